@@ -1,4 +1,4 @@
-"""The door: `python run.py --persona angry` rehearses; `python run.py --help` shows the rest."""
+"""Starts the program: `python run.py --persona angry` runs customers, `--help` shows the rest."""
 
 import gc
 import sys
@@ -14,5 +14,5 @@ except ModuleNotFoundError as missing:
 
 if __name__ == "__main__":
     code = main(sys.argv[1:])
-    gc.freeze()  # what is left goes with the process: no last look for cycles among it
+    gc.freeze()  # the process ends: no last collection of cycles
     sys.exit(code)

@@ -1,4 +1,4 @@
-"""The same calls and nothing else, through the same client: what the endpoint and the client leave room for.
+"""The same calls and nothing else, through the same client: the upper limit that endpoint and client allow.
 
 Per turn: the bot, the customer's next line beside five grades and one embeddings request of two texts.
 No prompts are made, nothing is read, checked, stored or reported.

@@ -21,7 +21,7 @@ from typing import Any
 from benchmarks.measured import ROOT
 from tests.servers.faults import Reply
 from tests.servers.openai import serve
-from tests.servers.play import ChatRequest, play
+from tests.servers.replies import ChatRequest, play
 
 RECORD = Path(__file__).with_suffix(".json.xz")
 # Ten questions and five customers in each language; every rubric in one call, and each in a call of its own.
@@ -81,14 +81,14 @@ def _rehearsed(language: str, judging: str, reply: Callable[[ChatRequest], str |
     made: dict[str, dict[str, Any]] = {}
     times: Counter[str] = Counter()
 
-    def kept(body: ChatRequest) -> str | Reply:
-        said = reply(body)
+    def recording(body: ChatRequest) -> str | Reply:
+        answer = reply(body)
         key = _key(body)
         times[key] += 1
-        made[key] = {"messages": body["messages"], "reply": said if isinstance(said, str) else None}
-        return said
+        made[key] = {"messages": body["messages"], "reply": answer if isinstance(answer, str) else None}
+        return answer
 
-    with tempfile.TemporaryDirectory() as folder, serve(kept, record=False) as server:
+    with tempfile.TemporaryDirectory() as folder, serve(recording, record=False) as server:
         command = [sys.executable, str(ROOT / "run.py"), "--cases", str(ROOT / f"demo/cases/{language}.csv")]
         environment = _without_settings() | {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "none"}
         done = subprocess.run(
@@ -126,9 +126,9 @@ def _times(run: Mapping[str, Any], key: str) -> int:
 
 def _by_turn(run: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """What was said, graded and found red, by turn; without what differs from run to run."""
-    kept = ("user", "answer", "ended", "red", "severity", "marks")
+    columns = ("user", "answer", "ended", "red", "severity", "marks")
     return {
-        f"{row['conversation']} {row['turn']}": {key: row[key] for key in kept}
+        f"{row['conversation']} {row['turn']}": {key: row[key] for key in columns}
         | {judge: _graded(judge, score) for judge, score in row["scores"].items()}
         for row in run["rows"]
     }

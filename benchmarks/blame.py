@@ -1,4 +1,4 @@
-"""`make bench-blame`: how often the cause of a red turn is found, where it was planted and so is known.
+"""`make bench-blame`: how often the cause of a red turn is found, for planted (so known) causes.
 
 Every planted turn is made red; what else is known of it (passages, the stand-ins' grades, what the bot finds
 in the article's own words) is what a run would know.
@@ -16,9 +16,9 @@ from simulator.core.settings import Settings
 from simulator.core.shelves import DEMO
 from simulator.core.types import Conversation, Ended, GradingContext, RedRules, Results, Run, Score
 from simulator.data.knowledge import read_knowledge
-from simulator.diagnosis.ask_again import At, found_anew, sought
-from simulator.diagnosis.evidence import Blame, Cause, RetrievalCheck
-from simulator.diagnosis.root_cause import Articles, blames
+from simulator.diagnosis.ask_again import At, check_again, missed_searches
+from simulator.diagnosis.evidence import Cause, RetrievalCheck, RootCause
+from simulator.diagnosis.root_cause import Articles, root_causes
 from simulator.grading.judge import Panel
 from simulator.models.pricing import Ledger
 from simulator.runner.context import RunContext
@@ -35,7 +35,7 @@ class Judged(NamedTuple):
     """A planted turn with the cause that was found."""
 
     plant: Plant
-    blame: Blame
+    root_cause: RootCause
 
 
 def main(most: int = 20) -> None:
@@ -72,7 +72,7 @@ async def _judged(planted: Sequence[Plant], articles: Articles, panel: Panel, *,
     }
     again = await _asked_again(results, summary, articles, by_id) if asks else {}
     last = {conversation.id: len(conversation.turns) for conversation in results.conversations}
-    causes = blames(results, summary, articles=articles, found=again)
+    causes = root_causes(results, summary, articles=articles, found=again)
     return [Judged(by_id[b.conversation], b) for b in causes if b.turn == last[b.conversation]]
 
 
@@ -81,8 +81,8 @@ async def _asked_again(
 ) -> dict[At, RetrievalCheck]:
     """What each plant's own bot retrieves in the article's own words."""
     found: dict[At, RetrievalCheck] = {}
-    for each in sought(results, summary, articles):
-        found |= await found_anew(by_id[each.turns[0][0]].bot, [each], 10.0)
+    for each in missed_searches(results, summary, articles):
+        found |= await check_again(by_id[each.turns[0][0]].bot, [each], 10.0)
     return found
 
 
@@ -131,10 +131,10 @@ def _panel() -> Panel:
 
 def matrix(found: Sequence[Judged]) -> str:
     """Planted (rows) by found (columns), then the accuracies."""
-    counts = Counter((each.plant.cause, each.blame.cause) for each in found)
+    counts = Counter((each.plant.cause, each.root_cause.cause) for each in found)
     planted = [cause for cause in CAUSES if any(each.plant.cause == cause for each in found)]
     shown = [
-        cause for cause in CAUSES if any(each.blame.cause == cause for each in found) or cause in planted
+        cause for cause in CAUSES if any(each.root_cause.cause == cause for each in found) or cause in planted
     ]
     head = f"{'planted/found':<16}" + "".join(f"{cause[:11]:>12}" for cause in shown)
     rows = [
@@ -146,12 +146,12 @@ def matrix(found: Sequence[Judged]) -> str:
 def accuracy(found: Sequence[Judged]) -> str:
     """The share of each cause that is found, the whole, the sure ones, and what guessing one cause gives."""
     total = Counter(each.plant.cause for each in found)
-    right = Counter(each.plant.cause for each in found if each.plant.cause == each.blame.cause)
+    right = Counter(each.plant.cause for each in found if each.plant.cause == each.root_cause.cause)
     each_of = ", ".join(f"{cause} {right[cause]}/{n}" for cause, n in total.items())
-    sure = [each for each in found if each.blame.sure]
-    right_sure = sum(each.plant.cause == each.blame.cause for each in sure)
-    pairs = [each for each in found if each.plant.pair and each.blame.cause == "spelling"]
-    named = sum(each.blame.pair == each.plant.pair for each in pairs)
+    sure = [each for each in found if each.root_cause.sure]
+    right_sure = sum(each.plant.cause == each.root_cause.cause for each in sure)
+    pairs = [each for each in found if each.plant.pair and each.root_cause.cause == "spelling"]
+    named = sum(each.root_cause.pair == each.plant.pair for each in pairs)
     lines = [
         f"by cause: {each_of}",
         f"accuracy {sum(right.values()) / len(found):.3f} ({sum(right.values())}/{len(found)});"

@@ -55,7 +55,7 @@ class Ground:
 
     def ask(self, question: str, bot: Bot | None = None, *earlier: Turn) -> Answer:
         """The bot's own answer."""
-        said = [m for t in earlier for m in (_said("user", t.user), _said("assistant", t.answer.text))]
+        said = [m for t in earlier for m in (_message("user", t.user), _message("assistant", t.answer.text))]
         return (bot or self.bot)(Query(text=question, history=tuple(said), language=self.language))
 
     @cache  # noqa: B019 - a handful of grounds, for as long as the benchmark runs
@@ -266,5 +266,5 @@ def _spaced(ground: Ground, *texts: str) -> str:
     return ("" if ground.language == "ja" else " ").join(texts)
 
 
-def _said(role: Any, text: str) -> Message:
+def _message(role: Any, text: str) -> Message:
     return Message(role=role, content=text)

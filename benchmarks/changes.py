@@ -1,4 +1,4 @@
-"""How often `diff` cries wolf over bots that did not change, how often it sees one that did, and how fast.
+"""How often `diff` reports a change of bots that did not change, how often it finds a real one, and how fast.
 
 Six judges who see much the same, cases of their own difficulty, grades in fifths, bots that answer a little
 otherwise each time. Beside it a plain look: any of the six means lower by Student's paired test.
@@ -17,7 +17,7 @@ import numpy as np
 
 from simulator.core.types import RedRules
 from simulator.stats.agreement import Floats
-from simulator.stats.comparison import Pair, differences, is_worse
+from simulator.stats.comparison import Pair, differences, is_regression
 from simulator.stats.history import past_runs
 from simulator.stats.intervals import student
 
@@ -25,29 +25,29 @@ JUDGES, DRAWS = 6, 200
 # Below this a turn is red.
 RED = RedRules().overall or 0.0
 ROOT = Path(__file__).resolve().parent.parent
-Drawn = dict[str, list[Pair]]
+RunPairs = dict[str, list[Pair]]
 
 
 def main() -> None:
     """False alarms, power, and the seconds that a hundred runs take."""
     print(f"diff, {DRAWS} pairs of runs each, six judges: regression found (plain paired t, any judge)")
     for cases, runs in ((8, 1), (20, 1), (20, 3), (60, 1), (200, 1)):
-        told = [
+        columns = [
             f"{name} {share(cases, runs, fall):5.1%} ({share(cases, runs, fall, plain=True):5.1%})"
             for name, fall in (("unchanged", 0.0), ("5 points worse", 0.05), ("10 points worse", 0.1))
         ]
-        print(f"  {cases:3} cases x {runs}   {'   '.join(told)}")
+        print(f"  {cases:3} cases x {runs}   {'   '.join(columns)}")
     many_runs()
 
 
 def share(cases: int, conversations: int, fall: float, *, plain: bool = False, draws: int = DRAWS) -> float:
     """How often (0..1) a regression is found where the later bot is worse by `fall`."""
     random = np.random.default_rng(20261121)
-    alarm = plainly if plain else found
-    return sum(alarm(drawn(random, cases, conversations, fall)) for _ in range(draws)) / draws
+    alarm = by_t_test if plain else is_found
+    return sum(alarm(draw_runs(random, cases, conversations, fall)) for _ in range(draws)) / draws
 
 
-def drawn(random: np.random.Generator, cases: int, conversations: int, fall: float) -> Drawn:
+def draw_runs(random: np.random.Generator, cases: int, conversations: int, fall: float) -> RunPairs:
     """The pairs of two runs, by judge."""
     hard = random.uniform(0.3, 0.95, size=(cases, 1))
     ways = [hard - lower + random.normal(0, 0.15, (cases, conversations)) for lower in (0.0, fall)]
@@ -69,10 +69,10 @@ def pairs(before: Floats, after: Floats) -> Iterator[Pair]:
             yield f"case-{case:03}", float(a), float(b)
 
 
-def found(told: Drawn) -> bool:
+def is_found(values: RunPairs) -> bool:
     """Whether `diff` would call it a regression."""
-    first, *others = differences(told, primary="judge-0", seed=42)
-    return is_worse([first, *others], first.verdict, redder=redder(told["judge-0"]))
+    first, *others = differences(values, primary="judge-0", seed=42)
+    return is_regression([first, *others], first.verdict, redder=redder(values["judge-0"]))
 
 
 def redder(deciding: list[Pair]) -> bool:
@@ -83,9 +83,9 @@ def redder(deciding: list[Pair]) -> bool:
     return sum(n > 0 for n in net.values()) > sum(n < 0 for n in net.values())
 
 
-def plainly(told: Drawn) -> bool:
+def by_t_test(values: RunPairs) -> bool:
     """Whether any judge's mean is lower by a paired t test over conversations, uncorrected."""
-    return any(_t([after - before for _, before, after in each]) for each in told.values())
+    return any(_t([after - before for _, before, after in each]) for each in values.values())
 
 
 def _t(by: list[float]) -> bool:

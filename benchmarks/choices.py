@@ -40,9 +40,11 @@ def main() -> None:
             print(f"{name}: not there; put {file} into {path.parent} (or set REHEARSAL_BENCH_DATA).")
             continue
         began = time.perf_counter()
-        found = evaluated(path)
-        print(f"\n{name}: {found['n']:,} questions, always the longest choice, by way of prompts/choose.toml")
-        print(table(found))
+        figures = evaluated(path)
+        print(
+            f"\n{name}: {figures['n']:,} questions, always the longest choice, by way of prompts/choose.toml"
+        )
+        print(table(figures))
         print(f"{time.perf_counter() - began:.0f} s")
 
 
@@ -53,17 +55,19 @@ def evaluated(path: Path, *options: str) -> dict[str, Any]:
         out = io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()):
             program(["evaluate", str(path), *bot, "--json", "--runs", folder, *options])
-    found: dict[str, Any] = json.loads(out.getvalue())["choices"]
-    return found
+    figures: dict[str, Any] = json.loads(out.getvalue())["choices"]
+    return figures
 
 
-def table(found: dict[str, Any]) -> str:
+def table(figures: dict[str, Any]) -> str:
     """The whole set, then its subjects in the order of the file."""
-    head = [f"{'':<42}{'accuracy':>9}{'stderr':>8}{'n':>7}{'not extracted':>15}", row("all", found)]
-    subjects = [row(f"  {name}", each) for name, each in found["subjects"].items()]
-    letters = "  ".join(f"{each} {n}" for each, n in found["chosen"].items())
-    told = f"chance {found['chance']:.3f}, longest choice {found['longest_choice']:.3f}; chosen: {letters}"
-    return "\n".join([*head, *subjects, told])
+    head = [f"{'':<42}{'accuracy':>9}{'stderr':>8}{'n':>7}{'not extracted':>15}", row("all", figures)]
+    subjects = [row(f"  {name}", each) for name, each in figures["subjects"].items()]
+    letters = "  ".join(f"{each} {n}" for each, n in figures["chosen"].items())
+    totals = (
+        f"chance {figures['chance']:.3f}, longest choice {figures['longest_choice']:.3f}; chosen: {letters}"
+    )
+    return "\n".join([*head, *subjects, totals])
 
 
 def row(name: str, each: dict[str, Any]) -> str:

@@ -39,25 +39,25 @@ def main() -> None:
     if not FILE.is_file():
         print(f"jcm: not there; put {FILE.name} into {FILE.parent} (or set REHEARSAL_BENCH_DATA).")
         return
-    learnt, asked = halves([json.loads(line) for line in FILE.read_text(encoding="utf-8").splitlines()])
-    classifiers.learn([classifiers.Example(row["text"], str(row["label"])) for row in learnt])
-    print(f"JCommonsenseMorality (dev): learnt from {len(learnt)} sentences, asked {len(asked)}\n")
+    training, held_out = halves([json.loads(line) for line in FILE.read_text(encoding="utf-8").splitlines()])
+    classifiers.learn([classifiers.Example(row["text"], str(row["label"])) for row in training])
+    print(f"JCommonsenseMorality (dev): learnt from {len(training)} sentences, asked {len(held_out)}\n")
     with tempfile.TemporaryDirectory() as folder:
         rows = Path(folder) / FILE.name
-        lined = (json.dumps(row, ensure_ascii=False) + "\n" for row in asked)
+        lined = (json.dumps(row, ensure_ascii=False) + "\n" for row in held_out)
         rows.write_text("".join(lined), encoding="utf-8")
-        runs = list(held(rows))
+        runs = list(evaluated_runs(rows))
     print("\n".join(lines(f1_table(runs))))
 
 
 def halves(rows: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Every second pair of sentences that differ in a few words; both of a pair are on the same side."""
     sides = {group: place % 2 for place, group in enumerate(dict.fromkeys(row["group"] for row in rows))}
-    learnt, asked = ([row for row in rows if sides[row["group"]] == side] for side in (0, 1))
-    return learnt, asked
+    training, held_out = ([row for row in rows if sides[row["group"]] == side] for side in (0, 1))
+    return training, held_out
 
 
-def held(rows: Path) -> Iterator[tuple[str, Results]]:
+def evaluated_runs(rows: Path) -> Iterator[tuple[str, Results]]:
     """Each classifier's run, and on stderr how long it took."""
     for bot in BOTS:
         started = time.perf_counter()

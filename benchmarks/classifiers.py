@@ -37,8 +37,8 @@ def majority(text: str) -> str:
 def neighbour(text: str) -> str:
     """The label of the example that shares most character n-grams with the text (Jaccard)."""
     own = grams(text)
-    known = _grams_of_examples()
-    best = max(range(len(known)), key=lambda at: len(own & known[at]) / len(own | known[at]))
+    examples = _grams_of_examples()
+    best = max(range(len(examples)), key=lambda at: len(own & examples[at]) / len(own | examples[at]))
     return TRAINED_ON[best].label
 
 

@@ -18,7 +18,7 @@ from simulator.runner.context import RunContext
 from simulator.runner.plan import read_plan
 from simulator.runner.run import create_run, perform
 from simulator.storage.run_file import RunFile, read_run
-from tests.playing import Quiet
+from tests.run_helpers import Quiet
 
 REPEATS, PAIRS, WORKERS, GOAL = 12, 3, 2, 1.7
 PERSONAS = ("angry", "calm", "beginner")
@@ -68,17 +68,17 @@ def hold(repeats: int, engine: str) -> None:
     results = read_run(path)
     if stopped or results.run.status != "finished":
         sys.exit(f"stopped: {stopped}")
-    known = [
+    ids = [
         c.model_dump_json(exclude={"turns": {"__all__": {"answer": {"seconds"}}}})
         for c in results.conversations
     ]
-    known += [score.model_dump_json() for score in results.scores]
+    ids += [score.model_dump_json() for score in results.scores]
     print(json.dumps({
         "held": len(results.conversations),
         "seconds": results.run.seconds,
         "cpu": sum(os.times()[:4]),
         "own": sum(os.times()[:2]),
-        "same": hashlib.sha256("\n".join(known).encode()).hexdigest(),
+        "same": hashlib.sha256("\n".join(ids).encode()).hexdigest(),
     }))  # fmt: skip
 
 

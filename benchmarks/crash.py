@@ -26,7 +26,7 @@ from tests.crash.trial import CALLS, LATENCY, OPTIONS, Trial, Undisturbed, Verdi
 from tests.servers.faults import FAULTS, Faults
 from tests.servers.loopback import on_thread
 from tests.servers.openai import serve
-from tests.servers.play import play
+from tests.servers.replies import play
 
 KILLS, SEED, CONVERSATIONS = 200, 42, 1000
 # What is killed one after the other in one run: a tenth each of kills during the start, the conversations,
@@ -54,12 +54,12 @@ def main() -> None:
     parser.add_argument("--conversations", type=int, default=CONVERSATIONS)
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--warm", action="store_true", help="fork the program instead of starting it anew")
-    given = parser.parse_args()
+    flags = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="crash-") as folder:
-        if given.kills:
-            kill_all(Path(folder), given.kills, given.seed, warm=given.warm)
-        if given.conversations:
-            mix(Path(folder), given.conversations, given.seed)
+        if flags.kills:
+            kill_all(Path(folder), flags.kills, flags.seed, warm=flags.warm)
+        if flags.conversations:
+            mix(Path(folder), flags.conversations, flags.seed)
         break_all(Path(folder))
 
 
@@ -111,13 +111,13 @@ def _one(trial: Trial, whole: Undisturbed, kinds: Sequence[str], rng: random.Ran
 
 
 def _print_kills(tally: Tally, seconds: float) -> None:
-    told = {
+    events = {
         "time": "a random time (start-up too)", "request": "a request arrives", "reply": "a reply was sent",
         "run": "an SQL statement of the run", "cache": "an SQL statement of the cache",
         "file": "a file of the run (reports)",
     }  # fmt: skip
     print("kill -9 at                       kills   integrity_check fails")
-    for event, text in told.items():
+    for event, text in events.items():
         print(f"  {text:30} {tally.hits[event]:5}   {tally.unsound[event]}")
     verdicts, kills = tally.verdicts, sum(tally.hits.values())
     again = [v.repeats for v in verdicts]
@@ -150,12 +150,12 @@ def break_all(folder: Path) -> None:
         place.mkdir()
         faults = Faults({name: SHARE} if name in FAULTS else {})
         done, results, counts = _rehearse(place, faults, 12, failing=False)
-        found = failures(results)
-        ended = ", ".join(f"{kind} {n}" for kind, n in sorted(found.ended.items()))
-        kinds = ", ".join(f"{kind} {n}" for kind, n in sorted(found.judges.items())) or "none"
+        failed = failures(results)
+        ended = ", ".join(f"{kind} {n}" for kind, n in sorted(failed.ended.items()))
+        kinds = ", ".join(f"{kind} {n}" for kind, n in sorted(failed.judges.items())) or "none"
         print(
             f"  {name:17} {done.code:6} {done.wall:9.1f} {done.memory:4.0f} {sum(counts.values()):6}"
-            f"  {ended}; {kinds}{f'; NOT ENDED {found.unanswered}' if found.unanswered else ''}"
+            f"  {ended}; {kinds}{f'; NOT ENDED {failed.unanswered}' if failed.unanswered else ''}"
         )
 
 
@@ -168,14 +168,14 @@ def mix(folder: Path, conversations: int, seed: int) -> None:
         runs[name] = _rehearse(place, reply, conversations, failing=name == "mixed")
         done, results, counts = runs[name]
         mean, graded = mean_of_answered(results)
-        found = failures(results)
+        failed = failures(results)
         print(
             f"{name}: {conversations:,} conversations, exit {done.code}, {done.wall:.0f} s,"
             f" {done.cpu:.0f} s CPU, {done.memory:.0f} MB,"
             f" {sum(counts.values()):,} requests; mean {mean:.4f} over {graded:,} turns"
         )
-        print(f"  ended {dict(found.ended)}, not ended {found.unanswered}")
-        print(f"  failed: bot {dict(found.bot)}, grades {dict(found.judges)}")
+        print(f"  ended {dict(failed.ended)}, not ended {failed.unanswered}")
+        print(f"  failed: bot {dict(failed.bot)}, grades {dict(failed.judges)}")
         if isinstance(reply, Faults):
             print(f"  met: {dict(reply.met)}")
     (_, faulty, asked), (_, clean, once) = runs["mixed"], runs["clean"]
@@ -189,8 +189,8 @@ def _rehearse(
 ) -> tuple[Measured, Results, Counter[str]]:
     with serve(reply, latency=LATENCY, record=False) as server:
         arguments = options(place, conversations, failing=failing, timeout=TIMEOUT)
-        given = {"REHEARSAL_JUDGE_URL": server.url, "REHEARSAL_JUDGE_KEY": "key"}
-        done = measure([str(ROOT / "run.py"), *arguments], environment=given)
+        environment = {"REHEARSAL_JUDGE_URL": server.url, "REHEARSAL_JUDGE_KEY": "key"}
+        done = measure([str(ROOT / "run.py"), *arguments], environment=environment)
         counts = Counter(server.counts)
     if done.code not in (0, 3):
         sys.exit(done.stderr)

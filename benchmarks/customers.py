@@ -23,7 +23,7 @@ from benchmarks.customers_data import TURNS, Corpus, corpora
 from benchmarks.lexical_validity import DATA
 from simulator.core.errors import RehearsalError
 from simulator.core.roles import endpoints
-from simulator.core.settings import Settings, load
+from simulator.core.settings import Settings, load_settings
 from simulator.core.shelves import persona, persona_names
 from simulator.core.types import Answer, Conversation, Ended, GradingContext, Language, Results, Score, Turn
 from simulator.models.pricing import Ledger
@@ -31,11 +31,11 @@ from simulator.runner.context import RunContext
 from simulator.runner.plan import read_plan
 from simulator.runner.run import create_run, perform
 from simulator.stats.agreement import auroc
-from simulator.stats.customers import NaiveBayes, customers, length, spread
-from simulator.stats.figures import Customers, Figure, Lengths
+from simulator.stats.customers import NaiveBayes, length_quartiles, line_length, summarise_customers
+from simulator.stats.figures import CustomerFigure, CustomerSummary, LineLengths
 from simulator.storage.run_file import find_run, read_run
 from simulator.text.evidence import coverage
-from simulator.users.faults import customer_faults, lines_of
+from simulator.users.faults import customer_faults, fault_patterns
 
 FOLDS = 5
 SIZES = (3,)
@@ -60,7 +60,7 @@ class Column(NamedTuple):
     title: str
     language: Language
     results: Results
-    played: Customers
+    played: CustomerSummary
     real: Mapping[str, tuple[str, ...]]
 
 
@@ -142,7 +142,7 @@ def _by_language(name: str, results: Results, real: dict[str, tuple[str, ...]]) 
 
 
 def _column(title: str, language: Language, results: Results, real: dict[str, tuple[str, ...]]) -> Column:
-    return Column(title, language, results, customers(results), real)
+    return Column(title, language, results, summarise_customers(results), real)
 
 
 def rows(column: Column) -> Iterator[tuple[str, str, str]]:
@@ -152,11 +152,15 @@ def rows(column: Column) -> Iterator[tuple[str, str, str]]:
     yield f"length of a line ({unit})", _size(sizes), ""
     if column.real:
         lines = [line for several in column.real.values() for line in several]
-        yield "  real customers", _size(spread([length(line, column.language) for line in lines])), ""
+        yield (
+            "  real customers",
+            _size(length_quartiles([line_length(line, column.language) for line in lines])),
+            "",
+        )
     for key, figure in column.played.figures.items():
         yield NAMES[key], _shown(figure), _goal(figure)
         if key == "questions" and column.real:
-            asked = [lines_of(column.language).asks(line) for line in lines]
+            asked = [fault_patterns(column.language).asks(line) for line in lines]
             yield "  real customers", f"{sum(asked) / len(asked):.2f}  ({sum(asked)}/{len(asked)})", ""
         if key == "goal_coverage" and (raised := _raised(column)):
             yield "  real customers", f"{sum(raised) / len(raised):.2f}  ({len(raised)})", ""
@@ -244,19 +248,19 @@ def _fold(key: str) -> int:
     return crc32(key.encode()) % FOLDS
 
 
-def _shown(figure: Figure) -> str:
+def _shown(figure: CustomerFigure) -> str:
     beside = f"({figure.of})" if figure.n is None else f"({figure.n}/{figure.of})"
     return f"{_number(figure.value)}  {beside}"
 
 
-def _goal(figure: Figure) -> str:
+def _goal(figure: CustomerFigure) -> str:
     if figure.goal is None:
         return ""
     mark = {True: " ok", False: " MISSED", None: ""}[figure.met]
     return f"{'<=' if figure.at_most else '>='} {figure.goal:g}{mark}"
 
 
-def _size(sizes: Lengths | None) -> str:
+def _size(sizes: LineLengths | None) -> str:
     return "-" if sizes is None else f"{sizes.median:g}  ({sizes.low:g} to {sizes.high:g}, n {sizes.n})"
 
 
@@ -299,7 +303,7 @@ def main(arguments: Iterable[str] | None = None) -> int:
         runs = options.keep or ("runs" if options.run else folder)
         more = {"judges": ("turn",), "cache": "off", "runs": runs, "concurrency": 64, "calls": 64}
         try:
-            settings = load(flags | more)
+            settings = load_settings(flags | more)
             for column in columns(options, settings):
                 print(table(column), flush=True)
         except RehearsalError as error:

@@ -1,4 +1,4 @@
-"""Real customers of public corpora: their own lines, and cases in which a simulated one has the same matter.
+"""Real customers of public corpora: their own lines, and cases that give a simulated one the same problem.
 
 The corpora are not part of this checkout; the folder is `../shared/data`, or REHEARSAL_BENCH_DATA.
 """
@@ -109,30 +109,35 @@ def _scenario(row: Row) -> tuple[str, str, list[str]] | None:
     begins, situation = _BEGINS.search(row["goal"]), _SITUATION.search(row["goal"])
     if not begins or not situation:
         return None
-    told = " ".join(situation[1].split())
-    return begins[1].strip(), told, [_own(sentence) for sentence in _SENTENCE.split(told) if sentence]
+    text = " ".join(situation[1].split())
+    return begins[1].strip(), text, [_own(sentence) for sentence in _SENTENCE.split(text) if sentence]
 
 
 def _own(sentence: str) -> str:
-    """What a scenario tells the customer, as they would say it: you are gives I am."""
-    for told, said in (("you are", "I am"), ("you were", "I was"), ("you", "I"), ("your", "my")):
-        sentence = re.sub(rf"\b{told}(?='|\b)", said, sentence, flags=re.IGNORECASE)
+    """A sentence of a scenario in the first person: "you are" becomes "I am"."""
+    for second_person, first_person in (
+        ("you are", "I am"),
+        ("you were", "I was"),
+        ("you", "I"),
+        ("your", "my"),
+    ):
+        sentence = re.sub(rf"\b{second_person}(?='|\b)", first_person, sentence, flags=re.IGNORECASE)
     return sentence.replace("I're", "I'm")
 
 
 def _alternating(turns: Iterable[Any]) -> list[tuple[str, str]]:
-    """What the customer said and what came back, several lines in a row put together."""
-    found: list[list[str]] = []
+    """Pairs of the customer's lines and the answers, several lines in a row joined."""
+    exchanges: list[list[str]] = []
     for turn in turns:
         line = Message.model_validate({"role": turn["role"], "content": turn["content"]})
         if line.role == "user":
-            if found and not found[-1][1]:
-                found[-1][0] += "\n" + line.content
+            if exchanges and not exchanges[-1][1]:
+                exchanges[-1][0] += "\n" + line.content
             else:
-                found.append([line.content, ""])
-        elif found:
-            found[-1][1] += ("\n" if found[-1][1] else "") + line.content
-    return [(asked, said) for asked, said in found if said]
+                exchanges.append([line.content, ""])
+        elif exchanges:
+            exchanges[-1][1] += ("\n" if exchanges[-1][1] else "") + line.content
+    return [(question, answer) for question, answer in exchanges if answer]
 
 
 def _spread(rows: Sequence[Row], limit: int) -> list[Row]:

@@ -1,4 +1,4 @@
-"""Does the gate keep its word? Invented bots whose true score is known, ten thousand of every kind.
+"""Error rates of the gate: simulated bots whose true score is known, ten thousand of every kind.
 
 Of bots that are just at the target, whoever passes passes wrongly: at `--confidence 0.95` at most 5 in 100
 may, also with `--sequential`. Beside it how many a plain target lets through, how many truly better bots
@@ -16,8 +16,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.stats.gate import doubts
-from simulator.stats.sequential import looks, nominal
+from simulator.stats.intervals import p_values_below
+from simulator.stats.sequential import looks, nominal_levels
 
 Floats = NDArray[np.float64]
 # all: right or wrong; grades: 1 to 5 of 5, never below 0.2; even, uneven: any value, close or far apart;
@@ -45,7 +45,7 @@ class Kind(NamedTuple):
     repeats: int
 
 
-class Found(NamedTuple):
+class GateShares(NamedTuple):
     """Shares (0..1) of bots that pass wrongly, of better bots that pass, and of conversations saved."""
 
     plain: float
@@ -128,22 +128,22 @@ def _sure(counts: Floats, gains: Floats, worst: float, level: float) -> NDArray[
     """Whose mean is surely above; where the expected sum is not, the doubt is above 1/e (Gruenbaum, 1960)."""
     found = np.zeros(len(counts), dtype=bool)
     likely = counts @ gains + worst > 0
-    found[likely] = doubts(counts[likely], gains, worst) <= level
+    found[likely] = p_values_below(counts[likely], gains, worst) <= level
     return found
 
 
-def simulate(kind: Kind, bots: int, seed: int) -> Found:
+def simulate(kind: Kind, bots: int, seed: int) -> GateShares:
     """All figures of one kind of bot; the better ones are half the way to perfect, the bad ones far off."""
     random = np.random.default_rng([seed, *map(int, (kind.cases, kind.repeats, 100 * kind.target))])
     at, better = kind.target, (1 + kind.target) / 2
     planned = looks(kind.cases)
-    spent = nominal(tuple(after / kind.cases for after in planned), ALPHA)
+    spent = nominal_levels(tuple(after / kind.cases for after in planned), ALPHA)
     null = means(kind, at, bots, random)
     good = means(kind, better, max(200, bots // 10), random)
     bad = means(kind, 2 * at - better - 0.1, max(200, bots // 10), random)
     once: tuple[tuple[int, ...], tuple[float, ...]] = ((kind.cases,), (ALPHA,))
     on_good = decided(good, kind, planned, spent)
-    return Found(
+    return GateShares(
         plain=float((null.mean(axis=1) >= at - 1e-9).mean()),
         fixed=decided(null, kind, *once).passed,
         sequential=decided(null, kind, planned, spent).passed,
@@ -159,13 +159,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--bots", type=int, default=10_000, help="bots of each kind")
     parser.add_argument("--seed", type=int, default=42)
-    given, started = parser.parse_args(), time.monotonic()
-    print(f"{given.bots:,} bots of each kind, true score at the target; shares in %\n")
+    options, started = parser.parse_args(), time.monotonic()
+    print(f"{options.bots:,} bots of each kind, true score at the target; shares in %\n")
     print("                              wrong passes          better bots pass   saved on")
     print("bots    target cases repeats  plain  sure  sequent.     sure  sequent.  better    bad")
     worst, every = 0.0, list(kinds())
     with ProcessPoolExecutor(2) as processes:
-        results = processes.map(partial(simulate, bots=given.bots, seed=given.seed), every)
+        results = processes.map(partial(simulate, bots=options.bots, seed=options.seed), every)
         for kind, found in zip(every, results, strict=True):
             worst = max(worst, found.fixed, found.sequential)
             figures = "{:7.1f}{:6.1f}{:10.1f}{:9.1f}{:10.1f}{:8.0f}{:7.0f}".format(*(100 * f for f in found))

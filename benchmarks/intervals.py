@@ -1,4 +1,4 @@
-"""Does the 95 % interval of the score hold the true one? Invented bots whose true score is known.
+"""Coverage of the 95 % interval of the score: simulated bots whose true score is known.
 
 Shares of samples whose interval does, for two thousand samples of every kind: of the plain percentile
 bootstrap, of the expanded one, of Student's t and of what reports show, with the mean width of the latter
@@ -51,7 +51,7 @@ class Kind(NamedTuple):
         return self.shape in DIFFERENCES
 
 
-class Found(NamedTuple):
+class Coverage(NamedTuple):
     """Shares (0..1) of samples whose interval holds the true mean, and the mean widths of three of them."""
 
     percentile: float
@@ -89,7 +89,7 @@ def _true(shape: str) -> float:
     return float(np.dot(SHAPES[shape], GRADES))
 
 
-def simulate(kind: Kind, samples: int, seed: int) -> Found:
+def simulate(kind: Kind, samples: int, seed: int) -> Coverage:
     """All figures of one kind."""
     random = np.random.default_rng([seed, kind.cases, kind.repeats, *kind.shape.encode()])
     values, true = sampled(kind, samples, random)
@@ -101,10 +101,10 @@ def simulate(kind: Kind, samples: int, seed: int) -> Found:
         _quantiles(drawn, LEVEL),
         _quantiles(drawn, widened(LEVEL, kind.cases)),
         means.mean(axis=1)[:, None] + np.column_stack([-reach, reach]),
-        shown(kind, values, seed),
+        reported_intervals(kind, values, seed),
     )
     held = [float(((ends[:, 0] <= true + 1e-9) & (ends[:, 1] >= true - 1e-9)).mean()) for ends in every]
-    return Found(*held, *(float((ends[:, 1] - ends[:, 0]).mean()) for ends in every[1:]))
+    return Coverage(*held, *(float((ends[:, 1] - ends[:, 0]).mean()) for ends in every[1:]))
 
 
 def _quantiles(drawn: Floats, level: float) -> Floats:
@@ -112,7 +112,7 @@ def _quantiles(drawn: Floats, level: float) -> Floats:
     return found
 
 
-def shown(kind: Kind, values: Floats, seed: int) -> Floats:
+def reported_intervals(kind: Kind, values: Floats, seed: int) -> Floats:
     """The intervals that reports show of each sample."""
     names = [f"q{case:03}" for case in range(kind.cases) for _ in range(kind.repeats)]
     ends = None if kind.differs else (float(GRADES[0]), 1.0)

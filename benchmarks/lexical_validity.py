@@ -87,8 +87,8 @@ def references(row: Row) -> list[str]:
 
 def units(row: Row, text: str) -> list[Any]:
     """Words, or pairs of characters."""
-    found = tokens(text)
-    return list(pairwise(found)) if row["language"] == "ja" else found
+    words = tokens(text)
+    return list(pairwise(words)) if row["language"] == "ja" else words
 
 
 SETS = (
@@ -151,10 +151,14 @@ KNOWN = {"exact match": 0.596, "gold answer contained": 0.900, "ROUGE-L recall":
 
 def text_metrics(row: Row) -> dict[str, float]:
     """The values of these metrics, each for the reference that gives the most; ROUGE-L of English words."""
-    answer, wanted = row["answer"], references(row)
-    recalls = (metrics.rouge_l(answer, [each], "ascii-words").parts.recall for each in wanted)
-    found = metrics.exact_match(answer, wanted).value, metrics.contains(answer, wanted).value, max(recalls)
-    return dict(zip(KNOWN, found, strict=True))
+    answer, accepted = row["answer"], references(row)
+    recalls = (metrics.rouge_l(answer, [each], "ascii-words").parts.recall for each in accepted)
+    values = (
+        metrics.exact_match(answer, accepted).value,
+        metrics.contains(answer, accepted).value,
+        max(recalls),
+    )
+    return dict(zip(KNOWN, values, strict=True))
 
 
 def read(path: Path) -> list[Row]:
@@ -183,7 +187,7 @@ def lines_of_text_metrics(rows: Sequence[Row]) -> Iterable[str]:
     values, good = list(map(text_metrics, rows)), [EVOUNA.label(row) >= EVOUNA.good_from for row in rows]
     yield f"{'text metrics, EVOUNA':26}{'rows':>6}{'AUROC':>8}{'known':>8}"
     for name, known in KNOWN.items():
-        yield f"{name:26}{len(rows):>6}" + "".join(shown((auroc([v[name] for v in values], good), known)))
+        yield f"{name:26}{len(rows):>6}" + "".join(formatted((auroc([v[name] for v in values], good), known)))
 
 
 def rows_of(each: LabelSet) -> list[Row]:
@@ -197,10 +201,10 @@ def line(each: LabelSet, rows: Sequence[Row]) -> str:
     good = [label >= each.good_from for label in labels]
     ours, plain = list(map(each.ours, rows)), list(map(each.plain, rows))
     figures = (spearman(ours, labels), spearman(plain, labels), auroc(ours, good), auroc(plain, good))
-    return f"{each.name:26}{len(rows):>6}" + "".join(shown(figures))
+    return f"{each.name:26}{len(rows):>6}" + "".join(formatted(figures))
 
 
-def shown(figures: Iterable[float | None]) -> Iterable[str]:
+def formatted(figures: Iterable[float | None]) -> Iterable[str]:
     """Three decimals, right-aligned."""
     return (f"{'-' if figure is None else format(figure, '.3f'):>8}" for figure in figures)
 

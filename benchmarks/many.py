@@ -33,11 +33,11 @@ def main() -> None:
     reader = argparse.ArgumentParser(prog="benchmarks.many", description=__doc__)
     reader.add_argument("--counts", nargs="+", type=int, default=COUNTS, metavar="N")
     reader.add_argument("--to", nargs="*", default=["json"], help="reports beside the page")
-    given, more = reader.parse_known_args()
+    options, more = reader.parse_known_args()
     most = 0.0
     with endpoint(LATENCY, EMBEDDING) as url:
-        for count in given.counts:
-            used = one(count, url, given.to, more)
+        for count in options.counts:
+            used = one(count, url, options.to, more)
             most = max(most, used["whole"][2])
             print(_row(count, used), flush=True)
     if most > LIMIT:
@@ -74,9 +74,9 @@ def child(arguments: list[str]) -> int:
 
     paint, before = publish.publish, [0.0, 0.0, 0.0]
 
-    def painting(*given: Any) -> int:
+    def painting(*arguments: Any) -> int:
         before[:] = _used()
-        return paint(*given)
+        return paint(*arguments)
 
     publish.publish = painting  # type: ignore[assignment]
     code = program(arguments)

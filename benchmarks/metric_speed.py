@@ -26,17 +26,17 @@ Measure = Callable[[str, Sequence[str]], float]
 
 def main(arguments: Sequence[str]) -> None:
     """Speed (rows a second), memory (MB at most) and values; of ours also as a judge and as a run has it."""
-    who, metric, cutting, file = arguments
+    package, metric, cutting, file = arguments
     rows: Rows = [json.loads(line) for line in Path(file).read_text(encoding="utf-8").splitlines()]
     alone = peak_memory()
-    name, measure = ours(metric, cutting) if who == OURS else PEERS[metric](cutting)
-    found: dict[str, Any] = {"name": name, "rows_memory": alone, "values": [measure(*row) for row in rows]}
-    found |= {"speed": speed(rows, lambda: _all(rows, measure)), "memory": peak_memory()}
-    if who == OURS:
-        found |= {"judge": as_judge(metric, cutting, rows), "run": as_a_run_does(metric, cutting, rows)}
-        found["run_memory"] = peak_memory()
-    found["beside"] = [each for each in ("sklearn", "pandas") if each in sys.modules]
-    print(json.dumps(found))
+    name, measure = ours(metric, cutting) if package == OURS else PEERS[metric](cutting)
+    measured: dict[str, Any] = {"name": name, "rows_memory": alone, "values": [measure(*row) for row in rows]}
+    measured |= {"speed": speed(rows, lambda: _all(rows, measure)), "memory": peak_memory()}
+    if package == OURS:
+        measured |= {"judge": as_judge(metric, cutting, rows), "run": as_a_run_does(metric, cutting, rows)}
+        measured["run_memory"] = peak_memory()
+    measured["beside"] = [each for each in ("sklearn", "pandas") if each in sys.modules]
+    print(json.dumps(measured))
 
 
 def _all(rows: Rows, measure: Measure) -> None:
@@ -58,8 +58,8 @@ def peak_memory() -> float:
     """The most memory that this process has had, in MB; not that of the process which started it."""
     status = Path("/proc/self/status")
     if status.is_file():
-        told = dict(line.split(":", 1) for line in status.read_text(encoding="utf-8").splitlines())
-        return int(told["VmHWM"].split()[0]) * 1024 / 1e6
+        fields = dict(line.split(":", 1) for line in status.read_text(encoding="utf-8").splitlines())
+        return int(fields["VmHWM"].split()[0]) * 1024 / 1e6
     used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return used * (1 if sys.platform == "darwin" else 1024) / 1e6
 
@@ -80,11 +80,11 @@ def as_judge(metric: str, cutting: str, rows: Rows) -> float:
     from simulator.grading.rubric import load_judge
 
     judge: Any = load_judge(metric)
-    given = _given(judge, cutting)
+    options = _options(judge, cutting)
 
     def work() -> None:
         for at, row in enumerate(rows):
-            judge(an_exhibit(at, *row), **given)
+            judge(an_exhibit(at, *row), **options)
 
     return speed(rows, work)
 
@@ -99,7 +99,7 @@ def as_a_run_does(metric: str, cutting: str, rows: Rows) -> float:
 
     judge: Any = load_judge(metric)
     frame = PromptFrame(shelves.JUDGES / "_frame.toml", shelves.JUDGES / "_guidelines.toml")
-    panel = Panel([FunctionJudge(metric, judge, _given(judge, cutting), frame, "")])
+    panel = Panel([FunctionJudge(metric, judge, _options(judge, cutting), frame, "")])
 
     async def every(first: int) -> None:
         for at in range(first, len(rows), AT_A_TIME):
@@ -111,7 +111,7 @@ def as_a_run_does(metric: str, cutting: str, rows: Rows) -> float:
     return speed(rows, lambda: asyncio.run(work()))
 
 
-def _given(judge: Any, cutting: str) -> dict[str, str]:
+def _options(judge: Any, cutting: str) -> dict[str, str]:
     return {"tokenizer": cutting} if "tokenizer" in judge.__annotations__ else {}
 
 

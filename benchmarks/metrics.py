@@ -20,13 +20,13 @@ METRICS = ("exact_match", "rouge_l", "meteor", "token_f1", "chrf")
 ROWS = 5000
 EQUAL = 1e-9
 # Rows a second and core that a run's judges have to reach on Japanese answers of 60 tokens.
-WANTED = {"exact_match": 20_000, "rouge_l": 5_000}
+TARGETS = {"exact_match": 20_000, "rouge_l": 5_000}
 HEAD = (
     "| rows/s | function | judge | in a run | MB | MB in a run | beside | rows/s | MB | ratio | equal |",
     "|---|---:|---:|---:|---:|---:|---|---:|---:|---:|---:|",
 )
 
-Found = dict[str, Any]
+Measurement = dict[str, Any]
 
 
 def main() -> None:
@@ -44,7 +44,7 @@ def main() -> None:
         sys.exit(1)
 
 
-def table(title: str, rows: Sequence[Row], cutting: str) -> dict[str, tuple[Found, Found]]:
+def table(title: str, rows: Sequence[Row], cutting: str) -> dict[str, tuple[Measurement, Measurement]]:
     """The lines of one set of rows, printed as they are measured."""
     print(f"### {title} ({len(rows):,} rows, tokenizer {cutting})\n", *HEAD, sep="\n")
     found = {}
@@ -64,19 +64,19 @@ def table(title: str, rows: Sequence[Row], cutting: str) -> dict[str, tuple[Foun
     return found
 
 
-def measured(who: str, metric: str, cutting: str, file: Path) -> Found:
+def measured(package: str, metric: str, cutting: str, file: Path) -> Measurement:
     """What the process found out; nothing where the other package is not installed."""
-    arguments = ["-m", "benchmarks.metric_speed", who, metric, cutting, str(file)]
+    arguments = ["-m", "benchmarks.metric_speed", package, metric, cutting, str(file)]
     done = measure(arguments, environment={"PYTHONPATH": str(ROOT)})
-    if done.code and who == PEER and "ModuleNotFoundError" in done.stderr:
+    if done.code and package == PEER and "ModuleNotFoundError" in done.stderr:
         return {}
     if done.code:
         sys.exit(done.stderr)
-    found: Found = json.loads(done.stdout)
+    found: Measurement = json.loads(done.stdout)
     return found
 
 
-def line(metric: str, ours: Found, peer: Found) -> str:
+def line(metric: str, ours: Measurement, peer: Measurement) -> str:
     """One metric beside the other package's."""
     own = [f"{ours[key]:,.0f}" for key in ("speed", "judge", "run", "memory", "run_memory")]
     beside = ["not installed" if metric in PEERS else "-", *"----"]
@@ -87,25 +87,25 @@ def line(metric: str, ours: Found, peer: Found) -> str:
     return f"| {' | '.join([metric, *own, *beside])} |"
 
 
-def equals(ours: Found, peer: Found) -> int:
+def equals(ours: Measurement, peer: Measurement) -> int:
     """How many rows both give the same value."""
     pairs = zip(ours["values"], peer["values"], strict=True)
-    return sum(abs(mine - theirs) <= EQUAL for mine, theirs in pairs)
+    return sum(abs(own - other) <= EQUAL for own, other in pairs)
 
 
-def agrees(found: tuple[Found, Found]) -> bool:
+def agrees(found: tuple[Measurement, Measurement]) -> bool:
     """Whether that is all rows, as far as there is anything to compare."""
     ours, peer = found
     return not peer or equals(ours, peer) == len(ours["values"])
 
 
-def reached(found: dict[str, tuple[Found, Found]]) -> Iterator[str]:
+def reached(found: dict[str, tuple[Measurement, Measurement]]) -> Iterator[str]:
     """Says which metrics are as fast as they have to be; those that are not."""
-    for metric, wanted in WANTED.items():
+    for metric, target in TARGETS.items():
         slowest = min(found[metric][0][way] for way in ("speed", "judge", "run"))
-        told = "reached" if slowest >= wanted else "MISSED"
-        print(f"{metric}: {slowest:,.0f} rows/s by the slowest way, {wanted:,} wanted: {told}")
-        if slowest < wanted:
+        result = "reached" if slowest >= target else "MISSED"
+        print(f"{metric}: {slowest:,.0f} rows/s by the slowest way, {target:,} wanted: {result}")
+        if slowest < target:
             yield metric
 
 

@@ -1,4 +1,4 @@
-"""What `--dry-run` foretells beside what the fake endpoint then counts; a budget; what a contest costs.
+"""The forecast of `--dry-run` beside what the fake endpoint then counts; a budget; what a contest costs.
 
 Every scenario is forecast three times, for 24 conversations: with nothing to go by, after the bot alone was
 asked three questions of each language, and after a run with nine other conversations. Shown are calls, tokens
@@ -116,8 +116,8 @@ def _bundled(language: Language) -> list[dict[str, Any]]:
 
 
 def _row(case: dict[str, Any]) -> dict[str, Any]:
-    known = ("id", "question", "language", "references", "goal")
-    return {key: value for key, value in case.items() if key in known}
+    columns = ("id", "question", "language", "references", "goal")
+    return {key: value for key, value in case.items() if key in columns}
 
 
 def _write(path: Path, rows: Sequence[dict[str, Any]]) -> None:
@@ -147,24 +147,24 @@ def _compare(server: OpenAIServer, scenario: Scenario) -> None:
     later = run("--dry-run", *options, f"{scenario.cases}.jsonl")
     counted = run(*options, f"{scenario.cases}.jsonl")
     tokens = sum(each["in"] + each["out"] for each in counted["tokens"].values())
-    known = (sum(counted["calls"].values()), tokens, counted["cost_usd"])
-    cells = [_beside(each, known) for each in (first, asked, later)]
-    print(f"{scenario.name:28} {known[0]:6} {known[1]:9,} {known[2]:8.4f} | {' | '.join(cells)}")
+    actual = (sum(counted["calls"].values()), tokens, counted["cost_usd"])
+    cells = [_beside(each, actual) for each in (first, asked, later)]
+    print(f"{scenario.name:28} {actual[0]:6} {actual[1]:9,} {actual[2]:8.4f} | {' | '.join(cells)}")
 
 
-def _beside(told: Any, known: tuple[int, int, float]) -> str:
+def _beside(forecast: Any, actual: tuple[int, int, float]) -> str:
     """How far a forecast is off, and whether its range holds what was counted."""
-    off = (f"{each / real - 1:+5.0%}" for each, real in zip(_foretold(told), known, strict=True))
-    ends = told["range"]["low"], told["range"]["high"]
+    off = (f"{each / real - 1:+5.0%}" for each, real in zip(_expected(forecast), actual, strict=True))
+    ends = forecast["range"]["low"], forecast["range"]["high"]
     low, high = ((each["calls"], each["tokens_in"] + each["tokens_out"], each["cost_usd"]) for each in ends)
-    held = all(least <= real <= most for least, real, most in zip(low, known, high, strict=True))
+    held = all(least <= real <= most for least, real, most in zip(low, actual, high, strict=True))
     return f"{' '.join(off)} {'in' if held else 'out'}"
 
 
-def _foretold(told: Any) -> tuple[int, int, float]:
-    each = told["expected"].values()
+def _expected(forecast: Any) -> tuple[int, int, float]:
+    each = forecast["expected"].values()
     tokens = sum(role["tokens_in"] + role["tokens_out"] for role in each)
-    return sum(role["calls"] for role in each), tokens, told["expected_cost_usd"]
+    return sum(role["calls"] for role in each), tokens, forecast["expected_cost_usd"]
 
 
 def _leaving(request: dict[str, Any]) -> str:
@@ -215,14 +215,14 @@ def _costed(name: str, judging: str, judges: Sequence[str], dearest: float) -> f
         "--user-model", "lexical", "--embed-model", "text-embedding-ada-002", "--runs", f"contest-{name}",
         "--judging", judging, "--judges", ",".join(judges),
     )  # fmt: skip
-    told, counted = run("--dry-run", *options), run(*options)
+    forecast, counted = run("--dry-run", *options), run(*options)
     cost = counted["cost_usd"]
     tokens = {way: sum(each[way] for each in counted["tokens"].values()) for way in ("in", "out")}
     saved = f", saves {1 - cost / dearest:.0%}" if dearest else ""
     print(
         f"{name:22} {sum(counted['calls'].values()):4} calls {tokens['in']:8,} in {tokens['out']:7,} out"
         f"  {cost:.4f} USD ({cost * JPY_PER_USD:.0f} JPY at {JPY_PER_USD:g})"
-        f"  forecast {told['expected_cost_usd'] / cost - 1:+.0%}{saved}"
+        f"  forecast {forecast['expected_cost_usd'] / cost - 1:+.0%}{saved}"
     )
     return dearest or cost
 
@@ -252,7 +252,7 @@ def _budget() -> None:
 
 def _speed() -> None:
     from simulator.runner.estimate import forecast
-    from tests.playing import a_case, a_stage, a_talk
+    from tests.run_helpers import a_case, a_stage, a_talk
 
     context = a_stage(OpenAIServer(), **{f"{role}_model": model for role, model in MODELS.items()})
     plan = [

@@ -11,7 +11,7 @@ from simulator.core.types import RedRules, Results, Score
 from simulator.report.html import render
 from simulator.stats.gate import decide
 from simulator.stats.summary import summarise
-from tests.rehearsed import JUDGES, large
+from tests.sample_runs import JUDGES, large
 
 RUNS = 5
 CONVERSATIONS = 1000

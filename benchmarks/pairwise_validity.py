@@ -12,15 +12,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from simulator.addons.compare.figures import Apart, Outcome, Pair, PairwiseFigures, Verdict, compared
+from simulator.addons.calibration.grade import answer_length, rouge_l, token_precision
+from simulator.addons.compare.figures import PairwiseFigures, Uncompared, compared
 from simulator.addons.compare.grade import (
-    PairJudging,
+    Outcome,
+    PairJudge,
     PairLexicalJudge,
     PairModelJudge,
     PairPrompt,
+    Verdict,
     VerdictCache,
-    judged,
+    judge_pairs,
 )
+from simulator.addons.compare.plan import Pair
 from simulator.core import shelves
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings
@@ -30,7 +34,6 @@ from simulator.models.client import Connections
 from simulator.models.limiter import GRADING
 from simulator.models.pricing import Ledger
 from simulator.models.providers import Models
-from simulator.stats import agreement
 from simulator.stats.intervals import interval_of_mean
 
 # The dimension that counts where people judged several.
@@ -55,7 +58,7 @@ class Preferred(NamedTuple):
 
 
 class Scored(NamedTuple):
-    """What a scorer says of the pairs, in their order."""
+    """The verdicts of a scorer on the pairs, in their order."""
 
     name: str
     signs: Sequence[int]
@@ -63,8 +66,8 @@ class Scored(NamedTuple):
 
 def pair_files(data: Path, names: Sequence[str]) -> list[Path]:
     """The files of pairs under a folder, of sets whose name has one of `names` in it."""
-    found = sorted(path for path in data.rglob("pairwise_*") if ".json" in path.name)
-    return [path for path in found if not names or any(name in path.name for name in names)]
+    files = sorted(path for path in data.rglob("pairwise_*") if ".json" in path.name)
+    return [path for path in files if not names or any(name in path.name for name in names)]
 
 
 def read_pairs(path: Path) -> list[Preferred]:
@@ -75,7 +78,7 @@ def read_pairs(path: Path) -> list[Preferred]:
 def _preferred(row: Row) -> Preferred:
     preference = row["human_preference"]
     votes = preference[OVERALL] if isinstance(preference, Mapping) else preference
-    contexts = (_exhibit(row, row["answer_a"]), _exhibit(row, row["answer_b"]))
+    contexts = (_context(row, row["answer_a"]), _context(row, row["answer_b"]))
     published = {
         name: _vote(score) for name, score in (row.get("published_scores") or {}).items() if score is not None
     }
@@ -85,16 +88,16 @@ def _preferred(row: Row) -> Preferred:
     )
 
 
-def _exhibit(row: Row, answer: str) -> GradingContext:
-    """An answer that stands in the file as the reference is no yardstick for the other one."""
+def _context(row: Row, answer: str) -> GradingContext:
+    """An answer that the file also gives as the reference is not used as one."""
     reference = row.get("reference")
-    known = [reference] if reference and reference not in (row["answer_a"], row["answer_b"]) else []
+    references = [reference] if reference and reference not in (row["answer_a"], row["answer_b"]) else []
     case = Case(
         id=row["id"],
         question=row["question"] or "-",
         language=row["language"],
         history=tuple(Message(**message) for message in row.get("history") or ()),
-        references=tuple(known),
+        references=tuple(references),
     )
     contexts = row.get("contexts") or ()
     passages = tuple(Passage(id=str(at), text=text) for at, text in enumerate(contexts, 1))
@@ -121,17 +124,17 @@ def scorers(pairs: Sequence[Preferred]) -> list[Scored]:
     """Trivial ones, and published verdicts where all pairs have them."""
     contexts = [(each.pair.one, each.pair.other) for each in pairs]
     lot = random.Random(42)
-    found = [
-        Scored("trivial longer", _signs(contexts, lambda e: agreement.length(e.turn.answer.text))),
+    rows = [
+        Scored("trivial longer", _signs(contexts, lambda e: answer_length(e.turn.answer.text))),
         Scored("trivial random", [lot.choice((-1, 1)) for _ in pairs]),
     ]
     if any(one.references for one, _ in contexts):
-        found.append(Scored("trivial ROUGE-L (reference)", _signs(contexts, _rouge)))
+        rows.append(Scored("trivial ROUGE-L (reference)", _signs(contexts, _rouge)))
     if any(one.turn.answer.passages for one, _ in contexts):
-        found.append(Scored("trivial words in contexts", _signs(contexts, _precision)))
+        rows.append(Scored("trivial words in contexts", _signs(contexts, _precision)))
     names = dict.fromkeys(name for each in pairs for name in each.published)
     whole = [name for name in names if all(name in each.published for each in pairs)]
-    return found + [Scored(f"published {name}", [each.published[name] for each in pairs]) for name in whole]
+    return rows + [Scored(f"published {name}", [each.published[name] for each in pairs]) for name in whole]
 
 
 def _signs(
@@ -141,12 +144,12 @@ def _signs(
 
 
 def _rouge(context: GradingContext) -> float:
-    return agreement.rouge_l(context.turn.answer.text, context.references)
+    return rouge_l(context.turn.answer.text, context.references)
 
 
 def _precision(context: GradingContext) -> float:
     texts = [passage.text for passage in context.turn.answer.passages]
-    return agreement.token_precision(context.turn.answer.text, texts, context.case.language)
+    return token_precision(context.turn.answer.text, texts, context.case.language)
 
 
 def show(files: Sequence[Path], settings: Settings, ledger: Ledger, limit: int | None) -> None:
@@ -163,7 +166,7 @@ def _show_set(path: Path, pairs: Sequence[Preferred], settings: Settings, ledger
     print(f"\n## {path.name} ({len(pairs):,} pairs, {decided:,} with a winner)")
     print(f"{'':36}{'n':>6}  {'accuracy':19}{'with ties':>10}{'ties':>7}{'longer won':>12}")
     outcomes = asyncio.run(_judged(pairs, settings, ledger))
-    ours = Scored(_who(settings), [ORDER[each.verdict or "tie"] for each in outcomes])
+    ours = Scored(_judge_name(settings), [ORDER[each.verdict or "tie"] for each in outcomes])
     all_scorers = [*scorers(pairs), ours]
     for name, at in _parts(pairs).items():
         if name:
@@ -171,10 +174,10 @@ def _show_set(path: Path, pairs: Sequence[Preferred], settings: Settings, ledger
         for scored in all_scorers:
             print(_line(scored, at, pairs))
     _show_mean(pairs, all_scorers)
-    _show_biases(compared(("a", "b"), outcomes, {("a", "b"): Apart(0, 0)}, settings.seed))
+    _show_biases(compared(("a", "b"), outcomes, {("a", "b"): Uncompared(0, 0)}, settings.seed))
 
 
-def _who(settings: Settings) -> str:
+def _judge_name(settings: Settings) -> str:
     endpoint = endpoints(settings)["judge"]
     return f"> {endpoint.model}" if endpoint else "> stand-in of compare"
 
@@ -205,12 +208,12 @@ def _line(scored: Scored, at: Sequence[int], pairs: Sequence[Preferred]) -> str:
     return f"{scored.name:36}{len(decided):>6}  {shown:19}{exact:>8.3f}{ties:>8.0%}{won:>12}"
 
 
-def _points(said: int, meant: int) -> float:
-    return 0.5 if said == 0 else float(said == meant)
+def _points(verdict: int, truth: int) -> float:
+    return 0.5 if verdict == 0 else float(verdict == truth)
 
 
 def _longer(pair: Pair) -> int:
-    one, other = map(agreement.length, pair.answers)
+    one, other = map(answer_length, pair.answers)
     return _sign(other - one)
 
 
@@ -229,11 +232,12 @@ def _show_mean(pairs: Sequence[Preferred], all_scorers: Sequence[Scored]) -> Non
         print(f"{scored.name:36}{sum(map(len, parts)):>6}  {sum(means) / len(means):.3f}")
 
 
-def _show_biases(found: PairwiseFigures) -> None:
-    if found.failed:
-        print(f"{found.failed} verdicts failed: {found.problem}")
-    if found.position is not None:
-        first, disagreed = found.position.first.value or 0.0, found.position.disagreed.value or 0.0
+def _show_biases(figures: PairwiseFigures) -> None:
+    if figures.failed:
+        print(f"{figures.failed} verdicts failed: {figures.problem}")
+    if figures.position is not None:
+        first = figures.position.first.value or 0.0
+        disagreed = figures.position.disagreed.value or 0.0
         print(f"shown first and preferred: {first:.0%}; orders that disagree: {disagreed:.0%}")
 
 
@@ -244,12 +248,12 @@ async def _judged(pairs: Sequence[Preferred], settings: Settings, ledger: Ledger
         "judge", temperature=settings.judge_temperature, priority=GRADING
     )
     with tempfile.TemporaryDirectory() as folder:
-        judge: PairJudging = PairLexicalJudge()
+        judge: PairJudge = PairLexicalJudge()
         if model is not None:
             prompt = PairPrompt(shelves.JUDGES / "_pairwise.toml", shelves.JUDGES / "_guidelines.toml")
-            kept = VerdictCache(Path(folder), prompt.fingerprint(model.endpoint.model))
-            judge = PairModelJudge(prompt, model, settings.seed, lambda _: kept)
+            cache = VerdictCache(Path(folder), prompt.fingerprint(model.endpoint.model))
+            judge = PairModelJudge(prompt, model, settings.seed, lambda _: cache)
         try:
-            return await judged([each.pair for each in pairs], judge, settings.calls, lambda _: None)
+            return await judge_pairs([each.pair for each in pairs], judge, settings.calls, lambda _: None)
         finally:
             await connections.close()

@@ -18,7 +18,7 @@ from benchmarks.measured import ROOT, measure
 # Where a phase begins: the module, the function that begins it, and what the time up to there went into.
 BEGINNINGS = (
     ("simulator.runner.plan", "read_plan", "interpreter, command line, modules"),
-    ("simulator.cli.announce", "announce", "questions, judges, prompts"),
+    ("simulator.cli.preflight", "announce", "questions, judges, prompts"),
     ("simulator.runner.run", "perform", "forecast, with the table of prices"),
     ("simulator.cli.publish", "publish", "conversations and grades, the client's import included"),
 )
@@ -62,9 +62,9 @@ def measured(arguments: list[str]) -> int:
 def _marked(module: Any, function: str, mark: Callable[[], None]) -> None:
     original = getattr(module, function)
 
-    def marked(*given: Any, **named: Any) -> Any:
+    def marked(*arguments: Any, **named: Any) -> Any:
         mark()
-        return original(*given, **named)
+        return original(*arguments, **named)
 
     setattr(module, function, marked)
 

@@ -18,8 +18,8 @@ from rag_adapters.demo import connect
 from simulator.core.types import Answer, Case, Conversation, Language, Query, Results, Run, Turn
 from simulator.data.cases import read_cases
 from simulator.data.files import read_text
-from simulator.report.features import Grid, grids
-from simulator.stats.answerability import outcome
+from simulator.report.answerable import Grid, grids
+from simulator.stats.answerability import turn_outcome
 
 DATA = Path(os.environ.get("REHEARSAL_BENCH_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 
@@ -95,25 +95,25 @@ def labels(path: Path) -> dict[str, str]:
     return {row["id"]: row["answerability"] for row in rows}
 
 
-def recognised(cases: Sequence[Case], said: dict[str, str]) -> str:
+def recognised(cases: Sequence[Case], label_of: dict[str, str]) -> str:
     """What the references do by their wording: refuse, ask back or answer, for each label of the set."""
-    found = Counter((said[case.id], _outcome(case)) for case in cases if case.references)
+    counts = Counter((label_of[case.id], _outcome(case)) for case in cases if case.references)
     kinds = ("answered", "refused", "asked_back")
     lines = ["references by their wording:"]
     lines += [
-        f"  {label:<16}" + ", ".join(f"{kind} {found[label, kind]}" for kind in kinds)
-        for label in dict.fromkeys(label for label, _ in found)
+        f"  {label:<16}" + ", ".join(f"{kind} {counts[label, kind]}" for kind in kinds)
+        for label in dict.fromkeys(label for label, _ in counts)
     ]
-    hits = found["unanswerable", "refused"]
-    refused = sum(n for (_, kind), n in found.items() if kind == "refused")
-    unanswerable = sum(n for (label, _), n in found.items() if label == "unanswerable")
+    hits = counts["unanswerable", "refused"]
+    refused = sum(n for (_, kind), n in counts.items() if kind == "refused")
+    unanswerable = sum(n for (label, _), n in counts.items() if label == "unanswerable")
     recall, precision = hits / max(1, unanswerable), hits / max(1, refused)
     return "\n".join([*lines, f"  refusals recognised: recall {recall:.3f}, precision {precision:.3f}"])
 
 
 def _outcome(case: Case) -> str:
     text = case.references_at(1)[0]
-    return outcome(Turn(index=1, user=case.question, answer=Answer(text=text)), case.language)
+    return turn_outcome(Turn(index=1, user=case.question, answer=Answer(text=text)), case.language)
 
 
 if __name__ == "__main__":

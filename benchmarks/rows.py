@@ -33,13 +33,13 @@ def main() -> None:
     reader = argparse.ArgumentParser(prog="benchmarks.rows", description=__doc__)
     reader.add_argument("--counts", nargs="+", type=int, default=COUNTS, metavar="N")
     reader.add_argument("--judges", nargs="+", default=JUDGES, metavar="NAME")
-    given, more = reader.parse_known_args()
+    options, more = reader.parse_known_args()
     most = 0.0
     with tempfile.TemporaryDirectory() as folder:
-        for count in given.counts:
+        for count in options.counts:
             rows = Path(folder) / f"{count}.jsonl"
             write_rows(rows, count)
-            for judge in given.judges:
+            for judge in options.judges:
                 seconds, cpu, memory = evaluate(rows, judge, Path(folder), more)
                 most = max(most, memory)
                 rate = f"{count / seconds:,.0f} rows/s, {1000 * cpu / count:.2f} ms CPU a row"
@@ -88,8 +88,8 @@ def child(arguments: list[str]) -> int:
 
     code = program(arguments)
     used = resource.getrusage(resource.RUSAGE_SELF)
-    told = [time.perf_counter() - started, used.ru_utime + used.ru_stime, used.ru_maxrss / _MB]
-    sys.stderr.write("\n" + json.dumps(told) + "\n")
+    usage = [time.perf_counter() - started, used.ru_utime + used.ru_stime, used.ru_maxrss / _MB]
+    sys.stderr.write("\n" + json.dumps(usage) + "\n")
     return code
 
 

@@ -11,13 +11,13 @@ import time
 from simulator.core.types import RedRules
 from simulator.report.context import ReportContext
 from simulator.report.worksheets import worksheets
-from simulator.sheets.google_api import Door, target
+from simulator.sheets.google_api import SheetsClient, target
 from simulator.sheets.google_pull import pull
 from simulator.sheets.google_push import PushSummary, push
 from simulator.sheets.model import Worksheet
 from simulator.stats.gate import decide
 from simulator.stats.summary import summarise
-from tests.rehearsed import JUDGES, large
+from tests.sample_runs import JUDGES, large
 from tests.servers.loopback import on_thread
 from tests.servers.sheets import SheetsServer
 
@@ -54,7 +54,7 @@ def timed(name: str, server: SheetsServer, sheets: tuple[Worksheet, ...]) -> Pus
     """A push without the pauses that Google's quota asks for."""
     server.log.clear()
     started = time.perf_counter()
-    done = push(sheets, target("KEY"), door=Door(sleep=lambda _: None))
+    done = push(sheets, target("KEY"), client=SheetsClient(sleep=lambda _: None))
     took = time.perf_counter() - started
     print(
         f"sheets, {name:14} {took:5.2f} s   {server.log.reads} reads, {server.log.writes} writes, largest"

@@ -46,20 +46,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.soak", description=__doc__)
     parser.add_argument("--minutes", type=float, default=MINUTES)
     parser.add_argument("--picture", type=Path, default=PICTURE)
-    given = parser.parse_args()
+    flags = parser.parse_args()
     with (
         tempfile.TemporaryDirectory(prefix="soak-") as name,
         serve(Faults(RATES), latency=LATENCY, embeddings_latency=LATENCY, record=False) as server,
     ):
         folder = Path(name)
-        planned = round(given.minutes * 60 * A_SECOND)
+        planned = round(flags.minutes * 60 * A_SECOND)
         process = _started(folder, planned, server.url)
-        samples = watch(process, server, folder / "runs", given.minutes * 60)
+        samples = watch(process, server, folder / "runs", flags.minutes * 60)
         process.send_signal(signal.SIGINT)
         code = process.wait()
         _judge(folder, code)
-    given.picture.write_text(picture(samples), encoding="utf-8")
-    print(f"the memory curve is in {os.path.relpath(given.picture)}")
+    flags.picture.write_text(picture(samples), encoding="utf-8")
+    print(f"the memory curve is in {os.path.relpath(flags.picture)}")
 
 
 def _started(folder: Path, planned: int, url: str) -> subprocess.Popen[bytes]:
@@ -100,10 +100,10 @@ def _say(minute: int, last: Sample, now: Sample) -> None:
 
 def _memory(process: int) -> float:
     try:
-        told = Path(f"/proc/{process}/status").read_text(encoding="utf-8")
+        status = Path(f"/proc/{process}/status").read_text(encoding="utf-8")
     except OSError:
         return 0.0
-    resident = [line.split()[1] for line in told.splitlines() if line.startswith("VmRSS:")]
+    resident = [line.split()[1] for line in status.splitlines() if line.startswith("VmRSS:")]
     return int(resident[0]) * 1024 / 1e6 if resident else 0.0
 
 
@@ -120,10 +120,10 @@ def _judge(folder: Path, code: int) -> None:
     """What is in the run file after Ctrl-C."""
     path = find_run("latest", folder / "runs")
     results = read_run(path)
-    held = [conversation for conversation in results.conversations if conversation.turns]
-    found = failures(results.model_copy(update={"conversations": tuple(held)}))
+    begun = [conversation for conversation in results.conversations if conversation.turns]
+    found = failures(results.model_copy(update={"conversations": tuple(begun)}))
     print(f"interrupted: exit {code}, run file sound: {is_sound(path)}, {path.stat().st_size / 1e6:.0f} MB")
-    print(f"  {len(held):,} conversations: {dict(found.ended)}")
+    print(f"  {len(begun):,} conversations: {dict(found.ended)}")
     print(f"  failed: bot {dict(found.bot)}, grades {dict(found.judges)} of {len(results.scores):,}")
 
 

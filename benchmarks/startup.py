@@ -7,12 +7,13 @@ RUNS = 9
 
 def main() -> None:
     """Medians of alternating runs."""
-    empty, shown = [], []
+    empty_times, help_times = [], []
     for _ in range(RUNS):
-        empty.append(measure(["-c", "pass"]).wall)
-        shown.append(measure([str(ROOT / "run.py"), "--help"]).wall)
-    bare, door = middle(empty), middle(shown)
-    print(f"run.py --help       {door:.2f} s   {door / bare:.1f} x an empty interpreter ({bare:.3f} s)")
+        empty_times.append(measure(["-c", "pass"]).wall)
+        help_times.append(measure([str(ROOT / "run.py"), "--help"]).wall)
+    bare, help_seconds = middle(empty_times), middle(help_times)
+    factor = help_seconds / bare
+    print(f"run.py --help       {help_seconds:.2f} s   {factor:.1f} x an empty interpreter ({bare:.3f} s)")
 
 
 if __name__ == "__main__":

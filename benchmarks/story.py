@@ -1,4 +1,4 @@
-"""The story of a bot with three faults, found, mended and proved one after the other. Nothing is set up.
+"""The story of a bot with three faults, found, fixed and confirmed one after the other. Nothing is set up.
 
 The bot of demo/story is rehearsed by the commands as they are typed, and what they print is shown. The
 words between them are in demo/story/story.toml. `make story` tells it on the terminal, docs/story.md and
@@ -109,7 +109,7 @@ def _standing(folder: Path, runs: Path) -> Iterator[None]:
         os.environ.update(before)
 
 
-def shown(played: Played, patterns: list[list[Any]]) -> list[str]:
+def excerpt(played: Played, patterns: list[list[Any]]) -> list[str]:
     """The lines that a reader needs: from each that matches a pattern, so many. ValueError if none does."""
     lines = [line.rstrip() for line in played.said.splitlines()]
     kept: list[str] = []
@@ -157,7 +157,7 @@ def _chapter(scene: Scene, language: Language) -> Iterator[str]:
 def _on_terminal(command: Mapping[str, Any], played: Played, language: Language) -> list[str]:
     """The command as it is typed, what matters of its output, and an exit code that is not 0."""
     first = [f"$ {command['first']}"] if "first" in command else []
-    lines = [*first, f"$ {played.typed}", *shown(played, command["show"][language])]
+    lines = [*first, f"$ {played.typed}", *excerpt(played, command["show"][language])]
     return [*lines, "$ echo $?", str(played.code)] if command.get("status") else lines
 
 

@@ -19,25 +19,25 @@ from typing import NamedTuple
 from benchmarks import lexical_validity, pairwise_validity
 from benchmarks.validity_pairs import Pairing, pairings
 from simulator.addons.calibration.grade import LabelComparison, compare
-from simulator.addons.calibration.report import bounded
+from simulator.addons.calibration.report import with_interval
 from simulator.core.errors import InputError, RehearsalError, UnknownName
 from simulator.core.roles import endpoints
-from simulator.core.settings import Settings, load
+from simulator.core.settings import Settings, load_settings
 from simulator.core.shelves import judge_names
 from simulator.models.pricing import Ledger
 from simulator.runner.context import RunContext
-from simulator.runner.labelled import (
+from simulator.runner.labelled_answers import (
     GradedRow,
     JudgeName,
     LabelFile,
     LabelledAnswer,
-    LabelledRun,
-    dimension,
-    filed,
-    judged_with,
-    mark_between_references,
+    LabelledGrading,
+    judge_settings,
+    read_dimension,
     read_labels,
-    sample,
+    reference_separator,
+    sample_rows,
+    score_name,
 )
 from simulator.stats.calibration import TRIVIAL, Scorer
 
@@ -69,23 +69,23 @@ class Bench:
 
     def measure(self, file: LabelFile) -> Iterator[Measured]:
         """Every fitting pair of judge and label; those for which there is nothing to compare are left out."""
-        rows = sample(file.rows, self.limit, self.settings.seed)
+        rows = sample_rows(file.rows, self.limit, self.settings.seed)
         graded: dict[str, list[GradedRow]] = {}
         for pairing in pairings(file):
             for judge in pairing.judges:
                 name = JudgeName.of(judge).judge
                 if name in judge_names() and name not in graded:
-                    graded[name] = self._grade(name, rows, mark_between_references(file.rows))
+                    graded[name] = self._grade(name, rows, reference_separator(file.rows))
                 if name in graded and (compared := self._compared(file, pairing, judge, graded[name])):
                     yield Measured(judge, pairing, compared)
 
     def _compared(
         self, file: LabelFile, pairing: Pairing, judge: str, graded: Sequence[GradedRow]
     ) -> LabelComparison | None:
-        label = dimension(file, pairing.label, pairing.good)
-        field, apart = JudgeName.of(judge).field, mark_between_references(file.rows)
+        label = read_dimension(file, pairing.label, pairing.good)
+        field, separator = JudgeName.of(judge).field, reference_separator(file.rows)
         try:
-            return compare(file, graded, label, field=field, seed=self.settings.seed, apart=apart)
+            return compare(file, graded, label, field=field, seed=self.settings.seed, separator=separator)
         except UnknownName:  # a part that only models, or only stand-ins, have
             return None
         except InputError as error:
@@ -93,13 +93,15 @@ class Bench:
                 print(f"{judge}: {error}", file=sys.stderr)
             return None
 
-    def _grade(self, judge: str, rows: Sequence[LabelledAnswer], apart: str) -> list[GradedRow]:
-        settings = judged_with(self.settings, judge, by_model=self.is_live)
+    def _grade(self, judge: str, rows: Sequence[LabelledAnswer], separator: str) -> list[GradedRow]:
+        settings = judge_settings(self.settings, judge, by_model=self.is_live)
         context = RunContext(settings, self.endpoints, (), self.ledger)
 
         async def grade() -> list[GradedRow]:
             try:
-                return await LabelledRun(context, filed(context, judge)).grade(rows, apart=apart)
+                return await LabelledGrading(context, score_name(context, judge)).grade(
+                    rows, separator=separator
+                )
             finally:
                 await context.close(None)
 
@@ -127,20 +129,24 @@ def label_sets(paths: Sequence[Path]) -> Iterator[LabelFile]:
 
 def main(arguments: Sequence[str] = ()) -> None:
     """A table for each set."""
-    given = _parse(arguments)
-    settings = load({"offline": given.offline, "judge_model": given.judge_model, "budget": given.budget})
-    files = label_files(given.data, given.set) if given.data.is_dir() else []
-    pairs = pairwise_validity.pair_files(given.data, given.set) if given.data.is_dir() else []
+    options = _parse(arguments)
+    settings = load_settings(
+        {"offline": options.offline, "judge_model": options.judge_model, "budget": options.budget}
+    )
+    files = label_files(options.data, options.set) if options.data.is_dir() else []
+    pairs = pairwise_validity.pair_files(options.data, options.set) if options.data.is_dir() else []
     if not files and not pairs:
-        print(f"validity            skipped: no label sets in {given.data.name}/ (set REHEARSAL_BENCH_DATA)")
+        print(
+            f"validity            skipped: no label sets in {options.data.name}/ (set REHEARSAL_BENCH_DATA)"
+        )
         return
-    bench, started = Bench(settings, given.limit), time.perf_counter()
+    bench, started = Bench(settings, options.limit), time.perf_counter()
     print(f"validity            {_who(bench)}")
     for file in label_sets(files):
         _show_set(bench, file)
-    pairwise_validity.show(pairs, settings, bench.ledger, given.limit)
-    if not bench.is_live and not given.set:
-        lexical_validity.DATA = given.data
+    pairwise_validity.show(pairs, settings, bench.ledger, options.limit)
+    if not bench.is_live and not options.set:
+        lexical_validity.DATA = options.data
         print()
         lexical_validity.main()
     calls = sum(role.calls for role in bench.ledger.roles.values())
@@ -165,7 +171,7 @@ def _show_set(bench: Bench, file: LabelFile) -> None:
 
 def _show_label(file: LabelFile, measured: Measured) -> None:
     """What has to be beaten, on the rows of the first judge."""
-    label = dimension(file, measured.pairing.label, measured.pairing.good)
+    label = read_dimension(file, measured.pairing.label, measured.pairing.good)
     figures = measured.compared.figures
     print(f"{label.good} ({figures.good:,} of {figures.n:,} good, {figures.groups:,} groups)")
     if figures.humans:
@@ -182,16 +188,16 @@ def _show_label(file: LabelFile, measured: Measured) -> None:
 
 def _show_judge(measured: Measured) -> None:
     figures, counts = measured.compared.figures, measured.compared.counts
-    told = f"{bounded(figures.kappa):18}{bounded(figures.leniency, signed=True):18}"
+    status = f"{with_interval(figures.kappa):18}{with_interval(figures.leniency, signed=True):18}"
     notes = [f"{counts.failed} failed"] if counts.failed else []
     if figures.histogram.poor:
         notes.append(f"{figures.histogram.share:.0%} are {figures.histogram.commonest:g}")
-    print(_line(f"> {measured.judge}", figures.judge, f"{told}{', '.join(notes)}"))
+    print(_line(f"> {measured.judge}", figures.judge, f"{status}{', '.join(notes)}"))
 
 
 def _line(name: str, scorer: Scorer, more: str = "") -> str:
     tau = "-" if scorer.kendall is None else f"{scorer.kendall:.2f}"
-    ranks = f"{bounded(scorer.spearman):18}{tau:>5}  {bounded(scorer.auroc):18}"
+    ranks = f"{with_interval(scorer.spearman):18}{tau:>5}  {with_interval(scorer.auroc):18}"
     return f"{name:36}{scorer.n:>6,}  {ranks}{more}".rstrip()
 
 

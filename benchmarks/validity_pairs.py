@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from simulator.runner.labelled import LabelFile
+from simulator.runner.labelled_answers import LabelFile
 
 
 class Pairing(NamedTuple):

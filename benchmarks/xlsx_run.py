@@ -36,15 +36,15 @@ def _stored(folder: Path) -> Path:
     """The run file of a large run."""
     from simulator.core.types import Utterance
     from simulator.storage.run_file import RunFile
-    from tests.rehearsed import large
+    from tests.sample_runs import large
 
     results = large(CONVERSATIONS)
     with closing(RunFile.create(folder, results.run, results.conversations, results.personas)) as file:
         for conversation in results.conversations:
             for turn in conversation.turns:
-                file.said(conversation.id, turn.index, Utterance(text=turn.user))
-                file.answered(conversation.id, turn.index, turn.answer)
-        file.graded(results.scores)
+                file.save_utterance(conversation.id, turn.index, Utterance(text=turn.user))
+                file.save_answer(conversation.id, turn.index, turn.answer)
+        file.save_scores(results.scores)
         return file.path
 
 
@@ -57,7 +57,7 @@ def one(way: str, run: str) -> None:
     from simulator.stats.gate import decide
     from simulator.stats.summary import summarise
     from simulator.storage.run_file import read_run
-    from tests.rehearsed import JUDGES
+    from tests.sample_runs import JUDGES
 
     results = read_run(Path(run))
     summary = summarise(results, rules=RedRules(), judges=JUDGES, seed=42)
@@ -86,15 +86,15 @@ def _plain(sheets: Sequence[Worksheet], path: Path) -> None:
         for number, row in enumerate(sheet.rows, start=2):
             page.cell(number, 1).value = row.key
             for place, column in enumerate(sheet.columns, start=1):
-                if (told := row.cells.get(column.key)) is None:
+                if (value := row.cells.get(column.key)) is None:
                     continue
                 cell = page.cell(number, place)
-                cell.value, cell.data_type = told.text, "s"
+                cell.value, cell.data_type = value.text, "s"
                 cell.alignment = Alignment(wrap_text=column.wrap, vertical="top")
-                if told.mark:
-                    cell.fill = PatternFill("solid", FILLS[told.mark])
-                if told.note:
-                    cell.comment = Comment(told.note, "-")
+                if value.mark:
+                    cell.fill = PatternFill("solid", FILLS[value.mark])
+                if value.note:
+                    cell.comment = Comment(value.note, "-")
     book.save(path)
 
 

@@ -1,6 +1,6 @@
-"""Reads a label from what a model said: alone, else named as such, else quoted, else the only one there.
+"""Reads a label from an answer: alone, else named as such, else quoted, else the only one mentioned.
 
-A label that is denied (「問題」ではない, not spam) was not said; within a longer label no shorter one was.
+A denied label (「問題」ではない, not spam) does not count, nor does a shorter label within a longer one.
 """
 
 import json
@@ -23,14 +23,14 @@ _KINDS = (r"[a-z]", r"[0-9]", r"[ァ-ヺー]")
 _LONGEST = 4000
 
 
-class Said(NamedTuple):
+class Label(NamedTuple):
     """A label that was read, and how: alone, named, quoted or mentioned."""
 
     label: str
     how: str
 
 
-class _Spoken(NamedTuple):
+class _Mention(NamedTuple):
     label: str
     form: str
     start: int
@@ -41,7 +41,7 @@ class Reader:
     """Reads the labels of one set; `labels` gives for each the texts that may stand for it."""
 
     def __init__(self, labels: Mapping[str, Sequence[str]]) -> None:
-        """What a prompt says for a label goes before the label itself, should two be in each other's way."""
+        """A text that stands for several labels is that of the label which lists it earlier."""
         self.labels = labels
         self.forms: dict[str, str] = {}
         for place in range(max(map(len, labels.values()), default=0)):
@@ -49,59 +49,59 @@ class Reader:
                 for text in texts[place : place + 1]:
                     self.forms.setdefault(metrics.plain_form(text), label)
 
-    def __call__(self, answer: str) -> Said | None:
-        """The one label that an answer gives, or None."""
+    def __call__(self, answer: str) -> Label | None:
+        """The one label that an answer states, or None."""
         text = answer if len(answer) <= 2 * _LONGEST else f"{answer[:_LONGEST]}\n{answer[-_LONGEST:]}"
         ways = (self._alone, self._in_json, self._named, self._quoted, self._mentioned)
-        return next((said for way in ways if (said := way(text))), None)
+        return next((label for way in ways if (label := way(text))), None)
 
-    def _alone(self, text: str) -> Said | None:
+    def _alone(self, text: str) -> Label | None:
         """The whole answer; or its first line, or its last: reasons may stand below or above."""
         lines = [line for line in text.splitlines() if line.strip()] or [""]
         parts = (text, lines[0], lines[-1])
         found = (label for part in parts if (label := self.forms.get(metrics.plain_form(part))))
-        return _said(next(found, None), "alone")
+        return _label(next(found, None), "alone")
 
-    def _in_json(self, text: str) -> Said | None:
+    def _in_json(self, text: str) -> Label | None:
         """The value under the key `label` (ラベル, class ...) of a JSON object."""
         values = chain.from_iterable(map(_labelled_values, _JSON.findall(text)))
-        return _said(self._last(values), "named")
+        return _label(self._last(values), "named")
 
-    def _named(self, text: str) -> Said | None:
+    def _named(self, text: str) -> Label | None:
         """`ラベル: X`, `label: X`, 「答えはX」; of several the last: reasoning comes before the verdict."""
         found = []
         for match in _named_as().finditer(metrics.folded(text)):
             rest = match.string[match.end() :].split("\n", 1)[0].lstrip(_OPEN)
-            spoken = next(self._first_in(rest), None)
-            if spoken and not _denied(rest, spoken):
-                found.append(spoken.label)
-        return _said(found[-1] if found else None, "named")
+            mention = next(self._first_in(rest), None)
+            if mention and not _denied(rest, mention):
+                found.append(mention.label)
+        return _label(found[-1] if found else None, "named")
 
-    def _quoted(self, text: str) -> Said | None:
+    def _quoted(self, text: str) -> Label | None:
         folded = metrics.folded(text)
         found = {
             label
             for match in _QUOTED.finditer(folded)
             if (label := self.forms.get(metrics.plain_form(match[0])))
-            and not _denied(folded, _Spoken(label, match[0], *match.span()))
+            and not _denied(folded, _Mention(label, match[0], *match.span()))
         }
-        return _said(found.pop() if len(found) == 1 else None, "quoted")
+        return _label(found.pop() if len(found) == 1 else None, "quoted")
 
-    def _mentioned(self, text: str) -> Said | None:
-        found = {spoken.label for spoken in self._mentions(metrics.folded(text))}
-        return _said(found.pop() if len(found) == 1 else None, "mentioned")
+    def _mentioned(self, text: str) -> Label | None:
+        found = {mention.label for mention in self._mentions(metrics.folded(text))}
+        return _label(found.pop() if len(found) == 1 else None, "mentioned")
 
-    def _mentions(self, text: str) -> Iterator[_Spoken]:
+    def _mentions(self, text: str) -> Iterator[_Mention]:
         """The labels that are mentioned and not denied; within a longer one no shorter one is."""
         for match in self._pattern.finditer(text):
-            spoken = _Spoken(self.forms[metrics.plain_form(match[0])], match[0], *match.span())
-            if not _denied(text, spoken) and not _counts(text, spoken):
-                yield spoken
+            mention = _Mention(self.forms[metrics.plain_form(match[0])], match[0], *match.span())
+            if not _denied(text, mention) and not _counts(text, mention):
+                yield mention
 
-    def _first_in(self, rest: str) -> Iterator[_Spoken]:
+    def _first_in(self, rest: str) -> Iterator[_Mention]:
         """The label with which a text begins."""
         if match := self._pattern.match(rest):
-            yield _Spoken(self.forms[metrics.plain_form(match[0])], match[0], *match.span())
+            yield _Mention(self.forms[metrics.plain_form(match[0])], match[0], *match.span())
 
     def _last(self, values: Iterable[str]) -> str | None:
         found = [label for value in values if (label := self.forms.get(metrics.plain_form(value)))]
@@ -123,8 +123,8 @@ def _whole(form: str) -> str:
     return f"{sign}{before and f'(?<!{before})'}{re.escape(form)}{after and f'(?!{after})'}{point}"
 
 
-def _said(label: str | None, how: str) -> Said | None:
-    return None if label is None else Said(label, how)
+def _label(label: str | None, how: str) -> Label | None:
+    return None if label is None else Label(label, how)
 
 
 def _labelled_values(text: str) -> Iterator[str]:
@@ -137,17 +137,17 @@ def _labelled_values(text: str) -> Iterator[str]:
             yield json.dumps(value) if isinstance(value, bool) else str(value)
 
 
-def _denied(text: str, spoken: _Spoken) -> bool:
-    before, after = text[max(0, spoken.start - 60) : spoken.start], text[spoken.end : spoken.end + 40]
+def _denied(text: str, mention: _Mention) -> bool:
+    before, after = text[max(0, mention.start - 60) : mention.start], text[mention.end : mention.end + 40]
     return any(p.search(before) for p in _patterns("denied_before")) or any(
         p.search(after) for p in _patterns("denied_after")
     )
 
 
-def _counts(text: str, spoken: _Spoken) -> bool:
+def _counts(text: str, mention: _Mention) -> bool:
     """Whether a number is none of the labels, but counts something."""
-    after = text[spoken.end : spoken.end + 12]
-    return spoken.form.isdecimal() and any(p.search(after) for p in _patterns("counted_after"))
+    after = text[mention.end : mention.end + 12]
+    return mention.form.isdecimal() and any(p.search(after) for p in _patterns("counted_after"))
 
 
 @lru_cache(maxsize=8)

@@ -20,30 +20,32 @@ def choice(context: GradingContext) -> Score:
     if right is None:
         return _score(context, state="skipped", reason=_say(context, "no_choices"))
     found = _likeliest(context) or multiple_choice.stated(context.turn.answer.text, case.choices)
-    told = {"right": right, "right_text": _text(context, right)}
+    values = {"right": right, "right_text": _text(context, right)}
     if found is None:
         detail = {"not_extracted": "letter", "right": right}
-        reason = _say(context, "not_extracted", **told)
+        reason = _say(context, "not_extracted", **values)
         return _score(context, state="scored", value=0, raw=0, by_rule=True, reason=reason, detail=detail)
     hit = _text(context, found.letter) == _text(context, right)  # two choices may say the same
-    told |= {"letter": found.letter, "text": _text(context, found.letter)}
+    values |= {"letter": found.letter, "text": _text(context, found.letter)}
     return _score(
         context,
         state="scored",
         value=int(hit),
         raw=int(hit),
-        reason=_say(context, "right" if hit else "wrong", **told),
+        reason=_say(context, "right" if hit else "wrong", **values),
         detail={"letter": found.letter, "right": right, "stated": found.how},
     )
 
 
 def _likeliest(context: GradingContext) -> multiple_choice.Stated | None:
-    """The letter that the endpoint held for the likeliest; None where it told of none, or of a tie."""
+    """The letter that the endpoint says is the likeliest; None without probabilities, or on a tie."""
     known = multiple_choice.letters(len(context.case.choices))
-    told = sorted((value, key) for key, value in context.turn.answer.logprobs.items() if key in tuple(known))
-    if not told or (len(told) > 1 and told[-1][0] == told[-2][0]):
+    likely = sorted(
+        (value, key) for key, value in context.turn.answer.logprobs.items() if key in tuple(known)
+    )
+    if not likely or (len(likely) > 1 and likely[-1][0] == likely[-2][0]):
         return None
-    return multiple_choice.Stated(told[-1][1], "likelihood")
+    return multiple_choice.Stated(likely[-1][1], "likelihood")
 
 
 def _text(context: GradingContext, letter: str) -> str:

@@ -12,8 +12,9 @@ TEXTS = Texts(Path(__file__).with_name("_facts.toml"))
 def facts(context: GradingContext, contacts: tuple[str, ...] = ()) -> Score:
     """The share (0..1) of the answer's checkable details that its passages or the contact list hold.
 
-    Spelling does not matter (1万円 is 10,000 yen, 午後6時 is 18:00), and what the customer said is no
-    invention. Sums and other derived figures are not found: a miss is a call to look. No model is asked.
+    Spelling does not matter (1万円 is 10,000 yen, 午後6時 is 18:00), and what the customer said is not
+    invented. Sums and other derived figures are not found: a miss means that somebody should look. No model
+    is asked.
     """
     answer, language = context.turn.answer, context.case.language
     checked = list(dict.fromkeys(specifics_of(answer.text)))
@@ -21,11 +22,11 @@ def facts(context: GradingContext, contacts: tuple[str, ...] = ()) -> Score:
         return _score(context, state="skipped", reason=TEXTS(language, "no_passages"))
     if not checked:
         return _score(context, state="skipped", reason=TEXTS(language, "nothing"))
-    places = [(passage.id, _whole(passage)) for passage in answer.passages]
-    places += [("contacts", "\n".join(contacts)), ("customer", "\n".join(_said(context)))]
-    told = [_told(specific, places) for specific in checked]
-    missing = list(dict.fromkeys(each["text"] for each in told if not each["found"]))
-    share = sum(each["found"] for each in told) / len(told)
+    places = [(passage.id, _searched_text(passage)) for passage in answer.passages]
+    places += [("contacts", "\n".join(contacts)), ("customer", "\n".join(_customer_lines(context)))]
+    rows = [_row(specific, places) for specific in checked]
+    missing = list(dict.fromkeys(row["text"] for row in rows if not row["found"]))
+    share = sum(row["found"] for row in rows) / len(rows)
     key = "all_found" if not missing else "missing" if answer.passages else "nothing_retrieved"
     items = TEXTS(language, "joint").join(missing)
     return _score(
@@ -34,24 +35,24 @@ def facts(context: GradingContext, contacts: tuple[str, ...] = ()) -> Score:
         value=share,
         raw=share,
         severity="major" if missing else None,
-        reason=TEXTS(language, key, items=items, count=str(len(told))),
-        detail={"facts": told},
+        reason=TEXTS(language, key, items=items, count=str(len(rows))),
+        detail={"facts": rows},
     )
 
 
-def _told(specific: Specific, places: list[tuple[str, str]]) -> dict[str, Any]:
+def _row(specific: Specific, places: list[tuple[str, str]]) -> dict[str, Any]:
     place = located(specific, [text for _, text in places])
     where = "" if place is None else places[place][0]
     return {"text": specific.text, "kind": specific.kind, "found": place is not None, "where": where}
 
 
-def _whole(passage: Passage) -> str:
-    """The passage with its address, which an answer may cite; a file name or number of it says nothing."""
+def _searched_text(passage: Passage) -> str:
+    """The passage with its web address, which an answer may cite."""
     addresses = (place for place in (passage.source or "", passage.id) if "://" in place)
     return "\n".join((passage.text, *addresses))
 
 
-def _said(context: GradingContext) -> list[str]:
+def _customer_lines(context: GradingContext) -> list[str]:
     """All that the customer has said up to this turn, as meant and as typed."""
     turns = (*context.earlier, context.turn)
     before = [message.content for message in context.case.history if message.role == "user"]

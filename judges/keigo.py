@@ -1,4 +1,4 @@
-"""Keigo: is the answer as polite as a Japanese support desk must be? Found by patterns, without a model."""
+"""Keigo: is the answer as polite as a Japanese support desk must be? By patterns, without a model."""
 
 from collections import Counter
 from pathlib import Path
@@ -40,12 +40,12 @@ def keigo(context: GradingContext, ng_words: tuple[str, ...] = ()) -> Score:
 def findings(context: GradingContext, ng_words: tuple[str, ...] = ()) -> list[Finding]:
     """All faults of an answer, the gravest first, then as they stand in it."""
     answer = context.turn.answer.text
-    read = sentences(answer)
-    spoken = "ja" if is_japanese(answer) else "en"
-    found = [each for sentence in read for each in matches(answer, sentence, spoken)]
-    if spoken == "ja":
-        found += [*plain_forms(answer, read), *repeats(answer, read)]
-        found += blunt_refusal(answer, context.turn.user, read)
+    parts = sentences(answer)
+    language_of_answer = "ja" if is_japanese(answer) else "en"
+    found = [each for sentence in parts for each in matches(answer, sentence, language_of_answer)]
+    if language_of_answer == "ja":
+        found += [*plain_forms(answer, parts), *repeats(answer, parts)]
+        found += blunt_refusal(answer, context.turn.user, parts)
     found += missing_apology(context)
     found += listed(answer, ng_words, TEXTS(context.case.language, "ng_better"))
     return sorted(found, key=lambda each: (GRAVITY.index(each.severity), each.start))

@@ -1,4 +1,4 @@
-"""Language match: is the answer in the customer's language? Told by its script and its function words."""
+"""Language match: is the answer in the customer's language? Script and function words decide."""
 
 import re
 import tomllib
@@ -11,15 +11,15 @@ from simulator import GradingContext, Score, Texts, straight
 
 SCALE = (0, 1)
 TEXTS = Texts(Path(__file__).with_name("_language_match.toml"))
-# From which share on an answer is in the customer's language, and below the rest in another one.
+# An answer with this share in the customer's language matches; with at most the rest it does not.
 MATCHED = 0.8
-# From which share on what the customer wrote has one language; otherwise the case's counts.
+# The customer's words are in a language from this share on; otherwise the case's counts.
 WRITTEN_IN = 0.6
 # Kanji without kana are a Japanese word or address up to here, and Chinese in a longer text.
 KANJI_ALONE = 10
 # A text has this share of kana among its kana and kanji at the least to be Japanese.
 LEAST_KANA = 0.15
-# From so many words on, Latin words that stand alone are English and no names.
+# From so many words on, Latin words without function words are English rather than names.
 NAMES = 3
 
 _LEFT_OUT = re.compile(
@@ -50,14 +50,14 @@ def language_match(context: GradingContext) -> Score:
     What the customer wrote this turn decides; where that tells no language, the case's. Skipped when the
     answer has no words. No model is asked.
     """
-    told, language = languages_of(context.turn.answer.text), context.case.language
-    if not told:
+    languages, language = languages_of(context.turn.answer.text), context.case.language
+    if not languages:
         return _score(context, state="skipped", reason=TEXTS(language, "nothing"))
     wanted = _written_in(context)
-    whole = sum(told.values())
-    share = told.get(wanted, 0) / whole
+    whole = sum(languages.values())
+    share = languages.get(wanted, 0) / whole
     raw = 1.0 if share >= MATCHED else 0.0 if share <= 1 - MATCHED else 0.5
-    given = max((name for name in told if name != wanted), key=told.__getitem__, default=wanted)
+    given = max((name for name in languages if name != wanted), key=languages.__getitem__, default=wanted)
     key = {1.0: "matched", 0.5: "mixed", 0.0: "other"}[raw]
     return _score(
         context,
@@ -66,7 +66,10 @@ def language_match(context: GradingContext) -> Score:
         raw=raw,
         severity={1.0: None, 0.5: "moderate", 0.0: "major"}[raw],
         reason=TEXTS(language, key, wanted=TEXTS(language, wanted), given=TEXTS(language, given)),
-        detail={"wanted": wanted, "given": {name: round(words / whole, 3) for name, words in told.items()}},
+        detail={
+            "wanted": wanted,
+            "given": {name: round(words / whole, 3) for name, words in languages.items()},
+        },
     )
 
 
@@ -118,9 +121,9 @@ def _is_of_other_script(letter: str) -> bool:
 
 def _written_in(context: GradingContext) -> str:
     """The language of the customer's words, or of the case where they tell none."""
-    told = languages_of(context.turn.user)
-    language = max(told, key=told.__getitem__, default="")
-    if language and told[language] >= WRITTEN_IN * sum(told.values()):
+    words = languages_of(context.turn.user)
+    language = max(words, key=words.__getitem__, default="")
+    if language and words[language] >= WRITTEN_IN * sum(words.values()):
         return language
     return context.case.language
 

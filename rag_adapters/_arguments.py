@@ -1,4 +1,4 @@
-"""What a user's function is called with: each of its parameters gets its value by its name."""
+"""The arguments of a user's function: each parameter gets its value by its name."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -23,10 +23,10 @@ Call = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 def arguments_of(function: Callable[..., Any], prompt: str) -> Callable[[Query], Call]:
-    """How a query becomes the arguments of `function`; raises InputError when a parameter fits nothing."""
+    """Returns a function from a query to the arguments. Raises InputError for an unknown parameter."""
     try:
         declared = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):  # written in C: it does not say what it takes
+    except (TypeError, ValueError):  # written in C, without a signature
         return lambda query: ((query.text,), {})
     parameters = [each for each in declared if each.kind not in _VARIADIC]
     if not parameters and not declared:
@@ -49,9 +49,9 @@ def arguments_of(function: Callable[..., Any], prompt: str) -> Callable[[Query],
 
 
 def _value(parameter: inspect.Parameter, *, first: bool, alone: bool, prompt: str) -> Value | None:
-    """What a parameter is given; None when its own default serves better."""
-    annotated = _annotation(parameter)
-    if annotated.rpartition(".")[2] == "Query" or (annotated == "" and alone and parameter.name == "query"):
+    """Returns the value of a parameter, or None to use its own default."""
+    annotation = _annotation(parameter)
+    if annotation.rpartition(".")[2] == "Query" or (annotation == "" and alone and parameter.name == "query"):
         return lambda query: query
     meaning = _MEANING.get(parameter.name) or ("question" if first else "")
     optional = parameter.default is not parameter.empty
@@ -64,29 +64,31 @@ def _value(parameter: inspect.Parameter, *, first: bool, alone: bool, prompt: st
     if meaning == "prompt":
         own = prompt or (parameter.default if optional else "")
         return lambda query: query.system or own
-    if meaning == "history" and "tuple" in annotated.lower():
+    if meaning == "history" and "tuple" in annotation.lower():
         return _pairs
-    return _GIVEN[meaning]
+    return _VALUES[meaning]
 
 
-def taken_by(function: Callable[..., Any]) -> frozenset[str]:
-    """What of a query beside its text the function is given: "system", "history"."""
+def traits_taken(function: Callable[..., Any]) -> frozenset[str]:
+    """The parts of a query beside its text that the function gets: "system", "history"."""
     try:
         declared = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
         return frozenset()
     meanings = {_MEANING.get(each.name) for each in declared if each.kind not in _VARIADIC}
     whole = any(_annotation(each).rpartition(".")[2] == "Query" for each in declared)
-    found = {"system"} if meanings & {"prompt", "messages"} else set()
-    return frozenset(found | ({"history"} if whole or meanings & {"history", "messages"} else set()))
+    parts = {"system"} if meanings & {"prompt", "messages"} else set()
+    return frozenset(parts | ({"history"} if whole or meanings & {"history", "messages"} else set()))
 
 
 def _annotation(parameter: inspect.Parameter) -> str:
     """The annotation as written, evaluated or not: "str", "core.types.Query", "list[tuple[str]]"."""
-    noted = parameter.annotation
-    if noted is parameter.empty:
+    annotation = parameter.annotation
+    if annotation is parameter.empty:
         return ""
-    return noted if isinstance(noted, str) else noted.__name__ if inspect.isclass(noted) else str(noted)
+    if isinstance(annotation, str):
+        return annotation
+    return annotation.__name__ if inspect.isclass(annotation) else str(annotation)
 
 
 def _text(query: Query) -> str:
@@ -99,13 +101,13 @@ def _history(query: Query) -> list[dict[str, str]]:
 
 
 def _messages(query: Query) -> list[dict[str, str]]:
-    """The dialogue with this question at its end, after a prompt's system text, as chat models take it."""
+    """The system prompt, the dialogue and this question, as chat models take them."""
     system = [{"role": "system", "content": query.system}] if query.system else []
     return [*system, *_history(query), {"role": "user", "content": query.text}]
 
 
 def _pairs(query: Query) -> list[tuple[str, str]]:
-    """The dialogue before this question as (user, assistant); what was not answered stands beside ""."""
+    """The dialogue before this question as (user, assistant); a missing side is ""."""
     pairs: list[tuple[str, str]] = []
     for message in query.history:
         if message.role == "user" or not pairs or pairs[-1][1]:
@@ -115,7 +117,7 @@ def _pairs(query: Query) -> list[tuple[str, str]]:
     return pairs
 
 
-_GIVEN: Mapping[str, Value] = {
+_VALUES: Mapping[str, Value] = {
     "question": _text,
     "history": _history,
     "messages": _messages,

@@ -1,4 +1,4 @@
-"""OAuth 2.0 client credentials (RFC 6749, section 4.4): a token is fetched, kept and renewed."""
+"""OAuth 2.0 client credentials (RFC 6749, section 4.4): fetches, caches and renews a token."""
 
 import asyncio
 import base64
@@ -17,13 +17,13 @@ from simulator import BotFailure, InputError
 if TYPE_CHECKING:
     from aiohttp import ClientSession
 
-# A token is renewed before it runs out on its way to the bot: this share of its life, at most half a minute.
+# A token is renewed early, by this share of its lifetime but at most half a minute.
 _MARGIN, _LONGEST_MARGIN = 0.1, 30.0
 
 
 @dataclass(frozen=True)
 class TokenRequest:
-    """What the token endpoint is sent; `in_body` says where the client's name and secret stand."""
+    """The request to the token endpoint; `in_body`: client id and secret are in the body, not a header."""
 
     url: str
     client: str
@@ -38,22 +38,22 @@ class TokenRequest:
         if self.in_body:
             form |= {"client_id": self.client, "client_secret": self.secret}
         else:
-            # The standard has both percent-encoded before they are joined.
+            # The standard requires percent-encoding of both before they are joined.
             pair = f"{quote_plus(self.client)}:{quote_plus(self.secret)}"
             headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
         return {"method": "POST", "url": self.url, "data": form, "headers": headers, "allow_redirects": False}
 
 
-def token_request(given: Mapping[str, str], environment: Environment) -> TokenRequest:
-    """The request that these settings describe; raises InputError for what could not be sent."""
-    if not given["client_id"] or not given["client_secret"]:
+def token_request(settings: Mapping[str, str], environment: Environment) -> TokenRequest:
+    """The token request of these settings. Raises InputError for invalid ones."""
+    if not settings["client_id"] or not settings["client_secret"]:
         msg = "token_url needs client_id and client_secret beside it, the secret as ${VARIABLE}."
         raise InputError(msg)
-    filled = {name: environment.filled(text) for name, text in given.items()}
-    if filled["client_secret"] == given["client_secret"]:
+    filled = {name: environment.filled(text) for name, text in settings.items()}
+    if filled["client_secret"] == settings["client_secret"]:
         msg = "client_secret: write it as ${VARIABLE}: settings are stored with the run, secrets must not be."
         raise InputError(msg)
-    place = given["token_auth"]
+    place = settings["token_auth"]
     if place not in ("basic", "body"):
         msg = f"token_auth={place}: use basic or body."
         raise InputError(msg)
@@ -67,7 +67,7 @@ def token_request(given: Mapping[str, str], environment: Environment) -> TokenRe
 
 
 class Credentials:
-    """The token of all customers' requests; asked for once, however many wait for it."""
+    """The token for all requests; fetched once, however many wait for it."""
 
     def __init__(self, request: TokenRequest) -> None:
         self.request = request
@@ -75,15 +75,15 @@ class Credentials:
         self._token, self._until = "", 0.0
 
     async def token(self, wire: Wire, session: "ClientSession", refused: str = "") -> str:
-        """A token that has not run out and is not the `refused` one; raises BotFailure when there is none."""
+        """A token that is valid and not the `refused` one. Raises BotFailure."""
         async with self._lock:
             if not self._token or self._token == refused or time.monotonic() >= self._until:
-                self._token, self._until = await self._fetched(wire, session)
+                self._token, self._until = await self._fetch(wire, session)
                 wire.environment.learn(self._token)
             return self._token
 
-    async def _fetched(self, wire: Wire, session: "ClientSession") -> tuple[str, float]:
-        from aiohttp import ClientError  # listing adapters does not wait for it
+    async def _fetch(self, wire: Wire, session: "ClientSession") -> tuple[str, float]:
+        from aiohttp import ClientError  # imported late: listing adapters does not need it
 
         host = host_of(self.request.url)
         try:
@@ -100,15 +100,15 @@ class Credentials:
         return token, time.monotonic() + _life(reply.get("expires_in"))
 
     def _refused(self, status: int, text: str) -> BotFailure:
-        """A wrong client or scope is a 400 by the standard; no question can succeed after it."""
-        found = refusal(401 if status == 400 else status, text)
-        told = found.failure.message.replace("HTTP 401", f"HTTP {status}", 1)
-        said = f"no token from {host_of(self.request.url)}: {told}"
-        return type(found)(found.failure.kind, said)
+        """The failure of a token request; 400 is final like 401: the standard uses it for a wrong client."""
+        failure = refusal(401 if status == 400 else status, text)
+        reason = failure.failure.message.replace("HTTP 401", f"HTTP {status}", 1)
+        message = f"no token from {host_of(self.request.url)}: {reason}"
+        return type(failure)(failure.failure.kind, message)
 
 
 def _life(expires_in: Any) -> float:
-    """Seconds for which a token is used; for ever, that is until it is refused, when none are given."""
+    """The seconds for which a token is used; infinite without a lifetime, until it is refused."""
     try:
         seconds = float(expires_in)
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""The demo bot as a LangChain chain: the passages that fit the question, then an answer from them."""
+"""The demo bot as a LangChain chain: retrieves passages, then answers from them."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, TypedDict
@@ -13,8 +13,8 @@ from rag_adapters._index import PassageIndex
 from simulator import Answer, Passage, Query, passages_of
 
 Answerer = Callable[[Query, tuple[Passage, ...]], Answer | Awaitable[Answer]]
-# A follow-up ("And until when?") is looked up with the start of what was said before it.
-_LITTLE = 40
+# Characters of the earlier question that a follow-up ("And until when?") is searched with.
+_EARLIER_LENGTH = 40
 
 
 class FaissRetriever(BaseRetriever):
@@ -31,8 +31,8 @@ class FaissRetriever(BaseRetriever):
         return [_document(passage) for passage in self.index.search(query, self.top)]
 
 
-class Found(TypedDict):
-    """A question and the passages that fit it: what the second half of the chain is given."""
+class Retrieved(TypedDict):
+    """A query and its retrieved passages, between the two halves of the chain."""
 
     query: Query
     documents: list[Document]
@@ -42,25 +42,25 @@ def grounded_chain(index: PassageIndex, top: int, answer: Answerer) -> Runnable[
     """Query in, Answer out, over the `top` passages; `ainvoke` it when `answer` is async."""
     retriever = FaissRetriever(index=index, top=top)
 
-    def retrieve(query: Query, config: RunnableConfig) -> Found:
+    def retrieve(query: Query, config: RunnableConfig) -> Retrieved:
         return {"query": query, "documents": retriever.invoke(search_text(query), config)}
 
-    def answered(found: Found) -> Any:
-        return answer(found["query"], passages_of(found["documents"]))
+    def respond(retrieved: Retrieved) -> Any:
+        return answer(retrieved["query"], passages_of(retrieved["documents"]))
 
-    async def answered_later(found: Found) -> Any:
-        result = answered(found)
+    async def respond_async(retrieved: Retrieved) -> Any:
+        result = respond(retrieved)
         return result if isinstance(result, Answer) else await result
 
-    return RunnableLambda(retrieve) | RunnableLambda(answered, answered_later)
+    return RunnableLambda(retrieve) | RunnableLambda(respond, respond_async)
 
 
 def search_text(query: Query) -> str:
-    """The last thing the customer said, and the first 40 characters of what they said before."""
+    """The question, and the first 40 characters of the customer's line before it."""
     earlier = [message.content for message in query.history if message.role == "user"]
-    return f"{query.text}\n{earlier[-1][:_LITTLE]}" if earlier else query.text
+    return f"{query.text}\n{earlier[-1][:_EARLIER_LENGTH]}" if earlier else query.text
 
 
 def _document(passage: Passage) -> Document:
-    told = {"source": passage.source, "score": passage.score}
-    return Document(id=passage.id, page_content=passage.text, metadata=told)
+    metadata = {"source": passage.source, "score": passage.score}
+    return Document(id=passage.id, page_content=passage.text, metadata=metadata)

@@ -1,4 +1,4 @@
-"""How likely a model finds a text, token by token: an endpoint's /completions that echoes it."""
+"""The log-likelihood of each token of a text, from an endpoint's /completions that echoes it."""
 
 from collections.abc import Mapping
 from math import isfinite
@@ -12,23 +12,23 @@ Tokens = list[tuple[float | None, bool]]
 
 
 async def tokens_of(text: str, body: Mapping[str, Any], post: Post) -> Tokens:
-    """The tokens of a text; raises BotFailure("refused") where the endpoint does not tell them."""
-    # One token is generated, for many endpoints refuse to generate none; it is left out.
-    wanted = {"prompt": text, "max_tokens": 1, "echo": True, "logprobs": 1, "temperature": 0}
+    """The tokens of a text. Raises BotFailure("refused") when the endpoint does not support this."""
+    # One token is generated, because many endpoints refuse to generate none; it is left out.
+    options = {"prompt": text, "max_tokens": 1, "echo": True, "logprobs": 1, "temperature": 0}
     try:
-        reply = await post(COMPLETIONS, {**body, **wanted})
+        reply = await post(COMPLETIONS, {**body, **options})
     except Refused as error:
         raise BotFailure("refused", str(error)) from None
-    found = _told(reply, text)
-    if found is None:
+    tokens = _prompt_tokens(reply, text)
+    if tokens is None:
         raise BotFailure("refused", "its /completions tells no log-likelihoods of the prompt")
-    return found
+    return tokens
 
 
-def _told(reply: Any, text: str) -> Tokens | None:
-    """What a reply tells of the prompt; None where it is not all of it.
+def _prompt_tokens(reply: Any, text: str) -> Tokens | None:
+    """The tokens of the prompt in a reply; None when some are missing.
 
-    Some endpoints take `echo` and tell only of what they generated: every text would be equally likely.
+    Some endpoints accept `echo` but report only what they generated: every text would be equally likely.
     """
     try:
         choice = reply["choices"][0]
@@ -47,7 +47,7 @@ def _told(reply: Any, text: str) -> Tokens | None:
 
 
 def _leads(value: float | None, likeliest: list[Any]) -> bool:
-    """Whether no other token is told to be likelier; a first one is never in question."""
+    """Whether no other token is reported as likelier; True for the first token, which has no value."""
     if value is None or not likeliest or not isinstance(likeliest[0], Mapping):
         return value is None
     return all(value >= other - 1e-9 for other in likeliest[0].values())

@@ -1,4 +1,4 @@
-"""Values that settings take from the environment, and what of them must not be shown."""
+"""Values of settings from the environment, which are masked in messages."""
 
 import os
 from collections.abc import Collection, Iterable, Mapping
@@ -10,14 +10,14 @@ from simulator import InputError, is_telling
 
 @dataclass(frozen=True)
 class Environment:
-    """The `${VARIABLES}` that the settings use; masks them, and what was learnt of secrets since."""
+    """The `${VARIABLES}` of the settings; masks them, and secrets that were added later."""
 
     values: Mapping[str, str] = field(repr=False)
     _learnt: set[str] = field(default_factory=set, repr=False)
 
     @classmethod
     def of(cls, used: Iterable[str], dialogue: Collection[str]) -> "Environment":
-        """The variables in `used` that are not the dialogue's; raises InputError for one that is not set."""
+        """The variables in `used` that are not the dialogue's. Raises InputError for one that is not set."""
         names = set(used) - set(dialogue)
         for name in sorted(names):
             if name not in os.environ:
@@ -26,16 +26,16 @@ class Environment:
                 raise InputError(msg)
         return cls({name: os.environ[name].strip() for name in names})
 
-    def filled(self, text: str, **told: str) -> str:
-        """A text with its variables filled in; raises KeyError for one that is neither here nor in `told`."""
-        return Template(text).substitute({**told, **self.values})
+    def filled(self, text: str, **values: str) -> str:
+        """A text with its variables filled in. Raises KeyError for an unknown variable."""
+        return Template(text).substitute({**values, **self.values})
 
     def learn(self, secret: str) -> None:
-        """From now on this is masked as well."""
+        """Masks this secret from now on."""
         self._learnt.add(secret)
 
     def masked(self, text: str) -> str:
-        """A text without the values that came from the environment; words may well be meant otherwise."""
+        """A text with secret values masked; values that could be ordinary words stay."""
         for value in (*self.values.values(), *self._learnt):
             if is_telling(value):
                 text = text.replace(value, "***")

@@ -1,4 +1,4 @@
-"""Settings that every adapter takes: how long, how many at once, how often again."""
+"""Settings of every adapter: timeout, questions at once, retries."""
 
 import asyncio
 import functools
@@ -27,10 +27,10 @@ from simulator import (
 
 Connect = TypeVar("Connect", bound=Callable[..., Any])
 
-# Seconds. Doubled from attempt to attempt, where the bot does not say itself how long to wait; a bot that
-# wants to be left alone for longer than a customer would stay is not asked again.
+# Seconds. The wait doubles with each attempt unless the bot names one; a bot that names a longer wait than
+# a customer would stay is not asked again.
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 30.0
-# What a `connect` that takes these settings already is known by.
+# Marks a `connect` that already takes these settings.
 _MARK = "_rehearsal_limits"
 
 
@@ -44,7 +44,7 @@ class Limits:
 
 
 def limited(connect: Connect) -> Connect:
-    """`connect` with the settings of `Limits` beside its own; one it has itself stays its own."""
+    """A decorator that adds the settings of `Limits` to those of `connect`; its own ones take precedence."""
     if getattr(connect, _MARK, None) is Limits:
         return connect
     signature = _signature(connect)
@@ -71,7 +71,7 @@ def limited(connect: Connect) -> Connect:
 def _signature(connect: Callable[..., Any]) -> inspect.Signature:
     try:
         return inspect.signature(connect, eval_str=True)
-    except NameError:  # an annotation that is there for type checkers only
+    except NameError:  # an annotation that exists for type checkers only
         return inspect.signature(connect)
 
 
@@ -80,26 +80,26 @@ async def _limited_later(bot: Any, limits: Limits) -> Bot:
 
 
 def within(limits: Limits, bot: Bot) -> Bot:
-    """The bot within these limits; the bot itself when there are none."""
+    """The bot with these limits, or the bot itself when there are none."""
     return bot if limits == Limits() else LimitedBot(bot, limits)
 
 
 class LimitedBot:
-    """A bot that is asked by so many at once, waited for so long, and asked again so often.
+    """A bot with a timeout, a limit of questions at once, and retries.
 
-    `again` counts the attempts after a first one. What it gives is timed from the moment it had its
-    place, further attempts and the waits between them included: a customer waits as long.
+    `again` counts all retries. The time of an answer includes retries and the waits between them, because
+    a customer waits for all of it; it does not include the wait for a free place.
     """
 
     def __init__(self, bot: Bot, limits: Limits) -> None:
         self.bot, self.limits, self.again = bot, limits, 0
-        self.patience = math.inf  # the rehearsal's, which whoever connects the bot knows
+        self.patience = math.inf  # seconds; set to the run's by the caller that connects the bot
         self._notices = Notices()
         places = asyncio.Semaphore(limits.concurrency) if limits.concurrency else None
         self.traits = Traits(traits_of(bot).takes, places, traits_of(bot).at_once)
 
     async def __call__(self, query: Query) -> Any:
-        """The bot's answer; raises BotFailure with the number of attempts in its message."""
+        """The bot's answer. Raises BotFailure with the number of attempts in its message."""
         started = time.perf_counter()
         answer = await self._in_time(query)
         if isinstance(answer, Answer) and answer.seconds is None:
@@ -117,7 +117,7 @@ class LimitedBot:
             async with asyncio.timeout(self.limits.timeout) as clock:
                 return await self._persistently(query)
         except TimeoutError:
-            if not clock.expired():  # the bot's own time-out
+            if not clock.expired():  # the bot's own timeout
                 raise
             raise BotFailure("timeout", f"no answer within {self.limits.timeout:g} s") from None
 
@@ -167,7 +167,7 @@ def _wait(state: RetryCallState) -> float:
 def _asked(bot: Bot, query: Query) -> Any:
     try:
         return bot(query)
-    except BaseException as error:  # on a thread of its own, SystemExit ends nothing but the call
+    except BaseException as error:  # on a thread, SystemExit would end only the call
         if isinstance(error, Exception) and not isinstance(error, StopIteration):
             raise
         raise BotFailure("error", f"{type(error).__name__}: {error}") from None

@@ -13,7 +13,7 @@ _OURS = str(Path(__file__).parent)
 
 
 def load(target: str) -> Any:
-    """What `target` names, looked up where the user stands; raises InputError when there is no such thing."""
+    """What `target` names, looked up from the current folder. Raises InputError when it does not exist."""
     where, _, name = target.rpartition(":")
     if not where or not name:
         msg = f"target={target}: write file.py:function or package.module:function."
@@ -22,36 +22,36 @@ def load(target: str) -> Any:
 
 
 def failure_of(error: BaseException) -> BotFailure:
-    """What the user's code raised, with the line of it that it came from."""
+    """The failure for an exception of the user's code, with the line that raised it."""
     if isinstance(error, BotFailure):
         return error
-    return BotFailure("timeout" if isinstance(error, TimeoutError) else "error", told(error))
+    return BotFailure("timeout" if isinstance(error, TimeoutError) else "error", describe(error))
 
 
-def told(error: BaseException) -> str:
-    """One line: where in the user's code, what kind of error, what it says."""
+def describe(error: BaseException) -> str:
+    """An exception on one line: the place in the user's code, its type and its message."""
     lines = str(error.msg if isinstance(error, SyntaxError) else error).strip().splitlines() or [""]
-    said = f"{type(error).__name__}: {lines[0]}"[:_LONGEST_MESSAGE].rstrip(": ")
+    message = f"{type(error).__name__}: {lines[0]}"[:_LONGEST_MESSAGE].rstrip(": ")
     place = _place(error)
-    return f"{place}: {said}" if place else said
+    return f"{place}: {message}" if place else message
 
 
 def _place(error: BaseException) -> str:
-    """`bot.py, line 12`: of a syntax error its own place, else the innermost line outside libraries."""
+    """`bot.py, line 12`: the place of a syntax error, else the innermost line outside libraries."""
     if isinstance(error, SyntaxError) and error.filename:
-        return f"{_shown(error.filename)}, line {error.lineno}"
+        return f"{_relative(error.filename)}, line {error.lineno}"
     frames = [each for each in traceback.extract_tb(error.__traceback__) if not _is_ours(each.filename)]
     own = [each for each in frames if not each.filename.startswith(_LIBRARIES)]
     if not (own or frames):
         return ""
     frame = (own or frames)[-1]
-    return f"{_shown(frame.filename)}, line {frame.lineno}"
+    return f"{_relative(frame.filename)}, line {frame.lineno}"
 
 
 def _is_ours(filename: str) -> bool:
     return filename.startswith(_OURS)
 
 
-def _shown(filename: str) -> str:
+def _relative(filename: str) -> str:
     path = Path(filename)
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)

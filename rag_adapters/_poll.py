@@ -1,4 +1,4 @@
-"""Answers that are fetched: a question gives a job, which is asked after until it is done."""
+"""Answers by polling: a question starts a job, which is polled until it is done."""
 
 import asyncio
 from typing import Any
@@ -9,14 +9,14 @@ from rag_adapters._json import Condition, JsonPath, as_json
 from rag_adapters._wire import Wire, shortened, text_of
 from simulator import BotFailure
 
-# A job that says this of itself will not be done any more.
+# The states of a job that has failed.
 _FAILED = ("failed", "failure", "error", "cancelled", "canceled", "expired", "aborted", "rejected")
 _STATUS = (JsonPath("", "status"), JsonPath("", "state"))
 _WHOLE_ADDRESS = ("$job", "${job}")
 
 
 class Polling:
-    """Where a job is asked after, every `interval` seconds, until a condition holds.
+    """Polls a job every `interval` seconds until a condition holds.
 
     In the address `$job` is the job's name and `$url` the address that the question went to.
     """
@@ -29,11 +29,11 @@ class Polling:
         self._told_at = (until.path,) if until.values else _STATUS
 
     async def replies(self, wire: Wire, arguments: dict[str, Any]) -> list[Any]:
-        """The one reply that tells the job is done."""
+        """The one reply of the finished job."""
         return [await self._done(wire, arguments)]
 
     async def _done(self, wire: Wire, arguments: dict[str, Any]) -> Any:
-        """The reply that meets the condition; how long that may take is the rehearsal's --timeout."""
+        """The reply that meets the condition; the run's --timeout limits the time."""
         reply = await wire.json(arguments)
         if self.until.holds(reply):
             return reply
@@ -46,15 +46,15 @@ class Polling:
         return reply
 
     async def _now(self, wire: Wire, arguments: dict[str, Any]) -> Any:
-        """How the job stands; None while the endpoint has nothing to say."""
+        """The state of the job; None while the endpoint sends an empty reply."""
         async with wire.response(arguments) as response:
             text = await text_of(response)
             return None if response.status in (202, 204) and not text.strip() else wire.parsed(response, text)
 
     def place(self, url: str, job: str) -> str:
-        """The address of a job; one that the bot gave whole has to be at the host that was asked.
+        """The address of a job; a whole address from the bot must be at the same host.
 
-        The keys in the headers go nowhere but to where the user sends them.
+        The keys in the headers are sent to no other host.
         """
         base = urlsplit(url)._replace(query="").geturl().rstrip("/")
         if self.address not in _WHOLE_ADDRESS:

@@ -1,4 +1,4 @@
-"""Where replies have the bot's words, the passages they rest on, and the name of the conversation."""
+"""Reads the answer, its passages and the name of the conversation from replies."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +11,7 @@ _NOTHING = object()
 
 @dataclass(frozen=True)
 class ReplyPaths:
-    """Where a reply has what; a reply is one JSON value, or those of a stream in their order."""
+    """The paths of a reply, which is one JSON value, or the values of a stream in their order."""
 
     answer: JsonPath
     passages: JsonPath | None
@@ -21,7 +21,7 @@ class ReplyPaths:
     restart: Condition | None = None
 
     def read(self, replies: list[Any]) -> Answer:
-        """The answer in a reply; raises BotFailure when there is none."""
+        """The answer in a reply. Raises BotFailure when there is none."""
         return Answer(
             text=self._text(replies),
             passages=self._passages(replies),
@@ -29,7 +29,7 @@ class ReplyPaths:
         )
 
     def conversation_in(self, replies: list[Any]) -> str:
-        """The bot's own name for the conversation, "" when none is asked for."""
+        """The bot's own name for the conversation; "" when no path is configured."""
         if self.conversation is None:
             return ""
         found = [self.conversation.within(reply) for reply in replies]
@@ -41,7 +41,7 @@ class ReplyPaths:
         return str(named)
 
     def _text(self, replies: list[Any]) -> str:
-        """The words of all parts together: of one that begins anew, and of those after it."""
+        """The text of all parts, from the last one that restarts on."""
         parts: list[str] = []
         seen = False
         for reply in replies:
@@ -69,7 +69,7 @@ class ReplyPaths:
         return value if isinstance(value, str) else as_json(value)
 
     def _passages(self, replies: list[Any]) -> tuple[Passage, ...]:
-        """Not every answer has passages: a path that leads nowhere means none. The same one counts once."""
+        """The distinct passages; a path that leads nowhere means none."""
         entries: list[Any] = []
         for reply in replies:
             found = self.passages.within(reply) if self.passages else None

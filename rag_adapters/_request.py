@@ -1,4 +1,4 @@
-"""What a bot behind an endpoint is sent, per question."""
+"""The request to a bot behind an endpoint, for each question."""
 
 import re
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from simulator import InputError, Message, Query
 METHODS = ("POST", "PUT", "PATCH", "GET")
 OF_THE_DIALOGUE = ("question", "system", "session", "history", "language", "conversation")
 
-# A semicolon parts two headers only where a name and a colon follow: cookies have semicolons too.
+# A semicolon separates headers only before a name and a colon, because cookies have semicolons too.
 _NEXT_HEADER = re.compile(r";\s*(?=[\w-]+\s*:)|\n")
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^`|~\w-]+", re.ASCII)
 _NOBODY = Query(text="-")
@@ -32,10 +32,10 @@ def headers_of(text: str) -> dict[str, str]:
 
 
 def checked_address(name: str, address: str) -> str:
-    """The address; raises InputError when it is none that a client could be sent to."""
+    """The address, checked. Raises InputError when it is not a valid HTTP address."""
     try:
         parts = urlsplit(address)
-        _ = parts.port  # brackets and port are only looked at when asked for
+        _ = parts.port  # brackets and port are only checked on access
     except ValueError as error:
         msg = f"{name}: {error}."
         raise InputError(msg) from None
@@ -46,13 +46,13 @@ def checked_address(name: str, address: str) -> str:
 
 
 def host_of(address: str) -> str:
-    """Host and port: all of an address that messages show, for the rest may hold a key."""
+    """Host and port, the only part of an address in messages: the rest may hold a key."""
     return urlsplit(address).netloc.rpartition("@")[2]
 
 
 @dataclass(frozen=True)
 class RequestTemplate:
-    """What the bot is sent; `conversation` is the bot's own name for the dialogue, "" until it gave one."""
+    """The request to the bot; `conversation` is the bot's own name for the dialogue, "" until it is known."""
 
     method: str
     url: str
@@ -61,7 +61,7 @@ class RequestTemplate:
     environment: Environment
 
     def check(self) -> None:
-        """Raises InputError for what no question could be sent with."""
+        """Raises InputError for settings with which no question could be sent."""
         if self.method not in METHODS:
             msg = f"method={self.method}: use one of {', '.join(METHODS)}."
             raise InputError(msg)
@@ -79,7 +79,7 @@ class RequestTemplate:
         return host_of(self.address(_NOBODY))
 
     def address(self, query: Query, conversation: str = "") -> str:
-        """The address for this query; what comes from the dialogue is percent-encoded."""
+        """The address for this query; values of the dialogue are percent-encoded."""
         told = {name: quote(text, safe="") for name, text in _texts(query, conversation).items()}
         return self.environment.filled(self.url, **told)
 
@@ -98,7 +98,7 @@ class RequestTemplate:
         return {**sent, "data": data, "headers": {"Content-Type": "application/json", **headers}}
 
     def header_values(self, query: Query) -> dict[str, str]:
-        """The headers of one's own for this query."""
+        """The configured headers for this query."""
         told = {"session": query.session, "language": query.language}
         try:
             return {name: self.environment.filled(text, **told) for name, text in self.headers.items()}

@@ -1,4 +1,4 @@
-"""The connection to a bot behind an endpoint, and what is wrong with it in words."""
+"""The connection to a bot behind an endpoint, and its errors as BotFailure."""
 
 import json
 import ssl
@@ -34,14 +34,14 @@ _SHOWN_OF_A_BODY = 200
 
 @dataclass(frozen=True)
 class Route:
-    """How the bot is reached: by which proxy ("": the environment's, `none`: directly), trusting whom."""
+    """The proxy to the bot ("": that of the environment, `none`: no proxy), and the trusted certificates."""
 
     proxy: str = ""
     trust: ssl.SSLContext | None = None
 
     @classmethod
     def of(cls, proxy: str, ca: str, environment: Environment) -> "Route":
-        """Raises InputError for what is no proxy's address and no certificate file."""
+        """Raises InputError for an invalid proxy address or certificate file."""
         address = proxy if proxy in ("", DIRECT) else checked_address("proxy", environment.filled(proxy))
         if "@" in proxy and address == proxy:
             msg = "proxy: write name and password as ${VARIABLE}: settings are stored with the run."
@@ -50,7 +50,7 @@ class Route:
 
 
 def _trusting(ca: str) -> ssl.SSLContext:
-    """The system's certificates and those in the file."""
+    """A context with the system's certificates and those in the file."""
     context = ssl.create_default_context()
     try:
         context.load_verify_locations(cafile=Path(ca))
@@ -63,7 +63,7 @@ def _trusting(ca: str) -> ssl.SSLContext:
 
 
 class Wire:
-    """One pool of connections to a bot, made when it is first asked."""
+    """The pool of connections to a bot, created for the first question."""
 
     def __init__(
         self, host: str, route: Route, environment: Environment, credentials: "Credentials | None" = None
@@ -73,13 +73,13 @@ class Wire:
         self._session: ClientSession | None = None
 
     async def json(self, arguments: Mapping[str, Any]) -> Any:
-        """The JSON reply to a request; raises BotFailure when there is none."""
+        """The JSON reply to a request. Raises BotFailure."""
         async with self.response(arguments) as response:
             return self.parsed(response, await text_of(response))
 
     @asynccontextmanager
     async def response(self, arguments: Mapping[str, Any]) -> AsyncIterator["ClientResponse"]:
-        """The reply to a request, its status looked at; raises BotFailure when it is a refusal."""
+        """The response to a request, after a check of its status. Raises BotFailure."""
         from aiohttp import ClientError  # listing adapters does not wait for it
 
         try:
@@ -98,7 +98,7 @@ class Wire:
             await self._session.close()
 
     def parsed(self, response: "ClientResponse", text: str) -> Any:
-        """The JSON of a body; raises BotFailure when it is none."""
+        """The JSON of a body. Raises BotFailure when it is not valid."""
         try:
             return json.loads(text.removeprefix("\ufeff"))
         except (ValueError, RecursionError):
@@ -107,7 +107,7 @@ class Wire:
             raise BotFailure("malformed", f"the reply is not JSON but {shown}") from None
 
     async def _sent(self, arguments: Mapping[str, Any]) -> "ClientResponse":
-        """The reply; with a token, and with a new one when the bot refuses the first."""
+        """Sends a request, if necessary with a token, and with a new one when the bot refuses it."""
         session = self._connections()
         if self.credentials is None:
             return await session.request(**arguments)
@@ -126,14 +126,14 @@ class Wire:
             named = self.route.proxy if self.route.proxy != DIRECT else ""
             here = self.host.partition(":")[0] in ("localhost", "127.0.0.1")
             self._session = aiohttp.ClientSession(
-                # Many servers hang up after 5 idle seconds; a request sent just then would be lost.
+                # Many servers close connections after 5 idle seconds; a request sent just then would be lost.
                 connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=3, ssl=self.route.trust or True),
-                # One customer's cookies must not reach another; sessions are told apart by $session.
+                # Cookies of one customer must not reach another; $session identifies conversations.
                 cookie_jar=aiohttp.DummyCookieJar(),
                 # Bodies are unpacked where they are counted.
                 auto_decompress=False,
                 headers={"Accept-Encoding": ACCEPTED},
-                # How long to wait is the rehearsal's --timeout.
+                # The run's --timeout applies.
                 timeout=aiohttp.ClientTimeout(total=None),
                 proxy=named or None,
                 trust_env=not self.route.proxy and not here,
@@ -149,7 +149,7 @@ class Wire:
         raise refusal(response.status, text, response.headers)
 
     def failure(self, error: "ClientError", host: str) -> BotFailure:
-        """What a client's error is to a rehearsal: no connection, or one that broke off."""
+        """The failure for an error of the HTTP client."""
         import aiohttp
 
         untrusted = getattr(error, "certificate_error", None)
@@ -173,28 +173,28 @@ class Wire:
 
 
 async def text_of(response: "ClientResponse") -> str:
-    """A body as text; raises BodyError when it is too long."""
+    """A body as text. Raises BodyError when it is too long."""
     whole = b"".join([piece async for piece in pieces_of(response)])
     try:
         return whole.decode(response.charset or "utf-8", errors="replace")
-    except LookupError:  # a charset that nobody knows
+    except LookupError:  # an unknown charset
         return whole.decode(errors="replace")
 
 
 def pieces_of(response: "ClientResponse") -> AsyncIterator[bytes]:
-    """A body as it arrives; raises BodyError when it is too long."""
+    """A body in chunks as it arrives. Raises BodyError when it is too long."""
     return unpacked(response.content.iter_chunked(PIECE), response.headers.get("Content-Encoding"))
 
 
 def moved(status: int, where: str) -> BotFailure:
-    """A redirect, which is not followed: what the headers hold is for the address that the user gave."""
+    """The failure for a redirect, which is not followed: the headers may hold keys for the first address."""
     return BotFailure(
         "error", f"HTTP {status}: the bot has moved; set url to {shortened(where.partition('?')[0])}"
     )
 
 
 def refusal(status: int, text: str, headers: Mapping[str, str] = MappingProxyType({})) -> BotFailure:
-    """What an HTTP status from 400 on is to a rehearsal."""
+    """The failure for an HTTP status from 400 on; Transient for 429 and 5xx."""
     told = f"HTTP {status}: {shortened(text)}".rstrip(": ")
     if status == 429 or status >= 500:
         return Transient("error", told, wait_asked_for(headers))

@@ -5,7 +5,7 @@ import inspect
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from rag_adapters._arguments import Call, arguments_of, taken_by
+from rag_adapters._arguments import Call, arguments_of, traits_taken
 from rag_adapters._json import setting
 from rag_adapters._limits import limited
 from rag_adapters._load import failure_of, load
@@ -14,9 +14,9 @@ from simulator import Answer, Bot, InputError, Query, Traits, returned
 
 @limited
 def connect(*, target: str, prompt: str = "") -> Bot:
-    """The function `file.py:name` or `package.module:name`, looked up where the user stands.
+    """The function `file.py:name` or `package.module:name`, looked up from the current folder.
 
-    What it is called with goes by the names of its parameters; docs/adapters.md lists them. `prompt`
+    Its arguments depend on the names of its parameters; docs/adapters.md lists them. `prompt`
     (text, or `@file.txt`) is for functions that take one.
     """
     function = function_of(load(target), target)
@@ -28,18 +28,18 @@ def connect(*, target: str, prompt: str = "") -> Bot:
     called = getattr(function, "__call__", None)  # noqa: B004 - an object's own __call__ may be async
     asynchronous = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called)
     bot = (_asynchronous if asynchronous else _synchronous)(function, arguments)
-    vars(bot).update(traits=Traits(takes=taken_by(function)))
+    vars(bot).update(traits=Traits(takes=traits_taken(function)))
     return bot
 
 
-def function_of(found: Any, target: str) -> Callable[..., Any]:
-    """What was found, if it is a function; raises InputError with what to do otherwise."""
-    if callable(found) and not inspect.isclass(found):
-        return found  # type: ignore[no-any-return]
-    if hasattr(found, "ainvoke") and not inspect.isclass(found):
-        msg = f"{target} is {type(found).__name__}, not a function: --adapter runnable --set target={target}"
+def function_of(value: Any, target: str) -> Callable[..., Any]:
+    """What was value, if it is a function; raises InputError with what to do otherwise."""
+    if callable(value) and not inspect.isclass(value):
+        return value  # type: ignore[no-any-return]
+    if hasattr(value, "ainvoke") and not inspect.isclass(value):
+        msg = f"{target} is {type(value).__name__}, not a function: --adapter runnable --set target={target}"
         raise InputError(msg)
-    what = "a class" if inspect.isclass(found) else type(found).__name__
+    what = "a class" if inspect.isclass(value) else type(value).__name__
     msg = f"{target} is {what}, not a function. Wrap it: def answer(question): return ...(question)"
     raise InputError(msg)
 
@@ -49,7 +49,7 @@ def _synchronous(function: Callable[..., Any], arguments: Callable[[Query], Call
         positional, named = arguments(query)
         try:
             result = function(*positional, **named)
-            # An async function inside a sync one: it is run here, for this thread has no loop.
+            # An awaitable from a sync function runs here, because this thread has no event loop.
             result = asyncio.run(_awaited(result)) if inspect.isawaitable(result) else result
         except (Exception, SystemExit) as error:
             raise failure_of(error) from error

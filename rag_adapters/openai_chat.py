@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from rag_adapters._choosing import CHAT, USUAL, Chooser, Choosing, Refused, Way, usage_of
+from rag_adapters._choosing import CHAT, DEFAULT_WAY, Chooser, Choosing, Refused, Way, usage_of
 from rag_adapters._echo import Tokens, tokens_of
 from rag_adapters._json import JsonPath, kind, parsed, setting
 from rag_adapters._limits import limited
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 KEYS = ("REHEARSAL_BOT_KEY", "OPENAI_API_KEY")
 _NO_KEY = "none"  # the client insists on one; servers without keys ignore it
 
-# Where endpoints that search for themselves say what they found.
+# Where endpoints with their own retrieval put the passages.
 _CITATIONS = tuple(JsonPath("", path) for path in ("context.citations", "citations", "sources"))
 _CHOICE = JsonPath("", "choices.0")
 
@@ -49,9 +49,9 @@ def connect(
     per_token: bool = False,
     choosing: Choosing = "auto",
 ) -> Any:  # the ChatBot, or what has to be awaited for it
-    """The model `model` at `url` (OPENAI_BASE_URL when empty), told `system`, as the bot.
+    """The model `model` at `url` (OPENAI_BASE_URL when empty) with the system prompt `system`, as the bot.
 
-    Where a prompt has it choose among labels or letters, it is asked how likely each is: by the
+    If a prompt has it choose among labels or letters, their likelihoods are requested: by the
     `top_logprobs` likeliest tokens of a chat answer, or with `completions` by echoed prompts (divided by the
     number of tokens with `per_token`). `choosing` is the run's --choosing.
 
@@ -71,11 +71,11 @@ def connect(
         more = {"stream": True, "stream_options": {"include_usage": True}, **more}
     way = Way(choosing, top_logprobs, completions, per_token)
     bot = ChatBot(address, key, {"model": model, **more}, setting("system", system), way)
-    return _probed(bot) if choosing == "likelihood" else bot
+    return _probe(bot) if choosing == "likelihood" else bot
 
 
-async def _probed(bot: "ChatBot") -> "ChatBot":
-    """The bot, after it was asked whether it tells log-likelihoods: a whole run would find out too late."""
+async def _probe(bot: "ChatBot") -> "ChatBot":
+    """The bot, if its endpoint has log-likelihoods: during the run it would be too late to find out."""
     try:
         await bot.chooser.probe()
     except InputError:
@@ -84,40 +84,44 @@ async def _probed(bot: "ChatBot") -> "ChatBot":
     return bot
 
 
-def _key(named: str, *, needed: bool) -> str:
-    if named and named not in os.environ:
-        msg = f"api_key_env={named}: that variable is not set. Export it with the bot's key."
+def _key(variable: str, *, needed: bool) -> str:
+    if variable and variable not in os.environ:
+        msg = f"api_key_env={variable}: that variable is not set. Export it with the bot's key."
         raise InputError(msg)
-    found = [os.environ[name] for name in ((named,) if named else KEYS) if os.environ.get(name)]
-    if not found and needed:
+    keys = [os.environ[name] for name in ((variable,) if variable else KEYS) if os.environ.get(name)]
+    if not keys and needed:
         msg = f"no key and no url: export {' or '.join(KEYS)}, or --set url=... of an endpoint without keys."
         raise InputError(msg)
-    return found[0].strip() if found else _NO_KEY
+    return keys[0].strip() if keys else _NO_KEY
 
 
 class ChatBot:
-    """A chat model that answers customers; one client, made when it is first asked."""
+    """A chat model that answers customers; its client is created for the first question."""
 
     traits = Traits(takes=frozenset({"system", "history"}))
 
-    def __init__(self, url: str, key: str, body: Mapping[str, Any], system: str, way: Way = USUAL) -> None:
+    def __init__(
+        self, url: str, key: str, body: Mapping[str, Any], system: str, way: Way = DEFAULT_WAY
+    ) -> None:
         self.url, self.body, self.system = url, body, system
         self._key = key
         self._client: AsyncOpenAI | None = None
-        self.chooser = Chooser(way, body, self._posted, url.rpartition("@")[2] or "OpenAI")
+        self.chooser = Chooser(way, body, self._post, url.rpartition("@")[2] or "OpenAI")
 
     async def __call__(self, query: Query) -> Answer:
-        """The model's answer; raises BotFailure for everything that is none."""
+        """The model's answer. Raises BotFailure."""
         messages = self._messages(query)
         if chosen := await self.chooser(query, messages):
             return chosen
         body = {**self.body, "messages": messages}
-        reply = await self._heard(self._streamed(body) if body.get("stream") else self._whole(CHAT, body))
+        reply = await self._with_bot_failures(
+            self._post_streamed(body) if body.get("stream") else self._post_whole(CHAT, body)
+        )
         return _answer(reply, str(self.body["model"]))
 
     async def prompt_logprobs(self, text: str) -> Tokens:
-        """How likely each token of a text is; raises BotFailure where the endpoint does not tell."""
-        return await tokens_of(text, self.chooser.body, self._posted)
+        """The log-likelihood of each token of a text. Raises BotFailure when the endpoint has none."""
+        return await tokens_of(text, self.chooser.body, self._post)
 
     async def aclose(self) -> None:
         """Closes the connections."""
@@ -125,8 +129,8 @@ class ChatBot:
             await self._client.close()
 
     def _messages(self, query: Query) -> list[dict[str, str]]:
-        told = query.system or self.system  # a row's own prompt goes before what the bot is always told
-        system = [{"role": "system", "content": told}] if told else []
+        prompt = query.system or self.system  # the prompt of a row replaces that of the settings
+        system = [{"role": "system", "content": prompt}] if prompt else []
         history = [message.model_dump() for message in query.history]
         return [*system, *history, {"role": "user", "content": query.text}]
 
@@ -134,7 +138,7 @@ class ChatBot:
         from openai import AsyncOpenAI
 
         if self._client is None:
-            # Retrying would hide how often the bot fails; how long to wait is the rehearsal's --timeout.
+            # Retries would hide how often the bot fails, and --timeout limits the time.
             self._client = AsyncOpenAI(
                 api_key=self._key,
                 base_url=self.url or None,
@@ -144,8 +148,8 @@ class ChatBot:
             )
         return self._client
 
-    async def _heard(self, reply: Awaitable[Any]) -> Any:
-        from aiohttp import ClientError  # listing adapters does not wait for them
+    async def _with_bot_failures(self, reply: Awaitable[Any]) -> Any:
+        from aiohttp import ClientError  # imported late: listing adapters does not need it
         from openai import OpenAIError
 
         try:
@@ -157,25 +161,25 @@ class ChatBot:
         except BodyError as error:
             raise BotFailure("malformed", str(error)) from None
         except ClientError as error:
-            said = self._shown(f"{type(error).__name__} {client_words(error)}")
-            raise BotFailure("malformed", f"{self._host} gives no valid HTTP answer: {said}") from None
+            reason = self._masked(f"{type(error).__name__} {client_words(error)}")
+            raise BotFailure("malformed", f"{self._host} gives no valid HTTP answer: {reason}") from None
 
-    async def _posted(self, path: str, body: dict[str, Any]) -> Any:
-        """The reply to a request that an endpoint may not know how to answer; raises Refused then."""
+    async def _post(self, path: str, body: dict[str, Any]) -> Any:
+        """The reply to a request that an endpoint may not support. Raises Refused if it does not."""
         from openai import BadRequestError, NotFoundError, UnprocessableEntityError
 
         try:
-            return await self._heard(self._whole(path, body))
+            return await self._with_bot_failures(self._post_whole(path, body))
         except BotFailure as failure:
             if isinstance(failure.__context__, (BadRequestError, NotFoundError, UnprocessableEntityError)):
                 raise Refused(str(failure)) from None
             raise
 
-    async def _whole(self, path: str, body: dict[str, Any]) -> Any:
+    async def _post_whole(self, path: str, body: dict[str, Any]) -> Any:
         return await self._connections().post(path, body=body, cast_to=object)
 
-    async def _streamed(self, body: dict[str, Any]) -> Any:
-        """A stream put together again into the reply it would have been."""
+    async def _post_streamed(self, body: dict[str, Any]) -> Any:
+        """A streamed reply, joined into a whole one."""
         from openai import AsyncStream
 
         stream: AsyncStream[Any] = await self._connections().post(
@@ -188,23 +192,23 @@ class ChatBot:
         from openai import APIConnectionError, APIStatusError
 
         if isinstance(error, APIConnectionError):
-            # A refused connection arrives as a time-out; there is no other, for none is set.
+            # A refused connection is raised as a timeout; there are no others, because none is set.
             cause = error.__cause__ or error
-            said = f"{self._host}: {self._shown(client_words(cause))}"
+            reason = f"{self._host}: {self._masked(client_words(cause))}"
             lost = type(cause).__name__.startswith("Connect")
-            return Transient("unreachable", said) if lost else BotFailure("error", said)
+            return Transient("unreachable", reason) if lost else BotFailure("error", reason)
         if isinstance(error, APIStatusError):
             headers = error.response.headers
             if 300 <= error.status_code < 400:
-                return moved(error.status_code, self._shown(headers.get("location", "")))
-            return refusal(error.status_code, self._shown(_reason(error)), headers)
-        return BotFailure("error", self._shown(str(error)))
+                return moved(error.status_code, self._masked(headers.get("location", "")))
+            return refusal(error.status_code, self._masked(_reason(error)), headers)
+        return BotFailure("error", self._masked(str(error)))
 
     @property
     def _host(self) -> str:
         return urlsplit(self.url).netloc.rpartition("@")[2] or "OpenAI"
 
-    def _shown(self, text: str) -> str:
+    def _masked(self, text: str) -> str:
         masked = text if self._key == _NO_KEY else text.replace(self._key, "***")
         return " ".join(masked.split())[:200]
 
@@ -230,7 +234,7 @@ def _answer(reply: Any, model: str) -> Answer:
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(message, dict):
         raise BotFailure("malformed", f"the reply is no chat completion: it {kind(reply)}")
-    # A model that refuses has answered the customer all the same.
+    # A refusal is an answer to the customer, too.
     text = _text(message.get("content")) or _text(message.get("refusal"))
     if not text.strip():
         raise BotFailure("empty", f"the model said nothing (finish_reason {choice.get('finish_reason')})")
@@ -239,14 +243,14 @@ def _answer(reply: Any, model: str) -> Answer:
 
 
 def _text(content: Any) -> str:
-    """A message's text; of a message in parts, that of its parts together."""
+    """The text of a message; that of all parts when it has parts."""
     if isinstance(content, list):
         return "".join(_text(part.get("text")) for part in content if isinstance(part, dict))
     return content if isinstance(content, str) else ""
 
 
 def _citations(*holders: Any) -> tuple[Passage, ...]:
-    """The first list of citations that has texts; bare links are no passages."""
+    """The first list of citations with texts; bare links do not count."""
     for holder in holders:
         for path in _CITATIONS:
             found = path.within(holder)
@@ -261,5 +265,5 @@ def _cites(entry: Any) -> bool:
 
 
 def _reason(error: "APIStatusError") -> str:
-    said = error.body.get("message") if isinstance(error.body, dict) else error.body
-    return str(said or error.message)
+    message = error.body.get("message") if isinstance(error.body, dict) else error.body
+    return str(message or error.message)

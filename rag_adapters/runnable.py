@@ -8,11 +8,11 @@ from typing import Any
 from rag_adapters._inputs import AUTO, CANDIDATES, Form, form_of
 from rag_adapters._json import JsonPath
 from rag_adapters._limits import limited
-from rag_adapters._load import failure_of, load, told
+from rag_adapters._load import describe, failure_of, load
 from rag_adapters._outputs import OutputPaths, Watch
 from simulator import Answer, BotFailure, InputError, Message, Query
 
-# What an input of the wrong shape makes a runnable raise.
+# Exceptions of a runnable that gets an input of the wrong shape.
 _MISFIT = (TypeError, ValueError, LookupError, AttributeError)
 _MISFIT_NAMES = ("InvalidUpdateError", "EmptyInputError")
 
@@ -26,11 +26,11 @@ async def connect(
     answer: str = "",
     passages: str = "",
 ) -> "RunnableBot":
-    """The runnable `file.py:name` or `package.module:name`, or what a function of that name makes.
+    """The runnable `file.py:name` or `package.module:name`, or the one that a function of that name returns.
 
-    `input` says what it is given: text, list, messages, the name of a field (`history` is then that of the
+    `input` is the form of its input: text, list, messages, the name of a field (`history` is then that of the
     dialogue before), or JSON with $question, $history, $messages, $session and $language. `answer` and
-    `passages` are paths in what it gives.
+    `passages` are paths in its output.
     """
     runnable = await _runnable(load(target), target)
     paths = OutputPaths(
@@ -45,7 +45,7 @@ async def connect(
 
 
 async def _runnable(found: Any, target: str) -> Any:
-    """The object itself, or what it makes when it is called without arguments."""
+    """The object itself, or what it returns when it is called without arguments."""
     if hasattr(found, "ainvoke") and not inspect.isclass(found):
         return found
     if hasattr(found, "compile"):
@@ -54,14 +54,14 @@ async def _runnable(found: Any, target: str) -> Any:
     if callable(found):
         _check_factory(found, target)
         try:
-            made = found()
-            made = await made if inspect.isawaitable(made) else made
+            runnable = found()
+            runnable = await runnable if inspect.isawaitable(runnable) else runnable
         except (Exception, SystemExit) as error:
-            msg = f"{target}: it cannot be made: {told(error)}"
+            msg = f"{target}: it cannot be made: {describe(error)}"
             raise InputError(msg) from None
-        if hasattr(made, "ainvoke"):
-            return made
-        target, found = f"what {target} gives", made
+        if hasattr(runnable, "ainvoke"):
+            return runnable
+        target, found = f"what {target} gives", runnable
     msg = f"{target} is {type(found).__name__}, not a runnable: it has no ainvoke()."
     raise InputError(msg)
 
@@ -69,7 +69,7 @@ async def _runnable(found: Any, target: str) -> Any:
 def _check_factory(found: Any, target: str) -> None:
     try:
         parameters = inspect.signature(found).parameters.values()
-    except (TypeError, ValueError):  # written in C: it does not say what it takes
+    except (TypeError, ValueError):  # written in C, without a signature
         return
     variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     needed = [each.name for each in parameters if each.default is each.empty and each.kind not in variadic]
@@ -82,18 +82,18 @@ def _check_factory(found: Any, target: str) -> None:
 
 
 class RunnableBot:
-    """A runnable as the bot; its form of input is settled at the first question when it declares none."""
+    """A runnable as the bot; if it declares no input, the first question finds out the form."""
 
     def __init__(self, runnable: Any, form: Form | None, paths: OutputPaths) -> None:
         self.runnable, self.form, self.paths = runnable, form, paths
-        self._settling = asyncio.Lock()
+        self._form_lock = asyncio.Lock()
 
     async def __call__(self, query: Query) -> Answer:
-        """The runnable's answer; raises BotFailure for everything that is none."""
+        """The runnable's answer. Raises BotFailure."""
         watch = Watch()
-        # Graphs know a conversation by its thread, chains with a message history by its session.
-        named = {"thread_id": query.session, "session_id": query.session}
-        config = {"configurable": named, "callbacks": [watch, watch.counted]}
+        # Graphs identify a conversation by its thread, chains with a message history by its session.
+        ids = {"thread_id": query.session, "session_id": query.session}
+        config = {"configurable": ids, "callbacks": [watch, watch.counted]}
         try:
             output = await self._output(query, config)
         except Exception as error:
@@ -101,15 +101,15 @@ class RunnableBot:
         return self.paths.read(output, watch)
 
     async def _output(self, query: Query, config: dict[str, Any]) -> Any:
-        earlier = await self._not_remembered(query, config)
+        earlier = await self._unremembered(query, config)
         if self.form is None:
-            async with self._settling:
+            async with self._form_lock:
                 if self.form is None:
-                    return await self._tried(query, earlier, config)
+                    return await self._try_forms(query, earlier, config)
         return await self.runnable.ainvoke(self.form(query, earlier), config)
 
-    async def _tried(self, query: Query, earlier: Sequence[Message], config: dict[str, Any]) -> Any:
-        """The output for the first form of input that the runnable can do something with."""
+    async def _try_forms(self, query: Query, earlier: Sequence[Message], config: dict[str, Any]) -> Any:
+        """The output for the first form of input that the runnable accepts."""
         misfits = []
         for name, form in CANDIDATES.items():
             try:
@@ -126,8 +126,8 @@ class RunnableBot:
             "malformed", f"it takes none of the usual inputs ({tried}); say which: --set input=..."
         )
 
-    async def _not_remembered(self, query: Query, config: dict[str, Any]) -> Sequence[Message]:
-        """The dialogue that it has to be told: none when it keeps the conversation itself."""
+    async def _unremembered(self, query: Query, config: dict[str, Any]) -> Sequence[Message]:
+        """The dialogue that it has to be describe: none when it keeps the conversation itself."""
         if not query.history:
             return ()
         own: Any = self.runnable

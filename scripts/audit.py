@@ -64,12 +64,12 @@ def _audited(command: list[str]) -> tuple[list[dict[str, Any]], str]:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return [], type(error).__name__
-    said = done.stderr.strip().splitlines()
+    errors = done.stderr.strip().splitlines()
     try:
-        told = json.loads(done.stdout)
-        return [each for each in told["dependencies"] if "name" in each], said[-1] if said else ""
+        report = json.loads(done.stdout)
+        return [each for each in report["dependencies"] if "name" in each], errors[-1] if errors else ""
     except (ValueError, KeyError, TypeError):
-        return [], said[-1] if said else f"{command[0]} gave no result"
+        return [], errors[-1] if errors else f"{command[0]} gave no result"
 
 
 def _text(lock: Path) -> str:

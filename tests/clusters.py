@@ -20,7 +20,7 @@ from simulator.runner.run import Progress, create_run
 from simulator.runner.run import perform as perform_here
 from simulator.storage.run_file import RunFile, read_run
 from tests.paths import ROOT
-from tests.playing import Quiet
+from tests.run_helpers import Quiet
 
 # A bot that takes its time, and notes every question: what was asked twice was paid for twice.
 SLOW = """
@@ -147,7 +147,7 @@ async def resumed(
     context = RunContext(settings, endpoints(settings), results.personas, Ledger.of(settings, results))
 
     def opened() -> RunFile:
-        file.reopened()
+        file.mark_running()
         return file
 
     return await _performed(settings, context, results.conversations, opened, progress)

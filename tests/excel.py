@@ -1,4 +1,4 @@
-"""A person at an Excel workbook: sorts, inserts, renames, moves and types, and names go along as in Excel."""
+"""A person at an Excel workbook: sorts, inserts, renames, moves and types; names follow as in Excel."""
 
 import re
 from collections.abc import Callable, Sequence

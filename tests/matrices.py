@@ -1,17 +1,17 @@
-"""What tests of matrices share: one as it may come out, with everything that can become of a cell."""
+"""A matrix for tests, with every kind of cell."""
 
 from datetime import UTC, datetime
 from typing import Any
 
 from simulator.addons.matrix.figures import (
-    Against,
+    CellComparison,
     CellFigures,
     DataFigures,
     JudgeFigures,
     Labels,
     MatrixFigures,
 )
-from simulator.addons.matrix.plan import Cell
+from simulator.addons.matrix.plan import CellId
 from simulator.core.types import PASSED, Language
 
 ID = "20261121-090400512-matrix-3f2a"
@@ -27,7 +27,7 @@ def judged(mean: float, stderr: float | None, verdict: Any = "", **more: Any) ->
     known: dict[str, Any] = {"mean": mean, "stderr": stderr, "n": 40, "planned": 40}
     beside = {key: more.pop(key) for key in ("difference", "open") if key in more}
     to = more.pop("to", "faq/strict/qwen3")
-    against = Against(verdict=verdict, to=to, rows=40, **beside) if verdict else None
+    against = CellComparison(verdict=verdict, to=to, rows=40, **beside) if verdict else None
     return JudgeFigures(**(known | more), against=against)
 
 
@@ -35,7 +35,7 @@ def a_cell(prompt: str, model: str, *judges: JudgeFigures, **more: Any) -> CellF
     """A finished cell of the data set faq."""
     names = ("exact_match", "llm_correctness", PASSED)
     known: dict[str, Any] = {
-        "cell": Cell(data="faq", prompt=prompt, model=model), "state": "finished", "rows": 40,
+        "cell": CellId(data="faq", prompt=prompt, model=model), "state": "finished", "rows": 40,
         "seconds": 12.5,
         "run": f"20261121-090405001-faq-{prompt}-{model}-9c1e", "answer_seconds": 0.84, "graded_usd": 0.0123,
         "answers_usd": 0.000456, "tokens_in": 9_120, "tokens_out": 2_044,
@@ -91,13 +91,13 @@ def _told_apart(model: str, labels: Labels, **against: Any) -> CellFigures:
     known = {"n": 856, "planned": 856, "to": "morality/qwen3"}
     label = judged(labels.accuracy, labels.accuracy_stderr, **known)
     by_f1 = judged(labels.f1, labels.f1_stderr, **against, **known).against
-    cell = Cell(data="morality", model=model)
+    cell = CellId(data="morality", model=model)
     return a_cell("", model, cell=cell, labels=labels, judges={"label": label}, against=by_f1)
 
 
 def _unfinished() -> tuple[CellFigures, ...]:
-    begun = Cell(data="chat", prompt="plain", model="qwen3")
-    planned = Cell(data="chat", prompt="strict", model="qwen3")
+    begun = CellId(data="chat", prompt="plain", model="qwen3")
+    planned = CellId(data="chat", prompt="strict", model="qwen3")
     return (
         a_cell("plain", "qwen3", cell=begun, state="begun", judges={"fluency": judged(0.9, None, n=1)}),
         a_cell("strict", "qwen3", cell=planned, state="planned", **NOT_HELD),

@@ -9,7 +9,7 @@ from tenacity import wait_none
 from tenacity.wait import wait_base
 
 from simulator.core import replies
-from simulator.core.replies import KINDS
+from simulator.core.replies import FIELD_KINDS
 from simulator.core.roles import Endpoint
 from simulator.core.types import Role
 from simulator.models.cache import ResponseCache
@@ -18,7 +18,9 @@ from simulator.models.pricing import Ledger
 from tests.servers.openai import OpenAIServer
 
 KEY = "sk-very-secret"
-VERDICT = replies.form("verdict", {"reason": KINDS["text"].type, "grade": KINDS["grade"].type})
+VERDICT = replies.create_form(
+    "verdict", {"reason": FIELD_KINDS["text"].type, "grade": FIELD_KINDS["grade"].type}
+)
 GOOD = '{"reason": "資料と合う。", "grade": 4}'
 ASKED: Messages = [{"role": "user", "content": "Grade this in JSON."}]
 

@@ -1,4 +1,4 @@
-"""What people write to make a page run their script: the corpus that the report is shown with."""
+"""Texts that try to make a page run a script (XSS), for tests of reports."""
 
 _RUN = "window.hit=1"
 

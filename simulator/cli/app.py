@@ -1,4 +1,4 @@
-"""The command line: which word does what, and what becomes of errors."""
+"""The command line: which word runs which command, and which line and exit code an error gives."""
 
 import contextlib
 import gc
@@ -20,45 +20,24 @@ import typer
 
 from simulator import __version__
 from simulator.cli.options import CommandGroup, PanelCommand
+from simulator.cli.terminal import DONE, INCOMPLETE, OUR_ERROR, TO_FIX
 from simulator.core.errors import InputError, RehearsalError, Unforeseen
-from simulator.core.secrets import HIDDEN, addressed, concealed, is_secret, known_secrets
-from simulator.core.settings import Settings, load
+from simulator.core.secrets import MASK, is_secret, known_secrets, mask_secrets, without_url_secrets
+from simulator.core.settings import Settings, load_settings
 from simulator.core.translations import TranslatingStream, language_of
 from simulator.models.cache import cache_folder, private_file, private_folder
 
-
-def is_unread(error: BaseException) -> bool:
-    """Whether it says that the reader of the output is gone; the painter leaves the program for that."""
-    gone = isinstance(error, SystemExit) and isinstance(error.__context__, BrokenPipeError)
-    return gone or isinstance(error, BrokenPipeError)
-
-
-def no_more_output() -> None:
-    """Lets everything that is still printed go nowhere, also what is flushed when the program ends."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-@contextlib.contextmanager
-def may_stop_reading(said: str = "") -> Iterator[None]:
-    """Goes on with the command when what it prints here is not read to its end; `said` is told on stderr."""
-    try:
-        yield
-        sys.stdout.flush()
-    except (BrokenPipeError, SystemExit) as error:
-        if not is_unread(error):
-            raise
-        no_more_output()
-        sys.stderr.write(said)
-
-
-DONE, MISSED, TO_MEND, INCOMPLETE, OUR_MISTAKE = 0, 1, 2, 3, 4
-WORDS = (
+COMMANDS = (
     "simulate", "evaluate", "grade", "calibrate", "review", "report", "fixes", "diff", "history", "compare",
     "merge", "purge", "cross-examine", "cases", "thresholds", "harness", "cache", "init", "list", "doctor",
 )  # fmt: skip
 PROGRAM = "python run.py"
 # These decide nothing: whoever stops reading what they print has not missed a verdict.
-_ONLY_SHOWN = ("list", "history", "fixes", "compare", "--version")
+_WITHOUT_VERDICT = ("list", "history", "fixes", "compare", "--version")
+# With --help nothing is read but options.
+_HELP = frozenset({"--help", "-h"})
+# The traceback of an unforeseen error.
+ERROR_FILE = "error.txt"
 _ABOUT = """Rehearses a RAG chatbot: simulated customers talk with it, judges grade every turn.
 
 \b
@@ -66,16 +45,17 @@ python run.py --persona angry           the bundled demo bot; no key needed
 python run.py --adapter bot.py:answer   your own bot
 python run.py simulate --help           every option of a rehearsal
 """
-_EPILOGUE = """Without a command, a rehearsal starts. Every option may also stand in the environment or .env
-(REHEARSAL_TURNS=5), or in rehearsal.toml (turns = 5); the command line goes first, the file last.
+_EPILOGUE = """Without a command, a rehearsal starts. Every option can also be set in the environment or .env
+(REHEARSAL_TURNS=5), or in rehearsal.toml (turns = 5). The command line overrides the environment, and the
+environment overrides the file.
 
-Exit codes: 0 done or passed, 1 target missed or regression, 2 something to mend, 3 incomplete,
-4 a mistake of this program (a run goes on with --resume).
+Exit codes: 0 done or passed, 1 target missed or regression, 2 something for you to fix, 3 incomplete,
+4 an error in this program (a run can be continued with --resume).
 """
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Runs a command and gives the exit code: 0 done, 1 missed, 2 to mend, 3 incomplete, 4 our mistake."""
+    """Runs a command; returns its exit code: 0 done, 1 missed, 2 for users to fix, 3 incomplete, 4 ours."""
     # A run makes many objects and nearly no cycles: looking for these as often as usual costs a tenth of it.
     gc.set_threshold(50_000, 20, 50)
     for stream in (sys.stdout, sys.stderr):
@@ -84,16 +64,16 @@ def main(arguments: Sequence[str]) -> int:
             stream.reconfigure(errors="replace")
     with _in_readers_language():
         try:
-            code = _run(_with_default(arguments))
+            code = _run(_with_default_command(arguments))
             sys.stdout.flush()
             return code
         except BaseException as error:
-            return _unread(arguments) if is_unread(error) else _told(error, arguments)
+            return _closed_output(arguments) if is_closed_output(error) else _say_error(error, arguments)
 
 
 @contextlib.contextmanager
 def _in_readers_language() -> Iterator[None]:
-    """What is said on the terminal meanwhile is said in Japanese to whoever reads Japanese."""
+    """Translates what is written to the terminal for a reader of Japanese."""
     if language_of(os.environ) == "en":
         yield
         return
@@ -108,36 +88,24 @@ def _in_readers_language() -> Iterator[None]:
         sys.stdout, sys.stderr = stdout, stderr
 
 
-def _told(error: BaseException, arguments: Sequence[str]) -> int:
-    """What is expected to go wrong, in one line, and the exit code that says whose turn it is."""
-    if isinstance(error, RehearsalError):
-        return _say(str(error), TO_MEND if isinstance(error, InputError) else INCOMPLETE)
-    if isinstance(error, KeyboardInterrupt):
-        return _say("interrupted.", INCOMPLETE)
-    if isinstance(error, SystemExit):
-        return _say("ended early: the bot's own code left the program.", INCOMPLETE)
-    if hasattr(error, "format_message"):
-        return _usage(error)
-    pass
-
-    return _say(told(error, arguments), OUR_MISTAKE)
+# --- From words to a command ---
 
 
-def _with_default(arguments: Sequence[str]) -> list[str]:
+def _with_default_command(arguments: Sequence[str]) -> list[str]:
     """`run.py --persona angry` means `run.py simulate --persona angry`."""
     first = arguments[0] if arguments else ""
-    is_option = first.startswith("-") and first not in ("--help", "-h", "--version")
-    given = ["simulate", *arguments] if is_option or not arguments else list(arguments)
-    if given[0] == "simulate" and "--redact" in given:  # alone it means on
-        place = given.index("--redact")
-        if given[place + 1 : place + 2] not in (["on"], ["off"], ["auto"]):
-            given[place] = "--redact=on"
-    return given
+    is_option = first.startswith("-") and first not in (*_HELP, "--version")
+    words = ["simulate", *arguments] if is_option or not arguments else list(arguments)
+    if words[0] == "simulate" and "--redact" in words:  # alone it means on
+        place = words.index("--redact")
+        if words[place + 1 : place + 2] not in (["on"], ["off"], ["auto"]):
+            words[place] = "--redact=on"
+    return words
 
 
 def _run(arguments: list[str]) -> int:
     """Without the parser's own treatment of Ctrl-C and closed pipes, which has other exit codes."""
-    if not {"--help", "-h", "--version"} & set(arguments):
+    if not {*_HELP, "--version"} & set(arguments):
         _read_env_file()
     command = command_tree()
     try:
@@ -148,18 +116,18 @@ def _run(arguments: list[str]) -> int:
 
 
 def _read_env_file() -> None:
-    """What .env of the folder where the user stands adds to the environment, never overriding it."""
+    """Adds what .env of the current folder sets to the environment, and overrides nothing there."""
     path = Path(".env")
     if not path.exists() or path.is_dir():
         return
     from dotenv import dotenv_values  # only where there is such a file
 
     try:
-        found = dotenv_values(path, encoding="utf-8-sig")
+        values = dotenv_values(path, encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         msg = f".env: cannot be read ({error})."
         raise InputError(msg) from None
-    for name, value in found.items():
+    for name, value in values.items():
         if value is not None:
             os.environ.setdefault(name, value)
 
@@ -174,13 +142,13 @@ def command_tree() -> Any:
     )  # fmt: skip
 
     @app.callback(invoke_without_command=True)
-    def about(version: bool = typer.Option(False, "--version", help="Print the version and leave.")) -> None:
+    def about(version: bool = typer.Option(False, "--version", help="Show the version and exit.")) -> None:
         if version:
             sys.stdout.write(f"{__version__}\n")
 
-    for word in WORDS:
+    for word in COMMANDS:
         module = import_module(f"simulator.cli.{word.replace('-', '_')}")
-        if hasattr(module, "WORDS"):
+        if hasattr(module, "SUBCOMMANDS"):
             app.add_typer(_group(module), name=word, short_help=module.ABOUT.partition("\n")[0])
         else:
             _add(app, word, module.command)
@@ -193,7 +161,7 @@ def _add(app: typer.Typer, word: str, command: Any) -> None:
 
 
 def _group(module: Any) -> typer.Typer:
-    """A word that has words of its own (`cases make`); alone it says what there is."""
+    """A command with subcommands (`cases make`); alone it shows its help."""
     group = typer.Typer(cls=CommandGroup, help=module.ABOUT, rich_markup_mode=None)
 
     @group.callback(invoke_without_command=True)
@@ -201,74 +169,77 @@ def _group(module: Any) -> typer.Typer:
         if context.invoked_subcommand is None:
             sys.stdout.write(f"{context.get_help()}\n")
 
-    for word, command in module.WORDS.items():
+    for word, command in module.SUBCOMMANDS.items():
         _add(group, word, command)
     return group
 
 
-def _usage(error: Any) -> int:
-    """A mistake on the command line, in one line."""
-    context = getattr(error, "ctx", None)
-    path = context.command_path if context else PROGRAM
-    said = str(error.format_message())
-    return _say(f"{said}{'' if said.endswith(('.', '?')) else '.'} See: {path} --help", TO_MEND)
+# --- From an error to a line and an exit code ---
 
 
-def _unread(arguments: Sequence[str]) -> int:
-    """Nobody reads on (`run.py list | head`): nothing more is written, also not at exit."""
-    no_more_output()
-    if {*arguments[:1]} & {*_ONLY_SHOWN} or {*arguments} & {"--help", "-h"}:
-        return DONE
-    return _say("its output was not read to the end, so nobody has seen the verdict.", INCOMPLETE)
+def _say_error(error: BaseException, arguments: Sequence[str]) -> int:
+    """One line on stderr, and the exit code that says whose turn it is."""
+    if isinstance(error, RehearsalError):
+        return _say(str(error), TO_FIX if isinstance(error, InputError) else INCOMPLETE)
+    if isinstance(error, KeyboardInterrupt):
+        return _say("interrupted.", INCOMPLETE)
+    if isinstance(error, SystemExit):
+        return _say("ended early: the bot's own code exited the program.", INCOMPLETE)
+    if hasattr(error, "format_message"):  # the command line itself is wrong
+        context = getattr(error, "ctx", None)
+        path = context.command_path if context else PROGRAM
+        message = str(error.format_message())
+        stop = "" if message.endswith((".", "?")) else "."
+        return _say(f"{message}{stop} See: {path} --help", TO_FIX)
+    return _say(our_error_message(error, arguments), OUR_ERROR)
 
 
 def _say(message: str, code: int) -> int:
-    """One line on stderr, without the control codes that a message of others may hold."""
-    told = addressed(concealed(message, known_secrets({})))  # a last guard: whoever raised it may quote one
-    shown = "".join(letter if letter.isprintable() else " " for letter in told)
-    sys.stderr.write(f"error: {' '.join(shown.split())}\n")
+    """One line on stderr, without the control characters that a message of others may hold."""
+    message = without_url_secrets(
+        mask_secrets(message, known_secrets({}))
+    )  # a last guard: an error may quote a secret
+    printable = "".join(letter if letter.isprintable() else " " for letter in message)
+    sys.stderr.write(f"error: {' '.join(printable.split())}\n")
     return code
 
 
-NAME = "error.txt"
-
-
-def told(error: BaseException, arguments: Sequence[str]) -> str:
-    """The line: what it is, which file says more, and how a run goes on that it ended."""
+def our_error_message(error: BaseException, arguments: Sequence[str]) -> str:
+    """What went wrong, the file with the details, and how to continue the run that it ended."""
     run = error.run if isinstance(error, Unforeseen) else None
     cause = (error.__cause__ or error) if run else error
     first = cause
     while isinstance(first, BaseExceptionGroup):
         first = first.exceptions[0]
-    said = " ".join(f"{type(first).__name__}: {first}".split())[:200].rstrip(": ")
-    what = f"a mistake of this program, not of yours ({said})."
-    if place := _written(cause, arguments, (run.parent,) if run else ()):
-        what = f"{what} Details: {place}"
+    summary = " ".join(f"{type(first).__name__}: {first}".split())[:200].rstrip(": ")
+    message = f"an error in this program, not in your files or options ({summary})."
+    if file := _write_traceback(cause, arguments, (run.parent,) if run else ()):
+        message = f"{message} Details: {file}"
     if run is None:
-        return what
+        return message
     folder = run.parent
     name = folder.name if folder == Path(Settings().runs, folder.name) else str(folder)
-    return f"{what} The run goes on with: python run.py --resume {shlex.quote(name)}"
+    return f"{message} Continue the run with: python run.py --resume {shlex.quote(name)}"
 
 
-def _written(error: BaseException, arguments: Sequence[str], folders: Iterable[Path]) -> Path | None:
+def _write_traceback(error: BaseException, arguments: Sequence[str], folders: Iterable[Path]) -> Path | None:
     """The file with the traceback, without secrets: with the run, else where anything can be written."""
-    text = _without_secrets("".join(traceback.format_exception(error)), arguments)
-    about = f"rehearsal {__version__}, Python {platform.python_version()}, {platform.system()}"
-    when = f"{datetime.now(tz=UTC):%Y-%m-%d %H:%M:%S} UTC"
+    trace = _without_secrets("".join(traceback.format_exception(error)), arguments)
+    versions = f"rehearsal {__version__}, Python {platform.python_version()}, {platform.system()}"
+    now = f"{datetime.now(tz=UTC):%Y-%m-%d %H:%M:%S} UTC"
     command = _without_secrets(shlex.join(_concealed(arguments)), arguments)
-    whole = f"{when}, {about}\npython run.py {command}\n\n{text}\n".encode("utf-8", "replace")
-    for folder in (*folders, *_elsewhere()):
+    text = f"{now}, {versions}\npython run.py {command}\n\n{trace}\n".encode("utf-8", "replace")
+    for folder in (*folders, *_other_folders()):
         with contextlib.suppress(OSError):
             private_folder(folder)
-            private_file(folder / NAME)
-            with (folder / NAME).open("ab") as file:
-                file.write(whole)
-            return folder / NAME
+            private_file(folder / ERROR_FILE)
+            with (folder / ERROR_FILE).open("ab") as file:
+                file.write(text)
+            return folder / ERROR_FILE
     return None
 
 
-def _elsewhere() -> Iterator[Path]:
+def _other_folders() -> Iterator[Path]:
     with contextlib.suppress(RuntimeError):  # there is no home folder
         yield cache_folder()
     with contextlib.suppress(OSError):
@@ -276,14 +247,49 @@ def _elsewhere() -> Iterator[Path]:
 
 
 def _without_secrets(text: str, arguments: Sequence[str]) -> str:
-    given = dict(each.partition("=")[::2] for each in arguments if "=" in each)
-    with contextlib.suppress(Exception):  # what is wrong with the settings may be the very mistake
-        given |= load({}).set
-    return addressed(concealed(text, known_secrets(given)))
+    values = dict(argument.partition("=")[::2] for argument in arguments if "=" in argument)
+    with contextlib.suppress(Exception):  # what is wrong with the settings may be the very error
+        values |= load_settings({}).set
+    return without_url_secrets(mask_secrets(text, known_secrets(values)))
 
 
 def _concealed(arguments: Sequence[str]) -> Iterator[str]:
-    """The command line, whose secrets may be too short to be found anywhere."""
-    for each in arguments:
-        name, equals, _ = each.partition("=")
-        yield f"{name}={HIDDEN}" if equals and is_secret(name) else each
+    """The command line without secrets, even those too short to be searched for in a text."""
+    for argument in arguments:
+        name, equals, _ = argument.partition("=")
+        yield f"{name}={MASK}" if equals and is_secret(name) else argument
+
+
+# --- Output that nobody reads to its end ---
+
+
+def is_closed_output(error: BaseException) -> bool:
+    """Whether the reader of the output has gone (`run.py list | head`); rich exits the program for that."""
+    by_rich = isinstance(error, SystemExit) and isinstance(error.__context__, BrokenPipeError)
+    return by_rich or isinstance(error, BrokenPipeError)
+
+
+@contextlib.contextmanager
+def unread_output_allowed(message: str = "") -> Iterator[None]:
+    """Continues the command when what is printed here is not read to its end; stderr gets the message."""
+    try:
+        yield
+        sys.stdout.flush()
+    except (BrokenPipeError, SystemExit) as error:
+        if not is_closed_output(error):
+            raise
+        _discard_output()
+        sys.stderr.write(message)
+
+
+def _closed_output(arguments: Sequence[str]) -> int:
+    """The exit code where nobody reads on."""
+    _discard_output()
+    if {*arguments[:1]} & {*_WITHOUT_VERDICT} or {*arguments} & _HELP:
+        return DONE
+    return _say("its output was not read to the end, so nobody has seen the verdict.", INCOMPLETE)
+
+
+def _discard_output() -> None:
+    """Lets everything that is still printed go nowhere, also what is flushed when the program ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

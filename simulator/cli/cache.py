@@ -1,6 +1,5 @@
-"""`cache`: what the answers kept from models take, and how to be rid of them."""
+"""`cache`: how much of the models' answers is stored on this machine, and how to delete it."""
 
-import json
 import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -8,60 +7,63 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from simulator.cli.options import takes
-from simulator.core.settings import load
+from simulator.cli.terminal import DONE, print_json
+from simulator.core.errors import InputError
+from simulator.core.settings import load_settings
 
 if TYPE_CHECKING:
     from simulator.models.cache import CacheContents
 
 # fmt: off
-Action = Annotated[Literal["show", "clear"], typer.Argument(help="What to do.", show_default=True)]
+Action = Annotated[Literal["show", "clear"], typer.Argument(
+    help="Show the cache or clear it.", show_default=True,
+)]
 OlderThan = Annotated[float | None, typer.Option(
     "--older-than", metavar="DAYS", min=0, show_default=False,
-    help="Clear only what is older; answers of unknown age count as older.",
+    help="Clear only answers older than this; those of unknown age count as older.",
 )]
 # fmt: on
-UNKNOWN = "before endpoints were noted"
+UNKNOWN = "unknown endpoint"
 
 
 @takes("json_output")
 def command(flags: dict[str, Any], action: Action = "show", older_than: OlderThan = None) -> int:
-    """Show what of the models' answers is kept on this machine, or clear it.
+    """Show how many answers of models are cached on this machine, or delete them.
 
     python run.py cache clear --older-than 30
 
-    Runs and reports need none of it: a cleared answer is only paid for again when it is asked for again.
+    Runs and reports do not need them: the same request is sent, and paid for, again.
     """
-    from simulator.core.errors import InputError
-    from simulator.models.cache import cache_file, clear, kept, size_of
+    from simulator.models.cache import cache_file, cached_endpoints, clear, size_on_disk
 
-    settings, path = load(flags), cache_file()
+    settings, path = load_settings(flags), cache_file()
     if action == "show" and older_than is not None:
-        msg = "--older-than belongs to `cache clear`."
+        msg = "--older-than can only be used with `cache clear`."
         raise InputError(msg)
-    gone = clear(path, older_than) if action == "clear" else None
-    rows = kept(path)
+    cleared = clear(path, older_than) if action == "clear" else None
+    rows = cached_endpoints(path)
     if settings.json_output:
-        shown: dict[str, Any] = {"file": str(path), "bytes": size_of(path), "cleared": gone}
+        shown: dict[str, Any] = {"file": str(path), "bytes": size_on_disk(path), "cleared": cleared}
         shown["endpoints"] = [row._asdict() for row in rows]
-        sys.stdout.write(json.dumps(shown, ensure_ascii=False) + "\n")
-        return 0
-    if gone is not None:
-        sys.stdout.write(f"{gone:,} answers cleared.\n")
-    _show(rows, str(path), size_of(path))
-    return 0
+        print_json(shown)
+        return DONE
+    if cleared is not None:
+        sys.stdout.write(f"{cleared:,} answers cleared.\n")
+    _show(rows, str(path), size_on_disk(path))
+    return DONE
 
 
 def _show(rows: "list[CacheContents]", path: str, size: int) -> None:
-    from simulator.core.translations import plain
+    from simulator.core.translations import safe_text
 
     total = sum(row.entries for row in rows)
     sys.stdout.write(f"{path}: {total:,} answers, {size / 1e6:,.1f} MB\n")
     for row in rows:
-        name = plain(row.endpoint) or UNKNOWN
+        name = safe_text(row.endpoint) or UNKNOWN
         ages = f"{_age(row.newest)} to {_age(row.oldest)} old" if row.oldest else "age unknown"
         sys.stdout.write(f"{row.entries:8,} answers  {row.size / 1e6:8,.2f} MB  {ages:24}  {name}\n")
 
 
-def _age(kept: str) -> str:
-    days = (datetime.now(tz=UTC) - datetime.fromisoformat(kept)).total_seconds() / 86400
+def _age(stored: str) -> str:
+    days = (datetime.now(tz=UTC) - datetime.fromisoformat(stored)).total_seconds() / 86400
     return f"{days:.0f} days" if days >= 2 else f"{days * 24:.0f} hours"

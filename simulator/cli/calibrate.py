@@ -1,49 +1,50 @@
-"""`calibrate FILE`: how far a judge agrees with people's labels."""
+"""`calibrate FILE`: how far a judge agrees with people's labels; with --probes, what sways it."""
 
-import asyncio
-import contextlib
-import json
-import os
-import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from simulator.cli.options import takes
-from simulator.core.settings import load
-from simulator.core.translations import language_of, told_in
+from simulator.cli.options import Good, takes
+from simulator.cli.terminal import (
+    INCOMPLETE,
+    counted,
+    exit_code_of_failures,
+    print_json,
+    progress_bar,
+    run_async,
+    saved_in_cache,
+    say,
+    stdout_to_stderr,
+)
+from simulator.core.errors import InputError
+from simulator.core.settings import load_settings
 
 if TYPE_CHECKING:
-    from simulator.addons.bias_probes.grade import ProbeRequest
+    from simulator.addons.bias_probes.grade import ProbeRun
     from simulator.addons.calibration.grade import LabelComparison
     from simulator.addons.calibration.report import CalibrationRun
-    from simulator.core.settings import Settings
-    from simulator.core.types import Score, Spending
+    from simulator.core.types import Language, Spending
+    from simulator.models.pricing import Ledger
+    from simulator.stats.bias import Bias, BiasRow
     from simulator.stats.judge_trust import Calibration
 
-    Given = Mapping[str, str | None]
-
-DONE, INCOMPLETE = 0, 3
+    # Options by name, as they were typed.
+    OptionValues = Mapping[str, str | None]
 
 # fmt: off
 File = Annotated[str | None, typer.Argument(
-    metavar="FILE", help="Labelled answers: JSONL, CSV, YAML, Excel (also .gz). None with --probes.",
+    metavar="FILE", help="Labelled answers: JSONL, CSV, YAML, Excel (also .gz). Not needed with --probes.",
     show_default=False,
 )]
 Judge = Annotated[str, typer.Option(
     "--judge", metavar="NAME", show_default=False,
-    help="Who is calibrated: a judge that `list` shows, your own file, or a part like turn.completeness. "
-    "With --probes also several: turn,claims.",
+    help="The judge to calibrate: a name from `list`, your own file, or a part like turn.completeness. "
+    "With --probes, one or more: turn,claims.",
 )]
 Label = Annotated[str | None, typer.Option(
-    "--label", metavar="NAME", show_default=False, help="What people labelled: a key of `labels`.",
-)]
-Good = Annotated[str | None, typer.Option(
-    "--good", metavar="VALUE", show_default=False,
-    help="From which label on an answer is good, or the text that is good. "
-    "Default: what rounds to the top of the scale.",
+    "--label", metavar="NAME", show_default=False, help="The label to compare with: a key of `labels`.",
 )]
 Precision = Annotated[float, typer.Option(
     "--precision", metavar="SHARE", min=0.01, max=1.0, show_default=False,
@@ -51,14 +52,14 @@ Precision = Annotated[float, typer.Option(
 )]
 By = Annotated[str | None, typer.Option(
     "--by", metavar="FIELD", show_default=False,
-    help="Agreement for each value of this column or `meta` field. Default: its domains.",
+    help="Show the agreement for each value of this column or `meta` field. Default: the file's own domains.",
 )]
 Limit = Annotated[int | None, typer.Option(
     "--limit", metavar="N", min=1, show_default=False,
-    help="Only so many answers, by lot; with --probes so many pairs of each kind.",
+    help="Use only N answers, drawn at random; with --probes, N pairs of each kind.",
 )]
 Probes = Annotated[bool, typer.Option(
-    "--probes", help="Instead of labels: pairs of answers whose difference is known. What moves the judge?",
+    "--probes", help="Test the judge without labels, on pairs of answers with one known difference.",
 )]
 Cases = Annotated[str | None, typer.Option(
     "--cases", metavar="FILE", show_default=False,
@@ -66,10 +67,10 @@ Cases = Annotated[str | None, typer.Option(
 )]
 Knowledge = Annotated[str | None, typer.Option(
     "--knowledge", metavar="FOLDER", show_default=False,
-    help="With --cases: the texts that hold the passages your questions name.",
+    help="With --cases: the folder of the passages that your questions name.",
 )]
-Spoken = Annotated[str | None, typer.Option(
-    "--language", metavar="ja|en", show_default=False, help="With --probes: one language only.",
+ProbeLanguage = Annotated[str | None, typer.Option(
+    "--language", metavar="ja|en", show_default=False, help="With --probes: use only this language.",
 )]
 Judges = Annotated[str | None, typer.Option(
     "--judges", metavar="NAME,...", show_default=False,
@@ -77,7 +78,7 @@ Judges = Annotated[str | None, typer.Option(
 )]
 Folder = Annotated[str, typer.Option(
     "--calibrations", metavar="FOLDER", show_default=False,
-    help="Where calibrations are kept. [default: calibrations]",
+    help="Folder of the calibrations. [default: calibrations]",
 )]
 # fmt: on
 
@@ -102,320 +103,227 @@ def command(  # noqa: PLR0917 - one for each option
     probes: Probes = False,
     cases: Cases = None,
     knowledge: Knowledge = None,
-    language: Spoken = None,
+    language: ProbeLanguage = None,
 ) -> int:
     """Compare a judge with people's labels: agreement, leniency, and from which grade on to trust it.
 
-    The figures are kept in calibrations/, bound to prompt and model, and stand beside that judge's
-    grades in later reports. Repeated after an interruption, it pays for nothing twice.
+    The results are saved in calibrations/ for this prompt and model, and later reports show them beside
+    the judge's grades. If interrupted, run the same command again: nothing is paid for twice.
 
-    With --probes no labels are needed: right answers are changed in one known way (a wrong figure,
-    thanks, curtness, an angry customer), and what moves a judge that should not is kept as well.
+    With --probes no labels are needed: right answers are changed in one known way (a wrong figure, a
+    thank-you, a curt tone, an angry customer). What moves the judge although it should not is saved too.
     """
-    settings = load({**flags, "judges": [judges] if judges else None})
+    settings = load_settings({**flags, "judges": [judges] if judges else None})
     _check_mode(
         {"FILE": file, "--label": label}, {"--good": good, "--by": by},
         {"--cases": cases, "--knowledge": knowledge, "--language": language}, probes=probes,
     )  # fmt: skip
     if probes:
-        from simulator.addons.bias_probes.grade import ProbeRequest, named, spoken
+        from simulator.addons.bias_probes.grade import ProbeRequest, ProbeRun, judge_names, probe_language
 
-        asked = ProbeRequest(named(judge), cases, knowledge, spoken(language), limit)
-        return _probe(asked, settings, Path(calibrations))
+        request = ProbeRequest(judge_names(judge), cases, knowledge, probe_language(language), limit)
+        with stdout_to_stderr():
+            probe_run = ProbeRun(request, settings, Path(calibrations))
+        return _probe(probe_run)
     from simulator.addons.calibration.report import CalibrationRequest, CalibrationRun
 
-    wish = CalibrationRequest(str(file), judge, str(label), good, by, precision, limit)
-    with contextlib.redirect_stdout(sys.stderr):  # what a judge's own code prints is none of the result
-        work = CalibrationRun(wish, settings, Path(calibrations))
-    return _perform(work)
+    labels = CalibrationRequest(str(file), judge, str(label), good, by, precision, limit)
+    with stdout_to_stderr():
+        calibration_run = CalibrationRun(labels, settings, Path(calibrations))
+    return _calibrate(calibration_run)
 
 
-def _check_mode(needed: "Given", labels: "Given", probing: "Given", *, probes: bool) -> None:
-    """Raises InputError for what belongs to the other way of calibrating, or is missing."""
-    from simulator.core.errors import InputError
-
-    stray = {**needed, **labels} if probes else probing
-    if given := [name for name, value in stray.items() if value is not None]:
-        msg = f"{given[0]} {'does not go' if probes else 'only goes'} with --probes."
+def _check_mode(
+    required: "OptionValues", of_labels: "OptionValues", of_probes: "OptionValues", *, probes: bool
+) -> None:
+    """Raises InputError for an option of the other way to calibrate, or where one is missing."""
+    wrong = {**required, **of_labels} if probes else of_probes
+    if given := [name for name, value in wrong.items() if value is not None]:
+        msg = f"{given[0]} {'cannot be used' if probes else 'can only be used'} with --probes."
         raise InputError(msg)
-    if not probes and (absent := [name for name, value in needed.items() if value is None]):
-        msg = f"{absent[0]} is missing: calibrate FILE --judge NAME --label LABEL, or --probes --judge NAME."
+    if not probes and (missing := [name for name, value in required.items() if value is None]):
+        msg = f"{missing[0]} is missing: calibrate FILE --judge NAME --label LABEL, or --probes --judge NAME."
         raise InputError(msg)
 
 
-def _probe(wish: "ProbeRequest", settings: "Settings", folder: Path) -> int:
-    from simulator.addons.bias_probes.grade import ProbeRun
-
-    pass
-
-    with contextlib.redirect_stdout(sys.stderr):
-        work = ProbeRun(wish, settings, folder)
-    return perform(work)
+# --- By labels ---
 
 
-def _perform(work: "CalibrationRun") -> int:
-    from simulator.core.errors import InputError, RehearsalError
+def _calibrate(run: "CalibrationRun") -> int:
+    from simulator.cli.preflight import show_calls
     from simulator.models.pricing import check_prices
-
-    runner = work.runner()
-    estimate = work.forecast(runner)
-    if work.settings.dry_run:
-        return show_forecast(estimate, as_json=work.settings.json_output)
-    if estimate.calls:
-        check_prices(work.settings, [("judge", work.context.models()["judge"])])
-    _announce(work, estimate)
-    try:
-        with progress_on_stderr(len(work.rows)) as progress, contextlib.redirect_stdout(sys.stderr):
-            graded = asyncio.run(work.grade(runner, progress))
-    except InputError:
-        raise
-    except (RehearsalError, KeyboardInterrupt) as error:
-        because = str(error).rstrip(".") or "interrupted"
-        _say(f"error: {because}. What was graded is kept: the same command goes on from there.")
-        return INCOMPLETE
-    compared = work.compare(graded)
-    calibration = work.calibration(compared)
-    path = _stored(work, calibration)
-    runner.forget()
-    _show(work, compared, calibration, path)
-    return _exit_code(work, compared)
-
-
-def _stored(work: "CalibrationRun", calibration: "Calibration") -> Path | None:
-    """A sample does not replace the same calibration from more answers."""
     from simulator.stats import judge_trust
 
-    if judge_trust.is_better_known(calibration, work.folder):
-        _say(f"Not stored: {work.folder / work.file_name} was made from more answers than these.")
-        return None
-    return judge_trust.save(calibration, work.folder)
+    runner = run.runner()
+    estimate = run.forecast(runner)
+    if run.settings.dry_run:
+        return show_calls({"judge": estimate}, as_json=run.settings.json_output)
+    if estimate.calls:
+        check_prices(run.settings, [("judge", run.context.models()["judge"])])
+    _announce(run, estimate)
+    with progress_bar(len(run.rows), "graded") as bar:
+        graded = run_async(run.grade(runner, bar.advance))
+    if graded is None:
+        return INCOMPLETE
+    compared = run.compare(graded)
+    calibration = run.calibration(compared)
+    path = None
+    if judge_trust.has_larger_calibration(calibration, run.folder):
+        say(f"Not saved: {run.folder / run.file_name} is based on more answers than these.")
+    else:
+        path = judge_trust.save_calibration(calibration, run.folder)
+    runner.forget()
+    _show(run, compared, calibration, path)
+    counts = compared.counts
+    failed, tried = counts.failed, counts.rows - counts.skipped
+    msg = f"{failed} of {tried} grades failed ({counts.reason}). The same command tries them again."
+    return exit_code_of_failures(failed, tried, run.settings.max_failed, msg)
+
+
+def _announce(run: "CalibrationRun", estimate: "Spending") -> None:
+    from simulator.cli.preflight import total
+
+    line = f"{counted(len(run.rows), 'answer')}, judge: {run.title}."
+    grader, model = run.grader()
+    if grader == "by_model":
+        line += f" Model: {model}. At most {total([estimate])}."
+    elif grader == "by_stand_in":
+        line += " No model configured: a lexical stand-in grades (no language model, no cost)."
+    if run.separator:
+        line += f" References are read as acceptable answers separated by '{run.separator}'."
+    say(line)
 
 
 def _show(
-    work: "CalibrationRun", compared: "LabelComparison", calibration: "Calibration", path: Path | None
+    run: "CalibrationRun", compared: "LabelComparison", calibration: "Calibration", path: Path | None
 ) -> None:
     from rich.console import Console
 
     from simulator.addons.calibration.report import CalibrationReport, paint
 
-    grader, _ = work.grader()
-    console = Console(stderr=work.settings.json_output)
-    paint(
-        CalibrationReport(calibration, compared, work.label, work.domain, work.settings.seed, grader, path),
-        console,
+    settings = run.settings
+    grader, _ = run.grader()
+    report = CalibrationReport(calibration, compared, run.label, run.domain, settings.seed, grader, path)
+    paint(report, Console(stderr=settings.json_output))
+    if not settings.json_output:
+        return
+    counts = compared.counts
+    print_json(
+        {
+            **{
+                key: getattr(calibration, key)
+                for key in ("judge", "label", "n", "rubric", "dataset", "model")
+            },
+            **{key: value for key, value in calibration.figures.items() if key != "n"},
+            "language": calibration.language,
+            "rows": counts.rows,
+            "skipped": counts.skipped,
+            "failed": counts.failed,
+            "unlabelled": counts.unlabelled,
+            "file": calibration.file,
+            "saved": str(path) if path else None,
+            **_spent(run.context.ledger),
+        }
     )
-    if work.settings.json_output:
-        shown = _as_json(work, compared, calibration, path)
-        sys.stdout.write(json.dumps(shown, ensure_ascii=False) + "\n")
 
 
-def _as_json(
-    work: "CalibrationRun", compared: "LabelComparison", calibration: "Calibration", path: Path | None
-) -> dict[str, Any]:
-    spent, counts = work.context.ledger, compared.counts
-    about = {key: getattr(calibration, key) for key in ("judge", "label", "n", "rubric", "dataset", "model")}
-    figures = {key: value for key, value in calibration.figures.items() if key != "n"}
+def _spent(ledger: "Ledger") -> dict[str, Any]:
+    cost = ledger.cost_usd
     return {
-        **about,
-        **figures,
-        "language": calibration.language,
-        "rows": counts.rows,
-        "skipped": counts.skipped,
-        "failed": counts.failed,
-        "unlabelled": counts.unlabelled,
-        "file": calibration.file,
-        "saved": str(path) if path else None,
-        "calls": {role: used.calls for role, used in spent.roles.items()},
-        "cost_usd": None if spent.cost_usd is None else round(spent.cost_usd, 4),
+        "calls": {role: used.calls for role, used in ledger.roles.items()},
+        "cost_usd": None if cost is None else round(cost, 4),
     }
 
 
-def _exit_code(work: "CalibrationRun", compared: "LabelComparison") -> int:
-    counts = compared.counts
-    tried = counts.rows - counts.skipped
-    if counts.failed <= work.settings.max_failed * tried:
-        return DONE
-    _say(f"error: {counts.failed} of {tried} grades failed ({counts.reason}). The same command tries again.")
-    return INCOMPLETE
+# --- By probes ---
 
 
-def _announce(work: "CalibrationRun", estimate: "Spending") -> None:
-    from simulator.cli.announce import counted
-
-    said = f"{counted(len(work.rows), 'answer')}, judge: {work.title}."
-    grader, model = work.grader()
-    if grader == "by_model":
-        said += f" Model: {model}. At most {total(estimate)}."
-    elif grader == "by_stand_in":
-        said += " No model configured: a lexical stand-in grades (no language model, no cost)."
-    if work.apart:
-        said += f" References are read as acceptable answers parted by '{work.apart}'."
-    _say(said)
-
-
-def show_forecast(estimate: "Spending", *, as_json: bool) -> int:
-    """The forecast of `--dry-run`."""
-    if as_json:
-        shown = {
-            "forecast": {"judge": estimate.model_dump(exclude={"cached"})},
-            "cost_usd": estimate.cost_usd,
-        }
-        sys.stdout.write(json.dumps(shown, ensure_ascii=False) + "\n")
-    else:
-        sys.stdout.write(f"At most {total(estimate)}. Nothing was started.\n")
-    return DONE
-
-
-def total(estimate: "Spending") -> str:
-    """`36 model calls, about 31,000 tokens, 0.12 USD`."""
-    from simulator.cli.announce import total as of_all
-
-    return of_all({"judge": estimate})
-
-
-@contextlib.contextmanager
-def progress_on_stderr(rows: int) -> "Iterator[Callable[[Score], None]]":
-    """A bar when stderr is a terminal; otherwise nothing."""
-    if not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    from rich.console import Console  # only for eyes
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    what = TextColumn(told_in(language_of(os.environ), "graded"))
-    columns = (BarColumn(bar_width=24), MofNCompleteColumn(), what, TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=max(1, rows))
-        yield lambda _: bar.advance(task)
-
-
-def _say(text: str) -> None:
-    from simulator.core.translations import plain
-
-    sys.stderr.write(" ".join(plain(text).split()) + "\n")
-
-
-if TYPE_CHECKING:
-    from simulator.addons.bias_probes.grade import ProbeRun
-    from simulator.core.types import Language
-    from simulator.stats.bias import Bias, BiasRow
-
-
-def perform(work: "ProbeRun") -> int:
-    """Grades all probes, shows and keeps what came of it; gives the exit code."""
-    pass
-    from simulator.core.errors import InputError, RehearsalError
+def _probe(run: "ProbeRun") -> int:
+    from simulator.cli.preflight import show_calls
     from simulator.models.pricing import check_prices
 
-    if work.settings.dry_run:
-        return show_forecast(work.forecast(), as_json=work.settings.json_output)
-    check_prices(work.settings, [("judge", work.context.models()["judge"])])
-    _probing_announce(work)
-    try:
-        bias = _graded(work)
-    except InputError:
-        raise
-    except (RehearsalError, KeyboardInterrupt) as error:
-        because = str(error).rstrip(".") or "interrupted"
-        _say(f"error: {because}. {_kept(work)}")
+    settings = run.settings
+    if settings.dry_run:
+        return show_calls({"judge": run.forecast()}, as_json=settings.json_output)
+    check_prices(settings, [("judge", run.context.models()["judge"])])
+    _announce_probes(run)
+    saved = saved_in_cache(settings.cache)
+    with progress_bar(len(run.contexts), "graded") as bar:
+        bias = run_async(run.grade(bar.advance), saved)
+    if bias is None:
         return INCOMPLETE
-    paths = work.keep(bias)
-    for judge, path in paths.items():
-        if path is None:
-            _say(f"Not stored for {judge}: more pairs of the same questions are kept already.")
-    _probing_show(work, bias, paths)
-    return _probing_exit_code(work)
+    paths = run.keep(bias)
+    for judge in (judge for judge, path in paths.items() if path is None):
+        say(f"Not saved for {judge}: there is a result from more pairs of the same questions.")
+    _show_probes(run, bias, paths)
+    failed = run.states["failed"]
+    tried = failed + run.states["scored"]
+    msg = f"{failed} of {tried} grades failed. {saved}"
+    return exit_code_of_failures(failed, tried, settings.max_failed, msg)
 
 
-def _graded(work: "ProbeRun") -> "Bias":
-    pass
-
-    with progress_on_stderr(len(work.contexts)) as progress, contextlib.redirect_stdout(sys.stderr):
-        return asyncio.run(work.grade(progress))
-
-
-def _kept(work: "ProbeRun") -> str:
-    if work.settings.cache in ("on", "refresh"):
-        return "What was graded is in the response cache: the same command pays for the rest only."
-    return f"With --cache {work.settings.cache} nothing was kept."
-
-
-def _probing_announce(work: "ProbeRun") -> None:
-    from simulator.cli.announce import counted
-
-    pass
+def _announce_probes(run: "ProbeRun") -> None:
+    from simulator.cli.preflight import total
     from simulator.core.roles import LEXICAL
     from simulator.report.judges import family_notes
 
-    model = work.context.models()["judge"]
-    said = f"{counted(len(work.probes), 'pair')}, {counted(len(work.contexts), 'answer')} to grade,"
-    by_model = f"Model: {model}. At most {total(work.forecast())}."
-    by_stand_in = "No model configured: lexical stand-ins grade (no language model, no cost)."
-    _say(f"{said} judges: {', '.join(work.judges)}. {by_stand_in if model == LEXICAL else by_model}")
-    for note in family_notes(work.settings.model_dump(), work.context.models(), "en"):
-        _say(f"Warning: {note.text}" if note.alarm else note.text)
+    model = run.context.models()["judge"]
+    counts = f"{counted(len(run.probes), 'pair')}, {counted(len(run.contexts), 'answer')} to grade,"
+    grader = (
+        "No model configured: lexical stand-ins grade (no language model, no cost)."
+        if model == LEXICAL
+        else f"Model: {model}. At most {total([run.forecast()])}."
+    )
+    say(f"{counts} judges: {', '.join(run.judges)}. {grader}")
+    for note in family_notes(run.settings.model_dump(), run.context.models(), "en"):
+        say(f"Warning: {note.text}" if note.alarm else note.text)
 
 
-def _probing_show(work: "ProbeRun", bias: "Bias", paths: dict[str, Path | None]) -> None:
+def _show_probes(run: "ProbeRun", bias: "Bias", paths: dict[str, Path | None]) -> None:
     from rich.console import Console
 
-    from simulator.addons.bias_probes.report import ProbeReport
-    from simulator.addons.calibration.report import WORDS
+    from simulator.addons.bias_probes.report import WORDS, ProbeReport
     from simulator.core.templates import LANGUAGES
     from simulator.report.judges import family_notes
 
-    models, settings = work.context.models(), work.settings.model_dump()
-    key = work.grader
-    who: dict[Language, str] = {each: WORDS(each, key, model=models["judge"]) for each in LANGUAGES}
+    models, settings = run.context.models(), run.settings.model_dump()
+    graders: dict[Language, str] = {
+        language: WORDS(language, run.grader, model=models["judge"]) for language in LANGUAGES
+    }
     notes = {language: family_notes(settings, models, language) for language in LANGUAGES}
-    console = Console(stderr=work.settings.json_output)
+    console = Console(stderr=run.settings.json_output)
     report = ProbeReport(bias, console)
-    report.paint(who, notes)
+    report.paint(graders, notes)
     for path in filter(None, paths.values()):
         console.print(WORDS(report.languages[-1], "saved", path=str(path)), highlight=False, markup=False)
-    if work.settings.json_output:
-        sys.stdout.write(json.dumps(_probing_as_json(work, bias, paths), ensure_ascii=False) + "\n")
+    if not run.settings.json_output:
+        return
+    print_json(
+        {
+            "probes": bias.probes,
+            "answers": bias.contexts,
+            "seed": bias.seed,
+            "source": run.source,
+            "model": models["judge"],
+            "judges": {
+                judge: {
+                    "rubric": run.rubric(judge),
+                    "broken": [
+                        _row_json(row) for row in bias.broken if row.judge in (judge, f"{judge}.correctness")
+                    ],
+                    "saved": str(paths[judge]) if paths[judge] else None,
+                }
+                for judge in run.judges
+            },
+            "rows": [_row_json(row) for row in bias.rows],
+            "warnings": [note.text for note in notes["en"]],
+            "failed": run.states["failed"],
+            **_spent(run.context.ledger),
+        }
+    )
 
 
-def _probing_as_json(work: "ProbeRun", bias: "Bias", paths: dict[str, Path | None]) -> dict[str, Any]:
-    from simulator.report.judges import family_notes
-
-    spent, models = work.context.ledger, work.context.models()
-    return {
-        "probes": bias.probes,
-        "answers": bias.contexts,
-        "seed": bias.seed,
-        "source": work.source,
-        "model": models["judge"],
-        "judges": {
-            judge: {
-                "rubric": work.rubric(judge),
-                "broken": [_row(row) for row in bias.broken if _is_of(row, judge)],
-                "saved": str(paths[judge]) if paths[judge] else None,
-            }
-            for judge in work.judges
-        },
-        "rows": [_row(row) for row in bias.rows],
-        "warnings": [note.text for note in family_notes(work.settings.model_dump(), models, "en")],
-        "failed": work.states["failed"],
-        "calls": {role: used.calls for role, used in spent.roles.items()},
-        "cost_usd": None if spent.cost_usd is None else round(spent.cost_usd, 4),
-    }
-
-
-def _row(row: "BiasRow") -> dict[str, Any]:
-    from simulator.stats.calibration import rounded
+def _row_json(row: "BiasRow") -> dict[str, Any]:
+    from simulator.stats.figures import rounded
 
     return rounded(row.model_dump(mode="json"))  # type: ignore[no-any-return]
-
-
-def _is_of(row: "BiasRow", judge: str) -> bool:
-    return row.judge in (judge, f"{judge}.correctness")
-
-
-def _probing_exit_code(work: "ProbeRun") -> int:
-    failed, tried = work.states["failed"], work.states["failed"] + work.states["scored"]
-    if failed <= work.settings.max_failed * tried:
-        return DONE
-    _say(f"error: {failed} of {tried} grades failed. {_kept(work)}")
-    return INCOMPLETE

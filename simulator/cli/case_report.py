@@ -1,30 +1,30 @@
-"""What came of `cases make`: the files, the sheet, the summary."""
+"""What `cases make` writes and prints: the question file, the rejected ones, the sheet, the summary."""
 
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simulator.addons.testset import report
-from simulator.addons.testset.grade import FROM_LOGS
-from simulator.addons.testset.plan import KINDS, WHYS, WORDINGS, RejectedQuestion, TestSet
-from simulator.cli.sinks import write_atomically
+from simulator.addons.testset.checks import REASONS, RejectedQuestion, TestSet
+from simulator.addons.testset.logs import FROM_LOGS
+from simulator.addons.testset.plan import KINDS, WORDINGS
+from simulator.cli.destinations import write_atomically
 from simulator.core.templates import read_toml, render
+from simulator.core.translations import safe_text
 from simulator.core.types import Case, Language
 from simulator.privacy.patterns import mask
 
 if TYPE_CHECKING:
-    from simulator.addons.testset.grade import TestSetRun
-
-WORDS = report.WORDS
+    from simulator.addons.testset.make import TestSetRun
 
 
 class Outcome:
-    """Questions, what was rejected, failures, and where all of it went."""
+    """The questions that were made, those that were rejected or failed, and where they were written."""
 
     def __init__(self, path: Path) -> None:
-        """Nothing has come yet."""
+        """`path` is the file for the questions; nothing is made yet."""
         self.path = path
         self.cases: list[Case] = []
         self.rejected: list[RejectedQuestion] = []
@@ -34,54 +34,55 @@ class Outcome:
         self.proposed: report.ProposedCases | None = None
         self.written = False
 
-    def add(self, made: TestSet) -> None:
-        """What was made of articles, or of logs."""
-        self.cases += made.cases
-        self.rejected += made.rejected
-        self.failures += made.failures
+    def add(self, questions: TestSet) -> None:
+        """Adds what was made from articles, or from logs."""
+        self.cases += questions.cases
+        self.rejected += questions.rejected
+        self.failures += questions.failures
 
     @property
     def language(self) -> Language:
-        """That of most questions."""
-        spoken = Counter(case.language for case in [*self.cases, *(each.case for each in self.rejected)])
-        return "en" if spoken["en"] > spoken["ja"] else "ja"
+        """The language of most questions; Japanese on a tie."""
+        cases = [*self.cases, *(question.case for question in self.rejected)]
+        languages = Counter(case.language for case in cases)
+        return "en" if languages["en"] > languages["ja"] else "ja"
 
     @property
     def rejected_path(self) -> Path:
-        """Where the rejected ones are, beside the others."""
+        """The file of the rejected questions, beside the other."""
         return self.path.with_name(f"{self.path.name}.rejected.csv")
 
     def write(self) -> None:
-        """The files; without a question, or a rejected one, there is none."""
+        """Writes both files, each only if it would hold a question."""
         if self.cases:
             write_atomically(self.path, report.content_of(self.cases, self.path))
             self.written = True
         if self.rejected:
             words = _Words(self.language)
-            told = report.rejected_of(self.rejected, lambda each: words("why", each.why))
-            write_atomically(self.rejected_path, told)
+            table = report.rejected_of(self.rejected, lambda question: words("why", question.why))
+            write_atomically(self.rejected_path, table)
         else:
             self.rejected_path.unlink(missing_ok=True)
 
     def propose(self, sheet: str, worksheet: str) -> None:
-        """Into the team's worksheet, unapproved."""
+        """Adds the questions to the team's worksheet, unapproved."""
         self.proposed = report.propose(self.cases, sheet, worksheet, self.language)
 
     def counts(self) -> dict[str, dict[str, int]]:
-        """How many of each kind, of each wording, and rejected for each reason."""
+        """How many questions there are of each kind and wording, and rejected ones for each reason."""
         kinds, wordings = (*KINDS, FROM_LOGS), WORDINGS
         tags = Counter(tag for case in self.cases for tag in case.tags)
-        why = Counter(each.why for each in self.rejected)
+        why = Counter(question.why for question in self.rejected)
         return {
             "kinds": {kind: tags[kind] for kind in kinds if tags[kind]},
             "wordings": {wording: tags[wording] for wording in wordings if tags[wording]},
-            "why": {reason: why[reason] for reason in WHYS if why[reason]},
+            "why": {reason: why[reason] for reason in REASONS if why[reason]},
         }
 
-    def as_json(self, work: "TestSetRun") -> dict[str, Any]:
-        """The one object of `--json`."""
+    def as_json(self, run: "TestSetRun") -> dict[str, Any]:
+        """The object that `--json` prints."""
         counts = self.counts()
-        spent = work.ledger
+        ledger = run.ledger
         return {
             "cases": len(self.cases),
             "file": str(self.path) if self.written else None,
@@ -89,132 +90,110 @@ class Outcome:
             "out_of_scope": sum(case.answerable is False for case in self.cases),
             "kinds": counts["kinds"],
             "wordings": counts["wordings"],
-            "rejected": [_rejected(each) for each in self.rejected],
+            "rejected": [_rejected_json(question) for question in self.rejected],
             "failures": dict(Counter(kind for _, kind in self.failures)),
-            "by_rule": work.by_rule,
-            "passages": len(work.articles),
-            "dialogues": len(work.logs.dialogues) if work.logs else 0,
-            "redacted": work.logs.counts if work.logs else {},
+            "by_rule": run.by_rule,
+            "passages": len(run.articles),
+            "dialogues": len(run.logs.dialogues) if run.logs else 0,
+            "redacted": run.logs.counts if run.logs else {},
             "personas": [str(path) for path in self.personas],
             "sheet": self.proposed
             and {"url": self.proposed.url, "added": self.proposed.added, "near": self.proposed.near},
-            "models": work.models,
-            "prompts": work.prompts.fingerprint(),
-            "calls": {role: used.calls for role, used in spent.roles.items()},
-            "cost_usd": None if spent.cost_usd is None else round(spent.cost_usd, 4),
+            "models": run.models,
+            "prompts": run.prompts.fingerprint(),
+            "calls": {role: used.calls for role, used in ledger.roles.items()},
+            "cost_usd": None if ledger.cost_usd is None else round(ledger.cost_usd, 4),
             "stopped": self.stopped or None,
         }
 
 
-def show(work: "TestSetRun", outcome: Outcome) -> None:
-    """The summary, in the language of most questions; on stderr where stdout is for JSON."""
-    words = _Words(outcome.language)
-    stream = sys.stderr if work.settings.json_output else sys.stdout
-    for line in _lines(work, outcome, words):
-        stream.write(_printable(line) + "\n")
+def show(run: "TestSetRun", outcome: Outcome) -> None:
+    """Prints the summary, in the language of most questions; on stderr where stdout is for JSON."""
+    stream = sys.stderr if run.settings.json_output else sys.stdout
+    for line in _lines(run, outcome):
+        stream.write(safe_text(line).replace("\n", " ") + "\n")
 
 
-def _lines(work: "TestSetRun", outcome: Outcome, words: "_Words") -> list[str]:
-    counts, language = outcome.counts(), outcome.language
+def _lines(run: "TestSetRun", outcome: Outcome) -> Iterator[str]:
+    counts, words = outcome.counts(), _Words(outcome.language)
     if not outcome.cases:
-        lines = [words("text", "none")]
+        yield words("text", "none")
     else:
-        lines = [
-            words("text", "made", n=len(outcome.cases), path=outcome.path),
-            words("text", "kinds", counts=_counted(counts["kinds"], "kind", words)),
-        ]
+        yield words("text", "made", n=len(outcome.cases), path=outcome.path)
+        yield words("text", "kinds", counts=words.counts("kind", counts["kinds"]))
         if counts["wordings"]:
-            told = _counted(counts["wordings"], "wording", words)
-            lines.append(words("text", "wordings", counts=told))
+            yield words("text", "wordings", counts=words.counts("wording", counts["wordings"]))
     if outcome.rejected:
-        told = _counted(counts["why"], "why", words)
-        lines.append(words("text", "rejected", n=len(outcome.rejected), counts=told))
-        lines.append(words("text", "rejected_file", path=outcome.rejected_path))
+        yield words("text", "rejected", n=len(outcome.rejected), counts=words.counts("why", counts["why"]))
+        yield words("text", "rejected_file", path=outcome.rejected_path)
     if outcome.failures:
         kinds = Counter(kind for _, kind in outcome.failures)
-        told = ("、" if language == "ja" else ", ").join(f"{kind} {n}" for kind, n in kinds.items())
-        lines.append(words("text", "failures", n=len(outcome.failures), counts=told))
-    lines += [*_of_rules(work, outcome, words), *_of_logs(work, outcome, words), *_of_sheet(outcome, words)]
+        listed = words.comma.join(f"{kind} {n}" for kind, n in kinds.items())
+        yield words("text", "failures", n=len(outcome.failures), counts=listed)
+    yield from _lines_of_rules(run, outcome, words)
+    yield from _lines_of_logs(run, outcome, words)
+    if sheet := outcome.proposed:
+        yield words("text", "sheet" if sheet.added else "sheet_same", n=sheet.added, url=sheet.url)
+        if sheet.near:
+            yield words("text", "sheet_near", n=sheet.near)
+        yield from sheet.notes
     if outcome.cases:
-        where = f"--cases sheet:{work.settings.sheet}" if outcome.proposed else f"--cases {outcome.path}"
-        lines += [
-            words("text", "next_sheet" if outcome.proposed else "next"),
-            f"  python run.py {where} --adapter bot.py:answer",
-        ]
-    return lines
+        yield words("text", "next_sheet" if outcome.proposed else "next")
+        cases = f"sheet:{run.settings.sheet}" if outcome.proposed else str(outcome.path)
+        yield f"  python run.py --cases {cases} --adapter bot.py:answer"
 
 
-def _of_rules(work: "TestSetRun", outcome: Outcome, words: "_Words") -> list[str]:
-    if not work.by_rule or not work.articles:
-        return []
-    lines = [words("text", "by_rule")]
-    if work.barren:
-        lines.append(words("text", "barren", n=work.barren))
-    own = sum(FROM_LOGS not in case.tags for case in outcome.cases)
-    if own < work.wish.number:
-        lines.append(words("text", "only", wanted=work.wish.number))
-    return lines
+def _lines_of_rules(run: "TestSetRun", outcome: Outcome, words: "_Words") -> Iterator[str]:
+    if not run.by_rule or not run.articles:
+        return
+    yield words("text", "by_rule")
+    if run.without_questions:
+        yield words("text", "barren", n=run.without_questions)
+    if sum(FROM_LOGS not in case.tags for case in outcome.cases) < run.request.number:
+        yield words("text", "only", wanted=run.request.number)
 
 
-def _of_logs(work: "TestSetRun", outcome: Outcome, words: "_Words") -> list[str]:
-    if work.logs is None:
-        return []
-    mark = "、" if outcome.language == "ja" else ", "
-    told = mark.join(
+def _lines_of_logs(run: "TestSetRun", outcome: Outcome, words: "_Words") -> Iterator[str]:
+    if run.logs is None:
+        return
+    masks = words.comma.join(
         f"{mask(kind, outcome.language).strip('[]')} {count}"
-        for kind, count in sorted(work.logs.counts.items())
+        for kind, count in sorted(run.logs.counts.items())
     )
-    lines = [words("text", "redacted", counts=told) if told else words("text", "redacted_none")]
-    if work.by_rule:
-        lines.append(words("text", "logs_by_rule"))
+    yield words("text", "redacted", counts=masks) if masks else words("text", "redacted_none")
+    if run.by_rule:
+        yield words("text", "logs_by_rule")
     if outcome.personas:
-        names = mark.join(map(str, outcome.personas))
-        lines.append(words("text", "personas", n=len(outcome.personas), names=names))
+        names = words.comma.join(map(str, outcome.personas))
+        yield words("text", "personas", n=len(outcome.personas), names=names)
     elif outcome.no_personas:
-        lines.append(words("text", "no_personas", why=outcome.no_personas))
-    return lines
-
-
-def _of_sheet(outcome: Outcome, words: "_Words") -> list[str]:
-    if outcome.proposed is None:
-        return []
-    done = outcome.proposed
-    lines = [words("text", "sheet" if done.added else "sheet_same", n=done.added, url=done.url)]
-    if done.near:
-        lines.append(words("text", "sheet_near", n=done.near))
-    return [*lines, *done.notes]
+        yield words("text", "no_personas", why=outcome.no_personas)
 
 
 class _Words:
-    """The words of one language: `words("why", "copied")`."""
+    """The texts of one language by table and key: `words("why", "copied")`."""
 
     def __init__(self, language: Language) -> None:
-        self._table = read_toml(WORDS)[language]
+        self._texts = read_toml(report.WORDS)[language]
+        self.comma = "、" if language == "ja" else ", "
 
     def __call__(self, table: str, key: str, /, **values: object) -> str:
-        texts = self._table if table == "text" else self._table[table]
+        texts = self._texts if table == "text" else self._texts[table]
         return render(texts[key], **{name: str(value) for name, value in values.items()})
 
+    def counts(self, table: str, counts: Mapping[str, int]) -> str:
+        """Numbers behind the names that a table has for them."""
+        return self.comma.join(f"{self(table, key)} {count}" for key, count in counts.items())
 
-def _counted(counts: Mapping[str, int], table: str, words: _Words) -> str:
-    mark = "、" if words("kind", "private") == "個人情報" else ", "
-    return mark.join(f"{words(table, key)} {count}" for key, count in counts.items())
 
-
-def _rejected(each: RejectedQuestion) -> dict[str, Any]:
-    case = each.case
+def _rejected_json(question: RejectedQuestion) -> dict[str, Any]:
+    case = question.case
     return {
         "id": case.id,
         "question": case.question,
         "references": list(case.references_at(1)),
         "passages": list(case.passages),
         "tags": list(case.tags),
-        "why": each.why,
-        "detail": each.detail,
+        "why": question.why,
+        "detail": question.detail,
     }
-
-
-def _printable(line: str) -> str:
-    from simulator.core.translations import plain
-
-    return plain(line).replace("\n", " ")

@@ -1,31 +1,35 @@
 """`compare A B`: which of two or more runs answers better, turn by turn, in both orders."""
 
-import asyncio
-import contextlib
-import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from simulator.cli.app import may_stop_reading
+from simulator.cli.app import unread_output_allowed
 from simulator.cli.options import takes
-from simulator.core.settings import load
+from simulator.cli.terminal import (
+    INCOMPLETE,
+    counted,
+    exit_code_of_failures,
+    print_json,
+    progress_bar,
+    run_async,
+    say,
+)
+from simulator.core.settings import load_settings
 
 if TYPE_CHECKING:
-    from simulator.addons.compare.figures import Outcome, PairwiseFigures
-    from simulator.addons.compare.grade import Comparison
+    from simulator.addons.compare.comparison import Comparison
+    from simulator.addons.compare.figures import PairwiseFigures
+    from simulator.addons.compare.grade import Outcome
     from simulator.addons.compare.report import PairwiseReport
-
-DONE, INCOMPLETE = 0, 3
 
 # fmt: off
 Runs = Annotated[list[str], typer.Argument(
     metavar="RUN", help="Two or more runs: id, start of an id, latest, or path.", show_default=False,
 )]
 Anchor = Annotated[bool, typer.Option(
-    "--anchor", help="The first run against each of the others, not all against all.",
+    "--anchor", help="Compare the first run with each of the others, instead of all with all.",
 )]
 Markdown = Annotated[str | None, typer.Option(
     "--markdown", metavar="FILE", show_default=False, help="Write the comparison as Markdown.",
@@ -53,132 +57,92 @@ def command(
 
     python run.py compare RUN latest
 
-    Each pair is read twice, in both orders; disagreement is a tie. Compared are the turns up to which the
-    customer said the same: first questions always, later ones where a run was held with --replay. Shown are
-    wins, ties and losses, whether order or length swayed the judge, and ratings of all runs (Bradley-Terry).
-    Verdicts are kept beside the later run (pairwise.jsonl): repeated, it pays for nothing twice.
+    The judge reads each pair twice, in both orders; if the verdicts differ, it is a tie. Turns are compared
+    as long as the customer said the same: always the first, and later ones of runs made with --replay. You
+    see wins, ties and losses, whether order or length swayed the judge, and a rating of all runs
+    (Bradley-Terry). Verdicts are saved beside the later run (pairwise.jsonl): repeating the command pays
+    for nothing twice.
     """
-    from simulator.addons.compare.grade import Comparison
+    from simulator.addons.compare import report
+    from simulator.addons.compare.comparison import Comparison
+    from simulator.cli.preflight import show_calls
     from simulator.models.pricing import check_prices
 
-    settings = load(flags)
-    work = Comparison(compared, settings, anchor=anchor)
+    settings = load_settings(flags)
+    comparison = Comparison(compared, settings, anchor=anchor)
     if settings.dry_run:
-        from simulator.cli.calibrate import show_forecast
-
-        return show_forecast(work.forecast(), as_json=settings.json_output)
-    check_prices(settings, [("judge", work.model)])
-    _announce(work)
-    outcomes = _judged(work)
+        return show_calls({"judge": comparison.forecast()}, as_json=settings.json_output)
+    check_prices(settings, [("judge", comparison.model)])
+    _announce(comparison)
+    with progress_bar(len(comparison.pairs), "graded") as bar:
+        outcomes = run_async(comparison.judged(bar.advance))
     if outcomes is None:
         return INCOMPLETE
-    found = work.figures(outcomes)
-    shown = _shown(work, found, outcomes)
-    with may_stop_reading():
-        _print(work, shown)
+    figures = comparison.figures(outcomes)
+    shown = _report(comparison, figures, outcomes)
+    with unread_output_allowed():
+        _print(comparison, shown)
     if markdown:
-        from simulator.addons.compare.report import markdown as as_markdown
-
-        _write(Path(markdown), as_markdown(shown), shown)
+        _write(Path(markdown), report.markdown(shown), shown)
     if html:
-        from simulator.addons.compare.report import render
+        _write(Path(html), report.render(shown), shown)
+    failed, asked = figures.failed, figures.asked
+    msg = f"{failed} of {asked} verdicts failed ({figures.problem}). The same command tries them again."
+    return exit_code_of_failures(failed, asked, settings.max_failed, msg)
 
-        _write(Path(html), render(shown), shown)
-    return _exit_code(work, found)
 
-
-def _announce(work: "Comparison") -> None:
-    """What is compared, by whom, and what it will cost."""
-    from simulator.cli.announce import counted
-    from simulator.cli.calibrate import total
+def _announce(comparison: "Comparison") -> None:
+    """Says what is compared, by which judge, and what it will cost at most."""
+    from simulator.cli.preflight import total
     from simulator.core.roles import LEXICAL
 
-    said = f"{counted(len(work.pairs), 'pair')} of answers from {len(work.runs.ids)} runs."
-    if work.model == LEXICAL:
-        _say(f"{said} No model configured: a lexical stand-in compares (no language model, no cost).")
+    pairs = f"{counted(len(comparison.pairs), 'pair')} of answers from {len(comparison.runs.ids)} runs."
+    if comparison.model == LEXICAL:
+        say(f"{pairs} No model configured: a lexical stand-in compares (no language model, no cost).")
     else:
-        _say(f"{said} Judge: {work.model}. At most {total(work.forecast())}.")
+        say(f"{pairs} Judge: {comparison.model}. At most {total([comparison.forecast()])}.")
 
 
-def _judged(work: "Comparison") -> "list[Outcome] | None":
-    """All outcomes; None when it ended early, and stderr says why."""
-    from simulator.core.errors import InputError, RehearsalError
-
-    try:
-        with _progress(len(work.pairs)) as told, contextlib.redirect_stdout(sys.stderr):
-            return asyncio.run(work.judged(told))
-    except InputError:
-        raise
-    except (RehearsalError, KeyboardInterrupt) as error:
-        because = str(error).rstrip(".") or "interrupted"
-        _say(f"error: {because}. What was judged is kept: the same command goes on from there.")
-        return None
-
-
-@contextlib.contextmanager
-def _progress(pairs: int) -> Any:
-    """A bar when stderr is a terminal; otherwise nothing."""
-    from simulator.cli.calibrate import progress_on_stderr
-
-    with progress_on_stderr(pairs) as told:
-        yield told
-
-
-def _shown(work: "Comparison", found: "PairwiseFigures", outcomes: "list[Outcome]") -> "PairwiseReport":
+def _report(
+    comparison: "Comparison", figures: "PairwiseFigures", outcomes: "list[Outcome]"
+) -> "PairwiseReport":
     from simulator.addons.compare.report import PairwiseReport
 
     names = {
-        persona.id: persona.speaks(work.language).name
-        for results in work.runs.results
+        persona.id: persona.speaks(comparison.language).name
+        for results in comparison.runs.results
         for persona in results.personas
     }
-    overall = {run: work.overall(run) for run in work.runs.ids}
-    return PairwiseReport(found, outcomes, work.model, work.language, overall, names)
+    overall = {run: comparison.overall(run) for run in comparison.runs.ids}
+    return PairwiseReport(figures, outcomes, comparison.model, comparison.language, overall, names)
 
 
-def _print(work: "Comparison", shown: "PairwiseReport") -> None:
+def _print(comparison: "Comparison", shown: "PairwiseReport") -> None:
     from rich.console import Console
 
-    from simulator.addons.compare.report import paint
+    from simulator.addons.compare import report
 
-    as_json = work.settings.json_output
-    paint(shown, Console(stderr=as_json))
-    if as_json:
-        sys.stdout.write(json.dumps(_as_json(work, shown), ensure_ascii=False) + "\n")
-
-
-def _as_json(work: "Comparison", shown: "PairwiseReport") -> dict[str, Any]:
-    from simulator.addons.compare.report import as_json
-
-    spent = work.ledger
-    return {
-        **as_json(shown),
-        "rubric": work.rubric,
-        "calls": {role: used.calls for role, used in spent.roles.items()},
-        "tokens": {role: {"in": u.tokens_in, "out": u.tokens_out} for role, u in spent.roles.items()},
-        "cost_usd": None if spent.cost_usd is None else round(spent.cost_usd, 4),
-    }
+    as_json = comparison.settings.json_output
+    report.paint(shown, Console(stderr=as_json))
+    if not as_json:
+        return
+    ledger = comparison.ledger
+    print_json(
+        {
+            **report.as_json(shown),
+            "rubric": comparison.rubric,
+            "calls": {role: used.calls for role, used in ledger.roles.items()},
+            "tokens": {
+                role: {"in": used.tokens_in, "out": used.tokens_out} for role, used in ledger.roles.items()
+            },
+            "cost_usd": None if ledger.cost_usd is None else round(ledger.cost_usd, 4),
+        }
+    )
 
 
 def _write(path: Path, text: str, shown: "PairwiseReport") -> None:
-    from simulator.addons.compare.figures import WORDS
-    from simulator.cli.sinks import write_atomically
+    from simulator.addons.compare.grade import WORDS
+    from simulator.cli.destinations import write_atomically
 
     write_atomically(path, text)
-    _say(WORDS(shown.language, "saved", path=str(path)))
-
-
-def _exit_code(work: "Comparison", found: "PairwiseFigures") -> int:
-    if found.failed <= work.settings.max_failed * found.asked:
-        return DONE
-    _say(
-        f"error: {found.failed} of {found.asked} verdicts failed ({found.problem})."
-        " The same command tries again."
-    )
-    return INCOMPLETE
-
-
-def _say(text: str) -> None:
-    from simulator.core.translations import plain
-
-    sys.stderr.write(" ".join(plain(text).split()) + "\n")
+    say(WORDS(shown.language, "saved", path=str(path)))

@@ -1,8 +1,6 @@
 """`cross-examine RUN`: the bot is asked about its own claims, and the run is searched for contradictions."""
 
-import asyncio
 import contextlib
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,35 +9,36 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from simulator.cli.options import Run, takes
-from simulator.core.settings import Settings, from_run, load
+from simulator.cli.terminal import DONE, INCOMPLETE, print_json, reason_of, run_async, say, stdout_to_stderr
+from simulator.core.errors import UnknownName
+from simulator.core.settings import Settings, load_settings, stored_settings
 
 if TYPE_CHECKING:
     from simulator.addons.consistency.grade import Examiner, Target, TurnFollowUps
+    from simulator.core.errors import ModelFailure
     from simulator.core.types import Results
     from simulator.runner.context import RunContext
     from simulator.storage.run_file import RunFile
 
-DONE, INCOMPLETE = 0, 3
-
 # fmt: off
 Limit = Annotated[int, typer.Option(
-    "--limit", metavar="N", min=1, show_default=False, help="At most so many answers. [default: 10]",
+    "--limit", metavar="N", min=1, show_default=False, help="Ask about at most N answers. [default: 10]",
 )]
 Questions = Annotated[int, typer.Option(
     "--questions", metavar="N", min=1, max=10, show_default=False,
-    help="At most so many follow-up questions about each answer. [default: 3]",
+    help="Ask at most N follow-up questions about each answer. [default: 3]",
 )]
 Which = Annotated[str, typer.Option(
     "--answers", metavar="specific|red|all", show_default=False,
-    help="Which answers: those that tell most figures and dates, the red ones, or all. [default: specific]",
+    help="Which answers: those with most figures and dates, the red ones, or all. [default: specific]",
 )]
 Only = Annotated[bool, typer.Option(
-    "--consistency-only", help="Ask nobody: only whether the run told every customer the same.",
+    "--consistency-only", help="Ask nothing; only check whether the run told every customer the same.",
 )]
-Again = Annotated[bool, typer.Option("--again", help="Ask anew what was asked before.")]
-AsMarkdown = Annotated[bool, typer.Option("--markdown", help="Print Markdown.")]
+Again = Annotated[bool, typer.Option("--again", help="Ask again what was asked before.")]
+AsMarkdown = Annotated[bool, typer.Option("--markdown", help="Print the result as Markdown.")]
 # fmt: on
-# What belongs to today; everything else stays as the run was held.
+# What today's command line may change; the rest stays as in the run.
 OPTIONS = (
     "adapter",
     "set",
@@ -77,152 +76,131 @@ def command(  # noqa: PLR0917 - one for each option
 ) -> int:
     """Ask the bot about its own claims, and find where it contradicts itself.
 
-    A model writes follow-up questions to answers of a finished run, as a customer would; the bot gets each
-    with the same earlier dialogue, and a judge compares the answers. What was asked is kept in the run file
-    and paid for once. Beside it, without any call: whether the same question got the same facts from the
-    start, whoever asked it, how often, in which words and language. Contradictions do not change the exit
-    code.
+    A model writes follow-up questions about answers of a finished run, as a customer would. The bot gets
+    each one after the same dialogue, and a judge compares the answers. They are saved in the run file and
+    paid for once. Also shown, without any call: whether the same question always got the same facts, in
+    whatever wording or language, and whoever asked it. Contradictions do not change the exit code.
     """
     from simulator.addons.consistency.plan import WHICH
-    from simulator.core.errors import UnknownName
     from simulator.storage.run_file import RunFile, find_run, read_run
 
     if answers not in WHICH:
         raise UnknownName("choice of --answers", answers, WHICH)
-    shown = load(flags)
-    path = find_run(run, Path(shown.runs))
+    today = load_settings(flags)
+    path = find_run(run, Path(today.runs))
     if consistency_only:
-        _show(read_run(path), shown, markdown=markdown, examined=False)
+        _show(read_run(path), today, markdown=markdown, examined=False)
         return DONE
     with contextlib.closing(RunFile.reopen(path)) as file:
-        settings = _settings(file.results(), flags, shown)
-        chosen = _chosen(file.results(), limit, answers)
-        code = _examine(file, settings, chosen, questions=questions, again=again)
+        settings = _settings(file.results(), flags, today)
+        targets = _targets(file.results(), limit, answers)
+        code = _examine(file, settings, targets, questions=questions, again=again)
     if not settings.dry_run:
         _show(read_run(path), settings, markdown=markdown, examined=True)
     return code
 
 
-def _settings(results: "Results", flags: dict[str, Any], shown: Settings) -> Settings:
-    """The run's own settings, with what was given today."""
-    given = {name: getattr(shown, name) for name in OPTIONS if flags[name] not in (None, False, [], ())}
-    today = {name: getattr(shown, name) for name in ("json_output", "runs", "offline", "dry_run")}
-    # The bot as it was: a demo bot that no model played then is played by none now.
+def _settings(results: "Results", flags: dict[str, Any], today: Settings) -> Settings:
+    """The run's own settings, with what the command line changes."""
+    changed = {name: getattr(today, name) for name in OPTIONS if flags[name] not in (None, False, [], ())}
+    always = {name: getattr(today, name) for name in ("json_output", "runs", "offline", "dry_run")}
+    # The bot as it was: a demo bot without a model stays without one.
     bot = {"demo_model": results.run.models["demo"]} if results.run.models.get("demo") else {}
-    held = {**results.run.settings, "replay": None, "script": None, "voice_opening": False}
-    return from_run({**held, **bot, **given, **today})
+    stored = {**results.run.settings, "replay": None, "script": None, "voice_opening": False}
+    return stored_settings({**stored, **bot, **changed, **always})
 
 
-def _chosen(results: "Results", limit: int, which: str) -> "Sequence[Target]":
+def _targets(results: "Results", limit: int, which: str) -> "Sequence[Target]":
+    """The answers that the bot is asked about."""
     from simulator.addons.consistency.plan import targets
 
     red: set[tuple[str, int]] = set()
     if which == "red":
         from simulator.stats.outcome import figures_of
 
-        summary = figures_of(results, from_run(results.run.settings))
+        summary = figures_of(results, stored_settings(results.run.settings))
         red = {(turn.conversation, turn.turn) for turn in summary.reddest}
     return targets(results, limit, which=which, red=red)  # type: ignore[arg-type]
 
 
 def _examine(
-    file: "RunFile", settings: Settings, chosen: "Sequence[Target]", *, questions: int, again: bool
+    file: "RunFile", settings: Settings, targets: "Sequence[Target]", *, questions: int, again: bool
 ) -> int:
-    """Asks what is not known yet; gives the exit code."""
+    """Asks what was not asked before; returns the exit code."""
     from simulator.addons.consistency.grade import Examiner, examined_of, still_open
     from simulator.core.roles import endpoints
     from simulator.models.pricing import Ledger, check_prices
     from simulator.runner.context import RunContext
 
     results = file.results()
-    known = () if again else examined_of(results)
-    wanted = still_open(chosen, known)
-    if not wanted:
+    earlier = () if again else examined_of(results)
+    targets = still_open(targets, earlier)
+    if not targets:
         return DONE
     ledger = Ledger.of(settings, results)
-    with contextlib.redirect_stdout(sys.stderr):
+    with stdout_to_stderr():
         context = RunContext(settings, endpoints(settings), results.personas, ledger)
-        context.check_adapter([target.conversation for target in wanted])
+        context.check_adapter([target.conversation for target in targets])
     examiner = Examiner(context, questions)
     if settings.dry_run:
         from simulator.addons.consistency.plan import estimate
-        from simulator.cli.announce import show_totals
+        from simulator.cli.preflight import show_calls
 
-        show_totals(estimate(context, examiner, wanted), as_json=settings.json_output)
-        return DONE
+        return show_calls(estimate(context, examiner, targets), as_json=settings.json_output)
     roles = ("user", "judge", *(("demo",) if settings.adapter == "demo" else ()))
     check_prices(settings, [(role, context.models()[role]) for role in roles])
-    ledger.record = file.called
+    ledger.record = file.save_call
     name = file.path.parent.name
-    _say(f"Examining {len(wanted)} answers of {name}, bot: {settings.adapter}, by: {examiner.name}.")
-    return _perform(file, context, examiner, wanted, known)
+    say(f"Examining {len(targets)} answers of {name}, bot: {settings.adapter}, by: {examiner.name}.")
+    failures = run_async(_ask(file, context, examiner, targets, earlier))
+    if failures is None:
+        return INCOMPLETE
+    if failures:
+        counts = f"{len(failures)} of {len(targets)} answers could not be examined"
+        say(f"error: {counts} ({reason_of(failures[0])}). The same command tries them again.")
+    return INCOMPLETE if len(failures) > settings.max_failed * len(targets) else DONE
 
 
-def _perform(
+async def _ask(
     file: "RunFile",
     context: "RunContext",
     examiner: "Examiner",
-    wanted: "Sequence[Target]",
-    known: "Sequence[TurnFollowUps]",
-) -> int:
+    targets: "Sequence[Target]",
+    earlier: "Sequence[TurnFollowUps]",
+) -> "list[ModelFailure]":
+    """What went wrong with single answers; the others are in the run file."""
     from simulator.addons.consistency.grade import CrossExamination, FollowUpStore
-    from simulator.core.errors import InputError, ModelFailure, RehearsalError
 
-    async def held() -> list[ModelFailure]:
-        bot = None
-        try:
-            bot = await context.bot([target.conversation for target in wanted])
-            return await CrossExamination(examiner, bot, context, FollowUpStore(file, known)).all(wanted)
-        finally:
-            await context.close(bot)
-
+    bot = None
     try:
-        with contextlib.redirect_stdout(sys.stderr):
-            failures = asyncio.run(held())
-    except InputError:
-        raise
-    except (RehearsalError, KeyboardInterrupt) as error:
-        _say(f"error: {_why(error)}. What was examined is kept: the same command goes on from there.")
-        return INCOMPLETE
-    if failures:
-        shown = f"{len(failures)} of {len(wanted)} answers could not be examined"
-        _say(f"error: {shown} ({_why(failures[0])}). The same command tries them again.")
-    return INCOMPLETE if len(failures) > context.settings.max_failed * len(wanted) else DONE
+        bot = await context.bot([target.conversation for target in targets])
+        return await CrossExamination(examiner, bot, context, FollowUpStore(file, earlier)).all(targets)
+    finally:
+        await context.close(bot)
 
 
 def _show(results: "Results", settings: Settings, *, markdown: bool, examined: bool) -> None:
-    """The findings for people, and with --json for programs."""
+    """Prints what was found, for people and with --json for programs."""
     from rich.console import Console
     from rich.text import Text
 
     from simulator.addons.consistency import report
     from simulator.addons.consistency.figures import consistency
     from simulator.addons.consistency.grade import examined_of
-    from simulator.storage.results import counted
+    from simulator.cli.publish import report_language
+    from simulator.storage.results import without_superseded
 
-    kept = examined_of(results) if examined else None
-    told = report.ConsistencyReport(results.run.id, _language(results), kept, consistency(counted(results)))
+    follow_ups = examined_of(results) if examined else None
+    shown = report.ConsistencyReport(
+        results.run.id, report_language(results), follow_ups, consistency(without_superseded(results))
+    )
     stream = sys.stderr if settings.json_output else sys.stdout
     if markdown:
-        stream.write(report.markdown(told))
+        stream.write(report.markdown(shown))
     else:
         styles = {"title": "bold", "plain": "", "alarm": "bold red", "soft": "dim"}
         console = Console(file=stream, highlight=False)
-        for line in report.lines(told):
+        for line in report.lines(shown):
             console.print(Text(line.text, style=styles[line.style]))
     if settings.json_output:
-        sys.stdout.write(json.dumps(report.as_json(told), ensure_ascii=False) + "\n")
-
-
-def _language(results: "Results") -> Any:
-    from simulator.cli.publish import report_language
-
-    return report_language(results)
-
-
-def _why(error: BaseException) -> str:
-    return " ".join(str(error).split()).rstrip(".") or "interrupted"
-
-
-def _say(text: str) -> None:
-    sys.stderr.write(text + "\n")
+        print_json(report.as_json(shown))

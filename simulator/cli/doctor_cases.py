@@ -1,4 +1,4 @@
-"""`doctor CASES`: what the right answers of a data set look like, and which judges fit them."""
+"""`doctor CASES`: the forms of the right answers of a data set, and which judges fit them."""
 
 import json
 import sys
@@ -6,19 +6,20 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from simulator.cli.terminal import DONE, print_json
 from simulator.core.settings import Settings
-from simulator.core.translations import told_in
+from simulator.core.translations import safe_text, translate
 from simulator.core.types import Language
 from simulator.grading.fitting import (
     WORDS,
-    Look,
+    AnswerProfile,
     UnreachableThreshold,
-    looks,
-    metric_file,
-    missed_by_identical,
+    answer_profiles,
+    metric_file_text,
     reason,
+    unreachable_thresholds,
 )
-from simulator.grading.metric_file import DEFAULT, read_outputs
+from simulator.grading.metric_file import DEFAULT, read_metric_file
 
 if TYPE_CHECKING:
     from simulator.data.datasets import DataSet
@@ -27,40 +28,38 @@ _LONGEST = 60
 
 
 def examine_cases(name: str, outputs: str | None, settings: Settings) -> int:
-    """Prints the forms, the judges and a metric file; with `outputs` also what METEOR would call wrong."""
-    file = read_outputs(outputs) if outputs else None
+    """Prints the forms, the judges and a metric file; with `outputs` also unreachable thresholds."""
+    file = read_metric_file(outputs) if outputs else None
     data = _read(name, settings)
     rows = data.rows(settings.language, None, settings.limit)
-    found = looks(rows)
-    warned = missed_by_identical(rows, file, settings.tokenizer) if file else []
+    forms = answer_profiles(rows)
+    warnings = unreachable_thresholds(rows, file, settings.tokenizer) if file else []
     if settings.json_output:
-        told = {
+        shown = {
             "cases": name,
             "rows": len(rows),
             "skipped": data.skipped.as_json(),
-            "outputs": {look.output: look.as_json() for look in found},
-            "metrics": json.loads(metric_file(found) or "null"),
+            "outputs": {look.output: look.as_json() for look in forms},
+            "metrics": json.loads(metric_file_text(forms) or "null"),
             "evaluate": list(data.profile.judges(offline=_is_offline(settings)).judges),
-            "warnings": [_told(each) for each in warned],
+            "warnings": [_warning_json(warning) for warning in warnings],
         }
-        sys.stdout.write(json.dumps(told, ensure_ascii=False) + "\n")
-        return 0
-    from simulator.core.translations import plain
-
-    language: Language = "en" if _english(found, data) else "ja"
-    for line in _lines(name, len(rows), found, data, warned, language, offline=_is_offline(settings)):
-        sys.stdout.write(plain(line) + "\n")
-    return 0
+        print_json(shown)
+        return DONE
+    language: Language = "en" if _is_english(data) else "ja"
+    for line in _lines(name, len(rows), forms, data, warnings, language, offline=_is_offline(settings)):
+        sys.stdout.write(safe_text(line) + "\n")
+    return DONE
 
 
 def _read(name: str, settings: Settings) -> "DataSet":
     from simulator.data.datasets import DatasetRequest, dataset_of, read_dataset
-    from simulator.runner.plan import already_read
+    from simulator.runner.plan import sheet_cases
 
     fixed = settings.language if settings.language in ("ja", "en") else None
-    wish = DatasetRequest(language=fixed, asks=False, columns=settings.columns)
-    cases = already_read(name, fixed, settings)
-    return read_dataset(Path(name), wish) if cases is None else dataset_of(name, cases, wish)
+    request = DatasetRequest(language=fixed, asks=False, columns=settings.columns)
+    cases = sheet_cases(name, fixed, settings)
+    return read_dataset(Path(name), request) if cases is None else dataset_of(name, cases, request)
 
 
 def _is_offline(settings: Settings) -> bool:
@@ -69,58 +68,58 @@ def _is_offline(settings: Settings) -> bool:
     return endpoints(settings)["judge"] is None
 
 
-def _english(found: Sequence[Look], data: "DataSet") -> bool:
-    """By the answers; labels and numbers have no language, then by the questions."""
+def _is_english(data: "DataSet") -> bool:
+    """Whether most of the first 200 rows are English."""
     rows = data.rows()
     english = sum(rows[at].language == "en" for at in range(min(len(rows), 200)))
     return 2 * english > min(len(rows), 200)
 
 
-def _lines(  # noqa: PLR0917 - all that is told
+def _lines(  # noqa: PLR0917 - all that is shown
     name: str,
     rows: int,
-    found: Sequence[Look],
+    forms: Sequence[AnswerProfile],
     data: "DataSet",
-    warned: Sequence[UnreachableThreshold],
+    warnings: Sequence[UnreachableThreshold],
     language: Language,
     *,
     offline: bool,
 ) -> Iterator[str]:
     yield WORDS(language, "title", file=Path(name).name, rows=f"{rows:,}")
     if data.skipped.count:
-        first = told_in(language, str(data.skipped.listed[0]))
+        first = translate(language, str(data.skipped.listed[0]))
         yield WORDS(language, "left_out", n=f"{data.skipped.count:,}", first=first)
-    if not found:
+    if not forms:
         yield WORDS(language, "none")
-    yield _taken(data, language, offline=offline)
-    for look in found:
+    yield _chosen_judges(data, language, offline=offline)
+    for look in forms:
         yield ""
-        yield from _of_output(look, rows, language, data.profile.form)
-    yield from (f"! {_warning(each, language)}" for each in warned)
-    if offered := metric_file(found).rstrip():
+        yield from _output_lines(look, rows, language, data.profile.form)
+    yield from (f"! {_warning(warning, language)}" for warning in warnings)
+    if file := metric_file_text(forms).rstrip():
         yield ""
         yield f"{WORDS(language, 'file')}:"
-        yield offered
+        yield file
         yield WORDS(language, "note")
 
 
-def _taken(data: "DataSet", language: Language, *, offline: bool) -> str:
-    """Which judges grade where nobody names any, as `evaluate` chooses them."""
-    from simulator.data.datasets import table
+def _chosen_judges(data: "DataSet", language: Language, *, offline: bool) -> str:
+    """The judges that `evaluate` chooses where none are named."""
+    from simulator.data.datasets import judges_of_form
 
-    key = "taken_offline" if offline and "offline" in table(data.profile.form) else "taken"
+    key = "taken_offline" if offline and "offline" in judges_of_form(data.profile.form) else "taken"
     judges = ("、" if language == "ja" else ", ").join(data.profile.judges(offline=offline).judges)
     return f"{WORDS(language, 'default')} {WORDS(language, key, judges=judges)}"
 
 
-def _of_output(look: Look, rows: int, language: Language, form: str) -> Iterator[str]:
+def _output_lines(look: AnswerProfile, rows: int, language: Language, form: str) -> Iterator[str]:
     comma = "、" if language == "ja" else ", "
     languages = comma.join(f"{WORDS(language, key)} {n:,}" for key, n in look.languages.items())
     yield WORDS(
         language,
         "output",
         output=WORDS(language, "whole") if look.output == DEFAULT else look.output,
-        form=comma.join([WORDS(language, look.form), *_others(look, language)]),
+        form=comma.join([WORDS(language, look.form), *_other_forms(look, language)]),
         n=f"{look.rows:,}",
         rows=f"{rows:,}",
         languages=languages,
@@ -136,28 +135,32 @@ def _of_output(look: Look, rows: int, language: Language, form: str) -> Iterator
         yield f"  {mark} {fit.judge:{widest}}  {reason(look.form, fit.judge, language)}{begin}"
 
 
-def _others(look: Look, language: Language) -> list[str]:
+def _other_forms(look: AnswerProfile, language: Language) -> list[str]:
     """The other forms there are, with how many rows have them."""
     return [f"{WORDS(language, form)} {n:,}" for form, n in look.forms.items() if form != look.form]
 
 
-def _warning(each: UnreachableThreshold, language: Language) -> str:
+def _warning(warning: UnreachableThreshold, language: Language) -> str:
     return WORDS(
         language,
         "meteor",
-        output=WORDS(language, "whole") if each.output == DEFAULT else each.output,
-        threshold=f"{each.metric.threshold:g}",
-        n=f"{each.references:,}",
-        of=f"{each.of:,}",
-        example=_short(each.example),
-        value=f"{each.value:.4g}",
+        output=WORDS(language, "whole") if warning.output == DEFAULT else warning.output,
+        threshold=f"{warning.metric.threshold:g}",
+        n=f"{warning.references:,}",
+        of=f"{warning.of:,}",
+        example=_short(warning.example),
+        value=f"{warning.value:.4g}",
     )
 
 
-def _told(each: UnreachableThreshold) -> dict[str, object]:
-    kept = {key: getattr(each, key) for key in ("output", "references", "of", "example")}
-    metric = {"metric": each.metric.name, "threshold": each.metric.threshold, "value": round(each.value, 4)}
-    return kept | metric | {"message": _warning(each, "en")}
+def _warning_json(warning: UnreachableThreshold) -> dict[str, object]:
+    fields = {key: getattr(warning, key) for key in ("output", "references", "of", "example")}
+    metric = {
+        "metric": warning.metric.name,
+        "threshold": warning.metric.threshold,
+        "value": round(warning.value, 4),
+    }
+    return fields | metric | {"message": _warning(warning, "en")}
 
 
 def _short(text: str) -> str:

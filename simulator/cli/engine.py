@@ -1,4 +1,4 @@
-"""Which engine holds the conversations of a run, and whether its options go together."""
+"""--engine: what holds the conversations of a run, this process or workers of Dask."""
 
 from collections.abc import Callable, Coroutine
 from importlib.util import find_spec
@@ -8,16 +8,17 @@ from typing import Any
 from simulator.core.errors import InputError
 from simulator.core.settings import Settings
 
-# Stage, plan, how to open the run file, progress, what comes first, the kind of sitting.
+# Of RunContext, plan, how to open the run file, progress, what comes first, Runner, and how to stop early.
 Engine = Callable[..., Coroutine[Any, Any, tuple[Path, str | None]]]
 
 
 def check_engine(settings: Settings) -> None:
-    """Raises InputError for options that do not go together, and where the extra is missing."""
+    """Raises InputError for options that cannot be used together, and where the extra is missing."""
     if settings.engine == "local":
-        if given := settings.scheduler or settings.workers:
-            option = "--scheduler" if given is settings.scheduler else "--workers"
-            msg = f"{option} goes with --engine dask."
+        if settings.scheduler or settings.workers:
+            msg = (
+                f"{'--scheduler' if settings.scheduler else '--workers'} can only be used with --engine dask."
+            )
             raise InputError(msg)
         return
     if find_spec("distributed") is None:
@@ -27,16 +28,16 @@ def check_engine(settings: Settings) -> None:
         msg = "--engine dask needs --workers N on this machine, or --scheduler ADDRESS."
         raise InputError(msg)
     if settings.customers:
-        msg = "--customers is measured from one machine: leave out --engine dask."
+        msg = "--customers needs one machine to measure from: leave out --engine dask."
         raise InputError(msg)
 
 
 def engine_of(settings: Settings) -> Engine:
-    """What performs a run: this process, or this process with workers."""
+    """What performs a run."""
     if settings.engine == "dask":
-        from simulator.addons.dask.driver import perform as on_workers
+        from simulator.addons.dask import driver
 
-        return on_workers
-    from simulator.runner.run import perform
+        return driver.perform
+    from simulator.runner import run
 
-    return perform
+    return run.perform

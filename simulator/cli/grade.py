@@ -1,4 +1,4 @@
-"""`grade RUN`: more judges on a finished run, without another word of dialogue."""
+"""`grade RUN`: more judges for a finished run, whose conversations stay as they are."""
 
 import asyncio
 import contextlib
@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from simulator.cli.options import Run, takes
-from simulator.core.settings import Settings, from_run, load
+from simulator.cli.terminal import stdout_to_stderr
+from simulator.core.settings import Settings, load_settings, stored_settings
 from simulator.core.types import PASSED
 
 if TYPE_CHECKING:
     from simulator.storage.run_file import RunFile
 
 Again = Annotated[
-    bool, typer.Option("--again", help="Also where a judge has graded already: its grades are replaced.")
+    bool, typer.Option("--again", help="Also grade what a judge has graded before, and replace its grades.")
 ]
-# What belongs to today's grading; everything else stays as the run was held.
+# What today's command line may change; the rest stays as in the run.
 OPTIONS = (
     "judges", "outputs", "judging", "votes", "panel", "guidelines", "contacts", "ng_words", "tokenizer",
     "target", "max_major", "confidence", "offline", "judge_model", "embed_model", "judge_temperature",
@@ -30,73 +31,76 @@ OPTIONS = (
 
 @takes(*OPTIONS)
 def command(flags: dict[str, Any], run: Run = "latest", again: Again = False) -> int:
-    """Grade a finished run by more judges: no dialogue, only grades.
+    """Grade a finished run with more judges, without any new conversation.
 
     python run.py grade latest --judges claims,facts
     """
+    from simulator.cli.destinations import check_destinations
     from simulator.cli.publish import publish
-    from simulator.cli.sinks import check_sinks
     from simulator.storage.run_file import RunFile, find_run
 
-    shown = load(flags)
-    check_sinks(shown)
-    path = find_run(run, Path(shown.runs))
+    today = load_settings(flags)
+    check_destinations(today)
+    path = find_run(run, Path(today.runs))
     with contextlib.closing(RunFile.reopen(path)) as file:
-        settings = _settings(file, flags, shown)
+        settings = _settings(file, flags, today)
         stopped = _grade(file, settings, again=again)
-    named = ",".join(name for name in settings.judges if not settings.outputs or name != PASSED)
-    of_outputs = f" --outputs {shlex.quote(settings.outputs)}" if settings.outputs else ""
-    go_on = f"grade {{run}}{f' --judges {named}' if named else ''}{of_outputs}"
-    return publish(path, settings.model_copy(update={"judges": _all_judges(path, settings)}), stopped, go_on)
+    judges = ",".join(name for name in settings.judges if not settings.outputs or name != PASSED)
+    outputs = f" --outputs {shlex.quote(settings.outputs)}" if settings.outputs else ""
+    resume = f"grade {{run}}{f' --judges {judges}' if judges else ''}{outputs}"
+    return publish(path, settings.model_copy(update={"judges": _all_judges(path, settings)}), stopped, resume)
 
 
-def _settings(file: "RunFile", flags: dict[str, Any], shown: Settings) -> Settings:
-    """The run's own settings, with what was given for this grading."""
-    given = {name: getattr(shown, name) for name in OPTIONS if flags[name] not in (None, False, [], ())}
-    today = {"to": shown.to, "json_output": shown.json_output, "runs": shown.runs, "offline": shown.offline}
-    return from_run({**file.results().run.settings, **given, **today})
+def _settings(file: "RunFile", flags: dict[str, Any], today: Settings) -> Settings:
+    """The run's own settings, with what the command line changes."""
+    changed = {name: getattr(today, name) for name in OPTIONS if flags[name] not in (None, False, [], ())}
+    always = {name: getattr(today, name) for name in ("to", "json_output", "runs", "offline")}
+    return stored_settings({**file.results().run.settings, **changed, **always})
 
 
 def _grade(file: "RunFile", settings: Settings, *, again: bool) -> str | None:
+    """Grades the run; returns why it stopped early, None where it did not."""
     from simulator.core.roles import check_players, endpoints
     from simulator.grading.panel import Grading
     from simulator.models.client import Connections
     from simulator.models.pricing import Ledger
     from simulator.models.providers import Models
-    from simulator.runner.regrade import grade, held_turns
+    from simulator.runner.regrade import count_turns, regrade
 
     results = file.results()
-    turns, done = held_turns(results.conversations), [0]
+    turns, graded_turns = count_turns(results.conversations), 0
     ledger = Ledger.of(settings, results)
-    ledger.record = file.called
-    connections, found = Connections.of(settings), endpoints(settings)
-    grading = Grading(settings, Models(found, connections, ledger))
+    ledger.record = file.save_call
+    connections, by_role = Connections.of(settings), endpoints(settings)
+    grading = Grading(settings, Models(by_role, connections, ledger))
     if grading.rubrics:
-        check_players(settings, found, ["judge"])
-    sys.stderr.write(f"Grading {turns} turns by {', '.join(grading.names)}.\n")
+        check_players(settings, by_role, ["judge"])
+    sys.stderr.write(f"Grading {turns} turns with {', '.join(grading.names)}.\n")
 
-    def told(*_: object) -> None:
-        done[0] += 1
+    def graded(*_: object) -> None:
+        nonlocal graded_turns
+        graded_turns += 1
         if sys.stderr.isatty():
-            sys.stderr.write(f"\r{done[0]}/{turns} turns graded" + ("\n" if done[0] == turns else ""))
+            line_end = "\n" if graded_turns == turns else ""
+            sys.stderr.write(f"\r{graded_turns}/{turns} turns graded" + line_end)
 
-    async def graded() -> str | None:
+    async def grade_all() -> str | None:
         try:
-            return await grade(file, grading, told, again=again)
+            return await regrade(file, grading, graded, again=again)
         finally:
             await connections.close()
 
     try:
-        with contextlib.redirect_stdout(sys.stderr):
-            return asyncio.run(graded())
+        with stdout_to_stderr():
+            return asyncio.run(grade_all())
     except KeyboardInterrupt:
         return "interrupted"
 
 
 def _all_judges(path: Path, settings: Settings) -> tuple[str, ...]:
-    """The judges the run was held with come first, in their order."""
+    """The judges of the run, in their order, then those of this grading."""
     from simulator.storage.run_file import read_run
 
-    held = read_run(path).run.settings.get("judges")
-    before = tuple(map(str, held)) if isinstance(held, list) else ()
-    return tuple(dict.fromkeys((*before, *settings.judges)))
+    stored = read_run(path).run.settings.get("judges")
+    earlier = tuple(map(str, stored)) if isinstance(stored, list) else ()
+    return tuple(dict.fromkeys((*earlier, *settings.judges)))

@@ -1,54 +1,56 @@
 """`harness`: lm-evaluation-harness asks the bot, and what it measures becomes a run like any other."""
 
-import contextlib
 import re
 import sys
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from simulator.cli.options import OF_DIALOGUES, PANELS, takes
+from simulator.cli.terminal import DONE, say, stdout_to_stderr
 from simulator.core.errors import InputError
-from simulator.core.secrets import restored
-from simulator.core.settings import NOT_OF_THE_RUN, Settings, from_run, load
+from simulator.core.secrets import restore_secrets
+from simulator.core.settings import NOT_STORED, Settings, load_settings, stored_settings
 
 if TYPE_CHECKING:
     from simulator.addons.lm_eval.model import TaskRequest
 
 Cases = Annotated[
     list[str] | None,
-    typer.Argument(metavar="CASES", help="Data sets that become tasks of lm_eval.", show_default=False),
+    typer.Argument(metavar="CASES", help="Data sets to evaluate as tasks of lm_eval.", show_default=False),
 ]
 Tasks = Annotated[
     list[str] | None,
-    typer.Option("--tasks", metavar="NAME,...", help="lm_eval's own tasks, or your FILE.yaml; repeatable."),
+    typer.Option("--tasks", metavar="NAME,...", help="Tasks of lm_eval, or your own FILE.yaml; repeatable."),
 ]
 Include = Annotated[
     list[str] | None,
-    typer.Option("--include", metavar="FOLDER", help="A folder of task files, to name them by their names."),
+    typer.Option("--include", metavar="FOLDER", help="A folder of task files, which --tasks can then name."),
 ]
 Write = Annotated[
     str | None,
     typer.Option(
-        "--write-task", metavar="FILE.yaml", help="Write the task and what belongs to it; ask nothing."
+        "--write-task", metavar="FILE.yaml", help="Write the task and the files it needs; ask nothing."
     ),
 ]
 Filters = Annotated[
     list[str] | None,
-    typer.Option("--filter", metavar="NAME=REGEX", help="Grade what this finds in the answer; repeatable."),
+    typer.Option(
+        "--filter", metavar="NAME=REGEX", help="Grade only what this finds in the answer; repeatable."
+    ),
 ]
-# What neither lm_eval nor a written task has a place for.
-_NOT_HERE = frozenset({
+# Settings that neither lm_eval nor a task file has.
+_WITHOUT = frozenset({
     "cases", "repeats", "replay", "check", "sequential", "knowledge", "shard", "engine", "scheduler",
     "workers", "dry_run", "ask_bot", *(OF_DIALOGUES - {"turns", "user_model", "user_temperature"}),
 })  # fmt: skip
-_TAKEN = tuple(name for names in PANELS.values() for name in names if name not in _NOT_HERE)
+_OPTIONS = tuple(name for names in PANELS.values() for name in names if name not in _WITHOUT)
 
 
-@takes(*_TAKEN)
+@takes(*_OPTIONS)
 def command(  # noqa: PLR0917 - one parameter for each option
     flags: dict[str, Any],
     cases: Cases = None,
@@ -57,43 +59,43 @@ def command(  # noqa: PLR0917 - one parameter for each option
     write_task: Write = None,
     filters: Filters = None,
 ) -> int:
-    """Have lm-evaluation-harness evaluate the bot: its tasks or yours, as a run with reports.
+    """Evaluate the bot with lm-evaluation-harness: its tasks or yours, as a run with reports.
 
     python run.py harness --tasks gsm8k --limit 50 --adapter openai_chat --set model=...
 
     python run.py harness --write-task faq.yaml faq.csv --judges exact_match,rouge_l
     """
     from simulator.addons.lm_eval.tasks import check_installed
-    from simulator.cli.evaluate import of_rows
-    from simulator.cli.sinks import check_sinks
+    from simulator.cli.destinations import check_destinations
+    from simulator.cli.evaluate import row_settings
 
-    settings = load(flags)
+    settings = load_settings(flags)
     patterns, data = _patterns(filters or ()), tuple(cases or ())
-    check_sinks(settings)
+    check_destinations(settings)
     if write_task:
-        return _write(Path(write_task), data, of_rows(settings), patterns)
+        return _write(Path(write_task), data, row_settings(settings), patterns)
     check_installed()
     if settings.resume:
         return _resume(settings)
     from simulator.addons.lm_eval.model import TaskRequest
 
-    named = tuple(name.strip() for given in tasks or () for name in given.split(",") if name.strip())
+    names = tuple(name.strip() for listed in tasks or () for name in listed.split(",") if name.strip())
     folders = tuple(include or ())
-    _check_bot(settings, (*named, *data))
-    asked = TaskRequest.of(of_rows(settings), patterns, tasks=named, include=folders, cases=data)
-    return _evaluate(settings, asked)
+    _check_bot(settings, (*names, *data))
+    request = TaskRequest.of(row_settings(settings), patterns, tasks=names, include=folders, cases=data)
+    return _evaluate(settings, request)
 
 
 def _check_bot(settings: Settings, names: Sequence[str]) -> None:
-    """Raises InputError where tasks or rows that are not ours would be asked of the demo bot unsaid."""
-    from simulator.runner.whose_bot import is_bundled, which_bot
+    """Raises InputError where tasks or rows that are not bundled would go to the demo bot by default."""
+    from simulator.runner.bot_choice import is_bundled, unknown_bot_error
 
     if "adapter" not in settings.model_fields_set and names and not all(map(is_bundled, names)):
-        raise which_bot(", ".join(names))
+        raise unknown_bot_error(", ".join(names))
 
 
 def _check_target(settings: Settings) -> None:
-    """Raises InputError where models are named as judges, and stand-ins would decide about the target."""
+    """Raises InputError where judges that need a model are named, and stand-ins would decide the target."""
     from simulator.core.roles import check_players, endpoints
     from simulator.grading.rubric import Rubric, load_judge
 
@@ -102,106 +104,101 @@ def _check_target(settings: Settings) -> None:
         check_players(settings, endpoints(settings), ["judge"])
 
 
-def _evaluate(settings: Settings, asked: "TaskRequest", resumed: Path | None = None) -> int:
+def _evaluate(settings: Settings, request: "TaskRequest", resumed: Path | None = None) -> int:
     from simulator.addons.lm_eval.grade import evaluate
-    from simulator.addons.lm_eval.model import of_the_bot
-    from simulator.cli.announce import check_folder
+    from simulator.addons.lm_eval.model import bot_settings
+    from simulator.cli.preflight import check_folder
     from simulator.cli.progress import progress_on_stderr
     from simulator.cli.publish import publish
-    from simulator.core.translations import plain
 
     check_folder(Path(settings.runs))
     _check_target(settings)
-    sys.stderr.write(f"lm_eval evaluates {plain(asked.title)}; bot: {settings.adapter}.\n")
-    with tempfile.TemporaryDirectory(prefix="rehearsal-") as folder, _aside():
-        written = _written(asked, settings, Path(folder))
-        path, stopped = evaluate(of_the_bot(settings), asked, written, progress_on_stderr, resumed)
+    say(f"lm_eval evaluates {request.title}; bot: {settings.adapter}.")
+    with tempfile.TemporaryDirectory(prefix="rehearsal-") as folder, stdout_to_stderr():
+        task_files = _task_files(request, settings, Path(folder))
+        path, stopped = evaluate(bot_settings(settings), request, task_files, progress_on_stderr, resumed)
     return publish(path, _as_stored(path, settings), stopped, "harness --resume {run}")
 
 
-def _written(asked: "TaskRequest", settings: Settings, folder: Path) -> tuple[Path, ...]:
-    """The task files of the data sets that were named."""
-    from simulator.addons.lm_eval.model import of_the_bot
+def _task_files(request: "TaskRequest", settings: Settings, folder: Path) -> tuple[Path, ...]:
+    """Writes the task files of the data sets; returns the one that names all of them."""
+    from simulator.addons.lm_eval.model import bot_settings
     from simulator.addons.lm_eval.report import write_tasks
-    from simulator.addons.lm_eval.tasks import begin
+    from simulator.addons.lm_eval.tasks import begin_session
 
-    if not asked.cases:
+    if not request.cases:
         return ()
-    name = "rows" if len(asked.cases) > 1 else Path(asked.cases[0].partition("#")[0]).name.partition(".")[0]
-    session = begin(of_the_bot(settings))
+    file = Path(request.cases[0].partition("#")[0])
+    name = "rows" if len(request.cases) > 1 else file.name.partition(".")[0]
+    session = begin_session(bot_settings(settings))
     try:
-        of_rows = asked.task_settings(settings)
-        return write_tasks(folder / f"{name}.yaml", asked.cases, of_rows, asked.filters)[-1:]
+        task_settings = request.task_settings(settings)
+        return write_tasks(folder / f"{name}.yaml", request.cases, task_settings, request.filters)[-1:]
     finally:
         session.close()
 
 
 def _write(target: Path, cases: Sequence[str], settings: Settings, filters: dict[str, str]) -> int:
-    """Leaves the task files where they were asked for, and says how lm_eval runs them."""
-    from simulator.addons.lm_eval.model import of_the_bot
+    """Writes the task files of --write-task, and prints their names."""
+    from simulator.addons.lm_eval.model import bot_settings
     from simulator.addons.lm_eval.report import write_tasks
-    from simulator.addons.lm_eval.tasks import begin
+    from simulator.addons.lm_eval.tasks import begin_session
 
     if not cases:
-        msg = f"--write-task {target}: name a data set: harness --write-task {target} questions.jsonl"
+        msg = f"--write-task {target}: a data set is missing: harness --write-task {target} questions.jsonl"
         raise InputError(msg)
-    session = begin(of_the_bot(settings))
+    session = begin_session(bot_settings(settings))
     try:
-        written = write_tasks(target, cases, settings, filters)
+        paths = write_tasks(target, cases, settings, filters)
     finally:
         session.close()
-    for path in written:
+    for path in paths:
         sys.stdout.write(f"{path}\n")
-    return 0
+    return DONE
 
 
 def _resume(settings: Settings) -> int:
-    """Goes on with a run as it was begun; how to show it, and secrets, are today's."""
+    """Continues a run with the options it was started with; reports and secrets are today's."""
     from simulator.addons.lm_eval.model import TaskRequest
-    from simulator.addons.lm_eval.tasks import NOTE
+    from simulator.addons.lm_eval.tasks import HARNESS_NOTE
     from simulator.cli.publish import publish
     from simulator.storage.run_file import find_run, read_run
 
     path = find_run(str(settings.resume), Path(settings.runs))
     results = read_run(path)
-    note = results.notes.get(NOTE)
+    note = results.notes.get(HARNESS_NOTE)
     if not isinstance(note, dict):
-        msg = f"{results.run.id} was not measured by lm_eval: python run.py --resume {results.run.id}"
+        msg = f"{results.run.id} is not a run of lm_eval: python run.py --resume {results.run.id}"
         raise InputError(msg)
     stored = _as_stored(path, settings)
     if results.run.status == "finished":
         return publish(path, stored)
-    given = restored(from_run(results.run.settings).set, settings.set)
-    asked = TaskRequest.model_validate({key: note[key] for key in TaskRequest.model_fields if key in note})
-    return _evaluate(stored.model_copy(update={"set": given}), asked, path)
+    adapter_settings = restore_secrets(stored_settings(results.run.settings).set, settings.set)
+    request = TaskRequest.model_validate({key: note[key] for key in TaskRequest.model_fields if key in note})
+    return _evaluate(stored.model_copy(update={"set": adapter_settings}), request, path)
 
 
 def _as_stored(path: Path, settings: Settings) -> Settings:
-    """The settings of a run, shown as was asked for today."""
+    """The settings of a run, with today's reports and budget."""
     from simulator.storage.run_file import read_run
 
-    now = {name: getattr(settings, name) for name in NOT_OF_THE_RUN}
+    today = {name: getattr(settings, name) for name in NOT_STORED}
     budget = {"budget": settings.budget} if settings.budget else {}
-    return from_run(read_run(path).run.settings, **now, **budget)
+    return stored_settings(read_run(path).run.settings, **today, **budget)
 
 
-def _patterns(given: Iterable[str]) -> dict[str, str]:
-    """`--filter NAME=REGEX` by name, checked."""
-    found: dict[str, str] = {}
-    for each in given:
-        name, equals, pattern = each.partition("=")
+def _patterns(filters: Iterable[str]) -> dict[str, str]:
+    """The regular expressions of `--filter NAME=REGEX` by name; raises InputError for an invalid one."""
+    patterns: dict[str, str] = {}
+    for option in filters:
+        name, equals, pattern = option.partition("=")
         try:
             re.compile(pattern)
         except re.error as error:
-            msg = f"--filter {each}: not a regular expression ({error})."
+            msg = f"--filter {option}: invalid regular expression ({error})."
             raise InputError(msg) from None
         if not (name.strip() and equals and pattern):
-            msg = f"--filter {each}: write NAME=REGEX, as in number=([0-9.]+)."
+            msg = f"--filter {option}: write NAME=REGEX, as in number=([0-9.]+)."
             raise InputError(msg)
-        found[name.strip()] = pattern
-    return found
-
-
-def _aside() -> contextlib.redirect_stdout[TextIO]:
-    """What lm_eval and a bot print goes to stderr: stdout is for the summary, or for one JSON object."""
-    return contextlib.redirect_stdout(sys.stderr)
+        patterns[name.strip()] = pattern
+    return patterns

@@ -1,9 +1,10 @@
-"""`init`: a start of one's own, where the user stands."""
+"""`init`: writes a sample bot with settings and questions into the current folder."""
 
 import os
 import sys
 from pathlib import Path
 
+from simulator.cli.terminal import DONE
 from simulator.core.errors import InputError
 from simulator.core.shelves import DEMO
 
@@ -11,7 +12,7 @@ START = DEMO / "start"
 
 
 def command() -> int:
-    """Write a rehearsal.toml, a ten-line bot and a question file into this folder."""
+    """Write a sample rehearsal.toml, a ten-line bot and a question file into the current folder."""
     files = sorted(path for path in START.iterdir() if path.is_file())
     for file in files:
         if os.path.lexists(file.name):
@@ -26,5 +27,5 @@ def command() -> int:
         raise InputError(msg) from None
     program = f"python {Path(sys.argv[0])}"
     sys.stdout.write(f"Written: {', '.join(file.name for file in files)}.\n")
-    sys.stdout.write(f"Put your bot into bot.py, your questions into questions.csv, then: {program}\n")
-    return 0
+    sys.stdout.write(f"Put your bot into bot.py and your questions into questions.csv, then run: {program}\n")
+    return DONE

@@ -1,10 +1,14 @@
-"""A chain of prompts: each link alone on its own rows, then the whole on its rows, and one table of all."""
+"""`evaluate` with a matrix or a chain of prompts: each cell is a run of its own, and a table compares them.
+
+A cell is a data set with a prompt and a model; of a chain, it is a link on its own rows, or the whole. What
+the cells are stands in matrix.json (`simulator/addons/matrix/record.py`), so that a matrix can be resumed.
+"""
 
 import contextlib
 import json
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import fmean
@@ -12,10 +16,11 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from simulator.addons.matrix.plan import (
-    Cell,
+    CellId,
     DataSet,
     Matrix,
     ResolvedCell,
+    Shaping,
     from_record,
     in_language,
     is_matrix,
@@ -32,205 +37,48 @@ from simulator.addons.matrix.record import (
     find_record,
     fingerprint,
     is_finished,
+    left_for,
     new_folder,
     read_record,
     record_ids,
     shared,
+    silence,
 )
+from simulator.cli.destinations import check_destinations, push_to_sheet, write_atomically
+from simulator.cli.terminal import DONE, INCOMPLETE, MISSED, print_json, say, stdout_to_stderr
 from simulator.core.errors import InputError, RehearsalError, RunFileError, UnknownName
-from simulator.core.secrets import restored
-from simulator.core.settings import Settings, load
-from simulator.core.translations import plain
+from simulator.core.secrets import restore_secrets
+from simulator.core.settings import Settings, load_settings
 from simulator.core.types import Conversation, Ended, Language, Spending
 from simulator.models.pricing import BudgetSpent
 from simulator.runner.chains import WHOLE, Chain, is_chain, read_chain
 from simulator.storage.run_file import new_run_id, run_ids
 
 if TYPE_CHECKING:
-    pass
-
-# These stand in the chain itself, for each link and for the whole.
-_OF_THE_CHAIN = ("prompt", "outputs", "labels", "positive")
-
-
-def chain_given(files: Sequence[str], link: str | None) -> Path | None:
-    """The chain that a command line is about; None where it names none."""
-    chains = [Path(name) for name in files if is_chain(Path(name))]
-    if chains and len(files) == 1:
-        return chains[0]
-    if chains or link is not None:
-        msg = "a chain is evaluated alone: python run.py evaluate chain.toml --link NAME"
-        raise InputError(msg)
-    return None
-
-
-def run_chain(path: Path, flags: Mapping[str, Any], shape: "Shaping", link: str | None = None) -> int:
-    """Runs every link and the whole, each by itself, or only the one called `link`; gives the exit code."""
-    from simulator.addons.matrix.plan import resolved
-
-    pass
-    from simulator.cli.simulate import hold
-
-    chain = read_chain(path)
-    for name in _OF_THE_CHAIN:
-        if flags.get(name):
-            msg = f"--{name}: {path} says it for each link."
-            raise InputError(msg)
-    matrix = matrix_of(chain, link)
-    if link is not None:
-        (one,) = resolved(matrix, flags, shape)
-        if one.outputs is None:  # else they have to be written down first, as those of a matrix are
-            return hold(one.settings)
-    return run_matrix(matrix, flags, shape)
-
-
-def matrix_of(chain: Chain, link: str | None = None) -> Matrix:
-    """The chain as runs: a data set for each link, with its prompt, and one for the whole."""
-    data = tuple(_data(chain))
-    if link is not None:
-        known = [each.name for each in chain.links]
-        data = tuple(each for each in data if each.name == link)
-        if link not in (*known, WHOLE):
-            raise UnknownName(f"link of {chain.path}", link, known)
-    if not data:
-        what = "this link has no rows of its own" if link else "neither a link nor the whole has rows"
-        msg = f'{chain.path}: {what}: write cases = "rows.csv" there.'
-        raise InputError(msg)
-    return Matrix(data=data, settings=chain.settings, title=chain.title, chain=True)
-
-
-def _data(chain: Chain) -> Iterator[DataSet]:
-    for link in chain.links:
-        if link.cases is not None:
-            yield DataSet(name=link.name, cases=link.cases, settings=link.told)
-    if chain.cases is not None:
-        told = {**chain.whole, "prompt": chain.path}
-        yield DataSet(name=WHOLE, cases=chain.cases, settings=told)
-
-
-if TYPE_CHECKING:
+    from simulator.addons.matrix.report import MatrixReport
+    from simulator.cli.simulate import FinishedRun
     from simulator.runner.context import RunContext
-    from simulator.runner.estimate import ByModel, Forecast, SampledAnswers, UnknownCost, Who
+    from simulator.runner.estimate import Forecast, SampledAnswers, UnknownCost
 
+# What a chain says for each link, so that no option may say it.
+_OF_THE_CHAIN = ("prompt", "outputs", "labels", "positive")
+# Version of report.json: raised when a key changes its meaning or goes, not for a new one.
+JSON_SCHEMA = 1
+# In the id of a matrix, where that of a run has its bot.
+_LABEL = "matrix"
+# How a conversation ended that a resumed run holds again.
 _OPEN = (None, Ended.INTERRUPTED, Ended.BUDGET)
 
 
-def forecast_cell(settings: Settings, run: Path | None = None) -> "Forecast":
-    """What one cell will take; `run` is the file of one that was begun."""
-    from simulator.cli.hearing import hearing
-    from simulator.runner.estimate import forecast
-
-    context, plan = _held(settings, run) if run else _planned(settings)
-    return forecast(context, plan, Path(settings.runs), hearing(context, plan))
+# --- What the command line means ---
 
 
-def together(found: Sequence["Forecast"]) -> "Forecast":
-    """The forecast of all of them; `like` where all go by the same earlier run."""
-    from simulator.runner.estimate import Forecast
-
-    like = {each.like for each in found}
-    return Forecast(
-        _sum(each.at_most for each in found),
-        _sum(each.expected for each in found),
-        like.pop() if len(like) == 1 else None,
-        sum(each.answers for each in found),
-        all(each.rows for each in found),
-        any(each.offline for each in found),
-        _sum(each.low for each in found),
-        _sum(each.high for each in found),
-        tuple(_unknown(found)),
-        language=found[0].language if found else "en",
-        asks_a_bot=any(each.asks_a_bot and not each.heard for each in found),
-        heard=dict(_heard(found)) if all(each.heard for each in found) else {},
-    )
-
-
-def _heard(found: Sequence["Forecast"]) -> "Iterator[tuple[Language, SampledAnswers]]":
-    """The answers of all bots that were asked, put together."""
-    from simulator.runner.estimate import TokenRange
-
-    for language in dict.fromkeys(language for cell in found for language in cell.heard):
-        each = [cell.heard[language] for cell in found if language in cell.heard]
-        yield (
-            language,
-            each[0]._replace(
-                answer=TokenRange(*map(fmean, zip(*(one.answer for one in each), strict=True))),
-                passages=TokenRange(*map(fmean, zip(*(one.passages for one in each), strict=True))),
-                number=round(fmean(one.number for one in each)),
-                asked=sum(one.asked for one in each),
-            ),
-        )
-
-
-def _unknown(found: Sequence["Forecast"]) -> Iterator["UnknownCost"]:
-    """What is unknown of any cell; of all others, what is expected of them goes into both ends."""
-    from simulator.runner.estimate import UnknownCost
-
-    kinds = dict.fromkeys(each.what for cell in found for each in cell.unknown)
-    for what in kinds:
-        lows, highs = zip(*(_ends(cell, what) for cell in found), strict=True)
-        low = None if None in lows else sum(lows)
-        yield UnknownCost(what, low, None if None in highs else sum(highs))
-
-
-def _ends(cell: "Forecast", what: str) -> tuple[float | None, float | None]:
-    from simulator.models.pricing import together as added
-
-    usual = added(list(cell.expected.values())).cost_usd
-    return next(((each.low, each.high) for each in cell.unknown if each.what == what), (usual, usual))
-
-
-def _sum(parts: "Iterable[Mapping[Who, Spending]]") -> "ByModel":
-    from simulator.models.pricing import together as added
-
-    found: dict[Any, list[Any]] = {}
-    for part in parts:
-        for who, spent in part.items():
-            found.setdefault(who, []).append(spent)
-    return {who: added(spent) for who, spent in found.items()}
-
-
-def _planned(settings: Settings) -> tuple["RunContext", Sequence[Conversation]]:
-    from simulator.core.roles import endpoints
-    from simulator.models.pricing import Ledger
-    from simulator.runner.context import RunContext
-    from simulator.runner.plan import plan_rows
-    from simulator.runner.whose_bot import with_bot
-
-    planned = plan_rows(with_bot(settings))
-    with contextlib.redirect_stdout(sys.stderr):
-        context = RunContext(planned.settings, endpoints(settings), planned.personas, Ledger.of(settings))
-        context.check_adapter(planned.plan)
-    return context, planned.plan
-
-
-def _held(settings: Settings, run: Path) -> tuple["RunContext", Sequence[Conversation]]:
-    from simulator.core.roles import endpoints
-    from simulator.models.pricing import Ledger
-    from simulator.runner.context import RunContext
-    from simulator.storage.run_file import read_run
-
-    results = read_run(run)
-    with contextlib.redirect_stdout(sys.stderr):
-        context = RunContext(settings, endpoints(settings), results.personas, Ledger.of(settings))
-    return context, [conversation for conversation in results.conversations if conversation.ended in _OPEN]
-
-
-if TYPE_CHECKING:
-    from simulator.cli.simulate import Over
-    from simulator.runner.estimate import Forecast
-
-INCOMPLETE = 3
-_LABEL = "matrix"
-Shaping = Callable[[Settings], Settings]
-
-
-def matrix_given(
+def matrix_or_record(
     cases: Sequence[str], prompts: Sequence[str], flags: Mapping[str, Any]
 ) -> "Matrix | Path | None":
-    """The matrix that a command line is about, or the record of one that is to be gone on with."""
+    """The matrix of a command line, or the record of the one to resume; None where it is a single run."""
     if flags.get("resume"):
-        return _record_meant(str(flags["resume"]), Path(load(flags).runs))
+        return _record_to_resume(str(flags["resume"]), Path(load_settings(flags).runs))
     files = [name for name in cases if name.lower().endswith(".toml")]
     for name in files:
         if Path(name).is_file() and not is_matrix(Path(name)):
@@ -239,133 +87,170 @@ def matrix_given(
     if files:
         matrix = read_matrix(Path(files[0]))
         if len(cases) > 1 or len(prompts) > 1 or (prompts and matrix.prompts[0].prompt):
-            msg = f"{files[0]} names its own data sets and prompts: leave out what stands beside it."
+            msg = f"{files[0]} names its own data sets and prompts: leave out the others."
             raise InputError(msg)
         return matrix
     return matrix_of_options(cases, prompts, flags.get("set") or ())
 
 
-def _record_meant(name: str, runs: Path) -> Path | None:
-    """The record of that name; `latest` is a matrix where the newest run belongs to one."""
+def _record_to_resume(name: str, runs: Path) -> Path | None:
+    """The record of that name; `latest` is a matrix only where the newest run belongs to it."""
     path = find_record(name, runs)
     if path is None or name != "latest":
         return path
     newest = run_ids(runs)[-1:]
-    held = {cell.run for cell in read_record(path).cells}
-    return path if not newest or newest[0] in held or newest[0] < path.parent.name else None
+    runs_of_cells = {cell.run for cell in read_record(path).cells}
+    return path if not newest or newest[0] in runs_of_cells or newest[0] < path.parent.name else None
 
 
-def run_matrix(given: "Matrix | Path", flags: Mapping[str, Any], shape: Shaping) -> int:
-    """Runs every cell that is not finished, and shows the comparison; gives the exit code.
+def chain_of_options(files: Sequence[str], link: str | None) -> Path | None:
+    """The file of the chain that a command line names; None where it names none."""
+    chains = [Path(name) for name in files if is_chain(Path(name))]
+    if chains and len(files) == 1:
+        return chains[0]
+    if chains or link is not None:
+        msg = "a chain must be evaluated alone: python run.py evaluate chain.toml --link NAME"
+        raise InputError(msg)
+    return None
 
-    0 when all cells are finished (and reach the target, where there is one), 1 where one misses it, 3 where
-    a cell failed or is unfinished. Raises InputError where not one cell can be run.
+
+def matrix_of_chain(chain: Chain, link: str | None = None) -> Matrix:
+    """The chain as data sets: one for each link, with its prompt, and one for the whole; or only `link`."""
+    data = [
+        DataSet(name=each.name, cases=each.cases, settings=each.run_settings)
+        for each in chain.links
+        if each.cases is not None
+    ]
+    if chain.cases is not None:
+        settings = {**chain.whole, "prompt": chain.path}
+        data.append(DataSet(name=WHOLE, cases=chain.cases, settings=settings))
+    if link is not None:
+        links = [each.name for each in chain.links]
+        data = [each for each in data if each.name == link]
+        if link not in (*links, WHOLE):
+            raise UnknownName(f"link of {chain.path}", link, links)
+    if not data:
+        missing = "this link has no rows of its own" if link else "neither a link nor the whole has rows"
+        msg = f'{chain.path}: {missing}: write cases = "rows.csv" there.'
+        raise InputError(msg)
+    return Matrix(data=tuple(data), settings=chain.settings, title=chain.title, chain=True)
+
+
+# --- Running it ---
+
+
+def run_chain(path: Path, flags: Mapping[str, Any], shape: Shaping, link: str | None = None) -> int:
+    """Runs every link and the whole, each by itself, or only the one called `link`; returns the exit code."""
+    from simulator.cli.simulate import run_or_resume
+
+    chain = read_chain(path)
+    for name in _OF_THE_CHAIN:
+        if flags.get(name):
+            msg = f"--{name}: {path} sets it for each link."
+            raise InputError(msg)
+    matrix = matrix_of_chain(chain, link)
+    if link is not None:
+        (cell,) = resolved(matrix, flags, shape)
+        if cell.outputs is None:  # else they must be written to a file first, as for a matrix
+            return run_or_resume(cell.settings)
+    return run_matrix(matrix, flags, shape)
+
+
+def run_matrix(matrix: "Matrix | Path", flags: Mapping[str, Any], shape: Shaping) -> int:
+    """Runs every cell that is not finished, and shows the comparison; a path is the record of a matrix.
+
+    Returns 0 when all cells are finished (and reach the target, where there is one), 1 where one misses it,
+    3 where a cell failed or is unfinished. Raises InputError where not one cell can be run.
     """
+    from simulator.cli.bot_sample import check_ask_bot
     from simulator.cli.engine import check_engine
-    from simulator.cli.hearing import check_hearing
 
-    pass
-
-    # What is several of the axes is no setting by itself.
-    now = load({**flags, "set": None} if isinstance(given, Matrix) else flags)
-    check_hearing(now)
-    check_engine(now)
-    check_reports(now)
+    # Several values of --set are models of the matrix, and no setting of all cells.
+    today = load_settings({**flags, "set": None} if isinstance(matrix, Matrix) else flags)
+    check_ask_bot(today)
+    check_engine(today)
+    for name in today.to:
+        if name not in REPORTS:
+            hint = "The run of each cell can have it: report RUN --to."
+            raise UnknownName("report of a matrix", name, REPORTS, hint)
+    check_destinations(today)
     with contextlib.ExitStack() as stack:
-        runs = Path(stack.enter_context(TemporaryDirectory())) if now.dry_run else Path(now.runs)
-        work = stack.enter_context(contextlib.closing(_Work.on(given, flags, shape, now, runs)))
-        if now.dry_run:
-            return work.dry_run()
-        stopped = work.hold_all()
-        work.check_anything()
-        return show(work.file, now, stopped)
+        runs = Path(stack.enter_context(TemporaryDirectory())) if today.dry_run else Path(today.runs)
+        run = stack.enter_context(contextlib.closing(_MatrixRun.open(matrix, flags, shape, today, runs)))
+        if today.dry_run:
+            return run.dry_run()
+        stopped = run.run_all()
+        run.check_any_started()
+        return show(run.file, today, stopped)
 
 
-class _Work:
-    """The cells of a matrix with today's settings, and where their record is."""
+class _MatrixRun:
+    """The cells of a matrix with their settings, and the file of their record."""
 
-    def __init__(self, file: RecordFile, settings: Sequence[Settings], now: Settings) -> None:
-        """`settings` has those of every cell, as it would be begun."""
-        self.file, self.settings, self.now = file, settings, now
+    def __init__(self, file: RecordFile, settings: Sequence[Settings], today: Settings) -> None:
+        """`settings` are those of every cell; `today` are those of the command line."""
+        self.file, self.settings, self.today = file, settings, today
+        self.noun = "link" if file.record.chain else "cell"
 
     @classmethod
-    def on(
-        cls, given: "Matrix | Path", flags: Mapping[str, Any], shape: Shaping, now: Settings, runs: Path
-    ) -> "_Work":
-        """Goes on with a record, or an unfinished one of the very same matrix, or begins one in `runs`."""
-        if isinstance(given, Path):
-            file = RecordFile.reopen(given)
-            return cls(file, [_as_written(file.record, at, now) for at in range(len(file.record.cells))], now)
-        cells, without = in_language(resolved(given, flags, shape))
+    def open(
+        cls, matrix: "Matrix | Path", flags: Mapping[str, Any], shape: Shaping, today: Settings, runs: Path
+    ) -> "_MatrixRun":
+        """Continues a record, or an unfinished one of the very same matrix, or begins one in `runs`."""
+        if isinstance(matrix, Path):
+            file = RecordFile.reopen(matrix)
+            cells_of_record = range(len(file.record.cells))
+            return cls(file, [_stored_settings(file.record, at, today) for at in cells_of_record], today)
+        cells, without = in_language(resolved(matrix, flags, shape))
         if without:
-            say(f"left out, for no row is in '{cells[0].settings.language}': {', '.join(without)}")
+            say(f"left out because no row is in '{cells[0].settings.language}': {', '.join(without)}")
         digest = fingerprint(
-            [each.told() for each in cells], [name for each in cells for name in each.files()]
+            [cell.identity() for cell in cells], [name for cell in cells for name in cell.files()]
         )
-        if known := unfinished(digest, Path(now.runs)):
-            file = RecordFile.reopen(known)
-            say(f"Going on with {file.record.id}.")
-            return cls(file, [each.settings for each in with_files(cells, file.folder)], now)
-        return cls(*_begun(given, cells, digest, runs), now)
+        if path := unfinished(digest, Path(today.runs)):
+            file = RecordFile.reopen(path)
+            say(f"Continuing {file.record.id}.")
+            return cls(file, [cell.settings for cell in with_files(cells, file.folder)], today)
+        return cls(*_new_record(matrix, cells, digest, runs), today)
 
     def close(self) -> None:
-        """Lets the record go."""
+        """Unlocks the record."""
         self.file.close()
 
-    @property
-    def each(self) -> str:
-        """What a cell is called: of a chain, its link."""
-        return "link" if self.file.record.chain else "cell"
-
-    def open(self) -> list[int]:
-        """The cells that are not finished."""
+    def _open_cells(self) -> list[int]:
+        """The places of the cells that are not finished."""
         return [at for at in range(len(self.file.record.cells)) if self.file.state(at) != "finished"]
 
-    def foreseen(self) -> "tuple[Forecast, list[InputError]]":
+    def forecast(self) -> "tuple[Forecast, list[InputError]]":
         """What the open cells will take, and what is wrong with those that cannot be run."""
-        pass
-
-        found, errors = [], []
-        for at in self.open():
+        forecasts, errors = [], []
+        for at in self._open_cells():
             try:
-                found.append(forecast_cell(self.settings[at], self.file.begun(at)))
+                forecasts.append(forecast_cell(self.settings[at], self.file.begun(at)))
             except InputError as error:
                 errors.append(error)
-        return together(found), errors
+        return together(forecasts), errors
 
     def dry_run(self) -> int:
-        """Shows the forecast of all open cells, and starts nothing."""
-        from simulator.cli.announce import show_forecast
+        """Shows the forecast of all open cells; returns the exit code."""
+        from simulator.cli.preflight import show_forecast
 
-        found, errors = self.foreseen()
-        if errors and len(errors) == len(self.open()):
+        estimate, errors = self.forecast()
+        if errors and len(errors) == len(self._open_cells()):
             raise errors[0]
         for error in errors:
-            say(f"a {self.each} cannot be run: {error}")
-        show_forecast(found, as_json=self.now.json_output, jpy_per_usd=self.now.jpy_per_usd)
-        return INCOMPLETE if errors else 0
+            say(f"a {self.noun} cannot be run: {error}")
+        show_forecast(estimate, as_json=self.today.json_output, jpy_per_usd=self.today.jpy_per_usd)
+        return INCOMPLETE if errors else DONE
 
-    def _announce(self, todo: Sequence[int]) -> None:
-        """How much there is to do, and before paid runs what all of it will take."""
-        from simulator.cli.announce import total
-        from simulator.core.roles import endpoints
-
-        cells = len(self.file.record.cells)
-        if todo and len(todo) < cells:
-            say(f"{cells - len(todo)} of {cells} {self.each}s are finished.")
-        if len(todo) > 1 and any(endpoints(self.settings[todo[0]]).values()):
-            found, _ = self.foreseen()
-            most, expected = total(found.at_most), total(found.expected)
-            say(f"All {len(todo)} {self.each}s: at most {most}; expected {expected}.")
-
-    def hold_all(self) -> str | None:
-        """Every cell that is not finished, one after another; gives why it stopped before the last one."""
-        cells, todo = self.file.record.cells, self.open()
-        self._announce(todo)
-        for at in todo:
-            say(f"{self.each} {at + 1} of {len(cells)}: {cells[at].cell.shown}")
+    def run_all(self) -> str | None:
+        """Runs every open cell, one after another; returns why it stopped before the last one."""
+        cells, open_cells = self.file.record.cells, self._open_cells()
+        self._announce(open_cells)
+        for at in open_cells:
+            say(f"{self.noun} {at + 1} of {len(cells)}: {cells[at].cell.shown}")
             try:
-                stopped = self._hold(at)
+                stopped = self._run_cell(at)
             except BudgetSpent as error:
                 return f"{error}; a larger --budget goes on"
             except RunFileError:  # nothing can be written, or another process is at it
@@ -380,33 +265,42 @@ class _Work:
                 return stopped
         return None
 
-    def _hold(self, at: int) -> str | None:
-        pass
+    def _announce(self, open_cells: Sequence[int]) -> None:
+        """Says how much there is to do, and what all of it will cost."""
+        from simulator.cli.preflight import total
+        from simulator.core.roles import endpoints
 
-        done = self._begin_or_take_up(at)
-        if isinstance(done, int):
-            return "interrupted" if done == INCOMPLETE else None
-        silence = paint_cell(done.path, done.settings)
-        if done.stopped is None:
-            self.file.change(at, error=silence)
-        return done.stopped
+        cells = len(self.file.record.cells)
+        if open_cells and len(open_cells) < cells:
+            say(f"{cells - len(open_cells)} of {cells} {self.noun}s are finished.")
+        if len(open_cells) > 1 and any(endpoints(self.settings[open_cells[0]]).values()):
+            estimate, _ = self.forecast()
+            most, expected = total(estimate.at_most.values()), total(estimate.expected.values())
+            say(f"All {len(open_cells)} {self.noun}s: at most {most}; expected {expected}.")
 
-    def _begin_or_take_up(self, at: int) -> "Over | int":
-        from simulator.cli.simulate import start, take_up
+    def _run_cell(self, at: int) -> str | None:
+        finished = self._start_or_resume(at)
+        if isinstance(finished, int):
+            return "interrupted" if finished == INCOMPLETE else None
+        error = write_page(finished.path, finished.settings)
+        if finished.stopped is None:
+            self.file.change(at, error=error)
+        return finished.stopped
+
+    def _start_or_resume(self, at: int) -> "FinishedRun | int":
+        from simulator.cli.simulate import resume, start
 
         settings, begun = self._with_budget(at), self.file.begun(at)
         if begun is not None:
-            return take_up(settings.model_copy(update={"resume": str(begun.parent)}))
+            return resume(settings.model_copy(update={"resume": str(begun.parent)}))
         run_id = new_run_id(datetime.now(tz=UTC).astimezone(), [_label(self.file.record.cells[at].cell)])
         self.file.change(at, run=run_id, error="")
         return start(settings, run_id)
 
     def _with_budget(self, at: int) -> Settings:
         """The settings of a cell with what is left of the budget of all."""
-        from simulator.addons.matrix.record import left_for
-
         settings = self.settings[at]
-        budget = self.now.budget or settings.budget
+        budget = self.today.budget or settings.budget
         if budget is None:
             return settings
         left = left_for(self.file, at, budget)
@@ -415,14 +309,14 @@ class _Work:
             raise BudgetSpent(msg)
         return settings.model_copy(update={"budget": left})
 
-    def check_anything(self) -> None:
-        """Raises InputError where nothing could be run at all; nothing is left behind then."""
+    def check_any_started(self) -> None:
+        """Raises InputError, and deletes the record, where not one cell could be run."""
         cells = self.file.record.cells
         errors = [cell.error for at, cell in enumerate(cells) if cell.error and self.file.run(at) is None]
         if len(errors) < len(cells):
             return
         shutil.rmtree(self.file.folder, ignore_errors=True)
-        more = "" if len(set(errors)) == 1 else f" ({cells[0].cell.shown}; each {self.each} has a mistake)"
+        more = "" if len(set(errors)) == 1 else f" ({cells[0].cell.shown}; every {self.noun} has an error)"
         raise InputError(f"{errors[0]}{more}")
 
 
@@ -436,17 +330,17 @@ def unfinished(digest: str, runs: Path) -> Path | None:
     return None
 
 
-def _begun(
+def _new_record(
     matrix: Matrix, cells: Sequence[ResolvedCell], digest: str, runs: Path
 ) -> tuple[RecordFile, list[Settings]]:
     now = datetime.now(tz=UTC)
     folder = new_folder(runs, new_run_id(now.astimezone(), [WHOLE if matrix.chain else _LABEL]))
     cells = with_files(cells, folder)
-    stored = [each.stored() for each in cells]
+    stored = [cell.stored() for cell in cells]
     common = shared(stored)
-    held = [
-        CellRun(cell=each.cell, settings={key: value for key, value in told.items() if key not in common})
-        for each, told in zip(cells, stored, strict=True)
+    cell_runs = [
+        CellRun(cell=cell.cell, settings={key: value for key, value in own.items() if key not in common})
+        for cell, own in zip(cells, stored, strict=True)
     ]
     record = Record(
         id=folder.name,
@@ -455,155 +349,216 @@ def _begun(
         chain=matrix.chain,
         digest=digest,
         settings=common,
-        cells=tuple(held),
+        cells=tuple(cell_runs),
     )
-    return RecordFile.create(folder, record), [each.settings for each in cells]
+    return RecordFile.create(folder, record), [cell.settings for cell in cells]
 
 
-def _as_written(record: Record, at: int, now: Settings) -> Settings:
-    """A cell's settings as they were written down, with secrets and a budget as they are given today."""
-    stored = from_record(record.told(at), now)
-    return stored.model_copy(update={"set": restored(stored.set, now.set)})
+def _stored_settings(record: Record, at: int, today: Settings) -> Settings:
+    """A cell's settings in its record, with today's secrets and reports."""
+    stored = from_record(record.settings_of(at), today)
+    return stored.model_copy(update={"set": restore_secrets(stored.set, today.set)})
 
 
-def _label(cell: Cell) -> str:
-    """What the id of a run says of its cell: the beginnings of its names."""
+def _label(cell: CellId) -> str:
+    """The cell in the id of its run: the beginnings of its names."""
     parts = [part for part in (cell.data, cell.prompt, cell.model) if part]
     return "-".join(part[: (21 - len(parts)) // len(parts)] for part in parts)
 
 
-def say(text: str) -> None:
-    """One line on stderr."""
-    sys.stderr.write(" ".join(plain(text).split()) + "\n")
+# --- What it will cost ---
 
 
-if TYPE_CHECKING:
-    from simulator.addons.matrix.figures import MatrixFigures
-    from simulator.addons.matrix.record import RecordFile
-    from simulator.addons.matrix.report import MatrixReport
+def forecast_cell(settings: Settings, run: Path | None = None) -> "Forecast":
+    """What one cell will take; `run` is the file of one that was begun."""
+    from simulator.cli.bot_sample import bot_sample
+    from simulator.runner.estimate import forecast
 
-DONE, MISSED, MATRIX_SHOW_INCOMPLETE = 0, 1, 3
-# Of report.json: raised when a key changes its meaning or goes, never for a new one.
-JSON_SCHEMA = 1
-
-
-def check_reports(settings: Settings) -> None:
-    """Raises InputError for a report that a matrix does not have, before any cost."""
-    from simulator.cli.sinks import check_sinks
-
-    for name in settings.to:
-        if name not in REPORTS:
-            raise UnknownName(
-                "report of a matrix", name, REPORTS, "Each cell's run has them: report RUN --to."
-            )
-    check_sinks(settings)
+    context, plan = _open_context(settings, run) if run else _planned_context(settings)
+    return forecast(context, plan, Path(settings.runs), bot_sample(context, plan))
 
 
-def paint_cell(path: Path, settings: Settings) -> str:
-    """Writes the page of one cell's own run; gives why it never got an answer, or nothing."""
-    from simulator.addons.matrix.record import silence
-    from simulator.cli.publish import improvements_for, report_language
-    from simulator.cli.sinks import write_atomically
-    from simulator.report.html import render
-    from simulator.report.judges import standings
-    from simulator.stats.outcome import figures_of, gate_of
-    from simulator.storage.results import counted
+def _planned_context(settings: Settings) -> tuple["RunContext", Sequence[Conversation]]:
+    from simulator.core.roles import endpoints
+    from simulator.models.pricing import Ledger
+    from simulator.runner.bot_choice import with_bot
+    from simulator.runner.context import RunContext
+    from simulator.runner.plan import plan_rows
+
+    planned = plan_rows(with_bot(settings))
+    with stdout_to_stderr():
+        context = RunContext(planned.settings, endpoints(settings), planned.personas, Ledger.of(settings))
+        context.check_adapter(planned.plan)
+    return context, planned.plan
+
+
+def _open_context(settings: Settings, run: Path) -> tuple["RunContext", Sequence[Conversation]]:
+    from simulator.core.roles import endpoints
+    from simulator.models.pricing import Ledger
+    from simulator.runner.context import RunContext
     from simulator.storage.run_file import read_run
 
-    results = counted(read_run(path))
+    results = read_run(run)
+    with stdout_to_stderr():
+        context = RunContext(settings, endpoints(settings), results.personas, Ledger.of(settings))
+    return context, [conversation for conversation in results.conversations if conversation.ended in _OPEN]
+
+
+def together(forecasts: Sequence["Forecast"]) -> "Forecast":
+    """The forecast of all of them; `like` where all go by the same earlier run."""
+    from simulator.runner.estimate import Forecast
+
+    like = {forecast.like for forecast in forecasts}
+    return Forecast(
+        _sum(forecast.at_most for forecast in forecasts),
+        _sum(forecast.expected for forecast in forecasts),
+        like.pop() if len(like) == 1 else None,
+        sum(forecast.answers for forecast in forecasts),
+        all(forecast.rows for forecast in forecasts),
+        any(forecast.offline for forecast in forecasts),
+        _sum(forecast.low for forecast in forecasts),
+        _sum(forecast.high for forecast in forecasts),
+        tuple(_unknown_costs(forecasts)),
+        language=forecasts[0].language if forecasts else "en",
+        asks_a_bot=any(forecast.asks_a_bot and not forecast.samples for forecast in forecasts),
+        samples=dict(_samples(forecasts)) if all(forecast.samples for forecast in forecasts) else {},
+    )
+
+
+def _sum(parts: Iterator[Mapping[Any, Spending]]) -> dict[Any, Spending]:
+    """The sums by role and model."""
+    from simulator.models import pricing
+
+    spendings: dict[Any, list[Spending]] = {}
+    for part in parts:
+        for key, spent in part.items():
+            spendings.setdefault(key, []).append(spent)
+    return {key: pricing.total_spending(listed) for key, listed in spendings.items()}
+
+
+def _samples(forecasts: Sequence["Forecast"]) -> "Iterator[tuple[Language, SampledAnswers]]":
+    """The answers of all bots that were asked, by language: the mean of their sizes."""
+    from simulator.runner.estimate import TokenRange
+
+    for language in dict.fromkeys(language for forecast in forecasts for language in forecast.samples):
+        samples = [forecast.samples[language] for forecast in forecasts if language in forecast.samples]
+        yield (
+            language,
+            samples[0]._replace(
+                answer=TokenRange(*map(fmean, zip(*(sample.answer for sample in samples), strict=True))),
+                passages=TokenRange(*map(fmean, zip(*(sample.passages for sample in samples), strict=True))),
+                number=round(fmean(sample.number for sample in samples)),
+                asked=sum(sample.asked for sample in samples),
+            ),
+        )
+
+
+def _unknown_costs(forecasts: Sequence["Forecast"]) -> Iterator["UnknownCost"]:
+    """What is unknown of any cell; of the others, what is expected of them goes into both ends."""
+    from simulator.models import pricing
+    from simulator.runner.estimate import UnknownCost
+
+    for what in dict.fromkeys(cost.what for forecast in forecasts for cost in forecast.unknown):
+        lows: list[float | None] = []
+        highs: list[float | None] = []
+        for forecast in forecasts:
+            expected = pricing.total_spending(list(forecast.expected.values())).cost_usd
+            ends = ((cost.low, cost.high) for cost in forecast.unknown if cost.what == what)
+            low, high = next(ends, (expected, expected))
+            lows.append(low)
+            highs.append(high)
+        yield UnknownCost(what, _sum_of_known(lows), _sum_of_known(highs))
+
+
+def _sum_of_known(amounts: Sequence[float | None]) -> float | None:
+    """Their sum; None as soon as one is unknown."""
+    known = [amount for amount in amounts if amount is not None]
+    return sum(known) if len(known) == len(amounts) else None
+
+
+# --- What came of it ---
+
+
+def write_page(path: Path, settings: Settings) -> str:
+    """Writes the page of one cell's own run; returns why its bot never answered, empty where it did."""
+    from simulator.cli.publish import improvements_for, report_language
+    from simulator.report.html import render
+    from simulator.report.judges import judge_trusts
+    from simulator.stats.outcome import figures_of, gate_of
+    from simulator.storage.results import without_superseded
+    from simulator.storage.run_file import read_run
+
+    results = without_superseded(read_run(path))
     summary = figures_of(results, settings)
     gate, language = gate_of(results, summary, settings), report_language(results)
-    known = standings(results, summary, language)
-    mends = improvements_for(results, summary, settings, language)
-    page = render(results, summary, gate, language, known, mends=mends)
+    trust = judge_trusts(results, summary, language)
+    fixes = improvements_for(results, summary, settings, language)
+    page = render(results, summary, gate, language, trust, improvements=fixes)
     write_atomically(path.with_name("report.html"), page)
     return silence(results)
 
 
-def show(file: "RecordFile", settings: Settings, stopped: str | None) -> int:
-    """The comparison on the terminal, as a page, and as whatever was asked for; gives the exit code.
+def show(file: RecordFile, settings: Settings, stopped: str | None) -> int:
+    """Shows the comparison on the terminal, as a page and in the reports of --to; returns the exit code.
 
-    `stopped` says why not every cell was run.
+    `stopped` says why not every cell was run; None where all were.
     """
     from rich.console import Console
 
     from simulator.addons.matrix import report
     from simulator.addons.matrix.figures import as_json, compared
-    from simulator.addons.matrix.report import MatrixReport, ToldChain
-    from simulator.cli.sinks import write_atomically
+    from simulator.cli.publish import say_stopped
 
-    found = compared(file.record, file.folder.parent)
-    told, page = (ToldChain if found.chain else MatrixReport)(found), file.folder / "report.html"
-    write_atomically(page, report.page(told))
-    report.matrix_console_paint(told, Console(stderr=settings.json_output), str(page))
+    figures = compared(file.record, file.folder.parent)
+    table = (report.ChainReport if figures.chain else report.MatrixReport)(figures)
+    page = file.folder / "report.html"
+    write_atomically(page, report.page(table))
+    report.print_report(table, Console(stderr=settings.json_output), str(page))
     if settings.json_output:
-        shown = as_json(found) | {"store": str(file.folder / "matrix.json"), "page": str(page)}
-        sys.stdout.write(json.dumps(shown, ensure_ascii=False) + "\n")
-    _paint_all(told, file.folder, settings, stopped)
-    return _exit_code(found, file, stopped)
-
-
-def _paint_all(told: "MatrixReport", folder: Path, settings: Settings, stopped: str | None) -> None:
-    """Every report that was asked for; one that fails keeps none of the others from being made."""
+        print_json(as_json(figures) | {"store": str(file.folder / RECORD), "page": str(page)})
     failures: list[RehearsalError] = []
     for name in settings.to:
         try:
-            sys.stderr.write(f"{REPORTS[name](told, folder, settings)}\n")
-        except RehearsalError as error:
+            sys.stderr.write(f"{REPORTS[name](table, file.folder, settings)}\n")
+        except RehearsalError as error:  # the other reports are written all the same
             failures.append(error)
-    if failures and stopped is None:  # else, that it stopped says it all
+    if failures and stopped is None:  # that it stopped matters more
         raise failures[0]
+    if figures.open or stopped:
+        reason = stopped or f"{len(figures.open)} of {len(figures.cells)} cells are not finished"
+        say_stopped(file.folder / RECORD, reason, "evaluate --resume {run}")
+        return INCOMPLETE
+    if any(cell.incomplete for cell in figures.cells):
+        return INCOMPLETE
+    return MISSED if any(cell.passed is False for cell in figures.cells) else DONE
 
 
-def _exit_code(found: "MatrixFigures", file: "RecordFile", stopped: str | None) -> int:
-    from simulator.cli.publish import say_stopped
-
-    if found.open or stopped:
-        why = stopped or f"{len(found.open)} of {len(found.cells)} cells are not finished"
-        say_stopped(file.folder / "matrix.json", why, "evaluate --resume {run}")
-        return MATRIX_SHOW_INCOMPLETE
-    if any(cell.incomplete for cell in found.cells):
-        return MATRIX_SHOW_INCOMPLETE
-    return MISSED if any(cell.passed is False for cell in found.cells) else DONE
-
-
-def _xlsx(told: "MatrixReport", folder: Path, settings: Settings) -> str:
+def _xlsx(table: "MatrixReport", folder: Path, settings: Settings) -> str:
     from simulator.addons.matrix.report import save
 
-    return str(save(told, folder / "report.xlsx"))
+    return str(save(table, folder / "report.xlsx"))
 
 
-def _markdown(told: "MatrixReport", folder: Path, settings: Settings) -> str:
+def _markdown(table: "MatrixReport", folder: Path, settings: Settings) -> str:
     from simulator.addons.matrix.report import markdown
-    from simulator.cli.sinks import write_atomically
 
-    write_atomically(folder / "report.md", markdown(told))
+    write_atomically(folder / "report.md", markdown(table))
     return str(folder / "report.md")
 
 
-def _json(told: "MatrixReport", folder: Path, settings: Settings) -> str:
+def _json(table: "MatrixReport", folder: Path, settings: Settings) -> str:
     from simulator.addons.matrix.figures import as_json
-    from simulator.cli.sinks import write_atomically
 
-    shown = {"schema": JSON_SCHEMA, **as_json(told.found)}
-    write_atomically(folder / "report.json", json.dumps(shown, ensure_ascii=False, indent=1) + "\n")
+    figures = {"schema": JSON_SCHEMA, **as_json(table.figures)}
+    write_atomically(folder / "report.json", json.dumps(figures, ensure_ascii=False, indent=1) + "\n")
     return str(folder / "report.json")
 
 
-def _sheets(told: "MatrixReport", folder: Path, settings: Settings) -> str:
+def _sheets(table: "MatrixReport", folder: Path, settings: Settings) -> str:
     from simulator.addons.matrix.report import matrix_sheet
-    from simulator.core.translations import plain
-    from simulator.sheets.google_api import Target, target
-    from simulator.sheets.google_push import new_sheet, push
 
-    suffix = settings.worksheet or ""
-    if settings.new_sheet:
-        key = new_sheet(settings.new_sheet, settings.folder or "")
-        place = Target(key=key, suffix=suffix, fresh=True)
-    else:
-        place = target(settings.sheet or "", suffix)
-    pushed = push([matrix_sheet(told)], place, language=told.language)
-    return "\n".join([pushed.url, *(plain(each) for each in pushed.notes)])
+    _, lines = push_to_sheet([matrix_sheet(table)], settings, table.language)
+    return lines
 
 
 REPORTS: dict[str, Callable[["MatrixReport", Path, Settings], str]] = {

@@ -1,4 +1,4 @@
-"""Options are declared once, on Settings; a command names the ones it takes."""
+"""The options of the commands, made from Settings, and their help pages in both languages."""
 
 import inspect
 import os
@@ -16,27 +16,27 @@ from simulator.core.document import wrap
 from simulator.core.roles import DEFAULT_MODELS
 from simulator.core.settings import Settings, flag
 from simulator.core.templates import read_toml
-from simulator.core.translations import FOLDER, language_of
+from simulator.core.translations import MESSAGES_FOLDER, language_of
 
-# Before a paragraph: its lines are kept as they are.
-_KEPT = "\b\n"
-# What the command line itself says of an option, behind its help: `[default: 3]  [1<=x<=10]`.
+# Before a paragraph whose lines are not to be wrapped.
+_VERBATIM = "\b\n"
+# What the parser adds to the help of an option: `[default: 3]  [1<=x<=10]`.
 _REMARKS = re.compile(r"(?:\s*\[(?:default: |required|x>=|[\d.]+<=x)[^]]*\])+$")
 _DEFAULT, _LEAST, _RANGE = re.compile("default: (.+)"), re.compile("x>=(.+)"), re.compile("(.+)<=x<=(.+)")
 _Page: Any = TyperCommand.context_class.formatter_class
 
 
 @cache
-def catalogue() -> dict[str, str]:
-    """English to Japanese."""
-    return read_toml(FOLDER / "help" / "ja.toml")
+def japanese_help() -> dict[str, str]:
+    """The Japanese of every help text, by its English."""
+    return read_toml(MESSAGES_FOLDER / "help" / "ja.toml")
 
 
 class JapanesePage(_Page):  # type: ignore[misc]
-    """Writes a help page; where a text has no Japanese form, it stays English."""
+    """Writes a help page in Japanese; a text without a translation stays English."""
 
     def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:
-        """How the command is called."""
+        """The line that says how the command is called."""
         super().write_usage(prog, " ".join(map(in_japanese, args.split())), prefix or "使い方：")
 
     def write_heading(self, heading: str) -> None:
@@ -56,18 +56,18 @@ class JapanesePage(_Page):  # type: ignore[misc]
 
 
 def in_japanese(english: str) -> str:
-    """A paragraph, title or help of an option, with what follows it in square brackets."""
+    """A paragraph, title or help of an option in Japanese, with what the parser added in brackets."""
     remarks = _REMARKS.search(english)
     text = english[: remarks.start()] if remarks else english
-    said = catalogue().get(text, text)
-    return f"{said}（{'、'.join(_remarks(remarks[0]))}）" if remarks else said
+    japanese = japanese_help().get(text, text)
+    return f"{japanese}（{'、'.join(_remarks(remarks[0]))}）" if remarks else japanese
 
 
 def _remarks(brackets: str) -> Iterator[str]:
     for remark in re.split(r"\]\s*\[|; ", brackets.strip().removeprefix("[").removesuffix("]")):
         if default := _DEFAULT.fullmatch(remark):
-            said = catalogue().get(default[1])
-            yield f"既定は{said}" if said else f"既定は {default[1]}"
+            japanese = japanese_help().get(default[1])
+            yield f"既定は{japanese}" if japanese else f"既定は {default[1]}"
         elif between := _RANGE.fullmatch(remark):
             yield f"{between[1]}〜{between[2]}"
         elif least := _LEAST.fullmatch(remark):
@@ -77,15 +77,15 @@ def _remarks(brackets: str) -> Iterator[str]:
 
 
 def _lines(paragraph: str, width: int) -> str:
-    """The paragraph in lines that fit, marked so that they are kept."""
-    if paragraph.startswith(_KEPT):
-        lines = [in_japanese(line) for line in paragraph.removeprefix(_KEPT).splitlines()]
+    """The paragraph in lines of this width, marked so that they are not wrapped again."""
+    if paragraph.startswith(_VERBATIM):
+        lines = [in_japanese(line) for line in paragraph.removeprefix(_VERBATIM).splitlines()]
     else:
         lines = wrap(in_japanese(" ".join(paragraph.split("\n"))), width, by_phrase=True)
-    return _KEPT + "\n".join(lines)
+    return _VERBATIM + "\n".join(lines)
 
 
-# Tables of rehearsal.toml, with no flag of their own; and what the command itself says.
+# Settings without an option: tables of rehearsal.toml, and what the command decides.
 NO_FLAG = frozenset({"red", "greeting", "protocol"})
 PANELS = {
     "What to rehearse": (
@@ -109,13 +109,13 @@ PANELS = {
     "Rows": ("prompt", "shots", "choosing", "labels", "positive", "outputs", "scoring", "sample", "strict"),
     "Output": ("to", "sheet", "worksheet", "new_sheet", "folder", "csv_encoding", "json_output"),
 }  # fmt: skip
-# Of single-turn data sets only, and of dialogues only.
+# Settings of single-turn data sets only, and of dialogues only.
 OF_ROWS = frozenset(PANELS["Rows"])
 OF_DIALOGUES = frozenset({
     "persona", "cases", "turns", *PANELS["The customer"], *PANELS["Load"], "user_model", "user_temperature",
     "customer_faults",
 })  # fmt: skip
-# Read by Settings from text, whatever they are there.
+# Text on the command line, whatever Settings makes of it.
 _AS_TEXT = frozenset({"budget", "prices", "confidence"})
 _METAVARS = {
     "set": "KEY=VALUE",
@@ -173,11 +173,23 @@ Run = Annotated[
         show_default=False,
     ),
 ]
-Command = Callable[..., int]  # of the flags that were given, and of parameters of its own
+# Of labelled answers: `calibrate` and `thresholds suggest`.
+Good = Annotated[
+    str | None,
+    typer.Option(
+        "--good",
+        metavar="VALUE",
+        show_default=False,
+        help="The lowest label of a right answer, or the text that marks one. "
+        "Default: what rounds to the top of the scale.",
+    ),
+]
+# Takes the flags, and parameters of its own; returns the exit code.
+Command = Callable[..., int]
 
 
 class CommandGroup(TyperGroup):
-    """A word with words of its own, whose help is in the reader's language."""
+    """A command with subcommands, whose help is in the reader's language."""
 
     def get_help(self, ctx: Any) -> str:
         """The page, as text."""
@@ -185,68 +197,70 @@ class CommandGroup(TyperGroup):
 
 
 class PanelCommand(TyperCommand):
-    """A command whose help shows its options under the titles of their panels, in one alignment."""
+    """A command whose help shows its options under titles, aligned over the whole page."""
 
     def get_help(self, ctx: Any) -> str:
         """The page, as text, in the reader's language."""
         return super().get_help(_for_reader(ctx))
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Writes the panels in the order in which their first options are declared."""
+        """Writes the options by title, in the order in which they are declared."""
         panels: dict[str, list[tuple[str, str]]] = {}
         for param in self.get_params(ctx):
-            usual = "Arguments" if param.param_type_name == "argument" else "Options"
             if record := param.get_help_record(ctx):
-                title = getattr(param, "rich_help_panel", None) or usual
-                panels.setdefault(title, []).append(
-                    (record[0].removesuffix(" <str>").removesuffix(" <list[str]>"), record[1])
-                )
-        widest = max(len(name) for records in panels.values() for name, _ in records)
+                kind = "Arguments" if param.param_type_name == "argument" else "Options"
+                name = record[0].removesuffix(" <str>").removesuffix(" <list[str]>")
+                title = getattr(param, "rich_help_panel", None) or kind
+                panels.setdefault(title, []).append((name, record[1]))
+        # Beyond the column of names a longer one stands on a line of its own.
+        widest = min(30, max(len(name) for records in panels.values() for name, _ in records))
         for title, records in panels.items():
             with formatter.section(title):
                 formatter.write_dl([(name.ljust(widest), text) for name, text in records])
 
 
 def _for_reader(ctx: Any) -> Any:
-    """The context of a command, which writes a Japanese page in a Japanese locale."""
+    """The context, which writes a Japanese page in a Japanese locale."""
     if language_of(os.environ) == "ja":
-        pass  # English help does without it
-
         ctx.formatter_class = JapanesePage
     return ctx
 
 
 def takes_settings(command: Command) -> Callable[..., int]:
-    """The command with every setting of a dialogue as an option; it is called with the flags given."""
+    """The command with every setting of a dialogue as an option."""
     return takes(*(name for names in PANELS.values() for name in names if name not in OF_ROWS))(command)
 
 
 def takes_row_settings(command: Command) -> Callable[..., int]:
-    """The same for a single-turn data set, after parameters of its own; prompts are given as a list."""
+    """The command with every setting of a single-turn data set as an option; --prompt may be repeated."""
     names = (name for names in PANELS.values() for name in names if name not in OF_DIALOGUES)
-    usual = {"judges": "those that fit the data"}
-    return takes(*names, several=frozenset({"prompt"}), usual=usual)(command)
+    defaults = {"judges": "those that fit the data"}
+    return takes(*names, repeated=frozenset({"prompt"}), defaults=defaults)(command)
 
 
 def takes(
-    *names: str, several: frozenset[str] = frozenset(), usual: Mapping[str, str] = MappingProxyType({})
+    *names: str,
+    repeated: frozenset[str] = frozenset(),
+    defaults: Mapping[str, str] = MappingProxyType({}),
 ) -> Callable[[Command], Callable[..., int]]:
     """The command with these settings as options, after parameters of its own.
 
-    `several` may be given more than once, and arrive as a list; `usual` are defaults that are this command's.
+    It is called with a dict of the flags, None or False where one is not on the command line. The options in
+    `repeated` may be repeated, and arrive as a list; `defaults` are what help shows for this command.
     """
 
     def with_options(command: Command) -> Callable[..., int]:
         _, *own = inspect.signature(command).parameters.values()
 
-        def parsed(**given: Any) -> int:
-            return command({name: given.pop(name) for name in names}, **given)
+        def parsed(**values: Any) -> int:
+            return command({name: values.pop(name) for name in names}, **values)
 
-        panels = {name: panel for panel, members in PANELS.items() for name in members}
-        alone = len(names) < len(panels) / 2  # a few options need no panels
-        shown = {name: None if alone else panels[name] for name in names}
+        titles: dict[str, str | None] = {name: title for title, members in PANELS.items() for name in members}
+        if len(names) < len(titles) / 2:  # a few options need no titles
+            titles = dict.fromkeys(titles)
         options = [
-            _parameter(name, shown[name], several=name in several, usual=usual.get(name)) for name in names
+            _parameter(name, titles[name], repeated=name in repeated, default=defaults.get(name))
+            for name in names
         ]
         parameters = [*own, *options]
         parsed.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -258,41 +272,41 @@ def takes(
 
 
 def _parameter(
-    name: str, panel: str | None, *, several: bool = False, usual: str | None = None
+    name: str, title: str | None, *, repeated: bool = False, default: str | None = None
 ) -> inspect.Parameter:
     field = Settings.model_fields[name]
-    plain = _plain_type(field.annotation)
-    shown = f" [default: {usual}]" if usual else _shown_default(name, field)
+    read_as = _option_type(field.annotation)
+    shown_default = f" [default: {default}]" if default else _default_text(name, field)
     if name in _AS_TEXT:
-        plain = str | None
-    if several:
-        plain = list[str] | None
+        read_as = str | None
+    if repeated:
+        read_as = list[str] | None
     option = typer.Option(
-        flag(name), help=f"{field.description}{shown}", rich_help_panel=panel, show_default=False,
+        flag(name), help=f"{field.description}{shown_default}", rich_help_panel=title, show_default=False,
         metavar=_metavar(name, field),
     )  # fmt: skip
-    annotation: Any = Annotated[plain, option]
-    default = False if plain is bool else None
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+    annotation: Any = Annotated[read_as, option]
+    missing = False if read_as is bool else None
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=missing, annotation=annotation)
 
 
-def _plain_type(annotation: Any) -> Any:
-    """What the command line reads; ranges and choices are checked by Settings, in one place."""
+def _option_type(annotation: Any) -> Any:
+    """The type of an option; Settings checks ranges and choices, in one place."""
     if annotation is bool:
         return bool
-    options = _options(annotation)
-    if any(get_origin(o) in (tuple, dict) for o in options):
+    members = _members(annotation)
+    if any(get_origin(o) in (tuple, dict) for o in members):
         return list[str] | None
-    if str in options:
+    if str in members:
         return str | None
-    if any(_is(o, int) for o in options):
+    if any(_is(o, int) for o in members):
         return int | None
-    if any(_is(o, float) for o in options):
+    if any(_is(o, float) for o in members):
         return float | None
     return str | None
 
 
-def _options(annotation: Any) -> tuple[Any, ...]:
+def _members(annotation: Any) -> tuple[Any, ...]:
     """The members of a union, or the one type."""
     return get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
 
@@ -304,20 +318,18 @@ def _is(annotation: Any, kind: type) -> bool:
 def _metavar(name: str, field: FieldInfo) -> str | None:
     if field.annotation is bool or name in _METAVARS:
         return _METAVARS.get(name)
-    for option in _options(field.annotation):
-        if get_origin(option) is Literal:
-            return "|".join(map(str, get_args(option)))
-    known = {int: "N", float: "X"}
-    plain = _plain_type(field.annotation)
-    return _METAVARS.get(name) or next((m for t, m in known.items() if t in get_args(plain)), "NAME")
+    for member in _members(field.annotation):
+        if get_origin(member) is Literal:
+            return "|".join(map(str, get_args(member)))
+    read_as = get_args(_option_type(field.annotation))
+    return "N" if int in read_as else "X" if float in read_as else "NAME"
 
 
-def _shown_default(name: str, field: FieldInfo) -> str:
+def _default_text(name: str, field: FieldInfo) -> str:
     models: dict[str, str] = {f"{role}_model": model for role, model in DEFAULT_MODELS.items()}
     value = models.get(name, field.default)
     if field.default_factory is not None or value is None or value is False or value in ((), {}):
         return ""
-    shown = (
-        ", ".join(value) if isinstance(value, tuple) else f"{value:g}" if isinstance(value, float) else value
-    )
-    return f" [default: {shown}]"
+    if isinstance(value, tuple):
+        value = ", ".join(value)
+    return f" [default: {value:g}]" if isinstance(value, float) else f" [default: {value}]"

@@ -6,24 +6,24 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-from simulator.core.translations import language_of, told_in
+from simulator.core.translations import language_of, translate
 from simulator.core.types import Conversation, GradingContext, Score
 from simulator.runner.context import RunContext
 from simulator.stats.red import primary_judge, red_marks
 
 
 class Tally:
-    """Counts what has happened so far."""
+    """Counts conversations, turns, red turns and calls of a run."""
 
     def __init__(self, plan: Sequence[Conversation], context: RunContext) -> None:
-        """Nothing has happened yet."""
+        """`changed` is called after every event."""
         self.planned, self.context = len(plan), context
         self.over = self.turns = self.graded_turns = self.red = 0
         self.primary = primary_judge(context.grading.names)
-        self.changed: Callable[[], None] = _nothing
+        self.changed: Callable[[], None] = lambda: None
 
     def turn(self, conversation: Conversation) -> None:
-        """A new turn is there."""
+        """There is a new turn."""
         self.turns += 1
         self.changed()
 
@@ -41,11 +41,12 @@ class Tally:
 
     def __str__(self) -> str:
         """One line: conversations, turns, red, calls, money."""
-        spent = self.context.ledger
-        calls = sum(role.calls for role in spent.roles.values())
-        money = "" if not calls else f", {calls} calls, {_money(spent.cost_usd)}"
-        done = f"{self.over}/{self.planned} conversations, {self.graded_turns} turns graded"
-        return f"{done}, {self.red} red{money}"
+        cost = self.context.ledger.cost_usd
+        calls = sum(role.calls for role in self.context.ledger.roles.values())
+        price = "price unknown" if cost is None else f"{cost:.2f} USD"
+        money = f", {calls} calls, {price}" if calls else ""
+        graded = f"{self.over}/{self.planned} conversations, {self.graded_turns} turns graded"
+        return f"{graded}, {self.red} red{money}"
 
 
 @contextlib.contextmanager
@@ -61,21 +62,14 @@ def progress_on_stderr(plan: Sequence[Conversation], context: RunContext) -> Ite
     columns = (BarColumn(bar_width=24), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         language = language_of(os.environ)
-        task = bar.add_task(told_in(language, str(tally)), total=max(1, len(plan)))
-        shown = [0.0]
+        task = bar.add_task(translate(language, str(tally)), total=max(1, len(plan)))
+        updated = 0.0
 
         def changed() -> None:
-            if time.monotonic() - shown[0] > 0.1:
-                shown[0] = time.monotonic()
-                bar.update(task, completed=tally.over, description=told_in(language, str(tally)))
+            nonlocal updated
+            if time.monotonic() - updated > 0.1:
+                updated = time.monotonic()
+                bar.update(task, completed=tally.over, description=translate(language, str(tally)))
 
         tally.changed = changed
         yield tally
-
-
-def _nothing() -> None:
-    pass
-
-
-def _money(amount: float | None) -> str:
-    return "price unknown" if amount is None else f"{amount:.2f} USD"

@@ -1,7 +1,6 @@
-"""After a run: report files beside the run file, a summary on the terminal, an exit code."""
+"""After a run: report files beside the run file, a summary on the terminal, the exit code of the gate."""
 
 import contextlib
-import json
 import shlex
 import sys
 from pathlib import Path
@@ -9,119 +8,114 @@ from typing import TYPE_CHECKING, Any
 
 from simulator.addons.load.figures import as_json as load_json
 from simulator.addons.load.figures import load_of
-from simulator.cli.sinks import SinkContext, paint, write_atomically
+from simulator.cli.destinations import ReportOutput, write_atomically, write_report
+from simulator.cli.terminal import DONE, INCOMPLETE, MISSED, TO_FIX, print_json, say
 from simulator.core.errors import InputError, RehearsalError
-from simulator.core.settings import Settings, from_run
+from simulator.core.settings import Settings, stored_settings
+from simulator.core.translations import safe_text
 from simulator.core.types import Language, RedRules, Results
-from simulator.grading.panel import contest, is_contest, not_graded, printed
 from simulator.report.context import ReportContext
-from simulator.report.judges import JudgeTrusts, standings
-from simulator.report.run import sections
+from simulator.report.judges import JudgeTrusts, judge_trusts
+from simulator.report.sections import sections
 from simulator.runner.masking import masks_of
 from simulator.stats.answerability import answerability, handovers
+from simulator.stats.contest import contest_result, is_contest, printed_result, ungraded_metrics
 from simulator.stats.figures import Summary
 from simulator.stats.gate import Gate
 from simulator.stats.outcome import figures_of, gate_of
 from simulator.stats.summary_json import as_json
-from simulator.storage.results import counted, english_share
+from simulator.storage.results import english_share, without_superseded
 from simulator.storage.run_file import read_run
 from simulator.storage.runs import replay_of
 
 if TYPE_CHECKING:
     from simulator.diagnosis.recommendations import Improvements
     from simulator.report.html_comparison import PageParts
-    from simulator.stats.comparison import Changes
-
-DONE, MISSED, TO_MEND, INCOMPLETE = 0, 1, 2, 3
+    from simulator.stats.comparison import RunComparison
 
 
-def publish(path: Path, settings: Settings, stopped: str | None = None, go_on: str = "--resume {run}") -> int:
-    """Paints everything that was asked for, and gives the exit code.
+def publish(
+    path: Path, settings: Settings, stopped: str | None = None, resume: str = "--resume {run}"
+) -> int:
+    """Writes all reports of a run, and returns the exit code.
 
-    `stopped` says why a run broke off, and `go_on` by which options of the program it is finished.
+    `stopped` says why it ended early, None where it did not; `resume` are the words that finish it.
     """
     if stopped is None:
-        return _show(path, settings)
-    with contextlib.suppress(
-        RehearsalError
-    ):  # a full disk, a sheet that is away: that it stopped says it all
-        _show(path, settings)
-    say_stopped(path, stopped, go_on)
+        return _publish(path, settings)
+    # That the run stopped matters more than a full disk, or a sheet that cannot be reached.
+    with contextlib.suppress(RehearsalError):
+        _publish(path, settings)
+    say_stopped(path, stopped, resume)
     return INCOMPLETE
 
 
-def say_stopped(path: Path, why: str, go_on: str = "--resume {run}") -> None:
-    """One line on stderr: why a run broke off, and how to finish it."""
-    from simulator.core.translations import plain
-
+def say_stopped(path: Path, reason: str, resume: str = "--resume {run}") -> None:
+    """Says on stderr why a run ended early, and how to finish it."""
     folder = path.parent
     run = folder.name if folder == Path(Settings().runs, folder.name) else str(folder)
-    because = " ".join(plain(why).split())
-    stop = "" if because.endswith((".", "?")) else "."
-    how = go_on.format(run=shlex.quote(run))
-    sys.stderr.write(f"error: {because}{stop} Finish it with: python run.py {how}\n")
+    reason = " ".join(safe_text(reason).split())
+    stop = "" if reason.endswith((".", "?")) else "."
+    words = resume.format(run=shlex.quote(run))
+    sys.stderr.write(f"error: {reason}{stop} Finish it with: python run.py {words}\n")
 
 
-def _show(path: Path, settings: Settings) -> int:
-    """Report files, summary and JSON; gives the exit code."""
-    results = counted(read_run(path))
+def _publish(path: Path, settings: Settings) -> int:
+    """Writes report files, summary and JSON; returns the exit code."""
+    results = without_superseded(read_run(path))
     summary = figures_of(results, settings)
     gate = gate_of(results, summary, settings)
     language = report_language(results)
-    known = standings(results, summary, language)
-    shown = _with_standings(as_json(summary, gate, str(path)), known, results)
+    trust = judge_trusts(results, summary, language)
+    shown = _json_object(as_json(summary, gate, str(path)), trust, results)
     if load := load_of(results, summary):
         shown["load"] = load_json(load)
-    mends = improvements_for(results, summary, settings, language)
-    from simulator.report.html import render  # jinja2: only when there is something to paint
+    fixes = improvements_for(results, summary, settings, language)
+    from rich.console import Console
 
-    if _is_silent(summary):
-        say_silent(results)
+    from simulator.report import console  # rich and jinja2: only when there is something to show
+    from simulator.report.html import render
+
+    # The bot was asked, and gave no answer at all.
+    is_silent = 0 < summary.turns == sum(summary.bot_failures.values())
+    if is_silent:
+        say_bot_silent(results)
     page = path.with_name("report.html")
-    write_atomically(page, render(results, summary, gate, language, known, mends=mends))
-    aside = settings.json_output or is_contest(results)
-    _paint(results, summary, gate, known, page, mends, aside=aside)
+    write_atomically(page, render(results, summary, gate, language, trust, improvements=fixes))
+    terminal = Console(stderr=settings.json_output or is_contest(results))
+    console.paint(summary, gate, results, language, terminal, page, trust, fixes)
     if settings.json_output:
-        sys.stdout.write(json.dumps(shown, ensure_ascii=False) + "\n")
+        print_json(shown)
     elif is_contest(results):
         _print_contest(results)
-    told = ReportContext(results, summary, gate, language, settings.check_format, mends=mends)
-    _paint_all(SinkContext(told, path.parent, settings, shown))
-    return _exit_code(gate) or (INCOMPLETE if _is_silent(summary) else DONE)
+    context = ReportContext(results, summary, gate, language, settings.check_format, improvements=fixes)
+    _write_reports(ReportOutput(context, path.parent, settings, shown))
+    return _exit_code(gate) or (INCOMPLETE if is_silent else DONE)
 
 
-def _is_silent(summary: Summary) -> bool:
-    """Whether the bot was asked, and gave no answer at all."""
-    return 0 < summary.turns == sum(summary.bot_failures.values())
-
-
-def say_silent(results: Results) -> None:
-    """What kept a bot that never answered from it, and how to try it alone."""
-    from simulator.core.translations import plain
-
+def say_bot_silent(results: Results) -> None:
+    """Says on stderr why the bot never answered, and how to try it alone."""
     errors = (turn.answer.error for conversation in results.conversations for turn in conversation.turns)
-    first = next((" ".join(plain(error.message).split()) for error in errors if error), "empty answers")
+    first = next((" ".join(safe_text(error.message).split()) for error in errors if error), "empty answers")
     bot = shlex.quote(str(results.run.settings.get("adapter", "demo")))
     sys.stderr.write(f"The bot never answered: {first}\n")
     sys.stderr.write(f"Try it alone, with the same --set: python run.py doctor --adapter {bot}\n")
 
 
 def _print_contest(results: Results) -> None:
-    """The contest's result alone on stdout; which rows are not in it on stderr."""
-    from simulator.core.translations import plain
-
-    found = contest(results)
-    for line in not_graded(found):
-        sys.stderr.write(f"{plain(line)}\n")
-    sys.stdout.write(f"{printed(found)}\n")
+    """The result of the contest alone on stdout; which rows are not in it on stderr."""
+    result = contest_result(results)
+    for line in ungraded_metrics(result):
+        sys.stderr.write(f"{safe_text(line)}\n")
+    sys.stdout.write(f"{printed_result(result)}\n")
 
 
-def _paint_all(painting: SinkContext) -> None:
-    """Every report that was asked for; one that fails keeps none of the others from being made."""
+def _write_reports(output: ReportOutput) -> None:
+    """Writes the reports of --to; one that fails does not stop the others."""
     failures: list[RehearsalError] = []
-    for name in painting.settings.to:
+    for name in output.settings.to:
         try:
-            sys.stderr.write(f"{paint(name, painting)}\n")
+            sys.stderr.write(f"{write_report(name, output)}\n")
         except RehearsalError as error:
             failures.append(error)
     if failures:
@@ -129,52 +123,54 @@ def _paint_all(painting: SinkContext) -> None:
 
 
 def publish_pair(before: Path, after: Path) -> int:
-    """One page of two runs, beside the later one; says where it is."""
-    earlier, later = held_against(before, after)
-    sys.stdout.write(f"{paint_pair(earlier, later, after)}\n")
+    """Writes the page of two runs beside the later one, and prints where it is."""
+    earlier, later = pair_of_runs(before, after)
+    sys.stdout.write(f"{write_pair(earlier, later, after)}\n")
     return DONE
 
 
-def paint_pair(
-    earlier: "PageParts", later: "PageParts", path: Path, changes: "Changes | None" = None
+def write_pair(
+    earlier: "PageParts", later: "PageParts", path: Path, changes: "RunComparison | None" = None
 ) -> Path:
-    """Writes the page of two runs beside the run file of the later one."""
+    """Writes the page of two runs beside the run file of the later one; returns its path."""
     from simulator.report.html import side_by_side
 
     language = report_language(later.results)
-    known = standings(later.results, later.summary, language)
+    trust = judge_trusts(later.results, later.summary, language)
     page = path.with_name("side-by-side.html")
-    mends = improvements_for(later.results, later.summary, from_run(later.results.run.settings), language)
-    write_atomically(page, side_by_side(earlier, later, language, known, changes, mends))
+    fixes = improvements_for(
+        later.results, later.summary, stored_settings(later.results.run.settings), language
+    )
+    write_atomically(page, side_by_side(earlier, later, language, trust, changes, fixes))
     return page
 
 
-def held_against(before: Path, after: Path) -> tuple["PageParts", "PageParts"]:
-    """Two runs with their figures, what is red by the rules of the later one."""
-    later = painted(after)
-    return painted(before, later.summary.rules), later
+def pair_of_runs(before: Path, after: Path) -> tuple["PageParts", "PageParts"]:
+    """Two runs with their figures, both red by the rules of the later one."""
+    later = run_parts(after)
+    return run_parts(before, later.summary.rules), later
 
 
-def painted(path: Path, rules: RedRules | None = None) -> "PageParts":
+def run_parts(path: Path, rules: RedRules | None = None) -> "PageParts":
     """A finished run with its figures, by its own settings or by other rules for red."""
     from simulator.report.html_comparison import PageParts
 
-    results = counted(read_run(path))
-    settings = from_run(results.run.settings, **({"red": rules} if rules else {}))
+    results = without_superseded(read_run(path))
+    settings = stored_settings(results.run.settings, **({"red": rules} if rules else {}))
     summary = figures_of(results, settings)
     return PageParts(results, summary, gate_of(results, summary, settings))
 
 
-def _with_standings(shown: dict[str, Any], known: JudgeTrusts, results: Results) -> dict[str, Any]:
-    """Beside every mean how far its judge agrees with people, and the drift check of the run."""
+def _json_object(shown: dict[str, Any], trust: JudgeTrusts, results: Results) -> dict[str, Any]:
+    """The object of --json: the summary, how far its judges agree with people, and parts of the report."""
     for name, judge in shown["judges"].items():
-        standing = known.judges.get(name)
-        judge["calibration"] = standing.calibration if standing else None
-        judge["warnings"] = list(standing.warnings) if standing else []
+        judge_trust = trust.judges.get(name)
+        judge["calibration"] = judge_trust.calibration if judge_trust else None
+        judge["warnings"] = list(judge_trust.warnings) if judge_trust else []
     shown["redacted"] = masks_of(results)
     shown["drift"] = results.notes.get("drift")
     shown["replay_of"] = replay_of(results.run)
-    shown |= {each.key: each.figures for each in sections(results, report_language(results))}
+    shown |= {section.key: section.figures for section in sections(results, report_language(results))}
     for name, figures in shown.get("classification", {}).items():
         shown["judges"][name] |= figures
     shown["answerability"] = answerability(results).as_json()
@@ -185,37 +181,19 @@ def _with_standings(shown: dict[str, Any], known: JudgeTrusts, results: Results)
 def improvements_for(
     results: Results, summary: Summary, settings: Settings, language: Language
 ) -> "Improvements":
-    """What to mend; without the bot's articles where they can no longer be read, for a report needs none."""
+    """What to fix; where the bot's articles can no longer be read, as far as that is known without them."""
     from simulator.diagnosis.recommendations import improvements_of, improvements_of_run
 
     try:
         return improvements_of_run(results, summary, settings, language)
     except InputError as error:
-        sys.stderr.write(f"{error} Causes are told without it.\n")
+        say(f"{error} Causes are given without it.")
         return improvements_of(results, summary, language)
-
-
-def _paint(  # noqa: PLR0917 - all that the summary on a terminal says
-    results: Results,
-    summary: Summary,
-    gate: Gate,
-    known: JudgeTrusts,
-    page: Path,
-    mends: "Improvements",
-    *,
-    aside: bool,
-) -> None:
-    from rich.console import Console
-
-    from simulator.report.console import paint
-
-    language = report_language(results)
-    paint(summary, gate, results, language, Console(stderr=aside), page, known, mends)
 
 
 def _exit_code(gate: Gate) -> int:
     if any(finding.problem == "evidence" for finding in gate.findings):
-        return TO_MEND
+        return TO_FIX
     if gate.incomplete:
         return INCOMPLETE
     return MISSED if gate.passed is False else DONE

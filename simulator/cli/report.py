@@ -1,4 +1,4 @@
-"""`report RUN`: paint a run again."""
+"""`report RUN`: writes the reports of a run again."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -6,41 +6,51 @@ from typing import Annotated, Any
 import typer
 
 from simulator.cli.options import Run, takes
-from simulator.core.settings import from_run, load
+from simulator.core.settings import load_settings, stored_settings
 
 Later = Annotated[
     str | None,
-    typer.Argument(metavar="[LATER]", help="A later run, shown beside the first.", show_default=False),
+    typer.Argument(metavar="[LATER]", help="A later run to show beside the first.", show_default=False),
 ]
-# How to show it; whatever else the run was held with stays.
-SHOWING = ("to", "sheet", "worksheet", "new_sheet", "folder", "csv_encoding", "check", "json_output", "runs")
+# How to report it; all other settings stay those of the run.
+REPORTING = (
+    "to",
+    "sheet",
+    "worksheet",
+    "new_sheet",
+    "folder",
+    "csv_encoding",
+    "check",
+    "json_output",
+    "runs",
+)
 
 
-@takes(*SHOWING, "target", "max_major", "confidence", "customer_faults", "knowledge")
+@takes(*REPORTING, "target", "max_major", "confidence", "customer_faults", "knowledge")
 def command(flags: dict[str, Any], run: Run = "latest", later: Later = None) -> int:
-    """Paint a run again: report.html, the summary, and what else is asked for.
+    """Write the reports of a run again: report.html, the summary, and what --to names.
 
     Two runs give one page, side-by-side.html in the folder of the later one. --target and --confidence
-    decide anew about a run; --confidence off takes the certainty away that it was asked for.
+    decide again whether a run passes; --confidence off drops the certainty that the run asked for.
     """
+    from simulator.cli.destinations import check_destinations
     from simulator.cli.publish import publish, publish_pair
-    from simulator.cli.sinks import check_sinks
     from simulator.stats.outcome import check_certainty
     from simulator.storage.run_file import find_run, read_run
 
-    shown = load(flags)
-    check_sinks(shown)
-    path = find_run(run, Path(shown.runs))
-    changes: dict[str, Any] = {name: getattr(shown, name) for name in SHOWING}
+    today = load_settings(flags)
+    check_destinations(today)
+    path = find_run(run, Path(today.runs))
+    changes: dict[str, Any] = {name: getattr(today, name) for name in REPORTING}
     for name in ("target", "max_major", "confidence", "customer_faults", "knowledge"):
         if flags[name] is not None:
-            changes[name] = getattr(shown, name)
+            changes[name] = getattr(today, name)
     if later is not None:
-        return publish_pair(path, find_run(later, Path(shown.runs)))
-    settings = from_run(read_run(path).run.settings, **changes)
+        return publish_pair(path, find_run(later, Path(today.runs)))
+    settings = stored_settings(read_run(path).run.settings, **changes)
     if flags["confidence"] is not None:
         check_certainty(settings)
-        # With `off` the run is judged by its figures, also where it had to be certain to stop.
-        held_to = settings.sequential and settings.confidence is not None
-        settings = settings.model_copy(update={"sequential": held_to})
+        # With `off` the gate goes by the figures, even of a run that had to be certain to stop early.
+        sequential = settings.sequential and settings.confidence is not None
+        settings = settings.model_copy(update={"sequential": sequential})
     return publish(path, settings)

@@ -1,4 +1,7 @@
-"""`simulate`, the main job: rehearse the bot, grade every turn, show what came of it."""
+"""`simulate`, the main command: rehearse the bot, grade every turn, write the reports.
+
+Whatever else makes a run (`evaluate`, a cell of a matrix) does it by `run_or_resume`, `start` or `resume`.
+"""
 
 import asyncio
 import contextlib
@@ -6,22 +9,21 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from simulator.cli.app import is_unread
+from simulator.cli.app import is_closed_output
 from simulator.cli.options import OF_ROWS, takes_settings
+from simulator.cli.terminal import DONE, INCOMPLETE, say, stdout_to_stderr
 from simulator.core.errors import InputError, RehearsalError, Unforeseen
-from simulator.core.secrets import restored
-from simulator.core.settings import NOT_OF_THE_RUN, Settings, from_run, load
+from simulator.core.secrets import restore_secrets
+from simulator.core.settings import NOT_STORED, Settings, load_settings, stored_settings
 from simulator.core.types import PASSED, Conversation, Ended, Persona, Run
 
 if TYPE_CHECKING:
-    from simulator.addons.calibration.drift import Frozen
+    from simulator.addons.calibration.drift import FrozenRows
     from simulator.runner.context import RunContext
-    from simulator.runner.run import Sit, Stopping
+    from simulator.runner.run import RunnerFactory, StoppingRule
     from simulator.storage.run_file import RunFile
-
-INCOMPLETE = 3
 
 
 @takes_settings
@@ -30,34 +32,57 @@ def command(flags: dict[str, Any]) -> int:
 
     Without a key or an endpoint everything runs offline, with lexical stand-ins for the models.
     """
-    return hold(dialogues(load(flags)))
+    return run_or_resume(dialogue_settings(load_settings(flags)))
 
 
-def dialogues(settings: Settings) -> Settings:
-    """What single-turn data sets are told, and may stand in rehearsal.toml, is not for dialogues."""
-    usual = {name: Settings.model_fields[name].get_default() for name in ("protocol", *OF_ROWS)}
-    named = tuple(name for name in settings.judges if not settings.outputs or name != PASSED)
-    usual["judges"] = named or Settings.model_fields["judges"].get_default()
-    return settings.model_copy(update=usual)
+def dialogue_settings(settings: Settings) -> Settings:
+    """Without what only data sets use, which rehearsal.toml may hold."""
+    defaults = {name: Settings.model_fields[name].get_default() for name in ("protocol", *OF_ROWS)}
+    judges = tuple(name for name in settings.judges if not settings.outputs or name != PASSED)
+    defaults["judges"] = judges or Settings.model_fields["judges"].get_default()
+    return settings.model_copy(update=defaults)
 
 
-def hold(settings: Settings) -> int:
-    """Holds a run, or goes on with one, and paints its reports; gives the exit code."""
+def run_or_resume(settings: Settings) -> int:
+    """Makes a run, or finishes one with --resume, and writes its reports; returns the exit code."""
+    from simulator.cli.bot_sample import check_ask_bot
+    from simulator.cli.destinations import check_destinations
     from simulator.cli.engine import check_engine
-    from simulator.cli.hearing import check_hearing
-    from simulator.cli.sinks import check_sinks
 
-    check_hearing(settings)
+    check_ask_bot(settings)
     check_engine(settings)
-    check_sinks(settings)
-    done = start(settings) if settings.resume is None else take_up(settings)
-    return done if isinstance(done, int) else done()
+    check_destinations(settings)
+    finished = start(settings) if settings.resume is None else resume(settings)
+    return finished if isinstance(finished, int) else finished.publish()
 
 
-def start(settings: Settings, run_id: str = "") -> "int | Over":
-    """Holds a new run; gives how to paint it, or the exit code where there is nothing to paint."""
-    from simulator.cli.announce import check_folder, check_target
-    from simulator.cli.check import frozen_answers
+class FinishedRun(NamedTuple):
+    """A run that is over: its file, its settings, and why it stopped early, None where it did not."""
+
+    path: Path
+    settings: Settings
+    stopped: str | None
+
+    def publish(self) -> int:
+        """Writes the reports, and returns the exit code."""
+        from simulator.cli.publish import publish
+        from simulator.cli.shards import without_gate
+
+        try:
+            return publish(self.path, without_gate(self.settings), self.stopped)
+        except Exception as error:
+            if isinstance(error, RehearsalError) or is_closed_output(error):
+                raise
+            raise Unforeseen(self.path) from error
+
+
+# --- A new run ---
+
+
+def start(settings: Settings, run_id: str = "") -> "int | FinishedRun":
+    """Makes a new run; returns it, or the exit code where there is nothing to report."""
+    from simulator.cli.drift_check import frozen_answers
+    from simulator.cli.preflight import check_folder, check_target
     from simulator.cli.shards import check_shard, remember_place, say_empty, sharded
     from simulator.core.roles import endpoints  # the engine: --help does without it
     from simulator.models.pricing import Ledger
@@ -66,63 +91,72 @@ def start(settings: Settings, run_id: str = "") -> "int | Over":
     from simulator.storage.run_file import find_run
 
     if settings.replay:
-        # By its own name: `latest` would be another run when this one is taken up again.
+        # By its own name: `latest` would be another run when this one is resumed.
         replayed = find_run(settings.replay, Path(settings.runs))
         settings = settings.model_copy(update={"replay": str(replayed.resolve())})
     if settings.knowledge:
-        settings = settings.model_copy(update={"knowledge": _whole_path(settings.knowledge)})
+        knowledge = Path(settings.knowledge)
+        if not knowledge.exists():
+            msg = f"--knowledge {settings.knowledge}: no such file or folder."
+            raise InputError(msg)
+        # Absolute, for reports may be made from another folder.
+        settings = settings.model_copy(update={"knowledge": str(knowledge.resolve())})
     check_shard(settings)
     settings = _with_bot(settings)
-    settings, whole, personas, notes = _planned(settings)
-    plan = sharded(whole, settings)
-    with _aside():
+    settings, whole_plan, personas, notes = _planned(settings)
+    plan = sharded(whole_plan, settings)
+    with stdout_to_stderr():
         context = RunContext(settings, endpoints(settings), personas, Ledger.of(settings))
         context.check_adapter(plan)
         check_target(context, plan)
-        context.check_scripts(whole)
+        context.check_scripts(whole_plan)
         frozen = frozen_answers(settings, context)
     if settings.dry_run:
         return _dry_run(settings, context, plan, frozen)
     check_folder(Path(settings.runs))
 
-    def created() -> "RunFile":
-        file = remember_place(create_run(settings, context, plan, personas, run_id), whole, settings)
+    def create() -> "RunFile":
+        file = remember_place(create_run(settings, context, plan, personas, run_id), whole_plan, settings)
         for name, body in notes.items():
-            file.noted(name, json.dumps(body, ensure_ascii=False))
+            file.save_note(name, json.dumps(body, ensure_ascii=False))
         return file
 
     if not plan:
-        return say_empty(created(), settings)
-    return _perform(settings, context, plan, created, frozen)
+        return say_empty(create(), settings)
+    return _perform(settings, context, plan, create, frozen)
 
 
 def _with_bot(settings: Settings) -> Settings:
+    """With the adapter that grades recorded answers, where the file has some and no bot was named."""
     if "adapter" in settings.model_fields_set or not (settings.cases or settings.replay):
         return settings
-    from simulator.runner.whose_bot import with_bot
+    from simulator.runner.bot_choice import with_bot
 
-    known = with_bot(settings)
-    if known.adapter != settings.adapter:
-        sys.stderr.write(f"{settings.cases}: its recorded answers are graded (--adapter {known.adapter}).\n")
-    return known
+    changed = with_bot(settings)
+    if changed.adapter != settings.adapter:
+        say(f"{settings.cases}: its recorded answers are graded (--adapter {changed.adapter}).")
+    return changed
 
 
 def _planned(
     settings: Settings,
 ) -> tuple[Settings, Sequence[Conversation], tuple[Persona, ...], dict[str, Any]]:
-    """The settings with what the data decides, the conversations, who asks, and notes for the run."""
+    """The settings with what the data decides, the plan, the personas, and notes for the run file."""
     if settings.protocol == "dialogue":
         from simulator.runner.plan import read_plan
 
         _check_gate(settings)
-        _check_load(settings)
+        if settings.customers or settings.arrival or settings.think is not None:
+            from simulator.addons.load.pace import check_load
+
+            check_load(settings)
         return settings, *read_plan(settings), {}
     from simulator.data.datasets import NOTE
     from simulator.runner.plan import plan_rows
 
     planned = plan_rows(settings)
     _check_gate(planned.settings)
-    for line in planned.told():
+    for line in planned.messages():
         sys.stderr.write(f"{line}\n")
     skipped = {NOTE: planned.skipped.as_json()} if planned.skipped.count else {}
     return planned.settings, planned.plan, planned.personas, skipped
@@ -130,90 +164,73 @@ def _planned(
 
 def _check_gate(settings: Settings) -> None:
     if settings.target is not None or settings.certainty is not None:
-        from simulator.stats.outcome import check_gate  # figures and all: not to hold a run without a target
+        from simulator.stats.outcome import check_gate  # figures and all: a run without a target does without
 
         check_gate(settings)
 
 
-def _check_load(settings: Settings) -> None:
-    if settings.customers or settings.arrival or settings.think is not None:
-        from simulator.addons.load.pace import check_load
-
-        check_load(settings)
+# --- A run that was interrupted ---
 
 
-def _whole_path(knowledge: str) -> str:
-    """Where the articles are, from wherever the run is looked at; that they are nowhere is said at once."""
-    path = Path(knowledge)
-    if not path.exists():
-        msg = f"--knowledge {knowledge}: no such file or folder."
-        raise InputError(msg)
-    return str(path.resolve())
-
-
-def take_up(settings: Settings) -> "int | Over":
-    """Finishes a run with the options it was started with; a finished one is only shown again."""
+def resume(settings: Settings) -> "int | FinishedRun":
+    """Finishes a run with the options it was started with; of a finished one only the reports are written."""
+    from simulator.addons.lm_eval.tasks import HARNESS_NOTE
     from simulator.cli.publish import publish
-    from simulator.cli.shards import without_gate
-    from simulator.storage.run_file import RunFile, find_run
+    from simulator.cli.shards import check_is_planned, without_gate
+    from simulator.storage.run_file import RunFile, find_run, read_run
 
     path = find_run(str(settings.resume), Path(settings.runs))
-    run = _planned_run(path)
+    results = read_run(path)
+    run = results.run
+    check_is_planned(results)
+    if HARNESS_NOTE in results.notes and run.status != "finished":
+        msg = f"{run.id} is a run of lm_eval: python run.py harness --resume {run.id}"
+        raise InputError(msg)
     stored = _as_started(run, settings)
     if run.status == "finished":
         return publish(path, without_gate(stored))
-    # Held before anything is made, paid or said: another process may be at it.
+    # Locked before anything is made, paid or said: another process may be at work on it.
     with contextlib.closing(RunFile.reopen(path)) as file:
-        return _go_on(stored, file)
-
-
-def _planned_run(path: Path) -> Run:
-    from simulator.addons.lm_eval.tasks import NOTE
-    from simulator.cli.shards import check_is_planned
-    from simulator.storage.run_file import read_run
-
-    results = read_run(path)
-    check_is_planned(results)
-    if NOTE in results.notes and results.run.status != "finished":
-        msg = f"{results.run.id} is asked by lm_eval: python run.py harness --resume {results.run.id}"
-        raise InputError(msg)
-    return results.run
+        return _continue(stored, file)
 
 
 def _as_started(run: Run, settings: Settings) -> Settings:
-    """The run's own options and models; how to show it, a new budget and further prices are today's."""
+    """The run's own options and models; reports, a new budget, more prices and secrets are today's."""
     from simulator.core.roles import LEXICAL
 
-    now = {name: getattr(settings, name) for name in NOT_OF_THE_RUN}
+    today = {name: getattr(settings, name) for name in NOT_STORED}
     models = {f"{role}_model": model or LEXICAL for role, model in run.models.items()}
-    stored: Any = run.settings.get("prices") or {}
-    money: dict[str, Any] = {"prices": {**stored, **settings.prices}}
+    stored_prices: Any = run.settings.get("prices") or {}
+    money: dict[str, Any] = {"prices": {**stored_prices, **settings.prices}}
     if settings.budget:
         money["budget"] = settings.budget
-    adapter = {"set": restored(from_run(run.settings).set, settings.set)}
-    return from_run({**run.settings, **models, **money, **adapter}, **now)
+    adapter = {"set": restore_secrets(stored_settings(run.settings).set, settings.set)}
+    return stored_settings({**run.settings, **models, **money, **adapter}, **today)
 
 
-def _go_on(settings: Settings, file: "RunFile") -> "int | Over":
-    from simulator.cli.check import frozen_answers
+def _continue(settings: Settings, file: "RunFile") -> "int | FinishedRun":
+    from simulator.cli.drift_check import frozen_answers
     from simulator.core.roles import endpoints
     from simulator.models.pricing import Ledger
     from simulator.runner.context import RunContext
 
     results = file.results().model_copy(update={"scores": ()})  # of a large run, the larger part
     ledger = Ledger.of(settings, results)
-    with _aside():
+    with stdout_to_stderr():
         context = RunContext(settings, endpoints(settings), results.personas, ledger)
         context.check_prompts(results.run)
         frozen = frozen_answers(settings, context, results.notes)
     if settings.dry_run:
         return _dry_run(settings, context, results.conversations, frozen)
 
-    def reopened() -> "RunFile":
-        file.reopened()
+    def reopen() -> "RunFile":
+        file.mark_running()
         return file
 
-    return _perform(settings, context, results.conversations, reopened, frozen)
+    return _perform(settings, context, results.conversations, reopen, frozen)
+
+
+# --- What both have in common ---
 
 
 def _perform(
@@ -221,12 +238,13 @@ def _perform(
     context: "RunContext",
     plan: Sequence[Conversation],
     open_file: Callable[[], "RunFile"],
-    frozen: Sequence["Frozen"],
-) -> "int | Over":
-    from simulator.cli.announce import announce
-    from simulator.cli.check import announce_check, checking
+    frozen: Sequence["FrozenRows"],
+) -> "int | FinishedRun":
+    """Holds the conversations that are open, and has them graded."""
+    from simulator.cli.drift_check import announce_check, checking
     from simulator.cli.engine import engine_of
-    from simulator.cli.meanwhile import LookingAhead, reading_meanwhile
+    from simulator.cli.prefetch import PrefetchingProgress, prefetched_reports
+    from simulator.cli.preflight import announce
     from simulator.cli.progress import progress_on_stderr
 
     perform = engine_of(settings)
@@ -236,18 +254,20 @@ def _perform(
         opened.append(open_file())
         return opened[0]
 
-    announce(settings, context, _to_be_held(plan))
+    announce(settings, context, _unfinished(plan))
     announce_check(frozen)
     first = checking(context, frozen)
     try:
         with (
-            progress_on_stderr(plan, context) as progress,
-            _aside(),
-            reading_meanwhile(offline=context.offline),
+            progress_on_stderr(plan, context) as tally,
+            stdout_to_stderr(),
+            prefetched_reports(offline=context.offline),
         ):
-            told = LookingAhead(progress)
-            held = perform(context, plan, opening, told, first, _sitting(settings), _stopping(settings))
-            path, stopped = asyncio.run(held)
+            progress = PrefetchingProgress(tally)
+            work = perform(
+                context, plan, opening, progress, first, _load_runner(settings), _stopping(settings)
+            )
+            path, stopped = asyncio.run(work)
     except KeyboardInterrupt:  # Ctrl-C for the second time
         if not opened:
             raise
@@ -259,78 +279,51 @@ def _perform(
         if not opened or isinstance(error, (RehearsalError, SystemExit)):
             raise
         raise Unforeseen(opened[0].path) from error
-    return Over(path, settings, stopped)
+    return FinishedRun(path, settings, stopped)
 
 
-class Over(NamedTuple):
-    """A run that was held: its file, its settings, and why it stopped early; called, it is painted."""
-
-    path: Path
-    settings: Settings
-    stopped: str | None
-
-    def __call__(self) -> int:
-        """Paints the run, and gives the exit code."""
-        from simulator.cli.publish import publish
-        from simulator.cli.shards import without_gate
-
-        try:
-            return publish(self.path, without_gate(self.settings), self.stopped)
-        except Exception as error:
-            if isinstance(error, RehearsalError) or is_unread(error):
-                raise
-            raise Unforeseen(self.path) from error
-
-
-def _sitting(settings: Settings) -> "Sit | None":
-    """How the conversations are held: as usual, or in a rush."""
+def _load_runner(settings: Settings) -> "RunnerFactory | None":
+    """What holds the conversations of a load rehearsal; None for any other."""
     if settings.customers is None:
         return None
-    from simulator.addons.load.pace import Rush
+    from simulator.addons.load.pace import LoadRunner
 
-    return Rush
+    return LoadRunner
 
 
-def _stopping(settings: Settings) -> "Stopping | None":
-    """How the run ends early, if it may."""
+def _stopping(settings: Settings) -> "StoppingRule | None":
+    """How the run may end early, with --sequential."""
     if not settings.sequential:
         return None
-    from simulator.runner.run import Stopping
-    from simulator.stats.outcome import certain
+    from simulator.runner.run import StoppingRule
+    from simulator.stats.outcome import certain_decision
     from simulator.stats.sequential import batches
 
-    return Stopping(batches, certain)
+    return StoppingRule(batches, certain_decision)
 
 
 def _dry_run(
-    settings: Settings, context: "RunContext", plan: Sequence[Conversation], frozen: Sequence["Frozen"]
+    settings: Settings, context: "RunContext", plan: Sequence[Conversation], frozen: Sequence["FrozenRows"]
 ) -> int:
-    from simulator.cli.announce import show_forecast
-    from simulator.cli.check import announce_check
-    from simulator.cli.hearing import hearing
+    from simulator.cli.bot_sample import bot_sample
+    from simulator.cli.drift_check import announce_check
+    from simulator.cli.preflight import show_forecast
     from simulator.runner.estimate import forecast
 
     announce_check(frozen)
-    plan = _to_be_held(plan)
-    found = forecast(context, plan, Path(settings.runs), hearing(context, plan))
-    show_forecast(found, as_json=settings.json_output, jpy_per_usd=settings.jpy_per_usd)
-    return 0
+    plan = _unfinished(plan)
+    estimate = forecast(context, plan, Path(settings.runs), bot_sample(context, plan))
+    show_forecast(estimate, as_json=settings.json_output, jpy_per_usd=settings.jpy_per_usd)
+    return DONE
 
 
-def _to_be_held(plan: Sequence[Conversation]) -> Sequence[Conversation]:
+def _unfinished(plan: Sequence[Conversation]) -> Sequence[Conversation]:
     """The conversations that are new, or were cut off."""
     from simulator.data.datasets import RowPlan
     from simulator.storage.results import StoredConversations
 
-    if isinstance(plan, RowPlan):  # rows that nobody has asked yet
+    if isinstance(plan, RowPlan):  # of a new run
         return plan
     if isinstance(plan, StoredConversations):
         return plan.unfinished()
-    return [
-        conversation for conversation in plan if conversation.ended in (None, Ended.INTERRUPTED, Ended.BUDGET)
-    ]
-
-
-def _aside() -> contextlib.redirect_stdout[TextIO]:
-    """What a bot's own code prints goes to stderr: stdout is for the summary, or for one JSON object."""
-    return contextlib.redirect_stdout(sys.stderr)
+    return [talk for talk in plan if talk.ended in (None, Ended.INTERRUPTED, Ended.BUDGET)]

@@ -1,4 +1,4 @@
-"""Answers of other programs are counted while they are unpacked: none may fill the memory."""
+"""Bodies of HTTP answers, decompressed piece by piece within a limit: none may fill the memory."""
 
 import zlib
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -38,13 +38,13 @@ async def unpacked(chunks: AsyncIterator[bytes], encoding: str | None) -> AsyncI
 
 
 def _unpacking(encoding: str | None) -> Callable[[bytes], Iterator[bytes]]:
-    named = (encoding or "").strip().lower()
-    if named in ("", "identity"):
+    name = (encoding or "").strip().lower()
+    if name in ("", "identity"):
         return lambda chunk: iter((chunk,))
-    if named not in ("gzip", "x-gzip", "deflate"):
-        msg = f"the answer is compressed as {named[:40]}; gzip or deflate was asked for"
+    if name not in ("gzip", "x-gzip", "deflate"):
+        msg = f"the answer is compressed as {name[:40]}; gzip or deflate was asked for"
         raise BodyError(msg)
-    return _Unpacker(is_deflate=named == "deflate").pieces
+    return _Unpacker(is_deflate=name == "deflate").pieces
 
 
 class _Unpacker:

@@ -19,10 +19,10 @@ def is_async(function: Callable[..., Any]) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
 
 
-async def on_a_thread(function: Callable[..., Any], *given: Any, name: str = "own") -> Any:
+async def on_a_thread(function: Callable[..., Any], *args: Any, name: str = "own") -> Any:
     """What the function gives or raises, run on a daemon thread: one that hangs cannot hold up the exit."""
     loop = asyncio.get_running_loop()
-    call = _Call(partial(function, *given), copy_context(), loop.create_future())
+    call = _Call(partial(function, *args), copy_context(), loop.create_future())
     threading.Thread(target=_work_off, args=(loop, [call]), daemon=True, name=name).start()
     return await call.outcome
 
@@ -40,10 +40,10 @@ class Worker:
         self._thread: threading.Thread | None = None
         self._gathered: list[_Call] = []
 
-    async def __call__(self, function: Callable[..., Any], *given: Any) -> Any:
+    async def __call__(self, function: Callable[..., Any], *args: Any) -> Any:
         """What the function gives or raises, once everything before it is done."""
         loop = asyncio.get_running_loop()
-        call = _Call(partial(function, *given), copy_context(), loop.create_future())
+        call = _Call(partial(function, *args), copy_context(), loop.create_future())
         if not self._gathered or self._gathered[0].outcome.get_loop() is not loop:
             self._gathered = []
             loop.call_soon(self._hand_over, loop, self._gathered)

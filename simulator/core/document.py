@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from simulator.core.translations import Words, plain
+from simulator.core.translations import Words, safe_text
 from simulator.core.types import Value
 
 
@@ -14,7 +14,6 @@ class Cell(Value):
     """What one cell shows; `number` is the exact figure (a score is 0..1), `note` explains it.
 
     `shade` is how good that is (0..1), for views that paint squares.
-
     `red` cells are painted FADBDA; their text or note says why, for those who see no colour.
     """
 
@@ -53,7 +52,7 @@ class Section:
     figures: dict[str, Any] = field(default_factory=dict)
 
 
-def count(n: int) -> Cell:
+def count_cell(n: int) -> Cell:
     """A number of things."""
     return Cell(text=f"{n:,}", number=n)
 
@@ -62,22 +61,22 @@ def count(n: int) -> Cell:
 JST = ZoneInfo("Asia/Tokyo")
 
 
-def local(moment: datetime) -> datetime:
-    """The moment in the time zone of this machine (TZ), as terminals and pages tell it."""
+def local_time(moment: datetime) -> datetime:
+    """The moment in the time zone of this machine (TZ), as terminals and pages show it."""
     return moment.astimezone()
 
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~&])")
 
 
-def escaped(text: str) -> str:
-    """Text of others on one line: no markup, no link, and nobody is called by name."""
-    line = " ".join(plain(text).split())
+def escape_markdown(text: str) -> str:
+    """Text of others on one line of Markdown: no markup, no link, no @mention."""
+    line = " ".join(safe_text(text).split())
     return _SPECIAL.sub(r"\\\1", line).replace("@", "@\u2060").replace("://", ":\u2060//")
 
 
-def stand_in(words: Words) -> str:
-    """That nothing here was said or judged by a model, as a quotation that stands out."""
+def stand_in_notice(words: Words) -> str:
+    """The notice that no model took part, as a quotation that stands out."""
     return f"> **{words('standin')}** {words('standin_why')}"
 
 

@@ -1,7 +1,7 @@
 """Everything that can go wrong and is expected to.
 
     RehearsalError
-    ├── InputError              the user mends it: one line, exit code 2
+    ├── InputError              the user can fix it: one line, exit code 2
     │   ├── UnknownName         a persona, judge, adapter or setting that does not exist
     │   ├── CaseFileError       a data file that cannot be read, with file and line
     │   ├── PromptError         a prompt, persona or judge file that does not hold together
@@ -37,7 +37,7 @@ class Unforeseen(Exception):
 
 
 class InputError(RehearsalError):
-    """Something the user can mend."""
+    """Something the user can fix."""
 
 
 class UnknownName(InputError):

@@ -1,4 +1,8 @@
-"""From what a model wrote to a checked value: strict when it can be, repaired when it must be."""
+"""From what a model wrote to a checked value: strict when it can be, repaired when it must be.
+
+First the forms that a model fills in, then how they are read from a reply, then the kinds of fields that a
+rubric can ask for, and how what was filled in becomes a Score.
+"""
 
 import functools
 import json
@@ -44,15 +48,18 @@ def encodable(value: Any) -> Any:
         # By way of UTF-16, so that the two halves of one character find each other.
         whole = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         return whole.replace("\0", "\ufffd")
-    if isinstance(value, (dict, Mapping)):  # a dict is seen at once, other mappings by a slow look
+    if isinstance(value, (dict, Mapping)):  # dict first: the check for Mapping is slow
         return {encodable(key): encodable(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [encodable(item) for item in value]
     return value
 
 
-def checked(kind: type[Model], value: BaseModel) -> Model:
-    """What others made, checked once more, as a value that can be stored whatever it says."""
+def revalidated(kind: type[Model], value: BaseModel) -> Model:
+    """A value made by code of others, validated once more, with texts that can be stored.
+
+    Raises ValidationError where it does not hold what its type says.
+    """
     try:
         body = value.model_dump_json(warnings=False)
         if "\\u0000" not in body:  # as nearly always, and far cheaper than to look at every text
@@ -61,8 +68,6 @@ def checked(kind: type[Model], value: BaseModel) -> Model:
         pass
     return kind.model_validate(encodable(value.model_dump(warnings=False)))
 
-
-Form = TypeVar("Form", bound=BaseModel)
 
 # Reasoning before the first object, closed or cut off; and up to a mark whose opening was in the prompt.
 _THOUGHT = r"(?:seed:)?(?:think(?:ing)?|thought|reasoning|analysis|reflection|scratchpad)"
@@ -105,21 +110,21 @@ class Reply(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _known_keys(cls, given: Any) -> Any:
-        return _named(given, cls.model_fields) if isinstance(given, dict) else given
+    def _known_keys(cls, values: Any) -> Any:
+        return _named(values, cls.model_fields) if isinstance(values, dict) else values
 
 
 def _folded(key: str) -> str:
     return re.sub(r"[\s-]+", "_", unicodedata.normalize("NFKC", key).strip().casefold())
 
 
-def _named(given: dict[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
-    """With the form's own keys in place of "Overall" or "Next Step"; one that is written right goes first."""
-    if given.keys() <= fields.keys():
-        return given
+def _named(values: dict[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The values under the form's own keys instead of "Overall" or "Next Step"; an exact key wins."""
+    if values.keys() <= fields.keys():
+        return values
     known = {_folded(name): name for name in fields}
-    other = {known.get(_folded(key), key): value for key, value in given.items() if key not in fields}
-    return other | {key: value for key, value in given.items() if key in fields}
+    other = {known.get(_folded(key), key): value for key, value in values.items() if key not in fields}
+    return other | {key: value for key, value in values.items() if key in fields}
 
 
 class NextLine(Reply):
@@ -130,9 +135,9 @@ class NextLine(Reply):
     reason: str = ""
 
 
-def form(name: str, fields: dict[str, Any], left_out: Mapping[str, Any] = {}) -> type[Reply]:
-    """A reply form with these fields, in this order; one that is not in `left_out` must be there."""
-    declared: dict[str, Any] = {key: (kind, left_out.get(key, ...)) for key, kind in fields.items()}
+def create_form(name: str, fields: dict[str, Any], defaults: Mapping[str, Any] = {}) -> type[Reply]:
+    """A reply form with these fields, in this order; one without a default is required."""
+    declared: dict[str, Any] = {key: (kind, defaults.get(key, ...)) for key, kind in fields.items()}
     return create_model(name, __base__=Reply, **declared)
 
 
@@ -140,7 +145,7 @@ def form(name: str, fields: dict[str, Any], left_out: Mapping[str, Any] = {}) ->
 def strict_schema(reply_form: type[BaseModel]) -> dict[str, Any]:
     """The form as the JSON schema that strict endpoints accept: closed objects, everything required.
 
-    Made once per form: every call of a run carries one. Not to be changed by whoever gets it.
+    Made once per form, for every call of a run carries one; callers must not change it.
     """
     return _strict(reply_form.model_json_schema())  # type: ignore[no-any-return]
 
@@ -156,14 +161,14 @@ def _strict(node: Any) -> Any:
     return closed
 
 
-def read(text: str, reply_form: type[Form]) -> Form:
+def parse_reply(text: str, reply_form: type[Model]) -> Model:
     """The form in what a model wrote: the last complete object that fills it in, else the cut-off one.
 
     What is said last is binding: an unusable last verdict is no reason to take an earlier one. Raises
     MalformedReply with one sentence that can be given back to the model.
     """
-    found, *rests = _found(text)
-    value = _binding(found, rests[-1], reply_form)
+    objects, *rests = _objects(text)
+    value = _binding(objects, rests[-1], reply_form)
     if isinstance(value, str):
         raise MalformedReply("malformed", value, raw=text)
     try:
@@ -172,20 +177,20 @@ def read(text: str, reply_form: type[Form]) -> Form:
         raise MalformedReply("malformed", _problem(error), raw=text) from None
 
 
-def read_parts(text: str, reply_form: type[BaseModel]) -> dict[str, Reply | MalformedReply]:
+def parse_parts(text: str, reply_form: type[BaseModel]) -> dict[str, Reply | MalformedReply]:
     """Each part of a form of forms by itself: filled in, or why it is not.
 
     What is off the scale, missing, no JSON or cut off costs no other part anything.
     """
     try:
-        filled = read(text, reply_form)
+        filled = parse_reply(text, reply_form)
     except MalformedReply as error:
-        found, *rests = _found(text)
-        value = _binding(found, rests[-1], reply_form)
-        given = value if isinstance(value, dict) else _whole_parts(rests, reply_form)
-        lacking = "{}: Field required" if isinstance(value, dict) else str(error)
+        objects, *rests = _objects(text)
+        value = _binding(objects, rests[-1], reply_form)
+        values = value if isinstance(value, dict) else _whole_parts(rests, reply_form)
+        problem = "{}: Field required" if isinstance(value, dict) else str(error)
         parts = {
-            name: _part(name, given, field.annotation, lacking.format(name), text)
+            name: _part(name, values, field.annotation, problem.format(name), text)
             for name, field in reply_form.model_fields.items()
         }
         read_any = any(not isinstance(part, MalformedReply) for part in parts.values())
@@ -194,18 +199,18 @@ def read_parts(text: str, reply_form: type[BaseModel]) -> dict[str, Reply | Malf
 
 
 def _part(
-    name: str, given: Mapping[str, Any], part_form: Any, lacking: str, text: str
+    name: str, values: Mapping[str, Any], part_form: Any, missing: str, text: str
 ) -> Reply | MalformedReply:
-    if name not in given:
-        return MalformedReply("malformed", lacking, raw=text)
+    if name not in values:
+        return MalformedReply("malformed", missing, raw=text)
     try:
-        part: Reply = part_form.model_validate(given[name])
+        part: Reply = part_form.model_validate(values[name])
     except ValidationError as error:
-        return MalformedReply("malformed", _problem(error, name), raw=_shown(given[name]) or text)
+        return MalformedReply("malformed", _problem(error, name), raw=_json_of(values[name]) or text)
     return part
 
 
-def _shown(value: Any) -> str:
+def _json_of(value: Any) -> str:
     """The JSON of a part; empty when it is nested too deep for that."""
     try:
         return str(encodable(json.dumps(value, ensure_ascii=False)))
@@ -227,21 +232,21 @@ def _whole_parts(rests: Sequence[str], reply_form: type[BaseModel]) -> dict[str,
     return parts
 
 
-def _found(text: str) -> tuple[list[Any], str, str]:
-    """The complete objects of a reply, and the broken rest: as it is, and mended as far as it can be."""
-    found, rest = _values(_decoded(_after_reasoning(text)))
+def _objects(text: str) -> tuple[list[Any], str, str]:
+    """The complete objects of a reply, and the broken rest: as it is, and repaired as far as it can be."""
+    objects, rest = _values(_decoded(_after_reasoning(text)))
     if not rest:
-        return found, "", ""
-    mended, left = _values(_mended(rest))
-    return found + mended, rest, left
+        return objects, "", ""
+    repaired, left = _values(_repaired(rest))
+    return objects + repaired, rest, left
 
 
 def _problem(error: ValidationError, *within: str) -> str:
     first = error.errors(include_url=False, include_input=True)[0]
     where = ".".join(map(str, (*within, *first["loc"]))) or "reply"
-    given = first["input"]
-    # Lists and objects are not shown: they may be nested too deep for that.
-    shown = type(given).__name__ if isinstance(given, (dict, list)) else repr(str(given)[:20])
+    value = first["input"]
+    # Lists and objects are not quoted: they may be nested too deep for that.
+    shown = type(value).__name__ if isinstance(value, (dict, list)) else repr(str(value)[:20])
     return f"{where}: {first['msg']}" + ("" if first["type"] == "missing" else f" (it was {shown})")
 
 
@@ -266,22 +271,22 @@ def _decode(text: str, at: int = 0) -> tuple[Any, int] | None:
 
 def _values(text: str) -> tuple[list[Any], str]:
     """The complete objects (or lists) in order, and the rest, not looked into: it may hold quotations."""
-    found: list[Any] = []
+    values: list[Any] = []
     at = 0
     while opening := _OPENING.search(text, at):
         decoded = _decode(text, opening.start())
         if decoded is None:
-            return found, text[opening.start() :]
+            return values, text[opening.start() :]
         value, at = decoded
-        found.append(_only(value))
-    return found, ""
+        values.append(_only(value))
+    return values, ""
 
 
 def _only(value: Any) -> Any:
     return value[0] if isinstance(value, list) and len(value) == 1 else value
 
 
-def _mended(text: str) -> str:
+def _repaired(text: str) -> str:
     """Without doubled braces, trailing commas, full-width signs and a closing fence outside its strings."""
     doubled = text.startswith("{{")
     parts = _STRING.split(_requoted(text))
@@ -309,17 +314,17 @@ def _as_json(found: re.Match[str]) -> str:
     return f'"{body}"' if found[3] else f'"{body}'
 
 
-def _binding(found: list[Any], rest: str, reply_form: type[BaseModel]) -> Any:
+def _binding(objects: list[Any], rest: str, reply_form: type[BaseModel]) -> Any:
     """The value that counts, or one sentence on why there is none."""
-    cut, shown = None, rest.casefold().replace("'", '"')
-    if any(f'"{name.casefold()}"' in shown for name in reply_form.model_fields):
+    cut, folded = None, rest.casefold().replace("'", '"')
+    if any(f'"{name.casefold()}"' in folded for name in reply_form.model_fields):
         cut = _cut_off(rest)
-        if cut is None and not (found := _restarted(rest)):
+        if cut is None and not (objects := _restarted(rest)):
             return "the JSON object in the reply is broken"
-    attempts = (attempt for value in reversed(found) if (attempt := _attempt(value, reply_form)))
+    attempts = (attempt for value in reversed(objects) if (attempt := _attempt(value, reply_form)))
     if (attempt := next(attempts, None)) is None and cut is not None:
         return _whole(cut, reply_form) or "the JSON object in the reply is cut off"
-    return attempt or (found or ["there is no JSON object in the reply"])[-1]
+    return attempt or (objects or ["there is no JSON object in the reply"])[-1]
 
 
 def _attempt(value: Any, reply_form: type[BaseModel]) -> Any:
@@ -415,19 +420,19 @@ def _binary(value: Any) -> Any:
     """1, true, "yes", 「はい」 are 1 and their opposites 0; the rest is left for the check."""
     if isinstance(value, bool | float) and value in (0, 1):
         return int(value)
-    said = _plain(value)
-    return 1 if said in _YES else 0 if said in _NO else value
+    word = _plain(value)
+    return 1 if word in _YES else 0 if word in _NO else value
 
 
 def _number(value: Any) -> Any:
     """The texts "0.8", "０．８" and "80%" are 0.8; a number stays what it is."""
     if isinstance(value, bool):
         return str(value)
-    said = _plain(value)
-    if not isinstance(said, str):
+    text = _plain(value)
+    if not isinstance(text, str):
         return value
     try:
-        return float(said.removesuffix("%")) / (100 if said.endswith("%") else 1)
+        return float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
     except ValueError:
         return value
 
@@ -441,8 +446,8 @@ def _feeling(value: Any) -> Any:
 
 
 def _verdict(value: Any) -> Any:
-    said = _plain(value)
-    return _VERDICTS.get(said.replace("-", "_"), value) if isinstance(said, str) else value
+    word = _plain(value)
+    return _VERDICTS.get(word.replace("-", "_"), value) if isinstance(word, str) else value
 
 
 def _passage_id(value: Any) -> str:
@@ -452,12 +457,12 @@ def _passage_id(value: Any) -> str:
 
 
 def _listed(value: Any) -> Any:
-    """A single finding where a list is asked for is a list of one."""
+    """A single item where a list is asked for is a list of one."""
     return [value] if isinstance(value, dict) else value
 
 
 def _listed_or_none(value: Any) -> Any:
-    """As `_listed`; null, an empty text and "none" are no finding."""
+    """As `_listed`; null, an empty text and "none" are no item."""
     listed = _listed([value] if value is None or isinstance(value, str) else value)
     if not isinstance(listed, list):
         return listed
@@ -499,7 +504,7 @@ Feeling = Annotated[
     Field(ge=-2, le=2, strict=True),
     WithJsonSchema({"type": "integer", "enum": [-2, -1, 0, 1, 2]}),
 ]
-Finding = Annotated[Literal["supported", "contradicted", "not_found"], BeforeValidator(_verdict)]
+ClaimVerdict = Annotated[Literal["supported", "contradicted", "not_found"], BeforeValidator(_verdict)]
 PassageId = Annotated[str, BeforeValidator(_passage_id)]
 
 
@@ -508,7 +513,7 @@ class Claim(Reply):
 
     claim: str
     passage: PassageId
-    verdict: Finding
+    verdict: ClaimVerdict
 
 
 class Usefulness(Reply):
@@ -534,7 +539,7 @@ class Conflict(Reply):
 
 
 @dataclass(frozen=True)
-class Kind:
+class FieldKind:
     """A kind of field: `type` is what a reply must hold, `shape` how the form shows it to the model.
 
     A kind with a `scale` can be the verdict: `raw` weighs what was filled in, on that scale. `kept` is what
@@ -560,10 +565,10 @@ def supported_share(claims: Sequence[Claim], _: GradingContext | None = None) ->
     return sum(c.verdict == "supported" for c in claims) / len(claims) if claims else 1.0
 
 
-def with_shown_passages(found: Sequence[Any], context: GradingContext) -> list[Any]:
-    """The findings, each without the id of a passage that is not among those of the turn."""
-    shown = {passage.id for passage in context.turn.answer.passages}
-    return [each if each.passage in shown else each.model_copy(update={"passage": ""}) for each in found]
+def without_unknown_passages(items: Sequence[Any], context: GradingContext) -> list[Any]:
+    """The items, each without the id of a passage that is not among those of the turn."""
+    ids = {passage.id for passage in context.turn.answer.passages}
+    return [item if item.passage in ids else item.model_copy(update={"passage": ""}) for item in items]
 
 
 def gravest_claim(claims: Sequence[Claim]) -> Severity | None:
@@ -584,34 +589,34 @@ def average_precision(verdicts: Sequence[Usefulness], context: GradingContext) -
     return sum(precisions) / len(precisions) if precisions else 0.0
 
 
-def found_share(statements: Sequence[Statement], _: GradingContext | None = None) -> float:
+def recalled_share(statements: Sequence[Statement], _: GradingContext | None = None) -> float:
     """The share (0..1) of the reference's statements that the passages hold (context recall of RAGAS)."""
     return sum(s.found for s in statements) / len(statements)
 
 
-KINDS: dict[str, Kind] = {
-    "text": Kind(str, '"<$it>"'),
-    "texts": Kind(Texts, '["<$it>", ...]'),
-    "grade": Kind(Grade, "<$it>", FIFTHS),
-    "binary": Kind(Binary, "<$it>", SHARE),
-    "share": Kind(Share, "<$it>", SHARE),
-    "feeling": Kind(Feeling, "<$it>", FEELING),
-    "claims": Kind(
+FIELD_KINDS: dict[str, FieldKind] = {
+    "text": FieldKind(str, '"<$it>"'),
+    "texts": FieldKind(Texts, '["<$it>", ...]'),
+    "grade": FieldKind(Grade, "<$it>", FIFTHS),
+    "binary": FieldKind(Binary, "<$it>", SHARE),
+    "share": FieldKind(Share, "<$it>", SHARE),
+    "feeling": FieldKind(Feeling, "<$it>", FEELING),
+    "claims": FieldKind(
         Annotated[list[Claim], BeforeValidator(_listed)], "", SHARE, supported_share, gravest_claim,
-        with_shown_passages, tuple(Claim.model_fields),
+        without_unknown_passages, tuple(Claim.model_fields),
     ),
-    "usefulness": Kind(
+    "usefulness": FieldKind(
         Annotated[list[Usefulness], BeforeValidator(_listed), Field(min_length=1)],
         "", SHARE, average_precision,
         items=tuple(Usefulness.model_fields),
     ),
-    "conflicts": Kind(
+    "conflicts": FieldKind(
         Annotated[list[Conflict], BeforeValidator(_listed_or_none), AfterValidator(_opposed)], "",
         items=tuple(Conflict.model_fields), left_out=[],
     ),
-    "statements": Kind(
-        Annotated[list[Statement], BeforeValidator(_listed), Field(min_length=1)], "", SHARE, found_share,
-        kept=with_shown_passages,
+    "statements": FieldKind(
+        Annotated[list[Statement], BeforeValidator(_listed), Field(min_length=1)], "", SHARE, recalled_share,
+        kept=without_unknown_passages,
         items=tuple(Statement.model_fields),
     ),
 }  # fmt: skip
@@ -636,8 +641,8 @@ def _described(value: "tuple[str, Meaning] | Described", indent: str) -> str:
         return skeleton(value, indent)
     name, meaning = value
     if isinstance(meaning, str):
-        return KINDS[name].shape.replace("$it", meaning)
-    item = ", ".join(f'"{key}": {_item(name, key, said)}' for key, said in meaning.items())
+        return FIELD_KINDS[name].shape.replace("$it", meaning)
+    item = ", ".join(f'"{key}": {_item(name, key, text)}' for key, text in meaning.items())
     return f"[{{{item}}}, ...]"
 
 
@@ -654,8 +659,8 @@ def share_of(raw: float, scale: tuple[float, float]) -> float:
     return raw / high if scale == FIFTHS else (raw - low) / (high - low)
 
 
-def told(filled: Reply) -> dict[str, JsonValue]:
-    """A filled-in form as it is kept in a score's detail."""
+def detail_of(filled: Reply) -> dict[str, JsonValue]:
+    """A filled-in form as a score's detail holds it."""
     return filled.model_dump(mode="json")
 
 
@@ -663,7 +668,7 @@ Scale = tuple[float, float]
 
 
 def score_of(verdict: Any, scale: Scale, *, declared: bool) -> Score:
-    """The verdict as a score on the judge's scale; raises ModelFailure, in one line, for what is none.
+    """The verdict as a score on the judge's scale; raises ModelFailure, in one line, for anything else.
 
     `declared`: the module has a SCALE, and a Score on another one contradicts it.
     """

@@ -71,10 +71,12 @@ def endpoints(
     address anywhere, every role is None. Raises InputError for a model that was named and that nothing leads
     to, unless no model is to take part at all; not where it is not `strict`.
     """
-    found: dict[Role, Endpoint | None] = {role: _endpoint(role, settings, environ) for role in get_args(Role)}
+    endpoint_of: dict[Role, Endpoint | None] = {
+        role: _endpoint(role, settings, environ) for role in get_args(Role)
+    }
     if not strict:
-        return found
-    for role, endpoint in found.items():
+        return endpoint_of
+    for role, endpoint in endpoint_of.items():
         named = _model(role, settings, environ)
         if endpoint is None and not settings.offline and named not in ("", LEXICAL):
             msg = (
@@ -82,17 +84,17 @@ def endpoints(
                 f" {PREFIX}{role.upper()}_URL, or ask for stand-ins with --offline."
             )
             raise InputError(msg)
-    return found
+    return endpoint_of
 
 
 def check_players(
-    settings: Settings, found: Mapping[Role, Endpoint | None], playing: Collection[Role]
+    settings: Settings, endpoint_of: Mapping[Role, Endpoint | None], playing: Collection[Role]
 ) -> None:
     """Raises InputError for a target that stand-ins nobody asked for would decide; `playing` take part."""
     if settings.target is None or settings.offline:
         return
     for role in playing:
-        if found[role] is None and _model(role, settings, os.environ) != LEXICAL:
+        if endpoint_of[role] is None and _model(role, settings, os.environ) != LEXICAL:
             msg = (
                 "--target: without a key or an endpoint, stand-ins would decide. Set OPENAI_API_KEY or"
                 " REHEARSAL_JUDGE_URL, or ask for stand-ins with --offline."
@@ -141,15 +143,15 @@ def _endpoint(role: Role, settings: Settings, environ: Mapping[str, str]) -> End
 
 def _limited(endpoint: Endpoint, settings: Settings, environ: Mapping[str, str]) -> Endpoint:
     """With the requests and tokens a minute of its role, else of all."""
-    found: dict[str, int | None] = {"rpm": settings.rpm, "tpm": settings.tpm}
-    for what in found:
-        if own := _own(endpoint.role, what.upper(), environ):
+    limits: dict[str, int | None] = {"rpm": settings.rpm, "tpm": settings.tpm}
+    for limit in limits:
+        if own := _own(endpoint.role, limit.upper(), environ):
             if not own.isdecimal() or int(own) < 1:
-                name = f"{PREFIX}{endpoint.role.upper()}_{what.upper()}"
+                name = f"{PREFIX}{endpoint.role.upper()}_{limit.upper()}"
                 msg = f"{name} '{own[:20]}': must be a whole number from 1."
                 raise InputError(msg)
-            found[what] = int(own)
-    return endpoint.model_copy(update=found)
+            limits[limit] = int(own)
+    return endpoint.model_copy(update=limits)
 
 
 def _is_of_provider(model: str) -> bool:
@@ -172,21 +174,21 @@ def _key(url: str, places: Sequence[tuple[str, str]]) -> str:
 
 
 def _check(role: Role, url: str, key: str) -> None:
-    """A mistyped address or key is told before anything starts, and without showing the key."""
+    """Raises InputError for a mistyped address or key, without showing the key."""
     try:
         parts = urlsplit(url)
         sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-        sound = sound and "@" not in parts.netloc  # a password there is none that an endpoint reads
+        sound = sound and "@" not in parts.netloc  # no endpoint reads a password there
     except ValueError:
         sound = False
     if not sound or url != "".join(url.split()):
-        shown = url.rpartition("@")[2].partition("?")[0]
-        msg = f"the {role} model's address '{shown}' must look like http://localhost:11434/v1"
+        address = url.rpartition("@")[2].partition("?")[0]
+        msg = f"the {role} model's address '{address}' must look like http://localhost:11434/v1"
         raise InputError(f"{msg} (REHEARSAL_{role.upper()}_URL, REHEARSAL_JUDGE_URL or OPENAI_BASE_URL).")
     if not (key.isascii() and key.isprintable()):
         msg = f"the {role} model's key has characters that no key can have"
         raise InputError(f"{msg} (REHEARSAL_{role.upper()}_KEY, REHEARSAL_JUDGE_KEY or OPENAI_API_KEY).")
 
 
-def _own(role: str, what: str, environ: Mapping[str, str]) -> str:
-    return environ.get(f"{PREFIX}{role.upper()}_{what}", "").strip()
+def _own(role: str, setting: str, environ: Mapping[str, str]) -> str:
+    return environ.get(f"{PREFIX}{role.upper()}_{setting}", "").strip()

@@ -1,4 +1,4 @@
-"""Secrets: what of settings and environment is one, and texts without them.
+"""Secrets of settings and environment: which values they are, and texts without them.
 
 A run is stored without the secrets among its adapter's settings; they are given anew on `--resume`.
 """
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-HIDDEN = "***"
+MASK = "***"
 # Shorter values may well be meant otherwise, and so may words shorter than these: any letters, a plain word.
 _SHORTEST, _WORD, _LONGEST_WORD = 6, 12, 16
 _WORDS = re.compile(r"[^\W\d_]+(?:[ ._-][^\W\d_]+)*")
@@ -44,8 +44,8 @@ def without_secrets(settings: Mapping[str, str]) -> dict[str, str]:
 
 def _shown(name: str, value: str) -> str:
     if is_secret(name):
-        return value if _HARMLESS.fullmatch(value) or _only_references(value) else HIDDEN
-    return addressed(value)
+        return value if _HARMLESS.fullmatch(value) or _only_references(value) else MASK
+    return without_url_secrets(value)
 
 
 def _only_references(value: str) -> bool:
@@ -56,27 +56,27 @@ def _only_references(value: str) -> bool:
     )
 
 
-def addressed(text: str) -> str:
+def without_url_secrets(text: str) -> str:
     """A text without the logins and keys of the addresses in it."""
-    without_login = _LOGIN.sub(rf"\g<before>{HIDDEN}@", text)
+    without_login = _LOGIN.sub(rf"\g<before>{MASK}@", text)
     return _IN_URL.sub(
-        lambda match: match[0] if _HARMLESS.fullmatch(match["value"]) else match["before"] + HIDDEN,
+        lambda match: match[0] if _HARMLESS.fullmatch(match["value"]) else match["before"] + MASK,
         without_login,
     )
 
 
-def restored(stored: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
-    """The settings of a run with what was hidden as it is given now."""
-    return {name: given.get(name, value) if HIDDEN in value else value for name, value in stored.items()}
+def restore_secrets(stored: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
+    """The stored settings of a run, masked values replaced by those of `given`."""
+    return {name: given.get(name, value) if MASK in value else value for name, value in stored.items()}
 
 
-def lacking(settings: Mapping[str, str]) -> tuple[str, ...]:
-    """The settings whose secrets are not known."""
-    return tuple(name for name, value in settings.items() if HIDDEN in value)
+def missing_secrets(settings: Mapping[str, str]) -> tuple[str, ...]:
+    """The names of the settings whose secrets are still masked."""
+    return tuple(name for name, value in settings.items() if MASK in value)
 
 
 def is_telling(value: str) -> bool:
-    """Whether a value, where it turns up, is a secret told: "password" is a word, "hunter2-4711" is none."""
+    """Whether a value gives a secret away wherever it occurs: "hunter2-4711" does, "password" does not."""
     if len(value) < _SHORTEST:
         return False
     is_one = value.isalpha() and value in (value.lower(), value.upper(), value.capitalize())
@@ -88,13 +88,13 @@ def known_secrets(settings: Mapping[str, str], environ: Mapping[str, str] = os.e
 
     For errors, which may quote anything; what is a mere word stays.
     """
-    found = {value for name, value in settings.items() if is_secret(name)}
+    secrets = {value for name, value in settings.items() if is_secret(name)}
     for name, value in environ.items():
-        found |= {value} if is_secret(name) and not value.startswith(("/", "{")) else set()
-        found |= set(_of_address(value))
+        secrets |= {value} if is_secret(name) and not value.startswith(("/", "{")) else set()
+        secrets |= set(_of_address(value))
     for value in settings.values():
-        found |= set(_of_address(value))
-    return _longest_first(found)
+        secrets |= set(_of_address(value))
+    return _longest_first(secrets)
 
 
 def used_secrets(
@@ -103,18 +103,18 @@ def used_secrets(
     environ: Mapping[str, str] = os.environ,
     env_file: Path = Path(".env"),
 ) -> tuple[str, ...]:
-    """Those that a run itself uses, the longest first: they are masked in answers, too.
+    """The secrets that a run itself uses, the longest first: they are masked in answers, too.
 
     An adapter's settings and what they name of the environment, the keys of the models (`providers` begin the
     names of their variables: "ANTHROPIC"), and what the file `.env` holds.
     """
-    own = (*_OURS, *(f"{each}_" for each in providers))
-    there = _names_in(env_file)
-    ours = {name: value for name, value in environ.items() if name.startswith(own) or name in there}
+    prefixes = (*_OURS, *(f"{provider}_" for provider in providers))
+    listed = _names_in(env_file)
+    ours = {name: value for name, value in environ.items() if name.startswith(prefixes) or name in listed}
     named = {name for text in settings.values() for name in _REFERENCE.findall(text)}
     named |= {text for text in settings.values() if is_secret(text)}  # api_key_env=SHOP_KEY
-    told = {environ[name] for name in named if not environ.get(name, "/").startswith("/")}
-    return _longest_first({*known_secrets(settings, ours), *told})
+    referenced = {environ[name] for name in named if not environ.get(name, "/").startswith("/")}
+    return _longest_first({*known_secrets(settings, ours), *referenced})
 
 
 def _names_in(env_file: Path) -> frozenset[str]:
@@ -124,10 +124,10 @@ def _names_in(env_file: Path) -> frozenset[str]:
         return frozenset()
 
 
-def _longest_first(found: Iterable[str]) -> tuple[str, ...]:
+def _longest_first(values: Iterable[str]) -> tuple[str, ...]:
     """Without what is too short or too plain to be masked."""
-    telling = {each.strip() for each in found if is_telling(each.strip())}
-    return tuple(sorted(telling, key=lambda each: (-len(each), each)))
+    telling = {value.strip() for value in values if is_telling(value.strip())}
+    return tuple(sorted(telling, key=lambda value: (-len(value), value)))
 
 
 def _of_address(text: str) -> Iterable[str]:
@@ -144,8 +144,8 @@ def _of_address(text: str) -> Iterable[str]:
         return
 
 
-def concealed(text: str, secrets: Iterable[str]) -> str:
+def mask_secrets(text: str, secrets: Iterable[str]) -> str:
     """A text without these secrets."""
     for secret in secrets:
-        text = text.replace(secret, HIDDEN)
+        text = text.replace(secret, MASK)
     return text

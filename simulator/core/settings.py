@@ -1,4 +1,8 @@
-"""Everything a run can be told, declared once: flags, environment, rehearsal.toml, defaults."""
+"""The settings of a run, declared once: flags, environment variables, rehearsal.toml and defaults.
+
+First the values that a setting can have beyond plain ones (targets, money, parts of the data, arrivals), then
+the settings themselves, then where they are read from.
+"""
 
 import json
 import math
@@ -47,10 +51,10 @@ FIGURES: dict[str, Measure] = {
     "cost_usd": "cost",
 }
 # Shares of what went wrong; of every other share, and of every judge's grades, more is better.
-WRONGS = frozenset({"red", "failed", "major"})
-# The share of questions with a major turn, which every target limits: to this, where nobody says otherwise.
+LOWER_IS_BETTER = frozenset({"red", "failed", "major"})
+# The share of questions with a major turn, which every target limits: to this by default.
 MAJOR, MAX_MAJOR = "major", 0.2
-EXAMPLE = "turn >= 0.9 and severity_major == 0"
+TARGET_EXAMPLE = "turn >= 0.9 and severity_major == 0"
 
 _TERM = re.compile(r"([^\s<>=!()]+)\s*(>=|<=|==|>|<)\s*([-+.\d]+(?:e[-+]?\d+)?)", re.IGNORECASE)
 # People write 90% or 90点 for 90.
@@ -88,19 +92,19 @@ class Condition(Value):
         return self.comparison != "==" and (apart > 0) == self.rises
 
 
-def read_target(given: object) -> float | str | None:
+def read_target(value: object) -> float | str | None:
     """A target as it was set: a share (90 means 0.9) or the text of its conditions; ValueError if neither."""
-    if given is None:
+    if value is None:
         return None
-    text = _PERCENT.sub("", given.strip()) if isinstance(given, str) else given
+    text = _PERCENT.sub("", value.strip()) if isinstance(value, str) else value
     try:
         number = math.nan if isinstance(text, bool) else float(text)  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        return " and ".join(condition.text for condition in conditions(str(text)))
+        return " and ".join(condition.text for condition in parse_conditions(str(text)))
     return _share(number)
 
 
-def conditions(text: str) -> tuple[Condition, ...]:
+def parse_conditions(text: str) -> tuple[Condition, ...]:
     """The conditions of an expression, each once; ValueError says what is wrong with it."""
     plain = unicodedata.normalize("NFKC", text).replace("≥", ">=").replace("≤", "<=").strip()
     return tuple(dict.fromkeys(_condition(part) for part in _AND.split(plain)))
@@ -109,23 +113,27 @@ def conditions(text: str) -> tuple[Condition, ...]:
 def _condition(part: str) -> Condition:
     found = _TERM.fullmatch(part.strip())
     if found is None:
-        msg = f"'{part.strip()}' is no condition; write a number (0.9, 90) or some joined by and: {EXAMPLE}"
+        msg = (
+            f"'{part.strip()}' is not a condition; write a number (0.9, 90),"
+            f" or conditions joined by and: {TARGET_EXAMPLE}"
+        )
         raise ValueError(msg)
     name, comparison, number = found.groups()
     try:
         threshold = float(number)
     except ValueError:
-        msg = f"'{number}' is no number"
+        msg = f"'{number}' is not a number"
         raise ValueError(msg) from None
-    (same,) = (each for each in get_args(Comparison) if each == comparison)
-    return _sensible(Condition(name=name, comparison=same, threshold=threshold))
+    return _checked(
+        Condition.model_validate({"name": name, "comparison": comparison, "threshold": threshold})
+    )
 
 
-def _sensible(condition: Condition) -> Condition:
+def _checked(condition: Condition) -> Condition:
     """The condition with its threshold on the scale of its figure."""
     name, comparison, threshold = condition.name, condition.comparison, condition.threshold
     if condition.measure == "share":
-        _right_way(condition)
+        _check_direction(condition)
         return condition.model_copy(update={"threshold": threshold and _share(threshold)})
     if threshold < 0 or (condition.measure == "count" and threshold % 1):
         msg = f"{name} is {_KINDS[condition.measure]}, and {threshold:g} is none"
@@ -136,9 +144,9 @@ def _sensible(condition: Condition) -> Condition:
     return condition
 
 
-def _right_way(condition: Condition) -> None:
+def _check_direction(condition: Condition) -> None:
     """Refuses a share that would pass for being bad, and one that would have to be hit exactly."""
-    name, threshold, limited = condition.name, condition.threshold, condition.name in WRONGS
+    name, threshold, limited = condition.name, condition.threshold, condition.name in LOWER_IS_BETTER
     written = f"write {name} {'<=' if limited else '>='} {threshold:g}"
     if condition.comparison == "==" and (threshold or not limited):
         msg = f"{name} is a share: {written}"
@@ -159,9 +167,9 @@ def _share(value: float) -> float:
     return value / 100 if value > 1 else value
 
 
-def read_confidence(given: object) -> float | None:
-    """A certainty as it was set: 95 and 95% mean 0.95, off none at all; ValueError if it is no certainty."""
-    text = unicodedata.normalize("NFKC", given).strip().casefold() if isinstance(given, str) else given
+def read_confidence(value: object) -> float | None:
+    """A certainty as it was set: 95 and 95% mean 0.95, off means None; ValueError for anything else."""
+    text = unicodedata.normalize("NFKC", value).strip().casefold() if isinstance(value, str) else value
     if text is None or text == "off":
         return None
     try:
@@ -169,102 +177,30 @@ def read_confidence(given: object) -> float | None:
     except (TypeError, ValueError):
         number = math.nan
     share = number / 100 if number > 1 else number
-    if isinstance(given, bool) or not 0.5 < share < 1:
+    if isinstance(value, bool) or not 0.5 < share < 1:
         msg = "must lie between 0.5 and 1: 0.95 (or 95, 95%) is usual, off asks for none"
         raise ValueError(msg)
     return share
 
 
-def asked(target: float | str | None) -> tuple[Condition, ...]:
+def target_conditions(target: float | str | None) -> tuple[Condition, ...]:
     """The conditions that a target stands for; a number is asked of the run's score."""
     if target is None:
         return ()
     if isinstance(target, str):
-        return conditions(target)
+        return parse_conditions(target)
     return (Condition(name="score", comparison=">=", threshold=target),)
 
 
 def check_names(target: float | str | None, judges: Iterable[str]) -> None:
     """Raises UnknownName for a condition about something that the run will not have."""
     known = {*FIGURES, *judges}
-    for condition in asked(target):
+    for condition in target_conditions(target):
         if condition.name not in known:
             raise UnknownName("figure in --target", condition.name, sorted(known))
 
 
-PREFIX = "REHEARSAL_"
-# The settings that name a file of the user's own.
-FILES = ("cases", "outputs", "guidelines", "contacts", "ng_words", "knowledge")
-
-
-def environment_values(environ: Mapping[str, str], names: Iterable[str]) -> dict[str, Any]:
-    """REHEARSAL_TURNS=5 and so on; list and table fields are read from commas."""
-    found: dict[str, Any] = {}
-    for name in names:
-        text = environ.get(PREFIX + name.upper())
-        if text and name not in {"red", "greeting"}:
-            found[name] = text.split(",") if name == "set" else text
-    return found
-
-
-def file_values(path: Path) -> dict[str, Any]:
-    """The keys of a TOML file; none where there is none. Raises InputError for one that cannot be read."""
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except FileNotFoundError:
-        return {}
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        msg = f"{path}: not valid TOML ({error})."
-        raise InputError(msg) from None
-    except OSError as error:
-        msg = f"{path}: cannot be read ({error.strerror})."
-        raise InputError(msg) from None
-
-
-def named_in(file: Path, name: str) -> str:
-    """What a file names: beside it where there is one, else as it is named, from where the user stands."""
-    beside = file.parent / name
-    return str(beside) if name and beside.exists() else name
-
-
-def bot_named_in(file: Path, name: str) -> str:
-    """`bot.py:answer` as a file names it; other names stay what they are."""
-    module, colon, function = name.rpartition(":")
-    return f"{named_in(file, module)}:{function}" if colon and module.endswith(".py") else name
-
-
-def prompt_named_in(file: Path, name: str) -> str:
-    """`strict.toml` and `strict.toml:variant` as a file names them; anything else is a name of the shelf."""
-    named, suffix, variant = name.partition(".toml")
-    return f"{named_in(file, named + suffix)}{variant}" if suffix else name
-
-
-def judges_named_in(file: Path, given: Any) -> Any:
-    """Judges as a file lists them: files of `mine.py:strict` and `mine.toml` beside it first."""
-    if not isinstance(given, list):
-        return given
-    return [_judge_named_in(file, each) if isinstance(each, str) else each for each in given]
-
-
-def _judge_named_in(file: Path, name: str) -> str:
-    return named_in(file, name) if name.endswith(".toml") else bot_named_in(file, name)
-
-
-def plain(value: Any) -> str:
-    """A TOML value as `--set` would give it; lists and tables as JSON."""
-    if isinstance(value, (bool, list, dict)):
-        return json.dumps(value, ensure_ascii=False, default=str)
-    return str(value)
-
-
-def short(value: Any) -> str:
-    """A wrong value as a message shows it."""
-    parts = value if isinstance(value, (list, tuple)) else [value]
-    text = " ".join(" ".join(map(str, parts)).split())
-    return text if len(text) <= 60 else text[:57] + "..."
-
-
-# Yen for a dollar where nobody says otherwise (--jpy-per-usd): a round figure, not today's rate.
+# Default of --jpy-per-usd, yen for a dollar: a round figure, not today's rate.
 JPY_PER_USD = 150.0
 PER = 1_000_000
 _AMOUNT = re.compile(r"([$¥]?)(\d+(?:\.\d*)?|\.\d+)(usd|jpy|円|ドル)?")
@@ -298,7 +234,7 @@ def read_amount(value: Any, given: ValidationInfo) -> Any:
     text = "".join(value.translate(_WRITTEN).replace(",", "").split()).lower()
     found = _AMOUNT.fullmatch(text)
     if not found or (found[1] and found[3] and (found[1] in _YEN) != (found[3] in _YEN)):
-        msg = "is no amount such as 5, 5USD, 800JPY or 800円"
+        msg = "is not an amount such as 5, 5USD, 800JPY or 800円"
         raise ValueError(msg)
     number = float(found[2])
     return number / jpy_per_usd if found[1] in _YEN or found[3] in _YEN else number
@@ -318,7 +254,7 @@ def read_prices(value: Any) -> Any:
         msg = f"cannot be read ({error.strerror})"
         raise ValueError(msg) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        msg = f"is no valid TOML ({error})"
+        msg = f"is not valid TOML ({error})"
         raise ValueError(msg) from None
     return table.get("prices", table)
 
@@ -326,16 +262,16 @@ def read_prices(value: Any) -> Any:
 def merged_prices(name: str, *layers: Mapping[str, Any]) -> dict[str, Price]:
     """The prices of all layers; later layers go first. `name` is what the setting is called for a mistake."""
     merged: dict[str, Price] = {}
-    for given in (layer["prices"] for layer in layers if "prices" in layer):
+    for prices in (layer["prices"] for layer in layers if "prices" in layer):
         try:
-            merged |= _PRICES.validate_python(read_prices(given))
+            merged |= _PRICES.validate_python(read_prices(prices))
         except ValidationError as error:
             first = error.errors()[0]
             place = " ".join(map(str, first["loc"]))
             msg = f"{name} {place}: {first['msg']}; write {_EXAMPLE}"
             raise InputError(msg) from None
         except ValueError as error:
-            msg = f"{name} {given}: {error}."
+            msg = f"{name} {prices}: {error}."
             raise InputError(msg) from None
     return merged
 
@@ -350,8 +286,8 @@ def dollars(amount: float) -> str:
     return f"{amount:.2f}" if amount == 0 or amount >= 0.1 else f"{amount:.4f}"
 
 
-def unpriced(role: str, model: str) -> str:
-    """One line on a model whose price nobody knows, and how to give it."""
+def missing_price(role: str, model: str) -> str:
+    """The message about a model whose price is unknown, and how to give it."""
     return (
         f"--budget needs the price of {model} ({role}), which is in no table. Give it in rehearsal.toml or a"
         f' --prices file: [prices."{model}"] input = ..., output = ... (USD per million tokens; 0 if free).'
@@ -401,9 +337,9 @@ class Arrival(NamedTuple):
         return f"{self.amount:.10g}/s" if self.kind == "rate" else f"ramp {self.amount:.10g}s"
 
 
-def read_shard(given: str) -> Shard:
+def read_shard(text: str) -> Shard:
     """Part and parts of `2/5`; ValueError says what is wrong with it."""
-    found = _SHARD.fullmatch(given.strip())
+    found = _SHARD.fullmatch(text.strip())
     shard = Shard(*map(int, found.groups())) if found else None
     if shard is None or not 1 <= shard.number <= shard.parts:
         msg = "write 2/5 for the second of five"
@@ -411,18 +347,18 @@ def read_shard(given: str) -> Shard:
     return shard
 
 
-def read_sample(given: str) -> Sample:
+def read_sample(text: str) -> Sample:
     """Size and seed of `200` or `200:7`; ValueError says what is wrong with it."""
-    found = _SAMPLE.fullmatch(given.strip())
+    found = _SAMPLE.fullmatch(text.strip())
     if found is None or not int(found[1]):
         msg = "write 200 for 200 rows, or 200:7 with a seed of your own"
         raise ValueError(msg)
     return Sample(int(found[1]), int(found[2] or 0))
 
 
-def read_arrival(given: str) -> Arrival:
+def read_arrival(text: str) -> Arrival:
     """`2/s`, `30/min` or `ramp 60s`; ValueError says what is wrong with it."""
-    text = given.strip()
+    text = text.strip()
     arrival = None
     if found := _RATE.fullmatch(text):
         number, unit = found.groups()
@@ -436,31 +372,31 @@ def read_arrival(given: str) -> Arrival:
     return arrival
 
 
-def read_patterns(given: Any) -> Any:
-    """One regular expression or several, commas and all; ValueError names the one that is none."""
-    patterns = (given,) if isinstance(given, str) else given
+def read_patterns(value: Any) -> Any:
+    """One regular expression or several, commas and all; ValueError names an invalid one."""
+    patterns = (value,) if isinstance(value, str) else value
     for pattern in patterns if isinstance(patterns, (list, tuple)) else ():
         try:
             re.compile(pattern)
         except (re.error, TypeError) as error:
-            msg = f"{pattern!r} is no regular expression ({error})"
+            msg = f"{pattern!r} is not a valid regular expression ({error})"
             raise ValueError(msg) from None
     return patterns
 
 
-def read_columns(given: Any) -> Any:
+def read_columns(value: Any) -> Any:
     """`references=answer,question=Q` as pairs, our column first; ValueError says what is wrong with it."""
-    items = [given] if isinstance(given, str) else given
+    items = [value] if isinstance(value, str) else value
     if not isinstance(items, (list, tuple)):
-        return given
-    found: dict[str, str] = {}
-    for item in (part.strip() for each in items for part in str(each).split(",")):
+        return value
+    columns: dict[str, str] = {}
+    for item in (part.strip() for items_text in items for part in str(items_text).split(",")):
         ours, equals, theirs = (part.strip() for part in item.partition("="))
         if not (ours and equals and theirs):
             msg = f"'{item}' is not CASE=FILE; write references=answer, our column first"
             raise ValueError(msg)
-        found[ours] = theirs
-    return found
+        columns[ours] = theirs
+    return columns
 
 
 class RowSettings(BaseModel):
@@ -523,9 +459,12 @@ class RowSettings(BaseModel):
         return None if value is None else read_sample(str(value)).text
 
 
-FILE = "rehearsal.toml"
+PREFIX = "REHEARSAL_"
+# The settings that name a file of the user's own.
+FILE_SETTINGS = ("cases", "outputs", "guidelines", "contacts", "ng_words", "knowledge")
+SETTINGS_FILE = "rehearsal.toml"
 # These say how to start or to show a run, not what the run is; they are not stored in it.
-NOT_OF_THE_RUN = frozenset({
+NOT_STORED = frozenset({
     "resume", "dry_run", "ask_bot", "to", "json_output", "runs", "sheet", "worksheet", "new_sheet", "folder",
     "csv_encoding", "engine", "scheduler", "workers",
 })  # fmt: skip
@@ -761,7 +700,7 @@ class Settings(RowSettings):
         if isinstance(value, str):
             value = [value]
         if isinstance(value, dict):
-            return {k: plain(v) for k, v in value.items()}
+            return {k: setting_text(v) for k, v in value.items()}
         if not isinstance(value, (list, tuple)):
             msg = "must be a table of settings"
             raise ValueError(msg)
@@ -819,19 +758,26 @@ class Settings(RowSettings):
         return self.confidence or (0.95 if self.sequential else None)
 
     @property
-    def frozen(self) -> str | None:
-        """The calibration or label file of `--check`."""
-        return next((given for given in self.check if given not in CHECK_FORMATS), None)
+    def calibration_file(self) -> str | None:
+        """The calibration or label file of `--check`; None where only a format is given."""
+        return next((name for name in self.check if name not in CHECK_FORMATS), None)
 
     @property
     def check_format(self) -> CheckFormat:
         """How a sheet's check columns are written."""
         return "json" if "json" in self.check else "text"
 
-    def of_the_run(self) -> dict[str, Any]:
-        """What is stored with a run, without secrets, and what `--resume` continues with."""
-        stored = self.model_dump(mode="json", exclude=set(NOT_OF_THE_RUN))
+    def stored_values(self) -> dict[str, Any]:
+        """The values that are stored with a run, without secrets, and what `--resume` continues with."""
+        stored = self.model_dump(mode="json", exclude=set(NOT_STORED))
         return stored | {"set": without_secrets(self.set)}
+
+
+def setting_text(value: Any) -> str:
+    """A TOML value as `--set` would give it; lists and tables as JSON."""
+    if isinstance(value, (bool, list, dict)):
+        return json.dumps(value, ensure_ascii=False, default=str)
+    return str(value)
 
 
 def flag(name: str) -> str:
@@ -840,7 +786,60 @@ def flag(name: str) -> str:
     return named.get(name, "--" + name.replace("_", "-"))
 
 
-def load(
+def environment_values(environ: Mapping[str, str], names: Iterable[str]) -> dict[str, Any]:
+    """REHEARSAL_TURNS=5 and so on; list and table fields are read from commas."""
+    values: dict[str, Any] = {}
+    for name in names:
+        text = environ.get(PREFIX + name.upper())
+        if text and name not in {"red", "greeting"}:
+            values[name] = text.split(",") if name == "set" else text
+    return values
+
+
+def file_values(path: Path) -> dict[str, Any]:
+    """The keys of a TOML file; none where there is none. Raises InputError for one that cannot be read."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        return {}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        msg = f"{path}: not valid TOML ({error})."
+        raise InputError(msg) from None
+    except OSError as error:
+        msg = f"{path}: cannot be read ({error.strerror})."
+        raise InputError(msg) from None
+
+
+def resolve_path(file: Path, name: str) -> str:
+    """The path that a file names: beside that file where it exists, else from the working directory."""
+    beside = file.parent / name
+    return str(beside) if name and beside.exists() else name
+
+
+def resolve_bot(file: Path, name: str) -> str:
+    """`bot.py:answer` as a file names it; other names stay what they are."""
+    module, colon, function = name.rpartition(":")
+    return f"{resolve_path(file, module)}:{function}" if colon and module.endswith(".py") else name
+
+
+def resolve_prompt(file: Path, name: str) -> str:
+    """`strict.toml` and `strict.toml:variant` as a file names them; anything else is a name of the shelf."""
+    named, suffix, variant = name.partition(".toml")
+    return f"{resolve_path(file, named + suffix)}{variant}" if suffix else name
+
+
+def resolve_judges(file: Path, names: Any) -> Any:
+    """Judges as a file lists them: files of `mine.py:strict` and `mine.toml` beside it first."""
+    if not isinstance(names, list):
+        return names
+    return [_resolve_judge(file, name) if isinstance(name, str) else name for name in names]
+
+
+def _resolve_judge(file: Path, name: str) -> str:
+    return resolve_path(file, name) if name.endswith(".toml") else resolve_bot(file, name)
+
+
+def load_settings(
     flags: Mapping[str, Any], folder: Path | None = None, environ: Mapping[str, str] = os.environ
 ) -> Settings:
     """Flags over environment over `rehearsal.toml` in `folder` over defaults.
@@ -853,16 +852,16 @@ def load(
         if value is not None and value is not False and value not in ((), [])
     }
     from_file, from_environment = (
-        file_values((folder or Path()) / FILE),
+        file_values((folder or Path()) / SETTINGS_FILE),
         environment_values(environ, Settings.model_fields),
     )
-    shown = {key: f"{key} in {FILE}:" for key in from_file}
+    shown = {key: f"{key} in {SETTINGS_FILE}:" for key in from_file}
     shown |= {key: f"{PREFIX}{key.upper()}" for key in from_environment}
     shown |= {key: flag(key) for key in given}
     merged = {**from_file, **from_environment, **given}
     merged["set"] = _adapter_settings(from_file, from_environment, given)
     merged["prices"] = merged_prices(shown.get("prices", ""), from_file, from_environment, given)
-    return _validated(merged, shown, f"(in {FILE})")
+    return _validated(merged, shown, f"(in {SETTINGS_FILE})")
 
 
 def _adapter_settings(*layers: Mapping[str, Any]) -> Any:
@@ -875,11 +874,11 @@ def _adapter_settings(*layers: Mapping[str, Any]) -> Any:
         try:
             merged |= Settings.model_validate({"set": layer.get("set", {})}).set
         except ValidationError:
-            return layer["set"]  # told with the name of its flag, like every other mistake
+            return layer["set"]  # reported with the name of its flag, like every other mistake
     return merged
 
 
-def from_run(stored: Mapping[str, Any], **changes: Any) -> Settings:
+def stored_settings(stored: Mapping[str, Any], **changes: Any) -> Settings:
     """The settings a run was started with; keys of a newer version are refused by name."""
     values = {**stored, **changes}
     return _validated(values, {key: f"{key} of the run:" for key in values}, "(stored with the run)")
@@ -899,5 +898,12 @@ def _validated(values: dict[str, Any], shown: Mapping[str, str], where: str) -> 
             raise UnknownName("key of [red]", within[-1], RedRules.model_fields, where) from None
         at = "".join(f" {part}" for part in within if not part.isdigit())
         message = first["msg"].removeprefix("Value error, ")
-        msg = f"{shown.get(name, name)}{at} {short(first['input'])}: {message}."
+        msg = f"{shown.get(name, name)}{at} {shortened(first['input'])}: {message}."
         raise InputError(msg) from None
+
+
+def shortened(value: Any) -> str:
+    """A wrong value as a message shows it."""
+    parts = value if isinstance(value, (list, tuple)) else [value]
+    text = " ".join(" ".join(map(str, parts)).split())
+    return text if len(text) <= 60 else text[:57] + "..."

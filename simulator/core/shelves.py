@@ -1,4 +1,8 @@
-"""The names that the articles have for judges, and the judges of ours that they mean."""
+"""The shelves: judges, personas, prompts and adapters by name, and what users name of their own instead.
+
+A name of a shelf is a file there; `folder/file.py:thing`, `package.module:thing` and `./file.toml` are the
+user's, looked up from the working directory.
+"""
 
 import ast
 import functools
@@ -21,7 +25,18 @@ from simulator.core.errors import InputError, PromptError, RehearsalError, Unkno
 from simulator.core.templates import LANGUAGES, read_toml
 from simulator.core.types import SCRIPTED, Bot, Persona
 
-# Wherever judges are named: --judges, rehearsal.toml, the files of outputs and their metrics.
+ROOT = Path(__file__).resolve().parent.parent.parent
+PERSONAS = ROOT / "personas"
+JUDGES = ROOT / "judges"
+ADAPTERS = ROOT / "rag_adapters"
+PROMPTS = ROOT / "prompts"
+DEMO = ROOT / "demo"
+# The situations that a persona has phrases for.
+SITUATIONS = ("pressing", "refused", "failed", "followup", "telling", "thanks", "leaving")
+_LIBRARIES = ("<", *(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")))
+
+# What articles call judges, and their names here; both are known wherever judges are named: --judges,
+# rehearsal.toml, the files of outputs and their metrics.
 # `cosine_similarity` is the cosine itself (0..1), not the grades from 1 to 5 of `cosine`.
 ARTICLE_NAMES: Mapping[str, str] = {
     "em": "exact_match",
@@ -39,17 +54,6 @@ CONTEST_NAMES: Mapping[str, str] = {
     "gpt_fluency": "fluency",
     "ada_cosine_similarity": "cosine",
 }
-
-
-def our_name(given: str) -> str:
-    """The judge of ours that an article's name means; every other name means itself."""
-    return ARTICLE_NAMES.get(given, given)
-
-
-def search_first(folder: Path) -> None:
-    """Imports look into `folder` before anywhere else."""
-    if str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))
 
 
 def package_at(folder: Path) -> ModuleType:
@@ -71,6 +75,214 @@ def package_at(folder: Path) -> ModuleType:
     return package
 
 
+# Before any folder of the user's own is searched: judges.py there is the user's, and not this shelf.
+for _shelf in (JUDGES, ADAPTERS):
+    package_at(_shelf)
+
+
+def canonical_judge(name: str) -> str:
+    """The judge that an article's name stands for; every other name stands for itself."""
+    return ARTICLE_NAMES.get(name, name)
+
+
+def persona_names() -> list[str]:
+    """The personas on the shelf."""
+    return _toml_names(PERSONAS)
+
+
+def persona(name: str) -> Persona:
+    """The persona `angry`, by its name in reports (怒っているお客様), too; or the one in `./mine.toml`."""
+    path = _shelf_path("persona", _persona_id(name), PERSONAS, persona_names())
+    try:
+        found = Persona.model_validate({"id": path.stem, **read_toml(path)})
+    except ValidationError as error:
+        first = error.errors()[0]
+        msg = f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}. See docs/personas.md."
+        raise PromptError(msg) from None
+    for language in LANGUAGES:
+        for situation in found.speaks(language).phrases:
+            if situation not in SITUATIONS:
+                raise UnknownName(f"key of [{language}.phrases] in {path}", situation, SITUATIONS)
+    return found
+
+
+def _persona_id(name: str) -> str:
+    """The id of the persona that reports call by this name; an unknown ASCII name stays as it is."""
+    if name in persona_names() or _is_path(name) or name.endswith(".toml"):
+        return name
+    ids = {_plain(title): persona_id for persona_id in persona_names() for title in _titles(persona_id)}
+    if not name.isascii() and _plain(name) not in ids:
+        there = ", ".join(f"{persona_id} ({_titles(persona_id)[0]})" for persona_id in persona_names())
+        msg = f"unknown persona '{name}'. There are: {there}."
+        raise InputError(msg)
+    return ids.get(_plain(name), name)
+
+
+def _titles(persona_id: str) -> list[str]:
+    table = read_toml(PERSONAS / f"{persona_id}.toml")
+    return [str(table[language]["name"]) for language in ("ja", "en")]
+
+
+def _plain(name: str) -> str:
+    return unicodedata.normalize("NFKC", name).casefold().strip()
+
+
+def scripted() -> Persona:
+    """The persona that asks the rows of a single-turn data set; users cannot choose it."""
+    return Persona.model_validate({"id": SCRIPTED, **read_toml(PERSONAS / "_scripted.toml")})
+
+
+def prompt_names() -> list[str]:
+    """The prompts on the shelf, and those in prompts/ of the working directory."""
+    return sorted({*_toml_names(PROMPTS), *_toml_names(Path("prompts"))})
+
+
+def prompt_path(name: str) -> Path:
+    """The file of the prompt `choose`: the user's own prompts/choose.toml, else the shelf's."""
+    own = Path("prompts") / f"{name}.toml"
+    return own if own.is_file() else _shelf_path("prompt", name, PROMPTS, prompt_names())
+
+
+def judge_names() -> list[str]:
+    """The judges on the shelf: rubrics, and functions of the shelf's modules."""
+    return sorted([*_toml_names(JUDGES), *_function_modules(JUDGES)])
+
+
+def judge_source(name: str) -> Path | Callable[..., Any]:
+    """A rubric's file, or the function of that name; `mine.py:strict` and `./mine.toml` are the user's."""
+    if ":" in name:
+        return _callable(user_object(name), name)
+    name = canonical_judge(name)
+    if name in _function_modules(JUDGES):
+        return _callable(getattr(importlib.import_module(f"judges.{name}"), name), name)
+    return _shelf_path("judge", name, JUDGES, judge_names())
+
+
+def form_path(name: str) -> Path:
+    """The file that says what a function judge asks a model to fill in: judges/_NAME.toml, or the user's."""
+    return Path(name) if _is_path(name) else JUDGES / f"_{name}.toml"
+
+
+def judge_name(source: str) -> str:
+    """The name in scores of `mine.py:strict` or `./strict.toml`; `path.em` is a name already."""
+    if ":" in source:
+        return source.rsplit(":", 1)[-1]
+    return canonical_judge(Path(source).stem if _is_path(source) or source.endswith(".toml") else source)
+
+
+def judge_files(function: Callable[..., Any]) -> list[Path]:
+    """The files of a function judge: its module, what it imports from the same folder, and their texts."""
+    function = inspect.unwrap(function)
+    while isinstance(function, functools.partial):
+        function = inspect.unwrap(function.func)
+    module = sys.modules.get(getattr(function, "__module__", None) or type(function).__module__)
+    source = getattr(module, "__file__", None) or "<none>"
+    is_own = source.endswith(".py") and not source.startswith(_LIBRARIES)
+    return source_files(Path(source)) if is_own and Path(source).is_file() else []
+
+
+def form_names() -> list[str]:
+    """The forms on the shelf that belong to a function judge of the same name."""
+    return [name for name in _function_modules(JUDGES, "fill: Fill") if (JUDGES / f"_{name}.toml").is_file()]
+
+
+def adapter_names() -> list[str]:
+    """The adapters on the shelf: modules with a `connect`."""
+    return _function_modules(ADAPTERS, "def connect(")
+
+
+def connector(name: str) -> Callable[..., Any]:
+    """The function that makes a bot out of `--set` values.
+
+    For `bot.py:answer` of the user's own, the function is the bot; one called `connect` makes it.
+    """
+    limited: Callable[..., Any] = importlib.import_module("rag_adapters._limits").limited
+    if ":" in name:
+        found = user_object(name)
+        if name.endswith(":connect"):
+            return limited(_callable(found, name))  # type: ignore[no-any-return]
+        importlib.import_module("rag_adapters.function").function_of(found, name)
+        return limited(functools.partial(_connect_function, name))  # type: ignore[no-any-return]
+    if name not in adapter_names():
+        raise UnknownName("adapter", name, adapter_names(), "Your own bot: --adapter bot.py:answer.")
+    module = importlib.import_module(f"rag_adapters.{name}")
+    return limited(_callable(module.connect, name))  # type: ignore[no-any-return]
+
+
+def _connect_function(name: str, /, *, prompt: str = "") -> Bot:
+    function = importlib.import_module("rag_adapters.function")
+    return function.connect(target=name, prompt=prompt)  # type: ignore[no-any-return]
+
+
+def adapter_arguments(
+    name: str, connect: Callable[..., Any], given: Mapping[str, str], offered: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The keyword arguments of `connect`: `--set` values by annotation, and what it declares of `offered`."""
+    parameters = _signature(connect).parameters
+    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    own = {key: p for key, p in parameters.items() if key not in offered and p.kind not in variadic}
+    for key in given:
+        if key not in own:
+            raise UnknownName(f"--set of adapter {name}", key, own)
+    for key, parameter in own.items():
+        if parameter.default is parameter.empty and key not in given:
+            msg = f"adapter {name} needs --set {key}=...  Its settings: {', '.join(own)}."
+            raise InputError(msg)
+    values = {key: _converted(name, own[key], text) for key, text in given.items()}
+    return values | {key: value for key, value in offered.items() if key in parameters}
+
+
+def _signature(connect: Callable[..., Any]) -> inspect.Signature:
+    try:
+        return inspect.signature(connect, eval_str=True)
+    except NameError:  # an annotation that is there for type checkers only
+        return inspect.signature(connect)
+
+
+def _converted(name: str, parameter: inspect.Parameter, text: str) -> Any:
+    annotation = parameter.annotation if parameter.annotation is not parameter.empty else str
+    try:
+        return TypeAdapter(annotation).validate_python(text)
+    except ValidationError as error:
+        msg = f"adapter {name}: --set {parameter.name}={text[:60]}: {error.errors()[0]['msg']}."
+        raise InputError(msg) from None
+
+
+async def connect(name: str, given: Mapping[str, str], offered: Mapping[str, Any]) -> Bot:
+    """The bot that an adapter connects to. Raises InputError where the user's own code fails."""
+    make = connector(name)
+    settings = adapter_arguments(name, make, given, offered)
+    try:
+        result = make(**settings)
+        bot = await result if inspect.isawaitable(result) else result
+    except RehearsalError:
+        raise
+    except Exception as error:
+        if ":" not in name:
+            raise
+        msg = f"adapter {name}: it cannot connect: {describe_error(error)}"
+        raise InputError(msg) from None
+    if "patience" in offered and hasattr(bot, "patience"):  # it may ask again
+        bot.patience = offered["patience"]
+    return _callable(bot, f"what adapter {name} connects to")
+
+
+def summary_line(path: Path) -> str:
+    """A shelf file's own description in a line: of its docstring, or a TOML file's name in English."""
+    if path.suffix == ".toml":
+        table = read_toml(path).get("en", {})
+        return str(table.get("name") or table.get("title") or "")
+    text = path.read_text(encoding="utf-8")
+    docstring = text.split('"""', 2)[1].strip() if text.startswith('"""') else ""
+    return docstring.partition("\n")[0]
+
+
+def prepend_to_path(folder: Path) -> None:
+    """Imports look into `folder` before anywhere else."""
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+
+
 def module_of_file(path: Path) -> ModuleType:
     """The module of a file, loaded once (that can take gigabytes). What it raises passes through."""
     file = path.resolve()
@@ -80,7 +292,7 @@ def module_of_file(path: Path) -> ModuleType:
     for known in list(sys.modules.values()):
         if getattr(known, "__dict__", {}).get("__file__") == str(file):
             return known
-    search_first(file.parent)
+    prepend_to_path(file.parent)
     # By its whole path: another folder's checks.py is another module.
     place = hashlib.sha256(str(file).encode("utf-8", "surrogatepass")).hexdigest()[:12]
     spec = importlib.util.spec_from_file_location(f"_user_{file.stem}_{place}", file)
@@ -97,20 +309,20 @@ def module_of_file(path: Path) -> ModuleType:
     return module
 
 
-def files_beside(module: Path) -> list[Path]:
-    """What a module is made of: its file, those near it that it imports, and what begins with `_` and a name.
+def source_files(module: Path) -> list[Path]:
+    """The files a module is made of: its own, those near it that it imports, and `_NAME...` files of each.
 
-    The program's own modules are none of it.
+    The program's own modules are not among them.
     """
-    found: dict[Path, None] = {}
+    files: dict[Path, None] = {}
     waiting = [module.resolve()]
     while waiting:
         path = waiting.pop(0)
-        if path not in found:
-            found[path] = None
+        if path not in files:
+            files[path] = None
             waiting += _named_after(path)
             waiting += _imported_nearby(path) if path.suffix == ".py" else ()
-    return list(found)
+    return list(files)
 
 
 def _named_after(path: Path) -> list[Path]:
@@ -140,217 +352,10 @@ def _imported(tree: ast.Module) -> Iterator[str]:
             yield from (".".join(filter(None, (node.module, each.name))) for each in node.names)
 
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-PERSONAS = ROOT / "personas"
-JUDGES = ROOT / "judges"
-ADAPTERS = ROOT / "rag_adapters"
-PROMPTS = ROOT / "prompts"
-DEMO = ROOT / "demo"
-# The situations that a persona has phrases for.
-SITUATIONS = ("pressing", "refused", "failed", "followup", "telling", "thanks", "leaving")
-_LIBRARIES = ("<", *(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")))
-
-# Before any folder of the user's own is searched: judges.py there is the user's, and not this shelf.
-for _shelf in (JUDGES, ADAPTERS):
-    package_at(_shelf)
-
-
-def persona_names() -> list[str]:
-    """The personas on the shelf."""
-    return _toml_names(PERSONAS)
-
-
-def persona(name: str) -> Persona:
-    """The persona `angry`, by its name in reports (怒っているお客様), too; or the one in `./mine.toml`."""
-    path = _shelf_path("persona", _persona_called(name), PERSONAS, persona_names())
-    try:
-        found = Persona.model_validate({"id": path.stem, **read_toml(path)})
-    except ValidationError as error:
-        first = error.errors()[0]
-        msg = f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}. See docs/personas.md."
-        raise PromptError(msg) from None
-    for language in LANGUAGES:
-        for situation in found.speaks(language).phrases:
-            if situation not in SITUATIONS:
-                raise UnknownName(f"key of [{language}.phrases] in {path}", situation, SITUATIONS)
-    return found
-
-
-def _persona_called(name: str) -> str:
-    """The id of the persona that reports call by this name; what nobody is called stays as it is."""
-    if name in persona_names() or _is_path(name) or name.endswith(".toml"):
-        return name
-    called = {_plain(shown): each for each in persona_names() for shown in _shown_names(each)}
-    if not name.isascii() and _plain(name) not in called:
-        there = ", ".join(f"{each} ({_shown_names(each)[0]})" for each in persona_names())
-        msg = f"unknown persona '{name}'. There are: {there}."
-        raise InputError(msg)
-    return called.get(_plain(name), name)
-
-
-def _shown_names(persona_id: str) -> list[str]:
-    table = read_toml(PERSONAS / f"{persona_id}.toml")
-    return [str(table[language]["name"]) for language in ("ja", "en")]
-
-
-def _plain(name: str) -> str:
-    return unicodedata.normalize("NFKC", name).casefold().strip()
-
-
-def scripted() -> Persona:
-    """Who asks the rows of a single-turn data set; not on the shelf, for nobody can choose it."""
-    return Persona.model_validate({"id": SCRIPTED, **read_toml(PERSONAS / "_scripted.toml")})
-
-
-def prompt_names() -> list[str]:
-    """The prompts on the shelf, and those in the folder prompts/ of where the user stands."""
-    return sorted({*_toml_names(PROMPTS), *_toml_names(Path("prompts"))})
-
-
-def prompt_path(name: str) -> Path:
-    """The file of the prompt `choose`: the user's own prompts/choose.toml, else the shelf's."""
-    own = Path("prompts") / f"{name}.toml"
-    return own if own.is_file() else _shelf_path("prompt", name, PROMPTS, prompt_names())
-
-
-def judge_names() -> list[str]:
-    """The judges on the shelf: rubrics, and functions of the shelf's modules."""
-    return sorted([*_toml_names(JUDGES), *_function_modules(JUDGES)])
-
-
-def judge_source(name: str) -> Path | Callable[..., Any]:
-    """A rubric's file, or the function of that name; `mine.py:strict` and `./mine.toml` are the user's."""
-    if ":" in name:
-        return _callable(user_object(name), name)
-    name = our_name(name)
-    if name in _function_modules(JUDGES):
-        return _callable(getattr(importlib.import_module(f"judges.{name}"), name), name)
-    return _shelf_path("judge", name, JUDGES, judge_names())
-
-
-def form_path(name: str) -> Path:
-    """The file that says what a function judge asks a model to fill in: judges/_NAME.toml, or the user's."""
-    return Path(name) if _is_path(name) else JUDGES / f"_{name}.toml"
-
-
-def judge_name(given: str) -> str:
-    """What the scores of `mine.py:strict` or `./strict.toml` are filed under; `path.em` is a name already."""
-    if ":" in given:
-        return given.rsplit(":", 1)[-1]
-    return our_name(Path(given).stem if _is_path(given) or given.endswith(".toml") else given)
-
-
-def judge_files(function: Callable[..., Any]) -> list[Path]:
-    """What a function judge is made of: its module, what it imports from the same folder, and their texts."""
-    function = inspect.unwrap(function)
-    while isinstance(function, functools.partial):
-        function = inspect.unwrap(function.func)
-    module = sys.modules.get(getattr(function, "__module__", None) or type(function).__module__)
-    source = getattr(module, "__file__", None) or "<none>"
-    is_own = source.endswith(".py") and not source.startswith(_LIBRARIES)
-    return files_beside(Path(source)) if is_own and Path(source).is_file() else []
-
-
-def form_names() -> list[str]:
-    """The forms on the shelf that belong to a function judge of the same name."""
-    return [name for name in _function_modules(JUDGES, "fill: Fill") if (JUDGES / f"_{name}.toml").is_file()]
-
-
-def adapter_names() -> list[str]:
-    """The adapters on the shelf: modules with a `connect`."""
-    return _function_modules(ADAPTERS, "def connect(")
-
-
-def connector(name: str) -> Callable[..., Any]:
-    """What makes a bot out of `--set` values.
-
-    For `bot.py:answer` of the user's own, the function is the bot; one called `connect` makes it.
-    """
-    limited: Callable[..., Any] = importlib.import_module("rag_adapters._limits").limited
-    if ":" in name:
-        found = user_object(name)
-        if name.endswith(":connect"):
-            return limited(_callable(found, name))  # type: ignore[no-any-return]
-        importlib.import_module("rag_adapters.function").function_of(found, name)
-        return limited(functools.partial(_connect_function, name))  # type: ignore[no-any-return]
-    if name not in adapter_names():
-        raise UnknownName("adapter", name, adapter_names(), "Your own bot: --adapter bot.py:answer.")
-    module = importlib.import_module(f"rag_adapters.{name}")
-    return limited(_callable(module.connect, name))  # type: ignore[no-any-return]
-
-
-def _connect_function(name: str, /, *, prompt: str = "") -> Bot:
-    function = importlib.import_module("rag_adapters.function")
-    return function.connect(target=name, prompt=prompt)  # type: ignore[no-any-return]
-
-
-def bound_settings(
-    name: str, connect: Callable[..., Any], given: Mapping[str, str], offered: Mapping[str, Any]
-) -> dict[str, Any]:
-    """The keyword arguments of `connect`: `--set` values by annotation, and what it declares of `offered`."""
-    parameters = _signature(connect).parameters
-    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    own = {key: p for key, p in parameters.items() if key not in offered and p.kind not in variadic}
-    for key in given:
-        if key not in own:
-            raise UnknownName(f"--set of adapter {name}", key, own)
-    for key, parameter in own.items():
-        if parameter.default is parameter.empty and key not in given:
-            msg = f"adapter {name} needs --set {key}=...  Its settings: {', '.join(own)}."
-            raise InputError(msg)
-    values = {key: _converted(name, own[key], text) for key, text in given.items()}
-    return values | {key: value for key, value in offered.items() if key in parameters}
-
-
-def _signature(connect: Callable[..., Any]) -> inspect.Signature:
-    try:
-        return inspect.signature(connect, eval_str=True)
-    except NameError:  # an annotation that is there for type checkers only
-        return inspect.signature(connect)
-
-
-def _converted(name: str, parameter: inspect.Parameter, text: str) -> Any:
-    wanted = parameter.annotation if parameter.annotation is not parameter.empty else str
-    try:
-        return TypeAdapter(wanted).validate_python(text)
-    except ValidationError as error:
-        msg = f"adapter {name}: --set {parameter.name}={text[:60]}: {error.errors()[0]['msg']}."
-        raise InputError(msg) from None
-
-
-async def connect(name: str, given: Mapping[str, str], offered: Mapping[str, Any]) -> Bot:
-    """The bot, ready to be asked."""
-    make = connector(name)
-    settings = bound_settings(name, make, given, offered)
-    try:
-        result = make(**settings)
-        bot = await result if inspect.isawaitable(result) else result
-    except RehearsalError:
-        raise
-    except Exception as error:
-        if ":" not in name:
-            raise
-        msg = f"adapter {name}: it cannot connect: {told(error)}"
-        raise InputError(msg) from None
-    if "patience" in offered and hasattr(bot, "patience"):  # it may ask again
-        bot.patience = offered["patience"]
-    return _callable(bot, f"what adapter {name} connects to")
-
-
-def first_line(path: Path) -> str:
-    """What a shelf file says about itself: a module's docstring, or a TOML file's name in English."""
-    if path.suffix == ".toml":
-        table = read_toml(path).get("en", {})
-        return str(table.get("name") or table.get("title") or "")
-    text = path.read_text(encoding="utf-8")
-    said = text.split('"""', 2)[1].strip() if text.startswith('"""') else ""
-    return said.partition("\n")[0]
-
-
 def user_object(name: str) -> Any:
-    """`package.module:thing` or `folder/file.py:thing`, looked up where the user stands."""
+    """`package.module:thing` or `folder/file.py:thing`, looked up from the working directory."""
     module_name, _, attribute = name.rpartition(":")
-    search_first(Path.cwd())
+    prepend_to_path(Path.cwd())
     try:
         module = (
             module_of_file(Path(module_name))
@@ -360,7 +365,7 @@ def user_object(name: str) -> Any:
     except InputError:
         raise
     except (Exception, SystemExit) as error:
-        msg = f"{name}: cannot be imported: {told(error)}"
+        msg = f"{name}: cannot be imported: {describe_error(error)}"
         raise InputError(msg) from None
     found: Any = module
     for part in attribute.split("."):
@@ -373,14 +378,14 @@ def user_object(name: str) -> Any:
     return found
 
 
-def told(error: BaseException) -> str:
-    """One line on what a user's own code raised, and where in that code."""
-    said = " ".join(f"{type(error).__name__}: {error}".split())[:300].rstrip(": ")
+def describe_error(error: BaseException) -> str:
+    """One line on an exception from a user's own code, with the file and line of that code where known."""
+    text = " ".join(f"{type(error).__name__}: {error}".split())[:300].rstrip(": ")
     if isinstance(error, SyntaxError):
-        return f"{said}."
-    frames = [each for each in traceback.extract_tb(error.__traceback__) if each.filename != __file__]
-    own = [each for each in frames if not each.filename.startswith(_LIBRARIES)]
-    return f"{said} ({own[-1].filename}, line {own[-1].lineno})." if own else f"{said}."
+        return f"{text}."
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != __file__]
+    own = [frame for frame in frames if not frame.filename.startswith(_LIBRARIES)]
+    return f"{text} ({own[-1].filename}, line {own[-1].lineno})." if own else f"{text}."
 
 
 def _is_path(name: str) -> bool:

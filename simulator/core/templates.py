@@ -1,7 +1,7 @@
-"""Prompts are data: TOML with Japanese and English side by side, `string.Template` text.
+"""Prompts and texts are data: TOML with Japanese and English side by side, `string.Template` text.
 
-A file is checked when it is read: both languages have the same keys, use the same variables, and no
-variable that the program does not fill. Nothing is found out in the middle of a paid run.
+A prompt file is checked when it is read: both languages have the same keys, use the same variables, and no
+variable that the program does not fill. So no mistake shows only in the middle of a paid run.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except tomllib.TOMLDecodeError as error:
-        msg = f"{path}: {error}. Mend the file; text with line breaks goes between '''."
+        msg = f"{path}: {error}. Fix the file; text with line breaks goes between '''."
         raise PromptError(msg) from None
     except UnicodeDecodeError as error:
         msg = f"{path}: not UTF-8 (byte {error.start}). Save it as UTF-8."
@@ -74,7 +74,7 @@ def render(text: str, /, **values: str) -> str:
     return Template(text).substitute(values).strip()
 
 
-def one(text: str, values: Mapping[str, str]) -> str:
+def singular(text: str, values: Mapping[str, str]) -> str:
     """An English text, not filled yet, its nouns singular after a one: `$n row` for `$n rows`."""
     ones = [name for name, value in values.items() if value == "1"]
     return re.sub(rf"(\$(?:{'|'.join(ones)}) (?:{_NOUNS}))s\b", r"\1", text) if ones else text
@@ -90,7 +90,7 @@ class Texts:
     def __call__(self, language: Language, key: str, /, **values: str) -> str:
         """The text of a key, with its variables filled and its spaces kept."""
         text = self._tables[language][key]
-        return Template(one(text, values) if language == "en" else text).substitute(values)
+        return Template(singular(text, values) if language == "en" else text).substitute(values)
 
     @cached_property
     def _tables(self) -> dict[str, Any]:

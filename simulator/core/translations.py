@@ -1,9 +1,12 @@
-"""What the program says itself, in Japanese for whoever reads Japanese.
+"""The program's own words in Japanese and English: its messages, and the words of its reports.
 
 Messages are written in English where they arise, and translated at the one place where they leave: the
 streams of the terminal, and the tables of a report. The files in messages/ hold them as templates, `{1}`
 where a value stands; a value that is a message itself is translated, too. What no template fits, such as
 the words of a bot, a file or another program, stays as it is.
+
+The words of reports have keys: those of every report stand in reports.toml, both languages side by side,
+and rows.toml holds what replaces some of them where a report is on rows instead of conversations.
 """
 
 import math
@@ -15,19 +18,37 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from simulator.core.shelves import our_name
-from simulator.core.templates import Texts, one, read_toml
+from simulator.core.shelves import canonical_judge
+from simulator.core.templates import Texts, read_toml, singular
 from simulator.core.types import Language
 
-FOLDER = Path(__file__).with_name("messages")
-# Messages within messages: deeper than this nothing of ours is nested.
-DEEPEST = 6
+if TYPE_CHECKING:
+    from simulator.stats.figures import Summary
+
+MESSAGES_FOLDER = Path(__file__).with_name("messages")
+REPORTS_FILE = Path(__file__).with_name("reports.toml")
+ROWS_FILE = Path(__file__).with_name("rows.toml")
+# Messages within messages: nothing of ours is nested deeper than this.
+MAX_DEPTH = 6
 # Characters of a line that may be a message; reports and JSON are longer.
-LONGEST = 4000
+MAX_LENGTH = 4000
 
 _PLACE = re.compile(r"\{(\d)\}")
-_SENTENCES = re.compile(r"(?<=[.?!]) +(?=\S)")
+_SENTENCE_END = re.compile(r"(?<=[.?!]) +(?=\S)")
 _ERROR, _ERROR_JA = "error: ", "エラー："
+
+# A whole terminal sequence goes, not only its escape: "\x1b[31m" must not leave "[31m" behind.
+# Then controls (but line break and tab), and marks that reverse the direction of what follows.
+_SEQUENCES = r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[ -/]*[0-~]?"
+_CONTROLS = r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]"
+_UNSAFE = re.compile(f"{_SEQUENCES}|{_CONTROLS}")
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def language_of(environment: Mapping[str, str]) -> Language:
+    """The language of the terminal, found as other programs find it: Japanese in a Japanese locale."""
+    locales = (environment.get(name) for name in ("LC_ALL", "LC_MESSAGES", "LANG"))
+    return "ja" if (next(filter(None, locales), "")).lower().startswith(("ja", "japanese")) else "en"
 
 
 class MessagesTemplate(NamedTuple):
@@ -39,11 +60,11 @@ class MessagesTemplate(NamedTuple):
 
     @property
     def weight(self) -> int:
-        """How much of it is fixed."""
+        """How many of its characters are fixed: the heaviest template that fits is the most specific."""
         return sum(map(len, self.literals))
 
     def values(self, text: str) -> list[str] | None:
-        """What stands in its places, each as short as can be; None where it does not fit all of the text."""
+        """The values of its places, each as short as possible; None where it does not fit all of the text."""
         first, *others = self.literals
         if not others:
             return [] if text == first else None
@@ -51,78 +72,75 @@ class MessagesTemplate(NamedTuple):
         at, end = len(first), len(text) - len(last)
         if not text.startswith(first) or not text.endswith(last):
             return None
-        found: list[str] = []
+        values: list[str] = []
         for literal in between:
             if (place := text.find(literal, at, max(at, end))) < 0:
                 return None
-            found.append(text[at:place])
+            values.append(text[at:place])
             at = place + len(literal)
-        return [*found, text[at:end]] if at <= end else None
+        return [*values, text[at:end]] if at <= end else None
+
+    def filled(self, values: list[str]) -> str:
+        """The Japanese with these values, which are in the order of the English."""
+        by_place = dict(zip(_PLACE.findall(self.english), values, strict=True))
+        return _PLACE.sub(lambda place: by_place[place[1]], self.japanese)
 
 
-def language_of(environment: Mapping[str, str]) -> Language:
-    """The language of the terminal, as every other program finds it: Japanese in a Japanese locale."""
-    named = (environment.get(name) for name in ("LC_ALL", "LC_MESSAGES", "LANG"))
-    return "ja" if (next(filter(None, named), "")).lower().startswith(("ja", "japanese")) else "en"
+@cache
+def message_templates() -> tuple[MessagesTemplate, ...]:
+    """All messages that have a Japanese form."""
+    japanese: dict[str, str] = {}
+    for file in sorted(MESSAGES_FOLDER.glob("*.toml")):
+        japanese |= read_toml(file)
+    return tuple(MessagesTemplate(en, ja, tuple(_PLACE.split(en)[::2])) for en, ja in japanese.items())
 
 
-def told_in(language: Language, message: str) -> str:
+def translate(language: Language, message: str) -> str:
     """A message of the program in this language; anything else stays as it is."""
-    return message if language == "en" or len(message) > LONGEST else _said(message, 0)
+    return message if language == "en" or len(message) > MAX_LENGTH else _translated(message, 0)
 
 
 @lru_cache(maxsize=1024)
-def _said(text: str, depth: int) -> str:
-    if (whole := _whole(text, depth)) is not None:
+def _translated(text: str, depth: int) -> str:
+    if (whole := _translated_whole(text, depth)) is not None:
         return whole
-    return _in_parts(text, depth) if depth < DEEPEST else text
+    return _translated_parts(text, depth) if depth < MAX_DEPTH else text
 
 
-def _whole(text: str, depth: int) -> str | None:
+def _translated_whole(text: str, depth: int) -> str | None:
     """By the most specific template that fits all of it; None where none does."""
-    fitting = ((each, values) for each in templates() if (values := each.values(text)) is not None)
-    if (best := max(fitting, key=lambda found: found[0].weight, default=None)) is None:
+    fitting = (
+        (template, values)
+        for template in message_templates()
+        if (values := template.values(text)) is not None
+    )
+    if (best := max(fitting, key=lambda fit: fit[0].weight, default=None)) is None:
         return None
     template, values = best
-    return _filled(template, [_said(value, depth + 1) for value in values] if depth < DEEPEST else values)
+    return template.filled(
+        [_translated(value, depth + 1) for value in values] if depth < MAX_DEPTH else values
+    )
 
 
-def _filled(template: MessagesTemplate, values: list[str]) -> str:
-    places = _PLACE.findall(template.english)
-    by_place = dict(zip(places, values, strict=True))
-    return _PLACE.sub(lambda place: by_place[place[1]], template.japanese)
-
-
-def _in_parts(text: str, depth: int) -> str:
+def _translated_parts(text: str, depth: int) -> str:
     """What stands behind the place (file, option) that a message begins with; else sentence by sentence."""
     where, colon, message = text.partition(": ")
-    if colon and (whole := _whole(message, depth + 1)) is not None:
-        return f"{_said(where, depth + 1)}：{whole}"
-    pieces = _SENTENCES.split(text)
-    if len(pieces) > 1:
-        said = [_said(piece, depth + 1) for piece in pieces]
-        return _joined(said) if said != pieces else text
+    if colon and (whole := _translated_whole(message, depth + 1)) is not None:
+        return f"{_translated(where, depth + 1)}：{whole}"
+    sentences = _SENTENCE_END.split(text)
+    if len(sentences) > 1:
+        translated = [_translated(sentence, depth + 1) for sentence in sentences]
+        return _joined(translated) if translated != sentences else text
     if not colon:
         return text
-    said_there, said_then = _said(where, depth + 1), _said(message, depth + 1)
-    return f"{said_there}：{said_then}" if (said_there, said_then) != (where, message) else text
+    where_ja, message_ja = _translated(where, depth + 1), _translated(message, depth + 1)
+    return f"{where_ja}：{message_ja}" if (where_ja, message_ja) != (where, message) else text
 
 
 def _joined(sentences: list[str]) -> str:
     """No space after a Japanese full stop."""
-    return "".join(
-        each if each.endswith("。") or at == len(sentences) - 1 else f"{each} "
-        for at, each in enumerate(sentences)
-    )
-
-
-@cache
-def templates() -> tuple[MessagesTemplate, ...]:
-    """All messages that have a Japanese form."""
-    found: dict[str, str] = {}
-    for file in sorted(FOLDER.glob("*.toml")):
-        found |= read_toml(file)
-    return tuple(MessagesTemplate(en, ja, tuple(_PLACE.split(en)[::2])) for en, ja in found.items())
+    *others, last = sentences
+    return "".join(sentence if sentence.endswith("。") else f"{sentence} " for sentence in others) + last
 
 
 class TranslatingStream:
@@ -133,29 +151,117 @@ class TranslatingStream:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        """Writes the lines, each in Japanese where it is a message."""
+        """Writes the lines, each in Japanese where it is a message; returns the length of `text`."""
         if not isinstance(text, str):  # libraries offer bytes to learn whether a stream takes text
             return int(self._stream.write(text))
-        self._stream.write("".join(map(_line, text.splitlines(keepends=True))))
+        self._stream.write("".join(map(_translated_line, text.splitlines(keepends=True))))
         return len(text)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
 
 
-def _line(line: str) -> str:
-    said = line.rstrip("\r\n")
-    end, core = line[len(said) :], said.strip()
-    if not core or len(core) > LONGEST or core[0] in "{[\x1b":
+def _translated_line(line: str) -> str:
+    """The line with its indent and line break; JSON and coloured lines stay as they are."""
+    body = line.rstrip("\r\n")
+    end, message = line[len(body) :], body.strip()
+    if not message or len(message) > MAX_LENGTH or message[0] in "{[\x1b":
         return line
-    is_error = core.startswith(_ERROR)
-    told = _said(core.removeprefix(_ERROR), 0)
-    indent = said[: len(said) - len(said.lstrip())]
-    return f"{indent}{_ERROR_JA if is_error else ''}{told}{end}"
+    label = _ERROR_JA if message.startswith(_ERROR) else ""
+    indent = body[: len(body) - len(body.lstrip())]
+    return f"{indent}{label}{_translated(message.removeprefix(_ERROR), 0)}{end}"
+
+
+class Words:
+    """The words of one language: `words("score")`, `words("of", n="3", all="4")`.
+
+    `names` holds titles from the run itself (personas); other ids are looked up in the file, and an
+    id that has no title is shown as it is. `rows`: the report is on a single-turn data set.
+    """
+
+    def __init__(
+        self, language: Language, names: Mapping[str, str] | None = None, *, rows: bool = False
+    ) -> None:
+        self.language, self.rows = language, rows
+        self._texts = _report_texts(language, rows)
+        self._names = names or {}
+
+    def __call__(self, key: str, /, **values: object) -> str:
+        """The text of a key, with its variables filled; an unknown key is a bug and raises KeyError."""
+        texts = {name: f"{v:,}" if isinstance(v, int) else str(v) for name, v in values.items()}
+        text = self._texts[key]
+        return Template(singular(text, texts) if self.language == "en" else text).substitute(texts)
+
+    def name(self, group: str, name: str) -> str:
+        """The title of an id in a group (persona, judge, ended, failure, rule, role, mark)."""
+        bare, beside, model = name.partition("@")
+        if beside and group == "judge":
+            return f"{self.name(group, bare)} ({safe_text(model)})"
+        output, dot, judge = name.rpartition(".")
+        if dot and output and group == "judge":  # of one output of an answer
+            return f"{safe_text(output)}: {self.name(group, judge)}"
+        key = f"{group}.{canonical_judge(name) if group == 'judge' else name}"
+        return safe_text(self._names.get(key) or self._texts.get(key) or name)
+
+
+def words_of(summary: "Summary", language: Language) -> Words:
+    """The words of a language, with the run's own names of its personas."""
+    names = {f"persona.{p.persona}": p.names.get(language, "") for p in summary.personas}
+    return Words(language, names, rows=summary.rows)
+
+
+@lru_cache(maxsize=4)
+def _report_texts(language: Language, rows: bool) -> dict[str, str]:
+    """All texts of reports.toml, those of a table as `table.key`; with `rows`, those of rows.toml instead."""
+    texts: dict[str, str] = {}
+    for table, entries in tomllib.loads(REPORTS_FILE.read_text(encoding="utf-8")).items():
+        prefix = "" if table == "page" else f"{table}."
+        texts |= {f"{prefix}{key}": pair[language] for key, pair in entries.items()}
+        if rows:
+            texts |= {f"{prefix}{key}": text for key, text in row_texts(table, language).items()}
+    return texts
+
+
+class TextLookup(Protocol):
+    """A text of one language by its key, its variables filled."""
+
+    def __call__(self, key: str, /, **values: str) -> str:
+        """The text."""
+        ...
+
+
+def text_lookup(texts: Texts, table: str, language: Language, *, rows: bool) -> TextLookup:
+    """The texts of one language; with `rows`, those of a table of rows.toml before all others."""
+    return partial(_row_text, texts, table, language) if rows else partial(texts, language)
+
+
+def _row_text(texts: Texts, table: str, language: Language, key: str, /, **values: str) -> str:
+    own = row_texts(table, language).get(key)
+    if own is None:
+        return texts(language, key, **values)
+    return Template(singular(own, values) if language == "en" else own).substitute(values)
+
+
+@cache
+def row_texts(table: str, language: Language) -> dict[str, str]:
+    """The texts of a table of rows.toml, by key; empty where it has no such table."""
+    tables = tomllib.loads(ROWS_FILE.read_text(encoding="utf-8"))
+    return {key: pair[language] for key, pair in tables.get(table, {}).items()}
+
+
+def safe_text(text: str) -> str:
+    """The text without control codes; half a surrogate pair becomes the replacement character."""
+    text = text.replace("\r\n", "\n")
+    if _UNSAFE.search(text):
+        text = _UNSAFE.sub("", text)
+    return _LONE_SURROGATE.sub("\ufffd", text)
 
 
 def points(value: float | None, *, against: float | None = None) -> str:
-    """A value 0..1 on the scale to 100; decimals only where it would else be beyond `against`."""
+    """A value 0..1 on the scale to 100, without decimals; "–" for None.
+
+    Decimals are shown only where rounding would put the value on the other side of `against`.
+    """
     if value is None:
         return "–"
     below = against is not None and value < against - 1e-9
@@ -166,107 +272,6 @@ def points(value: float | None, *, against: float | None = None) -> str:
     return text
 
 
-def goal(target: float) -> str:
+def target_points(target: float) -> str:
     """A target on the scale to 100, exactly as it was set."""
     return f"{100 * target:.6g}"
-
-
-FILE = Path(__file__).with_name("rows.toml")
-
-
-class Say(Protocol):
-    """A text of one language by its key, its variables filled."""
-
-    def __call__(self, key: str, /, **values: str) -> str:
-        """The text."""
-        ...
-
-
-@cache
-def instead(table: str, language: Language) -> dict[str, str]:
-    """The texts of a table that stand for others where rows are told of, by their keys."""
-    found = tomllib.loads(FILE.read_text(encoding="utf-8"))
-    return {key: pair[language] for key, pair in found.get(table, {}).items()}
-
-
-def saying(texts: Texts, table: str, language: Language, *, rows: bool) -> Say:
-    """The texts of one language, those of a table of rows.toml before all others where rows are told of."""
-    return partial(_row_words_said, texts, table, language) if rows else partial(texts, language)
-
-
-def _row_words_said(texts: Texts, table: str, language: Language, key: str, /, **values: str) -> str:
-    own = instead(table, language).get(key)
-    if own is None:
-        return texts(language, key, **values)
-    return Template(one(own, values) if language == "en" else own).substitute(values)
-
-
-if TYPE_CHECKING:
-    from simulator.stats.figures import Summary
-
-WORDS_FILE = Path(__file__).with_name("reports.toml")
-
-# A whole terminal sequence goes, not only its escape: "\x1b[31m" must not leave "[31m" behind.
-# Then controls (but line break and tab), and marks that reverse the direction of what follows.
-_SEQUENCES = r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[ -/]*[0-~]?"
-_CONTROLS = r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]"
-_UNSAFE = re.compile(f"{_SEQUENCES}|{_CONTROLS}")
-_LONE = re.compile("[\ud800-\udfff]")
-
-
-def plain(text: str) -> str:
-    """The text without control codes; half a surrogate pair becomes the replacement character."""
-    text = text.replace("\r\n", "\n")
-    if _UNSAFE.search(text):
-        text = _UNSAFE.sub("", text)
-    return _LONE.sub("\ufffd", text)
-
-
-class Words:
-    """The words of one language: `words("score")`, `words("of", n="3", all="4")`.
-
-    `names` holds titles from the run itself (personas); other ids are looked up in the file, and an
-    id that nobody has named is shown as it is. `rows`: the report is on a single-turn data set.
-    """
-
-    def __init__(
-        self, language: Language, names: Mapping[str, str] | None = None, *, rows: bool = False
-    ) -> None:
-        self.language, self.rows = language, rows
-        self._texts = _texts(language, rows)
-        self._names = names or {}
-
-    def __call__(self, key: str, /, **values: object) -> str:
-        """The text of a key, with its variables filled; an unknown key is a bug and raises."""
-        shown = {name: f"{v:,}" if isinstance(v, int) else str(v) for name, v in values.items()}
-        text = self._texts[key]
-        return Template(one(text, shown) if self.language == "en" else text).substitute(shown)
-
-    def name(self, group: str, name: str) -> str:
-        """The title of an id in a group (persona, judge, ended, failure, rule, role, mark)."""
-        bare, beside, model = name.partition("@")
-        if beside and group == "judge":
-            return f"{self.name(group, bare)} ({plain(model)})"
-        output, dot, judge = name.rpartition(".")
-        if dot and output and group == "judge":  # of one output of an answer
-            return f"{plain(output)}: {self.name(group, judge)}"
-        known = f"{group}.{our_name(name) if group == 'judge' else name}"
-        return plain(self._names.get(known) or self._texts.get(known) or name)
-
-
-def words_of(summary: "Summary", language: Language) -> Words:
-    """The words of a language, with the run's own names of its personas."""
-    names = {f"persona.{p.persona}": p.names.get(language, "") for p in summary.personas}
-    return Words(language, names, rows=summary.rows)
-
-
-@lru_cache(maxsize=4)
-def _texts(language: Language, rows: bool) -> dict[str, str]:
-    """All texts of a language; those of a table are filed under `table.key`. Of rows, their own where any."""
-    texts: dict[str, str] = {}
-    for table, entries in tomllib.loads(WORDS_FILE.read_text(encoding="utf-8")).items():
-        prefix = "" if table == "page" else f"{table}."
-        texts |= {f"{prefix}{key}": pair[language] for key, pair in entries.items()}
-        if rows:
-            texts |= {f"{prefix}{key}": text for key, text in instead(table, language).items()}
-    return texts

@@ -1,7 +1,6 @@
-"""The words of a rehearsal, as frozen values.
+"""The types that engine, shelves (personas, judges, adapters) and reports share, as frozen values.
 
-Nothing here does I/O and nothing here imports another module of ours: these are the nouns that
-the engine, the shelves (personas, judges, adapters) and the reports all share.
+Nothing here does I/O, and nothing here imports another module of ours.
 """
 
 import asyncio
@@ -27,7 +26,7 @@ Text = Annotated[str, Field(min_length=1)]
 
 
 class Value(BaseModel):
-    """Base of every word: immutable, and a misspelt field is an error."""
+    """Base of every type: immutable, and a misspelt field is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -97,7 +96,8 @@ class Answer(Value):
     """What the bot said, what it had retrieved, how long it took and what it cost.
 
     No passages mean that nothing was retrieved; unless `shows_passages` is False: then nobody knows.
-    `logprobs` is the log-likelihood (natural, at most 0) of each of the query's choices, where it was told.
+    `logprobs` is the log-likelihood (natural, at most 0) of each of the query's choices, where the endpoint
+    gives it.
     `steps` are the links of a chain, as far as it was asked.
     """
 
@@ -112,9 +112,9 @@ class Answer(Value):
 
     @property
     def usages(self) -> tuple[Usage, ...]:
-        """What the model took; of a chain, link by link, for each may have its own model."""
-        told = [step.usage for step in self.steps] or [self.usage]
-        return tuple(usage for usage in told if usage is not None)
+        """The tokens of the answer; of a chain link by link, for each may have its own model."""
+        usages = [step.usage for step in self.steps] or [self.usage]
+        return tuple(usage for usage in usages if usage is not None)
 
 
 class Facts(Value):
@@ -293,7 +293,7 @@ class HumanVerdict(Value):
     stratum: str = ""
     sampled: Annotated[float, Field(gt=0, le=1)] | None = None
 
-    def says_the_same(self, other: "HumanVerdict") -> bool:
+    def same_as(self, other: "HumanVerdict") -> bool:
         """Whether the two differ in nothing but the time at which they were read."""
         return self.model_copy(update={"given": None}) == other.model_copy(update={"given": None})
 
@@ -365,7 +365,7 @@ SUPERSEDED, STOPPED_EARLY = "superseded", "stopped_early"
 # The judge of a row whose outputs have thresholds: 1 when every output reached all of its own, else 0.
 PASSED = "passed"
 # The judge that decides where lm_eval measured tasks of different metrics: the first one of each.
-MAIN = "main_metric"
+MAIN_METRIC = "main_metric"
 
 
 class Spending(Value):
@@ -398,7 +398,7 @@ Chat = Callable[[list[dict[str, str]]], Awaitable[tuple[str, Usage]]]
 # Texts in, one vector each out.
 Embed = Callable[[list[str]], Awaitable[list[list[float]]]]
 
-# An exhibit and the name of a form in; the form out, filled in by the judge's model.
+# A grading context and the name of a form in; the form out, filled in by the judge's model.
 Fill = Callable[[GradingContext, str], Awaitable[Any]]
 
 # Who plays a customer, and who answers.
@@ -406,19 +406,19 @@ User = Callable[[Case, tuple[Turn, ...]], Awaitable[Utterance]]
 Bot = Callable[[Query], Any]
 
 
-Kept = TypeVar("Kept", bound=Value)
+V = TypeVar("V", bound=Value)
 
 
-def compact(value: Kept, /, **instead: Any) -> Kept:
-    """The same value, its fields beside each other instead of in a dict; `instead` replaces some, unchecked.
+def compact(value: V, /, **changes: Any) -> V:
+    """The same value, its fields beside each other instead of in a dict; `changes` replace some, unchecked.
 
     A value that was checked carries a dict and the set of the fields that were given: most of its size.
     """
     kind = type(value)
     small = kind.__new__(kind)
     put = object.__setattr__  # one by one in the same order: the interpreter then shares the keys
-    for name, held in value.__dict__.items():
-        put(small, name, instead.get(name, held))
+    for name, content in value.__dict__.items():
+        put(small, name, changes.get(name, content))
     put(small, "__pydantic_fields_set__", _all_fields(kind))
     put(small, "__pydantic_extra__", None)
     put(small, "__pydantic_private__", None)
@@ -448,7 +448,7 @@ for _kind in (Answer, Case, Conversation, Passage, Score, Turn):
 class Traits:
     """How a bot is asked.
 
-    `takes` are the parts of a query beside its text that it is told of: "system", "history". It has `places`
+    `takes` are the parts of a query beside its text that it receives: "system", "history". It has `places`
     for so many questions at once, and whoever asks waits for one. One that answers `at_once` keeps nobody
     waiting.
     """
@@ -458,13 +458,13 @@ class Traits:
     at_once: bool = False
 
 
-_USUAL = Traits()
+_DEFAULT = Traits()
 
 
 def traits_of(bot: Any) -> Traits:
-    """The traits of a bot that has some, else the usual ones."""
+    """The traits of a bot, else the defaults."""
     try:
-        found = getattr(bot, "traits", None)
+        traits = getattr(bot, "traits", None)
     except Exception:  # a user's object, whose attributes are code of its own
-        return _USUAL
-    return found if isinstance(found, Traits) else _USUAL
+        return _DEFAULT
+    return traits if isinstance(traits, Traits) else _DEFAULT

@@ -1,4 +1,4 @@
-"""Questions from files: one row is one Case, whatever the team's headers and encodings are."""
+"""Reads cases from files: one row is one Case, whatever its headers and its encoding are."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -10,30 +10,30 @@ from pydantic import JsonValue
 
 from simulator.core.errors import CaseFileError
 from simulator.core.types import Answer, Case, Language
-from simulator.data.files import language_of, shown
+from simulator.data.files import language_of, quote
 from simulator.data.readers import read_rows
-from simulator.data.tables import Fits, Mapped
+from simulator.data.tables import ColumnMapping, Fits
 from simulator.data.values import (
     COLUMNS,
     NO_QUESTION,
     READERS,
     Cell,
+    OnFault,
     Row,
     RowFault,
-    Wrong,
     answerability_tags,
     choice_columns,
+    collect_choices,
     columns_by_field,
-    fault,
     field_of,
-    from_turns,
+    fields_of_turns,
     has_question,
     is_empty,
     is_extra,
-    question_of,
-    settle,
-    stop,
-    with_choices,
+    raise_fault,
+    row_fault,
+    set_choice_label,
+    split_question,
 )
 
 
@@ -42,11 +42,11 @@ def read_cases(
 ) -> tuple[Case, ...]:
     """The cases of a CSV, TSV, JSONL, JSON, YAML or Excel file (also `.gz`), in the file's order.
 
-    `questions.xlsx#料金` names a worksheet; otherwise it is the only one with a column of questions.
+    `questions.xlsx#料金` names a worksheet; otherwise the only one with a column of questions is read.
 
-    A row's language is what its column says, else `language`, else what its question is written in.
-    The whole file is read before anything is returned, so a wrong last row costs nothing. `columns` are
-    those of `--columns`: by our names, the columns of the file that are taken for them.
+    The language of a row is that of its column, else `language`, else the one its question is written in.
+    `columns` are those of `--columns`: columns of the file, by field. The whole file is read before anything
+    is returned, so that a wrong last row is found before a run is paid for. Raises CaseFileError.
     """
     path = Path(path)
     return _cases(path, list(read_rows(path, has_question, columns=columns)), language)
@@ -59,7 +59,7 @@ def cases_of_worksheet(
     language: Language | None = None,
     columns: Mapping[str, str] | None = None,
 ) -> tuple[Case, ...]:
-    """The cases of a worksheet that was read elsewhere; `source` and `name` stand in errors."""
+    """The cases of a worksheet that was read before; `source` and `name` are for errors."""
     from simulator.data.workbooks import Worksheet, WorksheetRow, worksheet_rows
 
     lines = (
@@ -68,11 +68,13 @@ def cases_of_worksheet(
     )
     sheet = Worksheet(name, tuple(line for line in lines if line.texts))
 
-    def read(fits: Fits, wrong: Wrong) -> Iterator[Row]:
-        return worksheet_rows(Path(source), sheet, fits, wrong, named=True)
+    def read(fits: Fits, on_fault: OnFault) -> Iterator[Row]:
+        return worksheet_rows(Path(source), sheet, fits, on_fault, named=True)
 
     rows = (
-        Mapped(columns).rows(Path(source), read, has_question, stop) if columns else read(has_question, stop)
+        ColumnMapping(columns).rows(Path(source), read, has_question, raise_fault)
+        if columns
+        else read(has_question, raise_fault)
     )
     return _cases(Path(source), list(rows), language)
 
@@ -81,42 +83,47 @@ def _cases(path: Path, rows: list[Row], language: Language | None) -> tuple[Case
     if not rows:
         msg = f"{path}: no questions in it; write one per row below the column names."
         raise CaseFileError(msg)
-    width = len(numbered(1, len(rows)))
+    width = len(row_id(1, len(rows)))
     return tuple(case for _, case in cases_of(path, rows, language, width=width))
 
 
-def numbered(number: int, count: int) -> str:
-    """The id of a row without one: its number among `count`, so that they sort."""
+def row_id(number: int, count: int) -> str:
+    """The id of a row without one: its number, with zeros so that `count` ids sort."""
     return f"{number:0{max(3, len(str(count)))}}"
 
 
 def cases_of(
-    path: Path, rows: Iterable[Row], language: Language | None, wrong: Wrong = stop, *, width: int = 3
+    path: Path,
+    rows: Iterable[Row],
+    language: Language | None,
+    on_fault: OnFault = raise_fault,
+    *,
+    width: int = 3,
 ) -> Iterator[tuple[Row, Case]]:
-    """The case of each row, as the rows come; `wrong` is told of those that make none.
+    """The case of each row, in their order; `on_fault` gets rows that are not valid cases.
 
-    A row without an id has its number, of at least `width` digits. Two rows with one id would overwrite
-    each other, for ids name conversations: the second one is wrong.
+    A row without an id gets its number, of at least `width` digits. A second row with the same id is invalid,
+    because conversations are named by the id.
     """
-    places: dict[str, int] = {}
+    lines: dict[str, int] = {}
     for number, row in enumerate(rows, 1):
         try:
             case = case_of(path, row, f"{number:0{width}}", language)
-            if case.id in places:
-                first = row._replace(line=places[case.id]).place
-                what = f"the id {shown(case.id)} is already on {first}; give every row its own."
-                raise fault(path, row, what)
-        except RowFault as found:
-            wrong(found)
+            if case.id in lines:
+                first = row._replace(line=lines[case.id]).place
+                what = f"the id {quote(case.id)} is already on {first}; give every row its own."
+                raise row_fault(path, row, what)
+        except RowFault as fault:
+            on_fault(fault)
         else:
-            places[case.id] = row.line
+            lines[case.id] = row.line
             yield row, case
 
 
-class Columns(NamedTuple):
-    """Of a file's columns those that `read_cases` makes nothing of, and those of a bot's recorded answers.
+class ColumnUse(NamedTuple):
+    """The columns of a file that `read_cases` ignores, and those with recorded answers of a bot.
 
-    `has_references`: whether any column holds right answers.
+    `has_references` says whether a column holds right answers.
     """
 
     unused: tuple[str, ...] = ()
@@ -124,25 +131,25 @@ class Columns(NamedTuple):
     has_references: bool = False
 
 
-def columns_of(path: str | Path, columns: Mapping[str, str] | None = None) -> Columns:
-    """What becomes of the columns of a file; nothing is said of a workbook that we wrote."""
+def columns_of(path: str | Path, columns: Mapping[str, str] | None = None) -> ColumnUse:
+    """How the columns of a file are used; empty for a file that `read_rows` cannot read."""
     try:
         rows = read_rows(Path(path), has_question, columns=columns)
         headers = dict.fromkeys(header for row in rows for header in row.values)
-    except CaseFileError:  # it was read by another door, or else its reader has said what is wrong
-        return Columns()
+    except CaseFileError:  # a workbook of worksheets is read elsewhere; any other error has been reported
+        return ColumnUse()
     used, fields = choice_columns(tuple(headers)), {header: field_of(header) for header in headers}
-    return Columns(
+    return ColumnUse(
         tuple(h for h, field in fields.items() if not field and not is_extra(h) and h not in used),
         tuple(h for h, field in fields.items() if field == "answer"),
         "references" in fields.values(),
     )
 
 
-def select(
+def select_cases(
     cases: Iterable[Case], language: Language | Literal["all"] | None = None, limit: int | None = None
 ) -> tuple[Case, ...]:
-    """The first `limit` cases in a language (None and "all": any), in their order."""
+    """The first `limit` cases in a language (None and "all": any language), in their order."""
     return tuple(islice((case for case in cases if language in {None, "all", case.language}), limit))
 
 
@@ -155,26 +162,26 @@ def case_of(
     with_values: bool = False,
     asks: bool = True,
 ) -> Case:
-    """The case of one row; `number` is its id where it has none. Raises RowFault.
+    """The case of one row; `number` is the id of a row without one. Raises RowFault.
 
-    `with_values` keeps the columns that no field is made of. Without `asks` a row needs no question, for a
-    prompt makes one of its values; these stand for it in reports.
+    `with_values` keeps the other columns as the case's values. Without `asks` a row needs no question,
+    because a prompt is made of its values; reports then show the values as the question.
     """
-    row = with_choices(path, row)
+    row = collect_choices(path, row)
     cells = _cells(path, row)
     values = _values(row, cells) if with_values else {}
     if "question" not in cells and not _keeps_no_question(row, cells) and (asks or not any(values.values())):
         raise _no_question(path, row)
     fields: dict[str, Any] = {field: _read(path, row, cell, READERS[field]) for field, cell in cells.items()}
     if "question" not in cells:
-        fields["question"], fields["history"] = question_of(fields.get("history", ()))
+        fields["question"], fields["history"] = split_question(fields.get("history", ()))
         if not asks and fields["question"] == NO_QUESTION:
-            fields["question"] = _told(values) or NO_QUESTION
-    if failed := fields.pop("error", None):
-        fields["recorded"] = (Answer(text="", error=failed), *fields.get("recorded", ())[1:])
+            fields["question"] = _as_question(values) or NO_QUESTION
+    if error := fields.pop("error", None):
+        fields["recorded"] = (Answer(text="", error=error), *fields.get("recorded", ())[1:])
     if values:
         fields["values"] = values
-    settle(path, row, fields, cells)
+    set_choice_label(path, row, fields, cells)
     if "answerable" in cells:
         fields["tags"] = (*fields.get("tags", ()), *answerability_tags(cells["answerable"]))
     fields.setdefault("id", number)
@@ -183,15 +190,18 @@ def case_of(
 
 
 def _values(row: Row, cells: Mapping[str, Cell]) -> dict[str, str]:
-    """The other columns as text, lists and objects as JSON; those of a case that we wrote, under `values`."""
+    """The columns that fill no field, as text (lists and objects as JSON).
+
+    In a case that this program wrote, they are in `values`.
+    """
     used = {cell.column for field, cell in cells.items() if field != "error"}
-    found: dict[str, str] = {}
+    others: dict[str, str] = {}
     for column, value in row.values.items():
         if column == "values" and isinstance(value, dict):
-            found |= {key: _text(each) for key, each in value.items()}
+            others |= {key: _text(item) for key, item in value.items()}
         elif column not in used and not (field_of(column) and is_empty(value)):
-            found[column] = _text(value)
-    return found
+            others[column] = _text(value)
+    return others
 
 
 def _text(value: JsonValue) -> str:
@@ -200,8 +210,8 @@ def _text(value: JsonValue) -> str:
     return "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
-def _told(values: Mapping[str, str]) -> str:
-    """A row in words: its one value, or each with its name."""
+def _as_question(values: Mapping[str, str]) -> str:
+    """The only value of a row, or all of them with their names."""
     filled = {column: value for column, value in values.items() if value}
     if len(filled) == 1:
         return next(iter(filled.values()))
@@ -209,30 +219,30 @@ def _told(values: Mapping[str, str]) -> str:
 
 
 def _keeps_no_question(row: Row, cells: Mapping[str, Cell]) -> bool:
-    """Whether this is a recorded answer of a data set that says `"question": null`.
+    """Whether this is a recorded answer whose data set says `"question": null`.
 
-    An empty cell of a table is a forgotten question instead.
+    In a table, an empty cell is a forgotten question instead.
     """
     empty = [column for column, value in row.values.items() if is_empty(value) and has_question([column])]
     return bool(empty) and "answer" in cells and not row.cells
 
 
 def _language(fields: Mapping[str, Any]) -> Language:
-    """What the question is written in; where none was kept, the answer."""
+    """The language of the question, or of the answer in a data set without questions."""
     question = str(fields["question"])
     return language_of(question if question != NO_QUESTION else str(fields.get("answer", "")))
 
 
 def _cells(path: Path, row: Row) -> dict[str, Cell]:
-    """The cell of each field that this row fills; turns stand for the fields they imply."""
+    """The cell of each field that this row fills, including those that its turns imply."""
     columns = columns_by_field(row.values)
     cells = {field: Cell(column, row.values[column], row.cells) for field, column in columns.items()}
     if row.cells and not {"answer", "recorded"} & set(map(field_of, row.values)):
-        cells.pop("error", None)  # a table of questions, with an `error` of its own
+        cells.pop("error", None)  # in a table without answers, `error` means something else
     turns = cells.pop("turns", None)
     if turns is None or "question" in cells:
         return cells
-    implied = _read(path, row, turns, lambda cell: from_turns(cell.value))
+    implied = _read(path, row, turns, lambda cell: fields_of_turns(cell.value))
     return {field: Cell(field, implied[field]) for field in columns_by_field(implied)} | cells
 
 
@@ -240,13 +250,13 @@ def _read(path: Path, row: Row, cell: Cell, reader: Callable[[Cell], Any]) -> An
     try:
         return reader(cell)
     except ValueError as error:
-        raise fault(path, row, f"column {shown(cell.column)}: {error}.") from None
+        raise row_fault(path, row, f"column {quote(cell.column)}: {error}.") from None
 
 
 def _no_question(path: Path, row: Row) -> CaseFileError:
-    found = [column for column in row.values if has_question([column])]
-    if found:
-        return fault(path, row, f"column {shown(found[0])} is empty; every row needs a question.")
-    there = ", ".join(shown(column) for column in list(row.values)[:20])
+    questions = [column for column in row.values if has_question([column])]
+    if questions:
+        return row_fault(path, row, f"column {quote(questions[0])} is empty; every row needs a question.")
+    columns = ", ".join(quote(column) for column in list(row.values)[:20])
     names = ", ".join(name for name in COLUMNS["question"] if name != "text")
-    return fault(path, row, f"no question column. Found: {there}. Name one of them: {names}.")
+    return row_fault(path, row, f"no question column. Found: {columns}. Name one of them: {names}.")

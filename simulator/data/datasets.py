@@ -1,4 +1,4 @@
-"""Single-turn data sets: rows of a file, what is wrong with some of them, and who grades them."""
+"""Single-turn data sets: valid and skipped rows of a file, their labels, and the judges that fit them."""
 
 import contextlib
 import json
@@ -15,124 +15,125 @@ from typing import Any, Literal, NamedTuple, TypeAlias, overload
 
 from simulator.core.errors import CaseFileError, InputError
 from simulator.core.settings import Sample
-from simulator.core.shelves import our_name
+from simulator.core.shelves import canonical_judge
 from simulator.core.templates import read_toml
 from simulator.core.types import Case, Conversation, Language, compact
-from simulator.data.cases import case_of, numbered
-from simulator.data.files import shown
+from simulator.data.cases import case_of, row_id
+from simulator.data.files import quote
 from simulator.data.readers import read_rows
-from simulator.data.values import Row, RowFault, fault, field_of, has_question
+from simulator.data.values import Row, RowFault, field_of, has_question, row_fault
 from simulator.text.choices import place_of
 from simulator.text.normalise import plain_form
 from simulator.text.segments import CJK
 
-# For each label, in order, the texts that may stand for it in an answer; the label itself is one of them.
+# By label, the texts that may stand for it in an answer, the label itself included.
 Labels: TypeAlias = Mapping[str, tuple[str, ...]]
 
 
 def labels_in(cases: Iterable[Case]) -> tuple[str, ...]:
-    """The labels that occur, numbers by size and all others as the data set has them first."""
-    return in_order(case.label for case in cases if case.label)
+    """The labels of these cases: numbers by size, others in the order of their first row."""
+    return sort_labels(case.label for case in cases if case.label)
 
 
-def in_order(labels: Iterable[str]) -> tuple[str, ...]:
-    """Each label once, numbers by size and all others as they come."""
-    found = dict.fromkeys(labels)
-    return tuple(sorted(found, key=float)) if found and all(map(_is_number, found)) else tuple(found)
+def sort_labels(labels: Iterable[str]) -> tuple[str, ...]:
+    """Each label once: numbers by size, others in their order."""
+    unique = dict.fromkeys(labels)
+    if unique and all(label.removeprefix("-").isdecimal() for label in unique):
+        return tuple(sorted(unique, key=float))
+    return tuple(unique)
 
 
-def label_forms(labels: Iterable[str], said: Iterable[Mapping[str, str]] = ()) -> dict[str, tuple[str, ...]]:
-    """Each label with what stands for it; `said` is what a prompt says for labels, language by language.
+def label_forms(
+    labels: Iterable[str], wordings: Iterable[Mapping[str, str]] = ()
+) -> dict[str, tuple[str, ...]]:
+    """By label the texts that stand for it; `wordings` are those of a prompt, one mapping per language.
 
-    The labels that a prompt names come first, in its order: they are the whole set.
+    The labels that a prompt names come first, in its order.
     """
-    named = list(said)
-    whole = dict.fromkeys([*(label for each in named for label in each), *labels])
+    by_language = list(wordings)
+    every = dict.fromkeys([*(label for wording in by_language for label in wording), *labels])
     return {
-        label: tuple(dict.fromkeys([*(each[label] for each in named if label in each), label]))
-        for label in whole
+        label: tuple(dict.fromkeys([*(wording[label] for wording in by_language if label in wording), label]))
+        for label in every
     }
 
 
 def labels_of(case: Case, labels: Labels) -> Labels:
-    """The labels that a row chooses among: its own choices when its label is one of them, else all."""
+    """The labels that a row chooses from: its own choices when its label is one of them, else all."""
     if case.label is not None and case.label in case.choices:
         return {choice: labels.get(choice, (choice,)) for choice in case.choices}
     return labels
 
 
 def label_problem(label: str | None, allowed: Collection[str]) -> str | None:
-    """What is wrong with the label of one row, in words that follow its file and line; None if nothing is.
+    """The error in the label of one row, to be put behind its file and line; None when it is valid.
 
-    `allowed` is the whole set where it is known; an empty one allows every label.
+    An empty `allowed` allows every label.
     """
     if label is None or not label.strip():
         return "the label is empty; every row needs one."
     if allowed and label not in allowed:
-        return f"the label {shown(label)} is none of: {', '.join(allowed)}."
+        return f"the label {quote(label)} is none of: {', '.join(allowed)}."
     return None
 
 
 def label_set_problem(labels: Collection[str]) -> str | None:
-    """What is wrong with all labels together: only one, or two that are read as one and the same."""
+    """The error in a set of labels: there is only one, or two are read alike. None when it is valid."""
     if len(labels) == 1:
-        return f"every row has the label {shown(next(iter(labels)))}: there is nothing to tell apart."
+        return f"every row has the label {quote(next(iter(labels)))}: there is nothing to tell apart."
     forms: dict[str, str] = {}
     for label in labels:
         other = forms.setdefault(plain_form(label), label)
         if other != label:
-            return f"the labels {shown(other)} and {shown(label)} differ in nothing that an answer shows."
+            return f"the labels {quote(other)} and {quote(label)} differ in nothing that an answer shows."
     return None
-
-
-def _is_number(label: str) -> bool:
-    return label.removeprefix("-").isdecimal()
 
 
 Need = Literal["references", "label", "choices"]
 
+# What a judge needs of a case.
 _COLUMN: Mapping[Need, str] = {"references": "reference", "label": "label", "choices": "choices"}
 _LISTED = 8
 
 
-def lacking(case: Case, needs: Sequence[Collection[Need]]) -> Need | None:
-    """What a row lacks so that not one judge can grade it; `needs` are those of each judge."""
+def missing_need(case: Case, needs: Sequence[Collection[Need]]) -> Need | None:
+    """What a row lacks so that no judge can grade it; `needs` has what each judge needs. None if one can."""
     has = {"references": case.references_at(1), "label": case.label is not None, "choices": case.choices}
-    missing = [next((need for need in sorted(each) if not has[need]), None) for each in needs]
+    missing = [next((need for need in sorted(judge) if not has[need]), None) for judge in needs]
     return missing[0] if missing and all(missing) else None
 
 
-def told_lacking(need: Need, judges: Sequence[str], headers: Iterable[str] = ()) -> str:
-    """The sentence about it; of the file's own headers it names the one that is meant."""
+def missing_need_message(need: Need, judges: Sequence[str], headers: Iterable[str] = ()) -> str:
+    """The error for what a row lacks; it names the column as the file's headers do."""
     own = next((header for header in headers if field_of(header) == need), None)
-    way = f"fill the column '{_COLUMN[need]}'" if own is None else f"fill the column {shown(own)}"
-    who = f"judge{'s'[: len(judges) > 1]} {', '.join(judges)} compare{'s'[: len(judges) == 1]} with"
-    return f"no {_COLUMN[need]}, which {who}; {way}."
+    fix = f"fill the column '{_COLUMN[need]}'" if own is None else f"fill the column {quote(own)}"
+    purpose = f"judge{'s'[: len(judges) > 1]} {', '.join(judges)} compare{'s'[: len(judges) == 1]} with"
+    return f"no {_COLUMN[need]}, which {purpose}; {fix}."
 
 
-def outside(case: Case, labels: Collection[str]) -> str | None:
-    """What is wrong with a label that is none of the row's own choices, or of `labels` if there are any."""
+def case_label_problem(case: Case, labels: Collection[str]) -> str | None:
+    """The error in the label of a case: not one of its own choices, or not in `labels`; None when valid."""
     if case.label is None:
         return None
     if case.choices:
         if place_of(case.label, case.choices) is not None:
             return None
         count = len(case.choices)
-        return f"the label {shown(case.label)} is none of the {count} choices: {_listed(case.choices)}."
+        return f"the label {quote(case.label)} is none of the {count} choices: {_listed(case.choices)}."
     return label_problem(case.label, labels)
 
 
 def _listed(names: Sequence[str]) -> str:
     more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return ", ".join(shown(name) for name in names[:_LISTED]) + more
+    return ", ".join(quote(name) for name in names[:_LISTED]) + more
 
 
 Form = Literal["number", "phrase", "json", "code", "sentence", "text"]
 
-# A word or a name is at most this long: characters in Japanese, words in English.
-_WORD = {True: 12, False: 4}
-# From here on an answer is a text of several sentences.
-_TEXT = {True: 80, False: 40}
+# The longest phrase: characters in Japanese, words in English.
+_MAX_PHRASE = {True: 12, False: 4}
+# The longest sentence, likewise.
+_MAX_SENTENCE = {True: 80, False: 40}
 
 _NUMBER = re.compile(r"[¥$€£-]?\s*\d[\d,]*(?:\.\d+)?\s*(?:%|％|[^\W\d_]{1,3})?")
 _CODE = re.compile(
@@ -146,8 +147,8 @@ _ENDS = re.compile(r"[。．.!?！？]\s*$")
 _END = re.compile(r"[。！？]|[.!?](?:\s|$)")
 
 
-def form_of(text: str) -> Form:
-    """What one right answer is: a number, a short phrase, JSON, code or a command, a sentence, or more."""
+def answer_form(text: str) -> Form:
+    """The form of a right answer: number, short phrase, JSON, code or command, sentence, or a longer text."""
     text = text.strip()
     if _NUMBER.fullmatch(text):
         return "number"
@@ -157,13 +158,13 @@ def form_of(text: str) -> Form:
         return "code"
     japanese = bool(_IS_CJK.search(text))
     length = len(text) if japanese else len(text.split())
-    if length <= _WORD[japanese] and not (_ENDS.search(text) or _PREDICATE.fullmatch(text)):
+    if length <= _MAX_PHRASE[japanese] and not (_ENDS.search(text) or _PREDICATE.fullmatch(text)):
         return "phrase"
-    return "text" if length > _TEXT[japanese] or len(_END.findall(text)) > 2 else "sentence"
+    return "text" if length > _MAX_SENTENCE[japanese] or len(_END.findall(text)) > 2 else "sentence"
 
 
-def usual_form(forms: Iterable[Form]) -> Form | None:
-    """The form that most have; of several as frequent, the longest; None for none."""
+def most_common_form(forms: Iterable[Form]) -> Form | None:
+    """The most frequent form, of equally frequent ones the longest; None without any form."""
     counts = Counter(forms)
     order: tuple[Form, ...] = ("phrase", "number", "code", "json", "sentence", "text")
     ranked = [(counts[form], place) for place, form in enumerate(order)]
@@ -179,45 +180,45 @@ def _is_json(text: str) -> bool:
         return False
 
 
-FILE = Path(__file__).with_name("choosing.toml")
-_TOLD = {"choice": "choices with a label", "label": "a label", "none": "no references"}
+_FORMS_FILE = Path(__file__).with_name("choosing.toml")
+# How a form is called in messages; the others are forms of references.
+_FORM_NAMES = {"choice": "choices with a label", "label": "a label", "none": "no references"}
 
 
 @cache
-def table(form: str) -> dict[str, Any]:
-    """What is known of a form: which judges are taken, which fit, and which do not."""
-    found: dict[str, Any] = read_toml(FILE)["forms"][form]
-    return found
+def judges_of_form(form: str) -> dict[str, Any]:
+    """The entry of a form in choosing.toml: the default judges, those that fit, and those that do not."""
+    entry: dict[str, Any] = read_toml(_FORMS_FILE)["forms"][form]
+    return entry
 
 
-def taken(form: str, *, offline: bool) -> tuple[str, ...]:
-    """The judges that are taken where nobody names any; the first one decides what is right."""
-    known = table(form)
-    return tuple(map(our_name, known.get("offline", known["taken"]) if offline else known["taken"]))
+def default_judges(form: str, *, offline: bool) -> tuple[str, ...]:
+    """The judges of a run that names none; the first one decides which answers are right."""
+    entry = judges_of_form(form)
+    return tuple(map(canonical_judge, entry.get("offline", entry["taken"]) if offline else entry["taken"]))
 
 
-class Chosen(NamedTuple):
-    """The judges, and by what of the data they were chosen: a word to say it with."""
+class JudgeChoice(NamedTuple):
+    """The judges for a data set, and why they were chosen."""
 
     judges: tuple[str, ...]
     why: str
 
 
 class Profile:
-    """What the rows of a data set have, counted as they are read.
+    """Counts of what the rows of a data set have.
 
-    `names` are the labels, but for choices, and `columns` those of which no field of a case is made.
+    `names` are the labels of rows without choices, `columns` the columns that fill no field of a case.
     """
 
     def __init__(self) -> None:
-        """No row yet."""
         self.rows = self.labels = self.choices = self.references = 0
         self.forms: Counter[Form] = Counter()
         self.names: dict[str, None] = {}
         self.columns: dict[str, None] = {}
 
     def add(self, case: Case) -> None:
-        """One more row."""
+        """Counts a row."""
         self.rows += 1
         self.columns |= dict.fromkeys(case.values)
         if case.label is not None:
@@ -227,34 +228,34 @@ class Profile:
                 self.names[case.label] = None
         if case.references_at(1):
             self.references += 1
-            self.forms[form_of(case.references_at(1)[0])] += 1
+            self.forms[answer_form(case.references_at(1)[0])] += 1
 
     @property
     def form(self) -> str:
-        """What most rows have: choices with a label, a label, references of a form; or `none` of these."""
+        """What most rows have: `choice`, `label`, the form of their references, or `none` of these."""
         if 2 * self.choices > self.rows:
             return "choice"
         if 2 * self.labels > self.rows:
             return "label"
-        form = usual_form(self.forms.elements())
+        form = most_common_form(self.forms.elements())
         return form if form is not None and 2 * self.references > self.rows else "none"
 
-    def judges(self, *, offline: bool = False) -> Chosen:
-        """The judges of the form of most rows; `offline` says that no model judges."""
-        told = _TOLD.get(self.form, f"references: {self.form}")
-        last = "; no model to judge, so what compares words comes first"
-        more = last if offline and "offline" in table(self.form) else ""
-        return Chosen(taken(self.form, offline=offline), told + more)
+    def judges(self, *, offline: bool = False) -> JudgeChoice:
+        """The default judges for the form of most rows; `offline`: for a run in which no model judges."""
+        reason = _FORM_NAMES.get(self.form, f"references: {self.form}")
+        if offline and "offline" in judges_of_form(self.form):
+            reason += "; no model to judge, so what compares words comes first"
+        return JudgeChoice(default_judges(self.form, offline=offline), reason)
 
 
-# The note of a run that tells of them.
+# The key of the note of a run about its skipped rows.
 NOTE = "rows_skipped"
-# So many are listed in it.
-_SKIPPED_LISTED = 1000
+# How many of them the note lists.
+_MAX_LISTED_ROWS = 1000
 
 
 class SkippedRow(NamedTuple):
-    """Where a row stands (`line 5`), the line itself, and what is wrong with it."""
+    """A skipped row: its place for people (`line 5`), its line, and what is wrong with it."""
 
     place: str
     line: int
@@ -265,97 +266,96 @@ class SkippedRow(NamedTuple):
 
 
 class SkippedRows:
-    """All that are left out of one data set."""
+    """The skipped rows of a data set, of which the first are listed."""
 
     def __init__(self, rows: int = 0, count: int = 0, listed: tuple[SkippedRow, ...] = ()) -> None:
-        """`rows` are all rows of the file, `count` those that are left out."""
+        """`rows` counts all rows of the file, `count` the skipped ones."""
         self.rows, self.count, self.listed = rows, count, list(listed)
 
-    def add(self, found: RowFault) -> None:
-        """One more."""
+    def add(self, fault: RowFault) -> None:
+        """Counts a skipped row."""
         self.count += 1
-        if len(self.listed) < _SKIPPED_LISTED:
-            self.listed.append(SkippedRow(found.row.place, found.row.line, found.what))
+        if len(self.listed) < _MAX_LISTED_ROWS:
+            self.listed.append(SkippedRow(fault.row.place, fault.row.line, fault.what))
 
     @classmethod
     def of(cls, notes: Mapping[str, Any]) -> "SkippedRows":
-        """As a run has noted it."""
-        told = notes.get(NOTE)
-        if not isinstance(told, dict):
+        """The skipped rows in the notes of a run."""
+        note = notes.get(NOTE)
+        if not isinstance(note, dict):
             return cls()
-        return cls(told["rows"], told["count"], tuple(SkippedRow(**each) for each in told["listed"]))
+        return cls(note["rows"], note["count"], tuple(SkippedRow(**row) for row in note["listed"]))
 
     def as_json(self) -> dict[str, Any]:
-        """As it is noted with a run, and shown by `--json`: in the order of the file."""
+        """The note of a run, and the output of `--json`; rows are in the order of the file."""
         listed = sorted(self.listed, key=lambda row: row.line)
         return {"rows": self.rows, "count": self.count, "listed": [row._asdict() for row in listed]}
 
 
-# What is held in memory before a file is made.
-_HELD = 8_000_000
+# How many bytes stay in memory; more are written to a temporary file.
+_MAX_IN_MEMORY = 8_000_000
 
 
-class Spool:
-    """Cases in the order in which they were added; each is made anew when it is asked for."""
+class CaseSpool:
+    """A list of cases in a temporary file; a case is read when it is accessed."""
 
     def __init__(self) -> None:
-        """Empty."""
-        self._file = tempfile.SpooledTemporaryFile(max_size=_HELD)  # noqa: SIM115 - lives as long as the run
+        self._file = tempfile.SpooledTemporaryFile(max_size=_MAX_IN_MEMORY)  # noqa: SIM115 - lives as long as the run
         weakref.finalize(self, self._file.close)
         self._starts = array("Q", [0])
 
     def __len__(self) -> int:
-        """How many there are."""
+        """The number of cases."""
         return len(self._starts) - 1
 
     def add(self, case: Case) -> None:
-        """One more."""
+        """Appends a case."""
         body = case.model_dump_json(exclude_defaults=True).encode()
         try:
             self._file.seek(self._starts[-1])
             self._file.write(body)
         except OSError as error:
-            msg = (
-                f"the rows cannot be kept beside each other ({error.strerror}); set TMPDIR to a larger disk."
-            )
+            why = error.strerror
+            msg = f"no room for the rows in the temporary folder ({why}); set TMPDIR to a bigger disk."
             raise InputError(msg) from None
         self._starts.append(self._starts[-1] + len(body))
 
-    def __getitem__(self, at: int) -> Case:
-        """The one that was added as number `at`, from 0."""
-        self._file.seek(self._starts[at])
-        return Case.model_validate_json(self._file.read(self._starts[at + 1] - self._starts[at]))
+    def __getitem__(self, index: int) -> Case:
+        """The case at an index from 0 on."""
+        start, end = self._starts[index : index + 2]
+        self._file.seek(start)
+        return Case.model_validate_json(self._file.read(end - start))
 
 
-class Rows(Sequence[Case]):
-    """Some of the cases of a spool, in an order of their own; none is held here."""
+class SpooledCases(Sequence[Case]):
+    """Some of the cases of a spool, in any order, each read when it is accessed."""
 
-    def __init__(self, spool: Spool, order: Sequence[int], name: Callable[[int], str | None]) -> None:
-        """`order` are their places in the spool; `name` gives the id of one that has none of its own."""
+    def __init__(self, spool: CaseSpool, order: Sequence[int], name: Callable[[int], str | None]) -> None:
+        """`order` has indexes of the spool; `name` returns the id for a case without its own, else None."""
         self._spool, self._order, self._name = spool, order, name
         self._places: dict[str, int] = {}
         self._at = 0
 
     def __len__(self) -> int:
-        """How many there are."""
+        """The number of cases."""
         return len(self._order)
 
     @overload
-    def __getitem__(self, at: int) -> Case: ...
+    def __getitem__(self, index: int) -> Case: ...
 
     @overload
-    def __getitem__(self, at: slice) -> "Rows": ...
+    def __getitem__(self, index: slice) -> "SpooledCases": ...
 
-    def __getitem__(self, at: int | slice) -> "Case | Rows":
-        """One of them, or some."""
-        if isinstance(at, slice):
-            return Rows(self._spool, self._order[at], self._name)
-        place = self._order[at]
+    def __getitem__(self, index: int | slice) -> "Case | SpooledCases":
+        """One or several."""
+        if isinstance(index, slice):
+            return SpooledCases(self._spool, self._order[index], self._name)
+        place = self._order[index]
         name = self._name(place)
         return self._spool[place] if name is None else compact(self._spool[place], id=name)
 
     def of_id(self, key: str) -> Case | None:
-        """The one of this id, if there is one. Mostly they are asked for in their order."""
+        """The case with this id, or None; fast when cases are requested in their order."""
         for at in (self._at, self._at + 1):
             if at < len(self) and (case := self[at]).id == key:
                 self._at = at
@@ -367,42 +367,42 @@ class Rows(Sequence[Case]):
 
 
 class RowPlan(Sequence[Conversation]):
-    """One conversation of one turn for each row and repeat; none is held here."""
+    """The plan of a data set: a conversation for each row and repeat, made when it is accessed."""
 
-    def __init__(self, rows: Rows, persona: str, repeats: int) -> None:
-        """All repeats of a row stand together."""
+    def __init__(self, rows: SpooledCases, persona: str, repeats: int) -> None:
+        """The repeats of a row follow one another."""
         self.cases, self._persona, self._repeats = rows, persona, repeats
 
     def __len__(self) -> int:
-        """How many there are."""
+        """The number of cases."""
         return len(self.cases) * self._repeats
 
     @overload
-    def __getitem__(self, at: int) -> Conversation: ...
+    def __getitem__(self, index: int) -> Conversation: ...
 
     @overload
-    def __getitem__(self, at: slice) -> list[Conversation]: ...
+    def __getitem__(self, index: slice) -> list[Conversation]: ...
 
-    def __getitem__(self, at: int | slice) -> Conversation | list[Conversation]:
-        """One of them, or some."""
-        if isinstance(at, slice):
-            return [self[each] for each in range(*at.indices(len(self)))]
-        row, repeat = divmod(range(len(self))[at], self._repeats)
+    def __getitem__(self, index: int | slice) -> Conversation | list[Conversation]:
+        """One or several."""
+        if isinstance(index, slice):
+            return [self[place] for place in range(*index.indices(len(self)))]
+        row, repeat = divmod(range(len(self))[index], self._repeats)
         case = self.cases[row]
         key = f"{self._persona}/{case.id}#{repeat + 1}"
         return Conversation(id=key, case=case, persona=self._persona, repeat=repeat + 1)
 
 
-# The id of a row that has none of its own, until it is known how many there are; no file can hold it.
+# The id of a row without one, until the number of rows is known; no file can contain it.
 _UNNAMED = "\0"
 
 
 class DatasetRequest(NamedTuple):
-    """How the rows are to be read.
+    """How to read a data set.
 
-    `asks` is False where a prompt makes the question of a row. `labels` are all labels there are; without
-    any, every label is right. `mask` is given each case and its number before the case is kept.
-    `columns` are those of `--columns`; `lacks` says what a row has not got that its prompt needs.
+    `asks` is False when a prompt makes the question of a row. `labels` are the allowed labels; empty allows
+    all. `mask` is applied to each case and its number before the case is stored. `columns` are those of
+    `--columns`. `lacks` returns what a case lacks that its prompt needs, or None.
     """
 
     language: Language | None = None
@@ -415,115 +415,113 @@ class DatasetRequest(NamedTuple):
 
 
 class DataSet:
-    """The good rows of a file, what is wrong with the others, and what the good ones have."""
+    """The valid rows of a file with their profile, and the skipped ones."""
 
-    def __init__(self, path: Path, wish: DatasetRequest) -> None:
-        """No row yet: `read_dataset` and `dataset_of` fill it."""
-        self.path, self.wish = path, wish
+    def __init__(self, path: Path, request: DatasetRequest) -> None:
+        """An empty data set, which `read_dataset` and `dataset_of` fill."""
+        self.path, self.request = path, request
         self.profile, self.skipped = Profile(), SkippedRows()
-        self._spool = Spool()
-        self._lines, self._numbers, self._good = array("q"), array("q"), array("q")
+        self._spool = CaseSpool()
+        self._lines, self._numbers, self._valid = array("q"), array("q"), array("q")
         self._places: dict[str, int] = {}
         self._headers: dict[str, None] = {}
         self._sheet: str | None = None
         self._first: RowFault | None = None
 
-    def wrong(self, found: RowFault) -> None:
-        """A row that is left out. Raises CaseFileError when the first one is to stop everything."""
-        self._first = self._first or found
-        if self.wish.strict:
-            raise CaseFileError(str(found)) from None
-        self.skipped.add(found)
+    def reject(self, fault: RowFault) -> None:
+        """Skips a row. Raises CaseFileError when the request is strict."""
+        self._first = self._first or fault
+        if self.request.strict:
+            raise CaseFileError(str(fault)) from None
+        self.skipped.add(fault)
 
-    def take(self, row: Row, case: Case) -> None:
-        """A row as a case; raises RowFault where it cannot be one of this data set."""
-        if said := outside(case, self.wish.labels):
-            raise fault(self.path, row, said)
-        if said := self.wish.lacks(case):
-            raise fault(self.path, row, said)
-        own = case.id != _UNNAMED
-        if own and case.id in self._places:
+    def add(self, row: Row, case: Case) -> None:
+        """Adds the case of a row. Raises RowFault when this data set cannot use it."""
+        if problem := case_label_problem(case, self.request.labels) or self.request.lacks(case):
+            raise row_fault(self.path, row, problem)
+        has_id = case.id != _UNNAMED
+        if has_id and case.id in self._places:
             first = row._replace(line=self._places[case.id]).place
-            what = f"the id {shown(case.id)} is already on {first}; give every row its own."
-            raise fault(self.path, row, what)
-        if own:
+            what = f"the id {quote(case.id)} is already on {first}; give every row its own."
+            raise row_fault(self.path, row, what)
+        if has_id:
             self._places[case.id] = row.line
         self._sheet = row.sheet
         if not row.values.keys() <= self._headers.keys():
             self._headers |= dict.fromkeys(row.values)
         self.profile.add(case)
-        self._good.append(len(self._spool))
+        self._valid.append(len(self._spool))
         self._lines.append(row.line)
-        self._numbers.append(0 if own else self.skipped.rows)
-        self._spool.add(self.wish.mask(case, self.skipped.rows))
+        self._numbers.append(0 if has_id else self.skipped.rows)
+        self._spool.add(self.request.mask(case, self.skipped.rows))
 
     def check(self, needs: Sequence[Collection[Need]], judges: Sequence[str]) -> None:
-        """Leaves out the rows that not one of these judges can grade; `needs` are those of each."""
-        every = {"references": self.profile.references, "label": self.profile.labels}
-        complete = {need for need, count in every.items() if count == self.profile.rows}
-        if any(complete >= set(each) for each in needs):
+        """Skips the rows that none of these judges can grade; `needs` has what each judge needs."""
+        counts = {"references": self.profile.references, "label": self.profile.labels}
+        complete = {need for need, count in counts.items() if count == self.profile.rows}
+        if any(complete >= set(judge) for judge in needs):
             return
 
         def problem(case: Case) -> str | None:
-            need = lacking(case, needs)
-            return None if need is None else told_lacking(need, judges, self._headers)
+            need = missing_need(case, needs)
+            return None if need is None else missing_need_message(need, judges, self._headers)
 
-        self.leave_out(problem)
+        self.skip_where(problem)
 
-    def leave_out(self, problem: Callable[[Case], str | None]) -> None:
-        """Leaves out the rows that something is wrong with: `problem` says what it is."""
-        asked, self._good = self._good, array("q")
-        for place in asked:
-            if (said := problem(self._spool[place])) is None:
-                self._good.append(place)
+    def skip_where(self, problem: Callable[[Case], str | None]) -> None:
+        """Skips the rows for which `problem` returns an error."""
+        before, self._valid = self._valid, array("q")
+        for place in before:
+            if (what := problem(self._spool[place])) is None:
+                self._valid.append(place)
             else:
-                self.wrong(self._fault(place, said))
-        self._check_some()
+                self.reject(self._fault(place, what))
+        self._check_any_left()
 
     def rows(
         self, language: str | None = None, sample: Sample | None = None, limit: int | None = None
-    ) -> Rows:
-        """The good rows in a language (None and "all": any), of these so many by lot, of these the first."""
-        there = self._in(language)
-        if not there:
-            msg = f"none of the {len(self._good)} rows is in '{language}': leave out --language."
+    ) -> SpooledCases:
+        """The valid rows in a language (None and "all": any): a random sample, if any, cut to `limit`."""
+        places = self._in(language)
+        if not places:
+            msg = f"none of the {len(self._valid)} rows is in '{language}': leave out --language."
             raise CaseFileError(msg)
-        if sample is not None and sample.size < len(there):
-            drawn = random.Random(sample.seed).sample(range(len(there)), sample.size)  # noqa: S311 - a lot
-            there = [there[at] for at in drawn]
-        return Rows(self._spool, there[:limit], self._name)
+        if sample is not None and sample.size < len(places):
+            drawn = random.Random(sample.seed).sample(range(len(places)), sample.size)  # noqa: S311 - a sample
+            places = [places[at] for at in drawn]
+        return SpooledCases(self._spool, places[:limit], self._name)
 
     def _in(self, language: str | None) -> Sequence[int]:
         if language in (None, "all"):
-            return self._good
-        return [place for place in self._good if self._spool[place].language == language]
+            return self._valid
+        return [place for place in self._valid if self._spool[place].language == language]
 
-    def spoken(self, language: str | None = None) -> int:
-        """How many good rows there are in a language (None and "all": any)."""
+    def count_in(self, language: str | None = None) -> int:
+        """How many valid rows are in a language (None and "all": any)."""
         return len(self._in(language))
 
-    def done(self) -> None:
-        """All rows have been taken: raises CaseFileError where not one is left."""
+    def finish(self) -> None:
+        """Checks the whole after the last row. Raises CaseFileError when no row is valid."""
         self._check_numbers()
-        self._check_some()
+        self._check_any_left()
         self._places.clear()
 
     def _name(self, place: int) -> str | None:
-        """The id of a row that has none of its own."""
-        return numbered(self._numbers[place], self.skipped.rows) if self._numbers[place] else None
+        """The id for a row without one; None for the others."""
+        return row_id(self._numbers[place], self.skipped.rows) if self._numbers[place] else None
 
     def _check_numbers(self) -> None:
-        """A row without an id has its number, which another row may have for its id."""
-        for place in list(self._good) if self._places else ():
+        # A row without an id gets its number, which may be the id of another row.
+        for place in list(self._valid) if self._places else ():
             name = self._name(place)
             if name in self._places:
                 first = Row(self._places[name], {}, sheet=self._sheet).place
                 what = f"it has no id, and its number, {name}, is the id on {first}; give it one."
-                self._good.remove(place)
-                self.wrong(self._fault(place, what))
+                self._valid.remove(place)
+                self.reject(self._fault(place, what))
 
-    def _check_some(self) -> None:
-        if self._good:
+    def _check_any_left(self) -> None:
+        if self._valid:
             return
         if self._first is None:
             msg = f"{self.path}: no rows in it; write one per line below the column names."
@@ -532,68 +530,70 @@ class DataSet:
         raise CaseFileError(f"{self._first}{more}")
 
     def _fault(self, place: int, what: str) -> RowFault:
-        return fault(self.path, Row(self._lines[place], {}, sheet=self._sheet), what)
+        return row_fault(self.path, Row(self._lines[place], {}, sheet=self._sheet), what)
 
 
-def read_dataset(path: Path, wish: DatasetRequest) -> DataSet:
+def read_dataset(path: Path, request: DatasetRequest) -> DataSet:
     """The data set of a CSV, TSV, JSONL, JSON, YAML or Excel file (also `.gz`).
 
-    Raises CaseFileError for a file without one good row, and where it cannot be read any further.
+    Raises CaseFileError for a file without a valid row, or one that cannot be read to its end.
     """
-    found = DataSet(path, wish)
+    dataset = DataSet(path, request)
 
-    def unreadable(wrong: RowFault) -> None:
-        found.skipped.rows += 1
-        found.wrong(wrong)
+    def unreadable(fault: RowFault) -> None:
+        dataset.skipped.rows += 1
+        dataset.reject(fault)
 
-    for row in read_rows(path, has_question if wish.asks else _named, unreadable, wish.columns):
-        found.skipped.rows += 1
+    for row in read_rows(path, has_question if request.asks else _has_columns, unreadable, request.columns):
+        dataset.skipped.rows += 1
         try:
-            case = case_of(path, row, _UNNAMED, wish.language, with_values=True, asks=wish.asks)
-            found.take(row, case)
-        except RowFault as wrong:
-            found.wrong(wrong)
-    found.done()
-    return found
+            case = case_of(path, row, _UNNAMED, request.language, with_values=True, asks=request.asks)
+            dataset.add(row, case)
+        except RowFault as fault:
+            dataset.reject(fault)
+    dataset.finish()
+    return dataset
 
 
 def has_rows_in(
     path: Path, language: Language, *, asks: bool = True, columns: Mapping[str, str] | None = None
 ) -> bool:
-    """Whether some row of a file is in a language; it is read no further than to the first one.
+    """Whether a row of a file is in a language; the file is read up to the first such row.
 
-    Where nothing can be read, who reads it to ask its rows says why.
+    Also True for a file without valid rows: whoever reads it for a run reports the error.
     """
-    found = False
+    any_valid = False
     with contextlib.suppress(CaseFileError):
-        for case in good_cases(path, DatasetRequest(language, asks=asks, columns=columns)):
-            found = True
+        for case in valid_cases(path, DatasetRequest(language, asks=asks, columns=columns)):
+            any_valid = True
             if case.language == language:
                 return True
-    return not found
+    return not any_valid
 
 
-def good_cases(path: Path, wish: DatasetRequest) -> Iterator[Case]:
-    """The cases of the rows of a file that make one, as they are read; of the others nothing is said."""
-    for row in read_rows(path, has_question if wish.asks else _named, lambda _: None, wish.columns):
+def valid_cases(path: Path, request: DatasetRequest) -> Iterator[Case]:
+    """The cases of the valid rows of a file; other rows are left out silently."""
+    for row in read_rows(
+        path, has_question if request.asks else _has_columns, lambda _: None, request.columns
+    ):
         with contextlib.suppress(RowFault):
-            yield case_of(path, row, _UNNAMED, wish.language, asks=wish.asks)
+            yield case_of(path, row, _UNNAMED, request.language, asks=request.asks)
 
 
-def dataset_of(name: str, cases: Iterable[Case], wish: DatasetRequest) -> DataSet:
-    """The data set of cases that were read already: from a sheet, or from a workbook of ours."""
-    found = DataSet(Path(name), wish)
+def dataset_of(name: str, cases: Iterable[Case], request: DatasetRequest) -> DataSet:
+    """The data set of cases that were read elsewhere: from a Google sheet or a workbook of worksheets."""
+    dataset = DataSet(Path(name), request)
     for number, case in enumerate(cases, 1):
-        found.skipped.rows += 1
+        dataset.skipped.rows += 1
         try:
-            found.take(Row(number, {}, sheet=""), case)
-        except RowFault as wrong:
-            found.wrong(wrong)
-    found.done()
-    return found
+            dataset.add(Row(number, {}, sheet=""), case)
+        except RowFault as fault:
+            dataset.reject(fault)
+    dataset.finish()
+    return dataset
 
 
-def _named(headers: Iterable[str]) -> bool:
-    """Whether these can be the columns that a prompt makes a question of."""
+def _has_columns(headers: Iterable[str]) -> bool:
+    """Whether a prompt can make questions of these columns: there are several, or one of questions."""
     names = [header for header in headers if header]
     return has_question(names) or len(names) > 1

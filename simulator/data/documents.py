@@ -1,4 +1,7 @@
-"""Documents cut into passages: at headings first, then paragraphs, lines, sentences, words."""
+"""Reads documents (Markdown, Word, PowerPoint, PDF, HTML) as text, and cuts them into passages.
+
+A document too long for one passage is cut at headings first, then paragraphs, lines, sentences, words.
+"""
 
 import io
 import logging
@@ -12,10 +15,10 @@ from unicodedata import east_asian_width, normalize
 
 from simulator.core.errors import CaseFileError
 from simulator.core.replies import encodable
-from simulator.data.files import language_of, needed, package, read_bytes, readable
+from simulator.data.files import language_of, read_archive, read_bytes, readable_or_error, require_package
 
-# Characters that an embedding model and a reader take in at once; a kana or kanji says about twice as much.
-LONGEST = {"ja": 600, "en": 1200}
+# The length of a passage in characters; a kana or kanji says about as much as two letters.
+MAX_LENGTH = {"ja": 600, "en": 1200}
 _LONGEST_TITLE = 100
 
 _BOUNDARIES = tuple(
@@ -36,28 +39,28 @@ _FRONT_TITLE = re.compile(r"^title:(.+)$", re.MULTILINE)
 
 
 class Document(NamedTuple):
-    """A text and what it is called; the title is empty when it has none."""
+    """A text and its title, which may be empty."""
 
     title: str
     text: str
 
 
-def document(text: str) -> Document:
-    """A Markdown or plain text; its title is in the front matter, the first heading or the first line."""
+def text_document(text: str) -> Document:
+    """A Markdown or plain text; its title is from the front matter, the first heading or the first line."""
     front = _FRONT_MATTER.match(text)
     body = text[front.end() :].strip() if front else text.strip()
     titled = _FRONT_TITLE.search(front[1] or "") if front else None
     return Document(titled[1].strip(" \t\"'") if titled else _first_title(body), body)
 
 
-def chunks(whole: Document) -> Iterator[str]:
-    """The passages of a document: itself when it is short, else pieces that each begin with its title."""
-    longest = LONGEST[language_of(whole.text)]
-    if len(whole.text) <= longest:
-        yield from filter(None, [whole.text])
+def chunks(document: Document) -> Iterator[str]:
+    """The passages of a document: all of it when it is short, else pieces that each begin with the title."""
+    longest = MAX_LENGTH[language_of(document.text)]
+    if len(document.text) <= longest:
+        yield from filter(None, [document.text])
         return
-    title = whole.title[:_LONGEST_TITLE]
-    for piece in _joined(_split(whole.text, longest - len(title) - 1)):
+    title = document.title[:_LONGEST_TITLE]
+    for piece in _joined(_split(document.text, longest - len(title) - 1)):
         begins = piece.lstrip("# ").startswith(title)
         yield piece if begins else f"{title}\n{piece}"
 
@@ -70,7 +73,7 @@ def _first_title(body: str) -> str:
 
 
 def _split(text: str, longest: int, depth: int = 0) -> list[str]:
-    """The text in pieces of at most `longest`; parts that fit are packed together, longer ones cut finer."""
+    """The text in pieces of at most `longest` characters, each as long as possible."""
     if len(text) <= longest:
         return [text]
     if depth == len(_BOUNDARIES):
@@ -87,7 +90,7 @@ def _split(text: str, longest: int, depth: int = 0) -> list[str]:
 
 
 def _joined(pieces: list[str]) -> Iterator[str]:
-    """The pieces without blanks around them; a heading cut off from its section goes back to it."""
+    """The pieces, stripped; a heading that was cut off is joined with its section again."""
     stripped = [piece.strip() for piece in pieces if piece.strip()]
     heading = ""
     for piece, following in pairwise([*stripped, ""]):
@@ -98,63 +101,64 @@ def _joined(pieces: list[str]) -> Iterator[str]:
             heading = ""
 
 
-# By their names without namespace: Word and PowerPoint call paragraphs, texts and tables alike.
-# Left out are what was deleted, ruby, field codes, and copies of text boxes for old programs.
-_UNREAD = frozenset(
+# Element names without namespace, which Word and PowerPoint share. Skipped are deleted text, ruby, field
+# codes, and copies of text boxes for old programs.
+_SKIPPED = frozenset(
     {"del", "moveFrom", "rt", "instrText", "Fallback", "pPr", "rPr", "sdtPr", "tblPr", "tcPr"}
 )
-_SIGNS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
+_CHARACTERS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
 _PICTURES = frozenset({"pic", "imagedata", "chart", "relIds"})
 _OFFICE_HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
 _LIST = re.compile(r"list (?:bullet|number|paragraph)", re.IGNORECASE)
 _DEEPEST_HEADING = 6
 
-Mark = Callable[[Any], str]
+# The Markdown prefix of a paragraph: `# `, `- ` or nothing.
+Prefix = Callable[[Any], str]
 
 
 def word_document(path: Path) -> Document:
     """The text of a .docx file in reading order; headers, footers and footnotes are left out."""
-    with needed(path, "python-docx"):
+    with require_package(path, "python-docx"):
         import docx
-    data = package(path, "Word")
-    with readable(path, "Word"):
-        whole = docx.Document(data)
-        styles = {style.style_id: _mark_of(style) for style in whole.styles}
-        return document("\n\n".join(_blocks(whole.element.body, lambda p: _mark(p, styles))))
+    data = read_archive(path, "Word")
+    with readable_or_error(path, "Word"):
+        file = docx.Document(data)
+        styles = {style.style_id: _style_prefix(style) for style in file.styles}
+        return text_document("\n\n".join(_blocks(file.element.body, lambda p: _prefix(p, styles))))
 
 
-def word_pictures(path: Path) -> int:
-    """How many pictures, charts and diagrams the text of a .docx file holds, none of which is read."""
-    with needed(path, "python-docx"):
+def count_word_pictures(path: Path) -> int:
+    """The number of pictures, charts and diagrams in the text of a .docx file; none of them is read."""
+    with require_package(path, "python-docx"):
         import docx
-    data = package(path, "Word")
-    with readable(path, "Word"):
+    data = read_archive(path, "Word")
+    with readable_or_error(path, "Word"):
         return _pictures(docx.Document(data).element.body)
 
 
-def presentation(path: Path) -> Document:
+def presentation_document(path: Path) -> Document:
     """The text of a .pptx file: each slide's title as a heading, its text, tables and notes."""
-    with needed(path, "python-pptx"):
+    with require_package(path, "python-pptx"):
         import pptx
-    data = package(path, "PowerPoint")
-    with readable(path, "PowerPoint"):
+    data = read_archive(path, "PowerPoint")
+    with readable_or_error(path, "PowerPoint"):
         slides = pptx.Presentation(data).slides
-        return document("\n\n".join(block for slide in slides for block in _slide(slide)))
+        return text_document("\n\n".join(block for slide in slides for block in _slide(slide)))
 
 
-def presentation_pictures(path: Path) -> int:
-    """How many pictures, charts and diagrams the slides hold, none of which is read."""
-    with needed(path, "python-pptx"):
+def count_presentation_pictures(path: Path) -> int:
+    """The number of pictures, charts and diagrams on the slides; none of them is read."""
+    with require_package(path, "python-pptx"):
         import pptx
-    data = package(path, "PowerPoint")
-    with readable(path, "PowerPoint"):
+    data = read_archive(path, "PowerPoint")
+    with readable_or_error(path, "PowerPoint"):
         return sum(_pictures(slide.element) for slide in pptx.Presentation(data).slides)
 
 
 def _slide(slide: Any) -> Iterator[str]:
     title = slide.shapes.title
-    if title is not None and (said := " ".join(title.text_frame.text.split())):
-        yield f"## {said}"
+    if title is not None and (heading := " ".join(title.text_frame.text.split())):
+        yield f"## {heading}"
     for shape in slide.shapes._spTree:
         if title is None or shape is not title._element:
             yield from _blocks(shape, lambda _: "")
@@ -162,8 +166,8 @@ def _slide(slide: Any) -> Iterator[str]:
         yield from filter(None, [notes.text.strip()])
 
 
-def _mark_of(style: Any) -> str:
-    """What a paragraph style is in Markdown; a style of one's own is what it is based on."""
+def _style_prefix(style: Any) -> str:
+    """The Markdown prefix of a paragraph style; a custom style has that of the style it is based on."""
     for _ in range(10):
         name = str(style.name or "")
         if heading := _OFFICE_HEADING.fullmatch(name):
@@ -176,26 +180,26 @@ def _mark_of(style: Any) -> str:
     return ""
 
 
-def _mark(paragraph: Any, styles: Mapping[str, str]) -> str:
+def _prefix(paragraph: Any, styles: Mapping[str, str]) -> str:
     properties = {_name(each): each for part in paragraph if _name(part) == "pPr" for each in part}
     style = properties.get("pStyle")
-    mark = styles.get(next(iter(style.attrib.values()), ""), "") if style is not None else ""
-    return mark or ("- " if "numPr" in properties else "")
+    prefix = styles.get(next(iter(style.attrib.values()), ""), "") if style is not None else ""
+    return prefix or ("- " if "numPr" in properties else "")
 
 
-def _blocks(element: Any, mark: Mark) -> Iterator[str]:
-    """The paragraphs and tables below an element that say something."""
+def _blocks(element: Any, prefix: Prefix) -> Iterator[str]:
+    """The paragraphs and tables below an element that are not empty."""
     name = _name(element)
     if name == "p":
         if text := "".join(_inline(element)).strip():
-            yield mark(element) + text
+            yield prefix(element) + text
         for box in _inside(element, "txbxContent"):
-            yield from _blocks(box, mark)
+            yield from _blocks(box, prefix)
     elif name == "tbl":
         yield from filter(None, ["\n".join(filter(None, map(_table_row, _inside(element, "tr"))))])
-    elif name not in _UNREAD:
+    elif name not in _SKIPPED:
         for child in element:
-            yield from _blocks(child, mark)
+            yield from _blocks(child, prefix)
 
 
 def _table_row(row: Any) -> str:
@@ -209,30 +213,30 @@ def _inline(element: Any) -> Iterator[str]:
         name = _name(child)
         if name == "t":
             yield child.text or ""
-        elif name in _SIGNS:
-            yield _SIGNS[name]
-        elif name not in _UNREAD and name != "txbxContent":
+        elif name in _CHARACTERS:
+            yield _CHARACTERS[name]
+        elif name not in _SKIPPED and name != "txbxContent":
             yield from _inline(child)
 
 
 def _inside(element: Any, name: str) -> Iterator[Any]:
-    """The elements of a name below this one, but not those inside of each other."""
+    """The outermost elements with this name below an element."""
     for child in element:
         if _name(child) == name:
             yield child
-        elif _name(child) not in _UNREAD:
+        elif _name(child) not in _SKIPPED:
             yield from _inside(child, name)
 
 
 def _pictures(element: Any) -> int:
     name = _name(element)
-    if name in _UNREAD:
+    if name in _SKIPPED:
         return 0
     return (name in _PICTURES) + sum(map(_pictures, element))
 
 
 def _name(element: Any) -> str:
-    """An element's name without its namespace; a comment has none."""
+    """The name of an element without its namespace; empty for a comment."""
     return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
 
 
@@ -242,34 +246,34 @@ _RADICALS = str.maketrans("⺠⻁⻄⻑⻘⻝⻣⻤⻨⻩⻫⻭⻯⻲", "民虎�
 _JAPANESE = "[ぁ-ゖァ-ヺー々〆〇㐀-鿿豈-﫿、]"
 _WITHIN_JAPANESE = re.compile(rf"{_JAPANESE}\n{_JAPANESE}")
 _WITHIN_ENGLISH = re.compile(r"[A-Za-z,]\n[a-z]")
-# A line that reaches this share of the widest one was broken by the margin, not by its writer.
-_FULL = 0.85
+# A line of at least this share of the widest one was broken by the margin, not by its author.
+_FULL_LINE = 0.85
 
 
 def pdf_document(path: Path) -> Document:
-    """The text of all pages, read without recognising images; the title is the file's if it is on a page."""
+    """The text of all pages, without OCR; the title is that of the metadata if it occurs on a page."""
     reader = _reader(path)
-    with readable(path, "PDF"):
-        text = "\n\n".join(_unbroken(_meant(page.extract_text())) for page in reader.pages)
-        title = _meant(str((reader.metadata and reader.metadata.title) or "")).strip()
-    whole = document(text)
-    return Document(title, whole.text) if title and title in whole.text else whole
+    with readable_or_error(path, "PDF"):
+        text = "\n\n".join(_unwrapped(_normalised(page.extract_text())) for page in reader.pages)
+        title = _normalised(str((reader.metadata and reader.metadata.title) or "")).strip()
+    document = text_document(text)
+    return Document(title, document.text) if title and title in document.text else document
 
 
-def pdf_pictures(path: Path) -> int:
-    """How many images the pages hold, none of which is read; a scanned page is an image."""
+def count_pdf_pictures(path: Path) -> int:
+    """The number of images on the pages; none of them is read. A scanned page is an image."""
     reader = _reader(path)
-    with readable(path, "PDF"):
+    with readable_or_error(path, "PDF"):
         return len({key for page in reader.pages for key in _images(page, 0)})
 
 
 def _reader(path: Path) -> Any:
-    with needed(path, "pypdf"):
+    with require_package(path, "pypdf"):
         import pypdf
-    # It reports every flaw that it gets over.
+    # It warns about every flaw that it can work around.
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
     data = read_bytes(path)
-    with readable(path, "PDF"):
+    with readable_or_error(path, "PDF"):
         reader = pypdf.PdfReader(io.BytesIO(data))
         if reader.is_encrypted and not reader.decrypt(""):
             msg = f"{path}: protected with a password; save it without one."
@@ -278,10 +282,10 @@ def _reader(path: Path) -> Any:
 
 
 def _images(holder: Any, depth: int) -> Iterator[Any]:
-    """What tells the images of a page apart; forms within the page may hold more of them."""
+    """A key for each image of a page, also for those in forms within the page."""
     resources = holder.get("/Resources")
-    held = resources.get_object().get("/XObject") if resources is not None else None
-    for name, reference in (held.get_object() if held is not None else {}).items():
+    objects = resources.get_object().get("/XObject") if resources is not None else None
+    for name, reference in (objects.get_object() if objects is not None else {}).items():
         item = reference.get_object()
         if item.get("/Subtype") == "/Image":
             yield getattr(reference, "idnum", None) or (id(holder), name)
@@ -289,27 +293,27 @@ def _images(holder: Any, depth: int) -> Iterator[Any]:
             yield from _images(item, depth + 1)
 
 
-def _meant(text: str) -> str:
-    plain = _LOOKALIKES.sub(lambda found: normalize("NFKC", found[0]), text)
+def _normalised(text: str) -> str:
+    plain = _LOOKALIKES.sub(lambda match: normalize("NFKC", match[0]), text)
     return str(encodable(plain.translate(_RADICALS)))
 
 
-def _unbroken(page: str) -> str:
-    """A page without the line breaks that only the margin made."""
+def _unwrapped(page: str) -> str:
+    """A page without the line breaks that are due to the margin."""
     lines = [line.rstrip() for line in page.split("\n")]
     widest = {"ja": 0, "en": 0}
     for line in lines:
         # Latin letters are narrower than half a kanji, so each script has its own full width.
         widest[language_of(line)] = max(widest[language_of(line)], _width(line))
-    seams = (
-        _seam(before, line) if _width(before) >= _FULL * widest[language_of(before)] else "\n"
+    separators = (
+        _separator(before, line) if _width(before) >= _FULL_LINE * widest[language_of(before)] else "\n"
         for before, line in pairwise(lines)
     )
-    return lines[0] + "".join(seam + line for seam, line in zip(seams, lines[1:], strict=True))
+    return lines[0] + "".join(separator + line for separator, line in zip(separators, lines[1:], strict=True))
 
 
-def _seam(before: str, line: str) -> str:
-    """What stands between two lines of which the first is full."""
+def _separator(before: str, line: str) -> str:
+    """The separator between a full line and the next one, after unwrapping."""
     ends = f"{before[-1:]}\n{line[:1]}"
     if _WITHIN_JAPANESE.fullmatch(ends):
         return ""
@@ -320,24 +324,24 @@ def _width(line: str) -> int:
     return sum(2 if east_asian_width(character) in "WFA" else 1 for character in line)
 
 
-_WEBPAGES_UNREAD = frozenset({"script", "style", "noscript", "template", "svg"})
-_BLOCKS = frozenset(
+_SKIPPED_TAGS = frozenset({"script", "style", "noscript", "template", "svg"})
+_BLOCK_TAGS = frozenset(
     {"address", "article", "aside", "blockquote", "dd", "details", "div", "dl", "dt", "fieldset", "figure"}
     | {"footer", "form", "header", "hr", "main", "nav", "ol", "p", "pre", "section", "summary", "table", "ul"}
 )
-_LINES = frozenset({"br", "tr", "option"})
-_HEADINGS = {f"h{level}": level for level in range(1, 7)}
-_WEBPAGES_JAPANESE = "[ぁ-ヿ㐀-鿿、。「」（）！？]"
+_LINE_TAGS = frozenset({"br", "tr", "option"})
+_HEADING_TAGS = {f"h{level}": level for level in range(1, 7)}
+_WIDE = "[ぁ-ヿ㐀-鿿、。「」（）！？]"
 # A line break in the source is a space in English and nothing in Japanese.
-_BREAK_IN_JAPANESE = re.compile(rf"(?<={_WEBPAGES_JAPANESE})[ \t]*\n\s*(?={_WEBPAGES_JAPANESE})")
-# Office and old browsers leave these; the standard parser gives up on unknown ones.
-_CONDITIONS = re.compile(r"<!\[[^>]*(?:>|\Z)")
+_BREAK_IN_JAPANESE = re.compile(rf"(?<={_WIDE})[ \t]*\n\s*(?={_WIDE})")
+# Conditional comments of Office and old browsers, on which the standard parser may give up.
+_CONDITIONAL_COMMENT = re.compile(r"<!\[[^>]*(?:>|\Z)")
 
 
-def web_page(html: str) -> Document:
+def web_document(html: str) -> Document:
     """The text of an HTML page without scripts and styles; the title is <title> or the first heading."""
     page = _Page()
-    page.feed(_CONDITIONS.sub("", html))
+    page.feed(_CONDITIONAL_COMMENT.sub("", html))
     page.close()
     text = "\n".join(re.sub(r"[ \t]+", " ", line).strip(" |") for line in "".join(page.parts).split("\n"))
     heading = re.search(r"(?m)^#+ (.+)$", text)
@@ -346,53 +350,53 @@ def web_page(html: str) -> Document:
 
 
 class _Page(HTMLParser):
-    """Collects what a reader sees."""
+    """Collects the visible text of a page."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self.parts: list[str] = []
         self.title: list[str] = []
-        self._unread = 0
+        self._skipping = 0
         self._in_title = False
-        self._as_written = False
+        self._in_pre = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Opens what the tag stands for."""
-        if tag in _WEBPAGES_UNREAD:
-            self._unread += 1
-        elif tag == "title" and not self._unread:
+        """Begins a heading, a block, a line or skipped content."""
+        if tag in _SKIPPED_TAGS:
+            self._skipping += 1
+        elif tag == "title" and not self._skipping:
             self._in_title = True
         else:
-            self._as_written = self._as_written or tag == "pre"
+            self._in_pre = self._in_pre or tag == "pre"
             self.parts.append(_opening(tag))
 
     def handle_endtag(self, tag: str) -> None:
-        """Closes it; an end without a beginning is ignored."""
-        if tag in _WEBPAGES_UNREAD:
-            self._unread = max(0, self._unread - 1)
+        """Ends it; an end tag without a start tag is ignored."""
+        if tag in _SKIPPED_TAGS:
+            self._skipping = max(0, self._skipping - 1)
         elif tag == "title":
             self._in_title = False
         else:
-            self._as_written = self._as_written and tag != "pre"
-            self.parts.append("\n\n" if tag in _BLOCKS or tag in _HEADINGS else "")
+            self._in_pre = self._in_pre and tag != "pre"
+            self.parts.append("\n\n" if tag in _BLOCK_TAGS or tag in _HEADING_TAGS else "")
 
     def handle_data(self, data: str) -> None:
-        """Keeps text that is shown, with line breaks only where the page breaks lines."""
-        if self._unread:
+        """Collects visible text, without line breaks of the source except in <pre>."""
+        if self._skipping:
             return
         if self._in_title:
             self.title.append(data)
-        elif self._as_written:
+        elif self._in_pre:
             self.parts.append(data)
         else:
             self.parts.append(re.sub(r"[ \t\n\f]+", " ", _BREAK_IN_JAPANESE.sub("", data)))
 
 
 def _opening(tag: str) -> str:
-    if tag in _HEADINGS:
-        return "\n\n" + "#" * _HEADINGS[tag] + " "
-    if tag in _BLOCKS:
+    if tag in _HEADING_TAGS:
+        return "\n\n" + "#" * _HEADING_TAGS[tag] + " "
+    if tag in _BLOCK_TAGS:
         return "\n\n"
-    if tag in _LINES:
+    if tag in _LINE_TAGS:
         return "\n"
     return {"li": "\n- ", "td": " | ", "th": " | "}.get(tag, "")

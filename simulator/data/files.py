@@ -1,4 +1,4 @@
-"""Files are written beside the one they replace; a process that is killed meanwhile leaves them there."""
+"""Reads files within limits (encodings, archives, sizes), and names files while they are written."""
 
 import codecs
 import contextlib
@@ -20,25 +20,25 @@ from simulator.core.errors import CaseFileError, InputError
 from simulator.core.types import Language
 
 
-def beside(path: Path) -> Path:
-    """The name of this process for what becomes `path` once it is whole; what dead ones left there goes."""
-    for left in path.parent.glob(f".{glob.escape(path.name)}.*"):
-        writer = left.name.removeprefix(f".{path.name}.").partition("-")[0]
+def temporary_path(path: Path) -> Path:
+    """Where this process writes a file before it replaces `path`; leftovers of dead processes are deleted."""
+    for leftover in path.parent.glob(f".{glob.escape(path.name)}.*"):
+        writer = leftover.name.removeprefix(f".{path.name}.").partition("-")[0]
         if writer.isdecimal() and not _is_alive(int(writer)):
-            _remove(left)
+            _remove(leftover)
     return path.with_name(f".{path.name}.{os.getpid()}")
 
 
-def _remove(left: Path) -> None:
+def _remove(path: Path) -> None:
     with contextlib.suppress(OSError):
-        if left.is_dir() and not left.is_symlink():
-            shutil.rmtree(left, ignore_errors=True)
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
         else:
-            left.unlink()
+            path.unlink()
 
 
 def _is_alive(process: int) -> bool:
-    if sys.platform == "win32":  # where asking would end it
+    if sys.platform == "win32":  # where os.kill would end it
         return True
     try:
         os.kill(process, 0)
@@ -50,12 +50,12 @@ def _is_alive(process: int) -> bool:
 
 
 def printable(text: str) -> str:
-    """A text on one line, without control codes."""
+    """A text on one line, without control characters."""
     return "".join(character if character.isprintable() else " " for character in text)
 
 
-def shown(value: object) -> str:
-    """A value as an error message can show it: short, on one line, without control codes."""
+def quote(value: object) -> str:
+    """A value in quotation marks for an error message: short, on one line, without control characters."""
     if isinstance(value, (list, dict)):
         return "a list" if isinstance(value, list) else "an object"
     line = printable(str(value))
@@ -63,8 +63,8 @@ def shown(value: object) -> str:
 
 
 @contextmanager
-def needed(path: Path, package: str) -> Iterator[None]:
-    """Around the import of a library: without it the error names the package and its extra."""
+def require_package(path: Path, package: str) -> Iterator[None]:
+    """Turns a failed import of a library into an InputError that names its package."""
     try:
         yield
     except ImportError:
@@ -73,26 +73,26 @@ def needed(path: Path, package: str) -> Iterator[None]:
 
 
 @contextmanager
-def readable(path: Path, kind: str) -> Iterator[None]:
-    """Around a foreign reader: a broken file can lead it to any exception, which becomes one line."""
+def readable_or_error(path: Path, kind: str) -> Iterator[None]:
+    """Turns any exception of a library on a broken file into a CaseFileError."""
     try:
         yield
     except InputError:
         raise
     except Exception as error:
         why = printable(str(error) or type(error).__name__)[:100]
-        msg = f"{path}: not a readable {kind} file ({why}); save it anew."
+        msg = f"{path}: not a readable {kind} file ({why}); save it again."
         raise CaseFileError(msg) from None
 
 
-# A gzipped file of a few kilobytes can unpack to all the memory there is: text shrinks to a tenth, bombs to a
-# thousandth, so what unpacks to both more than 64 MB and 500 times its size is refused long before 1 GB.
-MOST_BYTES = 1 << 30
+# A gzipped file of a few kilobytes can unpack to more than the memory. Text shrinks to a tenth, bombs to a
+# thousandth: what unpacks to more than 64 MB and to more than 500 times its size is refused.
+MAX_BYTES = 1 << 30
 _HARMLESS_BYTES = 1 << 26
 _MOST_SHRUNK = 500
 
-_SAVE = "save it as UTF-8"
 _SCRIPT = re.compile("[ぁ-ゖァ-ヺー々〆〇㐀-䶿一-鿿豈-﫿ｦ-ﾟ\U00020000-\U0003ffff]")
+_SAVE = "save it as UTF-8"
 _KANA = re.compile("[ぁ-ゖァ-ヺ]")
 _HALF_WIDTH = re.compile("[｡-ﾟ]")
 _NO_CP932 = re.compile("[\x80\uf8f0-\uf8f3]")
@@ -103,7 +103,7 @@ _BINARY = (
 )
 
 
-def read_text(path: str | Path, *, may_be_empty: bool = False, most_bytes: int = MOST_BYTES) -> str:
+def read_text(path: str | Path, *, may_be_empty: bool = False, most_bytes: int = MAX_BYTES) -> str:
     r"""The text of a file with `\n` line ends; `.gz` is unpacked, up to `most_bytes` of content.
 
     Encodings: UTF-8 (with or without BOM), UTF-16 with BOM, and CP932, the Windows form of Shift_JIS.
@@ -119,17 +119,17 @@ def read_text(path: str | Path, *, may_be_empty: bool = False, most_bytes: int =
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def bearable_bytes(packed: int, most_bytes: int = MOST_BYTES) -> int:
-    """How much a packed file of this many bytes may unpack to; more is a bomb."""
+def max_unpacked_bytes(packed: int, most_bytes: int = MAX_BYTES) -> int:
+    """How many bytes a packed file of this size may unpack to."""
     return min(most_bytes, max(_HARMLESS_BYTES, _MOST_SHRUNK * packed))
 
 
-def read_bytes(path: Path, most_bytes: int = MOST_BYTES) -> bytes:
-    """What a file holds; `.gz` is unpacked."""
+def read_bytes(path: Path, most_bytes: int = MAX_BYTES) -> bytes:
+    """The content of a file; `.gz` is unpacked. Raises CaseFileError."""
     zipped = path.suffix.lower() == ".gz"
     try:
         if zipped:
-            most_bytes = bearable_bytes(path.stat().st_size, most_bytes)
+            most_bytes = max_unpacked_bytes(path.stat().st_size, most_bytes)
         with gzip.open(path) if zipped else path.open("rb") as file:
             data = file.read(most_bytes + 1)
     except (OSError, ValueError, EOFError, zlib.error) as error:
@@ -142,12 +142,12 @@ def read_bytes(path: Path, most_bytes: int = MOST_BYTES) -> bytes:
 
 
 def is_binary(data: bytes) -> bool:
-    """Whether this is the beginning of an office file, an archive or a PDF."""
+    """Whether the bytes begin like an office file, an archive or a PDF."""
     return data.startswith(tuple(magic for magic, _ in _BINARY))
 
 
-def lines(text: str) -> Iterator[str]:
-    r"""The lines of a text, each with its `\n`, without a second copy of the whole."""
+def split_lines(text: str) -> Iterator[str]:
+    r"""The lines of a text, each with its `\n`, one by one to save memory."""
     start = 0
     while start < len(text):
         end = text.find("\n", start) + 1 or len(text)
@@ -156,7 +156,7 @@ def lines(text: str) -> Iterator[str]:
 
 
 def language_of(text: str) -> Language:
-    """Japanese as soon as there is kana or kanji, English otherwise."""
+    """Japanese for a text with any kana or kanji, else English."""
     return "ja" if _SCRIPT.search(text) else "en"
 
 
@@ -174,7 +174,7 @@ def _unreadable(path: Path, error: Exception) -> CaseFileError:
         case PermissionError():
             why = "no permission to read it"
         case gzip.BadGzipFile() | EOFError() | zlib.error():
-            why = "not a whole gzip file; pack it again, or give the file unpacked"
+            why = "incomplete gzip file; pack it again, or use the unpacked file"
         case _:
             why = f"cannot be read ({getattr(error, 'strerror', None) or error})"
     return CaseFileError(f"{path}: {why}.")
@@ -191,18 +191,15 @@ def _decode(path: Path, data: bytes) -> str:
         try:
             return _cp932(data) if encoding == "cp932" else data.decode(encoding)
         except UnicodeDecodeError as error:
-            # In a file with one bad byte, the right encoding is the one that got as far as that byte.
+            # In a file with one bad byte, the right encoding is the one that reads furthest.
             furthest = max(furthest, error.start)
-    raise _undecodable(path, data, furthest)
-
-
-def _undecodable(path: Path, data: bytes, position: int) -> CaseFileError:
-    line = data.count(b"\n", 0, position) + 1
-    return CaseFileError(f"{path}, line {line}: neither UTF-8 nor CP932 (Shift_JIS); {_SAVE}.")
+    line = data.count(b"\n", 0, furthest) + 1
+    msg = f"{path}, line {line}: neither UTF-8 nor CP932 (Shift_JIS); save it as UTF-8."
+    raise CaseFileError(msg)
 
 
 def _cp932(data: bytes) -> str:
-    """CP932 without the stray bytes that Python lets pass, and without other encodings that fit it."""
+    """Decodes CP932 strictly: without bytes that Python lets pass, and without other encodings that fit."""
     text = data.decode("cp932")
     stray = _NO_CP932.search(text)
     if stray or _is_foreign(data, text):
@@ -242,8 +239,8 @@ _PASSWORD = "EncryptedPackage".encode("utf-16-le")
 _ENCRYPTED_ENTRY = 0x1
 
 
-def package(path: Path, kind: str) -> io.BytesIO:
-    """The archive, checked; `kind` says what the file should be: "Excel" and the like."""
+def read_archive(path: Path, kind: str) -> io.BytesIO:
+    """The archive of an office file, after checks; `kind` is "Excel" and the like. Raises CaseFileError."""
     data = read_bytes(path)
     if why := _refusal(data, kind):
         msg = f"{path}: {why}."
@@ -251,64 +248,64 @@ def package(path: Path, kind: str) -> io.BytesIO:
     return io.BytesIO(data)
 
 
-def workbook_pictures(path: Path) -> int:
-    """How many pictures an Excel file holds, none of which is read."""
-    with zipfile.ZipFile(package(path, "Excel")) as archive:
+def count_workbook_pictures(path: Path) -> int:
+    """The number of pictures in an Excel file; none of them is read."""
+    with zipfile.ZipFile(read_archive(path, "Excel")) as archive:
         return sum("/media/" in name for name in archive.namelist())
 
 
 def _refusal(data: bytes, kind: str) -> str:
     protected = f"protected with a password; save it from {kind} without one"
     if data.startswith(_OLD_OFFICE):
-        old = f"in the old {kind} format, whatever its name says; save it anew from {kind}"
+        old = f"in the old {kind} format, whatever its name says; save it again from {kind}"
         return protected if _PASSWORD in data else old
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             entries = archive.infolist()
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
-        return f"not a whole {kind} file; save it anew from {kind}" if data else "the file is empty"
+        return f"an incomplete {kind} file; save it again from {kind}" if data else "the file is empty"
     if any(entry.flag_bits & _ENCRYPTED_ENTRY for entry in entries):
         return protected
     # An entry never unpacks to more than the size it states.
-    if sum(entry.file_size for entry in entries) > (most := bearable_bytes(len(data), _MOST_UNPACKED)):
+    if sum(entry.file_size for entry in entries) > (most := max_unpacked_bytes(len(data), _MOST_UNPACKED)):
         return f"larger than {most:,} bytes when unpacked; split the file"
     return ""
 
 
-# Lines with their line end, from the first one each time it is called.
+# Returns an iterator over all lines with their line ends, each time it is called.
 Lines = Callable[[], Iterator[str]]
 
 _CHUNK = 1 << 20
 
 
-def lines_of(path: Path) -> Lines:
-    r"""The lines of a file, with `\n` line ends; raises CaseFileError for what is not text.
+def open_lines(path: Path) -> Lines:
+    r"""The lines of a file with `\n` line ends. Raises CaseFileError for a file that is not text.
 
-    UTF-8 is read line by line. Any other file, and whatever is wrong with one, is a matter of `read_text`.
+    UTF-8 is read line by line; any other file is read at once by `read_text`, which also reports errors.
     """
-    if _is_plain(path):
+    if _is_clean_utf8(path):
         return lambda: _streamed(path)
     text = read_text(path)
-    return lambda: lines(text)
+    return lambda: split_lines(text)
 
 
 def _streamed(path: Path) -> Iterator[str]:
-    with io.TextIOWrapper(_opened(path), encoding="utf-8-sig") as file:
+    with io.TextIOWrapper(_open_binary(path), encoding="utf-8-sig") as file:
         yield from file
 
 
-def _opened(path: Path) -> BinaryIO:
+def _open_binary(path: Path) -> BinaryIO:
     return cast("BinaryIO", gzip.open(path)) if path.suffix.lower() == ".gz" else path.open("rb")
 
 
-def _is_plain(path: Path) -> bool:
-    """Whether a file is UTF-8 throughout, with something in it, no NUL, and not larger than can be borne."""
+def _is_clean_utf8(path: Path) -> bool:
+    """Whether a file is UTF-8 throughout, not blank, without NUL, and within the limit of size."""
     decode = codecs.getincrementaldecoder("utf-8-sig")().decode
     size, filled = 0, False
     try:
         zipped = path.suffix.lower() == ".gz"
-        most = bearable_bytes(path.stat().st_size) if zipped else MOST_BYTES
-        with _opened(path) as file:
+        most = max_unpacked_bytes(path.stat().st_size) if zipped else MAX_BYTES
+        with _open_binary(path) as file:
             while chunk := file.read(_CHUNK):
                 if b"\0" in chunk or (not size and is_binary(chunk)):
                     return False

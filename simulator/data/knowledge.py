@@ -1,4 +1,4 @@
-"""A knowledge base as passages: a file or a folder of texts, web pages, tables and office documents."""
+"""Reads a knowledge base into passages: a file or a folder of texts, web pages, tables and documents."""
 
 import os
 import unicodedata
@@ -12,66 +12,66 @@ from simulator.core.types import Passage
 from simulator.data.documents import (
     Document,
     chunks,
-    document,
+    count_pdf_pictures,
+    count_presentation_pictures,
+    count_word_pictures,
     pdf_document,
-    pdf_pictures,
-    presentation,
-    presentation_pictures,
-    web_page,
+    presentation_document,
+    text_document,
+    web_document,
     word_document,
-    word_pictures,
 )
-from simulator.data.files import plain_suffix, read_text, shown, workbook_pictures
+from simulator.data.files import count_workbook_pictures, plain_suffix, quote, read_text
 from simulator.data.readers import WORKBOOKS, read_rows
-from simulator.data.values import Row, fault, is_empty, normalised
+from simulator.data.values import Row, is_empty, normalised, row_fault
 
 _DOCUMENTS: Mapping[str, Callable[[str], Document]] = {
-    **dict.fromkeys((".md", ".markdown", ".mdx", ".txt", ".text", ".rst"), document),
-    **dict.fromkeys((".html", ".htm", ".xhtml"), web_page),
+    **dict.fromkeys((".md", ".markdown", ".mdx", ".txt", ".text", ".rst"), text_document),
+    **dict.fromkeys((".html", ".htm", ".xhtml"), web_document),
 }
-_FOREIGN: Mapping[str, Callable[[Path], Document]] = {
+_OFFICE: Mapping[str, Callable[[Path], Document]] = {
     ".docx": word_document,
-    ".pptx": presentation,
+    ".pptx": presentation_document,
     ".pdf": pdf_document,
 }
 _PICTURES: Mapping[str, Callable[[Path], int]] = {
-    ".docx": word_pictures,
-    ".pptx": presentation_pictures,
-    ".pdf": pdf_pictures,
-    **dict.fromkeys(WORKBOOKS, workbook_pictures),
+    ".docx": count_word_pictures,
+    ".pptx": count_presentation_pictures,
+    ".pdf": count_pdf_pictures,
+    **dict.fromkeys(WORKBOOKS, count_workbook_pictures),
 }
 _ROWS = frozenset({".csv", ".tsv", ".jsonl", ".ndjson", ".json"})
-_READABLE = frozenset(_DOCUMENTS) | frozenset(_FOREIGN) | WORKBOOKS | _ROWS
+_READABLE = frozenset(_DOCUMENTS) | frozenset(_OFFICE) | WORKBOOKS | _ROWS
 KINDS = "Markdown, text, HTML, CSV, JSONL, Excel, Word, PowerPoint or PDF, each also as .gz"
 
-# What holds a row's text, its title and its id; the earliest that is not empty counts.
+# The columns of a row's text, its title and its id; the first that is not empty counts.
 _TEXT = ("text", "本文", "content", "contents", "body", "page_content", "passage", "内容", "文章", "説明")
-_REPLY = ("answer", "回答", "応答", "回答文")
-_ASKED = ("question", "質問", "質問文", "問い合わせ")
+_ANSWER = ("answer", "回答", "応答", "回答文")
+_QUESTION = ("question", "質問", "質問文", "問い合わせ")
 _TITLE = ("title", "タイトル", "題名", "件名", "見出し", "name")
-_ORIGIN = ("source", "url", "出典")
+_SOURCE = ("source", "url", "出典")
 _ID = ("id", "passage_id", "doc_id", "document_id", "番号", "文書ID", "no")
 
 
 def read_knowledge(path: str | Path) -> Iterator[Passage]:
-    """The passages of a file or of a folder with all below it, sorted by path, read as they are used.
+    """The passages of a file, or of all files below a folder sorted by path, read as they are used.
 
-    A document's passages are called by its path without suffix (`ja/01-plans`, then `ja/01-plans#2`);
-    a row keeps its own id. Where an Excel file has several worksheets, each is called like a file in
-    a folder. Hidden files and files of other kinds (see `unread`) are skipped.
+    The passages of a document get its path without suffix as their id (`ja/01-plans`, then `ja/01-plans#2`);
+    a row keeps its own id. The worksheets of an Excel file with several are named like files in a folder.
+    Hidden files and files of other kinds (see `unread_files`) are skipped. Raises InputError.
     """
     root = Path(path)
     files = [file for file in _files(root) if _is_readable(file)]
     if not files:
-        msg = f"{root}: nothing readable in it; knowledge is {KINDS}."
+        msg = f"{root}: no readable files; a knowledge base is made of {KINDS}."
         raise InputError(msg)
-    return _distinct(root, files)
+    return _with_distinct_ids(root, files)
 
 
-def unread(path: str | Path) -> tuple[str, ...]:
-    """What of a knowledge base is not read: files of other kinds, empty files, and pictures in documents.
+def unread_files(path: str | Path) -> tuple[str, ...]:
+    """What is not read of a knowledge base: files of other kinds, empty files, and pictures in documents.
 
-    A file is named alone, or with how many pictures it holds: `guide.pdf: 2 pictures inside`.
+    A file that is read carries the number of its pictures: `guide.pdf: 2 pictures inside`.
     """
     root = Path(path)
     return tuple(_relative(root, file) + note for file in _files(root) if (note := _unread(file)) is not None)
@@ -106,12 +106,12 @@ def _below(root: Path) -> Iterator[Path]:
 
 
 def _stop(error: OSError) -> None:
-    """A folder without permission is an error: os.walk alone would pass over it in silence."""
+    # Without it os.walk skips a folder without permission silently.
     raise error
 
 
 def _is_hidden(name: str) -> bool:
-    """Dot files, and what Office and macOS leave beside documents."""
+    """Dot files, and files that Office and macOS leave beside documents."""
     return name.startswith((".", "~$", "__MACOSX"))
 
 
@@ -121,12 +121,12 @@ def _is_readable(file: Path) -> bool:
 
 
 def _relative(root: Path, file: Path) -> str:
-    """The path below the root; composed, because macOS stores が as か and a mark, and people type ids."""
+    """The path below the root, in NFC: macOS stores が as two characters, and people type ids."""
     inside = file.relative_to(root if root.is_dir() else root.parent)
     return unicodedata.normalize("NFC", inside.as_posix())
 
 
-def _distinct(root: Path, files: Iterable[Path]) -> Iterator[Passage]:
+def _with_distinct_ids(root: Path, files: Iterable[Path]) -> Iterator[Passage]:
     places: dict[str, str] = {}
     names: set[str] = set()
     for file in files:
@@ -134,20 +134,20 @@ def _distinct(root: Path, files: Iterable[Path]) -> Iterator[Passage]:
         for passage in _passages(file, place, _name(place, names)):
             if passage.id in places:
                 msg = (
-                    f"{file}: the passage id {shown(passage.id)} is already in {places[passage.id]};"
+                    f"{file}: the passage id {quote(passage.id)} is already in {places[passage.id]};"
                     " ids must differ within a knowledge base."
                 )
                 raise InputError(msg)
             places[passage.id] = place
             yield passage
     if not places:
-        inside = f" ({'; '.join(notes[:3])})" if (notes := unread(root)) else ""
-        msg = f"{root}: no text in it{inside}; knowledge is {KINDS}."
+        inside = f" ({'; '.join(notes[:3])})" if (notes := unread_files(root)) else ""
+        msg = f"{root}: no text in it{inside}; a knowledge base is made of {KINDS}."
         raise InputError(msg)
 
 
 def _name(place: str, names: set[str]) -> str:
-    """The path without suffix; with it when `a.md` stands beside `a.html`."""
+    """The path without its suffix, or with it when the name is taken (`a.md` beside `a.html`)."""
     plain = place[:-3] if place.lower().endswith(".gz") else place
     stem = plain.removesuffix(Path(plain).suffix)
     name = place if stem in names else stem
@@ -161,8 +161,8 @@ def _passages(file: Path, place: str, name: str) -> Iterator[Passage]:
         yield from _from_rows(file, read_rows(file, _has_text), place, name)
     elif suffix in WORKBOOKS:
         yield from _from_workbook(file, place, name)
-    elif suffix in _FOREIGN:
-        yield from _from_document(_FOREIGN[suffix](file), place, name)
+    elif suffix in _OFFICE:
+        yield from _from_document(_OFFICE[suffix](file), place, name)
     else:
         yield from _from_document(_DOCUMENTS[suffix](read_text(file, may_be_empty=True)), place, name)
 
@@ -173,8 +173,8 @@ def _from_document(whole: Document, place: str, name: str) -> Iterator[Passage]:
 
 
 def _from_workbook(file: Path, place: str, name: str) -> Iterator[Passage]:
-    """The rows of worksheets that have a column of texts; another worksheet is one text."""
-    # Loaded here: a knowledge base without Excel files starts without their reader.
+    """The rows of worksheets that have a column of texts; any other worksheet is one document."""
+    # Imported here: a knowledge base without Excel files starts faster.
     from simulator.data.workbooks import column_row, read_workbook, worksheet_rows, worksheet_text
 
     sheets = [sheet for sheet in read_workbook(file) if sheet.lines]
@@ -195,29 +195,31 @@ def _from_rows(file: Path, rows: Iterable[Row], place: str, name: str) -> Iterat
             raise _no_text(file, row)
         columns = {normalised(column): value for column, value in row.values.items()}
         if text := _row_text(file, row, columns):
-            source = _first(columns, _TITLE) or _first(columns, _ORIGIN) or place
+            source = _first(columns, _TITLE) or _first(columns, _SOURCE) or place
             yield Passage(id=_first(columns, _ID) or f"{name}#{number}", text=text, source=source)
 
 
 def _has_text(headers: Iterable[str]) -> bool:
-    wanted = {*map(normalised, (*_TEXT, *_REPLY))}
-    return any(normalised(header) in wanted for header in headers)
+    names = {*map(normalised, (*_TEXT, *_ANSWER))}
+    return any(normalised(header) in names for header in headers)
 
 
 def _no_text(file: Path, row: Row) -> InputError:
-    there = ", ".join(map(shown, list(row.values)[:20]))
-    return fault(file, row, f"no text column. Found: {there}. Name one of them: {', '.join(_TEXT + _REPLY)}.")
+    columns = ", ".join(map(quote, list(row.values)[:20]))
+    return row_fault(
+        file, row, f"no text column. Found: {columns}. Name one of them: {', '.join(_TEXT + _ANSWER)}."
+    )
 
 
 def _row_text(file: Path, row: Row, columns: Mapping[str, JsonValue]) -> str:
-    """The text of a row; of a list of questions and answers, both."""
+    """The text of a row; in a list of questions and answers, both of them."""
     text = _first(columns, _TEXT)
-    if not text and (reply := _first(columns, _REPLY)):
-        text = "\n".join(filter(None, [_first(columns, _ASKED), reply]))
+    if not text and (answer := _first(columns, _ANSWER)):
+        text = "\n".join(filter(None, [_first(columns, _QUESTION), answer]))
     if not text and (
-        odd := [name for name in (*_TEXT, *_REPLY) if not is_empty(columns.get(normalised(name)))]
+        unusable := [name for name in (*_TEXT, *_ANSWER) if not is_empty(columns.get(normalised(name)))]
     ):
-        raise fault(file, row, f"column '{odd[0]}' holds no text.")
+        raise row_fault(file, row, f"column '{unusable[0]}' holds no text.")
     return text
 
 

@@ -1,17 +1,18 @@
-"""Rows of data files: tables, worksheets, and objects in JSON or YAML."""
+"""Rows of data files of every kind: tables, worksheets, and objects in JSON or YAML."""
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 from simulator.core.errors import CaseFileError
-from simulator.data.files import lines_of, plain_suffix, printable, read_text
+from simulator.data.files import open_lines, plain_suffix, printable, read_text
 from simulator.data.structured import json_rows, jsonl_rows
-from simulator.data.tables import Fits, Mapped, table_rows
+from simulator.data.tables import ColumnMapping, Fits, table_rows
 from simulator.data.values import (
+    OnFault,
     Row,
-    Wrong,
-    stop,
+    raise_fault,
 )
 
 TABLES = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}
@@ -26,45 +27,45 @@ _SHEET = re.compile(r"(.+\.xls[xm](?:\.gz)?)#([^/]+)", re.IGNORECASE)
 
 
 def read_rows(
-    path: Path, fits: Fits, wrong: Wrong = stop, columns: Mapping[str, str] | None = None
+    path: Path, fits: Fits, on_fault: OnFault = raise_fault, columns: Mapping[str, str] | None = None
 ) -> Iterator[Row]:
-    """The rows of a file; `fits` says whether a header has what is needed.
+    """The rows of a file; `fits` says whether column names are the needed ones.
 
-    That settles the delimiter of a table, and the worksheet and the header row of a workbook. `wrong` is told
-    of rows that cannot be read; where it does not raise, they are left out. The columns of `--columns`, in
-    `columns`, arrive under our names. Raises UnknownName where no row has a column that is named there.
+    It decides on the delimiter of a table, and on the worksheet and the header row of a workbook. `on_fault`
+    gets rows that cannot be read; unless it raises, they are left out. `columns` are those of `--columns`.
+    Raises UnknownName when no row has a column that is named there.
     """
-    if not columns:
-        return _rows(path, fits, wrong)
-    return Mapped(columns).rows(path, lambda fits, wrong: _rows(path, fits, wrong), fits, wrong)
+    if columns:
+        return ColumnMapping(columns).rows(path, partial(_rows, path), fits, on_fault)
+    return _rows(path, fits, on_fault)
 
 
-def _rows(path: Path, fits: Fits, wrong: Wrong) -> Iterator[Row]:
+def _rows(path: Path, fits: Fits, on_fault: OnFault) -> Iterator[Row]:
     file, sheet = split_sheet(path)
     suffix = plain_suffix(file)
     if suffix in WORKBOOKS:
-        # Loaded here, like the YAML reader: a command that reads neither starts without them.
+        # Imported here, like the YAML reader: a command that needs neither starts faster.
         from simulator.data.workbooks import workbook_rows
 
-        return workbook_rows(file, sheet, fits, wrong)
+        return workbook_rows(file, sheet, fits, on_fault)
     if suffix not in TABLES and suffix not in RECORDS and suffix not in YAML:
         raise _unknown_kind(path, suffix)
     if suffix in TABLES:
-        return table_rows(path, lines_of(path), TABLES[suffix], fits, wrong)
+        return table_rows(path, open_lines(path), TABLES[suffix], fits, on_fault)
     if suffix != ".json" and suffix in RECORDS:
-        return jsonl_rows(path, lines_of(path)(), wrong)
+        return jsonl_rows(path, open_lines(path)(), on_fault)
     text = read_text(path)
     if suffix in YAML:
         from simulator.data.structured import yaml_rows
 
-        return yaml_rows(path, text, wrong)
-    return json_rows(path, text, wrong)
+        return yaml_rows(path, text, on_fault)
+    return json_rows(path, text, on_fault)
 
 
 def split_sheet(path: Path) -> tuple[Path, str]:
-    """A workbook and the worksheet named behind `#`; an empty name when there is none."""
-    named = _SHEET.fullmatch(str(path))
-    return (Path(named[1]), named[2]) if named and not path.exists() else (path, "")
+    """A workbook and the name of the worksheet behind `#`; the name is empty when there is none."""
+    match = _SHEET.fullmatch(str(path))
+    return (Path(match[1]), match[2]) if match and not path.exists() else (path, "")
 
 
 def _unknown_kind(path: Path, suffix: str) -> CaseFileError:

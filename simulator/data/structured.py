@@ -1,4 +1,4 @@
-"""Rows of JSON and JSONL files, each with the line it begins on."""
+"""Rows of JSON, JSONL and YAML files, each with the line it begins on."""
 
 import json
 import re
@@ -10,16 +10,19 @@ import yaml
 from pydantic import JsonValue
 
 from simulator.core.errors import CaseFileError
-from simulator.data.files import printable, shown
-from simulator.data.values import Row, RowFault, Wrong, fault, is_storable, stop
+from simulator.data.files import printable, quote
+from simulator.data.values import OnFault, Row, RowFault, is_storable, raise_fault, row_fault
 
 _SPACE = " \t\n\r\ufeff"
 
 
-def jsonl_rows(path: Path, lines: Iterator[str], wrong: Wrong = stop) -> Iterator[Row]:
-    """The objects of a file that is read line by line; from the first line on that is no object, as one text.
+def jsonl_rows(path: Path, lines: Iterator[str], on_fault: OnFault = raise_fault) -> Iterator[Row]:
+    """The objects of a file that is read line by line.
 
-    `wrong` is told of what cannot be read; where it does not raise, reading goes on with the next line.
+    The first line that is not an object, and the rest of the file behind it, are read by `json_rows`.
+
+
+    `on_fault` gets what cannot be read; unless it raises, reading goes on with the next line.
     """
     for number, line in enumerate(lines, 1):
         start = _skip(line, 0)
@@ -31,18 +34,18 @@ def jsonl_rows(path: Path, lines: Iterator[str], wrong: Wrong = stop) -> Iterato
         except (ValueError, RecursionError):
             whole = False
         if not whole:  # a list, an object over several lines or several on one, or a mistake
-            yield from json_rows(path, "".join((line, *lines)), wrong, number)
+            yield from json_rows(path, "".join((line, *lines)), on_fault, number)
             return
         try:
             yield Row(number, _object(path, number, value, line))
-        except RowFault as found:
-            wrong(found)
+        except RowFault as fault:
+            on_fault(fault)
 
 
-def json_rows(path: Path, text: str, wrong: Wrong = stop, first: int = 1) -> Iterator[Row]:
+def json_rows(path: Path, text: str, on_fault: OnFault = raise_fault, first: int = 1) -> Iterator[Row]:
     """The objects of a JSON list, or of a sequence of objects (JSONL), in one pass.
 
-    `first` is the line that the text begins on. In a list nothing can be read behind a mistake.
+    `first` is the line that the text begins on. In a list nothing behind a mistake can be read.
     """
     position = _skip(text, 0)
     in_list = text[position] == "["
@@ -51,23 +54,23 @@ def json_rows(path: Path, text: str, wrong: Wrong = stop, first: int = 1) -> Ite
     while position < len(text) and not (in_list and text[position] == "]"):
         try:
             value, end = _decoded(path, line, text, position, first)
-        except RowFault as found:
+        except RowFault as fault:
             if in_list:
                 raise
-            wrong(found)
+            on_fault(fault)
             end = text.find("\n", position) + 1 or len(text)
         else:
             try:
                 yield Row(line, _object(path, line, value, text[position:end]))
-            except RowFault as found:
-                wrong(found)
+            except RowFault as fault:
+                on_fault(fault)
         after = _skip(text, end)
         if in_list:
             after = _next_item(path, line, text, after)
         line += text.count("\n", position, after)
         position = after
     if in_list and position >= len(text):
-        raise fault(path, line, "the list is not closed with ]; the file was cut off.")
+        raise row_fault(path, line, "the list is not closed with ]; the file was cut off.")
 
 
 def _skip(text: str, position: int) -> int:
@@ -81,10 +84,10 @@ def _next_item(path: Path, line: int, text: str, position: int) -> int:
         return _skip(text, position + 1)
     if position >= len(text) or text[position] == "]":
         return position
-    raise fault(path, line, "a comma is missing after this object.")
+    raise row_fault(path, line, "a comma is missing after this object.")
 
 
-# pandas and others write a missing value as NaN, which is no JSON.
+# pandas and others write a missing value as NaN, which is not valid JSON.
 _DECODER = json.JSONDecoder(parse_constant=lambda _: None)
 
 
@@ -98,15 +101,15 @@ def _decoded(path: Path, line: int, text: str, position: int, first: int) -> tup
         what = "nested too deeply."
     except ValueError:
         what = "a number with too many digits; write it as text."
-    raise fault(path, line, what)
+    raise row_fault(path, line, what)
 
 
 def _object(path: Path, line: int, value: JsonValue, raw: str) -> dict[str, JsonValue]:
     if not isinstance(value, dict):
-        raise fault(path, line, 'not an object; a row is written {"question": "..."}.')
+        raise row_fault(path, line, 'not an object; a row is written {"question": "..."}.')
     if "\\u" in raw and not is_storable(value):
         what = "a text holds \\u0000 or half of a \\u pair, which cannot be stored; remove it."
-        raise fault(path, line, what)
+        raise row_fault(path, line, what)
     return value
 
 
@@ -115,12 +118,12 @@ _PLAIN = frozenset(_TAG + kind for kind in ("str", "null", "bool", "int", "float
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
 # A text of n characters holds at most n values; what aliases may add to that is bounded as well.
 _MOST_REPEATED = 4
-_ALWAYS_FINE = 10_000
+_ALWAYS_ALLOWED = 10_000
 _DEEPEST = 100
 _LIST = 'write "- question: ..." for each question, in a list or in one below "cases:"'
 
 
-# libyaml composes ten times as fast as Python, but without a bound on the depth: see _check_depth.
+# libyaml composes ten times as fast as Python, but without a limit on the depth: see _check_depth.
 _FASTEST = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
 
 
@@ -139,15 +142,15 @@ for _kind, _words, _first in (
     _AsWritten.add_implicit_resolver(_TAG + _kind, re.compile(_words), _first)
 
 
-def yaml_rows(path: Path, text: str, wrong: Wrong = stop) -> Iterator[Row]:
-    """The mappings of a list; anything but plain values is refused."""
+def yaml_rows(path: Path, text: str, on_fault: OnFault = raise_fault) -> Iterator[Row]:
+    """The mappings of a list. Raises RowFault for tags and other values that are not plain."""
     root = _composed(path, text)
     document = _Document(path, text)
     for node in document.rows(root):
         try:
             yield _row(path, document, node)
-        except RowFault as found:
-            wrong(found)
+        except RowFault as fault:
+            on_fault(fault)
 
 
 def _row(path: Path, document: "_Document", node: yaml.Node) -> Row:
@@ -156,12 +159,12 @@ def _row(path: Path, document: "_Document", node: yaml.Node) -> Row:
         value = document.value(node)
     except RecursionError:
         what = "an alias (*name) inside what it stands for; write the values out."
-        raise fault(path, line, what) from None
+        raise row_fault(path, line, what) from None
     if not isinstance(value, dict):
-        raise fault(path, line, f"{shown(value)} is no row; {_LIST}.")
+        raise row_fault(path, line, f"{quote(value)} is not a row; {_LIST}.")
     if not is_storable(value):
         what = "a text holds \\0 or half of a \\u pair, which cannot be stored; remove it."
-        raise fault(path, line, what)
+        raise row_fault(path, line, what)
     return Row(line, value)
 
 
@@ -179,26 +182,26 @@ def _check_depth(path: Path, text: str) -> None:
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > _DEEPEST:
             line = event.start_mark.line + 1 if event.start_mark else 1
-            raise fault(path, line, "nested too deeply.")
+            raise row_fault(path, line, "nested too deeply.")
 
 
 def _unreadable(path: Path, text: str, error: yaml.YAMLError) -> CaseFileError:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     if mark is None:
         line = text.count("\n", 0, getattr(error, "position", 0)) + 1
-        return fault(path, line, "a control character, which YAML does not allow; remove it.")
-    said = (getattr(error, "context", None), getattr(error, "problem", None))
-    problem = printable(", ".join(filter(None, said)))
+        return row_fault(path, line, "a control character, which YAML does not allow; remove it.")
+    messages = (getattr(error, "context", None), getattr(error, "problem", None))
+    problem = printable(", ".join(filter(None, messages)))
     hint = "put a text with : or # in quotation marks, and indent with blanks"
-    return fault(path, mark.line + 1, f"not valid YAML ({problem}); {hint}.")
+    return row_fault(path, mark.line + 1, f"not valid YAML ({problem}); {hint}.")
 
 
 class _Document:
-    """Values out of nodes. Aliases are unfolded, so how far is counted."""
+    """Turns nodes into values. Aliases are expanded, so the number of values is limited."""
 
     def __init__(self, path: Path, text: str) -> None:
         self._path = path
-        self._left = _ALWAYS_FINE + _MOST_REPEATED * len(text)
+        self._left = _ALWAYS_ALLOWED + _MOST_REPEATED * len(text)
 
     def rows(self, root: yaml.Node | None) -> list[yaml.Node]:
         """The nodes of the rows: those of a list, or of the list under `cases`."""
@@ -216,7 +219,7 @@ class _Document:
         if self._left < 0:
             raise self._fault(node, "aliases (*name) that repeat too much; write the values out.")
         if node.tag not in _PLAIN:
-            what = f"the tag {shown(node.tag.replace(_TAG, '!!'))} is not allowed; write plain values."
+            what = f"the tag {quote(node.tag.replace(_TAG, '!!'))} is not allowed; write plain values."
             raise self._fault(node, what)
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node)
@@ -225,41 +228,41 @@ class _Document:
         return _scalar(node)
 
     def _mapping(self, node: yaml.MappingNode) -> dict[str, JsonValue]:
-        """A mapping; what it takes over with `<<` gives way to its own."""
+        """A mapping; its own keys override those merged with `<<`."""
         own: dict[str, JsonValue] = {}
-        taken: dict[str, JsonValue] = {}
+        merged: dict[str, JsonValue] = {}
         for key, inner in node.value:
             value = self.value(inner)
             if key.tag == _TAG + "merge":
-                taken = self._taken(inner, value)
+                merged = self._merged(inner, value)
             elif not isinstance(key, yaml.ScalarNode):
                 raise self._fault(key, "a name that is a list or a mapping; names are words.")
             elif key.value in own:
-                raise self._fault(key, f"{shown(key.value)} is there twice in one row; rename one.")
+                raise self._fault(key, f"{quote(key.value)} occurs twice in one row; rename one of them.")
             else:
                 own[key.value] = value
-        return {**taken, **own}
+        return {**merged, **own}
 
-    def _taken(self, node: yaml.Node, value: JsonValue) -> dict[str, JsonValue]:
-        taken: dict[str, JsonValue] = {}
-        for each in reversed(value if isinstance(value, list) else [value]):
-            if not isinstance(each, dict):
+    def _merged(self, node: yaml.Node, value: JsonValue) -> dict[str, JsonValue]:
+        merged: dict[str, JsonValue] = {}
+        for mapping in reversed(value if isinstance(value, list) else [value]):
+            if not isinstance(mapping, dict):
                 raise self._fault(node, "<< takes over a mapping, or a list of them.")
-            taken |= each
-        return taken
+            merged |= mapping
+        return merged
 
     def _fault(self, node: yaml.Node, what: str) -> CaseFileError:
-        return fault(self._path, node.start_mark.line + 1, what)
+        return row_fault(self._path, node.start_mark.line + 1, what)
 
 
 def _scalar(node: yaml.Node) -> JsonValue:
-    """A value as written, but for null, true, false and plain whole numbers."""
-    written = str(node.value)
+    """A text as written, or null, true, false or a plain whole number."""
+    text = str(node.value)
     match node.tag.removeprefix(_TAG):
         case "null":
             return None
         case "bool":
-            return written.lower() == "true"
-        case "int" if _INTEGER.fullmatch(written):
-            return int(written)
-    return written
+            return text.lower() == "true"
+        case "int" if _INTEGER.fullmatch(text):
+            return int(text)
+    return text

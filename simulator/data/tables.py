@@ -1,138 +1,58 @@
-"""Rows of CSV and TSV files, and what the columns of any table are called."""
+"""Rows of CSV and TSV files, and the column names of any table (`--columns` included)."""
 
 import csv
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import date, datetime, time, timedelta
-from decimal import ROUND_HALF_UP, Decimal, localcontext
 from pathlib import Path
 
 from pydantic import JsonValue
 
 from simulator.core.errors import UnknownName
-from simulator.core.replies import encodable
-from simulator.data.files import Lines, shown
+from simulator.data.files import Lines, quote
 from simulator.data.values import (
     COLUMNS,
+    OnFault,
     Row,
     RowFault,
-    Wrong,
-    fault,
     field_of,
-    stop,
+    implied_columns,
+    raise_fault,
+    row_fault,
     subject_of,
-    unnamed_columns,
 )
 
-# A number format's pieces: a quoted or escaped literal, a space or filling, digits, any other character.
-_PIECE = re.compile(r'"(?P<quoted>[^"]*)"|\\(?P<escaped>.)|[_*].|(?P<digits>[0#,.]*[0#]%?)|(?P<other>.)')
-# Colours, conditions and locales; `[$¥-411]` is the currency ¥.
-_BRACKETS = re.compile(r"\[(?:\$(?P<currency>[^\]\-\"]*))?[^\]]*\]")
-_LARGEST = 10**15
-_MOST_PLACES = 30
-_DIGITS = re.compile(r"(?P<whole>[#,0]*)(?:\.(?P<places>0+))?(?P<percent>%?)")
-_ESCAPED = re.compile("_x([0-9A-Fa-f]{4})_")
-
-
-def shown_text(value: object, number_format: str = "General") -> str:
-    """The text that a cell with this value and this number format shows.
-
-    Dates are ISO 8601; a format that this cannot follow gives the plain number.
-    """
-    match value:
-        case None:
-            return ""
-        case str():
-            return _ESCAPED.sub(_character, value).replace("\r\n", "\n").replace("\r", "\n")
-        case bool():
-            return str(value).upper()
-        case date() | time() | timedelta():
-            return _moment(value)
-        case int() | float() if abs(value) < _LARGEST:
-            return _formatted(Decimal(repr(value)), number_format) or _plain(value)
-    return str(value)
-
-
-def _character(escaped: re.Match[str]) -> str:
-    return str(encodable(chr(int(escaped[1], 16))))
-
-
-def _moment(value: date | time | timedelta) -> str:
-    """A day without a time that nobody wrote; hours go beyond 24."""
-    if isinstance(value, timedelta):
-        minutes, seconds = divmod(round(value.total_seconds()), 60)
-        return f"{minutes // 60}:{minutes % 60:02}:{seconds:02}"
-    if isinstance(value, datetime) and value.time() == time():
-        return value.date().isoformat()
-    return value.isoformat()
-
-
-def _plain(value: float) -> str:
-    """As Excel shows it: 15 digits, and no decimals where there are none."""
-    return str(int(value)) if int(value) == value else f"{value:.15g}"
-
-
-def _formatted(value: Decimal, number_format: str) -> str:
-    """A number in a format of literals around one group of digits; empty for any other format."""
-    positive, _, rest = number_format.partition(";")
-    negative = rest.partition(";")[0]
-    section = negative if value < 0 and negative else positive
-    section = _BRACKETS.sub(lambda found: f'"{found["currency"] or ""}"', section)
-    pieces = list(_PIECE.finditer(section))
-    groups = [piece for piece in pieces if piece["digits"]]
-    strange = any(re.match(r"[\w?@/,.]", piece["other"] or " ", re.ASCII) for piece in pieces)
-    parts = _DIGITS.fullmatch(groups[0]["digits"]) if len(groups) == 1 and not strange else None
-    if parts is None or "0" not in parts[0] or len(parts["places"] or "") > _MOST_PLACES:
-        return ""
-    number = _digits(abs(value), parts)
-    text = "".join(number if piece["digits"] else _literal(piece) for piece in pieces).strip()
-    return f"-{text}" if value < 0 and not negative else text
-
-
-def _literal(piece: re.Match[str]) -> str:
-    return piece["quoted"] or piece["escaped"] or piece["other"] or ""
-
-
-def _digits(value: Decimal, parts: re.Match[str]) -> str:
-    places = len(parts["places"] or "")
-    with localcontext(prec=50):
-        scaled = value * 100 if parts["percent"] else value
-        whole, _, decimals = str(scaled.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)).partition(".")
-    padded = whole.zfill(parts["whole"].count("0"))
-    grouped = f"{int(padded):,}" if "," in parts["whole"] else padded
-    return grouped + (f".{decimals}" if decimals else "") + parts["percent"]
-
-
+# Whether column names are those that a reader needs.
 Fits = Callable[[Sequence[str]], bool]
 
 # A recorded context can be longer than the 131,072 characters that the csv module stops at.
 _LONGEST_CELL = 2**31 - 1
 
 
-def table_rows(path: Path, lines: Lines, delimiter: str, fits: Fits, wrong: Wrong = stop) -> Iterator[Row]:
+def table_rows(
+    path: Path, lines: Lines, delimiter: str, fits: Fits, on_fault: OnFault = raise_fault
+) -> Iterator[Row]:
     """The rows below the column names; `fits` says whether a delimiter makes sense of these.
 
-    `wrong` is told of rows that cannot be read; where it does not raise, reading goes on with the next line.
+    `on_fault` gets rows that cannot be read; unless it raises, reading goes on with the next line.
     """
     csv.field_size_limit(_LONGEST_CELL)
     header: list[str] = []
-    beside: dict[str, JsonValue] = {}
-    for line, cells in _lines_of_cells(path, lines(), _delimiter(lines, delimiter, fits), wrong):
-        if not header and not fits(cells) and (header := unnamed_columns(cells)):
-            beside = {"subject": subject_of(path)}
+    constants: dict[str, JsonValue] = {}
+    for line, cells in _lines_of_cells(path, lines(), _delimiter(lines, delimiter, fits), on_fault):
+        if not header and not fits(cells) and (header := implied_columns(cells)):
+            constants = {"subject": subject_of(path)}
         elif not header:
             header = column_names(path, line, cells)
             continue
         try:
-            yield Row(line, _by_column(path, line, header, cells) | beside, cells=True)
-        except RowFault as found:
-            wrong(found)
+            yield Row(line, _by_column(path, line, header, cells) | constants, cells=True)
+        except RowFault as fault:
+            on_fault(fault)
 
 
 def _lines_of_cells(
-    path: Path, lines: Iterator[str], delimiter: str, wrong: Wrong
+    path: Path, lines: Iterator[str], delimiter: str, on_fault: OnFault
 ) -> Iterator[tuple[int, list[str]]]:
-    """The filled rows and the lines they begin on; a quotation that is never closed swallows the rest."""
+    """The filled rows with the lines they begin on; an unclosed quotation swallows the rest of the file."""
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
     start = 1
     while True:
@@ -142,10 +62,10 @@ def _lines_of_cells(
             what = (
                 f"not a readable table row ({error}); inside quotation marks, write a quotation mark twice."
             )
-            found = fault(path, start, what)
+            fault = row_fault(path, start, what)
             if str(error) == "unexpected end of data":
-                raise found from None
-            wrong(found)
+                raise fault from None
+            on_fault(fault)
             cells = []
         if cells is None:
             return
@@ -155,15 +75,15 @@ def _lines_of_cells(
 
 
 def column_names(path: Path, row: Row | int, cells: Sequence[str]) -> list[str]:
-    """The names in a header row, without blanks around them; none may be there twice."""
+    """The names in a header row, stripped. Raises RowFault for a name that occurs twice."""
     names = [cell.strip() for cell in cells]
     if twice := next((name for name in names if name and names.count(name) > 1), None):
-        raise fault(path, row, f"the column {shown(twice)} is there twice; rename one.")
+        raise row_fault(path, row, f"the column {quote(twice)} occurs twice; rename one of them.")
     return names
 
 
 def _delimiter(lines: Lines, usual: str, fits: Fits) -> str:
-    """The delimiter of the file's kind, unless only another one makes sense of the header."""
+    """The usual delimiter of the file type, unless the header fits only with another one."""
     for delimiter in (usual, ",", "\t", ";"):
         try:
             rows = csv.reader(lines(), delimiter=delimiter, strict=True)
@@ -180,56 +100,62 @@ def _by_column(path: Path, line: int, header: list[str], cells: list[str]) -> di
             f"{len(cells)} cells under {len(header)} column names;"
             " put a text that contains the separator in quotation marks."
         )
-        raise fault(path, line, what)
+        raise row_fault(path, line, what)
     return {name: cell for name, cell in zip(header, cells, strict=False) if name}
 
 
-# How a source gives its rows, the headers that are needed and who is told of wrong rows being known.
-Reading = Callable[[Fits, Wrong], Iterator[Row]]
+# Reads rows, given the needed column names and the handler of faulty rows.
+ReadRows = Callable[[Fits, OnFault], Iterator[Row]]
 
-# Of our own names the one whose cell is a single text: a line break in `references` begins another one.
+# The alias of a field whose cell holds one text: in `references` a line break begins another one.
 _HEADERS = {"references": "reference"}
 
 
-class Mapped:
-    """Fields of a case with the columns that fill them; other columns for these fields are not used."""
+class ColumnMapping:
+    """The columns that `--columns` assigns to fields; other columns that mean these fields are ignored."""
 
     def __init__(self, columns: Mapping[str, str]) -> None:
-        """`columns` is what was given; raises UnknownName for what is no column of a case."""
+        """`columns` has columns of a file by field. Raises UnknownName for an unknown field."""
         self.columns: dict[str, str] = {}
-        for ours, theirs in columns.items():
-            field = field_of(ours)
+        for name, column in columns.items():
+            field = field_of(name)
             if field is None:
-                raise UnknownName("case column in --columns", ours, COLUMNS)
-            self.columns[field] = theirs
+                raise UnknownName("case column in --columns", name, COLUMNS)
+            self.columns[field] = column
 
     def renamed(self, values: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-        """The values of a row under our names."""
-        named = frozenset(self.columns.values())
-        kept = {key: value for key, value in values.items() if key not in named and not self._is_ousted(key)}
-        given = {field: values[theirs] for field, theirs in self.columns.items() if theirs in values}
-        return kept | {_HEADERS.get(field, field): value for field, value in given.items()}
+        """The values of a row under the names of the fields."""
+        assigned = frozenset(self.columns.values())
+        others = {
+            key: value
+            for key, value in values.items()
+            if key not in assigned and field_of(key) not in self.columns
+        }
+        return others | {
+            _HEADERS.get(field, field): values[column]
+            for field, column in self.columns.items()
+            if column in values
+        }
 
-    def _is_ousted(self, header: str) -> bool:
-        return field_of(header) in self.columns
-
-    def rows(self, path: Path, read: Reading, fits: Fits, wrong: Wrong) -> Iterator[Row]:
-        """The rows that `read` gives, under our names; raises UnknownName for a column that is in none."""
-        named = frozenset(self.columns.values())
+    def rows(self, path: Path, read: ReadRows, fits: Fits, on_fault: OnFault) -> Iterator[Row]:
+        """The renamed rows of `read`. Raises UnknownName for a column that no row has."""
+        assigned = frozenset(self.columns.values())
 
         def fitting(headers: Iterable[str]) -> bool:
             return fits(list(self.renamed(dict.fromkeys(headers))))
 
-        # Also where only some of the columns are there: to say which one is not.
-        self._check(path, read(lambda headers: fitting(headers) or bool(named & {*headers}), lambda _: None))
-        return (row._replace(values=self.renamed(row.values)) for row in read(fitting, wrong))
+        # The first pass also accepts a header with only some of the columns, to say which one is missing.
+        self._check(
+            path, read(lambda headers: fitting(headers) or bool(assigned & {*headers}), lambda _: None)
+        )
+        return (row._replace(values=self.renamed(row.values)) for row in read(fitting, on_fault))
 
     def _check(self, path: Path, rows: Iterable[Row]) -> None:
-        missing, seen = dict.fromkeys(self.columns.values()), dict[str, None]()
+        missing, headers = dict.fromkeys(self.columns.values()), dict[str, None]()
         for row in rows:
-            seen |= dict.fromkeys(row.values)
-            missing = {name: None for name in missing if name not in seen}
+            headers |= dict.fromkeys(row.values)
+            missing = {name: None for name in missing if name not in headers}
             if not missing:
                 return
-        if seen:
-            raise UnknownName(f"column of {path} in --columns", next(iter(missing)), seen)
+        if headers:
+            raise UnknownName(f"column of {path} in --columns", next(iter(missing)), headers)

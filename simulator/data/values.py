@@ -1,6 +1,8 @@
-"""What the values of a question file mean: one function per field, from a cell to the field's type.
+"""What the columns and values of a question file mean.
 
-Every function raises ValueError with what it accepts; `simulator.data.cases` adds file, line and column.
+First the headers that name a field and the rows with their errors; then one function per field, from a cell
+to the type of the field; then what takes several columns: choices and their right one, and lists of turns.
+The functions of fields raise ValueError with what they accept; `simulator.data.cases` adds file and column.
 """
 
 import contextlib
@@ -16,7 +18,7 @@ from pydantic import JsonValue, ValidationError
 
 from simulator.core.errors import CaseFileError
 from simulator.core.types import Answer, Facts, Failure, Handover, Language, Message
-from simulator.data.files import printable, shown
+from simulator.data.files import printable, quote
 from simulator.text.choices import LETTERS, letters, place_of, place_of_text
 
 # A field of a case, then headers that mean it. Where a row fills several of them, the earliest counts.
@@ -53,20 +55,15 @@ tags        tags tag 分類 タグ カテゴリ カテゴリー 種別 区分 ca
 """
 
 
-def _table() -> dict[str, tuple[str, ...]]:
-    table: dict[str, tuple[str, ...]] = {}
-    for line in _HEADERS.strip().splitlines():
-        field, *names = line.split()
-        table[field] = (*table.get(field, ()), *names)
-    return table
+COLUMNS: dict[str, tuple[str, ...]] = {}
+for _line in _HEADERS.strip().splitlines():
+    _field, *_names = _line.split()
+    COLUMNS[_field] = (*COLUMNS.get(_field, ()), *_names)
 
-
-COLUMNS: Mapping[str, tuple[str, ...]] = _table()
-
-# In these columns of a table a line break begins another item; elsewhere it belongs to the text.
+# In these columns of a table a line break separates items; in others it belongs to the text.
 ONE_PER_LINE = frozenset({"references", "ground_truths", "reference_answers"})
 
-# Columns of public data sets that are known not to concern a rehearsal.
+# Columns of public data sets that a run does not need.
 EXTRAS = frozenset(
     {
         "dataset", "group", "meta", "metadata", "scale", "labels", "published_scores", "annotators",
@@ -78,7 +75,7 @@ EXTRAS = frozenset(
 
 @lru_cache(maxsize=4096)
 def normalised(header: str) -> str:
-    """A header without what people vary: width, case, spaces, `_`, `-`, a final dot, a note in brackets."""
+    """A header without differences in width, case, spaces, `_`, `-`, a final dot and a note in brackets."""
     plain = unicodedata.normalize("NFKC", header).casefold()
     plain = re.sub(r"[\s_\-*]", "", re.sub(r"(?<=[\w\s*])[(\[【][^()\[\]【】]*[)\]】]$", "", plain))
     return plain.rstrip(".:")
@@ -96,7 +93,7 @@ def field_of(header: str) -> str | None:
 
 
 def is_extra(header: str) -> bool:
-    """Whether a column is known to be of no concern to a rehearsal."""
+    """Whether a column of public data sets is known to be unneeded, so that nobody is told about it."""
     return normalised(header) in _EXTRAS
 
 
@@ -106,36 +103,38 @@ def one_per_line(header: str) -> bool:
 
 
 def columns_by_field(values: Mapping[str, JsonValue]) -> dict[str, str]:
-    """For each field the column of this row that fills it: the first of its aliases that is not empty."""
-    found: dict[str, str] = {}
+    """By field the column that fills it in this row: the first of its aliases that is not empty."""
+    columns: dict[str, str] = {}
     for header, field in _fields_in(tuple(values)):
         if not is_empty(values[header]):
-            found.setdefault(field, header)
-    if not has_question(found.values()):
-        found.pop("question", None)
-    return found
+            columns.setdefault(field, header)
+    if not has_question(columns.values()):
+        columns.pop("question", None)
+    return columns
 
 
 @lru_cache(maxsize=64)
 def _fields_in(headers: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    """The headers that mean a field, each with it; of several for one field, the one that counts first."""
-    known = [(header, field_of(header) or "") for header in headers if field_of(header)]
-    return tuple(sorted(known, key=lambda each: _RANKS[normalised(each[0])]))
+    """The headers that mean a field, each with the field; of several for one field, the first alias leads."""
+    pairs = [(header, field) for header in headers if (field := field_of(header))]
+    return tuple(sorted(pairs, key=lambda pair: _RANKS[normalised(pair[0])]))
 
 
 def is_empty(value: JsonValue) -> bool:
-    """Whether a value says nothing: null, an empty list or object, or blank text."""
+    """Whether a value is null, an empty list or object, or blank text."""
     return not value.strip() if isinstance(value, str) else value is None or value in ([], {})
 
 
 def has_question(headers: Iterable[str]) -> bool:
-    """Whether some column says what the customer asks.
+    """Whether a column holds questions.
 
-    A knowledge base has a `text` column too, so that one asks only beside a label.
+    A knowledge base has a `text` column too, so `text` counts only beside a label.
     """
-    named = [(field_of(header), normalised(header)) for header in headers]
-    asked = {name for field, name in named if field in {"question", "turns"}}
-    return bool(asked - {"text"}) or ("text" in asked and any(field == "label" for field, _ in named))
+    fields = [(field_of(header), normalised(header)) for header in headers]
+    questions = {name for field, name in fields if field in {"question", "turns"}}
+    return bool(questions - {"text"}) or (
+        "text" in questions and any(field == "label" for field, _ in fields)
+    )
 
 
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
@@ -144,8 +143,8 @@ _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 class Row(NamedTuple):
     """One row: the line of the file it begins on (1-based) and its values by column name.
 
-    `cells` is true for tables, where every value is text and a list is written inside one cell.
-    `sheet` is the worksheet a row stands in: empty when there is no other, None when there are none.
+    `cells` is True for tables, where every value is text and a list is written inside one cell.
+    `sheet` is the worksheet of a row: empty in a workbook with one worksheet, None in other files.
     """
 
     line: int
@@ -160,39 +159,40 @@ class Row(NamedTuple):
 
 
 class RowFault(CaseFileError):
-    """What is wrong with one row: a reader that is told to go on leaves out that row only."""
+    """An error in one row, for which a reader may skip just that row."""
 
     def __init__(self, file: str, row: Row, what: str) -> None:
         super().__init__(f"{file}, {row.place}: {what}")
         self.file, self.row, self.what = file, row, what
 
 
-# Who is told of a faulty row before the next one is read; by default it stops the reading.
-Wrong = Callable[[RowFault], None]
+# Handles a faulty row before the next one is read; if it raises, reading stops.
+OnFault = Callable[[RowFault], None]
 
 
-def stop(found: RowFault) -> NoReturn:
-    """The first faulty row is the last."""
-    raise found
+def raise_fault(fault: RowFault) -> NoReturn:
+    """Stops reading at the first faulty row."""
+    raise fault
 
 
-def fault(path: Path, row: Row | int, what: str) -> RowFault:
-    """The error for something wrong in a row, or on a line, of a file."""
-    at = Row(row, {}) if isinstance(row, int) else row
-    sheet = printable(f"#{at.sheet}") if at.sheet else ""
-    return RowFault(f"{path}{sheet}", at, what)
+def row_fault(path: Path, row: Row | int, what: str) -> RowFault:
+    """The error for a row, or a line, of a file; `what` is a sentence."""
+    if isinstance(row, int):
+        row = Row(row, {})
+    sheet = printable(f"#{row.sheet}") if row.sheet else ""
+    return RowFault(f"{path}{sheet}", row, what)
 
 
 def is_storable(value: JsonValue) -> bool:
     r"""Whether no key or text holds NUL or half of a \u pair, which no file and no request can carry."""
-    # A list instead of recursion, because depth is the sender's choice.
-    waiting = [value]
-    while waiting:
-        item = waiting.pop()
+    # A list instead of recursion, because the sender chooses the depth.
+    pending = [value]
+    while pending:
+        item = pending.pop()
         if isinstance(item, list):
-            waiting.extend(item)
+            pending.extend(item)
         elif isinstance(item, dict):
-            waiting.extend([*item.keys(), *item.values()])
+            pending.extend([*item.keys(), *item.values()])
         elif isinstance(item, str) and _UNSTORABLE.search(item):
             return False
     return True
@@ -223,11 +223,11 @@ _HANDOVERS: Mapping[str, Handover] = {
 _NO_ERROR = frozenset({"", "none", "null", "nan", "n/a", "-", "ok", "success", "成功", "正常"})
 _TIMEOUT = re.compile(r"time[sd]?[ _-]*out|timeout|タイムアウト|時間切れ", re.IGNORECASE)
 _CUSTOMER = "user|customer|human|ユーザー|ユーザ|利用者|お客様|お客さま|顧客|客|質問者"
-_DESK = (
+_BOT = (
     "assistant|bot|chatbot|ai|agent|アシスタント|ボット|チャットボット"
     "|オペレーター|オペレータ|窓口|担当者|担当|回答者"
 )
-_SPEAKER = re.compile(rf"(?:^|\n|\s/\s|[|／｜])[ \t　]*({_CUSTOMER}|{_DESK})[ \t　]*[:：]", re.IGNORECASE)
+_SPEAKER = re.compile(rf"(?:^|\n|\s/\s|[|／｜])[ \t　]*({_CUSTOMER}|{_BOT})[ \t　]*[:：]", re.IGNORECASE)
 _KNOWN_FACT = re.compile(r"(?:knows|known|知っている)[ \t　]*[:：]", re.IGNORECASE)
 _UNKNOWN_FACT = re.compile(r"(?:unknown|知らない|不明|わからない|分からない)[ \t　]*[:：]", re.IGNORECASE)
 _HISTORY = (
@@ -237,7 +237,7 @@ _HISTORY = (
 
 
 class Cell(NamedTuple):
-    """A value, the column it stands in, and whether that is a column of a table (where all is text)."""
+    """A value, its column, and whether that is the column of a table, where every value is text."""
 
     column: str
     value: JsonValue
@@ -245,7 +245,7 @@ class Cell(NamedTuple):
 
 
 def identifier(cell: Cell) -> str:
-    """An id as written: 001 stays 001. It is a key only, never a path."""
+    """An id as written: 001 stays 001. It is never used as a path."""
     key = text(cell)
     if any(unicodedata.category(character) in {"Cc", "Zl", "Zp"} for character in key):
         msg = "an id cannot hold line breaks or control characters"
@@ -254,113 +254,114 @@ def identifier(cell: Cell) -> str:
 
 
 def text(cell: Cell) -> str:
-    """A text without blanks around it; numbers are taken as they are written."""
+    """A text, stripped; numbers are read as they are written."""
     return _plain(cell.value).strip()
 
 
 def answer(cell: Cell) -> str:
-    """What the bot said: a text, or the JSON object that it answered with."""
+    """The bot's answer: a text, or a JSON object as text."""
     return (_json_text(cell.value) if isinstance(cell.value, dict) else _plain(cell.value)).strip()
 
 
 def language(cell: Cell) -> Language:
     """`ja` or `en`, also as 日本語, English, ja-JP."""
     key = _word(cell.value)
-    found = _LANGUAGES.get(key) or _LANGUAGES.get(re.split(r"[-_]", key)[0])
-    if found is None:
-        msg = f"{shown(cell.value)} is not a language; use ja or en"
+    code = _LANGUAGES.get(key) or _LANGUAGES.get(re.split(r"[-_]", key)[0])
+    if code is None:
+        msg = f"{quote(cell.value)} is not a language; use ja or en"
         raise ValueError(msg)
-    return found
+    return code
 
 
 def answerable(cell: Cell) -> bool | None:
-    """Whether the knowledge holds an answer; a partial answer counts, an open question is None."""
+    """Whether the knowledge holds an answer, if only a partial one; None for an unclear question."""
     word = _word(cell.value)
     if word in _UNKNOWN | _OPEN:
         return None
     if word not in _YES | _NO | _PARTLY:
-        msg = f"{shown(cell.value)} is neither yes nor no; use yes or no (可, 不可, ○, ×, unanswerable)"
+        msg = f"{quote(cell.value)} is neither yes nor no; use yes or no (可, 不可, ○, ×, unanswerable)"
         raise ValueError(msg)
     return word not in _NO
 
 
 def answerability_tags(cell: Cell) -> tuple[str, ...]:
-    """What a plain yes or no cannot say of a question, as a tag."""
+    """A tag for an answerability between yes and no: `partial` or `underspecified`."""
     word = _word(cell.value)
     return ("partial",) if word in _PARTLY else ("underspecified",) if word in _OPEN else ()
 
 
 def handover(cell: Cell) -> Handover:
     """Whether the bot has to pass this customer to a person."""
-    found = _HANDOVERS.get(_word(cell.value))
-    if found is None:
-        msg = f"{shown(cell.value)} is not understood; use required, forbidden or optional (必要, 不要, 任意)"
+    expected = _HANDOVERS.get(_word(cell.value))
+    if expected is None:
+        msg = f"{quote(cell.value)} is not understood; use required, forbidden or optional (必要, 不要, 任意)"
         raise ValueError(msg)
-    return found
+    return expected
 
 
 def words(cell: Cell) -> tuple[str, ...]:
-    """Short items (ids, tags): `|` or a line break between them in a table; each is kept once."""
+    """Short items (ids, tags), without repetitions; in a table separated by `|` or a line break."""
     return tuple(dict.fromkeys(_items(cell, r"[|｜\n]")))
 
 
 def choices(cell: Cell) -> tuple[str, ...]:
-    """The options in their order; an empty or repeated one keeps its place in a JSON list."""
-    listed = _listed(cell)
-    return tuple(map(_plain, listed)) if listed is not None else _items(cell, r"[|｜\n]")
+    """The choices in their order; a JSON list may hold empty and repeated ones."""
+    items = _json_list(cell)
+    return tuple(map(_plain, items)) if items is not None else _items(cell, r"[|｜\n]")
 
 
 def error(cell: Cell) -> Failure | None:
-    """How the bot failed instead of answering, as the log calls it; None where it calls it nothing."""
+    """How the bot failed instead of answering, according to a log; None when it did not fail."""
     value = cell.value
     if isinstance(value, dict):
-        told = [value.get(key) for key in ("kind", "type", "code", "message")]
-        value = ": ".join(_plain(each) for each in told if not is_empty(each)) or json.dumps(value)
+        parts = [value.get(key) for key in ("kind", "type", "code", "message")]
+        value = ": ".join(_plain(part) for part in parts if not is_empty(part)) or json.dumps(value)
     if _word(value) in _NO | _NO_ERROR:
         return None
-    said = " ".join(_plain(value).split())
-    return Failure(kind="timeout" if _TIMEOUT.search(said) else "error", message=said)
+    description = " ".join(_plain(value).split())
+    kind = "timeout" if _TIMEOUT.search(description) else "error"
+    return Failure(kind=kind, message=description)
 
 
 def contexts(cell: Cell) -> tuple[str, ...]:
-    """Recorded passages: texts, or objects with a text; in a table `|` stands between them."""
-    listed = _listed(cell)
-    return _items(cell, r"\|") if listed is None else tuple(filter(None, map(_context, listed)))
+    """Recorded passages: texts, or objects with a text; in a table separated by `|`."""
+    items = _json_list(cell)
+    return _items(cell, r"\|") if items is None else tuple(filter(None, map(_context, items)))
 
 
 def script(cell: Cell) -> tuple[str, ...]:
-    """What the customer says after the question, line by line; the same line may come again."""
+    """The customer's lines after the question; a line may occur more than once."""
     return _items(cell, r"[|｜\n]")
 
 
 def recorded(cell: Cell) -> tuple[Answer, ...]:
     """The bot's logged answer to each turn: texts, or objects with a text and its passages."""
-    listed = _listed(cell)
-    return tuple(map(_answer, _items(cell, r"\|") if listed is None else listed))
+    items = _json_list(cell)
+    return tuple(map(_answer, _items(cell, r"\|") if items is None else items))
 
 
 def references(cell: Cell) -> tuple[tuple[str, ...], ...]:
-    """The acceptable answers: a flat list means any of them on turn 1, a list of lists one list per turn.
+    """The acceptable answers: a flat list has those of turn 1, a list of lists has one list per turn.
 
     An object is an answer in JSON, as is a list within the list of a turn.
     """
-    cell = _with_objects(cell)
-    listed = _listed(cell)
-    if listed is None or not any(isinstance(item, list) for item in listed):
+    cell = _with_json_as_text(cell)
+    turns = _json_list(cell)
+    if turns is None or not any(isinstance(turn, list) for turn in turns):
         flat = _items(cell, r"[|\n]" if one_per_line(cell.column) else r"\|")
         return (flat,) if flat else ()
-    return tuple(_items(Cell(cell.column, item), "") if not is_empty(item) else () for item in listed)
+    return tuple(() if is_empty(turn) else _items(Cell(cell.column, turn), "") for turn in turns)
 
 
-def _with_objects(cell: Cell) -> Cell:
-    """References with what is JSON among them as its text, which a bar does not cut."""
+def _with_json_as_text(cell: Cell) -> Cell:
+    """References with each answer in JSON as one text, so that a bar in it does not separate."""
     value = _json(cell)
     if isinstance(value, dict):
         return cell._replace(value=[cell.value if isinstance(cell.value, str) else _json_text(value)])
     if not isinstance(value, list):
         return cell
     turns = [
-        [_text_of(each) for each in turn] if isinstance(turn, list) else _text_of(turn) for turn in value
+        [_text_of(item) for item in turn] if isinstance(turn, list) else _text_of(turn) for turn in value
     ]
     return cell._replace(value=turns)
 
@@ -374,13 +375,13 @@ def _json_text(value: JsonValue) -> str:
 
 
 def facts(cell: Cell) -> Facts:
-    """What the customer knows, and after `unknown:` what they do not know."""
+    """What the customer knows, and what they do not know: items that begin with `unknown:`."""
     value = _json(cell)
     if isinstance(value, dict):
         if extra := set(value) - {"knows", "unknown"}:
-            msg = f"{shown(min(extra))} is not known here; use knows and unknown"
+            msg = f"{quote(min(extra))} is not known here; use knows and unknown"
             raise ValueError(msg)
-        return Facts(**{key: _items(Cell(key, listed), "") for key, listed in value.items()})
+        return Facts(**{key: _items(Cell(key, items), "") for key, items in value.items()})
     items = _items(cell, r"[|\n]")
     unknown = [item for item in items if _UNKNOWN_FACT.match(item)]
     return Facts(
@@ -390,40 +391,40 @@ def facts(cell: Cell) -> Facts:
 
 
 def history(cell: Cell) -> tuple[Message, ...]:
-    """The turns before the question: a list of {role, content}, or lines that begin with who speaks."""
+    """The turns before the question: a list of {role, content}, or lines that begin with the speaker."""
     value = _json(cell)
     if isinstance(value, str):
-        return tuple(Message(role=_role(who), content=said) for who, said in _spoken(value))
+        return tuple(Message(role=_role(speaker), content=line) for speaker, line in _lines_by_speaker(value))
     if not isinstance(value, list):
-        msg = f"{shown(value)} is no conversation; {_HISTORY}"
+        msg = f"{quote(value)} is not a conversation; {_HISTORY}"
         raise ValueError(msg)
     return tuple(map(message, value))
 
 
 def message(value: JsonValue) -> Message:
-    """One line of a dialogue out of {"role": ..., "content": ...}."""
+    """One line of a dialogue, from {"role": ..., "content": ...}."""
     if not isinstance(value, dict) or not isinstance(value.get("content"), str):
-        msg = f"{shown(value)} is no line of a conversation; {_HISTORY}"
+        msg = f"{quote(value)} is not a line of a conversation; {_HISTORY}"
         raise ValueError(msg)
     return Message(role=_role(value.get("role")), content=_plain(value["content"]))
 
 
 def _role(value: JsonValue) -> Any:
-    who = _word(value)
-    if re.fullmatch(_CUSTOMER, who):
+    speaker = _word(value)
+    if re.fullmatch(_CUSTOMER, speaker):
         return "user"
-    if re.fullmatch(_DESK, who):
+    if re.fullmatch(_BOT, speaker):
         return "assistant"
-    msg = f"{shown(value)} is not who speaks; use user or assistant"
+    msg = f"{quote(value)} is not a known speaker; use user or assistant"
     raise ValueError(msg)
 
 
-def _spoken(dialogue: str) -> Iterable[tuple[str, str]]:
+def _lines_by_speaker(dialogue: str) -> Iterable[tuple[str, str]]:
     before, *parts = _SPEAKER.split(dialogue.strip())
     if before.strip():
-        msg = f"{shown(before)} does not say who speaks; {_HISTORY}"
+        msg = f"{quote(before)} does not say who speaks; {_HISTORY}"
         raise ValueError(msg)
-    return [(who, said.strip()) for who, said in zip(parts[::2], parts[1::2], strict=True)]
+    return [(speaker, line.strip()) for speaker, line in zip(parts[::2], parts[1::2], strict=True)]
 
 
 def _json(cell: Cell) -> JsonValue:
@@ -431,29 +432,29 @@ def _json(cell: Cell) -> JsonValue:
     if not isinstance(cell.value, str) or not cell.in_table or cell.value.strip()[:1] not in {"[", "{"}:
         return cell.value
     try:
-        inside = json.loads(cell.value)
+        value: JsonValue = json.loads(cell.value)
     except (ValueError, RecursionError):
         # 「[重要] 本日休業」 is a text, not a broken list.
         if re.match(r"""\s*(\[\s*["\[{]|\{\s*")""", cell.value):
             msg = "begins like a JSON list but is not one; inside a CSV cell write every quotation mark twice"
             raise ValueError(msg) from None
         return cell.value
-    return inside if isinstance(inside, (list, dict)) else cell.value
+    return value if isinstance(value, (list, dict)) else cell.value
 
 
-def _listed(cell: Cell) -> list[JsonValue] | None:
+def _json_list(cell: Cell) -> list[JsonValue] | None:
     value = _json(cell)
     return value if isinstance(value, list) else None
 
 
 def _items(cell: Cell, separator: str) -> tuple[str, ...]:
     parts: Iterable[str]
-    listed = _listed(cell)
-    if listed is not None:
-        parts = map(_plain, listed)
+    items = _json_list(cell)
+    if items is not None:
+        parts = map(_plain, items)
     else:
-        whole = _plain(cell.value)
-        parts = re.split(separator, whole) if cell.in_table and separator else [whole]
+        value = _plain(cell.value)
+        parts = re.split(separator, value) if cell.in_table and separator else [value]
     return tuple(part.strip() for part in parts if part.strip())
 
 
@@ -465,17 +466,17 @@ def _answer(value: JsonValue) -> Answer:
     try:
         return Answer.model_validate(value)
     except ValidationError as error:
-        where = ".".join(map(str, error.errors()[0]["loc"]))
-        msg = f'{shown(where)} is not understood; write {{"text": "...", "passages": [{{"id", "text"}}]}}'
+        location = ".".join(map(str, error.errors()[0]["loc"]))
+        msg = f'{quote(location)} is not understood; write {{"text": "...", "passages": [{{"id", "text"}}]}}'
         raise ValueError(msg) from None
 
 
 def _failure(value: JsonValue) -> JsonValue:
-    """An error as this program writes it stays what it is; of a log's own the reader makes one."""
+    """An error as this program writes it, or one that `error` reads in another log."""
     with contextlib.suppress(ValidationError):
         return Failure.model_validate(value).model_dump()
-    found = error(Cell("error", value))
-    return found.model_dump() if found else None
+    failure = error(Cell("error", value))
+    return failure.model_dump() if failure else None
 
 
 def _context(value: JsonValue) -> str:
@@ -493,7 +494,7 @@ def _plain(value: JsonValue) -> str:
         return str(value).lower()
     if isinstance(value, (int, float)):
         return str(value)
-    msg = f"{shown(value)} is not a text"
+    msg = f"{quote(value)} is not a text"
     raise ValueError(msg)
 
 
@@ -501,7 +502,7 @@ def _word(value: JsonValue) -> str:
     return unicodedata.normalize("NFKC", _plain(value)).strip().casefold()
 
 
-# The field's value out of its cell, for every field whose meaning does not depend on other columns.
+# Reads the value of a field from its cell, for every field whose meaning does not depend on other columns.
 READERS: Mapping[str, Callable[[Cell], Any]] = {
     "id": identifier,
     "question": text,
@@ -524,123 +525,122 @@ READERS: Mapping[str, Callable[[Cell], Any]] = {
 }
 
 
-FEWEST, MOST = 2, 26
-# What may stand before the letter or number of a choice in its column's name; a bare number is no choice.
+_MIN_CHOICES, _MAX_CHOICES = 2, 26
+# What may precede the letter or number of a choice in the name of its column; a bare number is not a choice.
 _PREFIXES = ("choice", "option", "opt", "選択肢", "肢", "")
 _KANA = "アイウエオカキクケコ"
-# Without column names a table is taken for questions of at most so many choices.
-_MOST_UNNAMED = 10
-# Files of the original sets are named for their subject and their part.
-_PARTS = ("_test", "_dev", "_val", "_train")
-_TELLS_RIGHT = ("label", "references", "answer")
-
-
-_FIRST = frozenset({"a", *(f"{prefix}{first}" for prefix in _PREFIXES[:-1] for first in "a01ア")})
+# A table without column names may have at most this many choices.
+_MAX_UNNAMED = 10
+# How the files of MMLU and JMMLU end, behind their subject.
+_SPLITS = ("_test", "_dev", "_val", "_train")
+# The fields that may name the right choice, in this order.
+_RIGHT_CHOICE_FIELDS = ("label", "references", "answer")
+_FIRST_CHOICES = frozenset({"a", *(f"{prefix}{first}" for prefix in _PREFIXES[:-1] for first in "a01ア")})
 
 
 @lru_cache(maxsize=256)
 def choice_columns(headers: tuple[str, ...]) -> tuple[str, ...]:
     """The columns of the choices in their order (A, B; choice_0, choice_1; 選択肢ア, 選択肢イ), or none."""
-    found = {normalised(header): header for header in reversed(headers)}
-    if not _FIRST & found.keys():
+    by_name = {normalised(header): header for header in reversed(headers)}
+    if not _FIRST_CHOICES & by_name.keys():
         return ()
     for prefix in _PREFIXES:
         for marks in _marks(prefix):
             names = [f"{prefix}{mark}" for mark in marks]
-            run = next((at for at, name in enumerate(names) if name not in found), len(names))
-            if run >= FEWEST:
-                return tuple(found[name] for name in names[:run])
+            count = next((at for at, name in enumerate(names) if name not in by_name), len(names))
+            if count >= _MIN_CHOICES:
+                return tuple(by_name[name] for name in names[:count])
     return ()
 
 
 def _marks(prefix: str) -> Sequence[Sequence[str]]:
-    """In which ways choices are counted: by letter, and after a word also by number or kana."""
+    """The ways to number choices: by letter, and after a prefix also by number or kana."""
     by_letter = LETTERS.lower()
-    numbers = [str(number) for number in range(MOST + 1)]
-    return (by_letter, numbers[:MOST], numbers[1:], _KANA) if prefix else (by_letter,)
+    numbers = [str(number) for number in range(_MAX_CHOICES + 1)]
+    return (by_letter, numbers[:_MAX_CHOICES], numbers[1:], _KANA) if prefix else (by_letter,)
 
 
-def with_choices(path: Path, row: Row) -> Row:
-    """The row with its columns of choices as one list and the right one as its label; any other row as it is.
+def collect_choices(path: Path, row: Row) -> Row:
+    """The row with its columns of choices as one list, and the right choice as its label.
 
-    Raises RowFault for a right answer that is none of the choices.
+    A row without such columns is returned as it is. Raises RowFault for a right answer that is not a choice.
     """
     columns = choice_columns(tuple(row.values))
     if not columns or not has_question(row.values):
         return row
     choices = _filled(path, row, columns)
     fields = columns_by_field(row.values)
-    said = next((fields[field] for field in _TELLS_RIGHT if field in fields), None)
-    place = None if said is None else _place(path, row, said, choices, columns[: len(choices)])
+    right = next((fields[field] for field in _RIGHT_CHOICE_FIELDS if field in fields), None)
+    place = None if right is None else _place(path, row, right, choices, columns[: len(choices)])
     if place is None and not _are_surely_choices(columns):
         return row
-    if said is not None and place is None:
+    if right is not None and place is None:
         allowed = f"{LETTERS[0]} to {LETTERS[len(choices) - 1]}, or the choice's own text"
-        what = f"column {shown(said)}: {shown(row.values[said])} is none of the choices; write {allowed}."
-        raise fault(path, row, what)
-    kept = {key: value for key, value in row.values.items() if key not in (*columns, said)}
+        what = f"column {quote(right)}: {quote(row.values[right])} is none of the choices; write {allowed}."
+        raise row_fault(path, row, what)
+    others = {key: value for key, value in row.values.items() if key not in (*columns, right)}
     label: dict[str, JsonValue] = {} if place is None else {"label": choices[place]}
-    return row._replace(values={**kept, "choices": list(choices), **label})
+    return row._replace(values={**others, "choices": list(choices), **label})
 
 
 def _are_surely_choices(columns: Sequence[str]) -> bool:
-    """Whether columns are choices even where none of them is right.
+    """Whether columns are choices even when no column says which one is right.
 
-    Columns a, b and c may be anything, and two bots' answers may stand side by side as A and B.
+    Columns a, b and c may be anything, and A and B may be the answers of two bots.
     """
-    return normalised(columns[0]) != "a" or (columns[0].strip().isupper() and len(columns) > FEWEST)
+    return normalised(columns[0]) != "a" or (columns[0].strip().isupper() and len(columns) > _MIN_CHOICES)
 
 
 def _filled(path: Path, row: Row, columns: Sequence[str]) -> list[str]:
-    """The choices of this row: the last ones may be empty, for questions have different numbers of them."""
+    """The choices of this row; the last columns may be empty, because questions differ in their number."""
     texts = [text(Cell(column, row.values[column], row.cells)) for column in columns]
     while texts and not texts[-1]:
         texts.pop()
-    if len(texts) < FEWEST or not all(texts):
+    if len(texts) < _MIN_CHOICES or not all(texts):
         empty = columns[texts.index("") if "" in texts else len(texts)]
-        raise fault(
-            path, row, f"column {shown(empty)} is empty; a question needs at least two choices, without gaps."
+        raise row_fault(
+            path, row, f"column {quote(empty)} is empty; a question needs at least two choices, without gaps."
         )
     return texts
 
 
 def _place(path: Path, row: Row, column: str, choices: Sequence[str], columns: Sequence[str]) -> int | None:
-    """The place of the right choice: as its column is marked, else by its letter, text or number from 0."""
+    """The index of the right choice: by the name of its column, else its letter, text or number from 0."""
     value = row.values[column]
     if type(value) is int:
         return value if 0 <= value < len(choices) else None
-    given = text(Cell(column, value, row.cells))
-    said = normalised(given.strip("()[]（）「」 ."))
-    names = [normalised(each) for each in columns]
+    answer_text = text(Cell(column, value, row.cells))
+    mark = normalised(answer_text.strip("()[]（）「」 ."))
+    names = [normalised(name) for name in columns]
     marked = next(
-        (at for at, name in enumerate(names) if said and name in (said, *(p + said for p in _PREFIXES))), None
+        (at for at, name in enumerate(names) if mark and name in (mark, *(p + mark for p in _PREFIXES))), None
     )
     return _agreed(
-        path, row, column, given, choices, marked if marked is not None else _number(said, choices)
+        path, row, column, answer_text, choices, marked if marked is not None else _number(mark, choices)
     )
 
 
-def _agreed(  # noqa: PLR0917 - where it stands, and what it may mean
-    path: Path, row: Row, column: str, given: str, choices: Sequence[str], marked: int | None
+def _agreed(  # noqa: PLR0917 - the location for the error, then what the text may mean
+    path: Path, row: Row, column: str, value: str, choices: Sequence[str], marked: int | None
 ) -> int | None:
-    """The place that is meant; a number that is one choice's text and stands for another one is refused."""
-    by_text = place_of_text(given, choices)
-    if marked is not None and by_text not in (None, marked) and not given.strip().isalpha():
+    """The index that a value means. Raises RowFault for a number that is also the text of another choice."""
+    by_text = place_of_text(value, choices)
+    if marked is not None and by_text not in (None, marked) and not value.strip().isalpha():
         one, other = LETTERS[marked], LETTERS[by_text or 0]
-        may = f"{shown(given)} may be choice {one} or the text of {other}"
-        raise fault(path, row, f"column {shown(column)}: {may}; write the letter.")
-    return place_of(given, choices) if marked is None else marked
+        what = f"{quote(value)} may be choice {one} or the text of {other}"
+        raise row_fault(path, row, f"column {quote(column)}: {what}; write the letter.")
+    return place_of(value, choices) if marked is None else marked
 
 
-def _number(said: str, choices: Sequence[str]) -> int | None:
-    return int(said) if said.isascii() and said.isdecimal() and int(said) < len(choices) else None
+def _number(value: str, choices: Sequence[str]) -> int | None:
+    return int(value) if value.isascii() and value.isdecimal() and int(value) < len(choices) else None
 
 
-def settle(path: Path, row: Row, fields: dict[str, Any], cells: Mapping[str, Cell]) -> None:
-    """Which of a row's choices is right, as its label, where the row has no label of its own.
+def set_choice_label(path: Path, row: Row, fields: dict[str, Any], cells: Mapping[str, Cell]) -> None:
+    """Sets the label of a row with choices to its right choice.
 
-    Its answer or its only reference says so: by text, letter or number (from 0). An answer that names no
-    choice is one that was recorded. A label that is a number stands for a choice, too.
+    Without a label, the answer or the only reference names it: by text, letter or number (from 0). An answer
+    that names no choice is a recorded answer. A label that is a number stands for a choice, too.
     """
     choices = fields.get("choices", ())
     if not choices:
@@ -654,8 +654,8 @@ def settle(path: Path, row: Row, fields: dict[str, Any], cells: Mapping[str, Cel
         fields, _answered(path, row, cells["answer"], fields["answer"], choices)
     ):
         del fields["answer"]
-    elif len(told := fields.get("references", ((),))[0]) == 1:
-        place = _agreed(path, row, cells["references"].column, told[0], choices, _number(told[0], choices))
+    elif len(first := fields.get("references", ((),))[0]) == 1:
+        place = _agreed(path, row, cells["references"].column, first[0], choices, _number(first[0], choices))
         if _set_label(fields, place):
             fields["references"] = ((fields["label"],),)
 
@@ -666,63 +666,63 @@ def _set_label(fields: dict[str, Any], place: int | None) -> bool:
     return place is not None
 
 
-def _answered(path: Path, row: Row, cell: Cell, said: str, choices: Sequence[str]) -> int | None:
+def _answered(path: Path, row: Row, cell: Cell, value: str, choices: Sequence[str]) -> int | None:
     place = _numbered(path, row, cell, choices)
     if place is not None:
         return place
-    return _agreed(path, row, cell.column, said, choices, _number(said, choices))
+    return _agreed(path, row, cell.column, value, choices, _number(value, choices))
 
 
 def _numbered(path: Path, row: Row, cell: Cell, choices: Sequence[str]) -> int | None:
-    """The place that a number stands for; None for a text."""
+    """The index that a number stands for; None for a text. Raises RowFault when there is no such choice."""
     if type(cell.value) is not int:
         return None
     if not 0 <= cell.value < len(choices):
-        what = f"column {shown(cell.column)}: there is no choice {cell.value}; the first is 0."
-        raise fault(path, row, what)
+        what = f"column {quote(cell.column)}: there is no choice {cell.value}; the first is 0."
+        raise row_fault(path, row, what)
     return cell.value
 
 
-def unnamed_columns(cells: Sequence[str]) -> list[str]:
-    """The column names of a table that has none, by its first row (question, A, B, ..., answer), or none."""
+def implied_columns(cells: Sequence[str]) -> list[str]:
+    """Names for a table without a header whose first row is question, A, B, ..., answer; else none."""
     count = len(cells) - 2
-    is_one = FEWEST <= count <= _MOST_UNNAMED and cells[-1].strip() in tuple(letters(count))
-    named = [cell for cell in cells if not is_empty(cell) and field_of(cell)]
+    is_question = _MIN_CHOICES <= count <= _MAX_UNNAMED and cells[-1].strip() in tuple(letters(count))
+    headers = [cell for cell in cells if not is_empty(cell) and field_of(cell)]
     filled = all(map(str.strip, cells)) and len(cells[0].strip()) > 1
-    return ["question", *letters(count), "answer"] if is_one and filled and not named else []
+    return ["question", *letters(count), "answer"] if is_question and filled and not headers else []
 
 
 def subject_of(path: Path) -> str:
-    """The subject that a file of MMLU or JMMLU is named for: `anatomy` of anatomy_test.csv."""
+    """The subject in the name of a file of MMLU or JMMLU: `anatomy` for anatomy_test.csv."""
     name = path.name.partition(".")[0]
-    return next((name.removesuffix(part) for part in _PARTS if name.endswith(part)), name)
+    return next((name.removesuffix(part) for part in _SPLITS if name.endswith(part)), name)
 
 
 Record = dict[str, JsonValue]
 
-# Stands where a data set of graded answers keeps no question.
+# The question of a case from a data set of graded answers without questions.
 NO_QUESTION = "-"
 
 
-def question_of(history: Sequence[Message]) -> tuple[str, tuple[Message, ...]]:
-    """The question and the history before it, of a dialogue whose last line was graded.
+def split_question(history: Sequence[Message]) -> tuple[str, tuple[Message, ...]]:
+    """The question and the history before it, from a dialogue whose next answer was graded.
 
-    The question is the customer's line that the dialogue ends with; without one it is `-`.
+    The question is the customer's last line; when the dialogue does not end with one, it is `-`.
     """
     if history and history[-1].role == "user" and history[-1].content.strip():
         return history[-1].content.strip(), tuple(history[:-1])
     return NO_QUESTION, tuple(history)
 
 
-def from_turns(value: JsonValue) -> Record:
+def fields_of_turns(value: JsonValue) -> Record:
     """The columns that a list of turns stands for.
 
-    The question is the first one asked, the later ones are the script; references and recorded
-    answers are per turn, passages are those of all turns; `answerable` is what every turn agrees
-    on. Turns are {question, reference} or {role, content}.
+    The first question is the question, later ones are the script. References and recorded answers are per
+    turn, passages are those of all turns, `answerable` is set when all turns agree. Turns are
+    {question, reference} or {role, content}. Raises ValueError.
     """
     if not isinstance(value, list) or not all(isinstance(turn, dict) for turn in value):
-        msg = f'{shown(value)} is no list of turns; write [{{"question": "...", "reference": "..."}}]'
+        msg = f'{quote(value)} is not a list of turns; write [{{"question": "...", "reference": "..."}}]'
         raise ValueError(msg)
     opening, turns = _exchanges([turn for turn in value if isinstance(turn, dict)])
     if not turns:
@@ -767,20 +767,20 @@ def _contexts(turn: Record) -> tuple[str, ...]:
 
 
 def _recorded(turns: list[Record]) -> list[JsonValue]:
-    """What the bot answered, up to the last answer; a turn without one in between gets an empty text."""
+    """The bot's answers up to the last one; a turn before it without an answer has an empty text."""
     answers: list[Record] = []
     for number, turn in enumerate(turns, 1):
         failed = error(Cell("error", turn["error"])) if "error" in turn else None
         if "answer" in turn or failed:
-            said = text(Cell("answer", turn.get("answer")))
+            content = text(Cell("answer", turn.get("answer")))
             answers += [{"text": ""}] * (number - 1 - len(answers))
-            answers.append({"text": said, "passages": _retrieved(turn)})
+            answers.append({"text": content, "passages": _retrieved(turn)})
             answers[-1] |= {"error": failed.model_dump()} if failed else {}
     return list(answers)
 
 
 def _retrieved(turn: Record) -> list[JsonValue]:
-    """The passages behind an answer where the dialogue has their texts; ids alone are no passages."""
+    """The retrieved passages whose texts the dialogue has; ids alone do not count."""
     texts = _contexts(turn)
     ids = _passages(turn)
     if len(ids) != len(texts):
@@ -789,36 +789,33 @@ def _retrieved(turn: Record) -> list[JsonValue]:
 
 
 def _exchanges(turns: list[Record]) -> tuple[list[JsonValue], list[Record]]:
-    """What the desk said before the customer did, and then each question with the reply to it.
+    """The bot's lines before the first question, and then each question with its answer.
 
-    Several lines of one speaker in a row are one turn.
+    Consecutive lines of one speaker are one turn.
     """
     if not any("role" in turn for turn in turns):
         return [], turns
     opening: list[JsonValue] = []
     exchanges: list[Record] = []
     for turn in turns:
-        said = message(turn if "error" not in turn else {**turn, "content": turn.get("content") or ""})
-        if said.role == "assistant" and not exchanges:
-            opening.append({"role": "assistant", "content": said.content})
-        elif said.role == "assistant":
-            _reply(exchanges[-1], said.content, turn)
+        line = message(turn if "error" not in turn else {**turn, "content": turn.get("content") or ""})
+        if line.role == "assistant" and not exchanges:
+            opening.append({"role": "assistant", "content": line.content})
+        elif line.role == "assistant":
+            _add_answer(exchanges[-1], line.content, turn)
         elif exchanges and "answer" not in exchanges[-1]:
-            exchanges[-1]["question"] = f"{exchanges[-1]['question']}\n{said.content}"
+            exchanges[-1]["question"] = f"{exchanges[-1]['question']}\n{line.content}"
         else:
-            exchanges.append({"question": said.content})
+            exchanges.append({"question": line.content})
     return opening, exchanges
 
 
-def _reply(exchange: Record, content: str, turn: Record) -> None:
-    """Adds a line of the desk: it is what was answered, and what a right answer would be."""
-    given = _fields(turn)
-    said = f"{exchange['answer']}\n{content}" if exchange.get("answer") else content
-    exchange |= {"answer": said, "reference": said}
-    exchange |= {"error": given["error"]} if "error" in given else {}
-    exchange["passages"] = _together(exchange.get("passages"), _passages(given))
-    exchange["contexts"] = _together(exchange.get("contexts"), _contexts(given))
-
-
-def _together(before: JsonValue, now: Iterable[str]) -> list[JsonValue]:
-    return [*(before if isinstance(before, list) else ()), *now]
+def _add_answer(exchange: Record, content: str, turn: Record) -> None:
+    """Adds a line of the bot, which is both the recorded answer and the reference."""
+    fields = _fields(turn)
+    answer_text = f"{exchange['answer']}\n{content}" if exchange.get("answer") else content
+    exchange |= {"answer": answer_text, "reference": answer_text}
+    exchange |= {"error": fields["error"]} if "error" in fields else {}
+    for column, items in (("passages", _passages(fields)), ("contexts", _contexts(fields))):
+        earlier = exchange.get(column)
+        exchange[column] = [*(earlier if isinstance(earlier, list) else ()), *items]

@@ -1,9 +1,12 @@
 """Rows of Excel files, as their cells show them: stored values of formulas, dates as ISO 8601."""
 
 import io
+import re
 import warnings
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import date, datetime, time, timedelta
+from decimal import ROUND_HALF_UP, Decimal, localcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 from unicodedata import normalize
@@ -14,29 +17,35 @@ from openpyxl.worksheet._reader import FORMULA_TAG, WorkSheetParser
 from pydantic import JsonValue
 
 from simulator.core.errors import CaseFileError
-from simulator.data.files import package, printable, readable, shown
-from simulator.data.tables import Fits, column_names, shown_text
+from simulator.core.replies import encodable
+from simulator.data.files import printable, quote, read_archive, readable_or_error
+from simulator.data.tables import Fits, column_names
 from simulator.data.values import (
+    OnFault,
     Row,
-    Wrong,
-    fault,
     field_of,
-    stop,
+    raise_fault,
+    row_fault,
 )
 
 # Column names stand below at most this many rows of titles and notes.
 _MOST_TITLE_ROWS = 30
-
-
-# A merged area is filled downwards; areas that overlap endlessly are no table.
+# A merged area is filled downwards; this limits areas that overlap again and again.
 _MOST_FILLED = 1_000_000
-
-
 _UNCALCULATED = "a formula without a stored result; open the file in Excel and save it once"
+
+# The pieces of a number format: a quoted or escaped literal, a space or filling, digits, any other character.
+_PIECE = re.compile(r'"(?P<quoted>[^"]*)"|\\(?P<escaped>.)|[_*].|(?P<digits>[0#,.]*[0#]%?)|(?P<other>.)')
+# Colours, conditions and locales; `[$¥-411]` is the currency ¥.
+_BRACKETS = re.compile(r"\[(?:\$(?P<currency>[^\]\-\"]*))?[^\]]*\]")
+_LARGEST = 10**15
+_MOST_PLACES = 30
+_DIGITS = re.compile(r"(?P<whole>[#,0]*)(?:\.(?P<places>0+))?(?P<percent>%?)")
+_ESCAPED = re.compile("_x([0-9A-Fa-f]{4})_")
 
 
 class WorksheetRow(NamedTuple):
-    """A row of a worksheet: its number, its texts by column (from 1), and cells that have none and why."""
+    """A row of a worksheet: its number, its texts by column (from 1), and why other cells have none."""
 
     number: int
     texts: dict[int, str]
@@ -44,33 +53,33 @@ class WorksheetRow(NamedTuple):
 
 
 class Worksheet(NamedTuple):
-    """The filled rows of a worksheet; `below` says down to which row a merged cell's column reaches."""
+    """The filled rows of a worksheet; `below` has the last row of each merged cell, by its row and column."""
 
     name: str
     lines: tuple[WorksheetRow, ...]
     below: Mapping[tuple[int, int], int] = {}
 
 
-def workbook_rows(path: Path, sheet: str, fits: Fits, wrong: Wrong = stop) -> Iterator[Row]:
-    """The rows of the worksheet that is named, or else of the only one whose column names fit."""
+def workbook_rows(path: Path, sheet: str, fits: Fits, on_fault: OnFault = raise_fault) -> Iterator[Row]:
+    """The rows of the named worksheet, or else of the only one whose column names fit."""
     sheets = read_workbook(path, sheet)
     if sheet or len(sheets) == 1:
-        at = Path(f"{path}#{sheet}") if sheet else path
-        return worksheet_rows(at, sheets[0], fits, wrong, named=False)
-    fitting = [each for each in sheets if column_row(each, fits) is not None]
+        location = Path(f"{path}#{sheet}") if sheet else path
+        return worksheet_rows(location, sheets[0], fits, on_fault, named=False)
+    fitting = [worksheet for worksheet in sheets if column_row(worksheet, fits) is not None]
     if len(fitting) != 1:
         which = "several worksheets have" if fitting else "no worksheet has"
-        names = ", ".join(shown(each.name) for each in fitting or sheets)
+        names = ", ".join(quote(worksheet.name) for worksheet in fitting or sheets)
         example = printable((fitting or sheets)[0].name) if sheets else "..."
         msg = f"{path}: {which} the column names that are needed ({names}); name one: {path.name}#{example}"
         raise CaseFileError(msg)
-    return worksheet_rows(path, fitting[0], fits, wrong, named=True)
+    return worksheet_rows(path, fitting[0], fits, on_fault, named=True)
 
 
 def worksheet_rows(
-    path: Path, sheet: Worksheet, fits: Fits, wrong: Wrong = stop, *, named: bool
+    path: Path, sheet: Worksheet, fits: Fits, on_fault: OnFault = raise_fault, *, named: bool
 ) -> Iterator[Row]:
-    """The rows below the column names; `named` puts the worksheet's name into errors."""
+    """The rows below the column names; `named` puts the name of the worksheet into errors."""
     title = sheet.name if named else ""
     if not sheet.lines:
         return
@@ -81,20 +90,21 @@ def worksheet_rows(
     for line in sheet.lines[start + 1 :]:
         row = Row(line.number, _by_column(names, line), cells=True, sheet=title)
         problems = (
-            fault(path, row, f"column {shown(names[column - 1])}: {what}.")
+            row_fault(path, row, f"column {quote(names[column - 1])}: {what}.")
             for column, what in line.faults.items()
             if column <= len(names) and field_of(names[column - 1])
         )
-        if (found := next(problems, None)) is None:
+        if (fault := next(problems, None)) is None:
             yield row
         else:
-            wrong(found)
+            on_fault(fault)
 
 
 def column_row(sheet: Worksheet, fits: Fits) -> int | None:
-    """Which of the lines holds the column names: the first that fits, if possible one with several.
+    """The index of the line with the column names: the first that fits, if possible one with several.
 
-    Where a name is merged downwards over a second row of names, that second row counts.
+    When a name is merged downwards over a second row of names, that second row counts.
+    None when no line fits.
     """
     tops = [line for line in sheet.lines[:_MOST_TITLE_ROWS] if fits(_stripped(line))]
     if not tops:
@@ -105,16 +115,16 @@ def column_row(sheet: Worksheet, fits: Fits) -> int | None:
 
 
 def read_workbook(path: Path, sheet: str = "") -> list[Worksheet]:
-    """The visible worksheets of an Excel file, or the one named; raises CaseFileError in one line."""
-    data = package(path, "Excel")
-    with readable(path, "Excel"), warnings.catch_warnings():
+    """The visible worksheets of an Excel file, or the named one. Raises CaseFileError."""
+    data = read_archive(path, "Excel")
+    with readable_or_error(path, "Excel"), warnings.catch_warnings():
         # What openpyxl leaves out (validation lists, headers) is no part of a table.
         warnings.simplefilter("ignore")
         return _worksheets(path, data, sheet)
 
 
 def worksheet_text(sheet: Worksheet) -> str:
-    """A worksheet that is no list of passages: its name as a heading, a line for each row."""
+    """A worksheet as text: its name as a heading, then a line for each row."""
     rows = (
         " | ".join(" ".join(text.split()) for _, text in sorted(line.texts.items())) for line in sheet.lines
     )
@@ -123,15 +133,15 @@ def worksheet_text(sheet: Worksheet) -> str:
 
 def _worksheets(path: Path, data: io.BytesIO, sheet: str) -> list[Worksheet]:
     workbook = openpyxl.load_workbook(data, read_only=True, data_only=True, keep_links=False)
-    there = [each for each in workbook.worksheets if sheet or each.sheet_state == "visible"]
+    worksheets = workbook.worksheets
     if not sheet:
-        return [_worksheet(each) for each in there]
-    named = {_plain(each.title): each for each in there} | {each.title: each for each in there}
-    if (found := named.get(sheet, named.get(_plain(sheet)))) is None:
-        names = ", ".join(shown(each.title) for each in there)
-        msg = f"{path}: no worksheet {shown(sheet)}. There are: {names}."
+        return [_worksheet(each) for each in worksheets if each.sheet_state == "visible"]
+    by_name = {_plain(each.title): each for each in worksheets} | {each.title: each for each in worksheets}
+    if (named := by_name.get(sheet, by_name.get(_plain(sheet)))) is None:
+        names = ", ".join(quote(each.title) for each in worksheets)
+        msg = f"{path}: no worksheet {quote(sheet)}. There are: {names}."
         raise CaseFileError(msg)
-    return [_worksheet(found)]
+    return [_worksheet(named)]
 
 
 def _plain(name: str) -> str:
@@ -139,10 +149,10 @@ def _plain(name: str) -> str:
 
 
 class _Parser(WorkSheetParser):  # type: ignore[misc]
-    """The reader of openpyxl's read-only mode without what that mode adds and leaves out.
+    """The parser below openpyxl's read-only mode, used directly.
 
-    It pads rows to whatever width a file claims, and knows neither merged cells nor whether an empty
-    cell holds a formula.
+    The mode itself pads rows to whatever width a file claims, and reports neither merged cells nor
+    formulas without a result.
     """
 
     def parse_cell(self, element: Any) -> dict[str, Any]:
@@ -153,11 +163,11 @@ class _Parser(WorkSheetParser):  # type: ignore[misc]
 
 
 def _worksheet(sheet: Any) -> Worksheet:
-    book = sheet.parent
-    formats = {"date_formats": book._date_formats, "timedelta_formats": book._timedelta_formats}
+    workbook = sheet.parent
+    formats = {"date_formats": workbook._date_formats, "timedelta_formats": workbook._timedelta_formats}
     lines = []
     with sheet._get_source() as source:
-        parser = _Parser(source, sheet._shared_strings, data_only=True, epoch=book.epoch, **formats)
+        parser = _Parser(source, sheet._shared_strings, data_only=True, epoch=workbook.epoch, **formats)
         for number, cells in parser.parse():
             line = _line(sheet, number, cells)
             if line.texts or line.faults:
@@ -175,21 +185,90 @@ def _line(sheet: Any, number: int, cells: list[dict[str, Any]]) -> WorksheetRow:
         elif text := _text(sheet, cell):
             texts[column] = text
             if cell["data_type"] == "e":
-                faults[column] = f"it shows {shown(text)}; mend the formula"
+                faults[column] = f"it shows {quote(text)}; fix the formula"
     return WorksheetRow(number, texts, faults)
 
 
 def _text(sheet: Any, cell: dict[str, Any]) -> str:
     is_number = isinstance(cell["value"], (int, float))
     number_format = ReadOnlyCell(sheet, **cell).number_format if is_number else ""
-    text = shown_text(cell["value"], number_format or "")
+    text = cell_text(cell["value"], number_format or "")
     return text if text.strip() else ""
+
+
+def cell_text(value: object, number_format: str = "General") -> str:
+    """The text that a cell with this value and this number format shows.
+
+    Dates are ISO 8601; a number in an unsupported format is shown as in the format General.
+    """
+    match value:
+        case None:
+            return ""
+        case str():
+            return _ESCAPED.sub(_character, value).replace("\r\n", "\n").replace("\r", "\n")
+        case bool():
+            return str(value).upper()
+        case date() | time() | timedelta():
+            return _moment(value)
+        case int() | float() if abs(value) < _LARGEST:
+            return _formatted(Decimal(repr(value)), number_format) or _general(value)
+    return str(value)
+
+
+def _character(escaped: re.Match[str]) -> str:
+    return str(encodable(chr(int(escaped[1], 16))))
+
+
+def _moment(value: date | time | timedelta) -> str:
+    """A date without a time of midnight; the hours of a duration may exceed 24."""
+    if isinstance(value, timedelta):
+        minutes, seconds = divmod(round(value.total_seconds()), 60)
+        return f"{minutes // 60}:{minutes % 60:02}:{seconds:02}"
+    if isinstance(value, datetime) and value.time() == time():
+        return value.date().isoformat()
+    return value.isoformat()
+
+
+def _general(value: float) -> str:
+    """A number in the format General: up to 15 digits."""
+    return str(int(value)) if int(value) == value else f"{value:.15g}"
+
+
+def _formatted(value: Decimal, number_format: str) -> str:
+    """A number in a format of one group of digits among literals; empty for any other format."""
+    positive, _, rest = number_format.partition(";")
+    negative = rest.partition(";")[0]
+    section = negative if value < 0 and negative else positive
+    section = _BRACKETS.sub(lambda match: f'"{match["currency"] or ""}"', section)
+    pieces = list(_PIECE.finditer(section))
+    groups = [piece for piece in pieces if piece["digits"]]
+    unsupported = any(re.match(r"[\w?@/,.]", piece["other"] or " ", re.ASCII) for piece in pieces)
+    parts = _DIGITS.fullmatch(groups[0]["digits"]) if len(groups) == 1 and not unsupported else None
+    if parts is None or "0" not in parts[0] or len(parts["places"] or "") > _MOST_PLACES:
+        return ""
+    number = _digits(abs(value), parts)
+    text = "".join(number if piece["digits"] else _literal(piece) for piece in pieces).strip()
+    return f"-{text}" if value < 0 and not negative else text
+
+
+def _literal(piece: re.Match[str]) -> str:
+    return piece["quoted"] or piece["escaped"] or piece["other"] or ""
+
+
+def _digits(value: Decimal, parts: re.Match[str]) -> str:
+    places = len(parts["places"] or "")
+    with localcontext(prec=50):
+        scaled = value * 100 if parts["percent"] else value
+        whole, _, decimals = str(scaled.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)).partition(".")
+    padded = whole.zfill(parts["whole"].count("0"))
+    grouped = f"{int(padded):,}" if "," in parts["whole"] else padded
+    return grouped + (f".{decimals}" if decimals else "") + parts["percent"]
 
 
 def _filled(
     name: str, lines: Sequence[WorksheetRow], areas: Sequence[tuple[int, int, int, int]]
 ) -> Worksheet:
-    """The text of a merged area also in the rows below its first; `areas` are left, top, right, bottom."""
+    """Repeats the text of a merged area (left, top, right, bottom) in its rows below the first."""
     by_number = {line.number: line for line in lines}
     numbers = sorted(by_number)
     below: dict[tuple[int, int], int] = {}
@@ -199,18 +278,18 @@ def _filled(
         if text is None or bottom == top:
             continue
         below[top, column] = bottom
-        reached = numbers[bisect_right(numbers, top) : bisect_right(numbers, bottom)]
-        left -= len(reached)
+        covered = numbers[bisect_right(numbers, top) : bisect_right(numbers, bottom)]
+        left -= len(covered)
         if left < 0:
             msg = "merged cells that overlap"
             raise ValueError(msg)
-        for number in reached:
+        for number in covered:
             by_number[number].texts.setdefault(column, text)
     return Worksheet(name, tuple(lines), below)
 
 
 def _first_wide(lines: Sequence[WorksheetRow]) -> int:
-    """The place of the first line with more than one text; the first line when there is none."""
+    """The index of the first line with more than one text; 0 when there is none."""
     return next((place for place, line in enumerate(lines) if len(line.texts) > 1), 0)
 
 

@@ -1,4 +1,4 @@
-"""Whose fault a red turn is, as words: the causes, and what is said of one turn."""
+"""The evidence of a red turn: what it needed, where that was, and what its answer says."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -12,21 +12,54 @@ from simulator.stats.figures import RedTurn
 from simulator.text.acts import claims, is_refusal
 from simulator.text.evidence import (
     Agreement,
-    Finding,
-    Reading,
+    SentenceSupport,
+    TurnEvidence,
+    all_references,
     best_agreement,
     content_units,
     coverage,
-    finding,
-    known_answers,
-    known_of,
-    mass,
+    passage_contents,
+    sentence_support,
     share,
     topic_units,
+    total_weight,
 )
 from simulator.text.numerals import Quantity, quantities, unmatched
 from simulator.text.segments import sentences
 from simulator.users.faults import CustomerFault
+
+# Saturation and length of BM25 (Robertson and Zaragoza, 2009), at their usual values.
+SATURATION, LENGTH = 1.2, 0.75
+# From this share of its content on, what a reference states is held by a text.
+HELD = 0.6
+# The same, where it is known which article is the right one, and this is another.
+ELSEWHERE = 0.85
+# From this share of what a reference states on, rare words weighing more, an article is taken to say it;
+# below the other one, and with less than that of the question, no article is taken to.
+SAID, NOWHERE, ASKED = 0.75, 0.4, 0.5
+# Articles that are looked at closely for one text.
+CLOSE = 5
+TITLE = 30
+# A retrieved passage of which this share is in an article is a piece of it, whatever it is called.
+PIECE = 0.9
+# Pieces that hold less than this share of what their whole article holds of a reference lack the answer.
+ENOUGH = 0.8
+# From this agreement on, with nothing left out, an answer says what the reference says.
+RIGHT = 0.6
+# Judges that compare letters and words: another wording of the same is worth less to them.
+BY_LETTERS = frozenset({
+    "exact_match", "contains", "token_f1", "rouge_l", "meteor", "chrf", "cosine_similarity",
+})  # fmt: skip
+# Grades of a model from which on it vouches for an answer.
+VOUCHED = 4
+# An answer that takes up this much more of another question answers that one.
+FITS_BETTER = 0.25
+# A sentence of less content than this states no fact that could be made up.
+SAYS_SOMETHING = 5
+# An answer that shares this much with an earlier one repeats it.
+REPEATED = 0.9
+# Questions that share this much of their content ask the same.
+SAME = 0.5
 
 Cause = Literal[
     "no_answer", "customer", "should_refuse", "should_answer", "misunderstood", "knowledge", "outdated",
@@ -34,8 +67,11 @@ Cause = Literal[
 ]  # fmt: skip
 
 
-class Blame(Value):
-    """The cause of one red turn; `sure` only where no matching of words decides: by rule, or by asking again.
+Extent = Literal["said", "doubtful", "nowhere"]
+
+
+class RootCause(Value):
+    """The cause of one red turn; `sure` if a rule or asking again proves it, not likeness of words.
 
     `evidence` is one sentence in the case's language; `articles` are the ids of the passages that the answer
     needed; `pair` is a spelling to register: as it was asked, as the article writes it. `cut` says that only
@@ -66,20 +102,6 @@ class RetrievalCheck(Value):
     pair: tuple[str, str] | None = None
 
 
-# Saturation and length of BM25 (Robertson and Zaragoza, 2009), at their usual values.
-SATURATION, LENGTH = 1.2, 0.75
-# From this share of its content on, what a reference states is held by a text.
-HELD = 0.6
-# The same, where it is known which article is the right one, and this is another.
-ELSEWHERE = 0.85
-# From this share of what a reference states on, rare words weighing more, an article is taken to say it;
-# below the other one, and with less than that of the question, no article is taken to.
-SAID, NOWHERE, ASKED = 0.75, 0.4, 0.5
-# Articles that are looked at closely for one text.
-CLOSE = 5
-TITLE = 30
-
-
 def article_of(passage: str) -> str:
     """The article that a passage is a piece of: `ja/01-plans#2` is of `ja/01-plans`."""
     return passage.partition("#")[0]
@@ -91,19 +113,15 @@ def title_of(text: str) -> str:
     return first if len(first) <= TITLE else first[: TITLE - 1] + "…"
 
 
-Extent = Literal["said", "doubtful", "nowhere"]
-
-
 class Corpus:
-    """A knowledge base that can be searched; its passages are gathered by article."""
+    """A knowledge base that can be searched; `by_article` has its passages by article."""
 
     def __init__(self, passages: Sequence[Passage]) -> None:
-        """Nothing is counted before the first search."""
+        """Builds no index before the first search."""
         self.passages = tuple(passages)
         self.by_article: dict[str, list[Passage]] = {}
         for passage in passages:
             self.by_article.setdefault(article_of(passage.id), []).append(passage)
-
         self.ids = frozenset(passage.id for passage in passages)
 
     def knows(self, articles: Iterable[str]) -> bool:
@@ -111,7 +129,7 @@ class Corpus:
         return all(article_of(article) in self.by_article for article in articles)
 
     def shares_ids(self, articles: Iterable[str]) -> bool:
-        """Whether these ids are of the same making: from a folder that the knowledge base has, too."""
+        """Whether these ids look like the knowledge base's own: they are in one of its folders."""
         folders = {article.rpartition("/")[0] for article in self.by_article}
         return any(article.rpartition("/")[0] in folders for article in map(article_of, articles))
 
@@ -140,22 +158,22 @@ class Corpus:
         return any(article_of(passage.id) in wanted for passage in self.ranked(text, most))
 
     def holding(self, references: Iterable[str], language: Language, least: float = HELD) -> tuple[str, ...]:
-        """The articles that hold what one of these references states, the best one of each; often one."""
+        """The articles that hold what these references state: at most one for each reference."""
         found: list[str] = []
         for reference in references:
             near = self.ranked(reference)
-            best = max(near, key=lambda p: held(reference, [p.text], language), default=None)
-            if best and held(reference, [best.text], language) >= least:
+            best = max(near, key=lambda p: share_held(reference, [p.text], language), default=None)
+            if best and share_held(reference, [best.text], language) >= least:
                 found.append(article_of(best.id))
         return tuple(dict.fromkeys(found))
 
     def extent(
         self, references: Sequence[str], question: str, language: Language
     ) -> tuple[Extent, tuple[str, ...]]:
-        """Whether any article says what a reference states, by search over all of them, and the nearest one.
+        """Whether any article says what a reference states, and the nearest article.
 
-        What is only partly there, is there without its amounts, or takes up the question, is doubtful: it may
-        be said in other words, or follow from what is there.
+        `doubtful`: an article says part of it, says it without its amounts, or takes up the question; the
+        answer may be there in other words, or follow from what is there.
         """
         near = (passage for text in (*references, question) for passage in self.ranked(text))
         found = [
@@ -166,12 +184,12 @@ class Corpus:
         asked = max((self._share(question, article) for _, article in found), default=0.0)
         amounts = quantities("\n".join(self.texts([nearest])))
         whole = any(not unmatched(quantities(each), amounts) for each in references)
-        told: Extent = "said" if said >= SAID and whole else "doubtful"
-        return "nowhere" if said < NOWHERE and asked < ASKED else told, (nearest,) if nearest else ()
+        extent: Extent = "said" if said >= SAID and whole else "doubtful"
+        return "nowhere" if said < NOWHERE and asked < ASKED else extent, (nearest,) if nearest else ()
 
     def _said(self, reference: str, article: str, language: Language) -> float:
         stated = claims(reference, language) or sentences(reference)
-        weights = [(mass(topic_units(each)), self._share(each, article)) for each in stated]
+        weights = [(total_weight(topic_units(each)), self._share(each, article)) for each in stated]
         whole = sum(weight for weight, _ in weights)
         return sum(weight * found for weight, found in weights) / whole if whole else 0.0
 
@@ -188,10 +206,10 @@ class Corpus:
     def _rarity(self, unit: str) -> float:
         return log(1 + len(self.passages) / (1 + len(self._postings.get(unit, ()))))
 
-    def bears_out(self, sentence: str) -> bool:
-        """Whether one of the articles says this."""
+    def supports(self, sentence: str) -> bool:
+        """Whether one of the articles says this, with its numbers."""
         for passage in self.ranked(sentence):
-            found = finding(sentence, known_of((passage.text,)))
+            found = sentence_support(sentence, passage_contents((passage.text,)))
             if found.share >= HELD and not found.numbers and not found.contradicted:
                 return True
         return False
@@ -214,14 +232,14 @@ class Corpus:
         return max(1.0, sum(self._lengths) / max(1, len(self._lengths)))
 
 
-def held(reference: str, texts: Sequence[str], language: Language) -> float:
+def share_held(reference: str, texts: Sequence[str], language: Language) -> float:
     """The share (0..1) of what a reference states that these texts hold.
 
     Each statement has to be in one of them: many texts together have most words of anything. A number
     that is missing halves it.
     """
     stated = claims(reference, language) or sentences(reference)
-    weights = [(mass(topic_units(each)), _best(each, texts)) for each in stated]
+    weights = [(total_weight(topic_units(each)), _best(each, texts)) for each in stated]
     whole = sum(weight for weight, _ in weights)
     return sum(weight * found for weight, found in weights) / whole if whole else 0.0
 
@@ -240,13 +258,8 @@ def _best(statement: str, texts: Sequence[str]) -> float:
 
 def holds(references: Iterable[str], texts: Sequence[str], language: Language, least: float = HELD) -> bool:
     """Whether these texts hold one of the references."""
-    return bool(texts) and any(held(reference, texts, language) >= least for reference in references)
+    return bool(texts) and any(share_held(reference, texts, language) >= least for reference in references)
 
-
-# A retrieved passage of which this share is in an article is a piece of it, whatever it is called.
-PIECE = 0.9
-# Pieces that hold less than this share of what their whole article holds of a reference lack the answer.
-ENOUGH = 0.8
 
 Place = Literal["retrieved", "not_retrieved", "lacking", "doubtful", "outside", "hidden", "unknown"]
 
@@ -271,12 +284,12 @@ class NeededArticles(NamedTuple):
 def references_of(context: GradingContext) -> tuple[str, ...]:
     """What a right answer says: the references of the turn, or else of the case; refusals say nothing."""
     language = context.case.language
-    texts = context.references or known_answers(context.case)
+    texts = context.references or all_references(context.case)
     return tuple(text for text in texts if not is_refusal(text, language))
 
 
 def need_of(context: GradingContext, corpus: Corpus | None) -> NeededArticles:
-    """What this turn needed, and where it was."""
+    """The articles that this turn needed, and where they were."""
     answer, language = context.turn.answer, context.case.language
     references = references_of(context)
     articles, exact = _needed(context, references, corpus)
@@ -351,7 +364,7 @@ def is_cut_off(
     if not pieces or not holds(references, whole, language):
         return False
     return all(
-        held(reference, pieces, language) < ENOUGH * held(reference, whole, language)
+        share_held(reference, pieces, language) < ENOUGH * share_held(reference, whole, language)
         for reference in references
     )
 
@@ -383,8 +396,8 @@ def _needed(
         return _unique(gold), first and corpus is not None
     strange = own or not gold or not (corpus and corpus.shares_ids(gold))
     least = HELD if strange else ELSEWHERE
-    held = corpus.holding(references, context.case.language, least) if corpus else ()
-    return held or (() if own else _unique(gold)), False
+    holding = corpus.holding(references, context.case.language, least) if corpus else ()
+    return holding or (() if own else _unique(gold)), False
 
 
 def _is_faint(context: GradingContext) -> bool:
@@ -401,50 +414,32 @@ def _without_suffix(source: str) -> str:
     return head if dot and "/" not in tail else source
 
 
-# From this agreement on, with nothing left out, an answer says what the reference says.
-RIGHT = 0.6
-# Judges that compare letters and words: another wording of the same is worth less to them.
-BY_LETTERS = frozenset({
-    "exact_match", "contains", "token_f1", "rouge_l", "meteor", "chrf", "cosine_similarity",
-})  # fmt: skip
-# Grades of a model from which on it vouches for an answer.
-VOUCHED = 4
-# An answer that takes up this much more of another question answers that one.
-FITS_BETTER = 0.25
-# A sentence of less content than this states no fact that could be made up.
-SAYS_SOMETHING = 5
-# An answer that shares this much with an earlier one repeats it.
-REPEATED = 0.9
-# Questions that share this much of their content ask the same.
-SAME = 0.5
-
-
 class UnsupportedStatement(NamedTuple):
-    """Something an answer says that nothing bears out; `key` is the sentence of words.toml that tells it."""
+    """An unsupported statement of an answer; `key` is its sentence in blame.toml."""
 
     key: str
     text: str
     numbers: tuple[Quantity, ...] = ()
 
 
-class Look:
-    """One red turn with everything that bears on its cause; each figure is counted when it is asked for."""
+class RedTurnEvidence:
+    """One red turn with all the evidence of its cause, computed when it is first needed."""
 
-    def __init__(  # noqa: PLR0917 - what there is to know of a turn
+    def __init__(  # noqa: PLR0917 - all that is known about a turn
         self,
         red: RedTurn,
         context: GradingContext,
         scores: Mapping[str, Score],
         corpus: Corpus | None,
-        found: RetrievalCheck | None,
-        fault: CustomerFault | None,
+        check: RetrievalCheck | None,
+        customer_fault: CustomerFault | None,
     ) -> None:
-        """Counts nothing yet."""
+        """`check` is what the bot retrieved when it was asked again; None if nobody asked."""
         self.red, self.context, self.scores, self.corpus = red, context, scores, corpus
-        self.found, self.fault = found, fault
+        self.check, self.customer_fault = check, customer_fault
         self.case, self.turn = context.case, context.turn
         self.language, self.asked = context.case.language, context.turn.meant
-        self.reading = Reading(context)
+        self.reading = TurnEvidence(context)
 
     @cached_property
     def need(self) -> NeededArticles:
@@ -453,7 +448,7 @@ class Look:
 
     @cached_property
     def words(self) -> str:
-        """What is asked in this turn: of a line that only presses on, what the case asks."""
+        """The question of this turn; the case's own question if the line only presses for an answer."""
         if self.turn.index == 1 or self._asks_anew():
             return self.asked
         return self.case.question
@@ -480,44 +475,44 @@ class Look:
 
     @property
     def read_by_anyone(self) -> bool:
-        """Whether any judge read the answer, instead of only comparing its letters with the reference's."""
+        """Whether any judge did more than compare the letters of answer and reference."""
         return not self.scores or not self.scores.keys() <= BY_LETTERS
 
     @cached_property
     def unsupported(self) -> tuple[UnsupportedStatement, ...]:
-        """What the answer claims that neither passages nor references bear out, the gravest first."""
+        """The claims that neither passages nor references support, the gravest first."""
         if not self.turn.answer.shows_passages:
             return ()
-        told = self._by_model()
-        return told if told is not None else self._by_words()
+        by_model = self._by_model()
+        return by_model if by_model is not None else self._by_words()
 
     @cached_property
     def doubtful(self) -> str:
-        """The first claim that the stand-in did not find in the passages, and no article has; or nothing.
+        """The first claim that the stand-in did not find in the passages, and no article has; or "".
 
-        Too coarse to call an answer wrong, but where nothing else is wrong it is the likeliest reason.
+        Too coarse to call an answer wrong, but the likeliest reason if nothing else is wrong.
         """
-        for each in _list(self.scores.get("claims"), "claims"):
+        for each in _rows(self.scores.get("claims"), "claims"):
             text = str(each.get("claim", ""))
-            if mass(topic_units(text)) < SAYS_SOMETHING:
+            if total_weight(topic_units(text)) < SAYS_SOMETHING:
                 continue
-            if each.get("verdict") != "supported" and not (self.corpus and self.corpus.bears_out(text)):
+            if each.get("verdict") != "supported" and not (self.corpus and self.corpus.supports(text)):
                 return text
         return ""
 
     @property
     def searched(self) -> int:
-        """How many passages the bot looks at."""
+        """The number of passages that a search is taken to bring: the turn's own, and at least 3."""
         return max(3, len(self.turn.answer.passages))
 
     @property
     def found_by_id(self) -> bool:
         """Whether ids alone tell what was needed, what came, and what came when the bot was asked again."""
-        if not (self.corpus and self.found and self.need.exact):
+        if not (self.corpus and self.check and self.need.exact):
             return False
         came = [passage.id for passage in self.turn.answer.passages]
-        hit = any(article_of(each) in self.need.articles for each in self.found.ids)
-        return self.corpus.knows([*came, *self.found.ids]) and hit == self.found.hit
+        hit = any(article_of(each) in self.need.articles for each in self.check.ids)
+        return self.corpus.knows([*came, *self.check.ids]) and hit == self.check.hit
 
     def title(self, article: str) -> str:
         """What an article is called: in the knowledge base, or as it was retrieved."""
@@ -535,7 +530,7 @@ class Look:
         )
 
     def searched_again(self) -> str:
-        """The earlier question whose passages came again although something else was asked; or nothing."""
+        """The earlier question whose passages came again although something else was asked, or ""."""
         ids = {passage.id for passage in self.turn.answer.passages}
         for turn in self._other_questions():
             before = {passage.id for passage in turn.answer.passages}
@@ -550,7 +545,7 @@ class Look:
         return any(share(said, content_units(turn.answer.text)) >= REPEATED for turn in before)
 
     def answers_earlier(self) -> str:
-        """The earlier question that the answer fits better than the one asked now; or nothing."""
+        """The earlier question that the answer fits better than the one asked now, or ""."""
         said = self.turn.answer.text
         now = coverage(self.asked, [said])
         for turn in self._other_questions():
@@ -583,16 +578,16 @@ class Look:
         return [float(grade) for grade in grades if isinstance(grade, int | float)]
 
     def _by_model(self) -> tuple[UnsupportedStatement, ...] | None:
-        """What models found unsupported; None when none looked at it."""
+        """The statements that models found unsupported; None if no model judged that."""
         claims, grounded = self.scores.get("claims"), self.scores.get("groundedness")
         if _is_graded(claims) and not _is_stand_in(claims):
-            told = [each for each in _list(claims, "claims") if each.get("verdict") != "supported"]
+            rows = [each for each in _rows(claims, "claims") if each.get("verdict") != "supported"]
             keys = {"contradicted": "contradicted", "not_found": "unsupported"}
             found = [
                 UnsupportedStatement(
                     keys.get(str(each.get("verdict")), "unsupported"), str(each.get("claim", ""))
                 )
-                for each in told
+                for each in rows
             ]
             return tuple(sorted(found, key=lambda each: each.key != "contradicted"))
         if _is_graded(grounded) and not _is_stand_in(grounded):
@@ -606,10 +601,10 @@ class Look:
         order = ("contradicted", "numbers", "unsupported")
         return tuple(sorted(found, key=lambda each: order.index(each.key)))
 
-    def _unsupported(self, claim: Finding) -> UnsupportedStatement | None:
+    def _unsupported(self, claim: SentenceSupport) -> UnsupportedStatement | None:
         if not (claim.contradicted or claim.numbers or claim.is_invented):
             return None
-        if self.corpus and self.corpus.bears_out(claim.text):
+        if self.corpus and self.corpus.supports(claim.text):
             return None
         if claim.contradicted:
             return UnsupportedStatement("contradicted", claim.text)
@@ -626,8 +621,8 @@ def _with_history(context: GradingContext) -> list[Turn]:
         for user, desk in pairwise(lines)
         if user.role == "user" and desk.role == "assistant"
     ]
-    told = [Turn(index=1, user=user, answer=Answer(text=desk)) for user, desk in pairs]
-    return [*told, *context.earlier]
+    history = [Turn(index=1, user=user, answer=Answer(text=desk)) for user, desk in pairs]
+    return [*history, *context.earlier]
 
 
 def _same(one: str, other: str) -> bool:
@@ -647,6 +642,6 @@ def _is_stand_in(score: Score | None) -> bool:
     return score is None or score.by_rule or score.rubric.startswith("lexical-")
 
 
-def _list(score: Score | None, key: str) -> Sequence[Mapping[str, object]]:
-    told = score.detail.get(key) if score else None
-    return [each for each in told if isinstance(each, dict)] if isinstance(told, list) else []
+def _rows(score: Score | None, key: str) -> Sequence[Mapping[str, object]]:
+    rows = score.detail.get(key) if score else None
+    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []

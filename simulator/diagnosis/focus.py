@@ -1,4 +1,4 @@
-"""The failed cases as a question file of their own, and the command that asks only these again."""
+"""The failed cases of a run as a question file, and the command that asks only these again."""
 
 import csv
 import io
@@ -10,22 +10,22 @@ from pathlib import Path
 from typing import Any
 
 from simulator.core.errors import InputError
-from simulator.core.settings import Settings, flag, from_run
+from simulator.core.settings import Settings, flag, stored_settings
 from simulator.core.types import Answer, Case, Results
 from simulator.data.files import plain_suffix
 from simulator.diagnosis.recommendations import Fix
 
 Record = dict[str, Any]
 
-# What a spreadsheet takes for a formula. A no-break space before it makes it text there, and is no part of
-# the question when the file is read.
+# A spreadsheet takes these for a formula. A no-break space before them makes them text there, and is
+# stripped when the file is read.
 _FORMULA = tuple("=+-@＝＋－＠\t\r")
 _SHIELD = "\u00a0"
-# Joined by a bar where no item holds one.
-_WORDS = frozenset({"passages", "tags"})
+# Columns whose items are joined by a bar if none of them holds one.
+_WORD_LISTS = frozenset({"passages", "tags"})
 _SECRET = re.compile(r"key|token|secret|password|auth|header", re.IGNORECASE)
-# What a short run has to share with the run it comes from, where that was not held by default.
-_KEPT = (
+# Settings that the new run shares with the earlier one, where they are not the defaults.
+_SHARED = (
     "adapter", "set", "turns", "repeats", "judges", "judging", "guidelines", "contacts", "ng_words",
     "voice_opening", "typos", "script", "offline", "user_model", "judge_model", "embed_model", "demo_model",
     "knowledge", "seed",
@@ -33,7 +33,7 @@ _KEPT = (
 
 
 def failed_cases(results: Results, fixes: Iterable[Fix]) -> tuple[Case, ...]:
-    """The cases behind some fixes, in the order in which the run asked them."""
+    """The cases behind these fixes, in the order of the run."""
     wanted = {key for fix in fixes for key in fix.cases}
     cases = {
         conversation.case.id: conversation.case
@@ -44,7 +44,7 @@ def failed_cases(results: Results, fixes: Iterable[Fix]) -> tuple[Case, ...]:
 
 
 def case_file(cases: Iterable[Case], path: Path) -> str:
-    """The content of a question file with every column that a case fills; its suffix says which kind."""
+    """The content of a question file with every column that a case fills, in the format of the suffix."""
     writer = _WRITERS.get(plain_suffix(path))
     if writer is None:
         msg = f"--focus {path}: write a {', '.join(_WRITERS)} file."
@@ -52,39 +52,39 @@ def case_file(cases: Iterable[Case], path: Path) -> str:
     return writer([_record(case) for case in cases])
 
 
-def again(results: Results, fixes: Iterable[Fix], path: Path) -> str:
-    """The options of `run.py` that put the failed cases to the bot once more, to the personas concerned."""
-    held = from_run(results.run.settings)
+def rerun_options(results: Results, fixes: Iterable[Fix], path: Path) -> str:
+    """The options of `run.py` that ask the failed cases again, played by the personas concerned."""
+    earlier = stored_settings(results.run.settings)
     bot = (
-        ["--adapter", held.adapter] if held.adapter == Settings().adapter else []
+        ["--adapter", earlier.adapter] if earlier.adapter == Settings().adapter else []
     )  # asked of a file, it is named
-    return shlex.join(["--cases", str(path), *_personas(results, fixes, held), *bot, *_kept(held)])
+    return shlex.join(["--cases", str(path), *_personas(results, fixes, earlier), *bot, *_options(earlier)])
 
 
-def replayed(results: Results, runs: str) -> str:
-    """The options that say the very same lines again, in every conversation; `runs` is where the run is."""
+def replay_options(results: Results, runs: str) -> str:
+    """The options that repeat every line of every conversation; `runs` is the folder of the run."""
     where = [] if runs == Settings().runs else [flag("runs"), runs]
-    return shlex.join(["--replay", results.run.id, *_kept(from_run(results.run.settings)), *where])
+    return shlex.join(["--replay", results.run.id, *_options(stored_settings(results.run.settings)), *where])
 
 
-def _personas(results: Results, fixes: Iterable[Fix], held: Settings) -> list[str]:
-    """Who met a failure. Personas that were dealt by lot are dealt alike again: they are not named."""
-    if not held.persona:
+def _personas(results: Results, fixes: Iterable[Fix], earlier: Settings) -> list[str]:
+    """The options for the personas that met a failure; none if they were dealt at random, by the seed."""
+    if not earlier.persona:
         return []
-    met = {turn[0] for fix in fixes for turn in fix.turns}
-    concerned = {conversation.persona for conversation in results.conversations if conversation.id in met}
-    files = [name for name in held.persona if Path(name).suffix]
+    failed = {turn[0] for fix in fixes for turn in fix.turns}
+    concerned = {conversation.persona for conversation in results.conversations if conversation.id in failed}
+    files = [name for name in earlier.persona if Path(name).suffix]
     known = {Path(name).stem for name in files}
     names = [*files, *sorted(concerned - known)]
     return [part for name in names for part in ("--persona", name)]
 
 
-def _kept(held: Settings) -> list[str]:
+def _options(settings: Settings) -> list[str]:
     """The options that differ from their defaults."""
-    usual, parts = Settings(), list[str]()
-    for name in _KEPT:
-        value = getattr(held, name)
-        if value == getattr(usual, name):
+    defaults, parts = Settings(), list[str]()
+    for name in _SHARED:
+        value = getattr(settings, name)
+        if value == getattr(defaults, name):
             continue
         if isinstance(value, Mapping):
             parts += [part for key, text in value.items() for part in (flag(name), _pair(key, text))]
@@ -96,14 +96,14 @@ def _kept(held: Settings) -> list[str]:
 
 
 def _pair(key: str, text: str) -> str:
-    """A setting of the adapter; what may be a secret is not shown, and typed in again."""
+    """A setting of the adapter; a possible secret is shown as ***, to be typed in again."""
     return f"{key}={'***' if _SECRET.search(key) else text}"
 
 
 def _record(case: Case) -> Record:
     """The columns of a case; those that are empty are left out."""
-    told = case.model_dump(mode="json", exclude={"facts", "answerable", "recorded", "history"})
-    record = {key: value for key, value in told.items() if value not in (None, [], "")}
+    fields = case.model_dump(mode="json", exclude={"facts", "answerable", "recorded", "history"})
+    record = {key: value for key, value in fields.items() if value not in (None, [], "")}
     if case.answerable is not None:
         record["answerable"] = "yes" if case.answerable else "no"
     if case.facts.knows or case.facts.unknown:
@@ -120,7 +120,7 @@ def _answer(answer: Answer) -> Record:
 
 
 def _csv(records: Sequence[Record]) -> str:
-    """With a byte order mark, so that spreadsheets show Japanese."""
+    """CSV with a byte order mark, so that spreadsheets show Japanese."""
     columns = [name for name in Case.model_fields if any(name in record for record in records)]
     out = io.StringIO(newline="")
     writer = csv.writer(out)
@@ -130,15 +130,15 @@ def _csv(records: Sequence[Record]) -> str:
 
 
 def _cell(name: str, value: Any) -> str:
-    """A text as it is, short words with bars, anything else as JSON."""
+    """A text as it is, a list of words joined by bars, anything else as JSON."""
     plain = value if isinstance(value, str) else _plain(name, value)
     text = json.dumps(value, ensure_ascii=False) if plain is None else plain
     return _SHIELD + text if text.lstrip().startswith(_FORMULA) else text
 
 
 def _plain(name: str, value: Any) -> str | None:
-    """A list as people write it into a cell; None where that would be read as something else."""
-    if name in _WORDS:
+    """A list as people write it into a cell; None if that would be read as something else."""
+    if name in _WORD_LISTS:
         text, marks = "|".join(value), "".join(value)
     elif name == "references" and len(value) == 1 and len(value[0]) == 1:
         text = marks = value[0][0]

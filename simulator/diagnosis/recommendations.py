@@ -1,4 +1,4 @@
-"""Articles as people know them: the whole document behind a passage, and its title."""
+"""What to fix first: red turns grouped by the change that fixes them, ranked by what the score gains."""
 
 import re
 from collections import Counter
@@ -9,28 +9,79 @@ from pathlib import Path
 from typing import Any, Literal
 
 from simulator.core.settings import Settings
-from simulator.core.shelves import our_name
+from simulator.core.shelves import canonical_judge
 from simulator.core.templates import Texts
 from simulator.core.types import PASSED, Language, Passage, Results, Severity, Value, compact
-from simulator.diagnosis.evidence import Blame, Cause
-from simulator.diagnosis.root_cause import articles_of, blames, found_before
+from simulator.diagnosis.evidence import Cause, RootCause
+from simulator.diagnosis.root_cause import articles_of, root_causes, stored_checks
 from simulator.stats.figures import RedTurn, Summary
-from simulator.stats.red import RANK, worst
+from simulator.stats.red import RANK, worst_severity
 from simulator.stats.summary import excerpt
-from simulator.storage.results import english_share, retrieves
+from simulator.storage.results import english_share, has_passages
+
+PlaceKind = Literal["article", "cutting", "dialogue", "prompt", "pair", "case", "rows", "bot", "simulator"]
+# Conversation and turn.
+Key = tuple[str, int]
+# The place of each turn on the report's page.
+Anchors = Mapping[Key, str]
 
 _PART = re.compile(r"#\d+\Z")
 _HEADING = re.compile(r"\s*#{1,6}\s+(\S.*)")
-# A first line that is longer than this is a sentence rather than a title.
+# A longer first line is a sentence rather than a title.
 _LONGEST_TITLE = 60
 _SHOWN = 40
+# Turns that a fix shows.
+EXAMPLES = 3
+# The gain of a fix is estimated only with at least this many turns that are not red.
+LEAST = 5
+# Four of five, the lowest grade that is usually not red: the goal where every turn of a run is red.
+ACCEPTABLE = 0.8
+FULL: frozenset[Cause] = frozenset({"should_refuse"})
+# By these judges an answer is right, 1, or wrong, 0.
+RIGHT_OR_WRONG = frozenset({"label", "choice", "exact_match", "contains", PASSED})
+# Fixed by a line of the prompt, unless one article alone is the cause.
+OF_THE_PROMPT: frozenset[Cause] = frozenset({
+    "invented", "ignored", "tone", "should_refuse", "should_answer",
+})  # fmt: skip
+# The line of the prompt for those who have to be passed on to a person.
+HANDOVER = "handover"
+OF_A_HANDOVER: frozenset[Cause] = frozenset({"should_refuse", "misunderstood"})
+# Causes that one change of an article fixes: its words are the customers', or what it says is plain.
+COVERED: tuple[frozenset[Cause], ...] = (
+    frozenset({"retrieval", "spelling", "misunderstood"}),
+    frozenset({"ignored", "invented", "should_answer"}),
+)
+# Causes by which an article was not found; where its question alone finds it, the search lost the thread.
+OF_THE_SEARCH: frozenset[Cause] = COVERED[0]
+# Where a turn of this cause is fixed when the article is not known.
+_WITHOUT_ARTICLE: Mapping[Cause, PlaceKind] = {
+    "knowledge": "case",
+    "outdated": "case",
+    "unclear": "case",
+    "retrieval": "case",
+    "spelling": "case",
+    "misunderstood": "prompt",
+    "ignored": "prompt",
+}
+
+WORDS = Texts(Path(__file__).with_name("fixes.toml"))
+# Characters of a question and of an id in a sentence; English needs twice as many.
+_QUESTION: dict[Language, int] = {"ja": 40, "en": 80}
+_NAME = 60
+_INNER = str.maketrans("「」“”", "『』‘’")
+# Failures of the bot, and a line of the prompt, with a sentence of their own.
+_OWN_WORDS = frozenset({"timeout", "empty", HANDOVER})
+# The sentences for an article that was never retrieved: it may not exist.
+_UNSEEN: dict[Cause, str] = {"knowledge": "what_knowledge_missing", "retrieval": "what_retrieval_unseen"}
+# Sentences about conversations, which have a variant for the rows of a data set.
+_OF_ANSWERS = frozenset({"what_unclear_article"})
 
 
 class Library:
-    """The articles that a run knows of: what its bot retrieved, what its questions need, and `articles`."""
+    """The articles that a run mentions, and their titles; an article is the whole document of a passage."""
 
     def __init__(self, results: Results, articles: Iterable[Passage] = ()) -> None:
-        """The titles of `articles`, the knowledge base itself, go before those of what was retrieved."""
+        """Titles from `articles`, the knowledge base, go before those of retrieved passages."""
         self._titles: dict[str, str] = {}
         self._ids = {key for conversation in results.conversations for key in conversation.case.passages}
         for passage in articles:
@@ -51,24 +102,20 @@ class Library:
         return bare if bare in self._ids else passage
 
     def title(self, article: str) -> str:
-        """What the article is called; empty when nobody knows."""
+        """The title of an article; empty if it is not known."""
         return self._titles.get(article, "")
 
 
 def heading_of(text: str) -> str:
-    """The heading that a text begins with, or its first line where that is short and more follows."""
+    """The heading at the start of a text, or its first line if that is short and more follows; else ""."""
     first, _, rest = text.lstrip().partition("\n")
     if heading := _HEADING.match(first):
         return excerpt(heading[1].rstrip("# "), _SHOWN)
     return excerpt(first, _SHOWN) if rest.strip() and len(first) <= _LONGEST_TITLE else ""
 
 
-# Turns that are not red, at the least, for a forecast of what mending would bring.
-LEAST = 5
-
-
 class Example(Value):
-    """One turn behind a fix: `evidence` says why this is its cause, `reference` what was right to say."""
+    """One turn behind a fix: `evidence` says why this is its cause, `reference` is a right answer."""
 
     conversation: str
     turn: int
@@ -83,13 +130,12 @@ class Example(Value):
 
 
 class Fix(Value):
-    """One thing to mend, and the red turns that it should mend.
+    """One change, and the red turns that it should fix.
 
-    `key` is cause and place: the same fix has it in every run. `gain` (0..1) is what the run's score would
-    gain, where that can be foretold; the gains of all fixes of a run add up. `sure` says whether the cause is
-    certain for every one of the turns. `rank` counts from 1, and is 0 for what is no fix of the bot's.
-    `article` is the id of the article to mend, `pair` the spelling to register: as it was asked, as the
-    article writes it.
+    `key` is cause and place, the same in every run. `gain` (0..1) is what the run's score is expected to
+    gain; the gains of all fixes of a run add up. `sure` says whether the cause is certain for every one of
+    the turns. `rank` counts from 1, and is 0 for turns that the simulated customer spoilt. `article` is the
+    id of the article to change, `pair` the spelling to register: the question's, the article's.
     """
 
     rank: int
@@ -110,11 +156,11 @@ class Fix(Value):
 
 
 class Improvements(Value):
-    """Everything that a run says should be mended, best first; `customer` are turns that are not the bot's.
+    """All fixes of a run, best first; `customer` are turns that the simulated customer spoilt.
 
-    `goal` (0..1) is what a mended turn is taken to be graded: the mean over the turns that are not red. There
-    are `green` of them; with too few nothing is foretold.
-    `blames` are the causes, turn by turn. `unsearched`: rows are red, but nothing was retrieved for any.
+    `goal` (0..1) is the expected grade of a fixed turn: the mean over the `green` turns, which are not red.
+    With too few of them no gain is estimated. `root_causes` are the causes, turn by turn. `unsearched`: rows
+    are red, but nothing was retrieved for any of them.
     """
 
     language: Language
@@ -123,17 +169,17 @@ class Improvements(Value):
     green: int = 0
     fixes: tuple[Fix, ...] = ()
     customer: tuple[Fix, ...] = ()
-    blames: tuple[Blame, ...] = ()
+    root_causes: tuple[RootCause, ...] = ()
     unsearched: bool = False
 
     @property
     def foretells(self) -> bool:
-        """Whether enough turns are not red to say what mending would bring."""
+        """Whether enough turns are not red to estimate gains."""
         return self.green >= LEAST
 
     @property
     def mended(self) -> float | None:
-        """What the score would be with every fix done (0..1); None where nothing is foretold."""
+        """The expected score (0..1) with every fix done; None if no gain is estimated."""
         if not self.fixes:
             return self.score
         if self.score is None or not self.foretells:
@@ -141,25 +187,22 @@ class Improvements(Value):
         return min(1.0, self.score + sum(fix.gain for fix in self.fixes))
 
 
-Anchors = Mapping[tuple[str, int], str]
-
-
-def as_json(found: Improvements, shown: Sequence[Fix], anchors: Anchors) -> dict[str, Any]:
-    """Figures rounded to 4 decimals, like those of the run; `anchors` are the turns' places on its page."""
+def as_json(improvements: Improvements, fixes: Sequence[Fix], anchors: Anchors) -> dict[str, Any]:
+    """The object of `--json`; figures are rounded to 4 decimals."""
     return {
-        "score": _rounded(found.score),
-        "mended": _rounded(found.mended),
-        "goal": _rounded(found.goal) if found.foretells else None,
-        "fixes": [_fix(fix, found, anchors) for fix in shown],
-        "left_out": len(found.fixes) - len(shown),
-        "customer": [_fix(fix, found, anchors) for fix in found.customer],
+        "score": _rounded(improvements.score),
+        "mended": _rounded(improvements.mended),
+        "goal": _rounded(improvements.goal) if improvements.foretells else None,
+        "fixes": [_fix(fix, improvements, anchors) for fix in fixes],
+        "left_out": len(improvements.fixes) - len(fixes),
+        "customer": [_fix(fix, improvements, anchors) for fix in improvements.customer],
     }
 
 
-def _fix(fix: Fix, found: Improvements, anchors: Anchors) -> dict[str, Any]:
-    told = fix.model_dump(mode="json", exclude={"turns", "examples", "gain"})
-    return told | {
-        "gain": _rounded(fix.gain) if found.foretells else None,
+def _fix(fix: Fix, improvements: Improvements, anchors: Anchors) -> dict[str, Any]:
+    fields = fix.model_dump(mode="json", exclude={"turns", "examples", "gain"})
+    return fields | {
+        "gain": _rounded(fix.gain) if improvements.foretells else None,
         "turns": [{"conversation": conversation, "turn": turn} for conversation, turn in fix.turns],
         "examples": [_example(each, anchors) for each in fix.examples],
     }
@@ -174,30 +217,21 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 4)
 
 
-# Four of five: the lowest grade that is usually not red. Taken for the order where every turn of a run is.
-ACCEPTABLE = 0.8
-FULL: frozenset[Cause] = frozenset({"should_refuse"})
-# By these judges an answer is right, 1, or wrong, 0.
-RIGHT_OR_WRONG = frozenset({"label", "choice", "exact_match", "contains", PASSED})
-
-Key = tuple[str, int]
-
-
 class Gains:
-    """The gain of each turn, looked up once for a run."""
+    """What the run's score gains from each fixed turn."""
 
     def __init__(self, results: Results, summary: Summary) -> None:
-        """Only what stands behind the summary's score counts."""
+        """Only turns that count for the summary's score can gain."""
         red = {(turn.conversation, turn.turn) for turn in summary.reddest}
         self._values = _values(results, summary, red)
         self._graded = Counter(conversation for conversation, _ in self._values)
-        judge = our_name(summary.primary.rpartition(".")[2])  # of one output, the judge alone
+        judge = canonical_judge(summary.primary.rpartition(".")[2])  # of one output, the judge alone
         good = [value for key, value in self._values.items() if key not in red]
         self.green = len(good)
         self.goal = fsum(good) / len(good) if good else 1.0 if judge in RIGHT_OR_WRONG else ACCEPTABLE
 
     def of(self, key: Key, cause: Cause) -> float:
-        """How much the run's score (0..1) gains when this turn is mended; 0 for one without a grade."""
+        """How much the run's score (0..1) gains if this turn is fixed; 0 for a turn without a grade."""
         value = self._values.get(key)
         if value is None:
             return 0.0
@@ -206,13 +240,13 @@ class Gains:
 
 
 def _values(results: Results, summary: Summary, red: Collection[Key]) -> dict[Key, float]:
-    """What the deciding judge gave the turns that count."""
-    spoken = {
+    """The grades (0..1) by the primary judge of the turns that count."""
+    turns = {
         (conversation.id, turn.index) for conversation in results.conversations for turn in conversation.turns
     }
     customers = summary.simulator.customers
     left_out = set(customers.spoilt) - set(red) if customers.handling == "exclude" else set()
-    counted = spoken - left_out
+    counted = turns - left_out
     return {
         key: score.value
         for score in results.scores
@@ -223,40 +257,9 @@ def _values(results: Results, summary: Summary, red: Collection[Key]) -> dict[Ke
     }
 
 
-PlaceKind = Literal["article", "cutting", "dialogue", "prompt", "pair", "case", "rows", "bot", "simulator"]
-
-# Mended by a line of the prompt, unless one article alone brings it about.
-OF_THE_PROMPT: frozenset[Cause] = frozenset({
-    "invented", "ignored", "tone", "should_refuse", "should_answer",
-})  # fmt: skip
-# The line of the prompt for those who have to be passed on to a person.
-HANDOVER = "handover"
-OF_A_HANDOVER: frozenset[Cause] = frozenset({"should_refuse", "misunderstood"})
-# Causes that one mend of an article covers: it is found under the customers' words; what it says is plain.
-COVERED: tuple[frozenset[Cause], ...] = (
-    frozenset({"retrieval", "spelling", "misunderstood"}),
-    frozenset({"ignored", "invented", "should_answer"}),
-)
-# Causes by which an article was not found; where its question alone finds it, the search lost the thread.
-OF_THE_SEARCH: frozenset[Cause] = COVERED[0]
-# Where a turn of this cause is mended when nobody knows the article.
-_WITHOUT_ARTICLE: Mapping[Cause, PlaceKind] = {
-    "knowledge": "case",
-    "outdated": "case",
-    "unclear": "case",
-    "retrieval": "case",
-    "spelling": "case",
-    "misunderstood": "prompt",
-    "ignored": "prompt",
-}
-
-
 @dataclass(frozen=True, slots=True)
 class FixTarget:
-    """Where a change is made; `name` is the article's, the pair's, the case's, the failure's.
-
-    Of the prompt it names the line, where a cause has several.
-    """
+    """Where a change is made; `name` is that of the article, pair, case, failure or line of the prompt."""
 
     kind: PlaceKind
     name: str = ""
@@ -268,68 +271,70 @@ class FixTarget:
 
 @dataclass(frozen=True, slots=True)
 class DiagnosedTurn:
-    """A red turn, its cause and the article that it takes, as a whole document.
+    """A red turn, its cause and the article that it needs, as a whole document.
 
     `handover` says that this customer should have been passed on to a person.
     """
 
     red: RedTurn
-    blame: Blame
+    root_cause: RootCause
     article: str = ""
     handover: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Red turns that one change mends, gravest first."""
+    """Red turns that one change fixes, gravest first."""
 
     cause: Cause
     place: FixTarget
     members: tuple[DiagnosedTurn, ...]
 
 
-def groups(blamed: Sequence[DiagnosedTurn], *, rows: bool = False) -> list[Group]:
-    """The turns by what mends them, in the order of each group's gravest turn.
+def groups(diagnosed: Sequence[DiagnosedTurn], *, rows: bool = False) -> list[Group]:
+    """The turns by the change that fixes them, in the order of each group's gravest turn.
 
-    `rows`: of a single-turn data set, whose rows without a known cause are one group, to be read.
+    `rows`: of a single-turn data set, whose rows without a known cause are one group.
     """
-    alone, missed = _single_articles(blamed), _missed_at_once(blamed)
+    alone, missed = _single_articles(diagnosed), _missed_at_once(diagnosed)
     found: dict[tuple[Cause, FixTarget], list[DiagnosedTurn]] = {}
-    for each in blamed:
+    for each in diagnosed:
         place = FixTarget("dialogue") if _lost_the_thread(each, missed) else _place(each, alone)
-        if rows and each.blame.cause == "unclear" and place.kind == "case":
+        if rows and each.root_cause.cause == "unclear" and place.kind == "case":
             place = FixTarget("rows")
-        cause: Cause = "retrieval" if place.kind == "dialogue" else each.blame.cause
+        cause: Cause = "retrieval" if place.kind == "dialogue" else each.root_cause.cause
         found.setdefault((cause, place), []).append(each)
     return _merged([Group(cause, place, tuple(members)) for (cause, place), members in found.items()])
 
 
-def _single_articles(blamed: Iterable[DiagnosedTurn]) -> dict[Cause, str]:
-    """The article of each cause of the prompt all of whose turns come from that one."""
+def _single_articles(diagnosed: Iterable[DiagnosedTurn]) -> dict[Cause, str]:
+    """The article of each cause of the prompt whose turns all need the same one."""
     articles: dict[Cause, set[str]] = {}
-    for each in blamed:
-        if each.blame.cause in OF_THE_PROMPT and not _is_handover(each):
-            articles.setdefault(each.blame.cause, set()).add(each.article)
+    for each in diagnosed:
+        if each.root_cause.cause in OF_THE_PROMPT and not _is_handover(each):
+            articles.setdefault(each.root_cause.cause, set()).add(each.article)
     return {cause: next(iter(found)) for cause, found in articles.items() if len(found) == 1}
 
 
-def _missed_at_once(blamed: Iterable[DiagnosedTurn]) -> set[tuple[str, str]]:
+def _missed_at_once(diagnosed: Iterable[DiagnosedTurn]) -> set[tuple[str, str]]:
     """Case and article of each first question whose article was not found."""
     return {
         (each.red.case, each.article)
-        for each in blamed
-        if each.red.turn == 1 and each.blame.cause in OF_THE_SEARCH
+        for each in diagnosed
+        if each.red.turn == 1 and each.root_cause.cause in OF_THE_SEARCH
     }
 
 
 def _lost_the_thread(each: DiagnosedTurn, missed: set[tuple[str, str]]) -> bool:
     """Whether a follow-up was searched for by its own words, though the question itself finds the article."""
-    of_the_search = each.blame.cause in OF_THE_SEARCH and not (each.blame.pair or each.blame.cut)
+    of_the_search = each.root_cause.cause in OF_THE_SEARCH and not (
+        each.root_cause.pair or each.root_cause.cut
+    )
     return each.red.turn > 1 and of_the_search and (each.red.case, each.article) not in missed
 
 
 def _place(each: DiagnosedTurn, alone: Mapping[Cause, str]) -> FixTarget:
-    cause, pair = each.blame.cause, each.blame.pair
+    cause, pair = each.root_cause.cause, each.root_cause.pair
     if cause == "customer":
         return FixTarget("simulator")
     if cause == "no_answer":
@@ -341,17 +346,17 @@ def _place(each: DiagnosedTurn, alone: Mapping[Cause, str]) -> FixTarget:
     if cause in OF_THE_PROMPT:
         return FixTarget("article", alone[cause]) if alone.get(cause) else FixTarget("prompt")
     kind: PlaceKind = "article" if each.article else _WITHOUT_ARTICLE[cause]
-    kind = "cutting" if each.blame.cut else kind
+    kind = "cutting" if each.root_cause.cut else kind
     return FixTarget(kind, {"article": each.article, "case": each.red.case}.get(kind, ""))
 
 
 def _is_handover(each: DiagnosedTurn) -> bool:
     """Whether the bot should have passed a customer on, rather than said anything else."""
-    return each.handover and each.blame.cause in OF_A_HANDOVER
+    return each.handover and each.root_cause.cause in OF_A_HANDOVER
 
 
 def _merged(found: list[Group]) -> list[Group]:
-    """Fixes of one turn each join where they take the same article and one mend covers both."""
+    """Groups of one turn each are joined if they need the same article and one change fixes both."""
     joined = {at: places for places in _coverable(found) if len(places) > 1 for at in places}
     return [
         _join([found[each] for each in joined[at]]) if at in joined else group
@@ -361,7 +366,7 @@ def _merged(found: list[Group]) -> list[Group]:
 
 
 def _coverable(found: list[Group]) -> Iterable[list[int]]:
-    """Groups of one turn by article and family of causes; of several pairs, the first: each is a mend."""
+    """Groups of one turn by article and family of causes; of several pairs only the first is joined."""
     together: dict[tuple[str, frozenset[Cause]], list[int]] = {}
     paired: set[str] = set()
     for at, group in enumerate(found):
@@ -376,37 +381,24 @@ def _coverable(found: list[Group]) -> Iterable[list[int]]:
 
 
 def _join(singles: list[Group]) -> Group:
-    """The gravest of them gives the cause; a pair of the dictionary is kept, it mends the most."""
+    """One group with the cause of the gravest; a pair for the dictionary goes first, it fixes the most."""
     leading = next((group for group in singles if group.place.kind == "pair"), singles[0])
     members = tuple(member for group in singles for member in group.members)
     return Group(leading.cause, leading.place, members)
 
 
-WORDS = Texts(Path(__file__).with_name("fixes.toml"))
-# Characters of a question and of an id in a sentence; English takes twice as many to say the same.
-_QUESTION: dict[Language, int] = {"ja": 40, "en": 80}
-_NAME = 60
-_INNER = str.maketrans("「」“”", "『』‘’")
-# Failures of the bot, and a line of the prompt, that have a sentence of their own.
-_OWN_WORDS = frozenset({"timeout", "empty", HANDOVER})
-# What is said of an article that nobody has seen: it may not be there.
-_UNSEEN: dict[Cause, str] = {"knowledge": "what_knowledge_missing", "retrieval": "what_retrieval_unseen"}
-# Sentences on conversations, which are others where answers to rows are meant.
-_OF_ANSWERS = frozenset({"what_unclear_article"})
-
-
 def cause_name(cause: Cause, language: Language) -> str:
-    """What people call a cause."""
+    """The name of a cause."""
     return WORDS(language, f"cause_{cause}")
 
 
 def certainty(sure: bool, language: Language) -> str:
-    """Whether the cause is certain, in a word."""
+    """The word for a cause that is certain, or likely."""
     return WORDS(language, "sure" if sure else "likely")
 
 
 def where(group: Group, language: Language) -> str:
-    """The place of a change, short."""
+    """The place of a change, in a few words."""
     kind, name = group.place.kind, group.place.name
     named = {"id": excerpt(name, _NAME)} if kind in ("article", "case") else {}
     return WORDS(language, f"where_{kind}", **named)
@@ -419,23 +411,24 @@ def title(group: Group, language: Language) -> str:
 
 def what(group: Group, library: Library, language: Language, *, rows: bool = False) -> str:
     """What to do, in one sentence; `rows`: of a single-turn data set, which has no conversations to read."""
-    asked = min(group.members, key=lambda each: each.red.turn)  # later turns repeat it, or complain
-    known = {"question": _quotable(excerpt(asked.red.question, _QUESTION[language]))}
+    # Later turns repeat the question, or complain.
+    first = min(group.members, key=lambda each: each.red.turn)
+    values = {"question": _quotable(excerpt(first.red.question, _QUESTION[language]))}
     if group.place.kind == "article":
-        known["article"] = _article(group.place.name, library, language)
-    if pair := next((each.blame.pair for each in group.members if each.blame.pair), None):
-        known["asked"], known["written"] = (excerpt(word, _QUESTION[language]) for word in pair)
+        values["article"] = _article(group.place.name, library, language)
+    if pair := next((each.root_cause.pair for each in group.members if each.root_cause.pair), None):
+        values["asked"], values["written"] = (excerpt(word, _QUESTION[language]) for word in pair)
     if group.place.kind == "article" and group.cause in _UNSEEN and not library.title(group.place.name):
-        return WORDS(language, _UNSEEN[group.cause], id=excerpt(group.place.name, _NAME), **known)
+        return WORDS(language, _UNSEEN[group.cause], id=excerpt(group.place.name, _NAME), **values)
     if group.place.kind == "rows":
-        known["n"] = f"{len(group.members):,}"
+        values["n"] = f"{len(group.members):,}"
     key = _key(group)
-    said = WORDS(language, f"{key}_rows" if rows and key in _OF_ANSWERS else key, **known)
-    return said[0].upper() + said[1:]
+    sentence = WORDS(language, f"{key}_rows" if rows and key in _OF_ANSWERS else key, **values)
+    return sentence[0].upper() + sentence[1:]
 
 
 def _quotable(text: str) -> str:
-    """With other marks for quotations of its own: it stands within quotation marks."""
+    """The text with inner quotation marks, for use within quotation marks."""
     return text.translate(_INNER)
 
 
@@ -452,59 +445,56 @@ def _article(article: str, library: Library, language: Language) -> str:
     return WORDS(language, key, id=excerpt(article, _NAME), **({"title": named} if named else {}))
 
 
-EXAMPLES = 3
-
-
 def fixes(
-    results: Results, summary: Summary, blames: Sequence[Blame], *, articles: Iterable[Passage] = ()
+    results: Results, summary: Summary, root_causes: Sequence[RootCause], *, articles: Iterable[Passage] = ()
 ) -> tuple[Fix, ...]:
-    """What to mend in the bot; `articles`, the knowledge base, only lends its titles."""
-    return improvements(results, summary, blames, articles=articles).fixes
+    """The fixes of the bot; `articles`, the knowledge base, only provides titles."""
+    return improvements(results, summary, root_causes, articles=articles).fixes
 
 
 def improvements(
     results: Results,
     summary: Summary,
-    blames: Sequence[Blame],
+    root_causes: Sequence[RootCause],
     *,
     articles: Iterable[Passage] = (),
     language: Language | None = None,
 ) -> Improvements:
-    """What to mend in the bot, and apart from it what the simulated customer spoilt.
+    """The fixes of the bot, and separately the turns that the simulated customer spoilt.
 
-    Fixes are ranked by what they bring the run's score (to a hundredth of a point), then by the gravest of
-    their turns, then by how many kinds of customer, and how many turns, they concern. Without a `language`
-    sentences are in the one that most conversations are held in.
+    Fixes are ranked by their gain (to four decimals), then by the gravest of their turns, then by the number
+    of personas and of turns. Sentences are in `language`, or in that of most conversations.
     """
-    spoken = language or _language(results)
+    # Japanese on a tie.
+    language = language or ("en" if english_share(results) > 0.5 else "ja")
     library, gains = Library(results, articles), Gains(results, summary)
-    made = _Maker(results, library, gains, spoken)
-    red = _blamed(results, summary, blames, library)
-    found = [made.fix(group) for group in groups(red, rows=summary.rows)]
+    builder = _FixBuilder(results, library, gains, language)
+    red = _diagnosed(results, summary, root_causes, library)
+    found = [builder.fix(group) for group in groups(red, rows=summary.rows)]
     ranked = sorted((fix for fix in found if fix.cause != "customer"), key=_best_first)
     return Improvements(
-        language=spoken,
+        language=language,
         score=summary.score,
         goal=gains.goal,
         green=gains.green,
         fixes=tuple(compact(fix, rank=rank) for rank, fix in enumerate(ranked, 1)),
         customer=tuple(fix for fix in found if fix.cause == "customer"),
-        blames=tuple(blames),
+        root_causes=tuple(root_causes),
     )
 
 
-def _blamed(
-    results: Results, summary: Summary, blames: Iterable[Blame], library: Library
+def _diagnosed(
+    results: Results, summary: Summary, root_causes: Iterable[RootCause], library: Library
 ) -> list[DiagnosedTurn]:
     """The red turns that have a cause, gravest first, with their articles as whole documents."""
-    known = {(blame.conversation, blame.turn): blame for blame in blames}
+    known = {(blame.conversation, blame.turn): blame for blame in root_causes}
     passed_on = {
         conversation.id for conversation in results.conversations if conversation.case.handover == "required"
     }
     return [
         DiagnosedTurn(
             red=red,
-            blame=blame,
+            root_cause=blame,
             article=library.whole(blame.articles[0]) if blame.articles else "",
             handover=red.conversation in passed_on,
         )
@@ -517,8 +507,8 @@ def _best_first(fix: Fix) -> tuple[float, int, int, int, str]:
     return -round(fix.gain, 4), RANK[fix.severity], -len(fix.personas), -len(fix.turns), fix.key
 
 
-class _Maker:
-    """Makes fixes of groups, for one run."""
+class _FixBuilder:
+    """Turns the groups of one run into fixes."""
 
     def __init__(self, results: Results, library: Library, gains: Gains, language: Language) -> None:
         self._library, self._gains, self._language = library, gains, language
@@ -528,16 +518,16 @@ class _Maker:
         }
 
     def fix(self, group: Group) -> Fix:
-        """One thing to mend, not ranked yet."""
+        """The fix of a group, without its rank."""
         members, language = group.members, self._language
         keys = [(each.red.conversation, each.red.turn) for each in members]
-        gains = [self._gains.of(key, each.blame.cause) for key, each in zip(keys, members, strict=True)]
+        gains = [self._gains.of(key, each.root_cause.cause) for key, each in zip(keys, members, strict=True)]
         return Fix(
             rank=0,
             key=f"{group.cause}/{group.place}",
             cause=group.cause,
-            sure=all(each.blame.sure for each in members),
-            severity=worst(mark for each in members for mark in each.red.marks),
+            sure=all(each.root_cause.sure for each in members),
+            severity=worst_severity(mark for each in members for mark in each.red.marks),
             title=title(group, language),
             what=what(group, self._library, language, rows=self._rows),
             where=where(group, language),
@@ -547,12 +537,13 @@ class _Maker:
             examples=tuple(self._example(each) for each in _varied(members)),
             gain=0.0 if group.cause == "customer" else fsum(gains),
             article=group.place.name if group.place.kind == "article" else "",
-            pair=next((each.blame.pair for each in members if each.blame.pair), None),
+            pair=next((each.root_cause.pair for each in members if each.root_cause.pair), None),
         )
 
     def _example(self, each: DiagnosedTurn) -> Example:
         red = each.red
-        references = self._references.get(red.conversation, _nothing)(red.turn)
+        references_at = self._references.get(red.conversation)
+        references = references_at(red.turn) if references_at else ()
         example = Example(
             conversation=red.conversation,
             turn=red.turn,
@@ -562,70 +553,50 @@ class _Maker:
             answer=red.answer,
             failure=red.failure,
             reason=excerpt(red.reason),
-            evidence=excerpt(each.blame.evidence),
+            evidence=excerpt(each.root_cause.evidence),
             reference=excerpt(references[0]) if references else "",
         )
         return compact(example)
 
 
-def _nothing(_: int) -> tuple[str, ...]:
-    return ()
-
-
 def _varied(members: Sequence[DiagnosedTurn]) -> list[DiagnosedTurn]:
     """The gravest turn, then those of other questions, other customers, other conversations."""
     shown: list[DiagnosedTurn] = []
-    for tell in (_case, _persona, _conversation):
-        told = {tell(each.red) for each in shown}
+    for name in ("case", "persona", "conversation"):
+        seen = {getattr(each.red, name) for each in shown}
         for each in members:
-            if len(shown) < EXAMPLES and tell(each.red) not in told:
+            value = getattr(each.red, name)
+            if len(shown) < EXAMPLES and value not in seen:
                 shown.append(each)
-                told.add(tell(each.red))
+                seen.add(value)
     return shown
-
-
-def _case(red: RedTurn) -> object:
-    return red.case
-
-
-def _persona(red: RedTurn) -> object:
-    return red.persona
-
-
-def _conversation(red: RedTurn) -> object:
-    return red.conversation
 
 
 def _distinct(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def _language(results: Results) -> Language:
-    """The language that most conversations are in; Japanese on a tie."""
-    return "en" if english_share(results) > 0.5 else "ja"
-
-
 def improvements_of_run(
     results: Results, summary: Summary, settings: Settings, language: Language | None = None
 ) -> Improvements:
-    """With the bot's own articles, where the settings name them, and what it said when it was asked again.
+    """The fixes of a run, with the bot's own articles if the settings name them, and the stored checks.
 
-    Raises InputError when the knowledge that `--knowledge` names cannot be read.
+    Raises InputError if the knowledge of `--knowledge` cannot be read.
     """
-    if summary.rows and not retrieves(results):
+    if summary.rows and not has_passages(results):
         return _none(summary, language or "ja")
     articles = (articles_of(settings) or ()) if summary.reddest else ()
-    found = blames(results, summary, articles=articles or None, found=found_before(results))
+    found = root_causes(results, summary, articles=articles or None, found=stored_checks(results))
     return improvements(results, summary, found, articles=articles, language=language)
 
 
 def improvements_of(results: Results, summary: Summary, language: Language | None = None) -> Improvements:
-    """From the run alone: what depends on the knowledge base is told as likely."""
-    if summary.rows and not retrieves(results):
+    """The fixes from the run alone; causes that depend on the knowledge base are only likely."""
+    if summary.rows and not has_passages(results):
         return _none(summary, language or "ja")
-    return improvements(results, summary, blames(results, summary), language=language)
+    return improvements(results, summary, root_causes(results, summary), language=language)
 
 
-# Where nothing was retrieved for any row, there is neither an article nor a search to mend.
+# If nothing was retrieved for any row, there is neither an article nor a search to fix.
 def _none(summary: Summary, language: Language) -> Improvements:
     return Improvements(language=language, score=summary.score, goal=1.0, unsearched=bool(summary.reddest))

@@ -1,4 +1,4 @@
-"""What the right answers of a data set look like, output by output, and which judges fit them."""
+"""The right answers of a data set, output by output: their form, and the judges that fit it."""
 
 import json
 from collections import Counter
@@ -9,14 +9,14 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from simulator.core.templates import Texts
 from simulator.core.types import Case, Language
-from simulator.data.datasets import form_of, table
+from simulator.data.datasets import answer_form, judges_of_form
 from simulator.data.files import language_of
-from simulator.grading.metric_file import DEFAULT, Metric, Outputs, number
+from simulator.grading.metric_file import DEFAULT, Metric, MetricFile, threshold_text
 from simulator.grading.outputs import output_text, whole_object
 from simulator.text.normalise import plain_form
 from simulator.text.overlap import meteor
 
-Form: TypeAlias = Literal[
+AnswerForm: TypeAlias = Literal[
     "label", "choice", "repeated", "number", "phrase", "code", "json", "sentence", "text"
 ]
 
@@ -24,37 +24,37 @@ FILE = Path(__file__).with_name("fitting.toml")
 WORDS = Texts(FILE)
 # Right answers are a few words when there are few different ones, each of them several times.
 _MOST_LABELS, _LEAST_OF_EACH = 20, 4
-# So many references are looked through for METEOR, which costs more than the rest together.
+# References of an output that METEOR is computed for: it costs more than all the rest.
 _MOST_METEOR = 2000
 
 
-class Fit(NamedTuple):
+class JudgeFit(NamedTuple):
     """A judge that fits, or does not; `threshold` is one to begin with.
 
-    `taken` says that `evaluate` takes it where nobody names one, `filed` that it goes into a metric file.
+    `taken`: `evaluate` uses it unless judges are named; `in_file`: it goes into a suggested metric file.
     """
 
     judge: str
     fits: bool
     threshold: float | None = None
     taken: bool = False
-    filed: bool = True
+    in_file: bool = True
 
 
-class Look(NamedTuple):
-    """The right answers of one output: how many rows have one, and what they are like."""
+class AnswerProfile(NamedTuple):
+    """The right answers of one output: how many rows have one, their forms, languages and lengths."""
 
     output: str
     rows: int
-    forms: Mapping[Form, int]
+    forms: Mapping[AnswerForm, int]
     languages: Mapping[Language, int]
     different: int
     length: float
     example: str
 
     @property
-    def form(self) -> Form:
-        """What most of them are."""
+    def form(self) -> AnswerForm:
+        """The form of most of them."""
         return max(self.forms, key=lambda form: self.forms[form])
 
     @property
@@ -63,12 +63,12 @@ class Look(NamedTuple):
         return max(self.languages, key=lambda language: self.languages[language])
 
     @property
-    def fits(self) -> list[Fit]:
-        """The judges that fit them, and those that do not."""
+    def fits(self) -> list[JudgeFit]:
+        """The judges that fit them, first choice first, then those that do not."""
         return fits_of(self.form)
 
     def as_json(self) -> dict[str, Any]:
-        """As `--json` shows it, with the reasons in both languages."""
+        """The object of `--json`, with the reasons in both languages."""
         judges = {
             kind: {
                 fit.judge: {"threshold": fit.threshold, **_reasons(self.form, fit.judge)}
@@ -77,40 +77,45 @@ class Look(NamedTuple):
             }
             for kind in ("fit", "unfit")
         }
-        kept = self._asdict() | {"length": round(self.length, 1)}
-        return {"form": self.form, **kept, **judges}
+        figures = self._asdict() | {"length": round(self.length, 1)}
+        return {"form": self.form, **figures, **judges}
 
 
-def looks(cases: Iterable[Case]) -> list[Look]:
+def answer_profiles(cases: Iterable[Case]) -> list[AnswerProfile]:
     """The right answers of every output, `default` being those that are no JSON object."""
-    texts: dict[str, list[tuple[str, Form]]] = {}
+    texts: dict[str, list[tuple[str, AnswerForm]]] = {}
     for case in cases:
         for output, text, form in _of_case(case):
             texts.setdefault(output, []).append((text, form))
     return [_look(output, found) for output, found in texts.items()]
 
 
-def fits_of(form: Form) -> list[Fit]:
-    """What the table says about a form: who fits, first choice first, then who does not."""
-    known = table(form)
+def fits_of(form: AnswerForm) -> list[JudgeFit]:
+    """The judges of a form: those that fit, first choice first, then those that do not."""
+    row = judges_of_form(form)
     fits = [
-        Fit(each["name"], True, each.get("threshold"), each["name"] in known["taken"], each.get("file", True))
-        for each in known["fit"]
+        JudgeFit(
+            each["name"], True, each.get("threshold"), each["name"] in row["taken"], each.get("file", True)
+        )
+        for each in row["fit"]
     ]
-    return [*fits, *(Fit(name, False) for name in known["unfit"])]
+    return [*fits, *(JudgeFit(name, False) for name in row["unfit"])]
 
 
-def reason(form: Form, judge: str, language: Language) -> str:
+def reason(form: AnswerForm, judge: str, language: Language) -> str:
     """Why a judge fits a form, or does not: one line."""
     return WORDS(language, f"{form}_{judge}")
 
 
-def metric_file(found: Iterable[Look]) -> str:
+def metric_file_text(profiles: Iterable[AnswerProfile]) -> str:
     """A metric file to begin with: the judges that fit, with thresholds where they need one; "" for none."""
-    filed = ((look.output, [_entry(fit) for fit in look.fits if fit.fits and fit.filed]) for look in found)
+    entries_of = {
+        profile.output: [_entry(fit) for fit in profile.fits if fit.fits and fit.in_file]
+        for profile in profiles
+    }
     lines = [
         f"  {json.dumps(output, ensure_ascii=False)}: [{', '.join(entries)}]"
-        for output, entries in filed
+        for output, entries in entries_of.items()
         if entries
     ]
     return "{\n" + ",\n".join(lines) + "\n}\n" if lines else ""
@@ -130,18 +135,20 @@ class UnreachableThreshold(NamedTuple):
     value: float
 
 
-def missed_by_identical(cases: Iterable[Case], file: Outputs, tokenizer: str) -> list[UnreachableThreshold]:
-    """Where METEOR would call wrong what is the reference word for word."""
+def unreachable_thresholds(
+    cases: Iterable[Case], file: MetricFile, tokenizer: str
+) -> list[UnreachableThreshold]:
+    """The METEOR thresholds that a copy of the reference itself would miss."""
     texts: dict[str, dict[str, None]] = {}
     for case in cases:
         for output, text, _ in _of_references(case):
-            if len(known := texts.setdefault(output, {})) < _MOST_METEOR:
-                known[text] = None
+            if len(references := texts.setdefault(output, {})) < _MOST_METEOR:
+                references[text] = None
     found = []
-    for output, known in texts.items():
+    for output, references in texts.items():
         for metric in file.metrics(output):
             if metric.judge == "meteor" and metric.threshold is not None:
-                values = {text: meteor(text, [text], tokenizer).value for text in known if text.strip()}
+                values = {text: meteor(text, [text], tokenizer).value for text in references if text.strip()}
                 low = {text: value for text, value in values.items() if value < metric.threshold - 1e-9}
                 if low:
                     worst = min(low, key=lambda text: (low[text], text))
@@ -151,28 +158,28 @@ def missed_by_identical(cases: Iterable[Case], file: Outputs, tokenizer: str) ->
     return found
 
 
-def _of_case(case: Case) -> Iterable[tuple[str, str, Form]]:
+def _of_case(case: Case) -> Iterable[tuple[str, str, AnswerForm]]:
     """The label of a row, where it has one, instead of a reference that is plain text."""
     if case.label:
         yield DEFAULT, case.label, "choice" if case.choices else "label"
     yield from (each for each in _of_references(case) if not (case.label and each[0] == DEFAULT))
 
 
-def _of_references(case: Case) -> Iterable[tuple[str, str, Form]]:
-    """The first right answer of a row, in its outputs."""
+def _of_references(case: Case) -> Iterable[tuple[str, str, AnswerForm]]:
+    """The outputs of a row's first right answer, with the form of each."""
     references = case.references_at(1)
     if not references:
         return
     found = whole_object(references[0])
     if found is None:
-        yield DEFAULT, references[0], form_of(references[0])
+        yield DEFAULT, references[0], answer_form(references[0])
         return
     for key, value in found.items():
         text = output_text(value)
-        yield key, text, "json" if isinstance(value, dict | list) else form_of(text)
+        yield key, text, "json" if isinstance(value, dict | list) else answer_form(text)
 
 
-def _look(output: str, found: list[tuple[str, Form]]) -> Look:
+def _look(output: str, found: list[tuple[str, AnswerForm]]) -> AnswerProfile:
     forms = Counter(form for _, form in found)
     different = len({plain_form(text) for text, _ in found})
     common = forms.most_common(1)[0][0]
@@ -180,7 +187,7 @@ def _look(output: str, found: list[tuple[str, Form]]) -> Look:
     if few and common in ("phrase", "number"):
         forms = Counter({"repeated": len(found)})
         common = "repeated"
-    return Look(
+    return AnswerProfile(
         output=output,
         rows=len(found),
         forms=dict(forms.most_common()),
@@ -191,10 +198,12 @@ def _look(output: str, found: list[tuple[str, Form]]) -> Look:
     )
 
 
-def _entry(fit: Fit) -> str:
+def _entry(fit: JudgeFit) -> str:
     name = json.dumps(fit.judge, ensure_ascii=False)
-    return name if fit.threshold is None else f'{{"name": {name}, "threshold": {number(fit.threshold)}}}'
+    return (
+        name if fit.threshold is None else f'{{"name": {name}, "threshold": {threshold_text(fit.threshold)}}}'
+    )
 
 
-def _reasons(form: Form, judge: str) -> dict[str, str]:
+def _reasons(form: AnswerForm, judge: str) -> dict[str, str]:
     return {language: reason(form, judge, language) for language in ("ja", "en")}

@@ -1,4 +1,4 @@
-"""A form of several forms, of which one that is broken costs the others nothing."""
+"""The panel of a run and its judges: rubrics asked of a model or played by counting, and functions."""
 
 import asyncio
 import functools
@@ -11,10 +11,9 @@ from typing import Any
 from pydantic import JsonValue
 
 from simulator.core import replies
-from simulator.core import replies as kinds
 from simulator.core.concurrency import Worker, is_async, on_a_thread
 from simulator.core.errors import AccessDenied, InputError, MalformedReply, ModelFailure, RunFileError
-from simulator.core.replies import FIFTHS, SHARE, checked, encodable, score_of, share_of
+from simulator.core.replies import FIFTHS, SHARE, encodable, revalidated, score_of, share_of
 from simulator.core.templates import stable_int
 from simulator.core.types import GradingContext, Score, State
 from simulator.data.datasets import labels_of
@@ -22,120 +21,37 @@ from simulator.grading.rubric import LONGEST_MATERIAL, PromptFrame, ReplySchema,
 from simulator.models.client import Messages, Model
 from simulator.models.pricing import JUDGE, BudgetSpent
 
-Parts = dict[str, replies.Reply | ModelFailure]
-# The problems by part, and the whole reply; the messages and the form that ask for these parts once more.
-Again = Callable[[Mapping[str, ModelFailure], str], tuple[Messages, type[replies.Reply]]]
-
-
-async def ask_parts(
-    model: Model, messages: Messages, reply_form: type[replies.Reply], again: Again, *, seed: int
-) -> Parts:
-    """The parts of the form, each filled in or why it is not: what cannot be read is asked for once more."""
-    said = await model.complete(messages, seed, reply_form)
-    parts: Parts = {**replies.read_parts(said.text, reply_form)}
-    broken = _failed(parts)
-    if not broken:
-        return parts
-    retry, retry_form = again(broken, said.text)
-    try:
-        second = await model.complete(retry, seed, retry_form)
-    except AccessDenied:
-        raise
-    except ModelFailure as error:
-        return parts | dict.fromkeys(broken, error)
-    repaired = parts | _repaired(second.text, list(broken), retry_form)
-    if _failed(repaired):
-        # As in `Model.ask`; the first reply stays where it has been of use.
-        useless = [said.request] if len(broken) == len(parts) else []
-        model.connections.cache.forget(*useless, second.request)
-    return repaired
-
-
-def _failed(parts: Parts) -> dict[str, ModelFailure]:
-    return {name: part for name, part in parts.items() if isinstance(part, ModelFailure)}
-
-
-def _repaired(text: str, names: Sequence[str], reply_form: type[replies.Reply]) -> Parts:
-    """The parts that were asked for once more: one by itself is read with and without its name."""
-    if reply_form.model_fields.keys() == set(names):
-        return {**replies.read_parts(text, reply_form)}
-    [name] = names
-    named = replies.read_parts(text, replies.form("grades", {name: reply_form}))
-    if not isinstance(named[name], MalformedReply):
-        return {**named}
-    try:
-        return {name: replies.read(text, reply_form)}
-    except MalformedReply as error:
-        return {name: error}
-
-
 # Votes further apart than this share of the scale disagree: two grades of five.
 DISAGREEMENT = 0.4
-
-
-def settled(votes: Sequence[Score]) -> Score:
-    """The votes as one score: the median of those that could be read, in the words of the vote nearest to it.
-
-    `detail` has all `votes`, their `spread` on the scale, and `disagreement`; grades within the form
-    (the turn judge's categories) are medians, too. Failed only when every vote failed; skipped when most
-    votes that could be read found nothing to grade by.
-    """
-    skipped = [vote for vote in votes if vote.state == "skipped"]
-    if 2 * len(skipped) > sum(vote.state != "failed" for vote in votes):
-        return skipped[0]
-    read = [vote for vote in votes if vote.state == "scored" and vote.raw is not None]
-    if not read:
-        return votes[0]
-    raws = [vote.raw or 0.0 for vote in read]
-    middle = median(raws)
-    spoken = min(read, key=lambda vote: abs((vote.raw or 0.0) - middle))
-    values = [vote.value or 0.0 for vote in read]
-    told: dict[str, JsonValue] = {
-        "votes": [*raws],
-        "failed_votes": sum(vote.state == "failed" for vote in votes),
-        "spread": max(raws) - min(raws),
-        "disagreement": max(values) - min(values) >= DISAGREEMENT - 1e-9,
-    }
-    detail = {**spoken.detail, **_medians(read, spoken), **told}
-    changes = {"raw": middle, "value": share_of(middle, spoken.scale), "detail": detail}
-    return spoken.model_copy(update=changes)
-
-
-def _medians(votes: Sequence[Score], spoken: Score) -> dict[str, JsonValue]:
-    """The lower median of every grade in the form: no category hangs on one vote."""
-    found: dict[str, JsonValue] = {}
-    for key, value in spoken.detail.items():
-        if isinstance(value, int) and not isinstance(value, bool):
-            given = [vote.detail.get(key) for vote in votes]
-            found[key] = median_low([number for number in given if isinstance(number, int)])
-    return found
-
-
-# What of a malformed reply is shown to the model that is asked once more.
+# Characters of a malformed reply that the model is shown when it is asked once more.
 SHOWN_REPLY = 4000
-# What of a malformed reply is kept beside the failed score.
+# Characters of a malformed reply that are stored with the failed score.
 KEPT_REPLY = 2000
-# What of a reference and of passages that contradict each other is quoted in the reason.
+# Characters of a reference and of passages that contradict each other, as quoted in the reason.
 LONGEST_SIDE = 200
-# What a function judge may ask for by parameter, and the need it stands for.
-_NEED = {"references": "reference", "passages": "passages"}
+# Parameters by which a function judge asks for evidence, and the need that each stands for.
+_NEEDS = {"references": "reference", "passages": "passages"}
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-
 # Not a judge's failures, though they may pass through it: after these nothing else can succeed.
 _STOPPING = (AccessDenied, BudgetSpent, RunFileError)
 
-# Where whatever grades by counting does it: one after the other, and never while a bot's time is taken.
+# Where all grading by counting happens: one after the other, and never while a bot's time is measured.
 counting = Worker("counting judges")
 
+# Grades a turn with one or more judges; scores whose names are in the collection exist already.
 JudgeCall = Callable[[GradingContext, Collection[str]], Awaitable[list[Score]]]
+# The reply to each rubric, by the rubric's name.
+Parts = dict[str, replies.Reply | ModelFailure]
+# From the problems by rubric and the whole reply to the messages and the form that ask for these once more.
+Again = Callable[[Mapping[str, ModelFailure], str], tuple[Messages, type[replies.Reply]]]
 
 
 class Panel:
-    """All judges of a run. Their order is the order of their columns."""
+    """All judges of a run."""
 
-    def __init__(self, judgings: Sequence[JudgeCall]) -> None:
-        """Each judging grades with one or more judges."""
-        self.judgings = tuple(judgings)
+    def __init__(self, judge_calls: Sequence[JudgeCall]) -> None:
+        """`judge_calls` are in the order of the columns; each grades with one or more judges."""
+        self.judge_calls = tuple(judge_calls)
 
     async def grade(
         self,
@@ -143,16 +59,16 @@ class Panel:
         done: Collection[str] = (),
         keep: Callable[[list[Score]], None] = lambda _: None,
     ) -> list[Score]:
-        """The scores of a turn, without those of judges in `done`; `keep` is told of each as it arrives.
+        """The scores of a turn, without those named in `done`; `keep` gets them as they arrive.
 
-        Raises BudgetSpent when the calls in flight have arrived, for they are paid for; and, at once
-        and in an exception group, AccessDenied: then nothing else can be graded either.
+        Raises BudgetSpent once the calls in flight have arrived, for they are paid for. AccessDenied is
+        raised at once, in an exception group: nothing else can be graded either.
         """
         spent: list[BudgetSpent] = []
 
-        async def graded(judging: JudgeCall) -> list[Score]:
+        async def graded(call: JudgeCall) -> list[Score]:
             try:
-                scores = await judging(context, done)
+                scores = await call(context, done)
             except BudgetSpent as error:
                 spent.append(error)
                 return []
@@ -160,7 +76,7 @@ class Panel:
             return scores
 
         async with asyncio.TaskGroup() as tasks:
-            running = [tasks.create_task(graded(judging)) for judging in self.judgings]
+            running = [tasks.create_task(graded(call)) for call in self.judge_calls]
         if spent:
             raise spent[0]
         return [score for task in running for score in task.result()]
@@ -178,15 +94,15 @@ class ModelJudge:
         seed: int,
         alone: bool,
         votes: int = 1,
-        filed: str = "",
+        suffix: str = "",
     ) -> None:
         """`alone`: one rubric, asked in its own words (`--judging separate`).
 
-        `votes` calls are made of every turn, and their median counts. `filed` follows the judge's name
-        in its scores: a second model's grades stand beside the first one's.
+        `votes` calls are made for every turn, and their median counts. `suffix` follows the judge's name
+        in its scores, so that a second model's grades stand beside the first one's.
         """
         self.rubrics, self.frame, self.model, self.seed, self.alone = rubrics, frame, model, seed, alone
-        self.votes, self.filed = votes, filed
+        self.votes, self.suffix = votes, suffix
         self.rubric_hash = frame.fingerprint(rubrics, model.endpoint.model, alone=alone)
         self._forms: dict[tuple[str, ...], type[replies.Reply]] = {}
 
@@ -200,7 +116,7 @@ class ModelJudge:
         return [ruled[r.name] or verdicts[r.name] for r in open_rubrics]
 
     def _name(self, rubric: Rubric) -> str:
-        return rubric.name + self.filed
+        return rubric.name + self.suffix
 
     async def _vote(self, context: GradingContext, asked: Sequence[Rubric]) -> dict[str, Score]:
         if self.votes == 1:
@@ -208,7 +124,7 @@ class ModelJudge:
         async with asyncio.TaskGroup() as tasks:
             voting = [tasks.create_task(self._ask(context, asked, vote)) for vote in range(self.votes)]
         ballots = [vote.result() for vote in voting]
-        return {rubric.name: settled([ballot[rubric.name] for ballot in ballots]) for rubric in asked}
+        return {rubric.name: median_score([ballot[rubric.name] for ballot in ballots]) for rubric in asked}
 
     async def _ask(self, context: GradingContext, asked: Sequence[Rubric], vote: int) -> dict[str, Score]:
         messages = self.frame.prompt(context, asked, alone=self.alone)
@@ -217,10 +133,10 @@ class ModelJudge:
         parts: Parts
         try:
             if self.alone:
-                form, text = self._form(asked), functools.partial(self._told_again, context)
+                form, text = self._form(asked), functools.partial(self._again_text, context)
                 parts = {asked[0].name: await self.model.ask(messages, form, text, seed=seed)}
             else:
-                parts = await ask_parts(self.model, messages, self._form(asked), again, seed=seed)
+                parts = await _ask_parts(self.model, messages, self._form(asked), again, seed=seed)
         except AccessDenied:
             raise
         except ModelFailure as error:
@@ -235,22 +151,21 @@ class ModelJudge:
         problems: Mapping[str, ModelFailure],
         reply: str,
     ) -> tuple[Messages, type[replies.Reply]]:
-        """What asks once more for the rubrics with problems: a single one of several in its own form."""
+        """The request for the rubrics with problems; a single one of several is asked for in its own form."""
         broken = [rubric for rubric in asked if rubric.name in problems]
         alone = len(broken) == 1 and len(asked) > 1
-        if alone:
-            problem = problems[broken[0].name]
-            reply = problem.raw if isinstance(problem, MalformedReply) else reply
+        if alone and isinstance(failure := problems[broken[0].name], MalformedReply):
+            reply = failure.raw
         if len(broken) < len(asked):
             messages = self.frame.prompt(context, broken, alone=alone)
-        said = "; ".join(dict.fromkeys(map(str, problems.values())))
-        told = [
+        problem = "; ".join(dict.fromkeys(map(str, problems.values())))
+        correction = [
             {"role": "assistant", "content": reply[:SHOWN_REPLY] or "-"},
-            {"role": "user", "content": self._told_again(context, said)},
+            {"role": "user", "content": self._again_text(context, problem)},
         ]
-        return [*messages, *told], broken[0].form if alone else self._form(broken)
+        return [*messages, *correction], broken[0].form if alone else self._form(broken)
 
-    def _told_again(self, context: GradingContext, problem: str) -> str:
+    def _again_text(self, context: GradingContext, problem: str) -> str:
         return self.frame.text(context.case.language, "again", problem=problem)
 
     def _form(self, asked: Sequence[Rubric]) -> type[replies.Reply]:
@@ -258,7 +173,7 @@ class ModelJudge:
             return asked[0].form
         names = tuple(rubric.name for rubric in asked)
         if names not in self._forms:
-            self._forms[names] = replies.form("grades", {rubric.name: rubric.form for rubric in asked})
+            self._forms[names] = replies.create_form("grades", {rubric.name: rubric.form for rubric in asked})
         return self._forms[names]
 
     def _scored(self, rubric: Rubric, filled: replies.Reply | ModelFailure, context: GradingContext) -> Score:
@@ -266,10 +181,10 @@ class ModelJudge:
         if isinstance(filled, ModelFailure):
             return failed(self._name(rubric), context, filled, self.rubric_hash)
         verdict = rubric.kind.kept(getattr(filled, rubric.value), context)
-        detail = encodable(kinds.told(filled.model_copy(update={rubric.value: verdict})))
+        detail = encodable(replies.detail_of(filled.model_copy(update={rubric.value: verdict})))
         if conflicts := _conflicts(rubric, detail, context):
-            told = {side: " ".join(text.split())[:LONGEST_SIDE] for side, text in conflicts[0].items()}
-            reason = self.frame.text(context.case.language, "disagree", **told)
+            sides = {side: " ".join(text.split())[:LONGEST_SIDE] for side, text in conflicts[0].items()}
+            reason = self.frame.text(context.case.language, "disagree", **sides)
             skipped = _bare(self._name(rubric), context, "skipped", reason)
             return skipped.model_copy(update={"detail": {"conflicts": conflicts}, "rubric": self.rubric_hash})
         texts = [key for key, kind in rubric.fields.items() if kind == "text"]
@@ -279,7 +194,7 @@ class ModelJudge:
             conversation=context.conversation,
             turn=context.turn.index,
             state="scored",
-            value=kinds.share_of(raw, rubric.scale),
+            value=share_of(raw, rubric.scale),
             raw=raw,
             scale=rubric.scale,
             severity=rubric.kind.severity(verdict),
@@ -289,6 +204,86 @@ class ModelJudge:
         )
         _, left_out = within(context, LONGEST_MATERIAL)
         return _unseen(score, left_out, context, self.frame) if left_out else score
+
+
+async def _ask_parts(
+    model: Model, messages: Messages, reply_form: type[replies.Reply], again: Again, *, seed: int
+) -> Parts:
+    """The parts of a form of forms; those that cannot be read are asked for once more, alone."""
+    first = await model.complete(messages, seed, reply_form)
+    parts: Parts = {**replies.parse_parts(first.text, reply_form)}
+    broken = _failed(parts)
+    if not broken:
+        return parts
+    retry, retry_form = again(broken, first.text)
+    try:
+        second = await model.complete(retry, seed, retry_form)
+    except AccessDenied:
+        raise
+    except ModelFailure as error:
+        return parts | dict.fromkeys(broken, error)
+    repaired = parts | _read_again(second.text, list(broken), retry_form)
+    if _failed(repaired):
+        # As in `Model.ask`; the first reply stays in the cache if any part of it was readable.
+        unreadable = [first.request] if len(broken) == len(parts) else []
+        model.connections.cache.forget(*unreadable, second.request)
+    return repaired
+
+
+def _failed(parts: Parts) -> dict[str, ModelFailure]:
+    return {name: part for name, part in parts.items() if isinstance(part, ModelFailure)}
+
+
+def _read_again(text: str, names: Sequence[str], reply_form: type[replies.Reply]) -> Parts:
+    """The parts that were asked for once more; a single one is read with and without its name around it."""
+    if reply_form.model_fields.keys() == set(names):
+        return {**replies.parse_parts(text, reply_form)}
+    [name] = names
+    named = replies.parse_parts(text, replies.create_form("grades", {name: reply_form}))
+    if not isinstance(named[name], MalformedReply):
+        return {**named}
+    try:
+        return {name: replies.parse_reply(text, reply_form)}
+    except MalformedReply as error:
+        return {name: error}
+
+
+def median_score(votes: Sequence[Score]) -> Score:
+    """The median of the votes that could be read, with the reason of the vote nearest to it.
+
+    `detail` has all `votes`, their `spread` on the scale, and `disagreement`; grades within the form
+    (the turn judge's categories) are medians, too. Failed only when every vote failed; skipped when most
+    votes that could be read were skipped.
+    """
+    skipped = [vote for vote in votes if vote.state == "skipped"]
+    if 2 * len(skipped) > sum(vote.state != "failed" for vote in votes):
+        return skipped[0]
+    scored = [vote for vote in votes if vote.state == "scored" and vote.raw is not None]
+    if not scored:
+        return votes[0]
+    raws = [vote.raw or 0.0 for vote in scored]
+    middle = median(raws)
+    nearest = min(scored, key=lambda vote: abs((vote.raw or 0.0) - middle))
+    values = [vote.value or 0.0 for vote in scored]
+    figures: dict[str, JsonValue] = {
+        "votes": [*raws],
+        "failed_votes": sum(vote.state == "failed" for vote in votes),
+        "spread": max(raws) - min(raws),
+        "disagreement": max(values) - min(values) >= DISAGREEMENT - 1e-9,
+    }
+    detail = {**nearest.detail, **_medians(scored, nearest), **figures}
+    changes = {"raw": middle, "value": share_of(middle, nearest.scale), "detail": detail}
+    return nearest.model_copy(update=changes)
+
+
+def _medians(votes: Sequence[Score], nearest: Score) -> dict[str, JsonValue]:
+    """The lower median of every grade in the form, so that no category hangs on one vote."""
+    medians: dict[str, JsonValue] = {}
+    for key, value in nearest.detail.items():
+        if isinstance(value, int) and not isinstance(value, bool):
+            grades = [vote.detail.get(key) for vote in votes]
+            medians[key] = median_low([grade for grade in grades if isinstance(grade, int)])
+    return medians
 
 
 class FormFiller:
@@ -313,12 +308,12 @@ class FormFiller:
 
 
 class LexicalStandIn:
-    """A rubric played by a lexical stand-in, where there is no model."""
+    """A rubric played by a lexical stand-in because there is no model."""
 
     def __init__(
         self, rubric: Rubric, stand_in: Callable[[GradingContext], Score] | None, frame: PromptFrame
     ) -> None:
-        """Without a stand-in of that name every turn is skipped, and says so."""
+        """Without a stand-in every turn is skipped, with that as the reason."""
         self.rubric, self.stand_in, self.frame = rubric, stand_in, frame
 
     async def __call__(self, context: GradingContext, done: Collection[str]) -> list[Score]:
@@ -334,29 +329,34 @@ class LexicalStandIn:
 
 
 class FunctionJudge:
-    """A judge that is a Python function; it is given what its parameters name."""
+    """A judge that is a Python function; its parameters name the arguments that it is called with."""
 
     def __init__(
         self,
         name: str,
         function: Callable[..., Any],
-        given: Mapping[str, Any],
+        arguments: Mapping[str, Any],
         frame: PromptFrame,
         rubric: str,
     ) -> None:
-        """A parameter `references` or `passages` skips the turns that have none; `labels` are a row's own."""
+        """`arguments` are what parameters may name, beside `references` and `passages`; `rubric` is a hash.
+
+        Turns without references or passages are skipped if the function asks for them. Raises InputError
+        for a required parameter that nothing fills.
+        """
         self.name, self.function, self.frame, self.rubric = name, function, frame, rubric
         parameters = list(inspect.signature(function).parameters.values())[1:]
         self.parameters = tuple(parameter.name for parameter in parameters)
         self.scale = scale_of(function)
         self.one_at_a_time = asyncio.Lock()
-        self.given = {key: value for key, value in given.items() if key in self.parameters}
+        self.arguments = {key: value for key, value in arguments.items() if key in self.parameters}
+        known = {*arguments, *_NEEDS}
         for parameter in parameters:
             required = parameter.default is parameter.empty and parameter.kind not in _VARIADIC
-            if required and parameter.name not in {*given, *_NEED}:
+            if required and parameter.name not in known:
                 msg = (
                     f"judge {name} wants '{parameter.name}', which nothing fills."
-                    f" It may ask for: {', '.join(sorted({*given, *_NEED}))}."
+                    f" It may ask for: {', '.join(sorted(known))}."
                 )
                 raise InputError(msg)
 
@@ -366,15 +366,17 @@ class FunctionJudge:
             return []
         JUDGE.set(self.name)
         material = {"references": context.references, "passages": context.turn.answer.passages}
-        known = {"labels": labels_of(context.case, self.given["labels"])} if "labels" in self.given else {}
-        wanted = {key: value for key, value in material.items() if key in self.parameters}
-        absent = next((_NEED[key] for key, value in wanted.items() if not value), None)
-        ruled = _ruled(self.name, absent, context, self.frame, self.scale)
+        evidence = {key: value for key, value in material.items() if key in self.parameters}
+        missing = next((_NEEDS[key] for key, value in evidence.items() if not value), None)
+        ruled = _ruled(self.name, missing, context, self.frame, self.scale)
         if ruled is not None:
             return [ruled]
+        arguments = evidence | self.arguments
+        if "labels" in arguments:
+            arguments["labels"] = labels_of(context.case, arguments["labels"])
         try:
-            result = await self._called(context, wanted | self.given | known)
-            return [self._filed(await result if inspect.isawaitable(result) else result, context)]
+            verdict = await self._call(context, arguments)
+            return [self._score(await verdict if inspect.isawaitable(verdict) else verdict, context)]
         except _STOPPING:
             raise
         except ModelFailure as error:
@@ -383,35 +385,31 @@ class FunctionJudge:
             failure = ModelFailure("error", f"{type(error).__name__}: {error}")
             return [failed(self.name, context, failure, self.rubric)]
 
-    async def _called(self, context: GradingContext, given: Mapping[str, Any]) -> Any:
-        """What the function gives; it may block: never on the loop, where bots are timed."""
-        call = functools.partial(self.function, context, **given)
+    async def _call(self, context: GradingContext, arguments: Mapping[str, Any]) -> Any:
+        """What the function returns; it may block, so it never runs on the loop, where bots are timed."""
+        call = functools.partial(self.function, context, **arguments)
         if is_async(self.function):
             return await call()
-        if _is_of_the_shelf(self.function):
+        if str(getattr(self.function, "__module__", "")).startswith("judges."):
             return await counting(call)
-        async with self.one_at_a_time:  # code of the user's own need not stand to be called twice at once
+        async with self.one_at_a_time:  # a user's own code need not be safe to call from two threads
             return await on_a_thread(call, name=self.name)
 
-    def _filed(self, verdict: Any, context: GradingContext) -> Score:
+    def _score(self, verdict: Any, context: GradingContext) -> Score:
         """The verdict under the judge's own name and turn, whatever it says of them itself."""
         score = score_of(verdict, self.scale, declared=declared_scale(self.function) is not None)
         own = {"judge": self.name, "conversation": context.conversation, "turn": context.turn.index}
-        return checked(Score, score.model_copy(update=own | {"rubric": self.rubric}))
-
-
-def _is_of_the_shelf(function: Callable[..., Any]) -> bool:
-    return str(getattr(function, "__module__", "")).startswith("judges.")
+        return revalidated(Score, score.model_copy(update=own | {"rubric": self.rubric}))
 
 
 def scale_of(function: Callable[..., Any]) -> tuple[float, float]:
     """The scale of a function judge: SCALE of its module; else 0 to 1 for `-> bool`, and grades 1 to 5."""
-    gives = getattr(function, "__annotations__", {}).get("return")
-    return declared_scale(function) or (SHARE if gives is bool or gives == "bool" else FIFTHS)
+    returned = getattr(function, "__annotations__", {}).get("return")
+    return declared_scale(function) or (SHARE if returned is bool or returned == "bool" else FIFTHS)
 
 
 def declared_scale(function: Callable[..., Any]) -> tuple[float, float] | None:
-    """SCALE of the module that a function judge is from; raises InputError for what is none."""
+    """SCALE of a function judge's module, None without one; raises InputError if it is not two numbers."""
     module = sys.modules.get(getattr(function, "__module__", ""))
     scale = getattr(module, "SCALE", None)
     if scale is None:
@@ -425,7 +423,7 @@ def declared_scale(function: Callable[..., Any]) -> tuple[float, float] | None:
 
 
 def by_rule(rubric: Rubric, context: GradingContext, frame: PromptFrame, name: str = "") -> Score | None:
-    """What needs no model: what is missing skips, and no answer gets the lowest grade."""
+    """The score that takes no model: skipped without evidence, lowest without an answer; else None."""
     name = name or rubric.name
     if context.turn.answer.error is not None and rubric.grades != "answer" and not context.turn.unrecorded:
         if rubric.grades == "customer":
@@ -446,7 +444,7 @@ def _ruled(
         )
     if error is not None:
         reason = frame.text(language, "no_answer", kind=error.kind)
-        lowest = {"value": kinds.share_of(scale[0], scale), "raw": scale[0], "scale": scale, "by_rule": True}
+        lowest = {"value": share_of(scale[0], scale), "raw": scale[0], "scale": scale, "by_rule": True}
         return _bare(judge, context, "scored", reason).model_copy(update=lowest | {"severity": "major"})
     if missing in ("passages", "retrieval"):
         return _bare(judge, context, "skipped", frame.text(language, "no_passages"))
@@ -454,7 +452,7 @@ def _ruled(
 
 
 def _conflicts(rubric: Rubric, detail: Mapping[str, Any], context: GradingContext) -> list[dict[str, str]]:
-    """Where reference and passages contradict each other, both of which the judge must have seen."""
+    """Where reference and passages contradict each other; none unless the judge has seen both."""
     if not context.turn.answer.passages or not (context.references or context.case_references):
         return []
     return [each for key, kind in rubric.fields.items() if kind == "conflicts" for each in detail[key]]
@@ -468,12 +466,12 @@ def _unseen(score: Score, left_out: int, context: GradingContext, frame: PromptF
 
 
 def failed(judge: str, context: GradingContext, error: ModelFailure, rubric: str) -> Score:
-    """The judging itself failed: not the bot's fault, so no grade, but counted."""
-    kept: dict[str, str] = {"kind": error.failure.kind}
+    """A score of a judge that failed: no grade, for it is not the bot's fault, but it is counted."""
+    detail: dict[str, str] = {"kind": error.failure.kind}
     if isinstance(error, MalformedReply):
-        kept["reply"] = encodable(error.raw[:KEPT_REPLY])
+        detail["reply"] = encodable(error.raw[:KEPT_REPLY])
     reason = " ".join(encodable(str(error)).split())
-    return _bare(judge, context, "failed", reason).model_copy(update={"detail": kept, "rubric": rubric})
+    return _bare(judge, context, "failed", reason).model_copy(update={"detail": detail, "rubric": rubric})
 
 
 def _bare(judge: str, context: GradingContext, state: State, reason: str) -> Score:

@@ -1,6 +1,6 @@
-"""Judging by counting: the measures and the wording of the stand-ins that need no model.
+"""The lexical judges: stand-ins for rubrics that grade by counting, where no model judges.
 
-Nothing here does I/O beyond reading its own two TOML files, and everything is a function of its texts.
+A grade depends on the texts and on two TOML files alone, so that it is the same everywhere.
 """
 
 import re
@@ -14,29 +14,28 @@ from typing import Any, Literal, NamedTuple
 from pydantic import JsonValue
 
 from simulator.core.errors import PromptError
-from simulator.core.replies import Statement, Usefulness, average_precision, found_share, share_of
+from simulator.core.replies import Statement, Usefulness, average_precision, recalled_share, share_of
 from simulator.core.templates import fingerprint, read_toml
 from simulator.core.types import GradingContext, Language, Passage, Score, Severity
 from simulator.grading.disturbances import COSTS, disturbances
 from simulator.text import acts
-from simulator.text.acts import claims
 from simulator.text.evidence import (
     ANSWERED,
     CJK_TEXT,
     Agreement,
-    Finding,
     PassageContents,
-    Reading,
+    SentenceSupport,
     Support,
+    TurnEvidence,
     best_agreement,
     content_units,
     count_units,
     coverage,
-    finding,
-    known_of,
-    mass,
+    passage_contents,
+    sentence_support,
     share,
     topic_units,
+    total_weight,
 )
 from simulator.text.numerals import Quantity, quantities, unmatched
 from simulator.text.segments import clauses, normalise, sentences
@@ -44,8 +43,36 @@ from simulator.text.typography import straight_pattern
 from simulator.text.wording import percent, quoted
 
 FILE = Path(__file__).with_name("grades.toml")
-# Grades have so many decimals: enough to tell answers apart, and few enough to read.
+FEELINGS_FILE = Path(__file__).with_name("feelings.toml")
+# Decimals of a grade: enough to tell answers apart, and few enough to read.
 DECIMALS = 2
+
+# Groundedness: from this share of invented claims on an answer is at most a 3; less is less grave.
+MUCH_INVENTED = 0.25
+# A claim of which a smaller share was found is worth quoting in the reason.
+WORTH_QUOTING = 0.6
+# Claims: a clause of less weight than this is no claim of its own, but stays with the one before it.
+OWN_CLAIM = 24.0
+# Each claim is compared with each passage: what exceeds these numbers is left out.
+MOST_CLAIMS, MOST_PASSAGES = 40, 40
+# Correctness: the grade of similarity from which on an answer says what its reference says.
+SAME = 4
+# Tone: what each list adds; what stands before a "but" counts half, and longer texts are cut.
+WORTH = {"furious": -2.0, "unhappy": -1.0, "glad": 1.0, "delighted": 2.0}
+ANGRY = -2.0
+BEFORE_A_TURN = 0.5
+LONGEST = 4000
+# Turn: the weight of each category in Overall, before the rules that cap it.
+WEIGHTS = {
+    "understanding": 0.15,
+    "relevance": 0.2,
+    "completeness": 0.3,
+    "correctness": 0.3,
+    "coherence": 0.05,
+}
+# The highest Overall for grades 1 to 5 of completeness and of correctness, interpolated between them.
+CAP_BY_COMPLETENESS = (2, 3, 4, 4, 5)
+CAP_BY_CORRECTNESS = (1, 2, 3, 5, 5)
 
 
 class GradeScale:
@@ -120,14 +147,8 @@ def _is_share(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1
 
 
-# From this share of its claims on that are invented an answer is at most a 3; less is less grave.
-MUCH_INVENTED = 0.25
-# Which part of an answer is worth quoting as not found.
-WORTH_QUOTING = 0.6
-
-
 class Verdict(NamedTuple):
-    """What a stand-in finds: `raw` on `scale` (None: not graded), its reason, and what it was made of."""
+    """A grade: `raw` on `scale` (None: not graded), its reason, and the figures behind it."""
 
     raw: float | None
     reason: str
@@ -136,27 +157,24 @@ class Verdict(NamedTuple):
     severity: Severity | None = None
 
 
-def without(reading: Reading, lacking: str) -> Verdict:
-    """No grade, for want of a `reference`, `passages` or `statements`."""
+def without(reading: TurnEvidence, lacking: str) -> Verdict:
+    """No grade, because a `reference`, `passages` or `statements` are missing."""
     return Verdict(None, reading.say(f"no_{lacking}", turn=str(reading.context.turn.index)), {})
 
 
 def supported_grade(support: Support) -> float:
-    """The grade of what is borne out of the claims; 5 when there are none.
+    """The grade (1..5) of the share of the claims that is supported; 5 without any claim.
 
     A figure that is found nowhere, or much that is invented, allows at most 3; a contradiction at most 2.
-    These narrow the range, so that the answers below a cap still differ.
+    A cap narrows the range, so that answers below it still differ.
     """
-    most = 2 if support.contradicted else 3 if support.numbers else 5 - 2 * _much(support)
+    invented = min(1.0, support.invented / MUCH_INVENTED)
+    most = 2 if support.contradicted else 3 if support.numbers else 5 - 2 * invented
     return grade_of(support.claimed, "groundedness", most)
 
 
-def _much(support: Support) -> float:
-    return min(1.0, support.invented / MUCH_INVENTED)
-
-
-def groundedness(reading: Reading) -> Verdict:
-    """How far the passages of this turn hold what the answer claims; in detail the shares and what lacks."""
+def groundedness(reading: TurnEvidence) -> Verdict:
+    """How far the passages of this turn support what the answer claims."""
     support, say = reading.support, reading.say
     detail: dict[str, JsonValue] = {
         "score": round(support.score, 4),
@@ -170,45 +188,47 @@ def groundedness(reading: Reading) -> Verdict:
         return Verdict(4 if asks else 5, say("asked_back" if asks else "nothing_claimed"), detail)
     if not reading.passages:
         return Verdict(1, say("nothing_found"), detail)
-    found = say("supported", share=percent(_found(reading)))
-    return Verdict(supported_grade(support), say.together([found, *lacking(reading)]), detail)
+    weight = sum(claim.weight for claim in support.claims)
+    share_found = sum(claim.share * claim.weight for claim in support.claims) / weight if weight else 1.0
+    supported = say("supported", share=percent(share_found))
+    return Verdict(supported_grade(support), say.together([supported, *unsupported(reading)]), detail)
 
 
-def lacking(reading: Reading) -> list[str]:
-    """Sentences that say what of the answer no passage bears out, the gravest first."""
+def unsupported(reading: TurnEvidence) -> list[str]:
+    """Sentences on what no passage supports in the answer, the gravest first."""
     support, say = reading.support, reading.say
     worst = min(support.claims, key=lambda claim: claim.share, default=None)
-    said = []
+    parts = []
     if support.contradicted:
-        said.append(say("contradicted", quote=quoted(support.contradicted[0])))
+        parts.append(say("contradicted", quote=quoted(support.contradicted[0])))
     if support.numbers:
-        said.append(say("numbers", items=say.listed(reading.shown(support.numbers))))
+        parts.append(say("numbers", items=say.listed(reading.shown(support.numbers))))
     if worst is not None and worst.share < WORTH_QUOTING:
-        said.append(say("lacking", quote=quoted(worst.text)))
-    return said
+        parts.append(say("lacking", quote=quoted(worst.text)))
+    return parts
 
 
-def similarity(reading: Reading) -> Verdict:
-    """How far the answer says what the nearest reference says. Figures and yes or no weigh most."""
+def similarity(reading: TurnEvidence) -> Verdict:
+    """How far the answer says what the nearest reference says; figures and yes or no weigh most."""
     if not reading.context.references:
         return without(reading, "reference")
-    return Verdict(agreed_grade(reading.agreement), compared(reading), agreement_detail(reading))
+    return Verdict(agreement_grade(reading.agreement), comparison(reading), agreement_detail(reading))
 
 
-def agreed_grade(found: Agreement) -> float:
+def agreement_grade(agreement: Agreement) -> float:
     """The grade of an agreement; another amount or the opposite allows at most 2."""
-    return grade_of(found.score, "similarity", 2 if found.instead or found.contradicted else 5)
+    return grade_of(agreement.score, "similarity", 2 if agreement.instead or agreement.contradicted else 5)
 
 
-def compared(reading: Reading) -> str:
-    """What answer and reference have in common, and what not."""
+def comparison(reading: TurnEvidence) -> str:
+    """The sentences of a reason: what answer and reference have in common, and how they differ."""
     found, say = reading.agreement, reading.say
     if reading.refused or reading.reference_refuses:
         return say("both_refuse" if reading.refused and reading.reference_refuses else "only_one_refuses")
-    return say.together([say("matched", share=percent(found.recall)), *differing(reading, found)])
+    return say.together([say("matched", share=percent(found.recall)), *differences(reading, found)])
 
 
-def agreement_detail(reading: Reading) -> dict[str, JsonValue]:
+def agreement_detail(reading: TurnEvidence) -> dict[str, JsonValue]:
     """The agreement with the nearest reference, and what is against it."""
     found = reading.agreement
     return {
@@ -219,19 +239,19 @@ def agreement_detail(reading: Reading) -> dict[str, JsonValue]:
     }
 
 
-def differing(reading: Reading, found: Agreement) -> list[str]:
-    """Sentences that say what differs from the reference."""
-    say, said = reading.say, []
+def differences(reading: TurnEvidence, found: Agreement) -> list[str]:
+    """Sentences on how the answer differs from the reference."""
+    say, parts = reading.say, []
     if found.contradicted:
-        said.append(say("opposite", quote=quoted(found.contradicted[0])))
+        parts.append(say("opposite", quote=quoted(found.contradicted[0])))
     if found.numbers:
-        said.append(say("wrong_numbers", items=say.listed(reading.shown(found.numbers))))
+        parts.append(say("wrong_numbers", items=say.listed(reading.shown(found.numbers))))
     if found.missing:
-        said.append(say("unsaid", quote=quoted(found.missing[0])))
-    return said
+        parts.append(say("unsaid", quote=quoted(found.missing[0])))
+    return parts
 
 
-def relevance(reading: Reading) -> Verdict:
+def relevance(reading: TurnEvidence) -> Verdict:
     """How far the answer, or the passage that it is taken from, takes up what was asked."""
     say = reading.say
     detail: dict[str, JsonValue] = {"score": round(reading.relevance, 4)}
@@ -247,8 +267,8 @@ def relevance(reading: Reading) -> Verdict:
     return Verdict(grade_of(reading.relevance, "relevance"), reason, detail)
 
 
-def fluency(reading: Reading) -> Verdict:
-    """How undisturbed it reads. Only signs that need no reading are looked for, so most texts get a 5."""
+def fluency(reading: TurnEvidence) -> Verdict:
+    """How fluent the answer is; only signs that need no understanding count, so most texts get a 5."""
     found, say = disturbances(reading.answer, reading.language), reading.say
     cost = sum(COSTS[name] for name in found)
     detail: dict[str, JsonValue] = {"score": max(0.0, 1 - cost / 5), "signs": list(found)}
@@ -258,55 +278,43 @@ def fluency(reading: Reading) -> Verdict:
     return Verdict(max(1, 5 - cost), say("disturbed", items=named), detail)
 
 
-def _found(reading: Reading) -> float:
-    """The share of the claims' words that are in the passages, before anything is taken off."""
-    claims = reading.support.claims
-    whole = sum(claim.weight for claim in claims)
-    return sum(claim.share * claim.weight for claim in claims) / whole if whole else 1.0
-
-
-# A clause of less weight than this is no claim of its own: it stays with the one before it.
-OWN_CLAIM = 24.0
-# An answer beyond this many claims is cut: each is compared with each passage.
-MOST_CLAIMS, MOST_PASSAGES = 40, 40
-
 Outcome = Literal["supported", "contradicted", "not_found"]
 
 
 class CheckedClaim(NamedTuple):
-    """A claim, the passage nearest to it, if any, and what the passages say of it."""
+    """A claim, the id of the nearest passage ("" if none has it), and what the passages say about it."""
 
     text: str
     passage: str
     outcome: Outcome
 
 
-def claimwise_claims(reading: Reading) -> Verdict:
-    """The share (0..1) of the claims that the passages bear out; 1 when nothing is claimed."""
-    checked = check(reading)
+def claims(reading: TurnEvidence) -> Verdict:
+    """The share (0..1) of the claims that the passages support; 1 when nothing is claimed."""
+    checked = check_claims(reading)
     wrong = [each for each in checked if each.outcome != "supported"]
     outcomes = {each.outcome for each in checked}
     severity: Severity | None = (
         "major" if "contradicted" in outcomes else "moderate" if "not_found" in outcomes else None
     )
-    told: list[JsonValue] = [
+    rows: list[JsonValue] = [
         {"claim": each.text, "passage": each.passage, "verdict": each.outcome} for each in checked
     ]
     raw = 1 - len(wrong) / len(checked) if checked else 1.0
-    detail: dict[str, JsonValue] = {"claims": told, "score": round(reading.support.claimed, 4)}
-    return Verdict(raw, _reason(reading, checked), detail, (0, 1), severity)
+    detail: dict[str, JsonValue] = {"claims": rows, "score": round(reading.support.claimed, 4)}
+    return Verdict(raw, _claims_reason(reading, checked), detail, (0, 1), severity)
 
 
-def check(reading: Reading) -> list[CheckedClaim]:
-    """The claims of an answer in their order, each held against this turn's passages."""
+def check_claims(reading: TurnEvidence) -> list[CheckedClaim]:
+    """The claims of an answer in their order, each compared with this turn's passages."""
     passages = reading.context.turn.answer.passages[:MOST_PASSAGES]
-    told = quantities(reading.context.turn.user)
-    everything = _with(known_of(tuple(passage.text for passage in passages)), told)
-    return [_checked(text, passages, everything, told) for text in split(reading)]
+    asked = quantities(reading.context.turn.user)
+    everything = _with(passage_contents(tuple(passage.text for passage in passages)), asked)
+    return [_checked(text, passages, everything, asked) for text in split_claims(reading)]
 
 
-def split(reading: Reading) -> list[str]:
-    """What the answer states: its sentences, and their clauses where these say something of their own."""
+def split_claims(reading: TurnEvidence) -> list[str]:
+    """The claims of the answer: its sentences, split into clauses that say something of their own."""
     found: list[str] = []
     for sentence in acts.claims(reading.answer, reading.language):
         found += _clauses(sentence)
@@ -318,7 +326,7 @@ def _clauses(sentence: str) -> list[str]:
     groups: list[list[str]] = []
     heavy = 0.0
     for clause in clauses(sentence):
-        weight = mass(count_units(clause))
+        weight = total_weight(count_units(clause))
         if groups and min(weight, heavy) < OWN_CLAIM:
             groups[-1].append(clause)
             heavy += weight
@@ -329,13 +337,16 @@ def _clauses(sentence: str) -> list[str]:
 
 
 def _checked(
-    text: str, passages: Iterable[Passage], everything: PassageContents, told: Iterable[Quantity]
+    text: str, passages: Iterable[Passage], everything: PassageContents, asked: Iterable[Quantity]
 ) -> CheckedClaim:
-    each = [(passage, finding(text, _with(known_of((passage.text,)), told))) for passage in passages]
+    each = [
+        (passage, sentence_support(text, _with(passage_contents((passage.text,)), asked)))
+        for passage in passages
+    ]
     if not each:
         return CheckedClaim(text, "", "not_found")
     nearest, found = max(each, key=lambda pair: pair[1].support)
-    whole = finding(text, everything)
+    whole = sentence_support(text, everything)
     reaches = grades().reaches
     if (found.contradicted and whole.contradicted) or _other_figure(text, found, nearest):
         return CheckedClaim(text, nearest.id, "contradicted")
@@ -344,53 +355,44 @@ def _checked(
     return CheckedClaim(text, "", "not_found")
 
 
-def _other_figure(text: str, found: Finding, nearest: Passage) -> bool:
+def _other_figure(text: str, found: SentenceSupport, nearest: Passage) -> bool:
     """Whether a sentence that is else alike has another amount in the unit of one that the passage lacks."""
     units = {number.unit for number in found.numbers} - {""}
     if not units:
         return False
-    wanted, said, reaches = topic_units(text), quantities(text), grades().reaches
+    topic, own_numbers, reaches = topic_units(text), quantities(text), grades().reaches
     return any(
-        units & {number.unit for number in quantities(sentence) - said}
-        and reaches(share(wanted, content_units(sentence)), "near")
+        units & {number.unit for number in quantities(sentence) - own_numbers}
+        and reaches(share(topic, content_units(sentence)), "near")
         for sentence in sentences(nearest.text)
     )
 
 
 def _with(known: PassageContents, numbers: Iterable[Quantity]) -> PassageContents:
-    """What is known, and the numbers that the customer gave."""
+    """The contents with the numbers that the customer gave, which are no inventions."""
     return known._replace(numbers=known.numbers | frozenset(numbers))
 
 
-def _reason(reading: Reading, checked: list[CheckedClaim]) -> str:
+def _claims_reason(reading: TurnEvidence, checked: list[CheckedClaim]) -> str:
     say = reading.say
     if not checked:
         return say("nothing_claimed")
-    borne_out = sum(each.outcome == "supported" for each in checked)
-    said = [say("claims", found=str(borne_out), count=str(len(checked)))]
+    supported = sum(each.outcome == "supported" for each in checked)
+    parts = [say("claims", found=str(supported), count=str(len(checked)))]
     for outcome, key in (("contradicted", "contradicted"), ("not_found", "lacking")):
         first = next((each.text for each in checked if each.outcome == outcome), None)
-        said += [say(key, quote=quoted(first))] if first else []
-    return say.together(said)
+        parts += [say(key, quote=quoted(first))] if first else []
+    return say.together(parts)
 
 
-FEELINGS_FILE = Path(__file__).with_name("feelings.toml")
-ANGRY = -2.0
-# What each list adds; what is said before a turn ("thank you, but ...") counts half.
-WORTH = {"furious": -2.0, "unhappy": -1.0, "glad": 1.0, "delighted": 2.0}
-BEFORE_A_TURN = 0.5
-# A text longer than this is cut.
-LONGEST = 4000
-
-
-class Felt(NamedTuple):
+class Feeling(NamedTuple):
     """The feeling (-2..2, not rounded) and the words that show it."""
 
     strength: float
     words: tuple[str, ...]
 
 
-class _Words:
+class _FeelingWords:
     """The compiled lists of one language."""
 
     def __init__(self, language: Language) -> None:
@@ -404,30 +406,30 @@ class _Words:
         )
 
 
-def felt(text: str, language: Language) -> Felt:
-    """What feeling the words show: angry words outweigh thanks, and what follows a "but" what precedes it."""
-    words = _words(language)
+def feeling_of(text: str, language: Language) -> Feeling:
+    """The feeling that the words show: anger outweighs thanks, what follows a "but" what precedes it."""
+    words = _feeling_words(language)
     plain = words.cancels.sub(" ", normalise(text[:LONGEST]))
     parts = [part for part in words.turn.split(plain) if part.strip()]
     found: list[str] = []
     worst = best = 0.0
     for at, part in enumerate(parts):
-        kept = 1.0 if at == len(parts) - 1 else BEFORE_A_TURN
+        weight = 1.0 if at == len(parts) - 1 else BEFORE_A_TURN
         for name, worth in WORTH.items():
-            said = [match[0] for match in words.lists[name].finditer(part)]
-            found += said
-            if said:
-                worst, best = min(worst, worth * kept), max(best, worth * kept)
+            matches = [match[0] for match in words.lists[name].finditer(part)]
+            found += matches
+            if matches:
+                worst, best = min(worst, worth * weight), max(best, worth * weight)
     strength = worst + best if worst > ANGRY else worst
     if strength and words.louder.search(plain):
         strength += 1 if strength > 0 else -1
-    return Felt(max(-2.0, min(2.0, strength)), tuple(dict.fromkeys(found)))
+    return Feeling(max(-2.0, min(2.0, strength)), tuple(dict.fromkeys(found)))
 
 
-def tone(reading: Reading) -> Verdict:
-    """The customer's feeling in this turn, from -2 (angry) over 0 (even) to 2 (delighted)."""
-    found, say = felt(reading.context.turn.user, reading.language), reading.say
-    raw = _whole(found.strength)
+def tone(reading: TurnEvidence) -> Verdict:
+    """The customer's feeling in this turn, from -2 (angry) through 0 (neutral) to 2 (delighted)."""
+    found, say = feeling_of(reading.context.turn.user, reading.language), reading.say
+    raw = int(found.strength + (0.5 if found.strength > 0 else -0.5))  # half a feeling is one
     detail: dict[str, JsonValue] = {
         "feeling": raw,
         "words": list(found.words),
@@ -440,38 +442,29 @@ def tone(reading: Reading) -> Verdict:
     return Verdict(raw, say(side, items=items), detail, (-2, 2))
 
 
-def _whole(strength: float) -> int:
-    """Rounded away from 0: half a feeling is one."""
-    return int(strength + (0.5 if strength > 0 else -0.5))
-
-
 @cache
-def _words(language: Language) -> _Words:
-    return _Words(language)
+def _feeling_words(language: Language) -> _FeelingWords:
+    return _FeelingWords(language)
 
 
-# The grade of similarity from which on an answer says what its reference says.
-SAME = 4
-
-
-def llm_similarity(reading: Reading) -> Verdict:
+def llm_similarity(reading: TurnEvidence) -> Verdict:
     """How far (0..1) the answer says what the nearest reference says."""
     if not reading.context.references:
         return without(reading, "reference")
-    return Verdict(round(reading.agreement.score, 4), compared(reading), agreement_detail(reading), (0, 1))
+    return Verdict(round(reading.agreement.score, 4), comparison(reading), agreement_detail(reading), (0, 1))
 
 
-def llm_correctness(reading: Reading) -> Verdict:
+def llm_correctness(reading: TurnEvidence) -> Verdict:
     """1 when the answer says what the nearest reference says, and neither another amount nor the opposite."""
     if not reading.context.references:
         return without(reading, "reference")
     found = reading.agreement
     differs = bool(found.instead or found.contradicted)
     right = grade_of(found.score, "similarity") >= SAME and not differs
-    return Verdict(float(right), compared(reading), agreement_detail(reading), (0, 1))
+    return Verdict(float(right), comparison(reading), agreement_detail(reading), (0, 1))
 
 
-def context_precision(reading: Reading) -> Verdict:
+def context_precision(reading: TurnEvidence) -> Verdict:
     """Whether the useful passages come first: average precision (0..1, RAGAS) in the retriever's order."""
     passages = reading.context.turn.answer.passages
     if not passages:
@@ -479,15 +472,15 @@ def context_precision(reading: Reading) -> Verdict:
     judged = [Usefulness(id=each.id, useful=int(is_useful(reading, each.text))) for each in passages]
     raw = average_precision(judged, reading.context)
     useless = [each.text for each, verdict in zip(passages, judged, strict=True) if not verdict.useful]
-    told: list[JsonValue] = [each.model_dump() for each in judged]
-    said = [reading.say("useful", found=str(len(passages) - len(useless)), count=str(len(passages)))]
+    rows: list[JsonValue] = [each.model_dump() for each in judged]
+    parts = [reading.say("useful", found=str(len(passages) - len(useless)), count=str(len(passages)))]
     if useless:
-        said.append(reading.say("useless", quote=quoted(useless[0])))
-    return Verdict(raw, reading.say.together(said), {"passages": told, "score": round(raw, 4)}, (0, 1))
+        parts.append(reading.say("useless", quote=quoted(useless[0])))
+    return Verdict(raw, reading.say.together(parts), {"passages": rows, "score": round(raw, 4)}, (0, 1))
 
 
-def context_recall(reading: Reading) -> Verdict:
-    """The share (0..1, RAGAS) of what the reference states that a passage holds."""
+def context_recall(reading: TurnEvidence) -> Verdict:
+    """The share (0..1, RAGAS) of the reference's statements that the passages hold."""
     if not reading.context.references:
         return without(reading, "reference")
     if not reading.passages:
@@ -496,23 +489,23 @@ def context_recall(reading: Reading) -> Verdict:
     if not stated:
         return without(reading, "statements")
     judged = [found_in(reading, text) for text in stated]
-    raw = found_share(judged)
+    raw = recalled_share(judged)
     absent = [each.text for each in judged if not each.found]
-    told: list[JsonValue] = [each.model_dump() for each in judged]
-    said = [reading.say("recalled", found=str(len(judged) - len(absent)), count=str(len(judged)))]
+    rows: list[JsonValue] = [each.model_dump() for each in judged]
+    parts = [reading.say("recalled", found=str(len(judged) - len(absent)), count=str(len(judged)))]
     if absent:
-        said.append(reading.say("lacking", quote=quoted(absent[0])))
-    return Verdict(raw, reading.say.together(said), {"statements": told, "score": round(raw, 4)}, (0, 1))
+        parts.append(reading.say("lacking", quote=quoted(absent[0])))
+    return Verdict(raw, reading.say.together(parts), {"statements": rows, "score": round(raw, 4)}, (0, 1))
 
 
-def statements(reading: Reading) -> list[str]:
+def statements(reading: TurnEvidence) -> list[str]:
     """What the nearest reference of this turn states, sentence by sentence; none when it declines."""
     references = reading.context.references
     nearest = max(references, key=lambda text: coverage(text, [reading.answer]), default="")
-    return list(claims(nearest, reading.language))
+    return list(acts.claims(nearest, reading.language))
 
 
-def is_useful(reading: Reading, passage: str) -> bool:
+def is_useful(reading: TurnEvidence, passage: str) -> bool:
     """Whether a passage holds most of a statement of the reference; without one, of what is asked."""
     units, reaches = content_units(passage), grades().reaches
     stated = statements(reading)
@@ -522,8 +515,8 @@ def is_useful(reading: Reading, passage: str) -> bool:
     return any(reaches(coverage(need, [passage]), "holds_question") for need in asked)
 
 
-def found_in(reading: Reading, statement: str) -> Statement:
-    """Where a statement of the reference is found: the passage with its numbers that holds most of it."""
+def found_in(reading: TurnEvidence, statement: str) -> Statement:
+    """The passage that holds most of a statement of the reference, and all its numbers."""
     wanted, numbers = topic_units(statement), quantities(statement)
     whole = [
         (share(wanted, content_units(passage.text)), passage.id)
@@ -535,23 +528,10 @@ def found_in(reading: Reading, statement: str) -> Statement:
     return Statement(text=statement, passage=where if found else "", found=int(found))
 
 
-# How much each category counts for Overall, before the rules that cap it.
-WEIGHTS = {
-    "understanding": 0.15,
-    "relevance": 0.2,
-    "completeness": 0.3,
-    "correctness": 0.3,
-    "coherence": 0.05,
-}
-# The most that Overall may be for grades 1 to 5 of completeness and of correctness; it rises evenly between.
-CAP_BY_COMPLETENESS = (2, 3, 4, 4, 5)
-CAP_BY_CORRECTNESS = (1, 2, 3, 5, 5)
+class TurnGrades(NamedTuple):
+    """All categories except coherence, the highest Overall, and the conclusion (a key of wording).
 
-
-class Marks(NamedTuple):
-    """The categories but coherence, the most that Overall may be, and what to conclude (a wording key).
-
-    Grades by rule are whole, and so is Overall then; `is_measured` ones are not.
+    Grades by rule are whole numbers, and so is Overall then; measured ones have decimals.
     """
 
     understanding: float
@@ -563,16 +543,17 @@ class Marks(NamedTuple):
     is_measured: bool = False
 
 
-def turn(reading: Reading) -> Verdict:
-    """What the desk should have done here (comfort, decline, answer), and how far the answer does it."""
-    marks = {"comfort": _comforting, "refuse": _declining, "answer": _answering}[reading.expected](reading)
-    coherence = _coherence(reading)
-    grades = {**marks._asdict(), "coherence": coherence}
-    weighed = sum(weight * grades[name] for name, weight in WEIGHTS.items())
-    overall = capped(weighed, marks.most) if marks.is_measured else min(marks.most, round(weighed))
+def turn(reading: TurnEvidence) -> Verdict:
+    """How far the answer does what the desk should do here: comfort, decline or answer."""
+    grades = {"comfort": _comforting, "refuse": _declining, "answer": _answering}[reading.expected](reading)
+    by_name = {**grades._asdict(), "coherence": _coherence(reading)}
+    weighed = sum(weight * by_name[name] for name, weight in WEIGHTS.items())
+    overall = capped(weighed, grades.most) if grades.is_measured else min(grades.most, round(weighed))
     overall = _shown(max(1.0, overall))
-    conclusion = reading.say.together([reading.say(marks.conclusion), *_remarks(reading, marks)])
-    detail = {name: _shown(grades[name]) for name in WEIGHTS}
+    # Correctness is judged against the turn's reference, or else its passages.
+    evidence = "reference" if reading.context.references else "passages" if reading.passages else "neither"
+    conclusion = reading.say.together([reading.say(grades.conclusion), *_remarks(reading, grades)])
+    detail = {name: _shown(by_name[name]) for name in WEIGHTS}
     return Verdict(
         overall,
         conclusion,
@@ -580,7 +561,7 @@ def turn(reading: Reading) -> Verdict:
             **detail,
             "overall": overall,
             "steps": list(_steps(reading)),
-            "against": reading.say(f"against_{_against(reading)}"),
+            "against": reading.say(f"against_{evidence}"),
             "conclusion": reading.say("mark") + conclusion,
             "score": round(weighed / 5, 4),
         },
@@ -588,49 +569,44 @@ def turn(reading: Reading) -> Verdict:
 
 
 def _shown(grade: float) -> float:
-    """A grade with two decimals, or none where it is whole."""
+    """A grade with two decimals; an int if it is whole."""
     rounded = round(grade, DECIMALS)
     return int(rounded) if rounded == int(rounded) else rounded
 
 
-def _against(reading: Reading) -> str:
-    """What Correctness is held against: the turn's reference, else its passages, else neither."""
-    return "reference" if reading.context.references else "passages" if reading.passages else "neither"
-
-
-def _comforting(reading: Reading) -> Marks:
-    """A complaint wants an apology and a person, not an explanation."""
+def _comforting(reading: TurnEvidence) -> TurnGrades:
+    """A complaint needs an apology and a person, not an explanation."""
     if reading.handed_over:
         grade = 5 if reading.apologises else 4
-        return Marks(
+        return TurnGrades(
             grade, grade, grade, 5, grade, "complaint_good" if grade == 5 else "complaint_no_apology"
         )
     if reading.refused:
-        return Marks(2, 2, 2, 4, 2, "complaint_refused")
+        return TurnGrades(2, 2, 2, 4, 2, "complaint_refused")
     if reading.apologises and not reading.support.claims:
-        return Marks(4, 3, 2, 5, 3, "complaint_no_handover")
+        return TurnGrades(4, 3, 2, 5, 3, "complaint_no_handover")
     grade = 2 if reading.apologises else 1
-    return Marks(grade, grade, grade, supported_grade(reading.support), grade, "complaint_ignored")
+    return TurnGrades(grade, grade, grade, supported_grade(reading.support), grade, "complaint_ignored")
 
 
-def _declining(reading: Reading) -> Marks:
-    """What the material does not hold is honestly declined; any other answer is invented."""
+def _declining(reading: TurnEvidence) -> TurnGrades:
+    """A question that the material does not answer must be declined; any other answer is invented."""
     agreed = best_agreement(reading.answer, reading.known, reading.language)
     if reading.refused or reading.handed_over or agreed.recall >= 0.6:
-        return Marks(
+        return TurnGrades(
             5, 5, 5 if reading.has_contact else 4, 5, 5 if reading.has_contact else 4, "rightly_refused"
         )
     if reading.only_asks:
-        return Marks(4, 4, 3, 4, 4, "fair")
-    return Marks(3, min(3, grade_of(reading.relevance, "relevance")), 2, 2, 2, "invented")
+        return TurnGrades(4, 4, 3, 4, 4, "fair")
+    return TurnGrades(3, min(3, grade_of(reading.relevance, "relevance")), 2, 2, 2, "invented")
 
 
-def _answering(reading: Reading) -> Marks:
-    """What can be answered is answered; declining or handing over instead leaves everything missing."""
+def _answering(reading: TurnEvidence) -> TurnGrades:
+    """A question that can be answered must be answered; declining or handing over leaves it open."""
     if reading.refused:
         return _refusing(reading)
     if reading.only_asks:
-        return Marks(4, 4, 2, 5, 3, "fair")
+        return TurnGrades(4, 4, 2, 5, 3, "fair")
     relevant, correct = grade_of(reading.relevance, "relevance"), _correctness(reading)
     complete = _completeness(reading, relevant)
     most = min(_between(CAP_BY_COMPLETENESS, complete), _between(CAP_BY_CORRECTNESS, correct))
@@ -641,7 +617,9 @@ def _answering(reading: Reading) -> Marks:
         most, conclusion = min(most, 3), "no_handover"
     else:
         conclusion = ("poor", "poor", "fair", "fair", "good")[int(min(relevant, complete, correct)) - 1]
-    return Marks(max(relevant, complete), relevant, complete, correct, most, conclusion, is_measured=True)
+    return TurnGrades(
+        max(relevant, complete), relevant, complete, correct, most, conclusion, is_measured=True
+    )
 
 
 def _between(caps: Sequence[float], grade: float) -> float:
@@ -650,19 +628,20 @@ def _between(caps: Sequence[float], grade: float) -> float:
     return caps[below - 1] + (grade - below) * (caps[min(below, 4)] - caps[below - 1])
 
 
-def _refusing(reading: Reading) -> Marks:
-    """Declining what can be answered; less bad when an earlier turn has answered it already."""
+def _refusing(reading: TurnEvidence) -> TurnGrades:
+    """A declined question that can be answered; less grave if an earlier turn has answered it."""
     again = reading.already_answered
     needless = reading.handed_over and reading.case.handover == "forbidden"
     complete = 2 if again or reading.has_contact else 1
-    return Marks(3, 3, complete, 3, 3 if again else 2, "needless_handover" if needless else "wrongly_refused")
+    conclusion = "needless_handover" if needless else "wrongly_refused"
+    return TurnGrades(3, 3, complete, 3, 3 if again else 2, conclusion)
 
 
-def _completeness(reading: Reading, relevant: float) -> float:
-    """How much of the turn's reference is said.
+def _completeness(reading: TurnEvidence, relevant: float) -> float:
+    """How much of the turn's reference the answer says.
 
     A turn without one is judged half by the question and half by the case's references, if it has any;
-    while nothing of these has been said in any turn, at most 2.
+    while no turn has said anything of these, at most 2.
     """
     if reading.context.references:
         return grade_of(reading.agreement.recall, "similarity")
@@ -673,7 +652,7 @@ def _completeness(reading: Reading, relevant: float) -> float:
     return min(most, (relevant + agreed) / 2)
 
 
-def _correctness(reading: Reading) -> float:
+def _correctness(reading: TurnEvidence) -> float:
     """Right by passages and reference together; with neither there is nothing to count but the language.
 
     The opposite of the reference, or another amount where it has one, is wrong: at most 2. What agrees with
@@ -689,27 +668,27 @@ def _correctness(reading: Reading) -> float:
     return 4 + (grade - 1) / 4 if found.score >= ANSWERED and not invents else grade
 
 
-def _coherence(reading: Reading) -> int:
+def _coherence(reading: TurnEvidence) -> int:
     if reading.contradicts_itself:
         return 2
     cost = sum(COSTS[name] for name in disturbances(reading.answer, reading.language))
     return max(1, 5 - cost - (2 if reading.repeats else 0))
 
 
-def _remarks(reading: Reading, marks: Marks) -> list[str]:
-    """What a support lead can act on; at most two sentences."""
-    said = []
-    if reading.expected == "refuse" and marks.conclusion == "rightly_refused" and not reading.has_contact:
-        said.append(reading.say("no_contact"))
+def _remarks(reading: TurnEvidence, grades: TurnGrades) -> list[str]:
+    """At most two sentences that a support lead can act on."""
+    parts = []
+    if reading.expected == "refuse" and grades.conclusion == "rightly_refused" and not reading.has_contact:
+        parts.append(reading.say("no_contact"))
     if reading.expected == "answer" and not reading.refused:
-        said += differing(reading, reading.agreement) if reading.context.references else []
-        said += lacking(reading) if reading.passages else []
+        parts += differences(reading, reading.agreement) if reading.context.references else []
+        parts += unsupported(reading) if reading.passages else []
     if reading.repeats:
-        said.append(reading.say("repeated"))
-    return said[:2]
+        parts.append(reading.say("repeated"))
+    return parts[:2]
 
 
-def _steps(reading: Reading) -> list[str]:
+def _steps(reading: TurnEvidence) -> list[str]:
     say = reading.say
     steps = [say("step_need", quote=quoted(reading.context.turn.user))]
     if reading.handed_over:
@@ -727,14 +706,14 @@ def _steps(reading: Reading) -> list[str]:
     return steps
 
 
-# What decides grades, and so is part of their fingerprint.
-DECISIVE = (FILE, acts.FILE, FEELINGS_FILE, acts.STANCES_FILE)
+# The files that decide grades, and so are part of their fingerprint.
+DECISIVE = (FILE, acts.ACTS_FILE, FEELINGS_FILE, acts.STANCES_FILE)
 # The judges of the shelf that have a stand-in.
-STAND_INS: dict[str, Callable[[Reading], Verdict]] = {
+STAND_INS: dict[str, Callable[[TurnEvidence], Verdict]] = {
     "turn": turn,
     "relevance": relevance,
     "groundedness": groundedness,
-    "claims": claimwise_claims,
+    "claims": claims,
     "similarity": similarity,
     "fluency": fluency,
     "tone": tone,
@@ -747,26 +726,22 @@ STAND_INS: dict[str, Callable[[Reading], Verdict]] = {
 
 @cache
 def rubric_of(judge: str, files: Sequence[Path] = DECISIVE) -> str:
-    """What a stand-in's grades are filed under: formula, judge and all that decides grades, hashed."""
+    """The rubric of a lexical judge's scores: the formula, and a hash of all that decides its grades."""
     texts = [path.read_text(encoding="utf-8") for path in files]
     return f"lexical-{GradeScale(files[0]).formula}-{fingerprint(judge, *texts)}"
 
 
 class LexicalJudge:
-    """Plays one judge of the shelf by counting: the same grade everywhere, and a reason that says why."""
+    """One judge of the shelf, played by counting: the same grade everywhere, with a reason."""
 
     def __init__(self, name: str) -> None:
         """`name` is one of STAND_INS."""
         self.name, self.rubric = name, rubric_of(name)
         self._verdict = STAND_INS[name]
 
-    async def __call__(self, context: GradingContext) -> Score:
-        """As `graded`."""
-        return self.graded(context)
-
-    def graded(self, context: GradingContext) -> Score:
-        """The grade of one turn, on the judge's scale; skipped where what it compares with is missing."""
-        reading = Reading(context)
+    def grade(self, context: GradingContext) -> Score:
+        """The score of one turn, on the judge's own scale; skipped if its evidence is missing."""
+        reading = TurnEvidence(context)
         verdict = self._verdict(reading)
         graded = verdict.raw is not None
         return Score(

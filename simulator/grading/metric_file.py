@@ -1,6 +1,7 @@
-"""The file that says which output is graded by whom, and from which score on it is right.
+"""The metric file: which judges grade which output, and the scores from which on it is right.
 
 `{"default": ["em"], "path": [{"name": "gpt_similarity", "threshold": 1}]}` as JSON, or the same as TOML.
+Read with the line of every mistake; written with new thresholds in its own shape.
 """
 
 import contextlib
@@ -17,29 +18,29 @@ from pydantic import Field
 
 from simulator.core import shelves
 from simulator.core.errors import CaseFileError, InputError, UnknownName
-from simulator.core.shelves import ARTICLE_NAMES, our_name
-from simulator.core.templates import fingerprint, read_toml
+from simulator.core.shelves import ARTICLE_NAMES, canonical_judge
+from simulator.core.templates import fingerprint
 from simulator.core.types import Value
-from simulator.data.files import beside, printable, read_text, shown
+from simulator.data.files import printable, quote, read_text, temporary_path
 from simulator.grading.judge import scale_of
 from simulator.grading.rubric import Rubric, load_judge
 
-_TABLES = read_toml(Path(__file__).with_name("traits.toml"))
-
-# Judges that say right or wrong, and those that compare texts.
-WHOLE: frozenset[str] = frozenset(_TABLES["whole"])
-COMPARES: frozenset[str] = frozenset(_TABLES["compares"])
-
-
-# The outputs that nobody named, and an answer that is plain text.
+# These say right or wrong: without a threshold of their own they are right at the top of their scale.
+BINARY_JUDGES = frozenset({"exact_match", "contains", "llm_correctness", "label", "choice"})
+# These compare texts. A text that is the reference after normalisation is right for them, whatever their
+# score (METEOR of identical texts is below 1) and whatever the threshold.
+COMPARING_JUDGES = frozenset({
+    "exact_match", "contains", "token_f1", "rouge_l", "meteor", "chrf", "cosine", "cosine_similarity",
+})  # fmt: skip
+# Stands for the outputs that the file does not name, and for an answer that is plain text.
 DEFAULT = "default"
 
 
 class Metric(Value):
     """A judge of an output, under the name that the file gives it.
 
-    Right is a score (on the judge's own `scale`) at or above `threshold`; None: it is measured, and decides
-    nothing. `line` is where the file says it.
+    A score (on the judge's own `scale`) at or above `threshold` is right; without a threshold the output is
+    measured, and nothing is decided. `line` is its place in the file.
     """
 
     name: str
@@ -49,13 +50,13 @@ class Metric(Value):
     line: int = 0
 
     @property
-    def filed(self) -> str:
-        """What its scores are called after the output: the name as given, without a folder."""
-        return self.name if our_name(self.name) != self.name else shelves.judge_name(self.name)
+    def score_name(self) -> str:
+        """The name of its scores after that of the output: as in the file, without a folder."""
+        return self.name if canonical_judge(self.name) != self.name else shelves.judge_name(self.name)
 
 
-class Outputs(Value):
-    """The judges of every output that is named, and of those that are not."""
+class MetricFile(Value):
+    """The judges of the outputs that the file names, and of all others."""
 
     path: str
     named: dict[str, tuple[Metric, ...]]
@@ -63,7 +64,7 @@ class Outputs(Value):
 
     @property
     def default(self) -> tuple[Metric, ...]:
-        """The judges of an output that is not named."""
+        """The judges of the outputs that the file does not name."""
         return self.named.get(DEFAULT, ())
 
     def metrics(self, output: str) -> tuple[Metric, ...]:
@@ -72,30 +73,30 @@ class Outputs(Value):
 
     @property
     def decides(self) -> bool:
-        """Whether any threshold says what is right."""
+        """Whether there is any threshold, and so a verdict on whole rows."""
         return any(metric.threshold is not None for each in self.named.values() for metric in each)
 
     def files(self, name: str) -> bool:
-        """Whether a score may be filed under this name: OUTPUT.JUDGE."""
+        """Whether a score may have this name: OUTPUT.JUDGE."""
         output, _, judge = name.rpartition(".")
-        return bool(output) and judge in [metric.filed for metric in self.metrics(output)]
+        return bool(output) and judge in [metric.score_name for metric in self.metrics(output)]
 
     @property
     def fingerprint(self) -> str:
-        """Stands for all judges and thresholds."""
-        told = {name: [(m.name, m.threshold) for m in each] for name, each in self.named.items()}
-        return fingerprint(json.dumps(told, ensure_ascii=False))
+        """A hash of all judges and thresholds."""
+        judges = {name: [(m.name, m.threshold) for m in metrics] for name, metrics in self.named.items()}
+        return fingerprint(json.dumps(judges, ensure_ascii=False))
 
 
 class Entry(NamedTuple):
-    """A value of the file, and the line it begins on."""
+    """A value of the file, and the line on which it begins."""
 
     value: Any
     line: int
 
 
-def read_outputs(path: str | Path) -> Outputs:
-    """The metric file; whatever is wrong with it is one line that names the file and the line in it."""
+def read_metric_file(path: str | Path) -> MetricFile:
+    """The metric file; CaseFileError names the file, the line in it and what is wrong there."""
     path = Path(path)
     text = read_text(path)
     entries = _toml_entries(path, text) if path.suffix.lower() == ".toml" else _json_entries(path, text)
@@ -103,90 +104,93 @@ def read_outputs(path: str | Path) -> Outputs:
     lines: dict[str, int] = {}
     for output, entry, items in entries:
         if output in named:
-            raise _fault(path, entry.line, f"{shown(output)} stands here twice; put its judges in one list.")
+            raise _fault(path, entry.line, f"{quote(output)} stands here twice; put its judges in one list.")
         named[output] = _metrics(path, output, entry, items)
         lines[output] = entry.line
     if not named:
         raise _fault(path, 1, f'it names no output; write {{"{DEFAULT}": ["em"]}}.')
-    return Outputs(path=str(path), named=named, lines=lines)
+    return MetricFile(path=str(path), named=named, lines=lines)
 
 
 def _metrics(path: Path, output: str, entry: Entry, items: list[Entry]) -> tuple[Metric, ...]:
     if not output.strip() or printable(output) != output:
-        raise _fault(path, entry.line, f"{shown(output)} is no name for an output.")
+        raise _fault(path, entry.line, f"{quote(output)} is no name for an output.")
     if not items:
         raise _fault(path, entry.line, f"{output}: names no judge.")
-    found: list[Metric] = []
+    metrics: dict[str, Metric] = {}
     for item in items:
         metric = _metric(path, output, item)
-        if metric.judge in [each.judge for each in found]:
+        if metric.judge in metrics:
             raise _fault(path, item.line, f"{output}: {metric.name} stands here twice.")
-        found.append(metric)
-    return tuple(found)
+        metrics[metric.judge] = metric
+    return tuple(metrics.values())
 
 
-def outputs_by(names: Iterable[str]) -> Outputs:
+def metric_file_of(names: Iterable[str]) -> MetricFile:
     """The same judges for every output and for plain texts, without any file."""
     entries = [Entry(name, 1) for name in names]
-    return Outputs(path="--judges", named={DEFAULT: _metrics(Path("--judges"), DEFAULT, entries[0], entries)})
+    return MetricFile(
+        path="--judges", named={DEFAULT: _metrics(Path("--judges"), DEFAULT, entries[0], entries)}
+    )
 
 
 def _metric(path: Path, output: str, item: Entry) -> Metric:
-    given = {"name": item.value} if isinstance(item.value, str) else item.value
-    if not isinstance(given, dict):
-        what = f'{output}: {shown(given)} is no judge; write "em", or {{"name": "em", "threshold": 1}}.'
+    table = {"name": item.value} if isinstance(item.value, str) else item.value
+    if not isinstance(table, dict):
+        what = f'{output}: {quote(table)} is no judge; write "em", or {{"name": "em", "threshold": 1}}.'
         raise _fault(path, item.line, what)
-    if "name" not in given and any(isinstance(value, list | dict) for value in given.values()):
+    if "name" not in table and any(isinstance(value, list | dict) for value in table.values()):
         what = "an output inside of an output; they stand side by side, those inside as 'outer.inner'"
         raise _fault(path, item.line, f"{output}: {what}.")
-    if strange := [key for key in given if key not in ("name", "threshold")]:
+    if strange := [key for key in table if key not in ("name", "threshold")]:
         raise _fault(
-            path, item.line, f"{output}: unknown key {shown(strange[0])}; there are name, threshold."
+            path, item.line, f"{output}: unknown key {quote(strange[0])}; there are name, threshold."
         )
-    name = given.get("name")
+    name = table.get("name")
     if not isinstance(name, str) or not name.strip():
-        what = "its name is missing" if name is None else f"{shown(name)} is no name of a judge"
+        what = "its name is missing" if name is None else f"{quote(name)} is no name of a judge"
         raise _fault(path, item.line, f"{output}: {what}.")
-    return _checked(path, output, name.strip(), given, item.line)
+    return _checked(path, output, name.strip(), table, item.line)
 
 
-def _checked(path: Path, output: str, name: str, given: Mapping[str, Any], line: int) -> Metric:
+def _checked(path: Path, output: str, name: str, table: Mapping[str, Any], line: int) -> Metric:
     """The metric with its judge's scale; its threshold lies on it."""
     try:
-        judge = load_judge(our_name(name))
+        judge = load_judge(canonical_judge(name))
     except UnknownName:
         error = UnknownName("judge", name, {*shelves.judge_names(), *ARTICLE_NAMES})
         raise _fault(path, line, f"{output}: {error}") from None
     except InputError as error:
         raise _fault(path, line, f"{output}: {error}") from None
     scale = judge.scale if isinstance(judge, Rubric) else scale_of(judge)
-    threshold = given.get("threshold")
+    threshold = table.get("threshold")
     if threshold is None:
-        if "threshold" in given:
+        if "threshold" in table:
             raise _fault(path, line, f"{output}: {name}: the threshold is null; leave it out for none.")
-        threshold = scale[1] if our_name(name) in WHOLE else None
+        threshold = scale[1] if canonical_judge(name) in BINARY_JUDGES else None
     elif (
         isinstance(threshold, bool) or not isinstance(threshold, int | float) or not math.isfinite(threshold)
     ):
-        raise _fault(path, line, f"{output}: {name}: threshold {shown(threshold)} is not a number.")
+        raise _fault(path, line, f"{output}: {name}: threshold {quote(threshold)} is not a number.")
     elif not scale[0] <= threshold <= scale[1]:
         ends = f"{scale[0]:g} to {scale[1]:g}"
         what = f"threshold {threshold:g} is outside of its scale, {ends}"
         raise _fault(path, line, f"{output}: {name}: {what}.")
     limit = None if threshold is None else float(threshold)
-    return Metric(name=name, judge=our_name(name), scale=scale, threshold=limit, line=line)
+    return Metric(name=name, judge=canonical_judge(name), scale=scale, threshold=limit, line=line)
 
 
 def _fault(path: Path, line: int, what: str) -> InputError:
     return CaseFileError(f"{path}, line {line}: {what}")
 
 
-Named = tuple[str, Entry, list[Entry]]
+# An output's name, its value, and the judges in it.
+OutputEntry = tuple[str, Entry, list[Entry]]
 _DECODER = json.JSONDecoder()
 _SPACE = re.compile(r"[ \t\r\n]*")
 
 
-def _json_entries(path: Path, text: str) -> Iterator[Named]:
+def _json_entries(path: Path, text: str) -> Iterator[OutputEntry]:
     """Every output with the line of each of its judges."""
     try:
         whole = json.loads(text)
@@ -253,7 +257,7 @@ def _line(text: str, at: int) -> int:
     return text.count("\n", 0, at) + 1
 
 
-def _toml_entries(path: Path, text: str) -> Iterator[Named]:
+def _toml_entries(path: Path, text: str) -> Iterator[OutputEntry]:
     try:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -268,9 +272,9 @@ def _toml_entries(path: Path, text: str) -> Iterator[Named]:
 
 
 def _toml_lines(text: str, key: str) -> list[int]:
-    """Where a key is given: once for a list, once for each table of a list of tables."""
-    given = re.compile(rf"^[ \t]*\[{{0,2}}[ \t]*[\"']?{re.escape(key)}[\"']?[ \t]*(?:\]|=|\.)", re.MULTILINE)
-    return [_line(text, found.start()) for found in given.finditer(text)] or [1]
+    """The lines of a key: one for a list, one for each table of a list of tables."""
+    place = re.compile(rf"^[ \t]*\[{{0,2}}[ \t]*[\"']?{re.escape(key)}[\"']?[ \t]*(?:\]|=|\.)", re.MULTILINE)
+    return [_line(text, found.start()) for found in place.finditer(text)] or [1]
 
 
 # Thresholds by output and judge, as the file names both.
@@ -278,7 +282,7 @@ Thresholds = Mapping[tuple[str, str], float]
 
 
 def write_thresholds(path: Path, thresholds: Thresholds) -> None:
-    """The file with these thresholds, in its own shape, whole or not at all; a missing one is made."""
+    """Writes these thresholds into the file, in its own shape and atomically; creates a missing file."""
     if not path.exists():
         text = _new(thresholds)
     elif path.suffix.lower() == ".toml":
@@ -288,15 +292,15 @@ def write_thresholds(path: Path, thresholds: Thresholds) -> None:
     _write(path, text)
 
 
-def number(value: float) -> str:
-    """A threshold as people write it: at most four decimals."""
+def threshold_text(value: float) -> str:
+    """A threshold as people write it, with at most four decimals."""
     return f"{value:.4f}".rstrip("0").rstrip(".")
 
 
 def _new(thresholds: Thresholds) -> str:
     outputs: dict[str, list[str]] = {}
     for (output, name), value in thresholds.items():
-        entry = f'{{"name": {_quoted(name)}, "threshold": {number(value)}}}'
+        entry = f'{{"name": {_quoted(name)}, "threshold": {threshold_text(value)}}}'
         outputs.setdefault(output, []).append(entry)
     lines = [
         f"  {_quoted(output)}: [\n    " + ",\n    ".join(each) + "\n  ]" for output, each in outputs.items()
@@ -319,9 +323,9 @@ def _json_edits(text: str, thresholds: Thresholds) -> Iterator[tuple[int, int, s
             if limit is None:
                 continue
             if isinstance(value, str):
-                yield start, end, f'{{"name": {_quoted(value)}, "threshold": {number(limit)}}}'
+                yield start, end, f'{{"name": {_quoted(value)}, "threshold": {threshold_text(limit)}}}'
             else:
-                yield _inside(text, start, end, number(limit))
+                yield _inside(text, start, end, threshold_text(limit))
 
 
 def _inside(text: str, start: int, end: int, limit: str) -> tuple[int, int, str]:
@@ -334,16 +338,15 @@ def _inside(text: str, start: int, end: int, limit: str) -> tuple[int, int, str]
 
 
 def _in_toml(path: Path, text: str, thresholds: Thresholds) -> str:
-    """One after the other; an edit counts only when the file then says exactly what it should."""
+    """One threshold after the other; an edit is taken only if the file then parses to what is wanted."""
     for (output, name), value in thresholds.items():
-        wanted = _with(tomllib.loads(text), output, name, float(number(value)))
+        wanted = _with(tomllib.loads(text), output, name, float(threshold_text(value)))
         if wanted is None:
             continue
-        text = next((new for new in _toml_edits(text, name, number(value)) if _says(new, wanted)), "")
+        limit = threshold_text(value)
+        text = next((new for new in _toml_edits(text, name, limit) if _has(new, wanted)), "")
         if not text:
-            msg = (
-                f'{path}: its form cannot be changed; put threshold = {number(value)} to {output}, "{name}".'
-            )
+            msg = f'{path}: its form cannot be changed; put threshold = {limit} to {output}, "{name}".'
             raise CaseFileError(msg)
     return text
 
@@ -362,18 +365,18 @@ def _toml_edits(text: str, name: str, limit: str) -> Iterator[str]:
 
 
 def _with(tables: dict[str, Any], output: str, name: str, value: float) -> dict[str, Any] | None:
-    """What the file should say; None where it does not name this judge of this output."""
-    given = tables.get(output)
-    items = given if isinstance(given, list) else [given]
+    """The tables with this threshold; None if the file has no such judge for this output."""
+    value_of_output = tables.get(output)
+    items = value_of_output if isinstance(value_of_output, list) else [value_of_output]
     named = [each if isinstance(each, str) else (each or {}).get("name") for each in items]
     if name not in named:
         return None
     at = named.index(name)
     changed = [*items[:at], {"name": name, "threshold": value}, *items[at + 1 :]]
-    return {**tables, output: changed if isinstance(given, list) else changed[0]}
+    return {**tables, output: changed if isinstance(value_of_output, list) else changed[0]}
 
 
-def _says(text: str, wanted: Mapping[str, Any]) -> bool:
+def _has(text: str, wanted: Mapping[str, Any]) -> bool:
     try:
         return tomllib.loads(text) == wanted
     except tomllib.TOMLDecodeError:
@@ -381,7 +384,7 @@ def _says(text: str, wanted: Mapping[str, Any]) -> bool:
 
 
 def _write(path: Path, text: str) -> None:
-    new = beside(path)
+    new = temporary_path(path)
     try:
         lines = "\r\n" if path.exists() and b"\r\n" in path.read_bytes() else "\n"
         new.write_text(text, encoding="utf-8", newline=lines)

@@ -1,4 +1,4 @@
-"""A JSON answer as texts by output, to be held against the reference's."""
+"""Answers graded output by output: the values of a JSON answer, each compared with the reference's."""
 
 import inspect
 import json
@@ -13,23 +13,27 @@ from simulator.core.replies import encodable
 from simulator.core.settings import Settings
 from simulator.core.templates import Texts
 from simulator.core.types import PASSED, Case, GradingContext, Score
-from simulator.data.files import shown
+from simulator.data.files import quote
 from simulator.grading.judge import JudgeCall, Panel
-from simulator.grading.metric_file import COMPARES, DEFAULT, Metric, Outputs, read_outputs
-from simulator.grading.rubric import Rubric, load_judge
+from simulator.grading.metric_file import COMPARING_JUDGES, DEFAULT, Metric, MetricFile, read_metric_file
+from simulator.grading.rubric import Judge, Rubric, load_judge
 from simulator.text.normalise import plain_form
 from simulator.text.numerals import number_text
 
 _FENCED = re.compile(r"```[^\n`]*\n(.*?)(?:```|\Z)", re.DOTALL)
 _WHOLE_FENCE = re.compile(r"\s*```[^\n`]*\n(.*?)\n?\s*```\s*", re.DOTALL)
-# So many braces are tried: what opens more of them and closes none is no JSON.
+# After so many opening braces without an object a text is taken to hold none.
 _MOST_BRACES = 300
-
-
 # Numbers stay as they were written: no digits are lost, and none is too many.
 _DECODER = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str, strict=False)
+TEXTS = Texts(Path(__file__).with_name("outputs.toml"))
+# Names in a message.
+_MOST_LISTED = 8
 
 Object = dict[str, Any]
+# The calls of one judge, and whether it compares with references.
+Calls = tuple[Sequence[JudgeCall], bool]
+Keep = Callable[[list[Score]], None]
 
 
 def whole_object(text: str) -> Object | None:
@@ -40,15 +44,15 @@ def whole_object(text: str) -> Object | None:
 
 
 def unfenced(text: str) -> str:
-    """What is inside of a text that is nothing but one code block; every other text as it is."""
+    """The inside of a text that is a single code block; any other text as it is."""
     fenced = _WHOLE_FENCE.fullmatch(text)
     return fenced[1] if fenced else text
 
 
 def object_within(text: str, wanted: Collection[str] = ()) -> Object | None:
-    """The JSON object of an answer, also in a code block or between sentences; None where there is none.
+    """The JSON object of an answer, also in a code block or between sentences; None without one.
 
-    Of several the last counts that has one of the wanted keys, or else the last.
+    Of several the last one with a wanted key counts, or else the last one.
     """
     if (whole := whole_object(text)) is not None:
         return whole
@@ -73,7 +77,7 @@ def _decoded(text: str, at: int) -> tuple[Object, int] | None:
         value, end = _DECODER.raw_decode(text, at)
         value = encodable(value)
         _text(value)
-    except (ValueError, RecursionError):  # what is too deep to be written again is as good as none
+    except (ValueError, RecursionError):  # nested too deeply to be written again
         return None
     return (value, end) if isinstance(value, dict) else None
 
@@ -138,7 +142,7 @@ class Parts(NamedTuple):
     extra: tuple[str, ...] = ()
 
 
-def parts_of(outputs: Outputs, context: GradingContext) -> Parts:
+def parts_of(outputs: MetricFile, context: GradingContext) -> Parts:
     """The outputs that the references have; without any reference, those that the file names.
 
     References that are no JSON objects make the whole answer one output, `default`.
@@ -157,7 +161,7 @@ def parts_of(outputs: Outputs, context: GradingContext) -> Parts:
 Wanted = tuple[str, tuple[Metric, ...], tuple[str, ...]]
 
 
-def _by_reference(outputs: Outputs, context: GradingContext, objects: Sequence[Object]) -> Parts:
+def _by_reference(outputs: MetricFile, context: GradingContext, objects: Sequence[Object]) -> Parts:
     wanted: list[Wanted] = []
     for name in output_names(outputs, objects[0]):
         right = [text for found in objects if (text := text_at(found, name)) is not None]
@@ -165,7 +169,7 @@ def _by_reference(outputs: Outputs, context: GradingContext, objects: Sequence[O
     return _split(context, wanted, {key: None for found in objects for key in found})
 
 
-def output_names(outputs: Outputs, reference: Object) -> list[str]:
+def output_names(outputs: MetricFile, reference: Object) -> list[str]:
     """The outputs that a reference has and the file has judges for.
 
     Where the file names what is inside a value (`address.city`), the value itself is no output.
@@ -207,24 +211,21 @@ def context_of(part: Part, context: GradingContext) -> GradingContext:
 
 def is_reference(part: Part) -> bool:
     """Whether an output's text is one of its references after normalisation."""
-    given = "" if part.missing else plain_form(part.answer)
-    return bool(given) and any(plain_form(text) == given for text in part.references)
-
-
-_LISTED = 8
+    answer = "" if part.missing else plain_form(part.answer)
+    return bool(answer) and any(plain_form(text) == answer for text in part.references)
 
 
 class ReferenceCheck:
-    """Looks at one row after the other, and remembers which outputs there are."""
+    """Checks the references of a data set, row by row, against the outputs that the metric file names."""
 
-    def __init__(self, file: Outputs) -> None:
+    def __init__(self, file: MetricFile) -> None:
         """No row yet."""
         self.file = file
         self._keys: dict[str, None] = {}
         self._found: set[str] = set()
 
     def __call__(self, case: Case) -> str | None:
-        """What is wrong with the references of a row; None if nothing is."""
+        """The problem with the references of a row, or None."""
         texts = case.references_at(1)
         objects = [whole_object(text) for text in texts]
         for text, found in zip(texts, objects, strict=True):
@@ -246,16 +247,16 @@ class ReferenceCheck:
         return None
 
     def done(self) -> None:
-        """Raises CaseFileError for an output that the file names and no reference has."""
+        """To be called after the last row: raises CaseFileError for a named output that no reference has."""
         for name, line in self.file.lines.items():
             if self._keys and name != DEFAULT and name not in self._found:
-                what = f"no reference has the output {shown(name)}; they have: {_listed(self._keys)}."
+                what = f"no reference has the output {quote(name)}; they have: {_listed(self._keys)}."
                 msg = f"{self.file.path}, line {line}: {what}"
                 raise CaseFileError(msg)
 
 
 def json_problem(text: str) -> str | None:
-    """What is wrong with a reference that begins like a JSON object and is none."""
+    """The problem of a reference that begins like a JSON object and is none, or None."""
     bare = unfenced(text).strip()
     if not bare.startswith("{"):
         return None
@@ -269,8 +270,8 @@ def json_problem(text: str) -> str | None:
     return None
 
 
-def most_unnamed(file: Outputs, cases: Iterable[Case]) -> int:
-    """How many outputs of one row are judged by `default`, at most: what a forecast counts with."""
+def most_unnamed(file: MetricFile, cases: Iterable[Case]) -> int:
+    """The largest number of outputs that `default` judges in one row; estimates count with it."""
     found = (whole_object(text) for case in cases for text in case.references_at(1)[:1])
     counts = (sum(name not in file.named for name in output_names(file, each)) for each in found if each)
     return max(counts, default=1)
@@ -278,73 +279,68 @@ def most_unnamed(file: Outputs, cases: Iterable[Case]) -> int:
 
 def _listed(names: Iterable[str]) -> str:
     every = list(names)
-    more = f" and {len(every) - _LISTED} more" if len(every) > _LISTED else ""
-    return ", ".join(map(shown, every[:_LISTED])) + more
-
-
-TEXTS = Texts(Path(__file__).with_name("outputs.toml"))
-
-Judge = Rubric | Callable[..., Any]
-# The judgings of one judge, and whether it compares with references.
-Judgings = tuple[Sequence[JudgeCall], bool]
-Keep = Callable[[list[Score]], None]
+    more = f" and {len(every) - _MOST_LISTED} more" if len(every) > _MOST_LISTED else ""
+    return ", ".join(map(quote, every[:_MOST_LISTED])) + more
 
 
 class OutputJudges:
     """The judges that a metric file names, looked up."""
 
-    def __init__(self, file: Outputs) -> None:
-        """Every judge once, by the name of ours."""
+    def __init__(self, file: MetricFile) -> None:
+        """Loads every judge of the file once."""
         self.file = file
-        given = {metric.judge for metrics in file.named.values() for metric in metrics}
-        self._found = {name: load_judge(name) for name in sorted(given)}
-        # Outputs that nobody named: how many a row has at most is not known before the rows are.
+        names = {metric.judge for metrics in file.named.values() for metric in metrics}
+        self._judges = {name: load_judge(name) for name in sorted(names)}
+        # The most unnamed outputs that a row has; not known before `expect` has seen the rows.
         self.unnamed = 1
 
     @classmethod
     def of(cls, settings: Settings) -> "OutputJudges | None":
-        """Those of `--outputs`; None without any."""
-        return cls(read_outputs(settings.outputs)) if settings.outputs else None
+        """The judges of `--outputs`; None without that option."""
+        return cls(read_metric_file(settings.outputs)) if settings.outputs else None
 
     @property
-    def names_given(self) -> tuple[str, ...]:
-        """What each is looked up by."""
-        return tuple(self._found)
+    def judge_names(self) -> tuple[str, ...]:
+        """The names that the judges were loaded by."""
+        return tuple(self._judges)
 
     @property
     def judges(self) -> dict[str, Judge]:
-        """Each under the name that its scores would have by themselves."""
-        return {shelves.judge_name(name): judge for name, judge in self._found.items()}
+        """The judges, by the names of their scores for whole answers."""
+        return {shelves.judge_name(name): judge for name, judge in self._judges.items()}
 
     @property
-    def asked(self) -> list[tuple[str, Judge]]:
-        """Who is asked about a row at most: one entry for each judge of each output."""
+    def judges_per_row(self) -> list[tuple[str, Judge]]:
+        """The judges that grade a row at most: one entry for each judge of each output."""
         times = {DEFAULT: self.unnamed}
-        metrics = [each for name, found in self.file.named.items() for each in found * times.get(name, 1)]
-        return [(shelves.judge_name(metric.judge), self._found[metric.judge]) for metric in metrics]
+        named = self.file.named.items()
+        metrics = [each for name, metrics in named for each in metrics * times.get(name, 1)]
+        return [(shelves.judge_name(metric.judge), self._judges[metric.judge]) for metric in metrics]
 
     def expect(self, cases: Iterable[Case]) -> None:
-        """Counts how many unnamed outputs there are in a row at most."""
+        """Takes note of the most unnamed outputs that one of these cases has."""
         self.unnamed = most_unnamed(self.file, cases)
 
     def names(self, context: GradingContext) -> set[str]:
-        """What the scores of this row's outputs are filed under."""
+        """The names of the scores that the outputs of this row get."""
         parts = parts_of(self.file, context).parts
-        return {f"{part.output}.{metric.filed}" for part in parts for metric in part.metrics}
+        return {f"{part.output}.{metric.score_name}" for part in parts for metric in part.metrics}
 
     def panel(
-        self, judgings: Callable[[Mapping[str, Judge]], list[JudgeCall]], whole: Sequence[JudgeCall]
+        self,
+        judge_calls: Callable[[Mapping[str, Judge]], list[JudgeCall]],
+        answer_calls: Sequence[JudgeCall],
     ) -> "OutputPanel":
-        """All of them at their work; `judgings` makes those of some judges, `whole` grade whole answers."""
-        made = {
-            name: (judgings({shelves.judge_name(name): judge}), compares(judge))
-            for name, judge in self._found.items()
+        """The panel; `judge_calls` makes the calls of some judges, `answer_calls` grade whole answers."""
+        calls = {
+            name: (judge_calls({shelves.judge_name(name): judge}), compares(judge))
+            for name, judge in self._judges.items()
         }
-        return OutputPanel(self.file, made, whole)
+        return OutputPanel(self.file, calls, answer_calls)
 
 
 def compares(judge: Judge) -> bool:
-    """Whether a judge grades nothing that has no reference."""
+    """Whether a judge compares with references, and so grades nothing without one."""
     if isinstance(judge, Rubric):
         return "reference" in judge.needs
     return "references" in inspect.signature(judge).parameters
@@ -354,11 +350,14 @@ class OutputPanel(Panel):
     """The judges of a run whose answers are graded output by output; scores are filed `OUTPUT.JUDGE`."""
 
     def __init__(
-        self, outputs: Outputs, judgings_of: Mapping[str, Judgings], whole: Sequence[JudgeCall] = ()
+        self,
+        outputs: MetricFile,
+        judge_calls_of: Mapping[str, Calls],
+        answer_calls: Sequence[JudgeCall] = (),
     ) -> None:
-        """`judgings_of` has those of every judge by its name; `whole` grade the answer as it is."""
-        super().__init__(whole)
-        self.outputs, self.judgings_of = outputs, judgings_of
+        """`judge_calls_of`: the calls of every judge by its name; `answer_calls` grade the whole answer."""
+        super().__init__(answer_calls)
+        self.outputs, self.judge_calls_of = outputs, judge_calls_of
 
     async def grade(
         self, context: GradingContext, done: Collection[str] = (), keep: Keep = lambda _: None
@@ -369,13 +368,13 @@ class OutputPanel(Panel):
         """
         known = done if isinstance(done, Mapping) else {}
         split = parts_of(self.outputs, context)
-        asked = [
-            judging
+        calls = [
+            call
             for part in split.parts
             for metric in part.metrics
-            for judging in self._judgings(part, metric, context)
+            for call in self._output_calls(part, metric, context)
         ]
-        scores = await Panel([*self.judgings, *asked]).grade(context, _open(done, known), keep)
+        scores = await Panel([*self.judge_calls, *calls]).grade(context, _graded_names(done, known), keep)
         if PASSED in done or not self.outputs.decides:
             return scores
         every = {**known, **{score.judge: score for score in scores}}
@@ -383,24 +382,24 @@ class OutputPanel(Panel):
         keep([verdict])
         return [*scores, verdict]
 
-    def _judgings(self, part: Part, metric: Metric, context: GradingContext) -> list[JudgeCall]:
-        """Those of one judge of one output, or the score itself where no judge is needed."""
-        inner, by_reference = self.judgings_of[metric.judge]
+    def _output_calls(self, part: Part, metric: Metric, context: GradingContext) -> list[JudgeCall]:
+        """The calls of one judge of one output, or the score itself where no judge is needed."""
+        inner, by_reference = self.judge_calls_of[metric.judge]
         ruled = _ruled(part, metric, context, by_reference)
-        return [_already(ruled)] if ruled else [_of_output(each, part, metric) for each in inner]
+        return [_ruled_call(ruled)] if ruled else [_of_output(each, part, metric) for each in inner]
 
     def _verdict(self, context: GradingContext, scores: Sequence[Score], extra: Sequence[str]) -> Score:
-        """Whether every output reached its thresholds: what gate, colour and history go by."""
-        mine = [score for score in scores if "output" in score.detail and "@" not in score.judge]
-        missed = [score for score in mine if score.detail.get("passed") is False]
-        undecided = [score for score in mine if score.state == "failed" and "threshold" in score.detail]
-        decided = [score for score in mine if "passed" in score.detail]
+        """Whether every output reached its thresholds; gate, colour and history go by it."""
+        of_outputs = [score for score in scores if "output" in score.detail and "@" not in score.judge]
+        missed = [score for score in of_outputs if score.detail.get("passed") is False]
+        undecided = [score for score in of_outputs if score.state == "failed" and "threshold" in score.detail]
+        decided = [score for score in of_outputs if "passed" in score.detail]
         language = context.case.language
         comma = TEXTS(language, "comma")
         detail: dict[str, Any] = {"missed": [score.judge for score in missed], "extra": list(extra)}
         fields: dict[str, Any] = {"rubric": self.outputs.fingerprint}
         if missed:
-            reason = comma.join(_told(score, context) for score in missed)
+            reason = comma.join(_miss(score, context) for score in missed)
             unanswered = context.turn.answer.error is not None
             fields |= {"state": "scored", "value": 0.0, "raw": 0.0, "by_rule": unanswered}
             kinds = [kind for score in missed if (kind := score.detail.get("not_extracted"))]
@@ -418,67 +417,67 @@ class OutputPanel(Panel):
         return _score(PASSED, context, scale=(0, 1), reason=reason, detail=detail, **fields)
 
 
-def _open(done: Collection[str], known: Mapping[str, Score]) -> Collection[str]:
-    """What needs no grading; without the scores themselves, a row that has no verdict is graded anew."""
+def _graded_names(done: Collection[str], known: Mapping[str, Score]) -> Collection[str]:
+    """The names that need no grading; without their scores, a row that has no verdict is graded anew."""
     return done if known or PASSED in done else {name for name in done if "." not in name}
 
 
-def _filed_as(judging: JudgeCall) -> str:
-    """What a judging calls its scores before they are those of an output."""
-    rubrics: Any = getattr(judging, "rubrics", None) or [getattr(judging, "rubric", None)]
-    return str(getattr(rubrics[0], "name", "") or getattr(judging, "name", ""))
+def _score_name(call: JudgeCall) -> str:
+    """The name that a call gives its scores before they are renamed to those of an output."""
+    rubrics: Any = getattr(call, "rubrics", None) or [getattr(call, "rubric", None)]
+    return str(getattr(rubrics[0], "name", "") or getattr(call, "name", ""))
 
 
 def _ruled(part: Part, metric: Metric, context: GradingContext, by_reference: bool) -> Score | None:
-    """The score that takes no judge: of what could not be extracted, and of empty texts."""
+    """The score that takes no judge: of a text that could not be extracted, and of empty texts; else None."""
     language = context.case.language
     if part.missing:
         reason = TEXTS(language, f"not_{part.missing}", output=part.output)
-        told = {"reason": reason, "detail": {"not_extracted": part.missing}, "by_rule": True}
-        return _graded(part, metric, context, right=False, **told)
+        detail = {"not_extracted": part.missing}
+        return _graded(part, metric, context, right=False, reason=reason, detail=detail, by_rule=True)
     if not by_reference or not part.references or context.turn.answer.error:
         return None
     blank = not part.answer.strip()
-    may_be, must_be = (how(not text.strip() for text in part.references) for how in (any, all))
-    if blank and may_be:
+    blanks = [not text.strip() for text in part.references]
+    if blank and any(blanks):
         return _graded(part, metric, context, right=True, reason=TEXTS(language, "both_blank"))
-    if blank or must_be:
+    if blank or all(blanks):
         return _graded(part, metric, context, right=False, reason=TEXTS(language, "one_blank"))
     return None
 
 
-def _graded(part: Part, metric: Metric, context: GradingContext, *, right: bool, **told: Any) -> Score:
+def _graded(part: Part, metric: Metric, context: GradingContext, *, right: bool, **fields: Any) -> Score:
     grade = {"value": float(right), "raw": metric.scale[right], "scale": metric.scale}
-    score = _score(f"{part.output}.{metric.filed}", context, state="scored", **grade, **told)
-    return _held(score, part, metric)
+    score = _score(f"{part.output}.{metric.score_name}", context, state="scored", **grade, **fields)
+    return _with_threshold(score, part, metric)
 
 
-def _already(score: Score) -> JudgeCall:
-    async def judging(_: GradingContext, done: Collection[str]) -> list[Score]:
+def _ruled_call(score: Score) -> JudgeCall:
+    async def call(_: GradingContext, done: Collection[str]) -> list[Score]:
         return [] if score.judge in done else [score]
 
-    return judging
+    return call
 
 
 def _of_output(inner: JudgeCall, part: Part, metric: Metric) -> JudgeCall:
-    """A judging that is shown one output instead of the whole answer."""
-    own, called = f"{part.output}.{metric.filed}", _filed_as(inner)
+    """A call that shows the judge one output instead of the whole answer."""
+    name, inner_name = f"{part.output}.{metric.score_name}", _score_name(inner)
 
-    async def judging(context: GradingContext, done: Collection[str]) -> list[Score]:
-        marks = [name.removeprefix(own) for name in done if name.partition("@")[0] == own]
-        found = await inner(context_of(part, context), {f"{called}{mark}" for mark in marks})
-        return [_held(_renamed(score, own), part, metric) for score in found]
+    async def call(context: GradingContext, done: Collection[str]) -> list[Score]:
+        suffixes = [each.removeprefix(name) for each in done if each.partition("@")[0] == name]
+        scores = await inner(context_of(part, context), {f"{inner_name}{suffix}" for suffix in suffixes})
+        return [_with_threshold(_renamed(score, name), part, metric) for score in scores]
 
-    return judging
+    return call
 
 
 def _renamed(score: Score, name: str) -> Score:
-    """Filed under output and judge; a further model of the panel stays named behind them."""
-    _, beside, model = score.judge.partition("@")
-    return score.model_copy(update={"judge": f"{name}{beside}{model}"})
+    """Under the name of output and judge; that of a further model still follows."""
+    _, at_sign, model = score.judge.partition("@")
+    return score.model_copy(update={"judge": f"{name}{at_sign}{model}"})
 
 
-def _held(score: Score, part: Part, metric: Metric) -> Score:
+def _with_threshold(score: Score, part: Part, metric: Metric) -> Score:
     """The score with its output and threshold, and whether that is reached."""
     detail = {**score.detail, "output": part.output}
     if metric.threshold is not None:
@@ -495,11 +494,11 @@ def _passes(score: Score, part: Part, metric: Metric) -> bool:
         return False
     if score.raw >= metric.threshold - 1e-9:
         return True
-    return metric.judge in COMPARES and is_reference(part)
+    return metric.judge in COMPARING_JUDGES and is_reference(part)
 
 
-def _told(score: Score, context: GradingContext) -> str:
-    """Which output missed what."""
+def _miss(score: Score, context: GradingContext) -> str:
+    """Which output missed which threshold."""
     if "not_extracted" in score.detail:
         return TEXTS(context.case.language, "missed_text", name=score.judge)
     value, threshold = f"{score.raw:.3g}", f"{score.detail.get('threshold'):g}"

@@ -1,4 +1,4 @@
-"""judges/*.toml: what a model-played judge asks for, in both languages, and the frame around it."""
+"""Rubrics (judges/*.toml), which a model grades by, and the frame that every rubric is asked in."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -9,23 +9,23 @@ from typing import Any
 from pydantic import ValidationError
 
 from simulator.core import replies, shelves
-from simulator.core import replies as kinds
 from simulator.core.errors import PromptError
 from simulator.core.templates import LANGUAGES, check_languages, fingerprint, quote, read_toml, render
 from simulator.core.types import GradingContext, Language, Passage
 
-# What a judge may need: an answer to compare with, passages, or at least word of what was retrieved.
+# What a judge may need: a reference, passages, or at least that the bot says what it retrieved.
 NEEDS = ("reference", "passages", "retrieval")
-# Retrieved text shown to a judge at most; whole passages are left out beyond it, and the prompt says so.
+# Characters of retrieved text in a prompt; passages beyond it are left out, and the prompt says so.
 LONGEST_MATERIAL = 24_000
-# What of each earlier message is shown.
+# Characters of each earlier message in a prompt.
 LONGEST_EARLIER = 4000
 # What a judge may grade: the bot's answer, the customer's words, or what was retrieved.
 GRADED = ("answer", "customer", "retrieval")
 _KEYS = {"needs", "value", "grades", "fields", *LANGUAGES}
-# What a worked example may show, in this order; the other keys are the reply's fields.
-_SHOWN = ("question", "reference", "passages", "answer")
+# The keys of a worked example that show material, in this order; the others are the reply's fields.
+_EXAMPLE_MATERIAL = ("question", "reference", "passages", "answer")
 
+# The texts of judges/_frame.toml, with their variables.
 _FRAME: dict[str, set[str]] = {
     "system": {"guidelines"},
     "material": {"history", "question", "passages", "answer", "reference"},
@@ -51,14 +51,12 @@ _FRAME: dict[str, set[str]] = {
     "example_passages": {"text"},
     "example_answer": {"text"},
 }
-
-
 # The texts that the material is put together from.
 _MATERIAL = ("material", "first_reference", "answerable", "unanswerable")
 
 
 class ReplySchema:
-    """What a model is asked to fill in about a turn: a criterion, the fields, and worked examples."""
+    """A form that a model fills in about a turn: criterion, fields of the reply, worked examples."""
 
     def __init__(self, path: Path) -> None:
         """Reads and checks the file; the form is named like it."""
@@ -86,7 +84,7 @@ class ReplySchema:
         """The definition, with a sentence per grade."""
         return render(self._tables[language]["criterion"])
 
-    def described(self, language: Language) -> dict[str, tuple[str, kinds.Meaning]]:
+    def field_meanings(self, language: Language) -> dict[str, tuple[str, replies.Meaning]]:
         """Kind and meaning of every field of the reply."""
         meanings = self._tables[language]["fields"]
         return {key: (kind, meanings[key]) for key, kind in self.fields.items()}
@@ -101,19 +99,20 @@ class ReplySchema:
         except (KeyError, ValidationError) as error:
             msg = f"{self.path}: a worked example does not fill in the form ({' '.join(str(error).split())})."
             raise PromptError(msg) from None
-        if unknown := set(example) - set(self.fields) - set(_SHOWN):
-            msg = f"{self.path}: a worked example has '{min(unknown)}'; it may show {', '.join(_SHOWN)}."
+        if unknown := set(example) - set(self.fields) - set(_EXAMPLE_MATERIAL):
+            allowed = ", ".join(_EXAMPLE_MATERIAL)
+            msg = f"{self.path}: a worked example has '{min(unknown)}'; it may show {allowed}."
             raise PromptError(msg)
 
     @cached_property
     def form(self) -> type[replies.Reply]:
         """The reply to this form alone."""
-        described = {key: kinds.KINDS[kind] for key, kind in self.fields.items()}
-        left_out = {key: kind.left_out for key, kind in described.items() if kind.left_out is not ...}
-        return replies.form(self.name, {key: kind.type for key, kind in described.items()}, left_out)
+        kinds = {key: replies.FIELD_KINDS[kind] for key, kind in self.fields.items()}
+        left_out = {key: kind.left_out for key, kind in kinds.items() if kind.left_out is not ...}
+        return replies.create_form(self.name, {key: kind.type for key, kind in kinds.items()}, left_out)
 
     def missing(self, context: GradingContext) -> str | None:
-        """What is needed and the exhibit does not have."""
+        """The first need that the context does not have; None if it has all of them."""
         answer = context.turn.answer
         has = {
             "reference": bool(context.references),
@@ -124,14 +123,14 @@ class ReplySchema:
 
 
 class Rubric(ReplySchema):
-    """One judge that a model plays: a form of which one field is the verdict."""
+    """A criterion that a model grades by: a form of which one field is the verdict."""
 
     def __init__(self, path: Path) -> None:
         """Reads and checks the file; the judge is named like it."""
         super().__init__(path)
         self.name = path.stem
         self.value = str(self._tables.get("value", ""))
-        self.kind = kinds.KINDS.get(self.fields.get(self.value, ""), kinds.KINDS["text"])
+        self.kind = replies.FIELD_KINDS.get(self.fields.get(self.value, ""), replies.FIELD_KINDS["text"])
         if self.kind.scale is None:
             msg = f"{path}: value = '{self.value}' must name one of its fields that can be a grade."
             raise PromptError(msg)
@@ -142,7 +141,10 @@ class Rubric(ReplySchema):
             raise PromptError(msg)
 
 
-def load_judge(name: str) -> Rubric | Callable[..., Any]:
+Judge = Rubric | Callable[..., Any]
+
+
+def load_judge(name: str) -> Judge:
     """A judge by its name on the shelf, `./mine.toml` or `mine.py:strict`: a rubric, or a function."""
     source = shelves.judge_source(name)
     return Rubric(source) if isinstance(source, Path) else source
@@ -159,15 +161,15 @@ def _fields(path: Path, tables: Mapping[str, Any]) -> dict[str, str]:
         msg = f"{path}: the table [fields] is missing."
         raise PromptError(msg)
     for key, kind in fields.items():
-        if kind not in kinds.KINDS:
-            msg = f"{path}: [fields] {key} = '{kind}' is unknown; there are {', '.join(kinds.KINDS)}."
+        if kind not in replies.FIELD_KINDS:
+            msg = f"{path}: [fields] {key} = '{kind}' is unknown; there are {', '.join(replies.FIELD_KINDS)}."
             raise PromptError(msg)
         for language in LANGUAGES:
             meaning = tables[language].get("fields", {}).get(key)
             if not meaning:
                 msg = f"{path}: [{language}.fields] {key} is missing."
                 raise PromptError(msg)
-            items = kinds.KINDS[kind].items
+            items = replies.FIELD_KINDS[kind].items
             if items and (not isinstance(meaning, dict) or tuple(meaning) != items):
                 msg = f"{path}: [{language}.fields.{key}] must say what {', '.join(items)} are, in order."
                 raise PromptError(msg)
@@ -175,7 +177,7 @@ def _fields(path: Path, tables: Mapping[str, Any]) -> dict[str, str]:
 
 
 class PromptFrame:
-    """judges/_frame.toml and the desk's guidelines: what all judges share."""
+    """judges/_frame.toml and the guidelines: what all rubrics share."""
 
     def __init__(self, path: Path, guidelines: Path) -> None:
         """`guidelines` is TOML with [ja] and [en] text, or plain text for both."""
@@ -184,7 +186,7 @@ class PromptFrame:
         self._guidelines = read_guidelines(guidelines)
         self._systems: dict[Language, str] = {}
         self._tasks: dict[tuple[object, ...], str] = {}
-        self._shown: tuple[GradingContext | None, str] = (None, "")
+        self._last_material: tuple[GradingContext | None, str] = (None, "")
 
     def text(self, language: Language, key: str, /, **values: str) -> str:
         """A rendered text of the frame."""
@@ -193,9 +195,9 @@ class PromptFrame:
     def prompt(
         self, context: GradingContext, rubrics: Sequence[ReplySchema], *, alone: bool
     ) -> list[dict[str, str]]:
-        """What the model is sent: rules and guidelines, then the material, then the task.
+        """The messages to the model: rules and guidelines, then the material, then the task.
 
-        The shared part comes first, so that an endpoint's prompt cache serves every judge of a turn.
+        The shared part comes first, so that an endpoint's prompt cache serves all judges of a turn.
         """
         language = context.case.language
         task = self.task(language, rubrics, alone=alone)
@@ -205,7 +207,7 @@ class PromptFrame:
         ]
 
     def task(self, language: Language, rubrics: Sequence[ReplySchema], *, alone: bool) -> str:
-        """What is to be graded and in which form; made once, for it is the same for every turn."""
+        """What is to be graded and in which form; rendered once, for it is the same for every turn."""
         key = (language, alone, *rubrics)
         if key not in self._tasks:
             self._tasks[key] = self._task(language, rubrics, alone=alone)
@@ -218,44 +220,38 @@ class PromptFrame:
 
     def _quoted(self, context: GradingContext) -> str:
         """The material; the judges of a turn are asked one after the other, and share it."""
-        if self._shown[0] is not context:
-            self._shown = (context, self._material(context))
-        return self._shown[1]
+        if self._last_material[0] is not context:
+            self._last_material = (context, self._material(context))
+        return self._last_material[1]
 
     def _task(self, language: Language, rubrics: Sequence[ReplySchema], *, alone: bool) -> str:
         if alone:
-            form = kinds.skeleton(rubrics[0].described(language))
+            form = replies.skeleton(rubrics[0].field_meanings(language))
             criterion = rubrics[0].criterion(language)
             if examples := rubrics[0].examples(language):
-                criterion = f"{criterion}\n\n{self._worked(examples, language)}"
+                # They stand with the criterion, away from the material.
+                rendered = "\n\n".join(self._example(example, language) for example in examples)
+                criterion = f"{criterion}\n\n{self.text(language, 'worked_examples', examples=rendered)}"
             return self.text(language, "task_one", criterion=criterion, form=form)
-        form = kinds.skeleton({rubric.name: rubric.described(language) for rubric in rubrics})
+        form = replies.skeleton({rubric.name: rubric.field_meanings(language) for rubric in rubrics})
         criteria = "\n\n".join(f"[{r.name}] {r.title(language)}\n{r.criterion(language)}" for r in rubrics)
         return self.text(language, "task_all", criteria=criteria, form=form)
 
-    def _worked(self, examples: Sequence[Mapping[str, Any]], language: Language) -> str:
-        """Worked examples as a model reads them; they stand with the criterion, away from the material."""
-        return self.text(
-            language,
-            "worked_examples",
-            examples="\n\n".join(self._example(each, language) for each in examples),
-        )
-
     def _example(self, example: Mapping[str, Any], language: Language) -> str:
+        texts = {key: example[key] for key in _EXAMPLE_MATERIAL if key in example}
         shown = [
-            self.text(language, f"example_{key}", text="\n".join(_listed(example[key])))
-            for key in _SHOWN
-            if key in example
+            self.text(language, f"example_{key}", text=text if isinstance(text, str) else "\n".join(text))
+            for key, text in texts.items()
         ]
-        reply = {key: value for key, value in example.items() if key not in _SHOWN}
+        reply = {key: value for key, value in example.items() if key not in _EXAMPLE_MATERIAL}
         return self.text(
             language, "example", shown="\n".join(shown), reply=json.dumps(reply, ensure_ascii=False)
         )
 
     def fingerprint(self, rubrics: Sequence[ReplySchema], model: str, *, alone: bool) -> str:
-        """Stands for everything but the material: prompt texts in both languages, reply form, model.
+        """A hash of everything but the material: prompt texts in both languages, reply form, model.
 
-        It is the same for all turns of a run, also for those on which some of the rubrics are skipped.
+        The same for all turns of a run, also where some of the rubrics are skipped.
         """
         texts = [
             text
@@ -272,20 +268,20 @@ class PromptFrame:
     def _material(self, context: GradingContext) -> str:
         language, answer = context.case.language, context.turn.answer
         nothing = self.text(language, "nothing")
-        shown, left_out = within(context, LONGEST_MATERIAL)
-        history = _said_before(context)
-        given = [f"[{p.id}] {p.text}" for p in shown] or [nothing]
+        fitting, left_out = within(context, LONGEST_MATERIAL)
+        history = _earlier_messages(context)
+        passage_texts = [f"[{passage.id}] {passage.text}" for passage in fitting] or [nothing]
         references = context.references or context.case_references or (nothing,)
         # A bot that knows its own answer and passages still cannot know the code of any block.
-        said = (text for line in history for text in line)
-        seal = fingerprint(*said, context.turn.user, answer.text, *given, *references)
-        passages = [quote("passage", text, seal) for text in given]
+        parts = (part for message in history for part in message)
+        seal = fingerprint(*parts, context.turn.user, answer.text, *passage_texts, *references)
+        passages = [quote("passage", text, seal) for text in passage_texts]
         if left_out:
             passages.append(self.text(language, "cut", count=str(left_out)))
         return self.text(
             language,
             "material",
-            history="\n".join(quote(who, text, f"{seal}{at}") for at, (who, text) in enumerate(history))
+            history="\n".join(quote(role, text, f"{seal}{at}") for at, (role, text) in enumerate(history))
             or nothing,
             question=quote("question", context.turn.user, seal),
             passages="\n".join(passages),
@@ -294,7 +290,7 @@ class PromptFrame:
         )
 
     def _reference(self, context: GradingContext, quoted: list[str], seal: str) -> str:
-        """The references and what is on record about their question: on later turns the first one."""
+        """The references, and whether they are answerable; on later turns with the first question."""
         case, language = context.case, context.case.language
         is_later = context.turn.index > 1
         if is_later and context.references:
@@ -307,34 +303,30 @@ class PromptFrame:
         return self.text(language, "first_reference", question=question, reference="\n".join(quoted))
 
 
-def _said_before(context: GradingContext) -> list[tuple[str, str]]:
-    """Who said what before this turn; each message is quoted by itself, so that none can forge another."""
+def _earlier_messages(context: GradingContext) -> list[tuple[str, str]]:
+    """Role and text of every earlier message; quoted one by one, so that none can forge another."""
     history = context.case.history
     lines = [("customer" if message.role == "user" else "desk", message.content) for message in history]
     for turn in context.earlier:
         lines += [("customer", turn.user), ("desk", turn.answer.text)]
-    return [(who, text[:LONGEST_EARLIER]) for who, text in lines]
-
-
-def _listed(value: Any) -> list[str]:
-    return [value] if isinstance(value, str) else list(value)
+    return [(role, text[:LONGEST_EARLIER]) for role, text in lines]
 
 
 def within(context: GradingContext, limit: int) -> tuple[list[Passage], int]:
     """The passages that fit into `limit` characters, in the retriever's order, and how many do not."""
-    shown: list[Passage] = []
+    fitting: list[Passage] = []
     used = 0
     passages = context.turn.answer.passages
     for passage in passages:
         used += len(passage.text)
-        if used > limit and shown:
+        if used > limit and fitting:
             break
-        shown.append(passage.model_copy(update={"text": passage.text[:limit]}))
-    return shown, len(passages) - len(shown)
+        fitting.append(passage.model_copy(update={"text": passage.text[:limit]}))
+    return fitting, len(passages) - len(fitting)
 
 
 def read_guidelines(path: Path) -> dict[str, str]:
-    """The desk's behaviour rules per language."""
+    """The rules for the desk's behaviour by language; a plain text serves both."""
     if path.suffix.lower() == ".toml":
         tables = read_toml(path)
         check_languages(path, tables, {"text": set()})

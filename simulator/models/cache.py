@@ -1,4 +1,4 @@
-"""Answers of models to identical requests, kept in the user's cache folder (never under runs/)."""
+"""The cache of model replies in the user's cache folder, and files that only their owner can read."""
 
 import contextlib
 import hashlib
@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 from simulator.core.errors import RehearsalError
 
 Mode = Literal["on", "off", "read", "refresh"]
-# Files of earlier versions have no columns of _LATER yet; `kept` is a time in UTC.
+# Files of earlier versions lack the columns in _LATER; `kept` is a time in UTC.
 _TABLE = """CREATE TABLE IF NOT EXISTS responses (key TEXT PRIMARY KEY, body TEXT NOT NULL,
   endpoint TEXT NOT NULL DEFAULT '', kept TEXT NOT NULL DEFAULT '')"""
 _LATER = {"endpoint", "kept"}
@@ -22,27 +22,27 @@ _PUT = "INSERT OR REPLACE INTO responses (key, body, endpoint, kept) VALUES (?, 
 
 
 def cache_folder() -> Path:
-    """Where this user keeps caches: XDG_CACHE_HOME, LOCALAPPDATA, or ~/.cache."""
+    """The folder `rehearsal` in XDG_CACHE_HOME, LOCALAPPDATA or ~/.cache."""
     base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA") or Path.home() / ".cache"
     return Path(base) / "rehearsal"
 
 
 def private_folder(folder: Path) -> None:
-    """Makes a folder, and those above it that are missing, for their owner only, whatever the umask.
+    """Creates a folder and its missing parents for their owner only, whatever the umask.
 
-    Of folders that are there already, those of this program are closed to others.
+    Existing folders of this program are closed to others; other existing folders stay as they are.
     """
-    ours = cache_folder()
-    for place in reversed((folder, *folder.parents)):
-        if not place.exists():
-            place.mkdir(mode=0o700, exist_ok=True)
-            place.chmod(0o700)
-        elif place == ours or ours in place.parents:
-            close_to_others(place)
+    own_root = cache_folder()
+    for path in reversed((folder, *folder.parents)):
+        if not path.exists():
+            path.mkdir(mode=0o700, exist_ok=True)
+            path.chmod(0o700)
+        elif path == own_root or own_root in path.parents:
+            close_to_others(path)
 
 
 def private_file(path: Path) -> None:
-    """Makes an empty file for its owner only, or closes to others what is there."""
+    """Creates an empty file for its owner only, or closes an existing one to others."""
     try:
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         path.chmod(0o600)
@@ -51,7 +51,7 @@ def private_file(path: Path) -> None:
 
 
 def close_to_others(path: Path) -> None:
-    """Takes from all others what they may do with a file or folder, if it is there and one's own."""
+    """Removes all permissions of others from a file or folder; a missing or foreign one is ignored."""
     with contextlib.suppress(OSError):
         mode = stat.S_IMODE(path.stat().st_mode)
         if mode & 0o077:
@@ -59,7 +59,7 @@ def close_to_others(path: Path) -> None:
 
 
 def request_key(url: str, body: dict[str, Any]) -> str:
-    """A name for a request: same endpoint and same body, same name. Keys and headers stay out of it."""
+    """The key of a request: a hash of endpoint and body. Secrets and headers are not part of it."""
     text = json.dumps([url, body], ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -71,14 +71,14 @@ class ResponseCache:
     """
 
     def __init__(self, mode: Mode, path: Path | None = None) -> None:
-        """The file is opened, or made, when it is first used."""
+        """The file is opened or created when it is first used."""
         self.mode, self._path = mode, path
         self._file: sqlite3.Connection | None = None
         self._is_open = mode == "off"
 
     @property
     def is_off(self) -> bool:
-        """Whether it neither has nor takes anything, so that requests need no names."""
+        """Whether the cache neither reads nor writes, so that requests need no keys."""
         return self._is_open and self._file is None
 
     def _opened(self) -> sqlite3.Connection | None:
@@ -92,7 +92,11 @@ class ResponseCache:
             path = self._path or cache_folder() / "responses.sqlite"
             private_folder(path.parent)
             private_file(path)
-            for suffix in ("-wal", "-shm", "-journal"):  # of new ones SQLite sees to it
+            for suffix in (
+                "-wal",
+                "-shm",
+                "-journal",
+            ):  # of earlier versions
                 close_to_others(path.with_name(path.name + suffix))
             self._file = sqlite3.connect(path, timeout=5, isolation_level=None)
             self._file.execute("PRAGMA journal_mode=WAL")
@@ -104,13 +108,13 @@ class ResponseCache:
         except (OSError, RuntimeError, sqlite3.Error):  # RuntimeError: there is no home folder
             self.close()
 
-    def made_today(self) -> None:
-        """Makes the file, or brings one of an earlier version up to this one."""
+    def ensure_current(self) -> None:
+        """Creates the file, or migrates one of an earlier version, and closes it."""
         self._opened()
         self.close()
 
     def get(self, key: str) -> dict[str, Any] | None:
-        """The stored answer, or None."""
+        """The stored reply, or None."""
         file = self._opened()
         if file is None or self.mode == "refresh":
             return None
@@ -122,15 +126,15 @@ class ResponseCache:
         return body if isinstance(body, dict) else None
 
     def put(self, key: str, body: dict[str, Any], endpoint: str = "") -> None:
-        """Keeps an answer, and whose it was: an address and a model."""
+        """Stores a reply; `endpoint` is the address and the model."""
         if self.mode == "read":
             return
-        # As bytes: what a model says can hold lone surrogates, which are no text for SQLite.
+        # As bytes: a reply can contain lone surrogates, which SQLite does not accept as text.
         row = json.dumps(body, ensure_ascii=False).encode("utf-8", "surrogatepass")
         self._write(_PUT, [(key, row, endpoint, datetime.now(tz=UTC).isoformat(timespec="seconds"))])
 
     def forget(self, *keys: str) -> None:
-        """Drops answers that turned out to be of no use."""
+        """Deletes replies that turned out to be useless."""
         if self.mode != "read":
             self._write("DELETE FROM responses WHERE key = ?", [(key,) for key in keys])
 
@@ -138,7 +142,7 @@ class ResponseCache:
         try:
             if file := self._opened():
                 file.executemany(statement, rows)
-        except sqlite3.Error:  # disk full, or held by a stuck process
+        except sqlite3.Error:  # disk full, or locked by a stuck process
             self.close()
 
     def close(self) -> None:
@@ -150,7 +154,7 @@ class ResponseCache:
 
 
 class CacheContents(NamedTuple):
-    """The answers of one endpoint and model; times in UTC, empty for answers of earlier versions."""
+    """The replies of one endpoint and model; times in UTC, empty for replies of earlier versions."""
 
     endpoint: str
     entries: int
@@ -160,18 +164,18 @@ class CacheContents(NamedTuple):
 
 
 def cache_file() -> Path:
-    """Where the answers of models are kept."""
+    """The path of the cache of model replies."""
     return cache_folder() / "responses.sqlite"
 
 
-def size_of(path: Path) -> int:
-    """Bytes on disk, with what is not yet written into the file itself."""
+def size_on_disk(path: Path) -> int:
+    """Bytes on disk, including the write-ahead log."""
     files = (path, path.with_name(f"{path.name}-wal"))
     return sum(file.stat().st_size for file in files if file.exists())
 
 
-def kept(path: Path) -> list[CacheContents]:
-    """What there is of each endpoint and model, the largest first."""
+def cached_endpoints(path: Path) -> list[CacheContents]:
+    """The contents by endpoint and model, the largest first."""
     if not path.exists():
         return []
     with _opened(path) as file:
@@ -183,32 +187,32 @@ def kept(path: Path) -> list[CacheContents]:
 
 
 def clear(path: Path, older_than: float | None = None) -> int:
-    """Drops the answers older than so many days, or all, and gives their number; the file shrinks.
+    """Deletes the replies older than so many days, or all, and returns their number; the file shrinks.
 
-    Answers of which nobody knows how old they are count as older.
+    Replies of unknown age count as older.
     """
-    if not path.exists() or (older_than is None and _is_broken(path)):
+    if not path.exists() or (older_than is None and _delete_broken(path)):
         return 0
     until = datetime.now(tz=UTC) - timedelta(days=older_than or 0)
     with _opened(path) as file:
         if older_than is None:
-            gone = file.execute("DELETE FROM responses").rowcount
+            deleted = file.execute("DELETE FROM responses").rowcount
         else:
-            at = until.isoformat(timespec="seconds")
-            gone = file.execute("DELETE FROM responses WHERE kept < ?", (at,)).rowcount
-        with contextlib.suppress(sqlite3.Error):  # a run is reading: the space is used again
+            before = until.isoformat(timespec="seconds")
+            deleted = file.execute("DELETE FROM responses WHERE kept < ?", (before,)).rowcount
+        with contextlib.suppress(sqlite3.Error):  # a run is reading: the space will be reused
             file.execute("VACUUM")
             file.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        return gone
+        return deleted
 
 
-def _is_broken(path: Path) -> bool:
-    """Whether the file was no database, and is gone now."""
+def _delete_broken(path: Path) -> bool:
+    """Deletes a file that is not a database; returns whether it was one of these."""
     try:
         with contextlib.closing(sqlite3.connect(path)) as file:
             file.execute("PRAGMA schema_version")
     except sqlite3.OperationalError:
-        return False  # locked: said by whoever opens it
+        return False  # locked, which is reported when it is opened
     except sqlite3.DatabaseError:
         path.unlink()
         return True
@@ -217,7 +221,7 @@ def _is_broken(path: Path) -> bool:
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[sqlite3.Connection]:
-    ResponseCache("on", path).made_today()
+    ResponseCache("on", path).ensure_current()
     try:
         with contextlib.closing(sqlite3.connect(path, timeout=5, isolation_level=None)) as file:
             file.execute("PRAGMA secure_delete=ON")

@@ -1,4 +1,4 @@
-"""Embeddings that are asked for at nearly the same time go out as one request."""
+"""Combines embeddings that are requested at nearly the same time into one request."""
 
 import asyncio
 import itertools
@@ -7,15 +7,15 @@ from typing import Any, NamedTuple
 
 from simulator.core.errors import AccessDenied, ModelFailure, OutOfPatience
 
-# Seconds that a request waits for others; nothing beside the 50 ms and more that embeddings take.
+# Seconds that a request waits for others; little compared with the 50 ms and more that embeddings take.
 TICK = 0.005
 MOST_TEXTS, MOST_CHARACTERS = 64, 60_000
-# After these a smaller request may succeed: one text of many was too long, or no text at all.
+# The kinds of failure after which a smaller request may succeed: one of the texts was too long, or empty.
 _SPLIT = ("error", "malformed", "refused", "timeout")
 
 
 class Embeddings(NamedTuple):
-    """Embeddings as they came, in the order of the texts, and the tokens they took."""
+    """Embeddings as received, in the order of the texts, and their tokens."""
 
     rows: Sequence[Any]
     tokens: int
@@ -24,34 +24,34 @@ class Embeddings(NamedTuple):
 Send = Callable[[list[str]], Awaitable[Embeddings]]
 
 
-class _Ask(NamedTuple):
+class _PendingCall(NamedTuple):
     texts: list[str]
     reply: asyncio.Future[Embeddings]
 
 
-class Batches:
-    """Gathers what is asked within one tick; a request that fails is split, so that only its cause fails."""
+class EmbeddingBatcher:
+    """Collects the calls of one tick; a request that fails is split, so that only the calls at fault fail."""
 
     def __init__(self, send: Send, tick: float = TICK) -> None:
-        """`send` makes one request for all texts it is given."""
+        """`send` makes one request for all its texts."""
         self.send, self.tick = send, tick
-        self._asks: list[_Ask] = []
+        self._calls: list[_PendingCall] = []
         self._timer: asyncio.TimerHandle | None = None
         self._sending: set[asyncio.Task[None]] = set()
 
     async def __call__(self, texts: list[str]) -> Embeddings:
-        """The embeddings of these texts, with their share of the tokens of the request."""
+        """The embeddings of these texts, with their share of the request's tokens."""
         loop = asyncio.get_running_loop()
-        ask = _Ask(texts, loop.create_future())
-        if self._asks and not _fits([*self._asks, ask]):
+        call = _PendingCall(texts, loop.create_future())
+        if self._calls and not _fits([*self._calls, call]):
             self._flush()
-        self._asks.append(ask)
+        self._calls.append(call)
         if self._timer is None:
             self._timer = loop.call_later(self.tick, self._flush)
-        return await ask.reply
+        return await call.reply
 
     async def close(self) -> None:
-        """Gives up what is still under way."""
+        """Cancels what is still in flight."""
         if self._timer is not None:
             self._timer.cancel()
         for task in self._sending:
@@ -62,50 +62,50 @@ class Batches:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        asks = [ask for ask in self._asks if not ask.reply.done()]  # without those that were cancelled
-        self._asks = []
-        if asks:
-            task = asyncio.get_running_loop().create_task(self._deliver(asks))
+        calls = [call for call in self._calls if not call.reply.done()]  # without those that were cancelled
+        self._calls = []
+        if calls:
+            task = asyncio.get_running_loop().create_task(self._deliver(calls))
             self._sending.add(task)
             task.add_done_callback(self._sending.discard)
 
-    async def _deliver(self, asks: Sequence[_Ask]) -> None:
-        texts = list(dict.fromkeys(text for ask in asks for text in ask.texts))
+    async def _deliver(self, calls: Sequence[_PendingCall]) -> None:
+        texts = list(dict.fromkeys(text for call in calls for text in call.texts))
         try:
             embedded = await self.send(texts)
         except ModelFailure as error:
             is_final = isinstance(error, AccessDenied | OutOfPatience)
-            if len(asks) > 1 and not is_final and error.failure.kind in _SPLIT:
-                half = len(asks) // 2
-                await asyncio.gather(self._deliver(asks[:half]), self._deliver(asks[half:]))
+            if len(calls) > 1 and not is_final and error.failure.kind in _SPLIT:
+                half = len(calls) // 2
+                await asyncio.gather(self._deliver(calls[:half]), self._deliver(calls[half:]))
             else:
-                _fail(asks, error)
+                _fail(calls, error)
         except asyncio.CancelledError:
-            for ask in asks:
-                ask.reply.cancel()
+            for call in calls:
+                call.reply.cancel()
             raise
-        except BaseException as error:  # ours to hand on, whatever it is: somebody waits for it
-            _fail(asks, error)
+        except BaseException as error:  # callers wait for the result, so every error goes to them
+            _fail(calls, error)
         else:
-            _share_out(asks, texts, embedded)
+            _share_out(calls, texts, embedded)
 
 
-def _fits(asks: Sequence[_Ask]) -> bool:
-    texts = [text for ask in asks for text in ask.texts]
+def _fits(calls: Sequence[_PendingCall]) -> bool:
+    texts = [text for call in calls for text in call.texts]
     return len(texts) <= MOST_TEXTS and sum(map(len, texts)) <= MOST_CHARACTERS
 
 
-def _fail(asks: Sequence[_Ask], error: BaseException) -> None:
-    for ask in asks:
-        if not ask.reply.done():
-            ask.reply.set_exception(error)
+def _fail(calls: Sequence[_PendingCall], error: BaseException) -> None:
+    for call in calls:
+        if not call.reply.done():
+            call.reply.set_exception(error)
 
 
-def _share_out(asks: Sequence[_Ask], texts: Sequence[str], embedded: Embeddings) -> None:
-    """To each the rows of its texts, and tokens by their length; the shares add up to the whole."""
+def _share_out(calls: Sequence[_PendingCall], texts: Sequence[str], embedded: Embeddings) -> None:
+    """Gives each call the rows of its texts, and a share of the tokens by their length; shares add up."""
     rows = dict(zip(texts, embedded.rows, strict=True))
-    lengths = list(itertools.accumulate(1 + sum(map(len, ask.texts)) for ask in asks))
+    lengths = list(itertools.accumulate(1 + sum(map(len, call.texts)) for call in calls))
     ends = [embedded.tokens * length // lengths[-1] for length in lengths]
-    for ask, (start, end) in zip(asks, itertools.pairwise([0, *ends]), strict=True):
-        if not ask.reply.done():
-            ask.reply.set_result(Embeddings([rows[text] for text in ask.texts], end - start))
+    for call, (start, end) in zip(calls, itertools.pairwise([0, *ends]), strict=True):
+        if not call.reply.done():
+            call.reply.set_result(Embeddings([rows[text] for text in call.texts], end - start))

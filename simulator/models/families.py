@@ -1,4 +1,4 @@
-"""Which models are of one family: a model grades what its own kind wrote more kindly."""
+"""Which models are of one family; a model grades texts of its own family too kindly."""
 
 import re
 
@@ -27,17 +27,17 @@ FAMILIES: dict[str, re.Pattern[str]] = {
         "granite": r"granite",
     }.items()
 }
-# What stands for no model at all: a judge that counts shares no taste with anyone.
+# Names of stand-ins, which belong to no family.
 _NO_MODEL = frozenset(("", "lexical", "none"))
 
 
 def families(model: str) -> frozenset[str]:
-    """The families a model's name belongs to; its own name when nobody knows it."""
+    """The families of a model by its name; an unknown model is a family of its own."""
     name = model.strip().lower()
     if name in _NO_MODEL:
         return frozenset()
-    found = frozenset(family for family, names in FAMILIES.items() if names.search(name))
-    return found or frozenset((re.split(r"[:/]", name)[-1],))
+    known = frozenset(family for family, names in FAMILIES.items() if names.search(name))
+    return known or frozenset((re.split(r"[:/]", name)[-1],))
 
 
 def same_family(judge_model: str, bot_model: str) -> bool:

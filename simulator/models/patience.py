@@ -1,4 +1,4 @@
-"""How long one call may take in all: its attempts, the waits between them, and what a 429 holds up."""
+"""How long one call may take in all: its attempts, the waits between them, and stops after a 429."""
 
 import asyncio
 import sys
@@ -11,32 +11,31 @@ from tenacity import RetryCallState
 from simulator.models.limiter import Pause, wait_asked_for
 
 T = TypeVar("T")
-# Seconds that are worth a line, and the seconds at least until the next line about the same endpoint.
+# Seconds of waiting that are worth a notice, and the seconds until the next one about the same endpoint.
 WORTH_TELLING, SILENCE = 5.0, 15.0
-# Seconds between two looks at what a waiting call has left.
+# Seconds between two checks of the patience of a waiting call.
 LOOK = 1.0
 
 
-class HeldUp(Exception):
-    """A call that no longer waits for the end of a 429."""
+class HeldBack(Exception):
+    """A call whose patience ended while 429s stopped all calls."""
 
 
 class Patience:
-    """What one call has left. Waiting for a free place among our own calls costs it nothing."""
+    """The seconds that one call may still take. Waiting for a place among our own calls does not count."""
 
     def __init__(self, seconds: float) -> None:
-        """`seconds` in all."""
         self.seconds, self.spent = seconds, 0.0
         self.gave_up = ""
 
     @property
     def left(self) -> float:
-        """Seconds."""
+        """The seconds that are left."""
         return max(0.0, self.seconds - self.spent)
 
     @contextmanager
     def spending(self) -> Iterator[None]:
-        """What is done meanwhile takes its time from it."""
+        """Counts the time spent in the `with` block."""
         loop = asyncio.get_running_loop()
         started = loop.time()
         try:
@@ -45,21 +44,21 @@ class Patience:
             self.spent += loop.time() - started
 
     async def sleep(self, seconds: float) -> None:
-        """Waits before another attempt."""
+        """Waits before another attempt; the wait counts."""
         with self.spending():
             await asyncio.sleep(seconds)
 
     def is_over(self, state: RetryCallState) -> bool:
-        """Whether the next wait is not worth beginning: no attempt would follow it."""
+        """Whether the next wait would use up the patience, so that no attempt could follow."""
         if state.upcoming_sleep < self.left:
             return False
         error = state.outcome.exception() if state.outcome else None
-        asked = wait_asked_for(getattr(getattr(error, "response", None), "headers", None) or {})
+        seconds = wait_asked_for(getattr(getattr(error, "response", None), "headers", None) or {})
         limit = f"--patience is {self.seconds:g} s"
         self.gave_up = (
             f"given up after {self.spent:.0f} s: {limit}"
-            if asked is None or asked < self.left
-            else f"it asks for {asked:,.0f} s before another call: {limit}"
+            if seconds is None or seconds < self.left
+            else f"it asks for {seconds:,.0f} s before another call: {limit}"
         )
         return True
 
@@ -86,7 +85,7 @@ class Patience:
             if not clock.expired():
                 raise
             msg = f"429: held back for longer than --patience allows ({self.seconds:g} s)"
-            raise HeldUp(msg) from None
+            raise HeldBack(msg) from None
         finally:
             if looking is not None:
                 looking.cancel()
@@ -94,14 +93,13 @@ class Patience:
 
 
 class Notices:
-    """Says on stderr that an endpoint is waited for; not once for each of the calls that do."""
+    """Notices on stderr about waiting for an endpoint, one for all calls that wait."""
 
     def __init__(self) -> None:
-        """Nothing was said yet."""
         self._until: dict[str, float] = {}
 
     def waiting(self, where: str, seconds: float, why: str, since: float = 0.0) -> None:
-        """One line, where it takes a while and none has said so; `since` is what it took already."""
+        """Prints a notice of a long wait, unless one was printed lately; `since` is the time spent so far."""
         now = asyncio.get_running_loop().time()
         if since + seconds >= WORTH_TELLING and now >= self._until.get(where, now):
             self._until[where] = now + max(seconds, SILENCE)

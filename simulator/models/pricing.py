@@ -1,8 +1,8 @@
-"""How much of a budget may still be spent while calls are in flight whose cost is not known yet.
+"""Prices of models, what a run has spent, and its budget.
 
-Every call holds the most it may cost before it goes out, and gives it back when its real cost is known.
-One that does not fit waits for calls in flight, and is refused when none is left that could give
-anything back. So the budget is never exceeded, unless a reply is longer than was held for it.
+Before a call is sent it reserves the most that it may cost, and releases that when its real cost is known.
+A call that does not fit waits for calls in flight, and is refused when none of them is left. So the budget
+is never exceeded, unless a reply is longer than expected.
 """
 
 import asyncio
@@ -16,8 +16,15 @@ from typing import Any
 
 from simulator.core.errors import InputError, RehearsalError
 from simulator.core.roles import LEXICAL
-from simulator.core.settings import JPY_PER_USD, Price, Settings, dollars, unpriced
+from simulator.core.settings import JPY_PER_USD, Price, Settings, dollars, missing_price
 from simulator.core.types import Results, Role, Spending, Usage
+
+__all__ = ["JUDGE", "BudgetSpent", "Ledger", "Prices", "check_prices", "total_spending"]
+
+# The judge that the calls of this task are made for; for several in one call, all: "relevance,fluency".
+JUDGE: ContextVar[str] = ContextVar("judge", default="")
+# The most tokens that a reply is expected to have, or twice the longest one so far if that is more.
+LONGEST_REPLY = 2000
 
 
 class BudgetSpent(RehearsalError):
@@ -25,105 +32,96 @@ class BudgetSpent(RehearsalError):
 
 
 class Allowance:
-    """A budget in dollars, what of it is spent, and what the calls in flight hold of it."""
+    """A budget in dollars: what is spent, and what calls in flight have reserved."""
 
     def __init__(self, budget: float, spent: float = 0.0) -> None:
-        """Nothing is in flight yet."""
         self.budget, self.spent = budget, spent
-        self.held, self.in_flight = 0.0, 0
+        self.reserved, self.in_flight = 0.0, 0
         self._waiting: deque[tuple[float, asyncio.Future[None]]] = deque()
         self._refused: str | None = None
 
     @asynccontextmanager
     async def room(self, most: float) -> AsyncIterator[None]:
-        """Holds `most` dollars for one call; raises BudgetSpent when there will never be so much left.
+        """Reserves `most` dollars for one call. Raises BudgetSpent when they cannot become available.
 
-        After the first refusal nothing more goes out: a run does not end with its cheapest calls.
+        After the first refusal every call is refused, or a run would end with its cheapest calls only.
         """
         await self._take(most)
         try:
             yield
         finally:
-            self._give_back(most)
+            self._release(most)
 
     async def _take(self, most: float) -> None:
         if not self._waiting and self._fits(most):
-            self._hold(most)
+            self._reserve(most)
             return
-        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append((most, place))
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((most, future))
         self._wake()
         try:
-            await place
+            await future
         except asyncio.CancelledError:
-            if place.done() and not place.cancelled() and place.exception() is None:
-                self._give_back(most)  # let in and cancelled at once
+            if future.done() and not future.cancelled() and future.exception() is None:
+                self._release(most)  # admitted and cancelled at once
             raise
 
     def _fits(self, most: float) -> bool:
-        return self._refused is None and self.spent + self.held + most <= self.budget
+        return self._refused is None and self.spent + self.reserved + most <= self.budget
 
-    def _hold(self, most: float) -> None:
+    def _reserve(self, most: float) -> None:
         self.in_flight += 1
-        self.held += most
+        self.reserved += most
 
-    def _give_back(self, most: float) -> None:
+    def _release(self, most: float) -> None:
         self.in_flight -= 1
-        self.held = self.held - most if self.in_flight else 0.0  # no rests of rounding
+        self.reserved = self.reserved - most if self.in_flight else 0.0  # without rounding errors
         self._wake()
 
     def _wake(self) -> None:
         while self._waiting:
-            most, place = self._waiting[0]
-            if place.done():  # cancelled
+            most, future = self._waiting[0]
+            if future.done():  # cancelled
                 self._waiting.popleft()
             elif self._fits(most):
                 self._waiting.popleft()
-                self._hold(most)
-                place.set_result(None)
+                self._reserve(most)
+                future.set_result(None)
             elif self._refused is None and self.in_flight:
                 return
             else:
                 self._waiting.popleft()
                 self._refused = self._refused or self._reason(most)
-                place.set_exception(BudgetSpent(self._refused))
+                future.set_exception(BudgetSpent(self._refused))
 
     def _reason(self, most: float) -> str:
         paid = f"{dollars(self.spent)} USD paid, and the next call may cost {dollars(most)} USD"
         return f"the budget of {self.budget:g} USD is spent ({paid})"
 
 
-__all__ = ["JUDGE", "BudgetSpent", "Ledger", "Prices", "check_prices", "together"]
-
-# For which judge the calls of this task are made; of several in one call, all of them: "relevance,fluency".
-JUDGE: ContextVar[str] = ContextVar("judge", default="")
-# Tokens that a reply is taken to have at most; twice the longest one seen where that is more.
-LONGEST_REPLY = 2000
-
-
 class Prices:
-    """What models cost: the team's own prices first, then the maintained table of genai-prices."""
+    """Prices of models: the configured ones first, then those of genai-prices."""
 
     def __init__(self, own: Mapping[str, Price] | None = None, jpy_per_usd: float = JPY_PER_USD) -> None:
-        """`own` are prices by the model's name as it is configured."""
+        """`own` has prices by the configured name of a model."""
         self._own = {name: price.rates(jpy_per_usd) for name, price in (own or {}).items()}
 
     @classmethod
     def of(cls, settings: Settings) -> "Prices":
-        """As these settings have them."""
+        """The prices of these settings."""
         return cls(settings.prices, settings.jpy_per_usd)
 
     def rates(self, model: str) -> tuple[float, float] | None:
-        """Dollars per input and per output token; None if unknown."""
+        """Dollars per input token and per output token; None if unknown."""
         return self._own.get(model) or _listed(model)
 
     def cost_usd(self, usage: Usage) -> float | None:
-        """The price of one call, or of many to one model; None when nobody knows the model's price."""
+        """The cost in dollars; None when the price of the model is unknown."""
         rates = self.rates(usage.model)
         return None if rates is None else rates[0] * usage.tokens_in + rates[1] * usage.tokens_out
 
     def spending(self, model: str, calls: int, tokens_in: float, tokens_out: float) -> Spending:
-        """So many calls to one model, priced; a stand-in has no name and costs nothing."""
+        """The spending on these calls to one model; a stand-in (an empty name) costs nothing."""
         usage = Usage(model=model, tokens_in=round(tokens_in), tokens_out=round(tokens_out))
         return Spending(
             calls=calls,
@@ -135,17 +133,17 @@ class Prices:
 
 @lru_cache(maxsize=256)
 def _listed(model: str) -> tuple[float, float] | None:
-    from genai_prices import Usage as Counted  # a quarter second, only for paid runs
+    from genai_prices import Usage as TokenCounts  # takes a quarter of a second
     from genai_prices import calc_price
 
     provider, _, name = model.rpartition(":")
-    # The table finds embedding models only where their provider is named.
+    # The table has embedding models only under their provider.
     for owner in (provider or None, "openai"):
         try:
             price = [
                 float(
                     calc_price(
-                        Counted(input_tokens=i, output_tokens=o), model_ref=name, provider_id=owner
+                        TokenCounts(input_tokens=i, output_tokens=o), model_ref=name, provider_id=owner
                     ).total_price
                 )
                 for i, o in ((10_000, 0), (0, 10_000))
@@ -156,8 +154,8 @@ def _listed(model: str) -> tuple[float, float] | None:
     return None
 
 
-def together(spendings: Sequence[Spending]) -> Spending:
-    """Their sum; its cost is unknown as soon as one of theirs is."""
+def total_spending(spendings: Sequence[Spending]) -> Spending:
+    """The sum; its cost is None as soon as one cost is."""
     costs = [each.cost_usd for each in spendings]
     return Spending(
         calls=sum(each.calls for each in spendings),
@@ -173,7 +171,7 @@ def check_prices(settings: Settings, models: Iterable[tuple[str, str]]) -> None:
     prices = Prices.of(settings)
     for role, model in models if settings.budget is not None else ():
         if model not in ("", LEXICAL) and prices.rates(model) is None:
-            raise InputError(unpriced(role, model))
+            raise InputError(missing_price(role, model))
 
 
 def _repriced(usage: Mapping[str, Mapping[str, Spending]], prices: Prices) -> dict[str, Spending]:
@@ -183,16 +181,16 @@ def _repriced(usage: Mapping[str, Mapping[str, Spending]], prices: Prices) -> di
             spent.model_copy(update={"cost_usd": prices.cost_usd(used)}) if spent.cost_usd is None else spent
         )
 
-    return {role: together([priced(m, s) for m, s in models.items()]) for role, models in usage.items()}
+    return {role: total_spending([priced(m, s) for m, s in models.items()]) for role, models in usage.items()}
 
 
 class Ledger:
-    """What each role has used, kept while the run goes on and written through `record`."""
+    """What each role has spent in a run; every call is passed on to `record`."""
 
     def __init__(
         self, spent: Mapping[str, Spending], budget: float | None = None, prices: Prices | None = None
     ) -> None:
-        """Starts from what an interrupted run had already spent. `budget` is in dollars."""
+        """`spent` is what an interrupted run had spent already; `budget` is in dollars."""
         self.roles = dict(spent)
         self.prices = prices or Prices()
         self.budget = budget
@@ -202,7 +200,7 @@ class Ledger:
 
     @classmethod
     def of(cls, settings: Settings, earlier: Results | None = None) -> "Ledger":
-        """With the budget and the prices of these settings; what had no price earlier may have one now."""
+        """With the budget and prices of these settings; earlier calls without a price may have one now."""
         prices = Prices.of(settings)
         spent = {} if earlier is None else {**earlier.spending, **_repriced(earlier.usage, prices)}
         return cls(spent, settings.budget, prices)
@@ -219,34 +217,34 @@ class Ledger:
             cost_usd=None if cost is None or before.cost_usd is None else before.cost_usd + cost,
         )
         if self._allowance is not None:
-            self._allowance.spent = self._known
+            self._allowance.spent = self._known_cost
             self._longest[usage.model] = max(self._longest.get(usage.model, 0), usage.tokens_out)
         self.record(role, usage, cached, cost)
 
     @property
     def cost_usd(self) -> float | None:
-        """The whole run so far; None as soon as one part is unknown."""
-        return together(list(self.roles.values())).cost_usd
+        """The cost of the run so far; None as soon as one cost is unknown."""
+        return total_spending(list(self.roles.values())).cost_usd
 
     def room(self, role: Role, body: Mapping[str, Any]) -> AbstractAsyncContextManager[None]:
-        """Room in the budget for one request, until it is charged.
+        """Reserves the budget for one request, until it is charged.
 
-        Raises BudgetSpent when it might not fit, and when nobody knows its price.
+        Raises BudgetSpent when the request might exceed it, or when its price is unknown.
         """
         if self._allowance is None:
             return nullcontext()
-        self._allowance.spent = self._known
+        self._allowance.spent = self._known_cost
         return self._allowance.room(self._most(role, body))
 
     @property
-    def _known(self) -> float:
+    def _known_cost(self) -> float:
         return sum(role.cost_usd or 0.0 for role in self.roles.values())
 
     def _most(self, role: Role, body: Mapping[str, Any]) -> float:
-        """Dollars that a request costs at most: no tokenizer makes more tokens than there are bytes."""
+        """The most dollars that a request may cost: there are never more tokens than bytes."""
         model = str(body.get("model", ""))
         if self.prices.rates(model) is None:
-            raise BudgetSpent(unpriced(role, model))
-        sent = len(json.dumps(body, ensure_ascii=False).encode("utf-8", "surrogatepass"))
+            raise BudgetSpent(missing_price(role, model))
+        size = len(json.dumps(body, ensure_ascii=False).encode("utf-8", "surrogatepass"))
         reply = max(LONGEST_REPLY, 2 * self._longest.get(model, 0)) if "messages" in body else 0
-        return self.prices.cost_usd(Usage(model=model, tokens_in=sent, tokens_out=reply)) or 0.0
+        return self.prices.cost_usd(Usage(model=model, tokens_in=size, tokens_out=reply)) or 0.0

@@ -1,7 +1,7 @@
-"""Models of other providers (`anthropic:...`, `google_genai:...`) through LangChain's one door.
+"""The models of a run by role; those of other providers (`anthropic:...`) are called through LangChain.
 
-A call is put into LangChain's words and its reply back into those of a chat completion, so that limits,
-retries, cache, budget, structured replies and their repair are the very ones of every other model.
+A reply of LangChain is turned into a chat completion, so that limits, retries, cache, budget and structured
+replies work as for every other model.
 """
 
 import asyncio
@@ -18,31 +18,6 @@ from simulator.models.limiter import DIALOGUE
 from simulator.models.patience import Patience
 from simulator.models.pricing import Ledger
 
-
-class Models:
-    """Who plays which role: a model, or nobody where a lexical stand-in does."""
-
-    def __init__(
-        self, endpoints: Mapping[Role, Endpoint | None], connections: Connections, ledger: Ledger
-    ) -> None:
-        """Connects to nothing yet."""
-        self.endpoints, self.connections, self.ledger = endpoints, connections, ledger
-
-    def role(self, role: Role, *, temperature: float | None = None, priority: int = DIALOGUE) -> Model | None:
-        """The model of a role; None where a stand-in plays it."""
-        endpoint = self.endpoints[role]
-        return self.at(endpoint, temperature=temperature, priority=priority) if endpoint else None
-
-    def at(self, endpoint: Endpoint, *, temperature: float | None, priority: int) -> Model:
-        """The model at an endpoint."""
-        kind: type[Model] = Model
-        if endpoint.of_provider:
-            pass  # LangChain: only where it is named
-
-            kind = ProviderModel
-        return kind(endpoint, self.connections, self.ledger, temperature=temperature, priority=priority)
-
-
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
     from langchain_core.messages import AIMessage
@@ -52,8 +27,28 @@ _TRANSIENT = (408, 409, 429, 500, 502, 503, 504, 529)
 _LOST = ("timeout", "connect")
 
 
+class Models:
+    """The models by role; a role without one is played by a lexical stand-in."""
+
+    def __init__(
+        self, endpoints: Mapping[Role, Endpoint | None], connections: Connections, ledger: Ledger
+    ) -> None:
+        """Connects to nothing until a model is called."""
+        self.endpoints, self.connections, self.ledger = endpoints, connections, ledger
+
+    def role(self, role: Role, *, temperature: float | None = None, priority: int = DIALOGUE) -> Model | None:
+        """The model of a role; None where a stand-in plays it."""
+        endpoint = self.endpoints[role]
+        return self.at(endpoint, temperature=temperature, priority=priority) if endpoint else None
+
+    def at(self, endpoint: Endpoint, *, temperature: float | None, priority: int) -> Model:
+        """The model at an endpoint."""
+        kind = ProviderModel if endpoint.of_provider else Model
+        return kind(endpoint, self.connections, self.ledger, temperature=temperature, priority=priority)
+
+
 class ProviderModel(Model):
-    """A chat model that LangChain knows how to reach."""
+    """A chat model that is called through LangChain."""
 
     def __init__(
         self,
@@ -69,71 +64,71 @@ class ProviderModel(Model):
         self.chat = _chat_model(endpoint, temperature, connections.timeout)
 
     async def embed(self, texts: list[str]) -> list[list[float]]:
-        """Not offered here: embeddings come from an OpenAI-compatible endpoint, or are lexical."""
+        """Raises InputError: embeddings come from an OpenAI-compatible endpoint, or are lexical."""
         msg = (
             f"{self.endpoint.model} gives no embeddings here; use --embed-model lexical, or an OpenAI model."
         )
         raise InputError(msg)
 
     async def _exchange(self, path: str, body: Body, patience: Patience) -> tuple[Any, Mapping[str, str]]:
-        """The reply as a chat completion, in time; LangChain shows no headers of what went well."""
+        """The reply as a chat completion; LangChain returns no headers."""
         messages = [(message["role"], message["content"]) for message in body["messages"]]
-        wanted = body.get("response_format", {}).get("json_schema", {}).get("schema")
+        schema = body.get("response_format", {}).get("json_schema", {}).get("schema")
         seconds = min(self.connections.timeout, patience.left)
         try:
             with patience.spending():
                 async with asyncio.timeout(seconds):
-                    said, text = await (
-                        self._structured(messages, wanted) if wanted else self._plain(messages)
+                    message, text = await (
+                        self._structured(messages, schema) if schema else self._plain(messages)
                     )
         except Exception as error:  # each provider has exceptions of its own
             raise _no_answer(error, seconds) from error
-        return {"choices": [{"message": {"content": str(text)}}], "usage": _usage(said)}, {}
+        return {"choices": [{"message": {"content": str(text)}}], "usage": _usage(message)}, {}
 
     async def _plain(self, messages: Any) -> tuple["AIMessage", str]:
-        said = await self.chat.ainvoke(messages)
-        return said, said.text
+        message = await self.chat.ainvoke(messages)
+        return message, message.text
 
     async def _structured(self, messages: Any, schema: dict[str, Any]) -> tuple["AIMessage", str]:
-        """By the provider's own way to structured replies; its text where it has none."""
+        """A reply in the provider's own structured mode, or its text when there is no such mode."""
         named = {"title": "reply", "description": "The reply.", **schema}
         try:
             structured = self.chat.with_structured_output(named, include_raw=True)
         except (NotImplementedError, ValueError):
             return await self._plain(messages)
         outcome: Any = await structured.ainvoke(messages)
-        said, parsed = outcome["raw"], outcome["parsed"]
-        return said, said.text if parsed is None else json.dumps(parsed, ensure_ascii=False)
+        message, parsed = outcome["raw"], outcome["parsed"]
+        return message, message.text if parsed is None else json.dumps(parsed, ensure_ascii=False)
 
 
 def _no_answer(error: Exception, seconds: float) -> NoAnswer:
     status, name = _status(error), type(error).__name__
     lost = any(word in name.lower() for word in _LOST)
     if status in _DENIED:
-        kind, said = "denied", f"{status}: {error}"
+        kind, message = "denied", f"{status}: {error}"
     elif "timeout" in name.lower():
-        kind, said = "timeout", f"no reply within {seconds:g} s"
+        kind, message = "timeout", f"no reply within {seconds:g} s"
     else:
-        kind, said = "unreachable" if lost else "error", f"{name}: {error}"
-    return NoAnswer(kind, said, may_pass=status in _TRANSIENT if status else lost, cause=error)
+        kind, message = "unreachable" if lost else "error", f"{name}: {error}"
+    return NoAnswer(kind, message, is_transient=status in _TRANSIENT if status else lost, cause=error)
 
 
 def _chat_model(endpoint: Endpoint, temperature: float | None, timeout: float) -> "BaseChatModel":
-    from langchain.chat_models import init_chat_model  # a second: only where such a model is named
+    from langchain.chat_models import init_chat_model  # takes a second
 
-    given: dict[str, Any] = {"max_retries": 0, "timeout": timeout}
+    options: dict[str, Any] = {"max_retries": 0, "timeout": timeout}
     if temperature is not None:
-        given["temperature"] = temperature
+        options["temperature"] = temperature
     if endpoint.url:
-        given["base_url"] = endpoint.url
+        options["base_url"] = endpoint.url
     if key := endpoint.key.get_secret_value():
-        given["api_key"] = key
+        options["api_key"] = key
     try:
-        chat: BaseChatModel = init_chat_model(endpoint.model, **given)
+        chat: BaseChatModel = init_chat_model(endpoint.model, **options)
     except ImportError as error:
         msg = f"{endpoint.model}: {error} (extra 'other')."
         raise InputError(msg) from None
-    except Exception as error:  # a missing key, a refused argument: in the provider's own words
+    except Exception as error:  # a missing key or a refused argument, in the provider's own words
         msg = f"{endpoint.model}: cannot be used: {' '.join(str(error).split())[:200]}"
         raise InputError(msg) from None
     return chat
@@ -146,8 +141,8 @@ def _status(error: BaseException) -> int | None:
     return code if isinstance(code, int) else None
 
 
-def _usage(said: "AIMessage") -> dict[str, int]:
-    counted: Any = said.usage_metadata or {}
+def _usage(message: "AIMessage") -> dict[str, int]:
+    counted: Any = message.usage_metadata or {}
     return {
         "prompt_tokens": int(counted.get("input_tokens", 0)),
         "completion_tokens": int(counted.get("output_tokens", 0)),

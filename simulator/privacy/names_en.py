@@ -3,20 +3,29 @@
 import re
 from unicodedata import combining, normalize
 
-from simulator.privacy.lists import Span, any_of, in_latin, is_rare, latin_key, listed, value, words
+from simulator.privacy.lists import (
+    Span,
+    any_of,
+    is_rare,
+    latin_forms,
+    latin_key,
+    masked_part,
+    name_list,
+    word_list,
+)
 
 
 def english_name(match: re.Match[str]) -> Span | None:
     """A name of one to three words; it ends before a word that belongs to none."""
-    start, end = value(match)
+    start, end = masked_part(match)
     kept = 0
     if _COMPANY.search(match["v"]) or _COMPANY.match(match.string[end : end + 14]):
         return None
     if title := _TITLE.match(match["v"]):
         start += title.end()
     for word in re.finditer(r"[^ ]+ ?", match["v"][title.end() if title else 0 :]):
-        told = word[0].strip(" .,")
-        if told.lower() in words("no_english") and not (kept and told in words("family_and_word")):
+        name = word[0].strip(" .,")
+        if name.lower() in word_list("no_english") and not (kept and name in word_list("family_and_word")):
             break
         kept = word.start() + len(word[0].rstrip())
     return (start, start + kept) if kept else None
@@ -33,7 +42,7 @@ _COMPANY = re.compile(r",? ?\b(?:Corp|Inc|LLC|Ltd|PLC|GmbH|Company|Holdings|Grou
 
 def lower_surname(match: re.Match[str]) -> Span | None:
     """Book with dr fernandes: a name of any list without its capital, behind a title."""
-    return value(match) if _is_named(match["v"].capitalize()) else None
+    return masked_part(match) if _is_named(match["v"].capitalize()) else None
 
 
 def greeted(match: re.Match[str]) -> Span | None:
@@ -47,34 +56,34 @@ def greeted(match: re.Match[str]) -> Span | None:
 
 def self_named(match: re.Match[str]) -> Span | None:
     """Somebody who says "I'm ...": a common given name, or two capitalised words that describe nothing."""
-    told = match["v"].split()
-    if told[0].lower() in words("describes") and len(told) == 1:
+    words = match["v"].split()
+    if words[0].lower() in word_list("describes") and len(words) == 1:
         return None
-    known = told[0].capitalize() in any_of("english_given", "romaji_surnames") or _is_listed(told[0])
+    known = words[0].capitalize() in any_of("english_given", "romaji_surnames") or _is_listed(words[0])
     calls = bool(
         re.match(
             r",? (?:calling|speaking|again|here|from|I|my)\b", match.string[match.end() : match.end() + 14]
         )
     )
-    known = known or (calls and told[0].capitalize() in listed("given_en"))
-    known = known or is_rare(told[0], "rare_given_en", "rare_given_en_common")
-    if known or (told[0][0].isupper() and (len(told) > 1 or calls) and not _DESCRIBES.search(told[0])):
+    known = known or (calls and words[0].capitalize() in name_list("given_en"))
+    known = known or is_rare(words[0], "rare_given_en", "rare_given_en_common")
+    if known or (words[0][0].isupper() and (len(words) > 1 or calls) and not _DESCRIBES.search(words[0])):
         return english_name(match)
     return None
 
 
 def _is_listed(word: str) -> bool:
     """Whether a capitalised word is a name of any list, Japanese ones included."""
-    if not word[0].isupper() or len(word) < _FEWEST or word.lower() in words("no_english"):
+    if not word[0].isupper() or len(word) < _FEWEST or word.lower() in word_list("no_english"):
         return False
     key = latin_key(word)
-    japanese = key in in_latin("family_kana") or key in in_latin("given_kana")
+    japanese = key in latin_forms("family_kana") or key in latin_forms("given_kana")
     return japanese or _plain(word) in any_of(of=("given_en", "family_en"))
 
 
 def listed_name(match: re.Match[str]) -> Span | None:
     """Booked under Fitzgerald: a name of any list."""
-    return value(match) if _is_listed(match["v"]) else None
+    return masked_part(match) if _is_listed(match["v"]) else None
 
 
 _FEWEST = 4
@@ -83,26 +92,28 @@ _DESCRIBES = re.compile(r"(?:ly|ed|ing|able|ful|ous|less|ive|ish|ese|[aei]an|ch|
 
 def known_given_name(match: re.Match[str]) -> Span | None:
     """A common given name and a capitalised word behind it, or a Japanese surname and a word beside it."""
-    told = [_plain(word) for word in match["v"].split()]
-    also_word = told[-1] in words("family_and_word") and _is_sure_given(told[0])
+    words = [_plain(word) for word in match["v"].split()]
+    also_word = words[-1] in word_list("family_and_word") and _is_sure_given(words[0])
     also_word = also_word and not _PLACE_BEHIND.match(match.string, match.end("v"))
-    if told[0].lower() in words("no_english") or (told[-1].lower() in words("no_english") and not also_word):
+    if words[0].lower() in word_list("no_english") or (
+        words[-1].lower() in word_list("no_english") and not also_word
+    ):
         return None
-    if is_rare(told[0], "rare_given_en", "rare_given_en_common") and _is_named(told[-1]):
-        return value(match)
-    given = told[0] in any_of("english_given", "more_given", of=("given_en",)) and not match["v"].isupper()
-    if given or {told[0], told[-1]} & words("romaji_surnames") or _is_japanese(told):
-        return value(match)
+    if is_rare(words[0], "rare_given_en", "rare_given_en_common") and _is_named(words[-1]):
+        return masked_part(match)
+    given = words[0] in any_of("english_given", "more_given", of=("given_en",)) and not match["v"].isupper()
+    if given or {words[0], words[-1]} & word_list("romaji_surnames") or _is_japanese(words):
+        return masked_part(match)
     if match["v"].isupper():
-        both = told[0] in any_of("english_given", of=("given_en",)) and told[-1] in listed("family_en")
-        return value(match) if both else None
-    family = bool(set(told[-1].split("-")) & any_of("more_family", of=("family_en",)))
+        both = words[0] in any_of("english_given", of=("given_en",)) and words[-1] in name_list("family_en")
+        return masked_part(match) if both else None
+    family = bool(set(words[-1].split("-")) & any_of("more_family", of=("family_en",)))
     if not family:
         return None
     begins = (
         not match.string[: match.start("v")].rstrip(" \"'(") or match.string[match.start("v") - 2] in ".!?:\n"
     )
-    return (match.end("v") - len(told[-1]), match.end("v")) if begins else value(match)
+    return (match.end("v") - len(words[-1]), match.end("v")) if begins else masked_part(match)
 
 
 # Lincoln Park store
@@ -117,10 +128,10 @@ def _plain(word: str) -> str:
     return bare.capitalize() if bare.isupper() else bare
 
 
-def _is_japanese(told: list[str]) -> bool:
+def _is_japanese(words: list[str]) -> bool:
     """Miyuki Tokita, Tokita Miyuki: a Japanese given name and surname in Latin letters."""
-    first, last = latin_key(told[0]), latin_key(told[-1])
-    family, given = in_latin("family_kana"), in_latin("given_kana")
+    first, last = latin_key(words[0]), latin_key(words[-1])
+    family, given = latin_forms("family_kana"), latin_forms("given_kana")
     either = (first in given and last in family) or (first in family and last in given)
     return either and min(len(first), len(last)) > 2
 
@@ -133,27 +144,27 @@ def lower_pair(match: re.Match[str]) -> Span | None:
     japanese = max(map(len, (given, family))) > 5 and min(map(len, (given, family))) > 3
     if (
         japanese
-        and not {given.lower(), family.lower()} & words("no_english")
+        and not {given.lower(), family.lower()} & word_list("no_english")
         and _is_japanese([given, family])
     ):
-        return value(match)
-    return value(match) if given in sure and family in known else None
+        return masked_part(match)
+    return masked_part(match) if given in sure and family in known else None
 
 
 def lower_name(match: re.Match[str]) -> Span | None:
     """Its dave wilkins: a given name without its capital."""
-    told = match["v"].split()
-    return value(match) if told[0].capitalize() in any_of("english_given", of=("given_en",)) else None
+    words = match["v"].split()
+    return masked_part(match) if words[0].capitalize() in any_of("english_given", of=("given_en",)) else None
 
 
 def lower_given(match: re.Match[str]) -> Span | None:
     """Hey its dwayne, this is bhavesh patel: a given name without its capital, and a surname behind it."""
-    start, _ = value(match)
+    start, _ = masked_part(match)
     first, _, last = match["v"].partition(" ")
     surname = last.capitalize()
     sure = not match[0].lower().startswith(("it", "here", "name is"))
     with_surname = sure and len(first) > _FEWEST and surname in any_of("more_family", of=("family_en",))
-    if first in words("no_english") or not (_is_sure_given(first.capitalize()) or with_surname):
+    if first in word_list("no_english") or not (_is_sure_given(first.capitalize()) or with_surname):
         return None
     both = _is_named(last.capitalize()) or "'" in last
     return start, start + len(match["v"] if both else first)
@@ -162,14 +173,14 @@ def lower_given(match: re.Match[str]) -> Span | None:
 def _is_sure_given(word: str) -> bool:
     """Whether a word is a given name and neither a place nor a thing as well."""
     known = word in any_of("english_given", "more_given", of=("given_en",)) or is_rare(word, "rare_given_en")
-    return known and len(word) > 2 and word not in words("doubtful_given")
+    return known and len(word) > 2 and word not in word_list("doubtful_given")
 
 
 def _is_named(word: str) -> bool:
     """Whether a capitalised word is a name of any list, the rare ones included."""
     plain = _plain(word)
-    if len(word) < _FEWEST - 1 or plain.lower() in words("no_english"):
-        return plain in words("family_and_word")
+    if len(word) < _FEWEST - 1 or plain.lower() in word_list("no_english"):
+        return plain in word_list("family_and_word")
     rare = is_rare(plain, "rare_given_en", "rare_family_en")
     more = any_of("english_given", "romaji_surnames", "more_given", "more_family")
     return rare or _is_listed(word) or plain in more
@@ -178,13 +189,13 @@ def _is_named(word: str) -> bool:
 def known_pair(match: re.Match[str]) -> Span | None:
     """It's under Mercy Fletcher: two words, the second a surname and the first a given name."""
     first, last = match["v"].split(" ", 1)
-    if first.lower() in words("no_english") or last.lower() in words("no_english"):
+    if first.lower() in word_list("no_english") or last.lower() in word_list("no_english"):
         return None
     surname = is_rare(_plain(last), "rare_family_en") or _plain(last) in any_of(
         "more_family", of=("family_en",)
     )
     given = _is_named(first) or is_rare(first, "rare_given_en_common")
-    return value(match) if surname and given else None
+    return masked_part(match) if surname and given else None
 
 
 def last_line(match: re.Match[str]) -> Span | None:
@@ -197,56 +208,56 @@ def last_line(match: re.Match[str]) -> Span | None:
 def with_initial(match: re.Match[str]) -> Span | None:
     """T. Achebe: a surname of the lists behind initials."""
     last = re.split(r"[. ]+", match["v"])[-1].capitalize()
-    if last.lower() in words("no_english") and last not in words("family_and_word"):
+    if last.lower() in word_list("no_english") and last not in word_list("family_and_word"):
         return None
     before = match.string[max(0, match.start("v") - 3) : match.start("v")].rstrip(" ")
     begins = not before or before[-1] in ",:;(\n\ue000"
-    return value(match) if begins or any(map(_is_named, last.split("-"))) else None
+    return masked_part(match) if begins or any(map(_is_named, last.split("-"))) else None
 
 
 def listed_person(match: re.Match[str]) -> Span | None:
     """Tell Jürgen, Denise in billing: one name is listed, and the words beside it ask for one."""
-    told = match["v"].split()
-    named = any(_is_named(part) for word in told for part in word.split("-"))
+    words = match["v"].split()
+    named = any(_is_named(part) for word in words for part in word.split("-"))
     return english_name(match) if named else None
 
 
 def latin_beside(match: re.Match[str]) -> Span | None:
     """Nguyen Van Minhです, Emmaです: a name in Latin letters in a Japanese sentence, one of it listed."""
-    told = [_plain(word) for word in re.split("[ -]", match["v"])]
-    if any(word.lower() in words("no_english") for word in told):
+    words = [_plain(word) for word in re.split("[ -]", match["v"])]
+    if any(word.lower() in word_list("no_english") for word in words):
         return None
-    alone = len(told) == 1
-    known = [_is_sure_given(word) if alone else _is_named(word) for word in told]
-    return value(match) if any(known) else None
+    alone = len(words) == 1
+    known = [_is_sure_given(word) if alone else _is_named(word) for word in words]
+    return masked_part(match) if any(known) else None
 
 
 def beside_name(match: re.Match[str]) -> Span | None:
     """Nguyen Thi Hoa, where only "Thi Hoa" is masked yet: a name of the lists beside a mask."""
     group = "v" if match["v"] else "w"
-    told = match[group].strip()
-    known = len(told) >= _FEWEST and _is_named(told) and told not in words("doubtful_given")
+    name = match[group].strip()
+    known = len(name) >= _FEWEST and _is_named(name) and name not in word_list("doubtful_given")
     return match.span(group) if known else None
 
 
 def ticket_name(match: re.Match[str]) -> Span | None:
     """SATO/KENICHI MR: as airlines write a name."""
-    told = [_plain(word) for word in re.split("[/ ]", match["v"])]
-    titled = told[-1] in {"Mr", "Mrs", "Ms", "Miss", "Mstr"}
-    return value(match) if titled or (_is_named(told[0]) and _is_named(told[1])) else None
+    words = [_plain(word) for word in re.split("[/ ]", match["v"])]
+    titled = words[-1] in {"Mr", "Mrs", "Ms", "Miss", "Mstr"}
+    return masked_part(match) if titled or (_is_named(words[0]) and _is_named(words[1])) else None
 
 
 def bare_given_name(match: re.Match[str]) -> Span | None:
     """A common given name alone; those that are places or things as well are not taken for one."""
-    told = match["v"]
-    doubtful = told in words("doubtful_given") or told.lower() in words("no_english")
-    plain = _plain(told)
-    rare = len(told) > 3 and (plain in listed("given_en") or told in listed("given_en"))
-    if doubtful or not (plain in words("english_given") or rare):
+    name = match["v"]
+    doubtful = name in word_list("doubtful_given") or name.lower() in word_list("no_english")
+    plain = _plain(name)
+    rare = len(name) > 3 and (plain in name_list("given_en") or name in name_list("given_en"))
+    if doubtful or not (plain in word_list("english_given") or rare):
         return None
     before = match.string[max(0, match.start() - 5) : match.start()]
     is_thing = _THING_BEFORE.search(before) or _THING_BEHIND.match(match.string, match.end())
-    return None if is_thing else value(match)
+    return None if is_thing else masked_part(match)
 
 
 # The Taylor guitar, Johnson & Johnson, Madison Square
@@ -257,7 +268,7 @@ _THING_BEHIND = re.compile(
 )
 
 
-CHECKS = {
+ENGLISH_NAME_CHECKS = {
     "english_name": english_name,
     "self_named": self_named,
     "known_given_name": known_given_name,

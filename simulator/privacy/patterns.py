@@ -1,16 +1,195 @@
-"""The patterns of patterns.toml, compiled, each with its check."""
+"""The patterns of patterns.toml, compiled, each with its check.
+
+A check sees a match of its pattern and returns what of it is masked, or None where it only looks like
+personal data. Those of numbers and addresses are here, those of names in names.py and names_en.py.
+"""
 
 import re
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from string import ascii_uppercase
 from typing import Any, NamedTuple
 
 from simulator.core.templates import read_toml
 from simulator.core.types import Language
-from simulator.privacy.lists import CHECKS as NUMBERS
-from simulator.privacy.lists import Span, value
-from simulator.privacy.names import CHECKS as NAMES
+from simulator.privacy.lists import Span, masked_part, word_list
+from simulator.privacy.names import NAME_CHECKS
+
+_FEWEST, _MANY = 3, 5
+# Japanese numbers that are free to call or of a company's choice: no person has one.
+_NOBODYS = ("0120", "0800", "0570", "0990")
+_NOBODYS_NUMBER = re.compile(
+    r"(?:(?:0120|0570|0990)(?:[- ]?\d{3}){2}|(?:0120|0570|0990)[- ]?\d{2}[- ]?\d{4}"
+    r"|0800[- ]?\d{3}[- ]?\d{4})$"
+    r"|(?:\+?1[-. ]?)?\(?8(?:00|33|44|55|66|77|88)\)?[-. ]\d{3}[-. ]\d{4}$"
+    r"|0(?:800|808|845|870|300|330|345) \d{3} ?\d{3,4}$"
+)
+# ZX81KP, as airlines and hotels give them
+_LOCATOR = re.compile(r"(?=[A-Z]*\d)[A-Z0-9]{5,8}")
+# s.tachibana91, behind a word such as login ID
+_LOGIN = re.compile(r"[a-z]{1,12}[.-]?[a-z]{2,16}\d{2,4}")
+# NS-1004, A1B2C3D4: what a system numbers
+_SERIES = re.compile(
+    r"[A-Z]{2,5}-?\d{3,8}(?:-[A-Z0-9]{1,4})?|[A-Z]-\d{4,8}|(?=[A-Z]*\d[A-Z]*\d[A-Z]*\d)(?=\d*[A-Z])[A-Z0-9]{6,12}"
+)
+# taro_yamada, hiro_0423
+_USER_NAME = re.compile(r"[a-z]_[a-z0-9]")
+
+
+def luhn(match: re.Match[str]) -> Span | None:
+    """A payment card: the digits' Luhn sum is right (ISO/IEC 7812)."""
+    digits = [int(d) for d in re.sub(r"\D", "", match[0])]
+    doubled = [sum(divmod(2 * d, 10)) for d in digits[-2::-2]]
+    return (
+        masked_part(match)
+        if len(set(digits)) > 1 and (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0
+        else None
+    )
+
+
+def my_number(match: re.Match[str]) -> Span | None:
+    """A Japanese Individual Number: the twelfth digit checks the eleven before it."""
+    digits = [int(d) for d in re.sub(r"\D", "", match[0])]
+    rest = sum(d * w for d, w in zip(digits[:11], (6, 5, 4, 3, 2, 7, 6, 5, 4, 3, 2), strict=True)) % 11
+    right = 0 if rest <= 1 else 11 - rest
+    return masked_part(match) if len(set(digits)) > 1 and digits[11] == right else None
+
+
+def iban(match: re.Match[str]) -> Span | None:
+    """An international bank account number: 1 modulo 97 (ISO 13616)."""
+    plain = match[0].replace(" ", "")
+    number = "".join(str(10 + ascii_uppercase.index(c)) if c.isalpha() else c for c in plain[4:] + plain[:4])
+    return masked_part(match) if 15 <= len(plain) <= 34 and int(number) % 97 == 1 else None
+
+
+def phone(match: re.Match[str]) -> Span | None:
+    """A telephone number: 10 or 11 digits within the country, 8 to 15 with its code; dates are none."""
+    written = re.split(r"内線|[a-z]", match[0], flags=re.IGNORECASE)[0]
+    digits = re.sub(r"\D", "", written)
+    start, end = masked_part(match)
+    span = start + (written.startswith("(") and ")" not in written), end
+    if written.startswith("+"):
+        return span if 8 <= len(digits) <= 15 else None
+    national = digits.startswith("0") and not digits.startswith(("00", *_NOBODYS))
+    return span if national and len(digits) in (10, 11) else None
+
+
+def somebodys(match: re.Match[str]) -> Span | None:
+    """A telephone number behind a word for one, or of ten digits; free ones are nobody's."""
+    number = match["v"] if "v" in match.re.groupindex else match[0]
+    return None if is_nobodys(number) else masked_part(match)
+
+
+def is_nobodys(number: str) -> bool:
+    """Whether a number is free to call or a service's: 0120-, 0570-, 1-800-, 0808 ."""
+    return bool(_NOBODYS_NUMBER.match(number))
+
+
+def either(match: re.Match[str]) -> Span | None:
+    """The one of the groups `v` and `w` that matched."""
+    return match.span("v") if match["v"] else match.span("w")
+
+
+def abroad(match: re.Match[str]) -> Span | None:
+    """A telephone number with 00 and the code of a country."""
+    return masked_part(match) if 10 <= len(re.sub(r"\D", "", match[0])) <= 16 else None
+
+
+def code(match: re.Match[str]) -> Span | None:
+    """A number somebody is known by: three digits at least, or capitals with a digit, or a user name."""
+    identifier = match["v"]
+    if is_nobodys(identifier):
+        return None
+    enough = (
+        sum(map(str.isnumeric, identifier)) >= _FEWEST
+        or _LOCATOR.fullmatch(identifier)
+        or _LOGIN.fullmatch(identifier)
+    )
+    return masked_part(match) if enough or _USER_NAME.search(identifier) else None
+
+
+def long_code(match: re.Match[str]) -> Span | None:
+    """As `code`, where only a bare "order" or "#" stands before it: five digits at least."""
+    if is_nobodys(match["v"]):
+        return None
+    enough = sum(map(str.isnumeric, match["v"])) >= _MANY or _SERIES.fullmatch(match["v"])
+    return masked_part(match) if enough or _USER_NAME.search(match["v"]) else None
+
+
+def labelled_code(match: re.Match[str]) -> Span | None:
+    """A code behind a word and "number", unless it numbers things: 型番号, part number."""
+    label = match["label"]
+    things = any(label.endswith(word) for word in word_list("no_label_ja")) or label.lower() in word_list(
+        "no_label_en"
+    )
+    return None if things else code(match)
+
+
+def long_labelled_code(match: re.Match[str]) -> Span | None:
+    """As `labelled_code`, further away from its label: five digits at least."""
+    return labelled_code(match) if long_code(match) else None
+
+
+def past_date(match: re.Match[str]) -> Span | None:
+    """A whole date of the last century that no word such as "since" makes the day of something else."""
+    before = match.string[max(0, match.start() - 24) : match.start()]
+    behind = match.string[match.end() : match.end() + 12]
+    return None if _OTHER_DAY.search(before) or _SINCE.match(behind) else masked_part(match)
+
+
+_OTHER_DAY = re.compile(
+    r"(?i:since|founded|built|established|released|launched|opened|signed|dated|effective|bought|made|joined)"
+    r"|創業|創立|設立|発売|開業|開店|施行|制定|竣工|購入|契約|加入|製造|入会|改正|築"
+)
+_SINCE = re.compile(
+    r"に?(?:創業|創立|設立|発売|開業|施行|制定|竣工|購入|契約|加入|製造|入会|改正|から|以降|以前|まで|付|の?地震|の?法)"
+)
+
+
+def spelt_number(match: re.Match[str]) -> Span | None:
+    """A telephone number in kanji digits, or a number in spelt digits of seven at least."""
+    return (
+        masked_part(match) if 10 <= len(re.sub(r"[^〇零一二三四五六七八九]", "", match["v"])) <= 11 else None
+    )
+
+
+def spaced_email(match: re.Match[str]) -> Span | None:
+    """Taro_1 @ example.jp: with spaces around the sign, only what no plain word stands before."""
+    local = match[0].split("@")[0].strip()
+    if re.match(r"\S+@\S+\.[A-Za-z]{2,24}\. ", match[0]):
+        return None  # an address, and the sentence behind it
+    return (
+        masked_part(match) if re.search(r"[\d._+-]", local) or not match[0].startswith(local + " ") else None
+    )
+
+
+def spelt_email(match: re.Match[str]) -> Span | None:
+    """An address spelt with signs or words for @ and the dot; two plain words around an "at" are none."""
+    return masked_part(match) if _SPELT.search(match[0]) else None
+
+
+_SPELT = re.compile(r"dot|ド[ッっ]ト|どっと|[(\[]at|アット|あっと|[☆■◎●★◆]")
+
+
+NUMBER_CHECKS = {
+    "somebodys": somebodys,
+    "either": either,
+    "abroad": abroad,
+    "luhn": luhn,
+    "my_number": my_number,
+    "iban": iban,
+    "phone": phone,
+    "code": code,
+    "long_code": long_code,
+    "spelt_email": spelt_email,
+    "labelled_code": labelled_code,
+    "long_labelled_code": long_labelled_code,
+    "past_date": past_date,
+    "spelt_number": spelt_number,
+    "spaced_email": spaced_email,
+}
+
 
 _KANJI = "一-鿿㐀-䶿々ヶケノツ之"
 _PREFECTURE = (
@@ -18,7 +197,7 @@ _PREFECTURE = (
     "|山梨|長野|岐阜|静岡|愛知|三重|滋賀|兵庫|奈良|和歌山|鳥取|島根|岡山|広島|山口|徳島|香川|愛媛|高知|福岡|佐賀|長崎|熊本"
     "|大分|宮崎|鹿児島|沖縄)県)"
 )
-# Cities whose names are written in kana run into the particles around them: told one by one.
+# Cities whose names are written in kana run into the particles around them: listed one by one.
 _KANA_CITY = (
     "さいたま|つくばみらい|つくば|いわき|ひたちなか|かすみがうら|さくら|みどり|ふじみ野|いすみ|あきる野|かほく|あわら|みよし"
     "|いなべ|たつの|さぬき|うきは|みやま|えびの|いちき串木野|うるま|にかほ|つがる|むつ|せたな|せたな|ときがわ|みなかみ"
@@ -53,7 +232,7 @@ _ROOM = re.compile(r"[ ,、]?\d{1,4}(?:号室|号|階|F)?")
 _NUMBERED = re.compile(r"丁目|番|号|\d[-ーの]\d")
 # A number of people or yen stands behind a place as well: 横浜市人口370万.
 _COUNTED = re.compile(r" ?[^\s、。にでへとの)(,」です]")
-_END_OF_TOLD = re.compile(
+_END_OF_ADDRESS = re.compile(
     r"です|でし|でございます|になり|に(?:なっ|して|変|住|お願|届|送|引|転)|へ(?:変|の|お願|送|届)|から(?:引|転|変|の)|宛|まで|(?<=[\d号室地階])[にでへとの]|(?:のまま|より|なの|なん)"
 )
 
@@ -61,8 +240,8 @@ _END_OF_TOLD = re.compile(
 def address_ja(match: re.Match[str]) -> Span | None:
     """An address around a house number: a prefecture or city before it, a building behind it."""
     text, (start, end) = match.string, match.span()
-    told = match[0].rstrip(" -ーの")
-    end = start + len(told)
+    house_number = match[0].rstrip(" -ーの")
+    end = start + len(house_number)
     before = _BEFORE.search(text, max(0, start - _REACH), start)
     where = _WHERE.search(before[0]) if before else None
     if not before or not where:
@@ -71,8 +250,8 @@ def address_ja(match: re.Match[str]) -> Span | None:
         re.search(r"[市区町村郡]", before[0][where.end() :])
     )
     town = before[0][where.end() :]
-    numbered = _NUMBERED.search(told)
-    alone = not _COUNTED.match(text, end) and len(told) > 1
+    numbered = _NUMBERED.search(house_number)
+    alone = not _COUNTED.match(text, end) and len(house_number) > 1
     if not numbered and not (
         (has_prefecture or alone) and re.search(rf"[{_KANJI}][{_KANJI}ァ-ヶー]{{1,10}}$", town)
     ):
@@ -91,41 +270,41 @@ def _with_building(text: str, end: int) -> int:
     return floor.end() if floor else end
 
 
-def address_told(match: re.Match[str]) -> Span | None:
-    """What stands behind 住所は, as far as it is a place."""
-    start, end = value(match)
-    told = match["v"]
-    stop = _END_OF_TOLD.search(told)
+def labelled_address(match: re.Match[str]) -> Span | None:
+    """The text behind 住所は, as far as it is a place."""
+    start, end = masked_part(match)
+    text = match["v"]
+    stop = _END_OF_ADDRESS.search(text)
     if stop:
         end = start + stop.start()
-    elif re.search(r"[をがはも]", told) or len(told) > 50:
+    elif re.search(r"[をがはも]", text) or len(text) > 50:
         return None
     place = match.string[start:end].rstrip()
     return (start, start + len(place)) if _is_place(place) else None
 
 
-def _is_place(told: str) -> bool:
+def _is_place(text: str) -> bool:
     """Whether a text is a place and no sentence about one: 市区町村 and 市外 are words, not cities."""
-    if re.match(r"市区町村|(?:都道府県|市町村)", told):
+    if re.match(r"市区町村|(?:都道府県|市町村)", text):
         return False
-    town = _WHERE.search(told)
-    rest = told[town.end() :] if town else ""
+    town = _WHERE.search(text)
+    rest = text[town.end() :] if town else ""
     return bool(town) and len(rest) >= 1 and not re.search(r"[をがはも、]|(?:内|外|以外|限定|在住)$", rest)
 
 
 def street(match: re.Match[str]) -> Span | None:
     """An English street address; "2 Easy Way" needs its capitals, "24 Hour Drive" is none."""
-    return None if _NO_STREET.search(match[0].split(",")[0]) else value(match)
+    return None if _NO_STREET.search(match[0].split(",")[0]) else masked_part(match)
 
 
 def lower_street(match: re.Match[str]) -> Span | None:
     """14 elm street, without capitals: only where no common word stands before the street."""
-    return None if _NO_STREET.search(match[0]) or _COMMON.search(match[0]) else value(match)
+    return None if _NO_STREET.search(match[0]) or _COMMON.search(match[0]) else masked_part(match)
 
 
-def told_street(match: re.Match[str]) -> Span | None:
-    """What stands behind "I live at", where it has a number and no word for a plan or a product."""
-    return None if _NO_STREET.search(match["v"]) or _NO_PLACE.search(match["v"]) else value(match)
+def labelled_street(match: re.Match[str]) -> Span | None:
+    """The text behind "I live at", where it has a number and no word for a plan or a product."""
+    return None if _NO_STREET.search(match["v"]) or _NO_PLACE.search(match["v"]) else masked_part(match)
 
 
 _NO_PLACE = re.compile(
@@ -136,18 +315,18 @@ _NO_STREET = re.compile(r"\b(?:Hours?|Days?|Minutes?|Year|Month|Week|Items?|Step
 _COMMON = re.compile(r"\b(?:mins?|ways?|miles?|km|times?|more|new|free|lane|people|of|the|and|to|in|for)\b")
 
 
-CHECKS = {
+ADDRESS_CHECKS = {
     "address_ja": address_ja,
-    "address_told": address_told,
+    "labelled_address": labelled_address,
     "street": street,
-    "told_street": told_street,
+    "labelled_street": labelled_street,
     "lower_street": lower_street,
 }
 
 
 FILE = Path(__file__).with_name("patterns.toml")
 _PART = re.compile("«([a-z_]+)»")
-_CHECKS = NUMBERS | NAMES | CHECKS
+_CHECKS = NUMBER_CHECKS | NAME_CHECKS | ADDRESS_CHECKS
 
 Check = Callable[[re.Match[str]], Span | None]
 
@@ -155,7 +334,7 @@ Check = Callable[[re.Match[str]], Span | None]
 class Pattern(NamedTuple):
     """One kind of personal data in one form; `check` gives what of a match is masked, or None.
 
-    What a text must have for any match is told by `needs`, so that most patterns are not tried on most texts.
+    `needs` is what a text must have for any match, so that most patterns are not tried on most texts.
     """
 
     kind: str
@@ -173,7 +352,7 @@ def patterns() -> tuple[Pattern, ...]:
             table["kind"],
             frozenset(table.get("needs", "").split()),
             re.compile(_filled(table["pattern"], tables["parts"])),
-            _CHECKS[table["check"]] if "check" in table else value,
+            _CHECKS[table["check"]] if "check" in table else masked_part,
         )
         for table in tables["find"]
     )
@@ -193,7 +372,7 @@ def masks() -> re.Pattern[str]:
 
 
 @cache
-def kinds_of_masks() -> dict[str, str]:
+def mask_kinds() -> dict[str, str]:
     """The kind that each mask of either language stands for."""
     return {one: kind for kind, pair in read_toml(FILE)["masks"].items() for one in pair}
 
@@ -206,7 +385,7 @@ _SIGNS = {
 }
 
 
-def signs(text: str) -> frozenset[str]:
+def scripts_in(text: str) -> frozenset[str]:
     """Which of digits, Latin letters, Japanese ones and masks a text has."""
     return frozenset(name for name, sign in _SIGNS.items() if sign.search(text))
 

@@ -9,8 +9,8 @@ from pydantic import BaseModel, JsonValue
 
 from simulator.core.errors import InputError
 from simulator.core.types import Case, Language
-from simulator.privacy.lists import Span, words
-from simulator.privacy.patterns import mask, masks, patterns, signs
+from simulator.privacy.lists import Span, word_list
+from simulator.privacy.patterns import mask, masks, patterns, scripts_in
 from simulator.text.typography import straight
 
 # So that a text made of names is still read in linear time.
@@ -20,7 +20,7 @@ _KANJI, _KANA = "一-鿿々", "ァ-ヺーｦ-ﾟ"
 _ENDS = rf"(?![A-Za-z{_KANA}]|(?![様宛家殿氏君方])[{_KANJI}])"
 
 
-def told_again(text: str, names: Sequence[str]) -> Iterator[Span]:
+def repeated_names(text: str, names: Sequence[str]) -> Iterator[Span]:
     """Where the text has these names, or a part of one that stands apart by a space, as whole words."""
     parts = sorted({part for name in names for part in _parts(name)}, key=lambda part: (-len(part), part))
     if parts:
@@ -43,12 +43,12 @@ def _parts(name: str) -> Iterator[str]:
 
 
 def _latin_name(part: str) -> bool:
-    is_word = part.lower() in words("no_english") or part in words("doubtful_given")
+    is_word = part.lower() in word_list("no_english") or part in word_list("doubtful_given")
     return len(part) > 2 and not part.islower() and not is_word
 
 
 def _japanese_name(part: str) -> bool:
-    return len(part) > 1 + bool(re.match("[ぁ-ん]", part)) and part not in words("doubtful")
+    return len(part) > 1 + bool(re.match("[ぁ-ん]", part)) and part not in word_list("doubtful")
 
 
 # Plain signs for full-width ones, and a hyphen for a half-width ー, each in its old place.
@@ -119,20 +119,20 @@ class Redactor:
         known = [one for one in self._known(plain) if not self._is_public(plain[one.start : one.end])]
         yield from known
         names = [plain[one.start : one.end] for one in known if one.kind == "name"]
-        for start, end in told_again(plain, names):
+        for start, end in repeated_names(plain, names):
             if not self._is_public(plain[start:end]):
                 yield _Span(start, end, len(patterns()) + 1, "name")
 
     def _known(self, plain: str) -> Iterator[_Span]:
-        present = signs(plain)
+        present = scripts_in(plain)
         for rank, pattern in enumerate(patterns(), start=1):
             for match in pattern.regex.finditer(plain) if pattern.needs <= present else ():
                 span = pattern.check(match)
                 if span and (span := _bare(plain, span)):
                     yield _Span(*span, rank, pattern.kind)
 
-    def _is_public(self, told: str) -> bool:
-        return bool(self._public) and _essence(told) in self._public
+    def _is_public(self, text: str) -> bool:
+        return bool(self._public) and _essence(text) in self._public
 
 
 def _public(texts: Sequence[str]) -> Iterator[str]:
@@ -145,18 +145,18 @@ def _public(texts: Sequence[str]) -> Iterator[str]:
                     yield _essence(plain[slice(*span)])
 
 
-def _essence(told: str) -> str:
+def _essence(text: str) -> str:
     """A number without the signs between its digits; other texts without spaces and capitals."""
-    digits = re.sub(r"\D", "", told)
-    is_number = len(digits) >= 3 and not re.search(r"[^\W\d_]", told)
-    return digits if is_number else "".join(told.casefold().split())
+    digits = re.sub(r"\D", "", text)
+    is_number = len(digits) >= 3 and not re.search(r"[^\W\d_]", text)
+    return digits if is_number else "".join(text.casefold().split())
 
 
 def _compiled(pattern: str) -> re.Pattern[str]:
     try:
         return re.compile(pattern)
     except re.error as error:
-        msg = f"{pattern}: no regular expression ({error}). Mend the pattern of what is to be masked."
+        msg = f"{pattern}: invalid regular expression ({error}). Fix the pattern of what to mask."
         raise InputError(msg) from None
 
 
@@ -196,7 +196,7 @@ def _masked(text: str, found: Sequence[_Span], language: Language) -> str:
 V = TypeVar("V", bound=BaseModel)
 
 # What things are known by, and words of the program: no texts.
-KEPT = frozenset(
+UNMASKED_KEYS = frozenset(
     (
         "id", "case", "conversation", "session", "persona", "role", "language", "tags", "kind", "judge",
         "handover", "next", "ended", "model", "source", "label", "broken_rules", "rubric", "state",
@@ -233,7 +233,7 @@ def redacted_json(
 
 def redacted_value(value: V, redactor: Redactor, language: Language) -> tuple[V, dict[str, int]]:
     """A case, message, answer, turn or conversation with masks in its texts; ids and words of ours stay."""
-    kept = KEPT | ({"passages"} if isinstance(value, Case) else set())
+    kept = UNMASKED_KEYS | ({"passages"} if isinstance(value, Case) else set())
     masked, counts = redacted_json(value.model_dump(mode="json"), redactor, language, kept=frozenset(kept))
     return type(value).model_validate(masked), counts
 

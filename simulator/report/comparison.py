@@ -1,4 +1,4 @@
-"""What is said of two runs, as sentences and figures that terminal, Markdown and page share."""
+"""The comparison of two runs: sentences and figures for every report, and the terminal and Markdown."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from math import ceil
@@ -10,25 +10,30 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
-from simulator.core.document import escaped, wrap
+from simulator.core.document import escape_markdown, wrap
 from simulator.core.templates import Texts
-from simulator.core.translations import Words, plain, points, saying
+from simulator.core.translations import Words, points, safe_text, text_lookup
 from simulator.core.types import Language, Run
 from simulator.stats.comparison import (
     FEWEST_CASES,
     FEWEST_PAIRS,
     Caution,
-    Changes,
     Difference,
+    RunComparison,
     TurnChange,
-    is_worse,
+    is_regression,
 )
 from simulator.storage.runs import replay_of
 
 TEXTS = Texts(Path(__file__).with_name("changes.toml"))
+# Turns that are quoted on the terminal and in Markdown; the page has more.
+QUOTED, QUOTED_IN_MARKDOWN = 5, 10
+_STYLES = {"alarm": "bold red", "good": "bold green", "": ""}
+_MARKERS = {"alarm": "✕ ", "good": "✓ "}
+_SOFT = "dim"
 
 
-class Said(NamedTuple):
+class Sentence(NamedTuple):
     """One sentence; `tone` is alarm, good, or empty."""
 
     text: str
@@ -38,83 +43,83 @@ class Said(NamedTuple):
 class ComparisonText:
     """The sentences about two runs in one language, which is that of `words`."""
 
-    def __init__(self, changes: Changes, words: Words) -> None:
+    def __init__(self, changes: RunComparison, words: Words) -> None:
         """`words` know the names of judges and personas."""
         self.changes, self.words = changes, words
-        self._say = saying(TEXTS, "diff", words.language, rows=words.rows)
+        self._say = text_lookup(TEXTS, "diff", words.language, rows=words.rows)
 
     def say(self, key: str, /, **values: object) -> str:
         """A text of changes.toml."""
         shown = {name: f"{v:,}" if isinstance(v, int) else str(v) for name, v in values.items()}
         return self._say(key, **shown)
 
-    def headline(self) -> Said:
-        """Did it get better? In one or two sentences."""
+    def headline(self) -> Sentence:
+        """Whether the bot got better, in one or two sentences."""
         verdict = self._verdict()
         if not self.changes.broken:
             return verdict
         first = self.say("broken_first", n=len(self.changes.broken))
-        return Said(self._joined(first, verdict.text), "alarm")
+        return Sentence(self._joined(first, verdict.text), "alarm")
 
-    def _verdict(self) -> Said:
-        """What the scores say."""
+    def _verdict(self) -> Sentence:
+        """The verdict on the scores."""
         row, changes = self.changes.score, self.changes
         if changes.verdict == "not_comparable" or row is None:
-            return Said(self.say("verdict_not_comparable"), "alarm")
-        told = {
+            return Sentence(self.say("verdict_not_comparable"), "alarm")
+        values = {
             "was": points(row.before), "now": points(row.after), "by": signed(row.difference),
-            "larger": reach(row.larger), "pairs": row.pairs, "cases": row.cases, "moved": row.moved,
-            "p": chance(row.p_holm), **ends(row.interval),
+            "larger": largest(row.larger), "pairs": row.pairs, "cases": row.cases, "moved": row.moved,
+            "p": p_text(row.p_holm), **ends(row.interval),
         }  # fmt: skip
         tone = {"better": "good", "worse": "alarm"}.get(changes.verdict, "")
-        verdict = self.say(f"verdict_{_key(row)}", **told)
+        verdict = self.say(f"verdict_{_verdict_key(row)}", **values)
         if not changes.fallen:
-            return Said(verdict, tone)
-        veto = is_worse(changes.judges, changes.verdict, redder=changes.reds.redder)
+            return Sentence(verdict, tone)
+        veto = is_regression(changes.judges, changes.verdict, redder=changes.reds.redder)
         fallen = self.say("but_worse" if veto else "but_fell", judges=self.judges(changes.fallen))
-        return Said(self._joined(verdict, fallen), "alarm" if veto else tone)
+        return Sentence(self._joined(verdict, fallen), "alarm" if veto else tone)
 
     def _joined(self, *sentences: str) -> str:
-        """Sentences one after the other, as the language parts them."""
+        """Sentences one after the other, with a space in English."""
         return ("" if self.words.language == "ja" else " ").join(sentences)
 
-    def below(self) -> Iterator[Said]:
-        """What follows the headline: what it would take, what must not have broken, what was compared."""
+    def below(self) -> Iterator[Sentence]:
+        """What follows the headline: how many cases are missing, guarded questions, what was compared."""
         changes, row = self.changes, self.changes.score
         if changes.verdict == "not_comparable":
-            yield Said(self.say("grade_again", run=changes.before.run, judges=changes.primary))
+            yield Sentence(self.say("grade_again", run=changes.before.run, judges=changes.primary))
         if changes.verdict == "not_enough":
-            yield Said(self.say("few", cases=FEWEST_CASES, pairs=FEWEST_PAIRS))
+            yield Sentence(self.say("few", cases=FEWEST_CASES, pairs=FEWEST_PAIRS))
         if row and row.more and changes.verdict in ("not_enough", "no_difference"):
             conversations = ceil(row.more * changes.paired / row.cases)
-            yield Said(self.say("more", n=row.more, conversations=conversations))
-        yield from self._guarded()
-        yield from self._lines()
+            yield Sentence(self.say("more", n=row.more, conversations=conversations))
+        yield from self._guarded_sentences()
+        yield from self._line_sentences()
         if changes.changed:
-            yield Said(self.say("changed", what=self.say("comma").join(self._changed())))
+            yield Sentence(self.say("changed", what=self.say("comma").join(self._changed())))
 
-    def _guarded(self) -> Iterator[Said]:
+    def _guarded_sentences(self) -> Iterator[Sentence]:
         for fallen in self.changes.broken:
-            yield Said(self.say("broken", question=fallen.question, case=fallen.case), "alarm")
+            yield Sentence(self.say("broken", question=fallen.question, case=fallen.case), "alarm")
             if fallen.why:
-                yield Said(self.say("broken_why", why=fallen.why))
+                yield Sentence(self.say("broken_why", why=fallen.why))
         checked = self.changes.guarded - len(self.changes.unchecked)
         if checked and not self.changes.broken:
-            yield Said(self.say("guarded_fine", n=checked), "good")
+            yield Sentence(self.say("guarded_fine", n=checked), "good")
         if self.changes.unchecked:
             cases = self.say("comma").join(self.changes.unchecked)
-            yield Said(self.say("unchecked", cases=cases), "alarm")
+            yield Sentence(self.say("unchecked", cases=cases), "alarm")
 
-    def _lines(self) -> Iterator[Said]:
+    def _line_sentences(self) -> Iterator[Sentence]:
         changes = self.changes
         if changes.after.replay_of:
-            yield Said(self.say("replay", run=changes.after.replay_of))
+            yield Sentence(self.say("replay", run=changes.after.replay_of))
         if changes.replayed or changes.same_lines == changes.lines:
-            yield Said(self.say("lines", same=changes.same_lines, lines=changes.lines))
+            yield Sentence(self.say("lines", same=changes.same_lines, lines=changes.lines))
         else:
             reds = changes.reds
             turns = reds.turned_red + reds.turned_green + reds.still_red + reds.still_green
-            yield Said(self.say("lines_free", turns=turns))
+            yield Sentence(self.say("lines_free", turns=turns))
 
     def _changed(self) -> Iterator[str]:
         none = self.say("nothing_set")
@@ -122,24 +127,26 @@ class ComparisonText:
             sides = {"before": each.before or none, "after": each.after or none}
             yield self.say("changed_one", name=each.name, **sides)
 
-    def cautions(self) -> list[Said]:
-        """What makes the two hard to compare, or the verdict no verdict about a bot."""
-        found = [Said(self._caution(each), "alarm") for each in self.changes.cautions]
-        return [Said(self.words("standin_why"), "alarm"), *found] if self.changes.after.offline else found
+    def cautions(self) -> list[Sentence]:
+        """What makes the two hard to compare; first of all, that stand-ins judged."""
+        cautions = [Sentence(self._caution(each), "alarm") for each in self.changes.cautions]
+        if not self.changes.after.offline:
+            return cautions
+        return [Sentence(self.words("standin_why"), "alarm"), *cautions]
 
     def _caution(self, each: Caution) -> str:
         group = {"rubrics": "judge", "models": "role"}.get(each.kind, "")
         names = [self.words.name(group, name) if group else name for name in each.names]
-        told = {"names": self.say("comma").join(names), "before": each.before, "after": each.after}
-        return self.say(f"caution_{each.kind}", **told)
+        listed = self.say("comma").join(names)
+        return self.say(f"caution_{each.kind}", names=listed, before=each.before, after=each.after)
 
     def colours(self) -> list[str]:
-        """How many turns turned, and whether more cases did so one way than the other."""
+        """How many turns turned red or green, and whether more cases did so one way than the other."""
         reds = self.changes.reds
-        told = {"red": reds.turned_red, "green": reds.turned_green, "still": reds.still_red}
-        turns = sum((*told.values(), reds.still_green))
-        cases = {"worse": reds.cases_worse, "better": reds.cases_better, "p": chance(reds.p)}
-        return [self.say("reds", turns=turns, **told), self.say("reds_p", **cases)]
+        counts = {"red": reds.turned_red, "green": reds.turned_green, "still": reds.still_red}
+        turns = sum((*counts.values(), reds.still_green))
+        cases = {"worse": reds.cases_worse, "better": reds.cases_better, "p": p_text(reds.p)}
+        return [self.say("reds", turns=turns, **counts), self.say("reds_p", **cases)]
 
     def method(self) -> str:
         """How it was tested."""
@@ -156,10 +163,10 @@ class ComparisonText:
         return [self._row(each) for each in self.changes.judges]
 
     def _row(self, row: Difference) -> list[str]:
-        verdict = self.say(f"short_{_key(row)}", larger=reach(row.larger))
+        verdict = self.say(f"short_{_verdict_key(row)}", larger=largest(row.larger))
         figures = [points(row.before), points(row.after), signed(row.difference), between(row.interval)]
         name = self.words.name("judge", row.judge)
-        return [name, *figures, chance(row.p_holm), f"{row.pairs:,}", verdict]
+        return [name, *figures, p_text(row.p_holm), f"{row.pairs:,}", verdict]
 
     def part_columns(self, kind: str) -> list[str]:
         """The titles of the table of personas (`part_persona`) or tags (`part_tag`)."""
@@ -181,7 +188,7 @@ class ComparisonText:
         ]  # fmt: skip
 
     def beside(self) -> list[str]:
-        """The replay and the free run of the new version, one line each; empty without both."""
+        """A line for the replay and one for the free run of the new version; empty unless both exist."""
         other = self.changes.beside
         if other is None:
             return []
@@ -192,13 +199,13 @@ class ComparisonText:
         return [self._beside(*row) for row in sorted(rows, key=lambda row: not row[0])]
 
     def _beside(self, replay: bool, row: Difference | None, run: str) -> str:
-        told = {"kind": self.say("beside_replay" if replay else "beside_free"), "run": run}
+        values = {"kind": self.say("beside_replay" if replay else "beside_free"), "run": run}
         if row is None or row.verdict == "not_comparable":
-            return self.say("beside_none", **told)
-        told |= {"was": points(row.before), "now": points(row.after), "by": signed(row.difference)}
+            return self.say("beside_none", **values)
+        values |= {"was": points(row.before), "now": points(row.after), "by": signed(row.difference)}
         if row.interval is None:
-            return self.say("beside_few", **told)
-        return self.say("beside_line", **told, **ends(row.interval))
+            return self.say("beside_few", **values)
+        return self.say("beside_line", **values, **ends(row.interval))
 
     def judges(self, names: Sequence[str]) -> str:
         """Judges as people call them."""
@@ -230,26 +237,21 @@ def ends(interval: tuple[float, float] | None) -> dict[str, str]:
     return {"low": low, "high": high}
 
 
-def reach(larger: float | None) -> str:
-    """The largest difference that is possible, without a sign."""
+def largest(larger: float | None) -> str:
+    """The largest difference that the data allow, without a sign."""
     return signed(larger).lstrip("+±") if larger is not None else "–"
 
 
-def chance(p: float | None) -> str:
-    """A p as people read it."""
+def p_text(p: float | None) -> str:
+    """A p value in two or three decimals."""
     return "–" if p is None else "<0.001" if p < 0.001 else f"{p:.3f}" if p < 0.1 else f"{p:.2f}"
 
 
-def _key(row: Difference) -> str:
-    """What the verdict's text is called: no difference may also be nothing changed, or perhaps."""
+def _verdict_key(row: Difference) -> str:
+    """The key of the verdict's text: `equal` if nothing changed, `leaning_...` if it may be chance."""
     if row.verdict == "no_difference" and not row.larger:
         return "equal"
     return f"leaning_{row.leaning}" if row.leaning else row.verdict
-
-
-SHOWN = 5
-_STYLES = {"alarm": "bold red", "good": "bold green", "": ""}
-_SOFT = "dim"
 
 
 class ConsoleLines:
@@ -289,54 +291,54 @@ class ConsoleLines:
     def _fit(self, text: str) -> str:
         """The text without control codes, and without what this console's encoding does not have."""
         encoding = self._console.encoding
-        return plain(text).encode(encoding, "replace").decode(encoding)
+        return safe_text(text).encode(encoding, "replace").decode(encoding)
 
 
-def paint(telling: ComparisonText, console: Console, page: str = "") -> None:
+def paint(comparison: ComparisonText, console: Console, page: str = "") -> None:
     """Prints the comparison, most important first; `page` is where it was written as a page."""
-    lines, changes, say = ConsoleLines(console), telling.changes, telling.say
+    lines, changes, say = ConsoleLines(console), comparison.changes, comparison.say
     lines.title(say("title", before=changes.before.run, after=changes.after.run))
-    _said(lines, telling)
-    _turned(lines, telling, "turned_red", changes.turned_red, "▲")
-    _turned(lines, telling, "turned_green", changes.turned_green, "✓")
-    for text in telling.colours():
+    _print_verdict(lines, comparison)
+    _print_turned(lines, comparison, "turned_red", changes.turned_red, "▲")
+    _print_turned(lines, comparison, "turned_green", changes.turned_green, "✓")
+    for text in comparison.colours():
         lines.line(text, _SOFT)
-    _judges(lines, telling)
-    if told := telling.beside():
+    _print_judges(lines, comparison)
+    if beside := comparison.beside():
         lines.title(say("beside_title"))
-        for text in told:
+        for text in beside:
             lines.item("- ", text)
     if page:
         lines.line("")
         lines.line(say("page", path=page))
 
 
-def _said(lines: ConsoleLines, telling: ComparisonText) -> None:
-    """The verdict, what belongs to it, and the warnings."""
-    headline = telling.headline()
+def _print_verdict(lines: ConsoleLines, comparison: ComparisonText) -> None:
+    """The verdict, the sentences that belong to it, and the warnings."""
+    headline = comparison.headline()
     lines.line(headline.text, _STYLES[headline.tone] or "bold")
-    for each in telling.below():
-        lines.item(_marker(each), each.text, _STYLES[each.tone], _STYLES[each.tone])
-    for each in telling.cautions():
+    for each in comparison.below():
+        lines.item(_MARKERS.get(each.tone, "- "), each.text, _STYLES[each.tone], _STYLES[each.tone])
+    for each in comparison.cautions():
         lines.item("! ", each.text, _STYLES["alarm"])
-    if telling.changes.regression:
-        lines.line(telling.say("regression"), _STYLES["alarm"])
+    if comparison.changes.regression:
+        lines.line(comparison.say("regression"), _STYLES["alarm"])
 
 
-def _marker(said: Said) -> str:
-    return {"alarm": "✕ ", "good": "✓ "}.get(said.tone, "- ")
-
-
-def _turned(
-    lines: ConsoleLines, telling: ComparisonText, title: str, found: Sequence[TurnChange], mark: str
+def _print_turned(
+    lines: ConsoleLines, comparison: ComparisonText, title: str, found: Sequence[TurnChange], mark: str
 ) -> None:
-    """The turns that turned, with what was asked, answered before and now, and why."""
-    say = telling.say
+    """The turns that turned, each with question, earlier answer, present answer and the judge's reason."""
+    say = comparison.say
     lines.title(say(title, n=len(found)))
     if not found:
         lines.line(say("none"), _SOFT)
-    for number, each in enumerate(found[:SHOWN], 1):
-        where = {"persona": telling.words.name("persona", each.persona), "case": each.case, "turn": each.turn}
+    for number, each in enumerate(found[:QUOTED], 1):
+        where = {
+            "persona": comparison.words.name("persona", each.persona),
+            "case": each.case,
+            "turn": each.turn,
+        }
         guarded = f"  [{say('guarded')}]" if each.guarded else ""
         lines.item(f"{number}. ", f"{mark} {say('where', **where)}{guarded}", "bold", "bold")
         red = title == "turned_red"
@@ -347,81 +349,80 @@ def _turned(
         lines.item(f"   {say('became')}", each.after or say("silent"), _SOFT)
         if red and each.why_after:
             lines.item(f"     {say('why')}", each.why_after, _SOFT)
-    if len(found) > SHOWN:
-        lines.line(say("rest", n=len(found) - SHOWN), _SOFT)
+    if len(found) > QUOTED:
+        lines.line(say("rest", n=len(found) - QUOTED), _SOFT)
 
 
-def _judges(lines: ConsoleLines, telling: ComparisonText) -> None:
+def _print_judges(lines: ConsoleLines, comparison: ComparisonText) -> None:
     """The table of judges, and the same by persona and by tag."""
-    say, tones = telling.say, {"worse": "bold red", "better": "bold green"}
+    say, tones = comparison.say, {"worse": "bold red", "better": "bold green"}
     lines.title(say("judges"))
-    styles = [tones.get(row.verdict, "") for row in telling.changes.judges]
-    lines.grid(telling.columns(), telling.rows(), styles)
-    lines.line(telling.method(), _SOFT)
+    styles = [tones.get(row.verdict, "") for row in comparison.changes.judges]
+    lines.grid(comparison.columns(), comparison.rows(), styles)
+    lines.line(comparison.method(), _SOFT)
     for place, kind in enumerate(("part_persona", "part_tag")):
-        if rows := telling.part_rows(kind):
+        if rows := comparison.part_rows(kind):
             if not place:
                 lines.title(say("parts"))
-            lines.grid(telling.part_columns(kind), rows)
+            lines.grid(comparison.part_columns(kind), rows)
 
 
-# Turns that are quoted; the rest is on the page.
-CHANGE_MARKDOWN_SHOWN = 10
-
-
-def markdown(telling: ComparisonText) -> str:
+def markdown(comparison: ComparisonText) -> str:
     """Verdict, warnings, what turned, and the table of judges."""
-    changes, say = telling.changes, telling.say
+    changes, say = comparison.changes, comparison.say
     title = say("title", before=changes.before.run, after=changes.after.run)
-    parts = [f"## {escaped(title)}", f"**{escaped(telling.headline().text)}**"]
-    listed = [f"- {escaped(said.text)}" for said in telling.below()]
-    listed += [f"- ⚠ {escaped(said.text)}" for said in telling.cautions()]
+    parts = [f"## {escape_markdown(title)}", f"**{escape_markdown(comparison.headline().text)}**"]
+    listed = [f"- {escape_markdown(sentence.text)}" for sentence in comparison.below()]
+    listed += [f"- ⚠ {escape_markdown(sentence.text)}" for sentence in comparison.cautions()]
     parts += ["\n".join(listed)] if listed else []
-    parts += [_table(telling.columns(), telling.rows()), escaped(telling.method())]
-    parts += [_change_markdown_turned(telling, "turned_red", changes.turned_red)]
-    parts += [_change_markdown_turned(telling, "turned_green", changes.turned_green)]
-    parts += [" ".join(map(escaped, telling.colours()))]
-    if told := telling.beside():
-        parts += ["\n".join(f"- {escaped(text)}" for text in told)]
+    parts += [_table(comparison.columns(), comparison.rows()), escape_markdown(comparison.method())]
+    parts += [_turned_markdown(comparison, "turned_red", changes.turned_red)]
+    parts += [_turned_markdown(comparison, "turned_green", changes.turned_green)]
+    parts += [" ".join(map(escape_markdown, comparison.colours()))]
+    parts += ["\n".join(f"- {escape_markdown(text)}" for text in comparison.beside())]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _change_markdown_turned(telling: ComparisonText, title: str, found: Sequence[TurnChange]) -> str:
-    say = telling.say
+def _turned_markdown(comparison: ComparisonText, title: str, found: Sequence[TurnChange]) -> str:
+    say = comparison.say
     lines = [
         line
-        for each in found[:CHANGE_MARKDOWN_SHOWN]
-        for line in _turn(telling, each, red=title == "turned_red")
+        for each in found[:QUOTED_IN_MARKDOWN]
+        for line in _turn_markdown(comparison, each, red=title == "turned_red")
     ]
-    if len(found) > CHANGE_MARKDOWN_SHOWN:
-        lines.append(f"- {escaped(say('rest', n=len(found) - CHANGE_MARKDOWN_SHOWN))}")
-    head = escaped(say(title, n=len(found)))
+    if len(found) > QUOTED_IN_MARKDOWN:
+        lines.append(f"- {escape_markdown(say('rest', n=len(found) - QUOTED_IN_MARKDOWN))}")
+    head = escape_markdown(say(title, n=len(found)))
     if not lines:
         return ""
     listed = "\n".join(lines)
     return f"<details><summary>{head}</summary>\n\n{listed}\n\n</details>"
 
 
-def _turn(telling: ComparisonText, each: TurnChange, *, red: bool) -> Iterator[str]:
-    say = telling.say
-    who = telling.words.name("persona", each.persona)
+def _turn_markdown(comparison: ComparisonText, each: TurnChange, *, red: bool) -> Iterator[str]:
+    say = comparison.say
+    persona = comparison.words.name("persona", each.persona)
     guarded = f" [{say('guarded')}]" if each.guarded else ""
-    yield f"- **{escaped(say('where', persona=who, case=each.case, turn=each.turn) + guarded)}**"
-    why = each.why_after if red else each.why_before
-    said = (
+    yield f"- **{escape_markdown(say('where', persona=persona, case=each.case, turn=each.turn) + guarded)}**"
+    lines = (
         (say("question"), each.question),
         (say("was"), each.before or say("silent")),
         (say("became"), each.after or say("silent")),
-        (say("why"), why),
+        (say("why"), each.why_after if red else each.why_before),
     )
-    for name, text in said:
+    for name, text in lines:
         if text:
-            yield f"  - {escaped(name)} {escaped(text)}"
+            yield f"  - {escape_markdown(name)} {escape_markdown(text)}"
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    shown = [columns, ["---"] * len(columns), *rows]
-    first, ruler, *rest = (
-        f"| {' | '.join(cell if cell == '---' else escaped(cell) for cell in row)} |" for row in shown
+    def line(cells: Sequence[str]) -> str:
+        return f"| {' | '.join(cells)} |"
+
+    return "\n".join(
+        [
+            line([escape_markdown(title) for title in columns]),
+            line(["---"] * len(columns)),
+            *(line([escape_markdown(cell) for cell in row]) for row in rows),
+        ]
     )
-    return "\n".join([first, ruler, *rest])

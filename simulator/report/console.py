@@ -1,6 +1,6 @@
 """The summary for a terminal: score, verdict, what is red, what it cost and what to do next.
 
-Everything is printed as text, never as markup: what bots and models say cannot colour, move or
+Everything is printed as text, never as markup: what bots and models write cannot colour, move or
 rewrite a terminal. Widths are cells, so that Japanese lines up.
 """
 
@@ -14,29 +14,29 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
-from simulator.core.document import Cell, Section, Table, wrap
+from simulator.core.document import Cell, Section, Table
 from simulator.core.settings import Settings
-from simulator.core.translations import Words, goal, plain, points, words_of
+from simulator.core.translations import Words, points, target_points, words_of
 from simulator.core.types import Language, Results, Run
 from simulator.diagnosis.recommendations import Improvements, improvements_of
-from simulator.report import customers, features
-from simulator.report.context import corrected_line, counts, notes, verdict
+from simulator.report import answerable, customers
+from simulator.report.comparison import ConsoleLines
+from simulator.report.context import corrected_line, counts_text, lowest_score, notes, verdict
 from simulator.report.extras import LoadText, load_text
 from simulator.report.fixes import FIXES, Item, all_items, red_rows, summary_items
+from simulator.report.gate import conditions_table
 from simulator.report.judges import UNKNOWN, Block, JudgeTrusts, blocks, heading, with_notes
-from simulator.report.run import conditions_table, legend, sections
+from simulator.report.sections import sections
 from simulator.report.tables import money, personas_table, spent_by
 from simulator.stats.figures import Summary
 from simulator.stats.gate import Gate
 
-# As much of a row's name as is worth a line of its own; longer ones are wrapped, between words if possible.
+# The first column is at least this wide, and no wider than its longest word up to the second figure.
 _LABEL, _WORD = 10, 32
-# A judge's name that is longer than this has a line of its own.
+# A judge's name that is wider than this has a line of its own.
 _TITLE = 24
 _ASCII = re.compile(r"[!-~]+")
 _RED, _GOOD, _SOFT = "bold red", "bold green", "dim"
-
-__all__ = ["paint", "paint_fixes", "paint_sections", "plain"]
 
 
 def paint(  # noqa: PLR0917 - the five things shown, where, and one more to name
@@ -46,22 +46,22 @@ def paint(  # noqa: PLR0917 - the five things shown, where, and one more to name
     language: Language,
     console: Console,
     page: Path | str = "",
-    standings: JudgeTrusts = UNKNOWN,
-    mends: Improvements | None = None,
+    trusts: JudgeTrusts = UNKNOWN,
+    improvements: Improvements | None = None,
 ) -> None:
     """Prints the summary of a run; `page` is where its report was written.
 
-    `mends` is what to mend, where somebody looked it up already; else it is told from the run alone.
+    `improvements` is what to fix where that is known already; otherwise it is worked out from the run alone.
     """
     words = words_of(summary, language)
-    found = mends or improvements_of(results, summary, language)
-    _Painter(console, words, standings).everything(summary, gate, results, str(page), found)
+    improvements = improvements or improvements_of(results, summary, language)
+    _Painter(console, words, trusts).everything(summary, gate, results, str(page), improvements)
 
 
 def paint_fixes(
     found: Improvements, run: str, words: Words, console: Console, *, top: int, offline: bool = False
 ) -> None:
-    """Prints what to mend, at most `top` of it, with examples; `offline`: stand-ins judged."""
+    """Prints at most `top` fixes with their examples; `offline`: stand-ins judged."""
     painter = _Painter(console, words, UNKNOWN)
     painter.title(f"{FIXES(words.language, 'all_title')}  {run}")
     if offline:
@@ -76,34 +76,35 @@ def paint_sections(sections: Iterable[Section], words: Words, console: Console) 
         painter.section(section)
 
 
-class _Painter:
-    """Prints lines and grids on a console, in the words of one language."""
+class _Painter(ConsoleLines):
+    """Prints the parts of a summary in the words of one language."""
 
-    def __init__(self, console: Console, words: Words, standings: JudgeTrusts) -> None:
-        self._console, self._words, self._standings = console, words, standings
+    def __init__(self, console: Console, words: Words, trusts: JudgeTrusts) -> None:
+        super().__init__(console)
+        self._words, self._trusts = words, trusts
 
     def everything(
-        self, summary: Summary, gate: Gate, results: Results, page: str, found: Improvements
+        self, summary: Summary, gate: Gate, results: Results, page: str, improvements: Improvements
     ) -> None:
         """The whole summary, most important first."""
         self._verdict(summary, gate, results.run)
-        for note in with_notes(notes(summary, gate, self._words), self._standings):
+        for note in with_notes(notes(summary, gate, self._words), self._trusts):
             self._item("!" if note.alarm else "-", note.text, "" if note.alarm else _SOFT)
         if conditions := conditions_table(gate, self._words):
             self.title(conditions.title)
             self._grid(conditions)
         if summary.personas or summary.rows:
             self._grid(personas_table(summary, self._words.language))
-            self._key(summary, results)
-            self._trust(blocks(self._standings, self._words))
-        self._facts([*_facts(summary, self._words), *features.facts(results, self._words.language)])
+            self._legend(summary, results)
+            self._trust(blocks(self._trusts, self._words))
+        self._facts([*_facts(summary, self._words), *answerable.facts(results, self._words.language)])
         for section in sections(results, self._words.language):
             self.section(section)
         if load := load_text(results, summary, self._words):
             self._load(load)
-        if found.fixes or found.customer:
+        if improvements.fixes or improvements.customer:
             self.title(self._words("fix_first"))
-            self.items(summary_items(found, _named(page, results.run.id), self._words))
+            self.items(summary_items(improvements, _run_argument(page, results.run.id), self._words))
         elif summary.rows and summary.reddest:
             self.title(self._words("reddest_short"))
             self.items(red_rows(summary, self._words))
@@ -116,13 +117,13 @@ class _Painter:
         words = self._words
         self.title(f"{words('title')}  {run.id}")
         if summary.offline:
-            models = [f"{words.name('role', role)} {name}" for role, name in played(run)]
-            self._line("  ".join([words("standin"), words("comma").join(models)]).strip(), "bold yellow")
-            self._line(words("standin_why"), "yellow")
-        self._line("   ".join(self._scores(summary, gate)), "bold")
+            models = [f"{words.name('role', role)} {name}" for role, name in models_of(run)]
+            self.line("  ".join([words("standin"), words("comma").join(models)]).strip(), "bold yellow")
+            self.line(words("standin_why"), "yellow")
+        self.line("   ".join(self._scores(summary, gate)), "bold")
         style = {True: _GOOD, False: _RED, None: ""}[gate.passed]
         red = f"▲ {words('red_turns')} {summary.red:,} {words('of_turns', turns=summary.turns)}"
-        self._line(f"{verdict(gate, summary.score, words)}   {red}", style)
+        self.line(f"{verdict(gate, summary.score, words)}   {red}", style)
 
     def _scores(self, summary: Summary, gate: Gate) -> Iterator[str]:
         """The score with its interval, the corrected one where people's grades made it, and its coverage."""
@@ -141,55 +142,40 @@ class _Painter:
         yield words("graded_of", n=summary.graded, planned=summary.planned)
 
     def _load(self, load: LoadText) -> None:
-        """What a load rehearsal came to."""
+        """The figures of a load rehearsal, with its cautions."""
         self.title(load.title)
-        self._line(load.headline)
+        self.line(load.headline)
         self._facts((fact.name, fact.value) for fact in load.facts)
-        for each in load.cautions:
-            self._item("!", each)
+        for caution in load.cautions:
+            self._item("!", caution)
         self._item("-", load.note, _SOFT)
 
     def section(self, section: Section) -> None:
         """A part that only runs of this kind have."""
         self.title(section.title)
-        self._line(section.line)
+        self.line(section.line)
         for table in section.tables:
             if table.title:
-                self._line(table.title, "bold")
+                self.line(table.title, "bold")
             self._grid(table)
         for note in section.notes:
             self._item("-", note, _SOFT)
 
     def items(self, items: Iterable[Item]) -> None:
-        """Paragraphs, those that stand out and those that stand back as such."""
+        """Paragraphs; loud ones are bold, soft ones are dim."""
         for item in items:
             style = "bold" if item.loud else _SOFT if item.soft else ""
             if item.text and not item.indent:
-                self._line(item.text, style)
+                self.line(item.text, style)
             elif item.text:
                 self._item(item.marker, item.text, style, indent=item.indent)
             else:
                 self._console.print()
 
-    def title(self, text: str) -> None:
-        """A heading with air above it."""
-        self._console.print()
-        self._line(text, "bold underline")
-
-    def _line(self, text: str, style: str = "") -> None:
-        """One paragraph, wrapped to the width."""
-        for line in wrap(self._fit(text), self._console.width):
-            self._console.print(Text(line, style=style), highlight=False)
-
     def _item(self, marker: str, text: str, style: str = "", marker_style: str = "", indent: int = 0) -> None:
         """A paragraph that hangs from its marker, `indent` cells from the left."""
-        marker = self._fit(marker)
-        head = marker + " " * max(1, indent - cell_len(marker))
-        for line in wrap(self._fit(text), self._console.width - cell_len(head)):
-            self._console.print(
-                Text(head, marker_style or style).append(line, style or None), highlight=False
-            )
-            head = " " * cell_len(head)
+        padding = " " * max(1, indent - cell_len(self._fit(marker)))
+        self.item(marker + padding, text, marker_style or style, style)
 
     def _facts(self, facts: Iterable[tuple[str, str]]) -> None:
         """Names and values in two columns."""
@@ -198,25 +184,25 @@ class _Painter:
         for name, value in rows:
             self._item(name, value, marker_style=_SOFT, indent=column)
 
-    def _key(self, summary: Summary, results: Results) -> None:
-        """What the marks of the table stand for, and how low a score can be."""
-        limit = summary.rules.overall
-        low = "" if limit is None else self._words("low_key", limit=goal(limit))
-        between = "" if self._words.language == "ja" else " "
-        if told := between.join(filter(None, (low, legend(results, summary, self._words)))):
-            self._line(told, _SOFT)
+    def _legend(self, summary: Summary, results: Results) -> None:
+        """The limit below which a figure is marked, and how low a score can be."""
+        limit, lowest = summary.rules.overall, lowest_score(results, summary)
+        sentences = [] if limit is None else [self._words("low_key", limit=target_points(limit))]
+        sentences += [] if lowest is None else [self._words("lowest", n=target_points(lowest))]
+        if sentences:
+            self.line(("" if self._words.language == "ja" else " ").join(sentences), _SOFT)
             self._console.print()
 
-    def _trust(self, told: list[Block]) -> None:
-        """How far each judge agrees with people, and what moves it that should not."""
-        if not told:
+    def _trust(self, trust_blocks: list[Block]) -> None:
+        """How far each judge agrees with people, and warnings about it."""
+        if not trust_blocks:
             return
-        self._line(heading(self._words.language), _SOFT)
-        column = min(_TITLE, max(cell_len(self._fit(block.title)) for block in told)) + 2
-        for block in told:
+        self.line(heading(self._words.language), _SOFT)
+        column = min(_TITLE, max(cell_len(self._fit(block.title)) for block in trust_blocks)) + 2
+        for block in trust_blocks:
             title = block.title
             if cell_len(self._fit(title)) > _TITLE:
-                self._line(title, _SOFT)
+                self.line(title, _SOFT)
                 title = ""
             self._item(title, block.text, marker_style=_SOFT, indent=column)
             for warning in block.warnings:
@@ -240,31 +226,26 @@ class _Painter:
 
     def _cell(self, cell: Cell) -> Text:
         """The figure, and on a second line how many grades it rests on."""
-        shown = self._text(f"{'▲' if cell.red else ''}{cell.text}", _RED if cell.red else "")
-        return shown.append(f"\n{cell.note}", style=_SOFT) if cell.note else shown
+        text = self._text(f"{'▲' if cell.red else ''}{cell.text}", _RED if cell.red else "")
+        return text.append(f"\n{cell.note}", style=_SOFT) if cell.note else text
 
     def _text(self, text: str, style: str = "") -> Text:
-        """Text as it is, whatever it looks like."""
+        """Text as it is, never read as markup."""
         return Text(self._fit(text), style=style)
-
-    def _fit(self, text: str) -> str:
-        """The text without control codes, and without what this console's encoding does not have."""
-        encoding = self._console.encoding
-        return plain(text).encode(encoding, "replace").decode(encoding)
 
 
 def _parts(table: Table, width: int) -> list[list[int]]:
     """The columns of a table in groups that fit the width; the first column leads every group."""
-    texts = [[title, *_shown(row[place] for row in table.rows)] for place, title in enumerate(table.columns)]
+    texts = [[title, *_texts(row[place] for row in table.rows)] for place, title in enumerate(table.columns)]
     first, *rest = (max(map(cell_len, column)) for column in texts)
     label = min(first, max(_LABEL, _longest_word(texts[0])))
     parts, free = [[0]], width - label - 1
-    for place, wanted in enumerate(rest, 1):
-        if wanted > free and len(parts[-1]) > 1:
+    for place, width_needed in enumerate(rest, 1):
+        if width_needed > free and len(parts[-1]) > 1:
             parts.append([0])
             free = width - label - 1
         parts[-1].append(place)
-        free -= wanted + 1
+        free -= width_needed + 1
     return parts
 
 
@@ -273,8 +254,8 @@ def _longest_word(names: Iterable[str]) -> int:
     return min(_WORD, max((len(word) for name in names for word in _ASCII.findall(name)), default=0))
 
 
-def _shown(cells: Iterable[Cell]) -> list[str]:
-    """What takes up width in a column."""
+def _texts(cells: Iterable[Cell]) -> list[str]:
+    """The texts that take up width in a column."""
     return [text for cell in cells for text in (f"{'▲' if cell.red else ''}{cell.text}", cell.note)]
 
 
@@ -290,17 +271,17 @@ def _facts(summary: Summary, words: Words) -> Iterator[tuple[str, str]]:
         name = words("total", n=summary.total.n)
         yield name, f"{total}{'   ' + words('comma').join(graded) if graded else ''}"
     if not summary.rows:
-        yield from _conversing(summary, words)
-    yield words("bot_failures"), counts(summary.bot_failures, "failure", words) or words("none")
+        yield from _conversation_facts(summary, words)
+    yield words("bot_failures"), counts_text(summary.bot_failures, "failure", words) or words("none")
     yield words("cost_line"), _cost(summary, words)
 
 
-def _conversing(summary: Summary, words: Words) -> Iterator[tuple[str, str]]:
-    """How conversations ended, and how the customers in them were played."""
-    yield words("endings"), counts(summary.ended, "ended", words) or words("none")
-    played = summary.simulator
-    guarded = words("guard_line", n=played.guarded, turns=summary.turns, failed=played.failed)
-    yield words("simulator"), "\n".join([guarded, *customers.sentences(played, words.language)])
+def _conversation_facts(summary: Summary, words: Words) -> Iterator[tuple[str, str]]:
+    """How conversations ended, and how their customers were played."""
+    yield words("endings"), counts_text(summary.ended, "ended", words) or words("none")
+    simulator = summary.simulator
+    guarded = words("guard_line", n=simulator.guarded, turns=summary.turns, failed=simulator.failed)
+    yield words("simulator"), "\n".join([guarded, *customers.sentences(simulator, words.language)])
 
 
 def _cost(summary: Summary, words: Words) -> str:
@@ -310,10 +291,10 @@ def _cost(summary: Summary, words: Words) -> str:
     roles = [
         words(
             "role_line",
-            **{"role": who, "calls": spent.calls, "in": spent.tokens_in, "out": spent.tokens_out},
+            **{"role": role, "calls": spent.calls, "in": spent.tokens_in, "out": spent.tokens_out},
         )
         + (words("role_cached", n=spent.cached) if spent.cached else "")
-        for who, spent in spent_by(summary, words)
+        for role, spent in spent_by(summary, words)
     ]
     amount = (
         words("unknown_cost")
@@ -324,15 +305,15 @@ def _cost(summary: Summary, words: Words) -> str:
 
 
 def _per_turn(summary: Summary, words: Words) -> Iterator[str]:
-    """What grading one turn took: the calls that were really made, over the turns that were graded."""
+    """The tokens of grading one turn: those of uncached calls, divided by the graded turns."""
     judge, spent = summary.judges.get(summary.primary), summary.spending.get("judge")
     if judge and judge.n and spent and spent.calls:
         tokens = {"in": round(spent.tokens_in / judge.n), "out": round(spent.tokens_out / judge.n)}
         yield words("per_turn", **tokens)
 
 
-def _named(page: str, run: str) -> str:
-    """How a command names the run: by its id in the usual folder, by its path elsewhere."""
+def _run_argument(page: str, run: str) -> str:
+    """The run as an argument of a command: its id in the usual folder, its path elsewhere."""
     folder = Path(page).parent
     usual = not page or folder.parent.resolve() == Path(Settings().runs).resolve()
     return run if usual else shlex.quote(str(folder))
@@ -342,7 +323,7 @@ def _next(summary: Summary, gate: Gate, words: Words, page: str) -> Iterator[str
     """What the reader can do now."""
     if page:
         yield words("next_open", path=page)
-    run = _named(page, summary.run)
+    run = _run_argument(page, summary.run)
     if summary.finished + summary.spared < summary.planned or summary.status != "finished":
         yield words("next_resume", run=run)
     elif summary.red:
@@ -353,8 +334,8 @@ def _next(summary: Summary, gate: Gate, words: Words, page: str) -> Iterator[str
         yield words("next_model")
 
 
-def played(run: Run) -> Iterator[tuple[str, str]]:
-    """Who played which role; the demo bot's is left out where another bot was rehearsed."""
+def models_of(run: Run) -> Iterator[tuple[str, str]]:
+    """Roles and their models; the demo bot's is left out where another bot was tested."""
     for role, name in run.models.items():
         if role != "demo" or run.settings.get("adapter", "demo") == "demo":
             yield role, name

@@ -1,24 +1,29 @@
-"""What a reader must know before relying on the figures, and figures as people read them."""
+"""What every report of a run shares: the verdict, and notes to read before relying on the figures.
+
+`ReportContext` is what worksheets, Markdown and files are made from.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from simulator.core.replies import FIFTHS, share_of
 from simulator.core.settings import CheckFormat
-from simulator.core.translations import Words, goal, points, words_of
+from simulator.core.translations import Words, points, target_points, words_of
 from simulator.core.types import Language, Results, Score, Value
-from simulator.diagnosis.evidence import Blame
+from simulator.diagnosis.evidence import RootCause
 from simulator.diagnosis.recommendations import Improvements, improvements_of
-from simulator.report.gate import sentences, verdict_of
+from simulator.report.gate import gate_notes, verdict_text
 from simulator.sheets.model import SheetWords
-from simulator.stats.corrected import ENOUGH, STRATA, CorrectedScore, Shortage
+from simulator.stats.corrected import ENOUGH_GRADES, STRATA, CorrectedScore, Shortage
 from simulator.stats.figures import JudgeSummary, RedTurn, Summary
-from simulator.stats.gate import SHORTCOMINGS, Finding, Gate
+from simulator.stats.gate import CONDITION_PROBLEMS, Finding, Gate
 from simulator.storage.results import StoredConversations
 
-SAID_ELSEWHERE = SHORTCOMINGS | {"below"}
-_OF_THE_SCORE = frozenset({"below", "corrected_below"})
-_OF_THE_INTERVAL = frozenset({"unsure", "corrected_below", "corrected_unsure"})
+# Problems that the verdict and the notes on the gate's conditions report already.
+REPORTED_BY_GATE = CONDITION_PROBLEMS | {"below"}
+_SCORE_PROBLEMS = frozenset({"below", "corrected_below"})
+_INTERVAL_PROBLEMS = frozenset({"unsure", "corrected_below", "corrected_unsure"})
 
 
 class Note(Value):
@@ -31,20 +36,20 @@ class Note(Value):
 def verdict(gate: Gate, score: float | None, words: Words) -> str:
     """The gate in one phrase."""
     if gate.conditions:
-        return verdict_of(gate, words)
+        return verdict_text(gate, words)
     if gate.target is None:
         return words("no_target")
-    target = goal(gate.target)
+    target = target_points(gate.target)
     if gate.passed:
         return words("passed", target=target)
     if score is None or gate.incomplete:
         return words("undecided", target=target)
-    return _not_passed(gate, score, target, words)
+    return _missed_text(gate, score, target, words)
 
 
-def _not_passed(gate: Gate, score: float, target: str, words: Words) -> str:
+def _missed_text(gate: Gate, score: float, target: str, words: Words) -> str:
     too_many = next((finding for finding in gate.findings if finding.problem == "major"), None)
-    if too_many and not any(finding.problem in _OF_THE_SCORE for finding in gate.findings):
+    if too_many and not any(finding.problem in _SCORE_PROBLEMS for finding in gate.findings):
         figures = {key: too_many.figures[key] for key in ("major", "cases")}
         return words("missed_major", target=target, **figures)
     if gate.unsettled:
@@ -58,9 +63,15 @@ def short_of(score: float, target: float) -> str:
     return f"{100 * target - float(points(score, against=target)):.4g}"
 
 
-def counts(found: Mapping[str, int], group: str, words: Words) -> str:
-    """'timeout 3, error 1', most frequent first."""
-    ranked = sorted(found.items(), key=lambda item: -item[1])
+def lowest_score(results: Results, summary: Summary) -> float | None:
+    """The lowest possible score (0..1); None where the deciding judge's scale reaches down to 0."""
+    scales = (s.scale for s in results.scores if s.judge == summary.primary and s.state == "scored")
+    return share_of(FIFTHS[0], FIFTHS) if next(scales, None) == FIFTHS else None
+
+
+def counts_text(numbers: Mapping[str, int], group: str, words: Words) -> str:
+    """'timeout 3, error 1', most frequent first; `group` is the table in which words has the names."""
+    ranked = sorted(numbers.items(), key=lambda item: -item[1])
     return words("comma").join(f"{words.name(group, kind)} {n:,}" for kind, n in ranked)
 
 
@@ -69,31 +80,36 @@ def notes(summary: Summary, gate: Gate, words: Words) -> tuple[Note, ...]:
 
     That the target was missed is not among them: it is the verdict itself.
     """
-    found = [
-        *(Note(text=text, alarm=alarm) for text, alarm in sentences(summary, gate, words)),
-        *(_finding(f, summary, gate, words) for f in gate.findings if f.problem not in SAID_ELSEWHERE),
-        *notes_of_people(summary, words),
-        *_conversations(summary, words),
-        *(note for name, judge in summary.judges.items() for note in _judge(name, judge, words)),
-        *_undecided(summary, words),
-        *_skipped(summary, words),
-        *_agreement(summary, words),
-        *_played(summary, words),
+    unsorted = [
+        *(Note(text=text, alarm=alarm) for text, alarm in gate_notes(summary, gate, words)),
+        *(_finding_note(f, summary, gate, words) for f in gate.findings if f.problem not in REPORTED_BY_GATE),
+        *correction_notes(summary, words),
+        *_conversation_notes(summary, words),
+        *(note for name, judge in summary.judges.items() for note in _judge_notes(name, judge, words)),
+        *_undecided_notes(summary, words),
+        *_skipped_notes(summary, words),
+        *_agreement_notes(summary, words),
+        *_customer_notes(summary, words),
     ]
-    return tuple(sorted(found, key=lambda note: not note.alarm))
+    return tuple(sorted(unsorted, key=lambda note: not note.alarm))
 
 
-def _finding(finding: Finding, summary: Summary, gate: Gate, words: Words) -> Note:
-    """What the gate found, on the scale to 100."""
+def _finding_note(finding: Finding, summary: Summary, gate: Gate, words: Words) -> Note:
+    """A problem that the gate found, its figures on the scale to 100."""
     corrected, target = gate.corrected, gate.target
     score, interval = (
         (corrected.score, corrected.interval) if corrected else (summary.score, summary.interval)
     )
-    if finding.problem not in _OF_THE_INTERVAL or target is None or interval is None:
+    if finding.problem not in _INTERVAL_PROBLEMS or target is None or interval is None:
         return Note(text=words(f"note.{finding.problem}", **finding.figures), alarm=True)
     low, high = (points(end, against=target) for end in interval)
-    shown = {"score": points(score, against=target), "target": goal(target), "low": low, "high": high}
-    return Note(text=words(f"note.{finding.problem}", **shown), alarm=True)
+    figures = {
+        "score": points(score, against=target),
+        "target": target_points(target),
+        "low": low,
+        "high": high,
+    }
+    return Note(text=words(f"note.{finding.problem}", **figures), alarm=True)
 
 
 def corrected_line(summary: Summary, target: float | None, words: Words) -> str:
@@ -105,80 +121,79 @@ def corrected_line(summary: Summary, target: float | None, words: Words) -> str:
     return words("corrected", auto=points(summary.score), score=score, low=low, high=high)
 
 
-def notes_of_people(summary: Summary, words: Words) -> list[Note]:
-    """What people's blind grades did to the score, or how many more it takes."""
+def correction_notes(summary: Summary, words: Words) -> list[Note]:
+    """How people's blind grades corrected the score, or how many more grades that takes."""
     if summary.corrected:
-        return [Note(text=_correction(summary.corrected, words))]
-    return [Note(text=_shortage(summary.shortage, words))] if summary.shortage else []
+        return [Note(text=_correction_text(summary.corrected, words))]
+    return [Note(text=_shortage_text(summary.shortage, words))] if summary.shortage else []
 
 
-def _correction(corrected: CorrectedScore, words: Words) -> str:
+def _correction_text(corrected: CorrectedScore, words: Words) -> str:
     biases = [
-        words(f"note.bias_{name}", how=_how(corrected.bias[name], words))
+        words(f"note.bias_{name}", how=_bias_text(corrected.bias[name], words))
         for name in STRATA
         if name in corrected.bias
     ]
     return words("note.correction", n=corrected.n, biases=words("comma").join(biases))
 
 
-def _how(bias: float, words: Words) -> str:
-    """Which way the judge is off, and by how many points of a hundred."""
-    shown = points(abs(bias))
-    way = "level" if shown == "0" else "lenient" if bias > 0 else "strict"
-    return words(f"note.{way}", **({} if way == "level" else {"points": shown}))
+def _bias_text(bias: float, words: Words) -> str:
+    """Whether the judge is lenient or strict, and by how many points out of 100."""
+    size = points(abs(bias))
+    if size == "0":
+        return words("note.level")
+    return words("note.lenient" if bias > 0 else "note.strict", points=size)
 
 
-def _shortage(lacking: Shortage, words: Words) -> str:
-    """How many more grades it takes, and of which turns."""
-    if lacking.turns < ENOUGH:
-        return words("note.labels_few", n=lacking.labels, enough=ENOUGH, turns=lacking.turns)
-    if lacking.labels < ENOUGH:
-        return words("note.labels", n=lacking.labels, more=lacking.more)
-    if not lacking.more:
-        return words("note.labels_one_case", n=lacking.labels)
-    kind, more = ("red", lacking.red) if lacking.red else ("not_red", lacking.not_red)
-    return words(f"note.labels_{kind}", n=lacking.labels, more=more)
+def _shortage_text(shortage: Shortage, words: Words) -> str:
+    """How many more grades a correction takes, and of which turns."""
+    if shortage.turns < ENOUGH_GRADES:
+        return words("note.labels_few", n=shortage.labels, enough=ENOUGH_GRADES, turns=shortage.turns)
+    if shortage.labels < ENOUGH_GRADES:
+        return words("note.labels", n=shortage.labels, more=shortage.more)
+    if not shortage.more:
+        return words("note.labels_one_case", n=shortage.labels)
+    kind, more = ("red", shortage.red) if shortage.red else ("not_red", shortage.not_red)
+    return words(f"note.labels_{kind}", n=shortage.labels, more=more)
 
 
-def _conversations(summary: Summary, words: Words) -> list[Note]:
+def _conversation_notes(summary: Summary, words: Words) -> list[Note]:
     """Conversations without a grade, and turns without an answer."""
-    found = []
+    notes = []
     if summary.missing:
-        found.append(Note(text=words("note.missing", n=summary.missing), alarm=True))
+        notes.append(Note(text=words("note.missing", n=summary.missing), alarm=True))
     if summary.bot_failures:
-        n, kinds = sum(summary.bot_failures.values()), counts(summary.bot_failures, "failure", words)
+        n, kinds = sum(summary.bot_failures.values()), counts_text(summary.bot_failures, "failure", words)
         key = "note.silent" if n == summary.turns else "note.bot"
-        found.append(Note(text=words(key, n=n, turns=summary.turns, kinds=kinds), alarm=True))
+        notes.append(Note(text=words(key, n=n, turns=summary.turns, kinds=kinds), alarm=True))
     if summary.unrecorded:
         every = summary.unrecorded == summary.turns
-        text = words(
-            "note.unrecorded_all" if every else "note.unrecorded", n=summary.unrecorded, turns=summary.turns
-        )
-        found.append(Note(text=text, alarm=every))
-    return found
+        key = "note.unrecorded_all" if every else "note.unrecorded"
+        notes.append(Note(text=words(key, n=summary.unrecorded, turns=summary.turns), alarm=every))
+    return notes
 
 
-def _judge(name: str, judge: JudgeSummary, words: Words) -> list[Note]:
+def _judge_notes(name: str, judge: JudgeSummary, words: Words) -> list[Note]:
     """What one judge could not grade."""
-    title, found = words.name("judge", name), []
+    title, notes = words.name("judge", name), []
     if judge.failed:
-        kinds = counts(judge.failures, "failure", words)
+        kinds = counts_text(judge.failures, "failure", words)
         text = words(
             "note.grades_failed", judge=title, failed=judge.failed, of=judge.n + judge.failed, kinds=kinds
         )
-        found.append(Note(text=text, alarm=True))
+        notes.append(Note(text=text, alarm=True))
     if len(judge.rubrics) > 1:
-        found.append(Note(text=words("note.rubrics", judge=title, n=len(judge.rubrics)), alarm=True))
-    return found
+        notes.append(Note(text=words("note.rubrics", judge=title, n=len(judge.rubrics)), alarm=True))
+    return notes
 
 
-def _undecided(summary: Summary, words: Words) -> list[Note]:
-    """Turns without a verdict, whose case has to be looked at by somebody."""
+def _undecided_notes(summary: Summary, words: Words) -> list[Note]:
+    """Turns without a verdict, whose case somebody has to look at."""
     n = sum(judge.undecided for judge in summary.judges.values())
     return [Note(text=words("note.undecided", n=n), alarm=True)] if n else []
 
 
-def _skipped(summary: Summary, words: Words) -> list[Note]:
+def _skipped_notes(summary: Summary, words: Words) -> list[Note]:
     """Judges that had nothing to grade against on some turns; outputs, which not all answers have, aside."""
     names = [
         f"{words.name('judge', name)} ({judge.n:,}/{judge.planned:,})"
@@ -188,55 +203,51 @@ def _skipped(summary: Summary, words: Words) -> list[Note]:
     return [Note(text=words("note.skipped", judges=words("comma").join(names)))] if names else []
 
 
-def _agreement(summary: Summary, words: Words) -> list[Note]:
+def _agreement_notes(summary: Summary, words: Words) -> list[Note]:
     """How far a judge agrees with itself, and with further models."""
-    found = [
-        Note(
-            text=words(
-                "note.votes", judge=words.name("judge", v.judge), votes=v.votes, n=v.n, disagreed=v.disagreed
-            ),
-            alarm=v.disagreed > v.n / 4,
-        )
-        for v in summary.votes
-    ]
+    notes = []
+    for votes in summary.votes:
+        judge = words.name("judge", votes.judge)
+        text = words("note.votes", judge=judge, votes=votes.votes, n=votes.n, disagreed=votes.disagreed)
+        notes.append(Note(text=text, alarm=votes.disagreed > votes.n / 4))
     for pair in summary.panel:
         kappa = "–" if pair.kappa is None else f"{pair.kappa:.2f}"
         figures = {"model": pair.model, "n": pair.n, "kappa": kappa, "shift": f"{100 * pair.shift:+.0f}"}
-        title = words.name("judge", pair.judge)
-        found.append(Note(text=words("note.panel", judge=title, **figures)))
-    return found
+        notes.append(Note(text=words("note.panel", judge=words.name("judge", pair.judge), **figures)))
+    return notes
 
 
-def _played(summary: Summary, words: Words) -> list[Note]:
+def _customer_notes(summary: Summary, words: Words) -> list[Note]:
     """How the simulated customer behaved."""
-    played, found = summary.simulator, []
-    if played.failed:
-        found.append(Note(text=words("note.user_failed", n=played.failed), alarm=True))
-    if played.guarded:
-        kinds = counts(played.rules, "rule", words)
-        found.append(Note(text=words("note.guarded", n=played.guarded, turns=summary.turns, kinds=kinds)))
-    return found
+    simulator, notes = summary.simulator, []
+    if simulator.failed:
+        notes.append(Note(text=words("note.user_failed", n=simulator.failed), alarm=True))
+    if simulator.guarded:
+        kinds = counts_text(simulator.rules, "rule", words)
+        figures = {"n": simulator.guarded, "turns": summary.turns, "kinds": kinds}
+        notes.append(Note(text=words("note.guarded", **figures)))
+    return notes
 
 
 class StoredScores(Mapping[tuple[str, int], Mapping[str, Score]]):
-    """The scores of each turn of a large data set; only those of one conversation are held."""
+    """The scores of each turn of a large data set; only those of one conversation are in memory."""
 
     def __init__(self, conversations: StoredConversations) -> None:
-        """Knows where they are."""
-        self._talks, self._last, self._found = conversations, "", dict[int, dict[str, Score]]()
+        self._conversations = conversations
+        self._latest, self._scores = "", dict[int, dict[str, Score]]()
 
     def __getitem__(self, key: tuple[str, int]) -> Mapping[str, Score]:
         """Those of a turn, by judge."""
         conversation, turn = key
-        if conversation != self._last:
-            self._last, ((_, self._found),) = conversation, self._talks.with_scores([conversation])
-        return self._found[turn]
+        if conversation != self._latest:
+            ((_, self._scores),) = self._conversations.with_scores([conversation])
+            self._latest = conversation
+        return self._scores[turn]
 
     def __iter__(self) -> Iterator[tuple[str, int]]:
         """The turns that have scores."""
-        return (
-            (conversation.id, turn) for conversation, by_turn in self._talks.with_scores() for turn in by_turn
-        )
+        for conversation, by_turn in self._conversations.with_scores():
+            yield from ((conversation.id, turn) for turn in by_turn)
 
     def __len__(self) -> int:
         """How many turns have scores."""
@@ -245,9 +256,10 @@ class StoredScores(Mapping[tuple[str, int], Mapping[str, Score]]):
 
 @dataclass(frozen=True)
 class ReportContext:
-    """Everything that the worksheets are made from; `past` are the summaries of earlier runs.
+    """All that worksheets, Markdown and files are made from; `past` are the summaries of earlier runs.
 
-    `mends` is what to mend, where somebody looked it up already; else it is told from the run alone.
+    `improvements` is what to fix where that is known already; otherwise `recommendations` works it out from
+    the run alone.
     """
 
     results: Results
@@ -256,7 +268,7 @@ class ReportContext:
     language: Language
     check: CheckFormat = "text"
     past: Sequence[tuple[Results, Summary, Gate]] = field(default=())
-    mends: Improvements | None = None
+    improvements: Improvements | None = None
 
     @cached_property
     def words(self) -> SheetWords:
@@ -270,23 +282,23 @@ class ReportContext:
 
     @cached_property
     def scores(self) -> Mapping[tuple[str, int], Mapping[str, Score]]:
-        """The scores of each turn, by judge; those of a large data set are read when they are asked for."""
+        """The scores of each turn by judge; those of a large data set are read one conversation at a time."""
         if isinstance(self.results.conversations, StoredConversations):
             return StoredScores(self.results.conversations)
-        found: dict[tuple[str, int], dict[str, Score]] = {}
+        by_turn: dict[tuple[str, int], dict[str, Score]] = {}
         for score in self.results.scores:
-            found.setdefault((score.conversation, score.turn), {})[score.judge] = score
-        return found
+            by_turn.setdefault((score.conversation, score.turn), {})[score.judge] = score
+        return by_turn
 
     @cached_property
-    def improvements(self) -> Improvements:
-        """What to mend."""
-        return self.mends or improvements_of(self.results, self.summary, self.language)
+    def recommendations(self) -> Improvements:
+        """What to fix."""
+        return self.improvements or improvements_of(self.results, self.summary, self.language)
 
     @cached_property
-    def causes(self) -> dict[tuple[str, int], Blame]:
+    def causes(self) -> dict[tuple[str, int], RootCause]:
         """The causes of the red turns."""
-        return {(blame.conversation, blame.turn): blame for blame in self.improvements.blames}
+        return {(blame.conversation, blame.turn): blame for blame in self.recommendations.root_causes}
 
     @cached_property
     def red(self) -> dict[tuple[str, int], RedTurn]:

@@ -1,15 +1,14 @@
-"""How the simulated customers were played, as sentences and rows for every report."""
+"""How the simulated customers were simulator, as sentences and rows for every report."""
 
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 
 from simulator.core.templates import Texts
 from simulator.core.translations import Words, points
 from simulator.core.types import Language
-from simulator.stats.figures import Customers, Figure, Lengths, SimulatorSummary
+from simulator.stats.figures import CustomerFigure, CustomerSummary, LineLengths, SimulatorSummary
 
-TEXT = Texts(Path(__file__).with_name("customers.toml"))
+TEXTS = Texts(Path(__file__).with_name("customers.toml"))
 EVERYONE = "all"
 # Links to spoilt turns that a page shows at most.
 SHOWN = 30
@@ -22,7 +21,7 @@ class FigureRow:
     key: str
     name: str
     value: str
-    rests_on: str
+    basis: str
     goal: str
     met: bool | None
     percent: float | None
@@ -30,7 +29,7 @@ class FigureRow:
 
 @dataclass(frozen=True, slots=True)
 class LengthRows:
-    """Lengths of messages in one language: who, and how long."""
+    """Lengths of messages in one language: the customer, and the median with its range."""
 
     language: Language
     title: str
@@ -39,7 +38,7 @@ class LengthRows:
 
 @dataclass(frozen=True, slots=True)
 class CustomerBlock:
-    """What a page shows of it."""
+    """What a page shows of the customers."""
 
     title: str
     note: str
@@ -49,91 +48,79 @@ class CustomerBlock:
     spoilt: list[tuple[str, int]]
 
 
-def sentences(played: SimulatorSummary, language: Language) -> list[str]:
-    """What stands out, or that nothing does; empty where nobody looked."""
-    customers, found = played.customers, list[str]()
+def sentences(simulator: SimulatorSummary, language: Language) -> list[str]:
+    """What stands out, or that nothing does; empty where the customers were not examined."""
+    customers, listed = simulator.customers, list[str]()
     if not customers.figures:
         return []
     if customers.superseded:
-        found.append(TEXT(language, "held_again", n=str(len(customers.superseded))))
+        listed.append(TEXTS(language, "held_again", n=str(len(customers.superseded))))
     if customers.faults:
         kinds = [
-            TEXT(language, "kind_n", kind=TEXT(language, f"kind_{kind}"), n=str(n))
+            TEXTS(language, "kind_n", kind=TEXTS(language, f"kind_{kind}"), n=str(n))
             for kind, n in customers.faults.items()
         ]
-        found.append(TEXT(language, "faults", kinds=TEXT(language, "comma").join(kinds)))
-    if customers.spoilt and played.with_spoilt is not None:
-        found.append(_scores(played, language))
+        listed.append(TEXTS(language, "faults", kinds=TEXTS(language, "comma").join(kinds)))
+    if customers.spoilt and simulator.with_spoilt is not None:
+        listed.append(_scores_sentence(simulator, language))
     names = [
-        TEXT(language, f"figure_{name}") for name, each in customers.figures.items() if each.met is False
+        TEXTS(language, f"figure_{name}") for name, each in customers.figures.items() if each.met is False
     ]
     if names:
-        found.append(TEXT(language, "off", names=TEXT(language, "comma").join(names)))
-    return found or [TEXT(language, "fine")]
+        listed.append(TEXTS(language, "off", names=TEXTS(language, "comma").join(names)))
+    return listed or [TEXTS(language, "fine")]
 
 
-def _scores(played: SimulatorSummary, language: Language) -> str:
-    """The score with and without what the customers spoilt, the one that counts first."""
-    key = "exclude" if played.customers.handling == "exclude" else "keep"
-    told = {"with": points(played.with_spoilt), "without": points(played.without_spoilt)}
-    return TEXT(language, key, n=str(len(played.customers.spoilt)), **told)
+def _scores_sentence(simulator: SimulatorSummary, language: Language) -> str:
+    """The score with and without the turns that customers spoilt, the one that counts first."""
+    key = "exclude" if simulator.customers.handling == "exclude" else "keep"
+    scores = {"with": points(simulator.with_spoilt), "without": points(simulator.without_spoilt)}
+    return TEXTS(language, key, n=str(len(simulator.customers.spoilt)), **scores)
 
 
-def figure_rows(customers: Customers, language: Language) -> list[FigureRow]:
+def figure_rows(customers: CustomerSummary, language: Language) -> list[FigureRow]:
     """The figures in their order, those with nothing to measure left out."""
-    return [_row(key, each, language) for key, each in customers.figures.items() if each.value is not None]
+    return [
+        _figure_row(key, each, language) for key, each in customers.figures.items() if each.value is not None
+    ]
 
 
-def _row(key: str, each: Figure, language: Language) -> FigureRow:
+def _figure_row(key: str, each: CustomerFigure, language: Language) -> FigureRow:
     percent = None if each.value is None else round(100 * each.value, 1)
     goal = "" if each.goal is None else f"{100 * each.goal:g}"
     n = {} if each.n is None else {"n": str(each.n)}
     return FigureRow(
         key=key,
-        name=TEXT(language, f"figure_{key}"),
-        value=TEXT(language, "nothing") if percent is None else f"{percent:g} %",
-        rests_on=TEXT(language, "rests_on" if n else "mean_of", of=str(each.of), **n),
-        goal=TEXT(language, "at_most" if each.at_most else "at_least", goal=goal) if goal else "",
+        name=TEXTS(language, f"figure_{key}"),
+        value=TEXTS(language, "nothing") if percent is None else f"{percent:g} %",
+        basis=TEXTS(language, "rests_on" if n else "mean_of", of=str(each.of), **n),
+        goal=TEXTS(language, "at_most" if each.at_most else "at_least", goal=goal) if goal else "",
         met=each.met,
         percent=percent,
     )
 
 
-def block(played: SimulatorSummary, words: Words) -> CustomerBlock | None:
-    """What the page shows, or nothing where nobody looked."""
-    language, customers = words.language, played.customers
+def block(simulator: SimulatorSummary, words: Words) -> CustomerBlock | None:
+    """What the page shows; None where the customers were not examined."""
+    language, customers = words.language, simulator.customers
     if not customers.figures:
         return None
     return CustomerBlock(
-        title=TEXT(language, "title"),
-        note=TEXT(language, "note"),
-        sentences=sentences(played, language),
+        title=TEXTS(language, "title"),
+        note=TEXTS(language, "note"),
+        sentences=sentences(simulator, language),
         figures=figure_rows(customers, language),
-        lengths=[_lengths(spoken, rows, words) for spoken, rows in customers.lengths.items() if rows],
+        lengths=[_lengths(key, rows, words) for key, rows in customers.lengths.items() if rows],
         spoilt=list(customers.spoilt[:SHOWN]),
     )
 
 
-def _lengths(spoken: str, rows: dict[str, Lengths], words: Words) -> LengthRows:
-    """One language's rows; characters or words are named after it, not after the report's language."""
-    of: Language = "ja" if spoken == "ja" else "en"
-    return LengthRows(
-        of,
-        _title(of, words.language),
-        [
-            (
-                words("everyone") if who == EVERYONE else words.name("persona", who),
-                TEXT(
-                    words.language,
-                    "length",
-                    **{k: f"{v:g}" for k, v in each.model_dump(exclude={"n"}).items()},
-                ),
-            )
-            for who, each in rows.items()
-        ],
-    )
-
-
-@cache
-def _title(spoken: Language, language: Language) -> str:
-    return TEXT(language, f"lengths_{spoken}")
+def _lengths(key: str, lengths: dict[str, LineLengths], words: Words) -> LengthRows:
+    """The rows of one language, in its characters or words, whatever the report's language is."""
+    language: Language = "ja" if key == "ja" else "en"
+    rows = []
+    for persona, each in lengths.items():
+        name = words("everyone") if persona == EVERYONE else words.name("persona", persona)
+        figures = {figure: f"{value:g}" for figure, value in each.model_dump(exclude={"n"}).items()}
+        rows.append((name, TEXTS(words.language, "length", **figures)))
+    return LengthRows(language, TEXTS(words.language, f"lengths_{language}"), rows)

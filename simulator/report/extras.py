@@ -1,4 +1,4 @@
-"""What only some runs have to tell, by modules that are named here and loaded for such a run alone."""
+"""What add-ons show of a run; the module that makes it is loaded only for a run that has it."""
 
 from collections.abc import Callable
 from importlib import import_module
@@ -9,13 +9,13 @@ from simulator.core.translations import Words
 from simulator.core.types import Language, Results
 from simulator.stats.figures import Summary
 
-# A note of the run, and the module and function that make of it what reports show.
+# By the note of the run that asks for it: the module and the function that make the text or section.
 LOAD, HARNESS = "load", "harness"
 FEATURES = {
     LOAD: ("simulator.addons.load.report", "load_text"),
     HARNESS: ("simulator.addons.lm_eval.report", "section"),
 }
-# The same for every run of dialogues.
+# For every run of dialogues.
 CONSISTENCY = ("simulator.addons.consistency.report", "consistency_line")
 # The load rehearsal's block on the page, with its picture.
 LOAD_BLOCK = ("simulator.addons.load.report", "block")
@@ -33,7 +33,7 @@ class LoadFact(NamedTuple):
 
 
 class LoadText(NamedTuple):
-    """What a load rehearsal came to, in words."""
+    """The result of a load rehearsal, in words."""
 
     title: str
     headline: str
@@ -43,11 +43,11 @@ class LoadText(NamedTuple):
 
 
 def load_text(results: Results, summary: Summary, words: Words) -> LoadText | None:
-    """What a load rehearsal came to; None for any other run."""
-    found: LoadText | None = (
-        _function(FEATURES[LOAD])(results, summary, words) if LOAD in results.notes else None
-    )
-    return found
+    """The result of a load rehearsal in words; None for any other run."""
+    text: LoadText | None = None
+    if LOAD in results.notes:
+        text = _function(FEATURES[LOAD])(results, summary, words)
+    return text
 
 
 def load_block(results: Results, summary: Summary, words: Words) -> Any:
@@ -56,20 +56,20 @@ def load_block(results: Results, summary: Summary, words: Words) -> Any:
 
 
 def harness_section(results: Results, language: Language) -> Section | None:
-    """What lm_eval measured; None in a run that it has not measured."""
-    found: Section | None = (
-        _function(FEATURES[HARNESS])(results, language) if HARNESS in results.notes else None
-    )
-    return found
+    """What lm_eval measured; None for a run without it."""
+    section: Section | None = None
+    if HARNESS in results.notes:
+        section = _function(FEATURES[HARNESS])(results, language)
+    return section
 
 
 def consistency_line(results: Results, language: Language) -> str | None:
-    """One sentence where customers were told different things; None where they were not."""
-    found: str | None = None if results.run.asks_once else _function(CONSISTENCY)(results, language)
-    return found
+    """One sentence where the bot told customers different things; None where it did not."""
+    line: str | None = None if results.run.asks_once else _function(CONSISTENCY)(results, language)
+    return line
 
 
-def _function(named: tuple[str, str]) -> Callable[..., Any]:
-    module, name = named
+def _function(place: tuple[str, str]) -> Callable[..., Any]:
+    module, name = place
     function: Callable[..., Any] = getattr(import_module(module), name)
     return function

@@ -1,4 +1,4 @@
-"""A run as CSV, one row per turn: for spreadsheets that people open by a double click."""
+"""A run as files for programs and spreadsheets: CSV and JSON with a row per turn, and JUnit XML."""
 
 import csv
 import io
@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from simulator.core.translations import plain
+from simulator.core.translations import safe_text
 from simulator.report.context import ReportContext
 from simulator.report.tables import turn_rows
 
-# What a spreadsheet would take for a formula, also after blanks; full-width signs, too.
+# A text that begins so, also after spaces, is a formula to a spreadsheet; full-width signs are, too.
 _FORMULA = tuple("=+-@＝＋－＠\t\r")
-# Stands where an encoding lacks a character, and is seen: the printer's geta.
+# The printer's geta: a visible mark for a character that an encoding lacks.
 GETA = "〓"
 HEAD = (
     "conversation", "turn", "persona", "case", "language", "ended", "user", "answer", "answer_failure",
@@ -22,17 +22,17 @@ HEAD = (
 )  # fmt: skip
 
 
-def csv_bytes(told: ReportContext, encoding: str = "utf-8") -> bytes:
+def csv_bytes(context: ReportContext, encoding: str = "utf-8") -> bytes:
     """The file's content: UTF-8 with BOM, or CP932 with 〓 for every character that it lacks.
 
     Text that a spreadsheet would take for a formula is led by an apostrophe.
     """
     out = io.StringIO(newline="")
     writer = csv.writer(out)
-    judges = list(told.summary.judges)
+    judges = list(context.summary.judges)
     graded = [f"{name}.{part}" for name in judges for part in ("grade", "reason")]
     writer.writerow([*HEAD, *graded])
-    for row in turn_rows(told):
+    for row in turn_rows(context):
         scores = [row["scores"].get(name, {}) for name in judges]
         cells = [row[key] for key in HEAD]
         cells += [value for score in scores for value in (score.get("raw"), score.get("reason"))]
@@ -44,8 +44,7 @@ def encoded(text: str, encoding: str) -> bytes:
     """The text in an encoding that people's spreadsheets open."""
     if encoding.lower().replace("-", "") == "utf8":
         return text.encode("utf-8-sig")
-    kept = "".join(each if _has(encoding, each) else GETA for each in text)
-    return kept.encode(encoding)
+    return "".join(letter if _has(encoding, letter) else GETA for letter in text).encode(encoding)
 
 
 def _has(encoding: str, letter: str) -> bool:
@@ -63,15 +62,15 @@ def _cell(value: object) -> object:
         value = "|".join(map(str, value))
     if not isinstance(value, str):
         return value
-    text = plain(value)
+    text = safe_text(value)
     return f"'{text}" if text.lstrip(" \u3000").startswith(_FORMULA) else text
 
 
-def json_lines(figures: Mapping[str, Any], told: ReportContext) -> Iterator[str]:
-    """The file in pieces, a turn at a time: `figures` (there must be some), then `rows`; indented by 2."""
+def json_lines(figures: Mapping[str, Any], context: ReportContext) -> Iterator[str]:
+    """The file in pieces, a turn at a time: `figures` (at least one), then `rows`; indented by 2."""
     yield _dumps(figures).removesuffix("\n}") + ',\n  "rows": ['
     between = ""
-    for row in turn_rows(told):
+    for row in turn_rows(context):
         yield f"{between}\n    " + _dumps(row).replace("\n", "\n    ")
         between = ","
     yield "\n  ]\n}\n" if between else "]\n}\n"
@@ -84,18 +83,18 @@ def _dumps(value: Any) -> str:
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def junit_xml(told: ReportContext) -> str:
+def junit_xml(context: ReportContext) -> str:
     """A test case per turn (a red one failed, an ungraded one is an error), and one for the target."""
-    rows = list(turn_rows(told))
-    gate, name = told.gate, f"rehearsal {told.results.run.id}"
+    rows = list(turn_rows(context))
+    gate, name = context.gate, f"rehearsal {context.results.run.id}"
     suite = Element("testsuite", name=_text(name), tests=str(len(rows) + (gate.passed is not None)))
     for row in rows:
-        suite.append(_case(row, told.summary.primary))
+        suite.append(_case(row, context.summary.primary))
     if gate.passed is not None:
-        suite.append(_target(told))
+        suite.append(_target(context))
     for kind in ("failure", "error"):
         suite.set(f"{kind}s", str(len(suite.findall(f"testcase/{kind}"))))
-    suite.set("time", f"{told.summary.seconds:.3f}")
+    suite.set("time", f"{context.summary.seconds:.3f}")
     indent(suite)
     return tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
 
@@ -105,21 +104,21 @@ def _case(row: dict[str, object], primary: str) -> Element:
     case = Element("testcase", classname=_text(row["persona"]), name=_text(title))
     scores = row["scores"]
     verdict = scores.get(primary) if isinstance(scores, dict) else None
-    said = f"Q: {row['user']}\nA: {row['answer']}"
+    dialogue = f"Q: {row['user']}\nA: {row['answer']}"
     if row["red"]:
         SubElement(case, "failure", type=_text(row["severity"]), message=_text(row["reason"])).text = _text(
-            said
+            dialogue
         )
     elif verdict is None or verdict["state"] == "failed":
-        why = verdict["reason"] if verdict else "not graded"
-        SubElement(case, "error", type="ungraded", message=_text(why)).text = _text(said)
+        reason = verdict["reason"] if verdict else "not graded"
+        SubElement(case, "error", type="ungraded", message=_text(reason)).text = _text(dialogue)
     elif verdict["state"] == "skipped":
         SubElement(case, "skipped", message=_text(verdict["reason"]))
     return case
 
 
-def _target(told: ReportContext) -> Element:
-    gate = told.gate
+def _target(context: ReportContext) -> Element:
+    gate = context.gate
     case = Element("testcase", classname="gate", name=f"target {gate.asked}")
     if not gate.passed:
         SubElement(case, "failure", type="gate", message=_text("; ".join(gate.reasons)))
@@ -127,4 +126,4 @@ def _target(told: ReportContext) -> Element:
 
 
 def _text(value: object) -> str:
-    return _NOT_XML.sub("\ufffd", plain(str(value)))
+    return _NOT_XML.sub("\ufffd", safe_text(str(value)))

@@ -1,4 +1,4 @@
-"""What is said of how runs developed, as sentences and rows that terminal and page share."""
+"""How runs developed: sentences and rows that terminal and page share, and both of these."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from markupsafe import Markup
 from rich.console import Console
 
-from simulator.core.document import local
+from simulator.core.document import local_time
 from simulator.core.translations import points
 from simulator.core.types import Language
 from simulator.report import html
-from simulator.report.comparison import TEXTS, ConsoleLines, Said, ends, signed
+from simulator.report.comparison import TEXTS, ConsoleLines, Sentence, ends, signed
 from simulator.report.html_charts import Segment, across, segments
-from simulator.stats.history import FEWEST, Fall, History, PastRun
+from simulator.stats.history import MIN_RUNS, Fall, History, PastRun
 
 COLUMNS = ("date", "score", "interval", "red", "graded", "model", "bot", "note", "run")
 _BARS = "▁▂▃▄▅▆▇█"
@@ -24,14 +24,14 @@ class HistoryReport:
 
     def __init__(self, history: History, language: Language) -> None:
         self.history, self.language = history, language
-        self._followed = frozenset(history.followed)
+        self._comparable = frozenset(history.followed)
 
     def say(self, key: str, /, **values: object) -> str:
         """A text of changes.toml."""
         shown = {name: f"{v:,}" if isinstance(v, int) else str(v) for name, v in values.items()}
         return TEXTS(self.language, key, **shown)
 
-    def sentences(self) -> Iterator[Said]:
+    def sentences(self) -> Iterator[Sentence]:
         """The trend, falls, and what could not be read."""
         history = self.history
         if history.runs:
@@ -40,27 +40,27 @@ class HistoryReport:
             if fall:
                 yield from self._fall(key, fall)
         if history.runs and len(history.followed) < len(history.runs):
-            yield Said(self.say("of_them", n=len(history.followed)))
+            yield Sentence(self.say("of_them", n=len(history.followed)))
         if history.unread:
             names = self.say("comma").join(history.unread[:5])
-            yield Said(self.say("unread", n=len(history.unread), names=names), "alarm")
+            yield Sentence(self.say("unread", n=len(history.unread), names=names), "alarm")
 
-    def _trend(self) -> Said:
-        found = self.history.trend
-        if found is None:
-            return Said(self.say("trend_few", needed=FEWEST, n=len(self.history.followed)))
+    def _trend(self) -> Sentence:
+        trend = self.history.trend
+        if trend is None:
+            return Sentence(self.say("trend_few", needed=MIN_RUNS, n=len(self.history.followed)))
         key, tone = {"falling": ("decline", "alarm"), "rising": ("rise", "good")}.get(
             self.history.direction, ("steady", "")
         )
-        return Said(self.say(f"trend_{key}", slope=signed(found.slope), **ends(found.interval)), tone)
+        return Sentence(self.say(f"trend_{key}", slope=signed(trend.slope), **ends(trend.interval)), tone)
 
-    def _fall(self, key: str, fall: Fall) -> Iterator[Said]:
+    def _fall(self, key: str, fall: Fall) -> Iterator[Sentence]:
         by = points(fall.by)
         if key == "dropped":
-            yield Said(self.say(key, run=fall.later, by=by), "alarm")
+            yield Sentence(self.say(key, run=fall.later, by=by), "alarm")
         else:
-            yield Said(self.say(key, run=fall.earlier, best=points(fall.best), by=by), "alarm")
-        yield Said(self.say("compare", before=fall.earlier, after=fall.later))
+            yield Sentence(self.say(key, run=fall.earlier, best=points(fall.best), by=by), "alarm")
+        yield Sentence(self.say("compare", before=fall.earlier, after=fall.later))
 
     def columns(self) -> list[str]:
         """The titles of the table."""
@@ -79,7 +79,7 @@ class HistoryReport:
     def _note(self, run: PastRun) -> str:
         notes = [
             ("note_replay", run.replay_of),
-            ("note_other", run.run not in self._followed),
+            ("note_other", run.run not in self._comparable),
             ("note_offline", run.offline),
             ("note_unfinished", run.status != "finished"),
             ("note_stopped", run.stopped_early),
@@ -88,56 +88,57 @@ class HistoryReport:
 
     def sparkline(self) -> str:
         """The scores of the comparable runs as a row of bars; a step of one bar is at least a point."""
-        scores = [run.score for run in self.followed() if run.score is not None]
+        scores = [run.score for run in self.comparable() if run.score is not None]
         if len(scores) < 2:
             return ""
-        # Between the lowest and the highest score, but not so near that nothing looks like a cliff.
+        # From the lowest to the highest score, but never so narrow that a small change looks like a cliff.
         span = max(max(scores) - min(scores), _LEAST_SPAN)
         low = (max(scores) + min(scores) - span) / 2
         steps = [round((score - low) / span * (len(_BARS) - 1)) for score in scores]
         bars = "".join(_BARS[step] for step in steps)
         return f"{points(scores[0])} {bars} {points(scores[-1])}"
 
-    def followed(self) -> list[PastRun]:
+    def comparable(self) -> list[PastRun]:
         """The comparable runs, oldest first."""
-        return [run for run in self.history.runs if run.run in self._followed]
+        return [run for run in self.history.runs if run.run in self._comparable]
 
 
 def date(run: PastRun) -> str:
     """When a run began, in the reader's own time zone."""
-    return f"{local(run.created):%Y/%m/%d %H:%M}"
+    return f"{local_time(run.created):%Y/%m/%d %H:%M}"
 
 
 _STYLES = {"alarm": "bold red", "good": "bold green"}
-# Columns that a narrow terminal does without, in this order.
-_SPARED = ("model", "interval", "graded", "bot")
+# Columns that a narrow terminal (in cells) leaves out.
+_HIDDEN_WHEN_NARROW = ("model", "interval", "graded", "bot")
 _NARROW = 100
 
 
-def paint(told: HistoryReport, console: Console, page: str = "") -> None:
-    """Prints what the runs say, then the runs, the newest first."""
+def paint(report: HistoryReport, console: Console, page: str = "") -> None:
+    """Prints the trend, then the runs, the newest first."""
     lines = ConsoleLines(console)
-    lines.title(told.say("history", n=len(told.history.runs)))
-    if not told.history.runs:
-        lines.line(told.say("history_none"))
-    for said in told.sentences():
-        lines.item("! " if said.tone == "alarm" else "- ", said.text, _STYLES.get(said.tone, ""))
-    if line := told.sparkline():
+    lines.title(report.say("history", n=len(report.history.runs)))
+    if not report.history.runs:
+        lines.line(report.say("history_none"))
+    for sentence in report.sentences():
+        marker = "! " if sentence.tone == "alarm" else "- "
+        lines.item(marker, sentence.text, _STYLES.get(sentence.tone, ""))
+    if line := report.sparkline():
         lines.line("")
-        lines.line(f"{told.say('history_title')}  {line}")
-    if told.history.runs:
-        spared = _SPARED if console.width < _NARROW else ()
-        shown = [place for place, key in enumerate(COLUMNS) if key not in spared]
-        columns, rows = told.columns(), told.rows()
+        lines.line(f"{report.say('history_title')}  {line}")
+    if report.history.runs:
+        hidden = _HIDDEN_WHEN_NARROW if console.width < _NARROW else ()
+        shown = [place for place, key in enumerate(COLUMNS) if key not in hidden]
+        columns, rows = report.columns(), report.rows()
         lines.line("")
         lines.grid([columns[at] for at in shown], [[row[at] for at in shown] for row in rows])
     if page:
         lines.line("")
-        lines.line(told.say("history_page", path=page))
+        lines.line(report.say("history_page", path=page))
 
 
 AXIS, HEIGHT = 36, 240
-# What this page has beyond a run's report.
+# Styles of this page beside those of a run's report.
 _STYLE = (
     ".reach { stroke: var(--accent); stroke-width: 9; opacity: .25; }"
     " .notes + figure { margin-top: 1.25rem; }"
@@ -168,41 +169,39 @@ class Picture:
     dots: list[Dot]
     path: list[Segment]
     ticks: list[tuple[float, str]]
-    told: str
+    description: str
 
 
-def page(told: HistoryReport) -> str:
+def page(report: HistoryReport) -> str:
     """The whole page as one string of HTML; it needs no network and runs no script."""
     style = f"{html.part('report.css')}\n{_STYLE}"
-    # The policy names a script, too: there is none on this page.
     return html.template("history.html.j2").render(
-        told=told,
-        say=told.say,
-        language=told.language,
-        sentences=list(told.sentences()),
-        picture=_picture(told),
-        columns=told.columns(),
-        rows=told.rows(),
+        say=report.say,
+        language=report.language,
+        sentences=list(report.sentences()),
+        picture=_picture(report),
+        columns=report.columns(),
+        rows=report.rows(),
         style=Markup(style),  # noqa: S704 - ours
-        policy=html.policy(style, ""),
+        policy=html.policy(style, script=""),
         figures=FIGURES,
     )
 
 
-def _picture(told: HistoryReport) -> Picture | None:
-    """None where fewer than two runs can be followed."""
-    runs = told.followed()
+def _picture(report: HistoryReport) -> Picture | None:
+    """The scores of the comparable runs; None for fewer than two."""
+    runs = report.comparable()
     if len(runs) < 2:
         return None
     dots = [_dot(place, len(runs), run) for place, run in enumerate(runs)]
-    points_told = [told.say("chart_point", date=dot.date, score=dot.text) for dot in dots]
+    scores = [report.say("chart_point", date=dot.date, score=dot.text) for dot in dots]
     return Picture(
         axis=AXIS,
         height=HEIGHT,
         dots=dots,
         path=segments([dot.y for dot in dots]),
         ticks=[(_y(mark), points(mark)) for mark in (0, 0.25, 0.5, 0.75, 1)],
-        told=told.say("chart_told", told=told.say("comma").join(points_told)),
+        description=report.say("chart_told", told=report.say("comma").join(scores)),
     )
 
 

@@ -1,6 +1,7 @@
-"""What pictures over time share: places as shares of a width that nobody knows, and lines between them.
+"""The pictures of a run's page: lines of means by turn, and the table of judges by customer.
 
-A picture is painted without a `viewBox`: its text keeps its size on a telephone and on a wide screen alike.
+A picture is drawn without a `viewBox`: x is a share of a width that only the browser knows, so that its text
+keeps its size on a telephone and on a wide screen alike.
 """
 
 from collections.abc import Iterator, Sequence
@@ -8,19 +9,32 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
 
-from simulator.core.translations import Words, goal, points
+from simulator.core.translations import Words, points, target_points
 from simulator.core.types import Language, Results
-from simulator.report import judges as standing
 from simulator.report import tables
 from simulator.report.html_conversations import FEELING, PAGE
 from simulator.report.judges import JudgeTrusts
 from simulator.stats.figures import Mean, Summary
 from simulator.stats.summary import Course, course
 
-# What is left free on both sides, in percent of the width: half a label.
+# Free on both sides, in percent of the width: half a label.
 _MARGIN = 5.0
 # Labels below a picture, at most: more would run into each other on a telephone.
 LABELS = 8
+# Width of the scale and height of the picture, in pixels; the lines take the rest of the width.
+AXIS, HEIGHT = 62, 208
+_TOP, _BOTTOM = 22, 42
+# A mark of the scale gives way to a limit that is this near, in pixels.
+_NEAR = 12
+# Where a figure begins and ends above its dot, in pixels.
+_FIGURE = (26, 7)
+# More lines than this cannot be told apart; the table has everyone.
+LINES = 4
+# The cell to fix first is one of these judges' (beside the deciding one): they turn an answer red.
+_REDDENING = ("groundedness", "claims", "facts")
+# And its mean is below that of the other customers by at least this much: the lowest of ten that are alike
+# is lowest by chance. Single customers have no interval of their own that could be used instead.
+_APART = 0.05
 
 
 class Segment(NamedTuple):
@@ -52,17 +66,6 @@ def labelled(at: int, of: int) -> bool:
     return at % -(-of // LABELS) == 0
 
 
-# Of the scale's own column and of the picture, in pixels; the rest of the width is the lines'.
-AXIS, HEIGHT = 62, 208
-_TOP, _BOTTOM = 22, 42
-# A mark of the scale this near to the limit gives way to it, in pixels.
-_NEAR = 12
-# From how far above its dot to how far a figure reaches, in pixels.
-_FIGURE = (26, 7)
-# More lines than this cannot be told apart; the table has everyone.
-LINES = 4
-
-
 @dataclass(frozen=True, slots=True)
 class Dot:
     """One mean of the overall line, with its figure at height `at` and how many grades it rests on.
@@ -90,11 +93,11 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A picture with its text alternative (`told`) and the figures behind it (`rows`)."""
+    """A picture with its text alternative (`description`) and the figures behind it (`rows`)."""
 
     title: str
     note: str
-    told: str
+    description: str
     ticks: list[Tick]
     dots: list[Dot]
     path: list[Segment]
@@ -133,14 +136,14 @@ _FEELINGS = _Scale(-2, 2, (-2, 0, 2), signed=True)
 def charts(results: Results, summary: Summary, words: Words) -> list[Chart]:
     """The score by turn and, where someone read it, the customer's feeling; none for single turns."""
     language, limit = words.language, summary.rules.overall
-    found = []
+    drawn = []
     if score := course(results, summary.primary):
         title = PAGE(language, "course_score")
-        found.append(_chart(score, replace(_SHARE, limit=limit), title, "", words))
-    if felt := course(results, FEELING, raw=True):
+        drawn.append(_chart(score, replace(_SHARE, limit=limit), title, "", words))
+    if feelings := course(results, FEELING, raw=True):
         title, note = PAGE(language, "course_feeling"), PAGE(language, "course_feeling_note")
-        found.append(_chart(felt, _FEELINGS, title, note, words))
-    return found
+        drawn.append(_chart(feelings, _FEELINGS, title, note, words))
+    return drawn
 
 
 def _chart(found: Course, scale: _Scale, title: str, note: str, words: Words) -> Chart:
@@ -153,7 +156,7 @@ def _chart(found: Course, scale: _Scale, title: str, note: str, words: Words) ->
     return Chart(
         title=title,
         note=note,
-        told=_told(found, scale, title, language),
+        description=_description(found, scale, title, language),
         ticks=_ticks(scale, language),
         dots=[
             _dot(at, mean.mean, mean.n, found.turns, scale)
@@ -168,10 +171,10 @@ def _chart(found: Course, scale: _Scale, title: str, note: str, words: Words) ->
 
 
 def _dot(at: int, mean: float, n: int, turns: int, scale: _Scale) -> Dot:
-    """A dot whose figure stands above it, or below where it would else stand on the line of the limit."""
+    """A dot with its figure above, or below it where the figure would cross the line of the limit."""
     y = scale.y(mean)
-    strikes = scale.limit is not None and y - _FIGURE[0] < scale.y(scale.limit) < y - _FIGURE[1]
-    figure = round(y + 21 if strikes else y - 11, 1)
+    crosses = scale.limit is not None and y - _FIGURE[0] < scale.y(scale.limit) < y - _FIGURE[1]
+    figure = round(y + 21 if crosses else y - 11, 1)
     return Dot(at + 1, across(at, turns), y, scale.text(mean), figure, n, labelled(at, turns))
 
 
@@ -180,18 +183,19 @@ def _ticks(scale: _Scale, language: Language) -> list[Tick]:
     ticks = [Tick(scale.y(mark), scale.text(mark)) for mark in scale.marks]
     if scale.limit is None:
         return ticks
-    text = f"{PAGE(language, 'course_limit')} {goal(scale.limit)}"
-    found = Tick(scale.y(scale.limit), text, limit=True)
-    return [*(tick for tick in ticks if abs(tick.y - found.y) >= _NEAR), found]
+    text = f"{PAGE(language, 'course_limit')} {target_points(scale.limit)}"
+    limit = Tick(scale.y(scale.limit), text, limit=True)
+    return [*(tick for tick in ticks if abs(tick.y - limit.y) >= _NEAR), limit]
 
 
-def _told(found: Course, scale: _Scale, title: str, language: Language) -> str:
+def _description(found: Course, scale: _Scale, title: str, language: Language) -> str:
     """The picture in a sentence."""
-    each = [
-        PAGE(language, "course_point", turn=str(at), value=scale.text(mean.mean), n=str(mean.n))
-        for at, mean in enumerate(found.overall, 1)
+    means = [
+        PAGE(language, "course_point", turn=str(turn), value=scale.text(mean.mean), n=str(mean.n))
+        for turn, mean in enumerate(found.overall, 1)
     ]
-    return PAGE(language, "course_told", title=title, told=("、" if language == "ja" else ", ").join(each))
+    listed = ("、" if language == "ja" else ", ").join(means)
+    return PAGE(language, "course_told", title=title, told=listed)
 
 
 def _path(means: Sequence[Mean], scale: _Scale) -> list[Segment]:
@@ -199,17 +203,9 @@ def _path(means: Sequence[Mean], scale: _Scale) -> list[Segment]:
     return segments([None if mean.mean is None else scale.y(mean.mean) for mean in means])
 
 
-_LEVELS = ("well", "fair", "weak", "doubtful", "few", "not_calibrated")
-# A cell is worth mending first only where these judges are low: they are what turns an answer red.
-_REDDENING = ("groundedness", "claims", "facts")
-# And only where it stands apart from the other customers' mean by as much: the lowest of ten that are
-# alike is lowest by chance. Single customers have no interval of their own that could be asked instead.
-_APART = 0.05
-
-
 @dataclass(frozen=True, slots=True)
 class Column:
-    """The head of a column; `judge` is its number for filters, empty for the score; `trust` in words."""
+    """The head of a column; `judge` is its number in the filter, empty for the score; `trust` is worded."""
 
     title: str
     judge: str = ""
@@ -221,7 +217,7 @@ class Column:
 class Square:
     """One mean; `red` when it is below the limit, `first` where most points are lost.
 
-    Without `graded` it says how customers felt, which is no grade of the bot and has no colour.
+    Without `graded` it is how customers felt, which does not grade the bot and has no colour.
     """
 
     text: str
@@ -235,7 +231,7 @@ class Square:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One customer (`persona` is its number for filters), or all of them."""
+    """One customer (`persona` is its number in the filter), or all of them."""
 
     title: str
     conversations: int | None
@@ -245,8 +241,8 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Heat:
-    """The whole map; `first` names the cell to mend first, empty when none is low."""
+class HeatMap:
+    """The whole table; `first` names the cell to fix first, empty when none is low."""
 
     columns: list[Column]
     rows: list[Row]
@@ -255,20 +251,25 @@ class Heat:
     first_judge: str
 
 
-def heat_map(summary: Summary, known: JudgeTrusts, judges: Sequence[str], words: Words) -> Heat:
-    """The map of a run; `judges` are all of them in the order in which filters count them."""
+def heat_map(summary: Summary, trusts: JudgeTrusts, judges: Sequence[str], words: Words) -> HeatMap:
+    """The means of a run by customer and judge; `judges` are in the order of the page's filter."""
     first, language = _first(summary), words.language
     numbers = {name: str(judges.index(name)) for name in summary.judges}
     columns = [Column(words("score"))]
-    columns += [_column(name, numbers[name], known, words) for name in summary.judges]
+    columns += [_column(name, numbers[name], trusts, words) for name in summary.judges]
     rows = list(_rows(summary, first, numbers, language))
     if first is None:
-        return Heat(columns, rows, "", "", "")
+        return HeatMap(columns, rows, "", "", "")
     place, judge, mean = first
-    told = {"persona": words.name("persona", summary.personas[place].persona), "n": f"{mean.n:,}"}
-    told["value"] = points(mean.mean, against=summary.rules.overall)
-    line = PAGE(language, "first_line", judge=words.name("judge", judge), **told)
-    return Heat(columns, rows, line, str(place + 1), numbers[judge])
+    line = PAGE(
+        language,
+        "first_line",
+        judge=words.name("judge", judge),
+        persona=words.name("persona", summary.personas[place].persona),
+        n=f"{mean.n:,}",
+        value=points(mean.mean, against=summary.rules.overall),
+    )
+    return HeatMap(columns, rows, line, str(place + 1), numbers[judge])
 
 
 def _first(summary: Summary) -> tuple[int, str, Mean] | None:
@@ -281,11 +282,12 @@ def _first(summary: Summary) -> tuple[int, str, Mean] | None:
         for judge in deciding
     ]
     low = [c for c in cells if limit is not None and c[2].mean is not None and c[2].mean < limit]
-    apart = [cell for cell in low if _apart(cell, cells)]
-    return max(apart, key=lambda cell: _lost(cell[2]), default=None)
+    apart = [cell for cell in low if _is_apart(cell, cells)]
+    # What all graded turns together lack for full marks.
+    return max(apart, key=lambda cell: (1 - (cell[2].mean or 0.0)) * cell[2].n, default=None)
 
 
-def _apart(cell: tuple[int, str, Mean], cells: Sequence[tuple[int, str, Mean]]) -> bool:
+def _is_apart(cell: tuple[int, str, Mean], cells: Sequence[tuple[int, str, Mean]]) -> bool:
     """Whether a mean is well below that of all other customers together; one customer alone is not."""
     place, judge, mean = cell
     others = [each for at, name, each in cells if name == judge and at != place and each.n]
@@ -296,24 +298,14 @@ def _apart(cell: tuple[int, str, Mean], cells: Sequence[tuple[int, str, Mean]]) 
     return together - mean.mean >= _APART - 1e-9
 
 
-def _lost(mean: Mean) -> float:
-    """How far all graded turns together are from full marks."""
-    return (1 - (mean.mean or 0.0)) * mean.n
-
-
-def _column(name: str, number: str, known: JudgeTrusts, words: Words) -> Column:
-    trust, warned = "", False
-    if known.judges:
-        each = known.judges.get(name)
-        key = "rule" if each is None else _level(each.level, words.language)
-        trust = PAGE(words.language, f"trust_{key}") if key else each.level if each else ""
-        warned = bool(each and each.warnings)
-    return Column(words.name("judge", name), number, trust, warned)
-
-
-def _level(text: str, language: Language) -> str:
-    """The level that a text of a standing stands for; empty when it is none of ours."""
-    return next((key for key in _LEVELS if standing.TEXTS(language, key) == text), "")
+def _column(name: str, number: str, trusts: JudgeTrusts, words: Words) -> Column:
+    """The head of a judge's column; its trust is empty where nothing is known of any judge."""
+    title = words.name("judge", name)
+    if not trusts.judges:
+        return Column(title, number)
+    trust = trusts.judges.get(name)
+    text = PAGE(words.language, f"trust_{trust.level if trust else 'rule'}")
+    return Column(title, number, text, warned=bool(trust and trust.warnings))
 
 
 def _rows(

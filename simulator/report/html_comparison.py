@@ -1,22 +1,22 @@
-"""Two runs side by side: did it get better, how sure that is, and what was said in both."""
+"""Two runs side by side: whether the bot got better, how sure that is, and the conversations of both."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Literal, NamedTuple
 
-from simulator.core.translations import Words, plain, points
+from simulator.core.translations import Words, points, safe_text
 from simulator.core.types import Conversation, Results, Turn
 from simulator.report import tables
-from simulator.report.comparison import ComparisonText, Said
+from simulator.report.comparison import ComparisonText, Sentence
 from simulator.report.html_conversations import page_words, why
-from simulator.stats.comparison import Changes, Pairs, Side, changes
+from simulator.stats.comparison import PairedRuns, RunComparison, RunFigures
+from simulator.stats.comparison import compare_runs as changes_between
 from simulator.stats.figures import RedTurn, Summary
 from simulator.stats.gate import Gate
 
-# As many pairs are shown with what was said; the others are counted.
-SHOWN_PAIRS = 40
-SHOWN_LENGTH = 600
+# So many pairs are shown with their turns, each text cut to so many characters; the others are counted.
+SHOWN_PAIRS, SHOWN_LENGTH = 40, 600
 
 Change = Literal["turned_red", "turned_green", "still_red", "still_green"]
 _ORDER: tuple[Change, ...] = ("turned_red", "still_red", "turned_green", "still_green")
@@ -32,7 +32,7 @@ class PageParts(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SideOfTurn:
-    """One turn of one run: what was asked, answered, and what is wrong with it."""
+    """One turn of one run: question, answer, and what is wrong with it."""
 
     user: str
     answer: str
@@ -67,13 +67,13 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What the section shows: verdict, figures, how many changed, the pairs, what is left out."""
+    """The section: verdict, figures, how many conversations changed, the pairs, and what is left out."""
 
     runs: tuple[str, str]
     scores: tuple[str, str]
     reds: tuple[str, str]
-    headline: Said
-    below: list[Said]
+    headline: Sentence
+    below: list[Sentence]
     judges: Figures
     parts: list[Figures]
     titles: tuple[str, str]
@@ -84,7 +84,7 @@ class Comparison:
     pairs: list[Pair]
     more: int
     unchanged: list[Pair]
-    notes: list[Said]
+    notes: list[Sentence]
 
 
 def comparison(
@@ -92,56 +92,57 @@ def comparison(
     after: PageParts,
     anchors: Mapping[str, str],
     words: Words,
-    known: Changes | None = None,
+    changes: RunComparison | None = None,
 ) -> Comparison:
-    """The run `after` held against `before`; `anchors` lead to its conversations by id."""
-    told = known or compared(before, after)
-    telling, say = ComparisonText(told, words), page_words(words)
-    pairs = Pairs(Side(*before[:2]), Side(*after[:2]))
+    """The run `after` compared with `before`; `anchors` lead to its conversations by id."""
+    text, say = ComparisonText(changes or compared(before, after), words), page_words(words)
+    pairs = PairedRuns(RunFigures(*before[:2]), RunFigures(*after[:2]))
     sides = _Sides(before, after, words)
-    found = [sides.pair(pairs.earlier[k], pairs.later[k], anchors[pairs.later[k].id]) for k in pairs.both]
-    changed = sorted((pair for pair in found if _changed(pair)), key=_worst_first)
+    paired = [sides.pair(pairs.earlier[k], pairs.later[k], anchors[pairs.later[k].id]) for k in pairs.both]
+    changed = sorted((pair for pair in paired if _changed(pair)), key=_worst_first)
     return Comparison(
         runs=(before.results.run.id, after.results.run.id),
         scores=(points(before.summary.score), points(after.summary.score)),
         reds=(_reds(before.summary), _reds(after.summary)),
-        headline=telling.headline() if pairs.both else Said(say("compare_none")),
-        below=list(telling.below()) if pairs.both else [],
-        judges=_judges(telling) if pairs.both else Figures([], [], []),
-        parts=_parts(telling),
-        titles=(telling.say("judges"), telling.say("parts")),
-        fine=[telling.method(), *telling.colours()],
-        beside=telling.beside(),
-        beside_title=telling.say("beside_title"),
-        counts=[(change, say(change), sum(p.change == change for p in found)) for change in _ORDER],
+        headline=text.headline() if pairs.both else Sentence(say("compare_none")),
+        below=list(text.below()) if pairs.both else [],
+        judges=_judges(text) if pairs.both else Figures([], [], []),
+        parts=_parts(text),
+        titles=(text.say("judges"), text.say("parts")),
+        fine=[text.method(), *text.colours()],
+        beside=text.beside(),
+        beside_title=text.say("beside_title"),
+        counts=[(change, say(change), sum(pair.change == change for pair in paired)) for change in _ORDER],
         pairs=changed[:SHOWN_PAIRS],
         more=max(0, len(changed) - SHOWN_PAIRS),
-        unchanged=[pair for pair in found if not _changed(pair)],
-        notes=_notes(pairs, telling),
+        unchanged=[pair for pair in paired if not _changed(pair)],
+        notes=_notes(pairs, text),
     )
 
 
-def compared(before: PageParts, after: PageParts) -> Changes:
-    """The statistics of two runs, drawn with the later one's seed."""
+def compared(before: PageParts, after: PageParts) -> RunComparison:
+    """The statistics of two runs; their resampling uses the later one's seed."""
     seed = after.results.run.settings.get("seed")
-    return changes(Side(*before[:2]), Side(*after[:2]), seed=seed if isinstance(seed, int) else 42)
+    return changes_between(
+        RunFigures(*before[:2]), RunFigures(*after[:2]), seed=seed if isinstance(seed, int) else 42
+    )
 
 
-def _judges(telling: ComparisonText) -> Figures:
+def _judges(text: ComparisonText) -> Figures:
     """The table of judges; on a telephone only its first columns are in sight: the verdict is among them."""
     tones = {"worse": "alarm", "better": "good"}
-    columns, *rows = ([name, last, *rest] for name, *rest, last in (telling.columns(), *telling.rows()))
-    return Figures(columns, rows, [tones.get(row.verdict, "") for row in telling.changes.judges])
+    columns, *rows = ([name, last, *rest] for name, *rest, last in (text.columns(), *text.rows()))
+    return Figures(columns, rows, [tones.get(row.verdict, "") for row in text.changes.judges])
 
 
-def _parts(telling: ComparisonText) -> list[Figures]:
+def _parts(text: ComparisonText) -> list[Figures]:
     """The difference by persona and by tag, each only where there is more than one."""
-    found = []
+    parts = []
     for kind in ("part_persona", "part_tag"):
-        rows = telling.part_rows(kind)
+        rows = text.part_rows(kind)
         if len(rows) > 1:
-            found.append(Figures(telling.part_columns(kind), rows, [""] * len(rows)))
-    return found
+            parts.append(Figures(text.part_columns(kind), rows, [""] * len(rows)))
+    return parts
 
 
 class _Sides:
@@ -191,10 +192,10 @@ class _Sides:
         )
 
 
-def _change(was: bool, is_: bool) -> Change:
-    if was == is_:
-        return "still_red" if is_ else "still_green"
-    return "turned_red" if is_ else "turned_green"
+def _change(red_before: bool, red_now: bool) -> Change:
+    if red_before == red_now:
+        return "still_red" if red_now else "still_green"
+    return "turned_red" if red_now else "turned_green"
 
 
 def _changed(pair: Pair) -> bool:
@@ -218,13 +219,13 @@ def _reds(summary: Summary) -> str:
 
 
 def _short(text: str) -> str:
-    text = plain(text)
+    text = safe_text(text)
     return text if len(text) <= SHOWN_LENGTH else text[:SHOWN_LENGTH].rstrip() + "…"
 
 
-def _notes(pairs: Pairs, telling: ComparisonText) -> list[Said]:
-    """What was paired, and what makes the two hard to compare."""
-    say = page_words(telling.words)
+def _notes(pairs: PairedRuns, text: ComparisonText) -> list[Sentence]:
+    """How many conversations were paired, and what makes the two runs hard to compare."""
+    say = page_words(text.words)
     if not pairs.both:
-        return [Said(say("compare_nothing"))]
-    return [Said(say("compare_paired", n=f"{len(pairs.both):,}")), *telling.cautions()]
+        return [Sentence(say("compare_nothing"))]
+    return [Sentence(say("compare_paired", n=f"{len(pairs.both):,}")), *text.cautions()]

@@ -1,7 +1,8 @@
-"""Where an answer says what the passages do not: found in its text, so that the page can underline it.
+"""What the page shows of conversations: views of turns and grades, red questions, passages, underlined words.
 
-Judges copy the answer's words, but not always exactly: both sides are compared after NFKC, without
-spaces and case. What still cannot be found is marked at the sentence nearest to it, or not at all.
+Claims that an answer's passages do not bear out are underlined in it. Judges copy the answer's words, but not
+always exactly: both sides are compared after NFKC, without spaces and case. What still cannot be found is
+marked at the sentence nearest to it, or not at all.
 """
 
 import re
@@ -16,21 +17,32 @@ from typing import Literal
 from pydantic import JsonValue
 
 from simulator.core.templates import Texts
-from simulator.core.translations import Say, Words, plain, saying, told_in
+from simulator.core.translations import TextLookup, Words, safe_text, text_lookup, translate
 from simulator.core.types import Conversation, Language, Passage, Results, Score, Severity, Turn
 from simulator.diagnosis.recommendations import heading_of
 from simulator.report import tables
 from simulator.stats.figures import RedTurn, Summary
-from simulator.stats.red import RANK, worst
-from simulator.storage.results import overview_scores_of, picked
+from simulator.stats.red import RANK, worst_severity
+from simulator.storage.results import select_conversations, select_scores
 from simulator.text.typography import straight
 
-Kind = Literal["contradicted", "not_found"]
+PAGE = Texts(Path(__file__).with_name("page.toml"))
+# Longer texts are cut: whole ones are in the run file.
+LONGEST = 6000
+# The judge that reads how the customer feels.
+FEELING = "tone"
+# Of one question, so many red turns are shown whole, and so many more by their reason; the rest is counted.
+SHOWN_WHOLE, SHOWN_BRIEF = 3, 12
+# So many passages are in sight; the others are folded.
+PASSAGES_OPEN = 10
+# The judge whose grade each mark rests on; of other marks it is the deciding judge.
+_JUDGE_OF_MARK = {"groundedness": "groundedness", "correctness": "", "claims": "claims", "facts": "facts"}
 
+Kind = Literal["contradicted", "not_found"]
+_RANK: Mapping[Kind, int] = {"contradicted": 0, "not_found": 1}
 # A sentence that shares less than this of the claim's pairs of characters is not the one that was meant.
 NEAREST = 0.5
 _SENTENCE = re.compile(r"[^。！？!?\n]*?(?:[。！？!?\n]+|\.(?=\s)|$)", re.DOTALL)
-_RANK: Mapping[Kind, int] = {"contradicted": 0, "not_found": 1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,226 +68,26 @@ class Span:
     ends: bool = False
 
 
-def flaws(scores: Mapping[str, Score]) -> list[Flaw]:
-    """What `claims` and `facts` found unsupported in a turn, contradictions first."""
-    found = [*_claims(scores.get("claims")), *_facts(scores.get("facts"))]
-    return sorted(dict.fromkeys(found), key=lambda flaw: _RANK[flaw.kind])
-
-
-def marked(answer: str, found: Iterable[Flaw]) -> tuple[list[Span], list[Flaw]]:
-    """The answer cut at its flaws, and the flaws numbered as they appear; those not in it come last."""
-    text, owners, placed = _FoldedText(answer), [-1] * len(answer), []
-    listed: list[Flaw] = []
-    for flaw in found:
-        # Facts are taken from the answer as they stand: where they are not, no sentence is meant.
-        place = text.place(flaw.words, owners, near=flaw.judge != "facts")
-        if place is None and flaw.judge == "facts" and any(_within(flaw, other) for other in listed):
-            continue
-        if place:
-            owners[place[0] : place[1]] = [
-                len(listed) if owner < 0 else owner for owner in owners[slice(*place)]
-            ]
-        placed.append(len(answer) if place is None else place[0])
-        listed.append(flaw)
-    order = sorted(range(len(listed)), key=placed.__getitem__)
-    numbered = {old: replace(listed[old], number=new) for new, old in enumerate(order, 1)}
-    return list(_spans(answer, owners, numbered)), [numbered[old] for old in order]
-
-
-def _claims(score: Score | None) -> Iterator[Flaw]:
-    for told in _told(score, "claims"):
-        words, passage = told.get("claim"), told.get("passage")
-        kind = next((kind for kind in _RANK if kind == told.get("verdict")), None)
-        if isinstance(words, str) and words.strip() and kind:
-            yield Flaw(kind, "claims", words, passage if isinstance(passage, str) else "")
-
-
-def _facts(score: Score | None) -> Iterator[Flaw]:
-    for told in _told(score, "facts"):
-        words = told.get("text")
-        if isinstance(words, str) and words.strip() and told.get("found") is False:
-            yield Flaw("not_found", "facts", words)
-
-
-def _told(score: Score | None, key: str) -> list[dict[str, JsonValue]]:
-    """The findings of a score, as far as they have the shape that is expected."""
-    told = score.detail.get(key) if score and score.state == "scored" else None
-    return [each for each in told if isinstance(each, dict)] if isinstance(told, list) else []
-
-
-class _FoldedText:
-    """A text as it is compared, which knows where in the original each of its characters came from."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._folded, self._places = _folded(text)
-
-    def place(self, words: str, owners: list[int], *, near: bool) -> tuple[int, int] | None:
-        """From where to where in the original the words stand, or the sentence that is `near` to them."""
-        wanted, _ = _folded(words)
-        exact = self._exact(wanted, owners)
-        return exact or (self._nearest(wanted, owners) if near else None)
-
-    def _exact(self, wanted: str, owners: list[int]) -> tuple[int, int] | None:
-        at = self._folded.find(wanted) if wanted else -1
-        while at >= 0:
-            first, end = self._places[at][0], self._places[at + len(wanted) - 1][1]
-            if self._whole(at, at + len(wanted)) and owners[first] < 0:
-                return first, end
-            at = self._folded.find(wanted, at + 1)
-        return None
-
-    def _whole(self, at: int, end: int) -> bool:
-        """Whether no number is cut: '24' is not found in '240'."""
-        text = self._folded
-        before = at > 0 and text[at - 1].isdecimal() and text[at].isdecimal()
-        return not before and not (end < len(text) and text[end].isdecimal() and text[end - 1].isdecimal())
-
-    def _nearest(self, wanted: str, owners: list[int]) -> tuple[int, int] | None:
-        pairs = Counter(pairwise(wanted))
-        best, nearest = NEAREST, None
-        for match in _SENTENCE.finditer(self._text):
-            sentence = _folded(match[0])[0]
-            shared = pairs & Counter(pairwise(sentence))
-            share = shared.total() / pairs.total() if pairs else 0.0
-            if share >= best and any(owner < 0 for owner in owners[match.start() : match.end()]):
-                best, nearest = share + 1e-9, _trimmed(match)
-        return nearest
-
-
-def _folded(text: str) -> tuple[str, list[tuple[int, int]]]:
-    """NFKC and straight, without spaces and case; and for each of its characters where it came from."""
-    marked = straight(text)
-    folded, places = [], []
-    for start, end in _clusters(marked):
-        for character in unicodedata.normalize("NFKC", marked[start:end]).casefold():
-            if not character.isspace():
-                folded.append(character)
-                places.append((start, end))
-    return "".join(folded), places
-
-
-def _clusters(text: str) -> Iterator[tuple[int, int]]:
-    """Characters with the marks that combine with them: ﾊﾞ is one."""
-    start = 0
-    for at in range(1, len(text) + 1):
-        if at == len(text) or not (unicodedata.combining(text[at]) or text[at] in "\uff9e\uff9f"):
-            yield start, at
-            start = at
-
-
-def _trimmed(match: re.Match[str]) -> tuple[int, int]:
-    """A sentence without the spaces around it."""
-    before = len(match[0]) - len(match[0].lstrip())
-    return match.start() + before, match.start() + len(match[0].rstrip())
-
-
-def _within(flaw: Flaw, other: Flaw) -> bool:
-    return _folded(flaw.words)[0] in _folded(other.words)[0]
-
-
-def _spans(answer: str, owners: list[int], numbered: Mapping[int, Flaw]) -> Iterator[Span]:
-    start, lasts = 0, {owner: at for at, owner in enumerate(owners)}
-    for at in range(1, len(answer) + 1):
-        if at == len(answer) or owners[at] != owners[start]:
-            owner = owners[start]
-            yield Span(answer[start:at], numbered.get(owner), owner >= 0 and lasts[owner] == at - 1)
-            start = at
-
-
-# Of one question, as many red turns are shown whole, and as many more by their reason; the rest is counted.
-SHOWN_WHOLE = 3
-SHOWN_BRIEF = 12
-
-
-@dataclass(frozen=True, slots=True)
-class RedQuestion:
-    """A question with its red turns: some `whole`, some `brief`, and how many `more` there are."""
-
-    case: str
-    question: str
-    red: int
-    turns: int
-    severity: Severity
-    whole: tuple[RedTurn, ...]
-    brief: tuple[RedTurn, ...]
-    more: int
-
-    @property
-    def folded(self) -> int:
-        """How many are not shown whole."""
-        return len(self.brief) + self.more
-
-
-def red_questions(summary: Summary) -> list[RedQuestion]:
-    """Every question with a red turn; the gravest first, then those with most grave turns."""
-    found: dict[str, list[RedTurn]] = {}
-    for red in summary.reddest:
-        found.setdefault(red.case, []).append(red)
-    told = {case.case: (case.question, case.turns) for case in summary.cases}
-    questions = [_question(case, *told[case], turns) for case, turns in found.items()]
-    return sorted(questions, key=lambda each: _gravity(found[each.case]))
-
-
-def _gravity(turns: list[RedTurn]) -> tuple[int, int, int]:
-    severities = [worst(red.marks) for red in turns]
-    gravest = min(severities, key=RANK.__getitem__)
-    return RANK[gravest], -severities.count(gravest), -len(turns)
-
-
-def _question(case: str, question: str, spoken: int, turns: list[RedTurn]) -> RedQuestion:
-    ordered = _varied(turns)
-    return RedQuestion(
-        case=case,
-        question=question,
-        red=len(turns),
-        turns=spoken,
-        severity=worst(ordered[0].marks),
-        whole=tuple(ordered[:SHOWN_WHOLE]),
-        brief=tuple(ordered[SHOWN_WHOLE : SHOWN_WHOLE + SHOWN_BRIEF]),
-        more=max(0, len(turns) - SHOWN_WHOLE - SHOWN_BRIEF),
-    )
-
-
-def _varied(turns: list[RedTurn]) -> list[RedTurn]:
-    """The gravest first, and among equals other answers, then other customers, before more of the same."""
-    answers, personas = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
-    places = []
-    for red in turns:
-        severity = worst(red.marks)
-        answers[severity, red.answer] += 1
-        personas[severity, red.persona] += 1
-        places.append((RANK[severity], answers[severity, red.answer], personas[severity, red.persona]))
-    return [turns[at] for at in sorted(range(len(turns)), key=places.__getitem__)]
-
-
-PAGE = Texts(Path(__file__).with_name("page.toml"))
-# More than this of one text is for the run file, not for a page that people read.
-LONGEST = 6000
-FEELING = "tone"
-_JUDGED_BY = {"groundedness": "groundedness", "correctness": "", "claims": "claims", "facts": "facts"}
-
-
-def page_words(words: Words) -> Say:
+def page_words(words: Words) -> TextLookup:
     """The words that only the page shows."""
-    return saying(PAGE, "html", words.language, rows=words.rows)
+    return text_lookup(PAGE, "html", words.language, rows=words.rows)
 
 
-class _AllPassages(Container[str]):
+class _Everything(Container[str]):
     def __contains__(self, _: object) -> bool:
         return True
 
 
-EVERYTHING = _AllPassages()
+EVERYTHING = _Everything()
 
 
 @dataclass(frozen=True, slots=True)
 class GradeView:
-    """One grade as the page shows it; `chip` is its short form, `beside` a further model's."""
+    """One grade as the page shows it; `chip` is its short form, `beside` marks a further model's."""
 
     title: str
     chip: str
-    shown: str
+    grade: str
     reason: str
     figures: str
     votes: str
@@ -304,7 +116,7 @@ class TurnView:
     anchor: str
     user: str
     feeling: str
-    said: list[Span]
+    answer: list[Span]
     silent: bool
     seconds: str
     rewritten: str
@@ -337,24 +149,24 @@ class ConversationView:
     turns: list[TurnView]
 
 
-class TalkPainter:
-    """Turns conversations into views; passages are collected on one shelf, each text once."""
+class ConversationPainter:
+    """Turns conversations into views; `passages` has the anchors of passages by label and text."""
 
     def __init__(
         self, results: Results, summary: Summary, words: Words, shown: Container[str] = EVERYTHING
     ) -> None:
-        """`shown` are the ids of the conversations that will be asked for."""
+        """`shown` are the ids of the conversations whose views will be made."""
         self._summary, self._words = summary, words
-        self.shelf: dict[tuple[str, str], str] = {}
+        self.passages: dict[tuple[str, str], str] = {}
         self._greeting = results.run.settings.get("greeting")
         self._red = {(red.conversation, red.turn): red for red in summary.reddest}
         self._scores: dict[tuple[str, int], dict[str, Score]] = {}
-        for score in overview_scores_of(results, shown):
+        for score in select_scores(results, shown):
             self._scores.setdefault((score.conversation, score.turn), {})[score.judge] = score
-        self.judges = beside_their_own(summary.judges)
+        self.judges = with_panel(summary.judges)
 
     def conversation(self, number: int, c: Conversation) -> ConversationView:
-        """The view of a conversation; `number` makes its anchor, as ids are not ours to trust."""
+        """The view of a conversation; its anchor is made from `number`, for ids are untrusted."""
         anchor = _anchor(number)
         red = [self._red[c.id, turn.index] for turn in c.turns if (c.id, turn.index) in self._red]
         return ConversationView(
@@ -365,20 +177,20 @@ class TalkPainter:
             ended=c.ended.value if c.ended else "",
             score=self._summary.conversation_scores.get(c.id),
             red=len(red),
-            severity=worst(mark for each in red for mark in each.marks) if red else "",
+            severity=worst_severity(mark for each in red for mark in each.marks) if red else "",
             lows=self._lows(c),
             greeting=_in_language(self._greeting, c.case.language),
             turns=[self._turn(anchor, c, turn) for turn in c.turns],
         )
 
     def _lows(self, c: Conversation) -> str:
-        """The lowest grade of every judge, 0..100, in their order; nothing where it gave none."""
-        found = [self._scores.get((c.id, turn.index), {}) for turn in c.turns]
+        """The lowest grade of every judge, 0..100, in their order, separated by commas."""
+        by_turn = [self._scores.get((c.id, turn.index), {}) for turn in c.turns]
         lows = []
         for judge in self.judges:
             values = [
                 score.value
-                for scores in found
+                for scores in by_turn
                 if (score := scores.get(judge)) and score.state == "scored" and score.value is not None
             ]
             lows.append(f"{100 * min(values):.4g}" if values else "")
@@ -390,20 +202,20 @@ class TalkPainter:
         scores, red = self._scores.get(key, {}), self._red.get(key)
         graded = [scores[name] for name in self.judges if name in scores]
         failure = red.failure if red else None
-        said, found = marked(_cut(tables.answer_text(turn, failure, words), words), flaws(scores))
+        spans, found = marked(_cut(tables.answer_text(turn, failure, words), words), flaws(scores))
         return TurnView(
             anchor=anchor,
             user=_cut(turn.user, words),
             feeling=feeling(scores.get(FEELING), words.language),
-            said=said,
+            answer=spans,
             silent=failure is not None,
             seconds="" if turn.answer.seconds is None else f"{turn.answer.seconds:.1f}",
             rewritten=words("comma").join(words.name("rule", rule) for rule in turn.broken_rules),
             red=red,
-            severity=worst(red.marks) if red else "",
+            severity=worst_severity(red.marks) if red else "",
             mark=tables.mark_text(red, words) if red else "",
             why=why(red, turn, words) if red else "",
-            flaws=[self._note(flaw, said, turn) for flaw in found],
+            flaws=[self._note(flaw, spans, turn) for flaw in found],
             grades=[self._grade(score, red) for score in graded],
             skipped=words("comma").join(words.name("judge", s.judge) for s in graded if s.state == "skipped"),
             incorrect=_incorrect(scores.get("turn"), red),
@@ -411,24 +223,25 @@ class TalkPainter:
             steps=[(step.link, _cut(step.text, words)) for step in turn.answer.steps],
         )
 
-    def _note(self, flaw: Flaw, said: list[Span], turn: Turn) -> Note:
+    def _note(self, flaw: Flaw, spans: list[Span], turn: Turn) -> Note:
         """What stands below an answer about words of it that are not borne out."""
-        named = next((p for p in turn.answer.passages if flaw.passage and p.id == flaw.passage), None)
-        label, _, anchor = self._passage(named) if named else ("", "", "")
+        passage = next((p for p in turn.answer.passages if flaw.passage and p.id == flaw.passage), None)
+        label, _, anchor = self._passage(passage) if passage else ("", "", "")
         language, judge = self._words.language, self._words.name("judge", flaw.judge)
         where = PAGE(language, "flaw_where", passage=label) if label else ""
         what = PAGE(language, flaw.kind)
         title = PAGE(language, "flaw_title", number=str(flaw.number), what=what, judge=judge, where=where)
-        return Note(flaw, title, judge, label, anchor, lost=not any(span.flaw == flaw for span in said))
+        return Note(flaw, title, judge, label, anchor, lost=not any(span.flaw == flaw for span in spans))
 
     def _grade(self, score: Score, red: RedTurn | None) -> GradeView:
-        """The view of a grade; red when one of the turn's marks rests on it. Skipped ones show nothing."""
-        deciding = {_JUDGED_BY.get(mark.kind, self._summary.primary) for mark in red.marks} if red else set()
-        shown = grade_text(score, self._words)
+        """The view of a grade, red when one of the turn's marks rests on it; a skipped judge has none."""
+        marks = red.marks if red else ()
+        deciding = {_JUDGE_OF_MARK.get(mark.kind, self._summary.primary) for mark in marks}
+        grade = grade_text(score, self._words)
         return GradeView(
             title=self._words.name("judge", score.judge),
-            chip=shown.partition(" / ")[0] if score.state == "scored" else "–",
-            shown="" if score.state == "skipped" else shown,
+            chip=grade.partition(" / ")[0] if score.state == "scored" else "–",
+            grade="" if score.state == "skipped" else grade,
             reason=_cut(score.reason, self._words),
             figures=_figures(score, self._words),
             votes=_votes(score, self._words.language),
@@ -439,9 +252,9 @@ class TalkPainter:
         )
 
     def _passage(self, passage: Passage) -> tuple[str, str, str]:
-        """Label, retrieval score and anchor of a passage; its text goes on the shelf once."""
-        anchor = self.shelf.setdefault(
-            (passage.source or passage.id, passage.text), f"p{len(self.shelf) + 1}"
+        """Label, retrieval score and anchor of a passage; its text is collected once."""
+        anchor = self.passages.setdefault(
+            (passage.source or passage.id, passage.text), f"p{len(self.passages) + 1}"
         )
         return passage.source or passage.id, "" if passage.score is None else f"{passage.score:.2f}", anchor
 
@@ -450,7 +263,7 @@ def anchors_of(results: Results, shown: Container[str] = EVERYTHING) -> dict[tup
     """Where the page of a run has each turn that it shows."""
     return {
         (conversation.id, turn.index): _turn_anchor(_anchor(number), turn.index)
-        for number, conversation in picked(results, shown)
+        for number, conversation in select_conversations(results, shown)
         for turn in conversation.turns
     }
 
@@ -463,11 +276,15 @@ def _turn_anchor(conversation: str, turn: int) -> str:
     return f"{conversation}-t{turn}"
 
 
-def beside_their_own(judges: Mapping[str, object]) -> list[str]:
-    """The judges in their order, each followed by the panel's further models that grade as it does."""
-    own = [name for name in judges if not is_beside(name, judges)]
-    of = {name: [n for n in judges if n not in own and n.partition("@")[0] == name] for name in own}
-    return [each for name in own for each in (name, *of[name])]
+def with_panel(judges: Mapping[str, object]) -> list[str]:
+    """The judges in their order, each followed by the panel's further models that grade by its rubric."""
+    further = [name for name in judges if is_beside(name, judges)]
+    return [
+        name
+        for judge in judges
+        if judge not in further
+        for name in (judge, *(each for each in further if each.partition("@")[0] == judge))
+    ]
 
 
 def is_beside(name: str, judges: Container[str]) -> bool:
@@ -488,7 +305,7 @@ def grade_text(score: Score, words: Words) -> str:
 
 
 def feeling(score: Score | None, language: Language) -> str:
-    """How the customer felt in a turn: '−2 怒り'; empty when nobody read it."""
+    """How the customer felt in a turn: '−2 怒り'; empty when it was not graded."""
     if score is None or score.state != "scored" or score.raw is None:
         return ""
     nearest = max(-2, min(2, round(score.raw)))
@@ -498,15 +315,10 @@ def feeling(score: Score | None, language: Language) -> str:
 def why(red: RedTurn, turn: Turn, words: Words) -> str:
     """The judge's reason for the gravest mark; for a turn without an answer, what went wrong."""
     if red.failure is None:
-        return plain(red.reason)
+        return safe_text(red.reason)
     kind = words.name("failure", red.failure)
     error = turn.answer.error
-    return f"{kind}: {plain(told_in(words.language, error.message))}" if error else kind
-
-
-def gravity(red: RedTurn) -> tuple[int, int]:
-    """What sorts red turns: the gravest mark first, then how many marks there are."""
-    return RANK[worst(red.marks)], -len(red.marks)
+    return f"{kind}: {safe_text(translate(words.language, error.message))}" if error else kind
 
 
 def _signed(value: float) -> str:
@@ -527,12 +339,12 @@ def _figures(score: Score, words: Words) -> str:
 
 
 def _votes(score: Score, language: Language) -> str:
-    """How each vote of the judge went, and whether they lie far apart."""
+    """Each vote of the judge, and whether they lie far apart; empty without votes."""
     votes = score.detail.get("votes")
     if not isinstance(votes, list):
         return ""
-    shown = ", ".join(f"{vote:g}" for vote in votes if isinstance(vote, int | float))
-    text = PAGE(language, "votes_apart" if score.detail.get("disagreement") else "votes", votes=shown)
+    listed = ", ".join(f"{vote:g}" for vote in votes if isinstance(vote, int | float))
+    text = PAGE(language, "votes_apart" if score.detail.get("disagreement") else "votes", votes=listed)
     failed = score.detail.get("failed_votes")
     return f"{text} · {PAGE(language, 'failed_votes', n=str(failed))}" if failed else text
 
@@ -550,19 +362,76 @@ def _steps(score: Score, words: Words) -> list[str]:
 
 
 def _in_language(greeting: JsonValue, language: Language) -> str:
-    """The desk's first line: one for all, or one per language; empty when none is set."""
-    said = greeting.get(language) if isinstance(greeting, dict) else greeting
-    return said if isinstance(said, str) else ""
+    """The bot's first line: one for all, or one for each language; empty when none is set."""
+    text = greeting.get(language) if isinstance(greeting, dict) else greeting
+    return text if isinstance(text, str) else ""
 
 
 def _cut(text: str, words: Words) -> str:
     """A text that fits on a page, without control codes."""
-    text = plain(text)
+    text = safe_text(text)
     return text if len(text) <= LONGEST else text[:LONGEST] + words("cut", n=f"{len(text) - LONGEST:,}")
 
 
-# As many stand in the open; the rest is folded.
-SHOWN = 10
+@dataclass(frozen=True, slots=True)
+class RedQuestion:
+    """A question with its red turns: some `whole`, some `brief`, and how many `more` there are."""
+
+    case: str
+    question: str
+    red: int
+    turns: int
+    severity: Severity
+    whole: tuple[RedTurn, ...]
+    brief: tuple[RedTurn, ...]
+    more: int
+
+    @property
+    def folded(self) -> int:
+        """How many are not shown whole."""
+        return len(self.brief) + self.more
+
+
+def red_questions(summary: Summary) -> list[RedQuestion]:
+    """Every question with a red turn; the gravest first, then those with most grave turns."""
+    by_case: dict[str, list[RedTurn]] = {}
+    for red in summary.reddest:
+        by_case.setdefault(red.case, []).append(red)
+    cases = {case.case: (case.question, case.turns) for case in summary.cases}
+    questions = [_red_question(case, *cases[case], turns) for case, turns in by_case.items()]
+    return sorted(questions, key=lambda question: _gravity(by_case[question.case]))
+
+
+def _gravity(turns: list[RedTurn]) -> tuple[int, int, int]:
+    severities = [worst_severity(red.marks) for red in turns]
+    gravest = min(severities, key=RANK.__getitem__)
+    return RANK[gravest], -severities.count(gravest), -len(turns)
+
+
+def _red_question(case: str, question: str, asked: int, turns: list[RedTurn]) -> RedQuestion:
+    ordered = _varied(turns)
+    return RedQuestion(
+        case=case,
+        question=question,
+        red=len(turns),
+        turns=asked,
+        severity=worst_severity(ordered[0].marks),
+        whole=tuple(ordered[:SHOWN_WHOLE]),
+        brief=tuple(ordered[SHOWN_WHOLE : SHOWN_WHOLE + SHOWN_BRIEF]),
+        more=max(0, len(turns) - SHOWN_WHOLE - SHOWN_BRIEF),
+    )
+
+
+def _varied(turns: list[RedTurn]) -> list[RedTurn]:
+    """The gravest first, and among equals other answers, then other customers, before more of the same."""
+    answers, personas = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+    places = []
+    for red in turns:
+        severity = worst_severity(red.marks)
+        answers[severity, red.answer] += 1
+        personas[severity, red.persona] += 1
+        places.append((RANK[severity], answers[severity, red.answer], personas[severity, red.persona]))
+    return [turns[at] for at in sorted(range(len(turns)), key=places.__getitem__)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -576,10 +445,10 @@ class PassageEntry:
     red: int
 
 
-def kept(
-    shelf: Mapping[tuple[str, str], str], conversations: Sequence[ConversationView]
+def passage_entries(
+    anchors: Mapping[tuple[str, str], str], conversations: Sequence[ConversationView]
 ) -> list[PassageEntry]:
-    """The passages of a page, `shelf` being their label and text with their anchor."""
+    """The passages of a page, those in most red turns first; `anchors` are by label and text."""
     red = Counter(
         anchor
         for conversation in conversations
@@ -587,8 +456,137 @@ def kept(
         if turn.red
         for anchor in {anchor for _, _, anchor in turn.passages}
     )
-    found = [
+    entries = [
         PassageEntry(anchor, heading_of(text), label, text, red[anchor])
-        for (label, text), anchor in shelf.items()
+        for (label, text), anchor in anchors.items()
     ]
-    return sorted(found, key=lambda each: -each.red)
+    return sorted(entries, key=lambda entry: -entry.red)
+
+
+def flaws(scores: Mapping[str, Score]) -> list[Flaw]:
+    """What `claims` and `facts` found unsupported in a turn, contradictions first."""
+    listed = [*_claims(scores.get("claims")), *_facts(scores.get("facts"))]
+    return sorted(dict.fromkeys(listed), key=lambda flaw: _RANK[flaw.kind])
+
+
+def marked(answer: str, unmarked: Iterable[Flaw]) -> tuple[list[Span], list[Flaw]]:
+    """The answer cut at its flaws, and the flaws numbered as they appear; those not in it come last."""
+    text, owners, placed = _FoldedText(answer), [-1] * len(answer), []
+    listed: list[Flaw] = []
+    for flaw in unmarked:
+        # Facts are copied from the answer as they are: one that is not there means no nearby sentence.
+        place = text.place(flaw.words, owners, near=flaw.judge != "facts")
+        if place is None and flaw.judge == "facts" and _is_listed(flaw, listed):
+            continue
+        if place:
+            owners[place[0] : place[1]] = [
+                len(listed) if owner < 0 else owner for owner in owners[slice(*place)]
+            ]
+        placed.append(len(answer) if place is None else place[0])
+        listed.append(flaw)
+    order = sorted(range(len(listed)), key=placed.__getitem__)
+    numbered = {old: replace(listed[old], number=new) for new, old in enumerate(order, 1)}
+    return list(_spans(answer, owners, numbered)), [numbered[old] for old in order]
+
+
+def _claims(score: Score | None) -> Iterator[Flaw]:
+    for claim in _findings(score, "claims"):
+        words, passage = claim.get("claim"), claim.get("passage")
+        kind = next((kind for kind in _RANK if kind == claim.get("verdict")), None)
+        if isinstance(words, str) and words.strip() and kind:
+            yield Flaw(kind, "claims", words, passage if isinstance(passage, str) else "")
+
+
+def _facts(score: Score | None) -> Iterator[Flaw]:
+    for fact in _findings(score, "facts"):
+        words = fact.get("text")
+        if isinstance(words, str) and words.strip() and fact.get("found") is False:
+            yield Flaw("not_found", "facts", words)
+
+
+def _findings(score: Score | None, key: str) -> list[dict[str, JsonValue]]:
+    """The findings of a score, as far as they have the expected shape."""
+    findings = score.detail.get(key) if score and score.state == "scored" else None
+    return [each for each in findings if isinstance(each, dict)] if isinstance(findings, list) else []
+
+
+class _FoldedText:
+    """A text as it is compared, with the place in the original of each of its characters."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._folded, self._places = _folded(text)
+
+    def place(self, words: str, owners: list[int], *, near: bool) -> tuple[int, int] | None:
+        """Start and end of the words in the original, or with `near` of the sentence nearest to them."""
+        folded_words, _ = _folded(words)
+        exact = self._exact(folded_words, owners)
+        return exact or (self._nearest(folded_words, owners) if near else None)
+
+    def _exact(self, folded_words: str, owners: list[int]) -> tuple[int, int] | None:
+        at = self._folded.find(folded_words) if folded_words else -1
+        while at >= 0:
+            first, end = self._places[at][0], self._places[at + len(folded_words) - 1][1]
+            if self._whole(at, at + len(folded_words)) and owners[first] < 0:
+                return first, end
+            at = self._folded.find(folded_words, at + 1)
+        return None
+
+    def _whole(self, at: int, end: int) -> bool:
+        """Whether no number is cut: '24' is not found in '240'."""
+        text = self._folded
+        before = at > 0 and text[at - 1].isdecimal() and text[at].isdecimal()
+        return not before and not (end < len(text) and text[end].isdecimal() and text[end - 1].isdecimal())
+
+    def _nearest(self, folded_words: str, owners: list[int]) -> tuple[int, int] | None:
+        pairs = Counter(pairwise(folded_words))
+        best, nearest = NEAREST, None
+        for match in _SENTENCE.finditer(self._text):
+            sentence = _folded(match[0])[0]
+            shared = pairs & Counter(pairwise(sentence))
+            share = shared.total() / pairs.total() if pairs else 0.0
+            if share >= best and any(owner < 0 for owner in owners[match.start() : match.end()]):
+                best, nearest = share + 1e-9, _trimmed(match)
+        return nearest
+
+
+def _folded(text: str) -> tuple[str, list[tuple[int, int]]]:
+    """The text in NFKC with straight quotes, without spaces and case; and the origin of each character."""
+    original = straight(text)
+    folded, places = [], []
+    for start, end in _clusters(original):
+        for character in unicodedata.normalize("NFKC", original[start:end]).casefold():
+            if not character.isspace():
+                folded.append(character)
+                places.append((start, end))
+    return "".join(folded), places
+
+
+def _clusters(text: str) -> Iterator[tuple[int, int]]:
+    """Start and end of each character with the marks that combine with it: ﾊﾞ is one."""
+    start = 0
+    for at in range(1, len(text) + 1):
+        if at == len(text) or not (unicodedata.combining(text[at]) or text[at] in "\uff9e\uff9f"):
+            yield start, at
+            start = at
+
+
+def _trimmed(match: re.Match[str]) -> tuple[int, int]:
+    """A sentence without the spaces around it."""
+    before = len(match[0]) - len(match[0].lstrip())
+    return match.start() + before, match.start() + len(match[0].rstrip())
+
+
+def _is_listed(flaw: Flaw, listed: Sequence[Flaw]) -> bool:
+    """Whether the words of a flaw stand within those of another one."""
+    words = _folded(flaw.words)[0]
+    return any(words in _folded(other.words)[0] for other in listed)
+
+
+def _spans(answer: str, owners: list[int], numbered: Mapping[int, Flaw]) -> Iterator[Span]:
+    start, lasts = 0, {owner: at for at, owner in enumerate(owners)}
+    for at in range(1, len(answer) + 1):
+        if at == len(answer) or owners[at] != owners[start]:
+            owner = owners[start]
+            yield Span(answer[start:at], numbered.get(owner), owner >= 0 and lasts[owner] == at - 1)
+            start = at

@@ -1,4 +1,4 @@
-"""Parts of a report in words, before they are painted: a lead, facts, a table, a list."""
+"""Parts of an add-on's report in words, before they are painted: a lead, facts, a table, a list."""
 
 from collections.abc import Callable
 from typing import NamedTuple

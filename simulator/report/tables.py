@@ -1,16 +1,16 @@
-"""A run as tables of cells. Sinks (sheets, xlsx, csv, console, HTML) paint them and compute nothing."""
+"""A run as tables of cells and rows of plain values; painters draw them and compute nothing."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from simulator.core.document import Cell, Table, count
-from simulator.core.translations import Words, plain, points, words_of
+from simulator.core.document import Cell, Table, count_cell
+from simulator.core.translations import Words, points, safe_text, words_of
 from simulator.core.types import Case, Conversation, Language, RedRules, Score, Spending, Turn
 from simulator.report.context import ReportContext
 from simulator.stats.figures import Mean, PersonaSummary, RedTurn, Summary
-from simulator.stats.red import KINDS, worst
+from simulator.stats.red import KINDS, worst_severity
 from simulator.stats.summary import turn_failure
-from simulator.storage.results import with_scores
+from simulator.storage.results import conversations_with_scores
 
 
 def personas_table(summary: Summary, language: Language) -> Table:
@@ -22,9 +22,9 @@ def personas_table(summary: Summary, language: Language) -> Table:
     titles = [words.name("judge", judge) for judge in summary.judges]
     columns = (words("persona"), words("score"), words("red"), *titles)
     rows = [_persona_row(row, summary.rules, words) for row in summary.personas]
-    rows.append(_everyone(summary, words))
+    rows.append(_everyone_row(summary, words))
     if summary.bot_failures:
-        rows.append(_answered(summary, words))
+        rows.append(_answered_row(summary, words))
     return Table(name="personas", title=words("heat"), columns=columns, rows=tuple(rows))
 
 
@@ -34,21 +34,21 @@ def usage_table(summary: Summary, language: Language) -> Table:
     columns = ("role_column", "calls", "cached", "tokens_in", "tokens_out", "cost")
     rows = tuple(
         (
-            Cell(text=who),
-            *(count(n) for n in (spent.calls, spent.cached, spent.tokens_in, spent.tokens_out)),
+            Cell(text=name),
+            *(count_cell(n) for n in (spent.calls, spent.cached, spent.tokens_in, spent.tokens_out)),
             Cell(text=money(spent.cost_usd, words), number=spent.cost_usd),
         )
-        for who, spent in spent_by(summary, words)
+        for name, spent in spent_by(summary, words)
     )
     return Table(name="usage", title=words("usage"), columns=tuple(map(words, columns)), rows=rows)
 
 
 def spent_by(summary: Summary, words: Words) -> Iterator[tuple[str, Spending]]:
-    """What was used by whom: each model in each role, or the role alone where its models are not known."""
+    """The spending of each model in each role, or of the role alone where its models are not known."""
     for role, spent in summary.spending.items():
         name = words.name("role", role)
-        for model, of_model in summary.usage.get(role, {"": spent}).items():
-            yield (words("role_model", role=name, model=plain(model)) if model else name), of_model
+        for model, model_spent in summary.usage.get(role, {"": spent}).items():
+            yield (words("role_model", role=name, model=safe_text(model)) if model else name), model_spent
 
 
 def grade_text(score: Score, words: Words) -> str:
@@ -67,13 +67,14 @@ def answer_text(turn: Turn, failure: str | None, words: Words) -> str:
     """What the bot said, or that it said nothing and why."""
     if turn.unrecorded:
         return words("unrecorded")
-    silent = words("no_answer", kind=words.name("failure", failure)) if failure else ""
-    return plain(turn.answer.text) if turn.answer.text.strip() else silent
+    if turn.answer.text.strip():
+        return safe_text(turn.answer.text)
+    return words("no_answer", kind=words.name("failure", failure)) if failure else ""
 
 
 def expected_text(case: Case) -> str:
     """What a right answer to a row would be: its label, or its references; empty where it has neither."""
-    return plain(case.label or " | ".join(case.references_at(1)))
+    return safe_text(case.label or " | ".join(case.references_at(1)))
 
 
 def money(amount: float | None, words: Words) -> str:
@@ -98,9 +99,9 @@ def rules_text(rules: RedRules, words: Words) -> str:
     return words("comma").join(f"{name} {limit}" for name, limit in parts)
 
 
-def ending(c: Conversation, words: Words) -> str:
+def ending(conversation: Conversation, words: Words) -> str:
     """How a conversation ended, or that it is still going on."""
-    return words.name("ended", c.ended.value) if c.ended else words("in_progress")
+    return words.name("ended", conversation.ended.value) if conversation.ended else words("in_progress")
 
 
 def _persona_row(row: PersonaSummary, rules: RedRules, words: Words) -> tuple[Cell, ...]:
@@ -114,10 +115,10 @@ def _persona_row(row: PersonaSummary, rules: RedRules, words: Words) -> tuple[Ce
     )
 
 
-def _everyone(summary: Summary, words: Words) -> tuple[Cell, ...]:
+def _everyone_row(summary: Summary, words: Words) -> tuple[Cell, ...]:
     """The row of all personas together."""
-    held = sum(p.conversations for p in summary.personas) or summary.turns
-    score = Mean(mean=summary.score, n=summary.graded, planned=held)
+    planned = sum(persona.conversations for persona in summary.personas) or summary.turns
+    score = Mean(mean=summary.score, n=summary.graded, planned=planned)
     judges = [(name, Mean(mean=j.mean, n=j.n, planned=j.planned)) for name, j in summary.judges.items()]
     return (
         Cell(text=words("everyone"), number=score.planned),
@@ -127,20 +128,16 @@ def _everyone(summary: Summary, words: Words) -> tuple[Cell, ...]:
     )
 
 
-def _answered(summary: Summary, words: Words) -> tuple[Cell, ...]:
+def _answered_row(summary: Summary, words: Words) -> tuple[Cell, ...]:
     """The row of all personas, over the turns that got an answer."""
-    score = _mean_cell(_answered_mean(summary.answered_score), summary.rules)
+    # The row does not show the coverage of its means.
+    score = _mean_cell(Mean(mean=summary.answered_score, n=0, planned=0), summary.rules)
     judges = [
-        _judge_cell(name, _answered_mean(judge.answered_mean), summary.rules)
+        _judge_cell(name, Mean(mean=judge.answered_mean, n=0, planned=0), summary.rules)
         for name, judge in summary.judges.items()
     ]
     cells = [cell.model_copy(update={"note": ""}) for cell in (score, *judges)]
     return (Cell(text=words("answered_mean")), cells[0], Cell(text=""), *cells[1:])
-
-
-def _answered_mean(mean: float | None) -> Mean:
-    """A mean whose coverage the row does not tell."""
-    return Mean(mean=mean, n=0, planned=0)
 
 
 def _judge_cell(name: str, mean: Mean, rules: RedRules) -> Cell:
@@ -155,17 +152,18 @@ def _mean_cell(mean: Mean, rules: RedRules) -> Cell:
     return Cell(text=text, number=mean.mean, red=low, note=f"{mean.n}/{mean.planned}")
 
 
-def turn_rows(told: ReportContext) -> Iterator[dict[str, Any]]:
+def turn_rows(context: ReportContext) -> Iterator[dict[str, Any]]:
     """One mapping per turn, with plain values: texts, numbers, lists and None."""
-    for conversation, by_turn in with_scores(told.results):
+    for conversation, by_turn in conversations_with_scores(context.results):
         for turn in conversation.turns:
-            yield _row(conversation, turn, by_turn.get(turn.index, {}), told)
+            yield _turn_row(conversation, turn, by_turn.get(turn.index, {}), context)
 
 
-def _row(
-    conversation: Conversation, turn: Turn, scores: Mapping[str, Score], told: ReportContext
+def _turn_row(
+    conversation: Conversation, turn: Turn, scores: Mapping[str, Score], context: ReportContext
 ) -> dict[str, Any]:
-    red = told.red.get((conversation.id, turn.index))
+    red = context.red.get((conversation.id, turn.index))
+    verdict = scores.get(context.summary.primary)
     steps = [step.model_dump(mode="json", exclude={"usage"}) for step in turn.answer.steps]
     return {
         "conversation": conversation.id,
@@ -180,18 +178,14 @@ def _row(
         "answer_seconds": turn.answer.seconds,
         "passages": [passage.id for passage in turn.answer.passages],
         "red": red is not None,
-        "severity": worst(red.marks) if red else None,
+        "severity": worst_severity(red.marks) if red else None,
         "marks": [mark.kind for mark in red.marks] if red else [],
-        "reason": _reason(scores.get(told.summary.primary), red.reason if red else ""),
-        "scores": {name: _score(scores[name]) for name in told.summary.judges if name in scores},
+        "reason": (red.reason if red else "") or (verdict.reason if verdict else ""),
+        "scores": {name: _score_values(scores[name]) for name in context.summary.judges if name in scores},
         **({"steps": steps} if steps else {}),
     }
 
 
-def _reason(verdict: Score | None, red: str) -> str:
-    return red or (verdict.reason if verdict else "")
-
-
-def _score(score: Score) -> dict[str, Any]:
-    shown = {"state": score.state, "value": score.value, "raw": score.raw, "reason": score.reason}
-    return shown | {"severity": score.severity, "detail": dict(score.detail), "rubric": score.rubric}
+def _score_values(score: Score) -> dict[str, Any]:
+    values = {"state": score.state, "value": score.value, "raw": score.raw, "reason": score.reason}
+    return values | {"severity": score.severity, "detail": dict(score.detail), "rubric": score.rubric}

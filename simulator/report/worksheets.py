@@ -4,16 +4,15 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 
 from simulator.core.document import JST
-from simulator.core.translations import goal, plain, points
+from simulator.core.translations import points, safe_text, target_points
 from simulator.core.types import Case, Conversation, Facts, Language, Message, Results, Score, Turn
-from simulator.report import customers, features, fixes
+from simulator.report import answerable, customers, fixes
 from simulator.report.comparison import TEXTS, replay_note
-from simulator.report.context import ReportContext
-from simulator.report.context import verdict as in_words
+from simulator.report.context import ReportContext, verdict
 from simulator.report.extras import load_text
 from simulator.report.fixes import cause_text
-from simulator.report.gate import condition_text, decision_text, range_text, rests_on, value_text
-from simulator.report.run import sections
+from simulator.report.gate import basis_text, condition_text, decision_text, range_text, value_text
+from simulator.report.sections import sections
 from simulator.report.tables import answer_text, expected_text, grade_text, mark_text
 from simulator.sheets.model import (
     Chart,
@@ -28,18 +27,18 @@ from simulator.sheets.model import (
 )
 from simulator.stats.figures import JudgeSummary, Summary
 from simulator.stats.gate import Gate
-from simulator.stats.red import RANK, worst
+from simulator.stats.red import RANK, worst_severity
 from simulator.stats.review import blind_sample
-from simulator.stats.summary import QUOTED, turn_failure
-from simulator.storage.results import StoredConversations, picked
+from simulator.stats.summary import MAX_QUOTED, turn_failure
+from simulator.storage.results import StoredConversations, select_conversations
 from simulator.storage.runs import replay_of
 
 MINUTE = 60
 
 
-def summary_sheet(told: ReportContext) -> Worksheet:
+def summary_sheet(context: ReportContext) -> Worksheet:
     """The verdict with the people's decision beside it, then every figure with what it rests on."""
-    words = told.words
+    words = context.words
     columns = (
         words.column("key", width=8),
         words.column("item", width=30),
@@ -54,53 +53,52 @@ def summary_sheet(told: ReportContext) -> Worksheet:
         name="summary",
         title=words("sheet", "summary"),
         columns=columns,
-        rows=tuple(_summary_rows(told)),
+        rows=tuple(_summary_rows(context)),
         frozen_columns=2,
         help=words("help", "summary"),
     )
 
 
-def _summary_rows(told: ReportContext) -> Iterator[Row]:
-    summary, words = told.summary, told.words
-    yield _decision(told)
+def _summary_rows(context: ReportContext) -> Iterator[Row]:
+    summary, words = context.summary, context.words
+    yield _decision(context)
     if summary.offline:
         nothing = SheetCell(text="–", mark="warn")
-        yield _row("standin", told.names("standin"), nothing, told.names("standin_why"))
-    yield from _conditions(told)
-    yield _row("score", words("item", "score"), _number(summary.score, told), _score_rests_on(told))
+        yield _row("standin", context.names("standin"), nothing, context.names("standin_why"))
+    yield from _condition_rows(context)
+    yield _row("score", words("item", "score"), _number(summary.score, context), _score_basis(context))
     of_turns = words("text", "of_turns", n=summary.red, turns=summary.turns)
     yield _row("red", words("item", "red"), SheetCell(text=str(summary.red), number=summary.red), of_turns)
     for name, judge in summary.judges.items():
-        title = words("item", "judge", judge=told.names.name("judge", name))
-        yield _row(f"judge.{name}", title, _number(judge.mean, told), _counts(judge, told))
+        title = words("item", "judge", judge=context.names.name("judge", name))
+        yield _row(f"judge.{name}", title, _number(judge.mean, context), _judge_basis(judge, context))
     for person in summary.personas:
-        called = told.names.name("persona", person.persona)
-        held = words("text", "conversations_n", n=person.graded, planned=person.conversations)
-        value = _number(person.score, told)
-        yield _row(f"persona.{person.persona}", words("item", "persona", persona=called), value, held)
+        persona = context.names.name("persona", person.persona)
+        graded = words("text", "conversations_n", n=person.graded, planned=person.conversations)
+        value = _number(person.score, context)
+        yield _row(f"persona.{person.persona}", words("item", "persona", persona=persona), value, graded)
         for name, mean in person.judges.items():
-            title = words("item", "persona_judge", persona=called, judge=told.names.name("judge", name))
-            rests = words("text", "graded", n=mean.n, planned=mean.planned)
-            yield _row(f"persona.{person.persona}.{name}", title, _number(mean.mean, told), rests)
-    yield from _how_it_went(told)
+            title = words("item", "persona_judge", persona=persona, judge=context.names.name("judge", name))
+            coverage = words("text", "graded", n=mean.n, planned=mean.planned)
+            yield _row(f"persona.{person.persona}.{name}", title, _number(mean.mean, context), coverage)
+    yield from _course_rows(context)
 
 
-def _decision(told: ReportContext) -> Row:
+def _decision(context: ReportContext) -> Row:
     """The automatic verdict; the team's own stands beside it and changes nothing in the program."""
-    verdict, mark = _verdict(told.gate, told.summary)
-    text = told.words("verdict", verdict)
-    why = in_words(told.gate, told.summary.score, told.names)
+    key, mark = _verdict_key(context.gate, context.summary)
+    explanation = verdict(context.gate, context.summary.score, context.names)
     return Row(
-        key=told.key("decision"),
+        key=context.key("decision"),
         cells={
-            "item": SheetCell(text=told.words("item", "decision", run=told.results.run.id)),
-            "value": SheetCell(text=text, mark=mark),
-            "explanation": text_cell(why),
+            "item": SheetCell(text=context.words("item", "decision", run=context.results.run.id)),
+            "value": SheetCell(text=context.words("verdict", key), mark=mark),
+            "explanation": text_cell(explanation),
         },
     )
 
 
-def _verdict(gate: Gate, summary: Summary) -> tuple[str, Mark]:
+def _verdict_key(gate: Gate, summary: Summary) -> tuple[str, Mark]:
     if gate.passed is None:
         return "no_target", ""
     if gate.passed:
@@ -109,131 +107,133 @@ def _verdict(gate: Gate, summary: Summary) -> tuple[str, Mark]:
     return ("undecided", "warn") if unclear else ("missed", "red")
 
 
-def _conditions(told: ReportContext) -> Iterator[Row]:
-    """What the gate asked for, where it is more than one thing."""
+def _condition_rows(context: ReportContext) -> Iterator[Row]:
+    """The gate's conditions, where there is more than one."""
     marks: dict[str, Mark] = {"passed": "good", "missed": "red", "undecided": "warn"}
-    conditions = told.gate.conditions if len(told.gate.conditions) > 1 else ()
+    conditions = context.gate.conditions if len(context.gate.conditions) > 1 else ()
     for checked in conditions:
-        verdict = decision_text(checked, told.names, told.gate.confidence)
-        decision = SheetCell(text=verdict, mark=marks[checked.decision])
-        said = (
-            value_text(checked, told.names),
-            range_text(checked, told.names),
-            rests_on(checked, told.names),
+        text = decision_text(checked, context.names, context.gate.confidence)
+        decision = SheetCell(text=text, mark=marks[checked.decision])
+        details = (
+            value_text(checked, context.names),
+            range_text(checked, context.names),
+            basis_text(checked, context.names),
         )
-        rests = " / ".join(text for text in said if text)
-        yield _row(f"gate.{checked.condition.text}", condition_text(checked, told.names), decision, rests)
+        explanation = " / ".join(text for text in details if text)
+        yield _row(
+            f"gate.{checked.condition.text}", condition_text(checked, context.names), decision, explanation
+        )
 
 
-def _score_rests_on(told: ReportContext) -> str:
-    summary, words = told.summary, told.words
-    said = [words("text", "conversations_n", n=summary.graded, planned=summary.planned)]
+def _score_basis(context: ReportContext) -> str:
+    summary, words = context.summary, context.words
+    parts = [words("text", "conversations_n", n=summary.graded, planned=summary.planned)]
     if summary.interval:
         low, high = map(points, summary.interval)
-        said.append(words("text", "interval", low=low, high=high))
-    if told.gate.target is not None:
-        said.append(f"{words('column', 'target')} {goal(told.gate.target)}")
-    return " / ".join(said)
+        parts.append(words("text", "interval", low=low, high=high))
+    if context.gate.target is not None:
+        parts.append(f"{words('column', 'target')} {target_points(context.gate.target)}")
+    return " / ".join(parts)
 
 
-def _counts(judge: JudgeSummary, told: ReportContext) -> str:
-    words = told.words
-    said = [words("text", "graded", n=judge.n, planned=judge.planned)]
-    said += [words("text", "skipped", n=judge.skipped)] if judge.skipped else []
-    said += [words("text", "failed", n=judge.failed)] if judge.failed else []
-    return " / ".join(said)
+def _judge_basis(judge: JudgeSummary, context: ReportContext) -> str:
+    words = context.words
+    parts = [words("text", "graded", n=judge.n, planned=judge.planned)]
+    parts += [words("text", "skipped", n=judge.skipped)] if judge.skipped else []
+    parts += [words("text", "failed", n=judge.failed)] if judge.failed else []
+    return " / ".join(parts)
 
 
-def _how_it_went(told: ReportContext) -> Iterator[Row]:
-    summary, words = told.summary, told.words
-    if replay := replay_note(told.results.run, told.language):
-        origin = SheetCell(text=plain(replay_of(told.results.run) or ""))
-        yield _row("replay_of", TEXTS(told.language, "note_replay"), origin, replay)
+def _course_rows(context: ReportContext) -> Iterator[Row]:
+    summary, words = context.summary, context.words
+    if replay := replay_note(context.results.run, context.language):
+        origin = SheetCell(text=safe_text(replay_of(context.results.run) or ""))
+        yield _row("replay_of", TEXTS(context.language, "note_replay"), origin, replay)
     for how, count in () if summary.rows else summary.ended.items():
-        title = words("item", "ended", how=told.names.name("ended", how))
+        title = words("item", "ended", how=context.names.name("ended", how))
         yield _row(f"ended.{how}", title, SheetCell(text=str(count), number=count), "")
     for name, judge in summary.judges.items():
         if judge.failed:
-            title = words("item", "failed_judge", judge=told.names.name("judge", name))
+            title = words("item", "failed_judge", judge=context.names.name("judge", name))
             yield _row(f"failed.{name}", title, SheetCell(text=str(judge.failed), number=judge.failed), "")
     silent = sum(summary.bot_failures.values())
     mark: Mark = "warn" if silent else ""
     of_turns = words("text", "of_turns", n=silent, turns=summary.turns)
     value = SheetCell(text=str(silent), number=silent, mark=mark)
     yield _row("no_answer", words("item", "no_answer"), value, of_turns)
-    yield from () if summary.rows else _customers(told)
-    yield from _answerable(told)
-    yield from _sections(told)
-    yield from _load(told)
-    yield _row("seconds", words("item", "seconds"), SheetCell(text=_time(summary.seconds, told)), "")
-    yield _row("cost", words("item", "cost"), SheetCell(text=_cost(summary, told)), "")
+    yield from () if summary.rows else _customer_rows(context)
+    yield from _answerable_rows(context)
+    yield from _section_rows(context)
+    yield from _load_rows(context)
+    yield _row("seconds", words("item", "seconds"), SheetCell(text=_duration(summary.seconds, context)), "")
+    yield _row("cost", words("item", "cost"), SheetCell(text=_cost(summary, context)), "")
 
 
-def _load(told: ReportContext) -> Iterator[Row]:
-    """What a load rehearsal came to: of times the 95th percentile, in seconds."""
-    load = load_text(told.results, told.summary, told.names)
+def _load_rows(context: ReportContext) -> Iterator[Row]:
+    """The figures of a load rehearsal: of answer times the 95th percentile, in seconds."""
+    load = load_text(context.results, context.summary, context.names)
     if load is None:
         return
     yield _row("load", load.title, SheetCell(text=""), load.headline)
     for fact in load.facts:
         yield _row(f"load.{fact.key}", fact.item, SheetCell(text=fact.p95_text, number=fact.p95), fact.value)
-    for number, each in enumerate(load.cautions, 1):
-        yield _row(f"load.caution.{number}", load.title, SheetCell(text="", mark="warn"), each)
+    for number, caution in enumerate(load.cautions, 1):
+        yield _row(f"load.caution.{number}", load.title, SheetCell(text="", mark="warn"), caution)
 
 
-def _answerable(told: ReportContext) -> Iterator[Row]:
-    """What was answered and declined, handed over and kept where it should be, in percent."""
-    for grid in features.grids(told.results, told.language):
+def _answerable_rows(context: ReportContext) -> Iterator[Row]:
+    """The share of right answers, refusals and handovers, in percent."""
+    for grid in answerable.grids(context.results, context.language):
         for row in grid.rows:
             counts = [f"{name} {n}" for name, n in zip(grid.columns, row.counts, strict=True)]
-            rests = " / ".join(filter(None, (*counts, row.interval)))
+            explanation = " / ".join(filter(None, (*counts, row.interval)))
             percent = None if row.rate is None else round(100 * row.rate, 1)
             value = SheetCell(text="–" if percent is None else f"{percent:g}", number=percent)
-            yield _row(f"answered.{row.key}", f"{grid.title}：{row.title} (%)", value, rests)
+            yield _row(f"answered.{row.key}", f"{grid.title}：{row.title} (%)", value, explanation)
 
 
-def _sections(told: ReportContext) -> Iterator[Row]:
-    """What only runs of this kind have: each row of a table with its figure, the others beside it."""
-    for section in sections(told.results, told.language):
+def _section_rows(context: ReportContext) -> Iterator[Row]:
+    """The sections of this run: each row of a table with its figure, the other cells in the explanation."""
+    for section in sections(context.results, context.language):
         yield _row(section.key, section.title, SheetCell(text=""), section.line)
         for table in section.tables:
             title = "：".join(filter(None, (section.title, table.title)))
             for row in table.rows:
                 name, figure = row[0], row[table.counts]
-                beside = [f"{c} {o.text}" for c, o in zip(table.columns, row, strict=True)]
-                others = [text for at, text in enumerate(beside) if at not in (0, table.counts)]
-                rests = " / ".join([*filter(None, [figure.note]), *others])
+                cells = [f"{column} {cell.text}" for column, cell in zip(table.columns, row, strict=True)]
+                others = [text for place, text in enumerate(cells) if place not in (0, table.counts)]
+                explanation = " / ".join([*filter(None, [figure.note]), *others])
                 value = SheetCell(text=figure.text, number=figure.number, mark="red" if figure.red else "")
                 key = f"{section.key}.{table.name}.{name.text}"
-                yield _row(key, f"{title}：{name.text} ({table.columns[table.counts]})", value, rests)
+                yield _row(key, f"{title}：{name.text} ({table.columns[table.counts]})", value, explanation)
 
 
-def _customers(told: ReportContext) -> Iterator[Row]:
-    """How the customers were played: what stands out, then each figure in percent."""
-    played, title = told.summary.simulator, customers.TEXT(told.language, "title")
-    if said := customers.sentences(played, told.language):
-        faults = sum(played.customers.faults.values())
+def _customer_rows(context: ReportContext) -> Iterator[Row]:
+    """How the customers were played: what stands out, then every figure in percent."""
+    simulator, title = context.summary.simulator, customers.TEXTS(context.language, "title")
+    if sentences := customers.sentences(simulator, context.language):
+        faults = sum(simulator.customers.faults.values())
         value = SheetCell(text=str(faults), number=faults, mark="warn" if faults else "")
-        yield _row("customers", title, value, " / ".join(said))
-    for row in customers.figure_rows(played.customers, told.language):
-        rests = " / ".join(filter(None, (row.rests_on, row.goal)))
+        yield _row("customers", title, value, " / ".join(sentences))
+    for row in customers.figure_rows(simulator.customers, context.language):
+        explanation = " / ".join(filter(None, (row.basis, row.goal)))
         value = SheetCell(text=row.value, number=row.percent, mark="warn" if row.met is False else "")
-        yield _row(f"customers.{row.key}", f"{title}：{row.name} (%)", value, rests)
+        yield _row(f"customers.{row.key}", f"{title}：{row.name} (%)", value, explanation)
 
 
-def _time(seconds: float, told: ReportContext) -> str:
+def _duration(seconds: float, context: ReportContext) -> str:
     minutes, rest = divmod(round(seconds), MINUTE)
     if not minutes:
-        return told.words("text", "seconds", seconds=rest)
-    return told.words("text", "minutes", minutes=minutes, seconds=rest)
+        return context.words("text", "seconds", seconds=rest)
+    return context.words("text", "minutes", minutes=minutes, seconds=rest)
 
 
-def _cost(summary: Summary, told: ReportContext) -> str:
+def _cost(summary: Summary, context: ReportContext) -> str:
     if not summary.spending:
-        return told.words("text", "no_calls")
+        return context.words("text", "no_calls")
     if summary.cost_usd is None:
-        return told.words("text", "unknown")
-    return told.words("text", "usd", amount=f"{summary.cost_usd:.2f}")
+        return context.words("text", "unknown")
+    return context.words("text", "usd", amount=f"{summary.cost_usd:.2f}")
 
 
 def _row(key: str, title: str, value: SheetCell, explanation: str) -> Row:
@@ -241,15 +241,19 @@ def _row(key: str, title: str, value: SheetCell, explanation: str) -> Row:
         explanation = f"▲ {explanation}"
     return Row(
         key=key,
-        cells={"item": SheetCell(text=plain(title)), "value": value, "explanation": text_cell(explanation)},
+        cells={
+            "item": SheetCell(text=safe_text(title)),
+            "value": value,
+            "explanation": text_cell(explanation),
+        },
     )
 
 
-def _number(value: float | None, told: ReportContext) -> SheetCell:
+def _number(value: float | None, context: ReportContext) -> SheetCell:
     """A mean on the scale to 100; marked where it is below the limit for red."""
     if value is None:
         return SheetCell(text="–", mark="failed")
-    limit = told.summary.rules.overall
+    limit = context.summary.rules.overall
     return SheetCell(
         text=points(value, against=limit),
         number=round(100 * value, 1),
@@ -257,29 +261,29 @@ def _number(value: float | None, told: ReportContext) -> SheetCell:
     )
 
 
-def history_sheet(told: ReportContext) -> Worksheet:
+def history_sheet(context: ReportContext) -> Worksheet:
     """A row for each run, the newest first, with a picture of how the score developed."""
-    words = told.words
-    shown = ("date", "score", "target", "verdict", "red", "turns", "no_answer", "seconds", "cost")
+    words = context.words
+    shown_columns = ("date", "score", "target", "verdict", "red", "turns", "no_answer", "seconds", "cost")
     numeric = {"score", "target", "red", "turns", "no_answer", "seconds", "cost"}
     columns = (
         words.column("key", width=30),
-        *(words.column(key, width=16, kind="number" if key in numeric else "text") for key in shown),
+        *(words.column(key, width=16, kind="number" if key in numeric else "text") for key in shown_columns),
     )
-    runs = [(told.results, told.summary, told.gate), *told.past]
-    ordered = sorted(runs, key=lambda each: each[0].run.id, reverse=True)
+    runs = [(context.results, context.summary, context.gate), *context.past]
+    newest_first = sorted(runs, key=lambda run: run[0].run.id, reverse=True)
     return Worksheet(
         name="history",
         title=words("sheet", "history"),
         columns=columns,
-        rows=tuple(_history(*each, told) for each in ordered),
+        rows=tuple(_history_row(*run, context) for run in newest_first),
         chart=Chart(title=words("column", "score"), x="date", ys=("score", "target")),
         help=words("help", "history"),
     )
 
 
-def _history(results: Results, summary: Summary, gate: Gate, told: ReportContext) -> Row:
-    verdict, mark = _verdict(gate, summary)
+def _history_row(results: Results, summary: Summary, gate: Gate, context: ReportContext) -> Row:
+    key, mark = _verdict_key(gate, summary)
     silent = sum(summary.bot_failures.values())
     figures: dict[str, float | None] = {
         "score": None if summary.score is None else round(100 * summary.score, 1),
@@ -294,19 +298,19 @@ def _history(results: Results, summary: Summary, gate: Gate, told: ReportContext
     created = results.run.created.astimezone(JST)
     cells |= {
         "date": SheetCell(text=f"{created:%Y/%m/%d %H:%M}"),
-        "verdict": SheetCell(text=told.words("verdict", verdict), mark=mark),
+        "verdict": SheetCell(text=context.words("verdict", key), mark=mark),
     }
     return Row(key=results.run.id, cells=cells)
 
 
-def technical_sheet(told: ReportContext) -> Worksheet:
+def technical_sheet(context: ReportContext) -> Worksheet:
     """Models, versions, prompt hashes, settings, tokens and statistics, by name."""
-    words = told.words
+    words = context.words
     columns = (
         words.column("key", width=30),
         words.column("value", width=60, wrap=True),
     )
-    rows = tuple(Row(key=key, cells={"value": text_cell(value)}) for key, value in _technical(told))
+    rows = tuple(Row(key=key, cells={"value": text_cell(value)}) for key, value in _technical(context))
     return Worksheet(
         name="technical",
         title=words("sheet", "technical"),
@@ -316,8 +320,8 @@ def technical_sheet(told: ReportContext) -> Worksheet:
     )
 
 
-def _technical(told: ReportContext) -> Iterator[tuple[str, str]]:
-    run, summary = told.results.run, told.summary
+def _technical(context: ReportContext) -> Iterator[tuple[str, str]]:
+    run, summary = context.results.run, context.summary
     yield "run", run.id
     yield "created", run.created.isoformat()
     yield "offline", str(run.offline).lower()
@@ -325,8 +329,10 @@ def _technical(told: ReportContext) -> Iterator[tuple[str, str]]:
         for key, value in sorted(values.items()):
             yield f"{table}.{key}", value
     for key, setting in sorted(run.settings.items()):
-        shown = setting if isinstance(setting, str) else json.dumps(setting, ensure_ascii=False)
-        yield f"setting.{key}", shown
+        yield (
+            f"setting.{key}",
+            setting if isinstance(setting, str) else json.dumps(setting, ensure_ascii=False),
+        )
     for role, spent in summary.spending.items():
         yield f"calls.{role}", f"{spent.calls} (+{spent.cached} cached)"
         yield f"tokens.{role}", f"{spent.tokens_in} in, {spent.tokens_out} out"
@@ -346,25 +352,23 @@ SPEAKERS: dict[Language, dict[str, str]] = {
 }
 
 
-def questions_sheet(told: ReportContext, proposed: tuple[Case, ...] = ()) -> Worksheet:
+def questions_sheet(context: ReportContext, proposed: tuple[Case, ...] = ()) -> Worksheet:
     """The questions of this run, in use and approved; `proposed` ones wait for approval below them."""
-    conversations = told.results.conversations
-    kept = (
-        () if isinstance(conversations, StoredConversations) else conversations
-    )  # a large data set stays in its own file
-    asked = {conversation.case.id: conversation.case for conversation in kept}
+    conversations = context.results.conversations
+    # The questions of a large data set stay in its own file.
+    shown = () if isinstance(conversations, StoredConversations) else conversations
+    asked = {conversation.case.id: conversation.case for conversation in shown}
     cases = [(case, True) for case in asked.values()]
     cases += [(case, False) for case in proposed if case.id not in asked]
-    return _sheet(cases, told.words)
+    return _questions_sheet(cases, context.words)
 
 
 def proposals_sheet(cases: Sequence[Case], language: Language) -> Worksheet:
     """Questions that wait for approval, without a run."""
-    words = SheetWords(language)
-    return _sheet([(case, False) for case in cases], words)
+    return _questions_sheet([(case, False) for case in cases], SheetWords(language))
 
 
-def _sheet(cases: Sequence[tuple[Case, bool]], words: SheetWords) -> Worksheet:
+def _questions_sheet(cases: Sequence[tuple[Case, bool]], words: SheetWords) -> Worksheet:
     """Each case, and whether it is approved."""
     columns = (
         words.column("key", width=8),
@@ -384,7 +388,7 @@ def _sheet(cases: Sequence[tuple[Case, bool]], words: SheetWords) -> Worksheet:
         name="questions",
         title=words("sheet", "questions"),
         columns=columns,
-        rows=LazyRows(cases, lambda each: question_row(each[0], words, approved=each[1])),
+        rows=LazyRows(cases, lambda case: question_row(case[0], words, approved=case[1])),
         frozen_columns=2,
         help=words("help", "questions"),
     )
@@ -419,22 +423,20 @@ def history_lines(history: Sequence[Message], language: Language) -> str:
     return "\n".join(f"{SPEAKERS[language][line.role]}: {line.content}" for line in history)
 
 
-# Earlier turns and passages that a row shows at most, in characters.
+# Earlier turns and passages of a row are cut to this, in characters.
 LONGEST = 4000
 NOT_RED = 9
-# In larger runs the reason stands in its own column only: notes are the larger part of what a workbook takes.
+# In larger runs the reason stands in its own column only: notes are most of the size of a workbook.
 NOTED_TURNS = 5_000
 
 
-def conversations_sheet(told: ReportContext) -> Worksheet:
-    """One row per conversation: config, then what was said and graded, turn by turn."""
-    words, conversations = told.words, _begun(told)
-    longest = (
-        1
-        if isinstance(conversations, StoredConversations)
-        else max((len(conversation.turns) for conversation in conversations), default=0)
-    )
-    spoken = [
+def conversations_sheet(context: ReportContext) -> Worksheet:
+    """One row per conversation: config, then question, answer and grade, turn by turn."""
+    words, conversations = context.words, _begun(context)
+    # A large data set has one turn each; its conversations are not read for their number of turns.
+    is_large = isinstance(conversations, StoredConversations)
+    longest = 1 if is_large else max((len(each.turns) for each in conversations), default=0)
+    turn_columns = [
         Column(key=f"{kind}{n}", title=words("column", kind, n=n), width=34, wrap=True)
         for n in range(1, longest + 1)
         for kind in ("user", "assistant", "check")
@@ -442,22 +444,22 @@ def conversations_sheet(told: ReportContext) -> Worksheet:
     columns = (
         words.column("key", width=8),
         words.column("config", kind="json", width=24, wrap=True),
-        *(() if not told.summary.rows else (words.column("reference", width=34, wrap=True),)),
-        *spoken,
+        *(() if not context.summary.rows else (words.column("reference", width=34, wrap=True),)),
+        *turn_columns,
     )
     return Worksheet(
         name="conversations",
         title=words("sheet", "conversations"),
         columns=columns,
-        rows=LazyRows(conversations, lambda conversation: _conversation(conversation, told)),
+        rows=LazyRows(conversations, lambda conversation: _conversation_row(conversation, context)),
         frozen_columns=2,
         help=words("help", "conversations"),
     )
 
 
-def _begun(told: ReportContext) -> Sequence[Conversation]:
+def _begun(context: ReportContext) -> Sequence[Conversation]:
     """The conversations with a turn; those of a large data set are read one by one."""
-    conversations = told.results.conversations
+    conversations = context.results.conversations
     return (
         conversations.begun()
         if isinstance(conversations, StoredConversations)
@@ -465,66 +467,68 @@ def _begun(told: ReportContext) -> Sequence[Conversation]:
     )
 
 
-def _conversation(conversation: Conversation, told: ReportContext) -> Row:
-    cells = {"config": SheetCell(text=config(conversation, told))}
-    if told.summary.rows:
+def _conversation_row(conversation: Conversation, context: ReportContext) -> Row:
+    cells = {"config": SheetCell(text=config(conversation, context))}
+    if context.summary.rows:
         cells["reference"] = text_cell(expected_text(conversation.case))
     for turn in conversation.turns:
-        red = told.red.get((conversation.id, turn.index))
-        verdict = told.scores.get((conversation.id, turn.index), {}).get(told.summary.primary)
-        mark, answer = _answer(conversation, turn, told)
-        note = plain((red.reason if red else "") or (verdict.reason if verdict else ""))
+        red = context.red.get((conversation.id, turn.index))
+        verdict = context.scores.get((conversation.id, turn.index), {}).get(context.summary.primary)
+        mark, answer = _answer_cell(conversation, turn, context)
+        note = safe_text((red.reason if red else "") or (verdict.reason if verdict else ""))
         cells[f"user{turn.index}"] = text_cell(turn.user)
         cells[f"assistant{turn.index}"] = SheetCell(text=answer, mark=mark, note=note)
-        cells[f"check{turn.index}"] = _check(verdict, told)
-    return Row(key=told.key(conversation.id), cells=cells)
+        cells[f"check{turn.index}"] = _grade_cell(verdict, context)
+    return Row(key=context.key(conversation.id), cells=cells)
 
 
-def config(conversation: Conversation, told: ReportContext) -> str:
-    """What the conversation was held with, as the JSON of the first column; the time is that of Japan."""
-    told_at = told.results.run.created.astimezone(JST)
+def config(conversation: Conversation, context: ReportContext) -> str:
+    """Date (in Japan), persona, case, run and ending, as the JSON of the first column."""
+    created = context.results.run.created.astimezone(JST)
     about = {
-        "date": f"{told_at:%Y/%m/%d %H:%M:%S}",
+        "date": f"{created:%Y/%m/%d %H:%M:%S}",
         "persona": conversation.persona,
         "case": conversation.case.id,
-        "run": told.results.run.id,
+        "run": context.results.run.id,
         "ended": conversation.ended.value if conversation.ended else None,
     }
-    if told.summary.rows:
+    if context.summary.rows:
         about = {key: about[key] for key in ("date", "case", "run")}
-    return plain(json.dumps(about, ensure_ascii=False))
+    return safe_text(json.dumps(about, ensure_ascii=False))
 
 
-def _answer(conversation: Conversation, turn: Turn, told: ReportContext) -> tuple[Mark, str]:
-    """How the answer's cell is marked, and its text; a red one says so before its first word."""
-    red = told.red.get((conversation.id, turn.index))
-    text = answer_text(turn, turn_failure(turn), told.names)
-    return ("red", f"{mark_text(red, told.names)}\n{text}") if red else ("", text)
+def _answer_cell(conversation: Conversation, turn: Turn, context: ReportContext) -> tuple[Mark, str]:
+    """How the cell of the answer is marked, and its text, which begins with the marks of a red turn."""
+    red = context.red.get((conversation.id, turn.index))
+    text = answer_text(turn, turn_failure(turn), context.names)
+    return ("red", f"{mark_text(red, context.names)}\n{text}") if red else ("", text)
 
 
-def _check(verdict: Score | None, told: ReportContext) -> SheetCell:
-    """The deciding judge's grade, conclusion and steps; or, on request, its form as it was filled in."""
+def _grade_cell(verdict: Score | None, context: ReportContext) -> SheetCell:
+    """The deciding judge's grade, conclusion and steps; with `--check json` its whole reply."""
     if verdict is None:
-        return SheetCell(text=told.names("failed"), mark="failed")
-    if told.check == "json":
+        return SheetCell(text=context.names("failed"), mark="failed")
+    if context.check == "json":
         return text_cell(json.dumps(verdict.detail, ensure_ascii=False))
-    graded = f"{told.names.name('judge', verdict.judge)} {grade_text(verdict, told.names).replace(' ', '')}"
+    graded = (
+        f"{context.names.name('judge', verdict.judge)} {grade_text(verdict, context.names).replace(' ', '')}"
+    )
     steps = verdict.detail.get("steps")
     listed = [f"{n}. {step}" for n, step in enumerate(steps if isinstance(steps, list) else [], start=1)]
     mark: Mark = "failed" if verdict.state == "failed" else ""
     return text_cell("\n".join([graded, verdict.reason, *listed]), mark)
 
 
-def review_sheet(told: ReportContext) -> Worksheet:
+def review_sheet(context: ReportContext) -> Worksheet:
     """One row per turn, reddest first, with the columns in which the team answers.
 
     Of a large data set only the gravest red rows are there.
     """
-    words = told.words
+    words = context.words
     columns = (
         words.column("key", width=8),
         words.column("severity", width=10),
-        *(() if told.summary.rows else (words.column("persona", width=14),)),
+        *(() if context.summary.rows else (words.column("persona", width=14),)),
         words.column("question", width=34, wrap=True),
         words.column("answer", width=44, wrap=True),
         words.column("reason", width=40, wrap=True),
@@ -541,83 +545,86 @@ def review_sheet(told: ReportContext) -> Worksheet:
         words.column("earlier", width=34, wrap=True),
         words.column("run", width=16),
     )
-    turns = sorted(_turns(told), key=lambda each: _gravity(each[0], each[1], told))
+    turns = sorted(_turns(context), key=lambda pair: _gravity(pair[0], pair[1], context))
     return Worksheet(
         name="review",
         title=words("sheet", "review"),
         columns=columns,
-        rows=LazyRows(turns, lambda each: _review(each[0], each[1], told)),
+        rows=LazyRows(turns, lambda pair: _review_row(pair[0], pair[1], context)),
         frozen_columns=2,
         help=words("help", "review"),
     )
 
 
-def _turns(told: ReportContext) -> Iterator[tuple[Conversation, Turn]]:
-    conversations: Iterable[Conversation] = told.results.conversations
-    if isinstance(conversations, StoredConversations):  # nobody looks through more of them than these
-        conversations = conversations.some([red.conversation for red in told.summary.reddest[:QUOTED]])
+def _turns(context: ReportContext) -> Iterator[tuple[Conversation, Turn]]:
+    conversations: Iterable[Conversation] = context.results.conversations
+    if isinstance(conversations, StoredConversations):
+        # Nobody reviews more rows than these.
+        conversations = conversations.with_ids(
+            [red.conversation for red in context.summary.reddest[:MAX_QUOTED]]
+        )
     for conversation in conversations:
         for turn in conversation.turns:
             yield conversation, turn
 
 
-def _gravity(conversation: Conversation, turn: Turn, told: ReportContext) -> tuple[int, float, str, int]:
+def _gravity(conversation: Conversation, turn: Turn, context: ReportContext) -> tuple[int, float, str, int]:
     """Red before the others, gravest first, then the lowest grade; ungraded turns before good ones."""
-    red = told.red.get((conversation.id, turn.index))
-    verdict = told.scores.get((conversation.id, turn.index), {}).get(told.summary.primary)
+    red = context.red.get((conversation.id, turn.index))
+    verdict = context.scores.get((conversation.id, turn.index), {}).get(context.summary.primary)
     value = verdict.value if verdict and verdict.value is not None else -1.0
-    return RANK[worst(red.marks)] if red else NOT_RED, value, conversation.id, turn.index
+    return RANK[worst_severity(red.marks)] if red else NOT_RED, value, conversation.id, turn.index
 
 
-def _review(conversation: Conversation, turn: Turn, told: ReportContext) -> Row:
-    red = told.red.get((conversation.id, turn.index))
-    verdict = told.scores.get((conversation.id, turn.index), {}).get(told.summary.primary)
-    mark, answer = _answer(conversation, turn, told)
+def _review_row(conversation: Conversation, turn: Turn, context: ReportContext) -> Row:
+    red = context.red.get((conversation.id, turn.index))
+    verdict = context.scores.get((conversation.id, turn.index), {}).get(context.summary.primary)
+    mark, answer = _answer_cell(conversation, turn, context)
     reason = (red.reason if red else "") or (verdict.reason if verdict else "")
-    note = plain(reason) if told.summary.turns <= NOTED_TURNS else ""
+    note = safe_text(reason) if context.summary.turns <= NOTED_TURNS else ""
     cells = {
-        "severity": SheetCell(text=told.words("severity", worst(red.marks)) if red else ""),
+        "severity": SheetCell(text=context.words("severity", worst_severity(red.marks)) if red else ""),
         **(
             {}
-            if told.summary.rows
-            else {"persona": text_cell(told.names.name("persona", conversation.persona))}
+            if context.summary.rows
+            else {"persona": text_cell(context.names.name("persona", conversation.persona))}
         ),
         "question": text_cell(turn.user),
         "answer": SheetCell(text=answer, mark=mark, note=note),
         "reason": text_cell(reason),
-        "likely_cause": _likely_cause(conversation, turn, told),
-        "scores": text_cell(scores_text(conversation, turn, told)),
+        "likely_cause": _likely_cause(conversation, turn, context),
+        "scores": text_cell(scores_text(conversation, turn, context)),
         "passages": text_cell(passages_text(turn)),
-        "earlier": text_cell(earlier_text(conversation, turn, told)),
-        "run": SheetCell(text=told.results.run.id),
+        "earlier": text_cell(earlier_text(conversation, turn, context)),
+        "run": SheetCell(text=context.results.run.id),
     }
-    return Row(key=told.key(conversation.id, turn.index), cells=cells)
+    return Row(key=context.key(conversation.id, turn.index), cells=cells)
 
 
-def _likely_cause(conversation: Conversation, turn: Turn, told: ReportContext) -> SheetCell:
-    """The cause that was found, as a suggestion beside the team's own; its note says why."""
-    blame = told.causes.get((conversation.id, turn.index))
+def _likely_cause(conversation: Conversation, turn: Turn, context: ReportContext) -> SheetCell:
+    """The likely cause as a suggestion beside the team's own; its note says why."""
+    blame = context.causes.get((conversation.id, turn.index))
     if blame is None:
         return SheetCell()
-    return text_cell(cause_text(blame.cause, blame.sure, told.language), note=blame.evidence)
+    return text_cell(cause_text(blame.cause, blame.sure, context.language), note=blame.evidence)
 
 
-def scores_text(conversation: Conversation, turn: Turn, told: ReportContext) -> str:
+def scores_text(conversation: Conversation, turn: Turn, context: ReportContext) -> str:
     """Every judge's grade, one after the other."""
-    graded = told.scores.get((conversation.id, turn.index), {})
-    listed = [name for name in told.summary.judges if name in graded]
-    grades = [(told.names.name("judge", name), grade_text(graded[name], told.names)) for name in listed]
-    return told.names("comma").join(f"{name} {grade.replace(' / ', '/')}" for name, grade in grades)
+    graded = context.scores.get((conversation.id, turn.index), {})
+    listed = [name for name in context.summary.judges if name in graded]
+    grades = [(context.names.name("judge", name), grade_text(graded[name], context.names)) for name in listed]
+    return context.names("comma").join(f"{name} {grade.replace(' / ', '/')}" for name, grade in grades)
 
 
 def passages_text(turn: Turn) -> str:
-    """What the bot had retrieved, whole passages first come first served."""
+    """The passages that the bot retrieved, in their order, as far as they fit."""
     return "\n\n".join(f"[{passage.id}] {passage.text}" for passage in turn.answer.passages)[:LONGEST]
 
 
-def earlier_text(conversation: Conversation, turn: Turn, told: ReportContext) -> str:
+def earlier_text(conversation: Conversation, turn: Turn, context: ReportContext) -> str:
     """The turns before this one; the newest are kept where there are too many."""
-    customer, desk = told.words("text", "customer"), told.words("text", "desk")
+    customer, desk = context.words("text", "customer"), context.words("text", "desk")
     lines = [
         line
         for before in conversation.turns
@@ -627,9 +634,9 @@ def earlier_text(conversation: Conversation, turn: Turn, told: ReportContext) ->
     return "\n".join(lines)[-LONGEST:]
 
 
-def blind_sheet(told: ReportContext) -> Worksheet:
+def blind_sheet(context: ReportContext) -> Worksheet:
     """A sample to be graded without sight of any score, in an order that says nothing."""
-    words = told.words
+    words = context.words
     scale = words("column_help", "grade")
     columns = (
         words.column("key", width=8),
@@ -642,41 +649,41 @@ def blind_sheet(told: ReportContext) -> Worksheet:
         words.team("grade_2", "grade", width=14, help=scale),
         words.team("comment_2", width=28, wrap=True),
     )
-    sample = blind_sample(told.results, told.summary)
-    drawn_from = picked(told.results, {drawn.conversation for drawn in sample})
+    sample = blind_sample(context.results, context.summary)
+    conversations = select_conversations(context.results, {drawn.conversation for drawn in sample})
     turns = {
         (conversation.id, turn.index): (conversation, turn)
-        for _, conversation in drawn_from
+        for _, conversation in conversations
         for turn in conversation.turns
     }
     return Worksheet(
         name="blind",
         title=words("sheet", "blind"),
         columns=columns,
-        rows=tuple(_blind(*turns[drawn.conversation, drawn.turn], told) for drawn in sample),
+        rows=tuple(_blind_row(*turns[drawn.conversation, drawn.turn], context) for drawn in sample),
         help=words("help", "blind"),
     )
 
 
-def _blind(conversation: Conversation, turn: Turn, told: ReportContext) -> Row:
+def _blind_row(conversation: Conversation, turn: Turn, context: ReportContext) -> Row:
     cells = {
-        "earlier": text_cell(earlier_text(conversation, turn, told)),
+        "earlier": text_cell(earlier_text(conversation, turn, context)),
         "question": text_cell(turn.user),
         "passages": text_cell(passages_text(turn)),
-        "answer": text_cell(answer_text(turn, turn_failure(turn), told.names)),
+        "answer": text_cell(answer_text(turn, turn_failure(turn), context.names)),
     }
-    return Row(key=told.key(conversation.id, turn.index), cells=cells)
+    return Row(key=context.key(conversation.id, turn.index), cells=cells)
 
 
-def worksheets(told: ReportContext) -> tuple[Worksheet, ...]:
-    """All worksheets, in the order of their tabs: what decides first, what repeats the run last."""
+def worksheets(context: ReportContext) -> tuple[Worksheet, ...]:
+    """All worksheets, in the order of their tabs: what decides first, technical details last."""
     return (
-        summary_sheet(told),
-        review_sheet(told),
-        fixes.fixes_sheet(told),
-        conversations_sheet(told),
-        blind_sheet(told),
-        questions_sheet(told),
-        history_sheet(told),
-        technical_sheet(told),
+        summary_sheet(context),
+        review_sheet(context),
+        fixes.fixes_sheet(context),
+        conversations_sheet(context),
+        blind_sheet(context),
+        questions_sheet(context),
+        history_sheet(context),
+        technical_sheet(context),
     )

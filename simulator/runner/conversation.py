@@ -1,4 +1,4 @@
-"""One dialogue, from the case's question to its end; whatever the bot does becomes data here."""
+"""Plays one conversation, from the case's question to its end; every failure of the bot becomes an Answer."""
 
 import asyncio
 import contextlib
@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from simulator.core.answers import answer_of
 from simulator.core.concurrency import is_async, on_a_thread
 from simulator.core.errors import AccessDenied, BotFailure, BoundaryFailure, ModelFailure, RunFileError
-from simulator.core.replies import checked, encodable
+from simulator.core.replies import encodable, revalidated
 from simulator.core.types import (
     Answer,
     Bot,
@@ -19,6 +19,7 @@ from simulator.core.types import (
     Conversation,
     Ended,
     Failure,
+    GradingContext,
     Message,
     Query,
     Turn,
@@ -28,31 +29,31 @@ from simulator.core.types import (
 )
 from simulator.models.pricing import BudgetSpent
 
-# Longer answers are cut, with a mark: a bot that dumps a megabyte must not fill every prompt and sheet.
+# Longer answers are cut and marked: a bot that returns a megabyte must not fill every prompt and sheet.
 LONGEST_ANSWER = 20_000
 CUT_MARK = " […]"
 LONGEST_MESSAGE = 300
-# A bot that fails this often in a row has ended the conversation itself.
+# After this many failures in a row the conversation ends.
 FAILURES_IN_A_ROW = 2
-# Not the bot's failures, though they may pass through it: after these nothing else can succeed.
-_STOPPING = (AccessDenied, BudgetSpent, RunFileError, KeyboardInterrupt, GeneratorExit)
-_LEAVING = {"satisfied": Ended.SATISFIED, "gave_up": Ended.GAVE_UP, "handed_over": Ended.HANDED_OVER}
+# Not failures of the bot, though they may pass through it: after these nothing else can succeed.
+_FATAL = (AccessDenied, BudgetSpent, RunFileError, KeyboardInterrupt, GeneratorExit)
+_ENDINGS = {"satisfied": Ended.SATISFIED, "gave_up": Ended.GAVE_UP, "handed_over": Ended.HANDED_OVER}
 
 
 async def ask_plainly(case: Case, turns: tuple[Turn, ...]) -> Utterance:
-    """The first line of most conversations: the case's question as it stands."""
+    """The usual opening: the case's question unchanged."""
     return Utterance(text=case.question)
 
 
 class Log(Protocol):
-    """Where a dialogue is written as it happens."""
+    """Saves each line of a conversation as soon as it exists."""
 
-    def said(self, conversation: str, turn: int, utterance: Utterance) -> None:
-        """The customer's line."""
+    def save_utterance(self, conversation: str, turn: int, utterance: Utterance) -> None:
+        """Saves the customer's line."""
         ...
 
-    def answered(self, conversation: str, turn: int, answer: Answer) -> None:
-        """The bot's answer."""
+    def save_answer(self, conversation: str, turn: int, answer: Answer) -> None:
+        """Saves the bot's answer."""
         ...
 
 
@@ -70,18 +71,17 @@ async def converse(
     pending: Utterance | None = None,
     on_turn: Callable[[Conversation], None] = lambda _: None,
 ) -> Conversation:
-    """Plays on from what `start` already holds, up to `turns` turns, then asks how the customer leaves.
+    """Continues `start` up to `turns` turns, then asks how the customer leaves; returns it with its ending.
 
-    `opening` says the first line, `user` all others; without `parting` nobody is asked how they leave.
-    `pending` is a customer line that was said but not
-    answered before an interruption.
-    `on_turn` is told of each new turn as soon as it is there. Raises AccessDenied and BudgetSpent.
+    `opening` writes the first line, `user` all others; without `parting` nobody is asked how they leave.
+    `pending` is a customer line that an interruption left unanswered. `on_turn` is called after each new
+    turn. Raises AccessDenied and BudgetSpent.
     """
     conversation = start
     while True:
         index = len(conversation.turns) + 1
-        if not traits_of(bot).at_once and (failed := _rag_gave_out(conversation)):
-            return _end(conversation, Ended.RAG_FAILED, failed.message)
+        if not traits_of(bot).at_once and (failure := _fatal_failure(conversation)):
+            return _end(conversation, Ended.RAG_FAILED, failure.message)
         if index > turns and not parting:
             return _end(conversation, Ended.TURN_LIMIT, "")
         try:
@@ -93,14 +93,14 @@ async def converse(
         except ModelFailure as error:
             return _end(conversation, Ended.USER_FAILED, str(error))
         if line.next != "stay":
-            return _end(conversation, _LEAVING[line.next], line.reason, line.text)
+            return _end(conversation, _ENDINGS[line.next], line.reason, line.text)
         if index > turns:
             return _end(conversation, Ended.TURN_LIMIT, line.reason)
         if pending is None:
-            log.said(conversation.id, index, line)
+            log.save_utterance(conversation.id, index, line)
         pending = None
         answer = await ask(bot, _query(conversation, line.text, session), timeout)
-        log.answered(conversation.id, index, answer)
+        log.save_answer(conversation.id, index, answer)
         turn = Turn(
             index=index, user=line.text, answer=answer, broken_rules=line.broken_rules, clean=line.clean
         )
@@ -108,17 +108,28 @@ async def converse(
         on_turn(conversation)
 
 
+def grading_context(conversation: Conversation, index: int) -> GradingContext:
+    """What judges see of turn `index` (from 1): the turn, those before it, the case and the persona."""
+    return GradingContext(
+        conversation=conversation.id,
+        case=conversation.case,
+        persona=conversation.persona,
+        turn=conversation.turns[index - 1],
+        earlier=conversation.turns[: index - 1],
+    )
+
+
 def _end(conversation: Conversation, ended: Ended, reason: str, closing: str = "") -> Conversation:
     return conversation.model_copy(update={"ended": ended, "reason": reason, "closing": closing})
 
 
-def _rag_gave_out(conversation: Conversation) -> Failure | None:
-    """The failure after which asking on makes no sense: a refused key, or one too many in a row."""
-    last = [turn.answer.error for turn in conversation.turns[-FAILURES_IN_A_ROW:]]
-    if not last or last[-1] is None:
+def _fatal_failure(conversation: Conversation) -> Failure | None:
+    """The failure that ends a conversation: access denied, or one too many in a row; None otherwise."""
+    errors = [turn.answer.error for turn in conversation.turns[-FAILURES_IN_A_ROW:]]
+    if not errors or errors[-1] is None:
         return None
-    in_a_row = len(last) == FAILURES_IN_A_ROW and all(last)
-    return last[-1] if in_a_row or last[-1].kind == "denied" else None
+    in_a_row = len(errors) == FAILURES_IN_A_ROW and all(errors)
+    return errors[-1] if in_a_row or errors[-1].kind == "denied" else None
 
 
 def _query(conversation: Conversation, text: str, session: str) -> Query:
@@ -136,37 +147,35 @@ def _query(conversation: Conversation, text: str, session: str) -> Query:
 
 
 async def ask(bot: Bot, query: Query, timeout: float) -> Answer:
-    """The bot's answer. Everything that can go wrong in it comes back as `Answer.error`.
+    """Asks the bot; every failure is returned as `Answer.error`.
 
-    Waiting for one of a bot's places is no part of its time.
+    Waiting for a free place, where the bot limits its concurrent requests, does not count as answer time.
     """
     async with traits_of(bot).places or contextlib.nullcontext():
-        return await answered(bot, query, timeout)
+        return await timed_answer(bot, query, timeout)
 
 
-async def answered(bot: Bot, query: Query, timeout: float) -> Answer:
-    """As `ask`, for who waits for one of a bot's places elsewhere."""
+async def timed_answer(bot: Bot, query: Query, timeout: float) -> Answer:
+    """Like `ask`, for callers that already have one of the bot's places."""
     started = time.perf_counter()
     try:
         async with asyncio.timeout(timeout) as clock:
-            answer = as_answer(await called(bot, query))
-    except _STOPPING:
+            answer = as_answer(await call_bot(bot, query))
+    except _FATAL:
         raise
     except BaseException as error:  # the bot is not our code: whatever it raises is a finding
         answer = _failure_of(error)
-    _leave_if_cancelled()
+    task = asyncio.current_task()
+    if (
+        task is not None and task.cancelling()
+    ):  # a cancellation that the bot swallowed; one of its own is none
+        raise asyncio.CancelledError
     if clock.expired():
         answer = _failed("timeout", f"no answer within {timeout:g} s")
-    own = answer.seconds
-    timed = own if own and math.isfinite(own) and own > 0 else time.perf_counter() - started
-    return answer.model_copy(update={"seconds": timed})
-
-
-def _leave_if_cancelled() -> None:
-    """Goes on with a cancellation that the bot swallowed; one that it raised itself cancels nothing."""
-    task = asyncio.current_task()
-    if task is not None and task.cancelling():
-        raise asyncio.CancelledError
+    measured = answer.seconds  # by the adapter itself, where it does
+    if not measured or not math.isfinite(measured) or measured <= 0:
+        measured = time.perf_counter() - started
+    return answer.model_copy(update={"seconds": measured})
 
 
 def _failure_of(error: BaseException) -> Answer:
@@ -174,17 +183,17 @@ def _failure_of(error: BaseException) -> Answer:
         return _failed(error.failure.kind, error.failure.message)
     kind = "timeout" if isinstance(error, TimeoutError) else "error"
     try:
-        said = str(error)
+        message = str(error)
     except Exception:  # its own __str__ fails
-        said = ""
-    return _failed(kind, f"{type(error).__name__}: {said}".rstrip(": "))
+        message = ""
+    return _failed(kind, f"{type(error).__name__}: {message}".rstrip(": "))
 
 
-async def called(bot: Bot, query: Query) -> Any:
-    """What the bot returns, whether it is async or not; whatever it raises."""
+async def call_bot(bot: Bot, query: Query) -> Any:
+    """Calls a bot, async or not, and returns its result; an exception of an async bot passes through."""
     if is_async(bot):
         return await bot(query)
-    if traits_of(bot).at_once:  # it has the answer already: nobody waits for it
+    if traits_of(bot).at_once:  # it has the answer already and needs no thread
         return bot(query)
     result = await on_a_thread(_outcome, bot, query, name="bot")
     return await result if inspect.isawaitable(result) else result
@@ -193,12 +202,12 @@ async def called(bot: Bot, query: Query) -> Any:
 def _outcome(bot: Bot, query: Query) -> Any:
     try:
         return bot(query)
-    except BaseException as error:  # on a thread of its own, KeyboardInterrupt is the bot's own, too
+    except BaseException as error:  # on a thread of its own, even KeyboardInterrupt comes from the bot
         return _failure_of(error)
 
 
 def as_answer(result: Any) -> Answer:
-    """What a bot returned as an Answer; one that says nothing usable is a failure."""
+    """The Answer for what a bot returned; None, an empty text or an unknown type becomes a failure."""
     if result is None:
         return _failed("empty", "the bot returned None")
     try:
@@ -208,7 +217,7 @@ def as_answer(result: Any) -> Answer:
 
 
 def _checked(answer: Answer) -> Answer:
-    answer = checked(Answer, answer)
+    answer = revalidated(Answer, answer)
     if answer.error is None and not _is_visible(answer.text):
         return answer.model_copy(update={"text": "", "error": Failure(kind="empty", message="empty answer")})
     if len(answer.text) > LONGEST_ANSWER:
@@ -217,7 +226,7 @@ def _checked(answer: Answer) -> Answer:
 
 
 def _is_visible(text: str) -> bool:
-    """Whether there is anything to read in it: not only blanks, control codes and zero-width marks."""
+    """Whether a text has more than blanks, control characters and zero-width characters."""
     return any(character.isprintable() and not character.isspace() for character in text)
 
 

@@ -1,6 +1,8 @@
-"""How many tokens the prompts of a run have, and what has not been said yet is taken to have.
+"""Estimates the calls, tokens and dollars of a run before it begins.
 
-What is the same for every conversation (frames, criteria, forms, personas) is rendered and counted once.
+Prompts that all conversations share (frames, rubrics, forms, personas) are rendered and counted once; lines
+and answers that do not exist yet have assumed lengths. An earlier run like it, or a few questions asked of
+the bot, make the estimate better.
 """
 
 import inspect
@@ -16,8 +18,7 @@ from statistics import fmean, pstdev
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
-from simulator.core import replies as kinds
-from simulator.core import shelves
+from simulator.core import replies, shelves
 from simulator.core.errors import RunFileError
 from simulator.core.templates import read_toml
 from simulator.core.types import (
@@ -35,20 +36,58 @@ from simulator.core.types import (
     Turn,
 )
 from simulator.grading.rubric import ReplySchema, Rubric
-from simulator.models.pricing import together
+from simulator.models.pricing import total_spending
 from simulator.runner.context import RunContext
-from simulator.storage.run_file import NAME, read_run
+from simulator.storage.run_file import RUN_FILE, read_run
 
-# What has not been said yet is taken to be this long at most: (Japanese, English) characters.
+# Lines, answers and passages that do not exist yet are assumed to have at most this many characters.
 ANSWER = {"ja": 160, "en": 420}
 PASSAGE = {"ja": 300, "en": 700}
 PASSAGES = 4
 LINE = {"ja": 40, "en": 80}
-# Tokens a filled-in form takes at most, beside the words of the customer.
+# Tokens of a filled-in form at most, without the customer's line.
 GRADES, GRADE, LEAVING = 420, 90, 40
 
 _OR = re.compile(r"\s*[|｜]\s*")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uff00-\uffef]")
+# A judge that embeds what a model filled in compares this many texts with the customer's line.
+FILLED_TEXTS = 3
+# How many of the newest runs are searched, and the size (bytes) of the largest file that is read.
+NEWEST, LARGEST = 50, 100 * 2**20
+# After this many decisions a persona's own share of leaving customers weighs as much as everybody's.
+DECISIONS = 10
+_LEFT = (Ended.SATISFIED, Ended.GAVE_UP, Ended.HANDED_OVER)
+# Settings that decide which calls a run makes, beside its models.
+_DECISIVE_SETTINGS = (
+    "adapter", "judges", "judging", "votes", "panel", "guidelines", "voice_opening", "script", "replay",
+    "protocol", "prompt", "outputs",
+)  # fmt: skip
+# Values of settings that runs of earlier versions did not store.
+_EARLIER_DEFAULTS = {"protocol": "dialogue"}
+# Adapters without costs of their own: the demo's model is a role of the run, recorded answers cost nothing.
+_FREE_ADAPTERS = frozenset({"demo", "recorded"})
+# The narrowest range, as a share to each side: models do not write the same twice.
+NARROWEST = 0.05
+# Conversations that are searched for the language of most questions.
+_SEARCHED = 1000
+
+
+class Lengths(NamedTuple):
+    """Assumed lengths in one language, in tokens; `items` is the number of items in a list."""
+
+    answer: float
+    passage: float
+    line: float
+    leaving: float
+    sentence: float
+    items: float
+
+
+# What the prompts ask for: a line of 15 to 45 characters or 5 to 18 words; reasons are half as long again as
+# in the worked examples.
+_USUAL = {"ja": Lengths(64, 235, 26, 32, 20, 3), "en": Lengths(42, 170, 16, 28, 14, 3)}
+# Lengths are seldom below this share of the usual ones, with one item in each list.
+_LEAST = 1 / 3
 
 
 def tokens(text: str) -> int:
@@ -61,19 +100,8 @@ def _size(text: str) -> float:
     return cjk / 1.1 + (len(text) - cjk) / 4
 
 
-class Lengths(NamedTuple):
-    """Tokens, in one language, of what nobody has said yet."""
-
-    answer: float
-    passage: float
-    line: float
-    leaving: float
-    sentence: float
-    items: float
-
-
 class TokenRange(NamedTuple):
-    """Tokens at least, as usual, and at most."""
+    """A number of tokens: at least, usually, and at most."""
 
     least: float
     usual: float
@@ -81,49 +109,40 @@ class TokenRange(NamedTuple):
 
 
 class SampledAnswers(NamedTuple):
-    """What a bot answered when it was asked a few questions of one language, in tokens an answer.
+    """The sizes of a bot's answers to a few questions in one language, in tokens for each answer.
 
-    `number` is how many passages an answer came with; `tells`: whether the bot says what it had retrieved;
-    `asked` are the questions; `on` is the day (UTC), unless it was just now.
+    `number` is how many passages an answer has, `reports_retrieval` whether the bot says what it retrieved,
+    `asked` the number of questions, `on` their date (UTC), "" for today.
     """
 
     answer: TokenRange
     passages: TokenRange
     number: int
-    tells: bool
+    reports_retrieval: bool
     asked: int = 1
     on: str = ""
 
 
-class Guess(NamedTuple):
-    """How long what nobody has said yet is taken to be; `heard` is known of the bot, by language.
+class Assumptions(NamedTuple):
+    """Assumptions about lengths: which bound is used, and answers sampled from the bot, by language.
 
-    `shows`: whether a bot shows passages of which nobody knows it.
+    `shows` is whether the bot returns passages, where that is not known.
     """
 
     bound: Literal["least", "usual", "most"] = "usual"
     shows: bool = True
-    heard: Mapping[Language, SampledAnswers] = MappingProxyType({})
+    samples: Mapping[Language, SampledAnswers] = MappingProxyType({})
 
 
 def longest(language: Language) -> Lengths:
-    """Seldom exceeded; forms are taken whole (GRADES, GRADE)."""
+    """Lengths that are seldom exceeded; those of forms are GRADES and GRADE."""
     letter = "あ" if language == "ja" else "a"
     answer, passage, line = (tokens(letter * each[language]) for each in (ANSWER, PASSAGE, LINE))
     return Lengths(answer, passage, line, LEAVING, 0, 0)
 
 
-# As the prompts ask for: a line of 15 to 45 characters or 5 to 18 words; reasons half as long again as those
-# of the worked examples.
-_USUAL = {"ja": Lengths(64, 235, 26, 32, 20, 3), "en": Lengths(42, 170, 16, 28, 14, 3)}
-
-
-# Seldom undercut: this share of the usual, and one item of each list.
-_LEAST = 1 / 3
-
-
 def usual(language: Language, cases: Iterable[Case]) -> Lengths:
-    """As long as the prompts ask for, and answers as long as the references are."""
+    """The lengths that the prompts ask for; answers are as long as the references, if there are any."""
     references = [
         _size(text)
         for case in cases
@@ -136,12 +155,12 @@ def usual(language: Language, cases: Iterable[Case]) -> Lengths:
 
 
 def shortest(lengths: Lengths) -> Lengths:
-    """Much shorter than usual."""
+    """Lengths that are seldom undercut."""
     return Lengths(*(_LEAST * each for each in lengths))._replace(items=1)
 
 
 def shows_passages(context: RunContext) -> bool | None:
-    """Whether the bot shows passages, as far as its adapter's settings tell."""
+    """Whether the bot returns passages, by its adapter's settings; None if they do not say."""
     adapter = context.settings.adapter
     if adapter == "http":
         return "passages" in context.settings.set
@@ -149,7 +168,7 @@ def shows_passages(context: RunContext) -> bool | None:
 
 
 class CaseSizes(NamedTuple):
-    """Tokens of what a case brings, and of what a bot is taken to answer to it."""
+    """Tokens of a case's texts, and of the answer that is assumed for it."""
 
     question: float
     goal: float
@@ -158,13 +177,13 @@ class CaseSizes(NamedTuple):
     references: tuple[float, ...]
     answer: float
     passages: float
-    tells: bool
+    reports_retrieval: bool
 
 
 class JudgePrompts(NamedTuple):
-    """What is asked about one turn: the calls, and the tokens of all their prompts and replies.
+    """The calls that grade one turn, with the tokens of all their prompts and replies.
 
-    `apart`: how many of the calls show the answer without question, passages and earlier turns.
+    `apart` is the number of calls that show the answer without question, passages and earlier turns.
     """
 
     calls: int
@@ -176,14 +195,16 @@ class JudgePrompts(NamedTuple):
 class Sizes:
     """The prompts of one run in one language."""
 
-    def __init__(self, context: RunContext, language: Language, usually: Lengths, guess: Guess) -> None:
-        """`usually` is how long things are in this plan, and `guess` what is made of that."""
-        self.context, self.language, self.guess = context, language, guess
-        self.heard = guess.heard.get(language)
-        bounds = {"least": shortest(usually), "usual": usually, "most": longest(language)}
-        self.lengths = bounds[guess.bound]
-        if self.heard:
-            self.lengths = self.lengths._replace(answer=getattr(self.heard.answer, guess.bound))
+    def __init__(
+        self, context: RunContext, language: Language, usual_lengths: Lengths, assumptions: Assumptions
+    ) -> None:
+        """`usual_lengths` are those of this plan; `assumptions` says which bound of them is used."""
+        self.context, self.language, self.assumptions = context, language, assumptions
+        self.samples = assumptions.samples.get(language)
+        bounds = {"least": shortest(usual_lengths), "usual": usual_lengths, "most": longest(language)}
+        self.lengths = bounds[assumptions.bound]
+        if self.samples:
+            self.lengths = self.lengths._replace(answer=getattr(self.samples.answer, assumptions.bound))
         self._customers: dict[str, float] = {}
         self._openings: dict[str, float] = {}
         self._grading: dict[tuple[bool, bool, bool], tuple[JudgePrompts, JudgePrompts]] = {}
@@ -201,11 +222,11 @@ class Sizes:
             references=tuple(sum(map(_size, turn)) for turn in case.references),
             answer=_size(case.answer or "") if recorded else self.lengths.answer,
             passages=passages,
-            tells=self.heard.tells if self.heard else passages > 0,
+            reports_retrieval=self.samples.reports_retrieval if self.samples else passages > 0,
         )
 
     def customer(self, persona: str) -> float:
-        """The instructions of a customer, without what the case adds to them."""
+        """The tokens of a customer's instructions, without those that the case adds."""
         if persona not in self._customers:
             voice, prompts = self.context.personas[persona].speaks(self.language), self.context.prompts
             system = prompts.text(
@@ -221,119 +242,115 @@ class Sizes:
         return self._customers[persona]
 
     def opening(self, conversation: Conversation) -> float:
-        """The request to put a first question in the persona's voice, without the question."""
+        """The tokens of the request for a first question in the persona's voice, without the question."""
         if conversation.persona not in self._openings:
             case = conversation.case.model_copy(update={"question": "?"})
-            asked = self.context.openings.messages(case, self.context.personas[conversation.persona])
-            self._openings[conversation.persona] = _size_of(asked)
+            messages = self.context.openings.messages(case, self.context.personas[conversation.persona])
+            self._openings[conversation.persona] = _size_of(messages)
         return self._openings[conversation.persona]
 
     @cached_property
     def bot(self) -> float:
-        """What the demo bot is told beside passages and dialogue."""
+        """The tokens of the demo bot's prompt, without passages and dialogue."""
         texts = read_toml(shelves.ADAPTERS / "demo_prompt.toml")[self.language]
         return _size(texts["system"]) + _size(texts["user"])
 
     @cached_property
     def _passages(self) -> float:
-        if self.heard:
-            return float(getattr(self.heard.passages, self.guess.bound))
+        if self.samples:
+            return float(getattr(self.samples.passages, self.assumptions.bound))
         return self._passages_shown * self.lengths.passage
 
     @cached_property
     def _passages_shown(self) -> int:
-        """How many passages an answer has: as heard; none where there are none to be shown; `top` or four."""
-        if self.heard:
-            return self.heard.number
-        known = shows_passages(self.context)
-        if not (self.guess.shows if known is None else known):
+        """How many passages an answer has: as sampled, none if none are returned, else `top` or PASSAGES."""
+        if self.samples:
+            return self.samples.number
+        is_shown = shows_passages(self.context)
+        if not (self.assumptions.shows if is_shown is None else is_shown):
             return 0
-        adapter, told = self.context.settings.adapter, self.context.settings.set
-        top = told.get("top", "") if adapter == "demo" else ""
+        adapter, settings = self.context.settings.adapter, self.context.settings.set
+        top = settings.get("top", "") if adapter == "demo" else ""
         return int(top) if top.isdecimal() else PASSAGES
 
     def grading(self, *, referenced: bool, passages: bool, tells: bool) -> tuple[JudgePrompts, JudgePrompts]:
-        """What is asked about one turn: by rubrics (of each model, for each vote), and by function judges."""
+        """The calls for one turn: of rubrics (for each model and vote), and of function judges."""
         key = (referenced, passages, tells)
         if key not in self._grading:
             grading = self.context.grading
             has = {"reference": referenced, "passages": passages, "retrieval": tells}
             rubrics = [each for each in grading.rubrics if all(has[need] for need in each.needs)]
             forms = [each for each in grading.forms if all(has[need] for need in each.needs)]
-            combined = grading.together
+            combined = grading.is_combined
             groups = [rubrics] * bool(rubrics) if combined else [[each] for each in rubrics]
             self._grading[key] = (
-                self._asked(groups, referenced=referenced, alone=not combined),
-                self._asked([[form] for form in forms], referenced=referenced, alone=True),
+                self._judge_prompts(groups, referenced=referenced, alone=not combined),
+                self._judge_prompts([[form] for form in forms], referenced=referenced, alone=True),
             )
         return self._grading[key]
 
-    def _asked(
+    def _judge_prompts(
         self, groups: Sequence[Sequence[ReplySchema]], *, referenced: bool, alone: bool
     ) -> JudgePrompts:
-        prompts = [self._rendered(group, referenced=referenced, alone=alone) for group in groups]
-        apart = sum(self._stands_apart(group) for group in groups)
-        return JudgePrompts(len(groups), sum(prompts), sum(map(self._filled, groups)), apart)
+        prompts = [self._prompt_tokens(group, referenced=referenced, alone=alone) for group in groups]
+        apart = sum(self._sees_answer_only(group) for group in groups)
+        return JudgePrompts(len(groups), sum(prompts), sum(map(self._reply_tokens, groups)), apart)
 
-    def _stands_apart(self, forms: Sequence[ReplySchema]) -> bool:
-        """Whether a judge has the model see nothing but the answer."""
-        shown = self._shown(forms, self._exhibit(referenced=True, earlier=1))
-        return not (shown.earlier or shown.turn.answer.passages)
+    def _sees_answer_only(self, forms: Sequence[ReplySchema]) -> bool:
+        context = self._seen_context(forms, self._placeholder_context(referenced=True, earlier=1))
+        return not (context.earlier or context.turn.answer.passages)
 
-    def _shown(self, forms: Sequence[ReplySchema], context: GradingContext) -> GradingContext:
-        judge = dict(self.context.grading.asked).get(forms[0].name)
-        return context if judge is None or isinstance(judge, Rubric) else seen(judge, context)
+    def _seen_context(self, forms: Sequence[ReplySchema], context: GradingContext) -> GradingContext:
+        judge = dict(self.context.grading.judges_per_turn).get(forms[0].name)
+        return context if judge is None or isinstance(judge, Rubric) else model_context(judge, context)
 
     @cached_property
     def before(self) -> float:
-        """What an earlier turn adds to a judge's prompt beside its words: the marks of two quotations."""
-        asked = [*self.context.grading.rubrics, *self.context.grading.forms][:1]
-        if not asked:
-            return 0.0
-        return (self._rendered(asked, earlier=2) - self._rendered(asked, earlier=1)) if asked else 0.0
+        """The tokens that an earlier turn adds to a judge's prompt beside its text."""
+        forms = [*self.context.grading.rubrics, *self.context.grading.forms][:1]
+        return self._prompt_tokens(forms, earlier=2) - self._prompt_tokens(forms, earlier=1) if forms else 0.0
 
-    def _rendered(
+    def _prompt_tokens(
         self, forms: Sequence[ReplySchema], *, referenced: bool = False, alone: bool = True, earlier: int = 0
     ) -> float:
-        """A judge's prompt without question, answer, references and the text of passages."""
-        context = self._shown(forms, self._exhibit(referenced=referenced, earlier=earlier))
+        """The tokens of a judge's prompt without question, answer, references and the text of passages."""
+        context = self._seen_context(forms, self._placeholder_context(referenced=referenced, earlier=earlier))
         return _size_of(self.context.grading.frame.prompt(context, forms, alone=alone))
 
-    def _exhibit(self, *, referenced: bool, earlier: int) -> GradingContext:
+    def _placeholder_context(self, *, referenced: bool, earlier: int) -> GradingContext:
         count = self._passages_shown
-        shown = tuple(Passage(id=f"{self.language}/{n:02}-passage", text="") for n in range(count))
-        turn = Turn(index=1, user="", answer=Answer(text="", passages=shown))
+        passages = tuple(Passage(id=f"{self.language}/{n:02}-passage", text="") for n in range(count))
+        turn = Turn(index=1, user="", answer=Answer(text="", passages=passages))
         references = ((".",),) if referenced else ()
         case = Case(id="size", question="?", language=self.language, references=references)
         return GradingContext(
             conversation="size", case=case, persona="", turn=turn, earlier=(turn,) * earlier
         )
 
-    def _filled(self, forms: Sequence[ReplySchema]) -> float:
-        """A judge's reply: the forms filled in."""
-        if self.guess.bound != "most":
-            return sum(self._form(form) + (len(forms) > 1) * 4 for form in forms)
+    def _reply_tokens(self, forms: Sequence[ReplySchema]) -> float:
+        """The tokens of a judge's reply: its forms, filled in."""
+        if self.assumptions.bound != "most":
+            return sum(self._form_tokens(form) + (len(forms) > 1) * 4 for form in forms)
         first = GRADES if len(forms) > 1 or forms[0].name == "turn" else GRADE
         return first + GRADE * (len(forms) - 1)
 
-    def _form(self, form: ReplySchema) -> float:
-        told = form.described(self.language)
-        fields = ((key, *each) for key, each in told.items())
-        return 2 + sum(_size(key) + 2 + self._field(kind, meaning) for key, kind, meaning in fields)
+    def _form_tokens(self, form: ReplySchema) -> float:
+        fields = ((key, *each) for key, each in form.field_meanings(self.language).items())
+        return 2 + sum(_size(key) + 2 + self._field_tokens(kind, meaning) for key, kind, meaning in fields)
 
-    def _field(self, name: str, meaning: kinds.Meaning) -> float:
-        kind = kinds.KINDS[name]
+    def _field_tokens(self, name: str, meaning: replies.Meaning) -> float:
+        kind = replies.FIELD_KINDS[name]
         if name == "text" and (words := _alternatives(meaning)):
             return max(map(_size, words))
-        if name == "conflicts":  # there seldom are any
+        if name == "conflicts":  # usually an empty list
             return _size("[]")
         if name == "texts" or kind.items:
             return self.lengths.items * self.lengths.sentence
         return 1.0 if kind.scale else self.lengths.sentence
 
 
-def _alternatives(meaning: kinds.Meaning) -> list[str]:
-    """The words of which a field has one, where its meaning lists them: `against: reference | passages`."""
+def _alternatives(meaning: replies.Meaning) -> list[str]:
+    """The words that a field may be, if its meaning lists them: `against: reference | passages`."""
     if not isinstance(meaning, str) or not _OR.search(meaning):
         return []
     return _OR.split(re.split("[:：]", meaning)[-1])
@@ -347,23 +364,22 @@ class _JudgeCall(Exception):
     """A judge is about to ask a model."""
 
 
-def seen(judge: Callable[..., Any], context: GradingContext) -> GradingContext:
-    """What of a turn a function judge shows a model: it is called, up to where it would ask one."""
+def model_context(judge: Callable[..., Any], context: GradingContext) -> GradingContext:
+    """The context that a function judge shows a model; found by calling it up to its first request."""
 
     async def fill(shown: GradingContext, _: str) -> None:
         raise _JudgeCall(shown)
 
     material = {"references": context.references, "passages": context.turn.answer.passages}
-    wanted = inspect.signature(judge).parameters
-    given = {
-        name: value for name, value in {**material, "fill": fill, "embed": None}.items() if name in wanted
-    }
+    parameters = inspect.signature(judge).parameters
+    available = {**material, "fill": fill, "embed": None}
+    arguments = {name: value for name, value in available.items() if name in parameters}
     try:
-        judge(context, **given).send(None)
+        judge(context, **arguments).send(None)
     except _JudgeCall as asking:
         shown: GradingContext = asking.args[0]
         return shown
-    except Exception:  # it asks nobody, or not like that: then it is taken to show all there is
+    except Exception:  # it asks no model, or in another way: assume that it shows everything
         return context
     return context
 
@@ -378,13 +394,11 @@ def wants_references(judge: Any) -> bool:
     return "references" in inspect.signature(judge).parameters
 
 
-Who = tuple[Role, str]
-# A judge that embeds what a model filled in compares so many texts with what the customer said.
-FILLED_TEXTS = 3
+RoleModel = tuple[Role, str]
 
 
 @dataclass(slots=True)
-class Amounts:
+class CallTotals:
     """Calls and tokens of one model in one role; expected values need not be whole."""
 
     calls: float = 0.0
@@ -392,64 +406,68 @@ class Amounts:
     tokens_out: float = 0.0
 
     def add(self, calls: float, tokens_in: float, tokens_out: float) -> None:
-        """So many calls, with the tokens of all of them."""
+        """Adds calls, with the tokens of all of them."""
         self.calls += calls
         self.tokens_in += tokens_in
         self.tokens_out += tokens_out
 
 
-class Course(NamedTuple):
-    """How far a conversation comes: its turns, and the share (0..1) of customers who leave after each."""
+class ConversationLength(NamedTuple):
+    """The turns of a conversation at most, and the share (0..1) of customers who leave after each."""
 
     turns: int
     leaving: float = 0.0
 
 
 @cache
-def _shares(course: Course) -> tuple[float, ...]:
-    """How likely each turn is to be reached."""
-    return tuple((1 - course.leaving) ** turn for turn in range(course.turns))
+def _shares(length: ConversationLength) -> tuple[float, ...]:
+    """For each turn, the probability (0..1) that it is reached."""
+    return tuple((1 - length.leaving) ** turn for turn in range(length.turns))
 
 
-class Way(NamedTuple):
-    """One way in which a run may go: how long things are, and how far each conversation comes."""
+class Scenario(NamedTuple):
+    """One way in which a run may go: the lengths of texts, and of conversations (None: all turns)."""
 
-    guess: Guess = Guess()
-    course: Callable[[Conversation], Course] | None = None
-
-
-def amounts(context: RunContext, plan: Sequence[Conversation], way: Way) -> dict[Who, Amounts]:
-    """Calls and tokens of the whole plan, if it goes that way; without a course all take all their turns."""
-    return amounts_of_each(context, plan, [way])[0]
+    assumptions: Assumptions = Assumptions()
+    length: Callable[[Conversation], ConversationLength] | None = None
 
 
-def amounts_of_each(
-    context: RunContext, plan: Sequence[Conversation], ways: Sequence[Way]
-) -> list[dict[Who, Amounts]]:
-    """The same for several ways, for which a long plan is read but once, and once for its references."""
+def count_scenario(
+    context: RunContext, plan: Sequence[Conversation], scenario: Scenario
+) -> dict[RoleModel, CallTotals]:
+    """Calls and tokens of the whole plan in one scenario, by role and model."""
+    return count_calls(context, plan, [scenario])[0]
+
+
+def count_calls(
+    context: RunContext, plan: Sequence[Conversation], scenarios: Sequence[Scenario]
+) -> list[dict[RoleModel, CallTotals]]:
+    """The same for several scenarios; a long plan is read only once for all of them."""
     if context.grading.outputs:
         context.grading.outputs.expect(conversation.case for conversation in plan)
 
     @cache
-    def usually(language: Language) -> Lengths:
+    def usual_lengths(language: Language) -> Lengths:
         return usual(language, (conversation.case for conversation in plan))
 
-    countings = [_CallCounter(context, usually, way.guess) for way in ways]
+    counters = [_CallCounter(context, usual_lengths, scenario.assumptions) for scenario in scenarios]
     for conversation in plan:
         turns, plays = context.turns(conversation)
-        for way, counting in zip(ways, countings, strict=True):
-            counting.count(
-                conversation, way.course(conversation) if way.course else Course(turns), plays=plays
+        for scenario, counter in zip(scenarios, counters, strict=True):
+            counter.count(
+                conversation,
+                scenario.length(conversation) if scenario.length else ConversationLength(turns),
+                plays=plays,
             )
-    return [{who: each for who, each in found.found.items() if each.calls} for found in countings]
+    return [{key: each for key, each in counter.totals.items() if each.calls} for counter in counters]
 
 
 @dataclass(slots=True)
 class _Turns:
-    """Expected numbers over the turns of a conversation that have, or lack, a reference."""
+    """Expected sums over those turns of a conversation that have a reference, or over those without."""
 
     number: float = 0.0
-    words: float = 0.0  # tokens said by both sides before each of these turns, and the question
+    words: float = 0.0  # tokens of both sides before each of these turns, and of the question
     before: float = 0.0  # turns before each of these turns
     references: float = 0.0
 
@@ -465,103 +483,109 @@ class _Turns:
 @dataclass
 class _CallCounter:
     context: RunContext
-    usually: Callable[[Language], Lengths]
-    guess: Guess
-    found: dict[Who, Amounts] = field(default_factory=dict)
+    usual_lengths: Callable[[Language], Lengths]
+    assumptions: Assumptions
+    totals: dict[RoleModel, CallTotals] = field(default_factory=dict)
     _sizes: dict[Language, Sizes] = field(default_factory=dict)
     _last: tuple[Case, CaseSizes] | None = None
 
-    def count(self, conversation: Conversation, course: Course, *, plays: bool) -> None:
+    def count(self, conversation: Conversation, length: ConversationLength, *, plays: bool) -> None:
         """All calls of one conversation."""
         sizes = self._in(conversation.case.language)
-        if self._last is None or self._last[0] is not conversation.case:  # all about a case stand together
+        if (
+            self._last is None or self._last[0] is not conversation.case
+        ):  # conversations of a case are neighbours
             self._last = conversation.case, sizes.case(conversation.case)
         case = self._last[1]
-        referenced, bare = _turns(case, sizes, _shares(course))
+        referenced, bare = _turns(case, sizes, _shares(length))
         every = referenced + bare
         if self._user is not None and plays:
-            self._customer(self._user, conversation, case, every)
+            self._count_customer(self._user, conversation, case, every)
         if self._demo is not None:
-            told = sizes.bot + case.passages + case.history
-            self._demo.add(every.number, every.number * told + every.words, every.number * case.answer)
+            prompt = sizes.bot + case.passages + case.history
+            self._demo.add(every.number, every.number * prompt + every.words, every.number * case.answer)
         if self._judging:
-            self._grades(sizes, case, referenced, with_reference=True)
-            self._grades(sizes, case, bare, with_reference=False)
+            self._count_grades(sizes, case, referenced, with_reference=True)
+            self._count_grades(sizes, case, bare, with_reference=False)
         if self._embed is not None:
             for compares in self._embedding:
                 self._embed.add(*_embedded(sizes, case, referenced if compares else every, compares), 0)
 
     def _in(self, language: Language) -> Sizes:
         if language not in self._sizes:
-            self._sizes[language] = Sizes(self.context, language, self.usually(language), self.guess)
+            self._sizes[language] = Sizes(
+                self.context, language, self.usual_lengths(language), self.assumptions
+            )
         return self._sizes[language]
 
-    def _customer(self, user: Amounts, conversation: Conversation, case: CaseSizes, every: _Turns) -> None:
+    def _count_customer(
+        self, user: CallTotals, conversation: Conversation, case: CaseSizes, every: _Turns
+    ) -> None:
         sizes = self._in(conversation.case.language)
         system = sizes.customer(conversation.persona) + case.question + case.goal + case.facts + case.history
         reply = sizes.lengths.line + sizes.lengths.leaving
-        # A customer has heard the answer of the turn itself, too.
+        # The customer also sees the answer of the turn itself.
         user.add(every.number, every.number * (system + case.answer) + every.words, every.number * reply)
         if self.context.settings.voice_opening:
             user.add(1, sizes.opening(conversation) + case.question, reply)
 
-    def _grades(self, sizes: Sizes, case: CaseSizes, turns: _Turns, *, with_reference: bool) -> None:
+    def _count_grades(self, sizes: Sizes, case: CaseSizes, turns: _Turns, *, with_reference: bool) -> None:
         if not turns.number:
             return
         around = turns.number * (case.passages + case.history)
         around += turns.words + turns.references + turns.before * sizes.before
         rubrics, forms = sizes.grading(
-            referenced=with_reference, passages=case.passages > 0, tells=case.tells
+            referenced=with_reference, passages=case.passages > 0, tells=case.reports_retrieval
         )
         votes = self.context.settings.votes
-        for judge, asked, times in (
+        for judge, prompts, times in (
             *((judge, rubrics, votes) for judge in self._judging),
             (self._judging[0], forms, 1),
         ):
             judge.add(
-                times * turns.number * asked.calls,
+                times * turns.number * prompts.calls,
                 times
                 * (
-                    turns.number * (asked.prompts + asked.calls * case.answer)
-                    + (asked.calls - asked.apart) * around
+                    turns.number * (prompts.prompts + prompts.calls * case.answer)
+                    + (prompts.calls - prompts.apart) * around
                 ),
-                times * turns.number * asked.replies,
+                times * turns.number * prompts.replies,
             )
 
     @cached_property
-    def _user(self) -> Amounts | None:
-        return self._of("user")
+    def _user(self) -> CallTotals | None:
+        return self._role_totals("user")
 
     @cached_property
-    def _demo(self) -> Amounts | None:
-        return self._of("demo") if self.context.settings.adapter == "demo" else None
+    def _demo(self) -> CallTotals | None:
+        return self._role_totals("demo") if self.context.settings.adapter == "demo" else None
 
     @cached_property
-    def _embed(self) -> Amounts | None:
-        return self._of("embed") if self._embedding else None
+    def _embed(self) -> CallTotals | None:
+        return self._role_totals("embed") if self._embedding else None
 
     @cached_property
     def _embedding(self) -> list[bool]:
-        """The judges that embed: whether they compare with references, so that they need some."""
-        return [wants_references(judge) for _, judge in self.context.grading.asked if embeds(judge)]
+        """For each judge that embeds, whether it compares with references."""
+        return [wants_references(judge) for _, judge in self.context.grading.judges_per_turn if embeds(judge)]
 
     @cached_property
-    def _judging(self) -> list[Amounts]:
-        """The judge's model, and the further ones of the panel."""
-        first = self._of("judge")
-        beside = [self._at("judge", each.model) for each in self.context.grading.panelists]
+    def _judging(self) -> list[CallTotals]:
+        """The judge's model, and the others of the panel."""
+        first = self._role_totals("judge")
+        beside = [self._totals("judge", each.model) for each in self.context.grading.panelists]
         return [first, *beside] if first else []
 
-    def _of(self, role: Role) -> Amounts | None:
+    def _role_totals(self, role: Role) -> CallTotals | None:
         endpoint = self.context.endpoints[role]
-        return self._at(role, endpoint.model) if endpoint else None
+        return self._totals(role, endpoint.model) if endpoint else None
 
-    def _at(self, role: Role, model: str) -> Amounts:
-        return self.found.setdefault((role, model), Amounts())
+    def _totals(self, role: Role, model: str) -> CallTotals:
+        return self.totals.setdefault((role, model), CallTotals())
 
 
 def _turns(case: CaseSizes, sizes: Sizes, shares: Sequence[float]) -> tuple[_Turns, _Turns]:
-    """The turns that have a reference, and those that have none."""
+    """Sums over the turns with a reference, and over those without."""
     referenced, bare = _Turns(), _Turns()
     first = case.references[0] if case.references else 0.0
     exchange = sizes.lengths.line + case.answer
@@ -571,183 +595,156 @@ def _turns(case: CaseSizes, sizes: Sizes, shares: Sequence[float]) -> tuple[_Tur
         turns.number += share
         turns.words += share * (case.question + before * exchange)
         turns.before += share * before
-        # Without one of its own a later turn shows the first question with its reference.
+        # A later turn without its own reference shows the first question with its reference.
         turns.references += share * (reference or (first and case.question + first))
     return referenced, bare
 
 
 def _embedded(sizes: Sizes, case: CaseSizes, turns: _Turns, compares: bool) -> tuple[float, float]:
-    """Calls and tokens of a judge that embeds an answer and its references, or questions."""
+    """Calls and tokens of a judge that embeds an answer with its references, or questions."""
     if compares:
         return turns.number, turns.number * case.answer + turns.references
     return turns.number, turns.number * (case.question + FILLED_TEXTS * sizes.lengths.line)
 
 
-# Of the newest runs so many are looked at, and a file larger than this (bytes) is not read for a forecast.
-NEWEST, LARGEST = 50, 100 * 2**20
-# A persona's own share of leaving customers counts for as much as everybody's after so many decisions.
-DECISIONS = 10
-_LEFT = (Ended.SATISFIED, Ended.GAVE_UP, Ended.HANDED_OVER)
-# What decides which calls a run makes, beside its models.
-_ALIKE = (
-    "adapter", "judges", "judging", "votes", "panel", "guidelines", "voice_opening", "script", "replay",
-    "protocol", "prompt", "outputs",
-)  # fmt: skip
-# What runs of earlier versions do not tell.
-_UNTOLD = {"protocol": "dialogue"}
-
-
 class Ratios(NamedTuple):
-    """What was counted over what would have been forecast: calls, and tokens in and out of each call."""
+    """What a run needed, divided by what would have been estimated: calls, and tokens of each call."""
 
     calls: float = 1.0
     tokens_in: float = 1.0
     tokens_out: float = 1.0
 
 
-class Experience(NamedTuple):
-    """Learnt from `run`; `leaving` is the share (0..1) of customers who leave after a turn, by persona.
+class SimilarRun(NamedTuple):
+    """An earlier run. `leaving` is the share (0..1) of customers who leave after a turn, by persona.
 
-    `held` is how many conversations it had, and `varying` the coefficient of variation of their sizes.
+    `conversations` is how many it had, and `variation` the coefficient of variation of their sizes.
     """
 
     run: str
     leaving: Mapping[str, float]
-    ratios: Mapping[Who, Ratios]
-    held: int = 1
-    varying: float = 1.0
+    ratios: Mapping[RoleModel, Ratios]
+    conversations: int = 1
+    variation: float = 1.0
 
     def spread(self, planned: int) -> float:
-        """How far, as a share, so many conversations may be from what these foretell: two deviations."""
-        return 2 * self.varying * math.sqrt(1 / self.held + 1 / max(1, planned))
+        """How far, as a share, a plan of this size may be from the estimate: two standard deviations."""
+        return 2 * self.variation * math.sqrt(1 / self.conversations + 1 / max(1, planned))
 
-    def course(self, context: RunContext, conversation: Conversation) -> Course:
-        """How far a conversation will probably come."""
+    def length(self, context: RunContext, conversation: Conversation) -> ConversationLength:
+        """The probable length of a conversation."""
         turns, plays = context.turns(conversation)
-        return Course(turns, self.leaving.get(conversation.persona, self.leaving[""]) if plays else 0.0)
+        return ConversationLength(
+            turns, self.leaving.get(conversation.persona, self.leaving[""]) if plays else 0.0
+        )
 
 
-def experience(context: RunContext, plan: Sequence[Conversation], runs: Path) -> Experience | None:
-    """From the newest finished run with the same bot, judges, models and languages; None without one."""
+def similar_run(context: RunContext, plan: Sequence[Conversation], runs: Path) -> SimilarRun | None:
+    """The newest finished run with the same bot, judges, models and languages; None without one."""
     if not runs.is_dir():
         return None
-    from simulator.storage.runs import read_heads  # the first run of all does without it
+    from simulator.storage.runs import read_newest  # not needed for a first run
 
     languages = {conversation.case.language for conversation in plan}
-    for at, run in enumerate(read_heads(runs)):
-        path = runs / run.id / NAME
-        if at >= NEWEST:
-            break
+    for run in islice(read_newest(runs), NEWEST):
+        path = runs / run.id / RUN_FILE
         if not _is_like(context, run) or path.stat().st_size > LARGEST:
             continue
         try:
             results = read_run(path)
         except RunFileError:
             continue
-        held = [
+        conversations = [
             conversation
             for conversation in results.conversations
             if conversation.turns and conversation.persona in context.personas
         ]
-        if held and {conversation.case.language for conversation in held} == languages:
-            leaving = _leaving(held, int(str(run.settings["turns"])))
-            foreseen = amounts(
-                context, held, Way(course=lambda conversation: Course(len(conversation.turns)))
+        if conversations and {conversation.case.language for conversation in conversations} == languages:
+            leaving = _leaving(conversations, int(str(run.settings["turns"])))
+            foreseen = count_scenario(
+                context,
+                conversations,
+                Scenario(length=lambda conversation: ConversationLength(len(conversation.turns))),
             )
             ratios = _ratios(foreseen, results)
-            return Experience(run.id, leaving, ratios, len(held), _varying(held, foreseen))
+            variation = _variation(conversations, foreseen)
+            return SimilarRun(run.id, leaving, ratios, len(conversations), variation)
     return None
 
 
 def _is_like(context: RunContext, run: Run) -> bool:
-    settings, own = context.settings.of_the_run(), context.models()
+    settings, own = context.settings.stored_values(), context.models()
     roles = ("user", "judge", "embed", *(("demo",) if context.settings.adapter == "demo" else ()))
     return (
         run.status == "finished"
         and not run.offline
         and all(run.models.get(role) == own.get(role) for role in roles)
-        and all(run.settings.get(name, _UNTOLD.get(name)) == settings[name] for name in _ALIKE)
+        and all(
+            run.settings.get(name, _EARLIER_DEFAULTS.get(name)) == settings[name]
+            for name in _DECISIVE_SETTINGS
+        )
     )
 
 
-def _leaving(held: Sequence[Conversation], turns: int) -> dict[str, float]:
-    """How many of those who were asked to go on left instead; `""` stands for everybody."""
+def _leaving(conversations: Sequence[Conversation], turns: int) -> dict[str, float]:
+    """The share of customers who left instead of going on, by persona; `""` stands for everybody."""
     asked: dict[str, int] = {"": 0}
     left: dict[str, int] = {"": 0}
-    for conversation in held:
-        for who in ("", conversation.persona):
-            asked[who] = asked.get(who, 0) + min(len(conversation.turns), turns - 1)
-            left[who] = left.get(who, 0) + (conversation.ended in _LEFT and len(conversation.turns) < turns)
+    for conversation in conversations:
+        for key in ("", conversation.persona):
+            asked[key] = asked.get(key, 0) + min(len(conversation.turns), turns - 1)
+            left[key] = left.get(key, 0) + (conversation.ended in _LEFT and len(conversation.turns) < turns)
     every = left[""] / asked[""] if asked[""] else 0.0
     return {
-        who: (left[who] + every * DECISIONS) / (asked[who] + DECISIONS) if who else every for who in asked
+        key: (left[key] + every * DECISIONS) / (asked[key] + DECISIONS) if key else every for key in asked
     }
 
 
-def _varying(held: Sequence[Conversation], foreseen: Mapping[Who, Amounts]) -> float:
-    """How much conversations differ: what every turn takes alike, and the words of each."""
-    if len(held) == 1:
-        return 1.0  # nobody knows
+def _variation(conversations: Sequence[Conversation], foreseen: Mapping[RoleModel, CallTotals]) -> float:
+    """The coefficient of variation of the sizes: what every turn needs, and the texts of each."""
+    if len(conversations) == 1:
+        return 1.0  # not known from one conversation
     alike = sum(each.tokens_in for each in foreseen.values()) / sum(
-        len(conversation.turns) for conversation in held
+        len(conversation.turns) for conversation in conversations
     )
-    sizes = [len(conversation.turns) * alike + _words(conversation) for conversation in held]
+    sizes = [len(conversation.turns) * alike + _words(conversation) for conversation in conversations]
     return pstdev(sizes) / fmean(sizes)
 
 
 def _words(conversation: Conversation) -> int:
-    said = (text for turn in conversation.turns for text in (turn.user, turn.answer.text, *_shown(turn)))
-    return sum(map(tokens, said))
+    return sum(
+        tokens(text)
+        for turn in conversation.turns
+        for text in (turn.user, turn.answer.text, *(passage.text for passage in turn.answer.passages))
+    )
 
 
-def _shown(turn: Turn) -> list[str]:
-    return [passage.text for passage in turn.answer.passages]
-
-
-def _ratios(foreseen: Mapping[Who, Amounts], results: Results) -> dict[Who, Ratios]:
-    found: dict[Who, Ratios] = {}
+def _ratios(foreseen: Mapping[RoleModel, CallTotals], results: Results) -> dict[RoleModel, Ratios]:
+    ratios: dict[RoleModel, Ratios] = {}
     for (role, model), each in foreseen.items():
         spent = results.usage.get(role, {}).get(model, Spending())
         calls = (spent.calls + spent.cached) / each.calls
         if spent.calls:
             share = spent.calls / each.calls
-            found[role, model] = Ratios(
+            ratios[role, model] = Ratios(
                 calls,
                 spent.tokens_in / (share * each.tokens_in) if each.tokens_in else 1.0,
                 spent.tokens_out / (share * each.tokens_out) if each.tokens_out else 1.0,
             )
         elif calls:
-            found[role, model] = Ratios(calls)
-    return found
+            ratios[role, model] = Ratios(calls)
+    return ratios
 
 
-__all__ = [
-    "ANSWER",
-    "GRADE",
-    "GRADES",
-    "PASSAGE",
-    "PASSAGES",
-    "Forecast",
-    "UnknownCost",
-    "forecast",
-    "tokens",
-]
-
-ByModel = dict[Who, Spending]
-Hearing = Callable[[], Mapping[Language, SampledAnswers]]
-# Bots without calls of their own: the demo's model is one of the run's roles, recorded answers are there.
-_NOT_ITS_OWN = frozenset({"demo", "recorded"})
-# No range is narrower than this share to each side: models do not write alike twice.
-NARROWEST = 0.05
-# Conversations that are looked at to tell in which language to speak of them.
-_LOOKED_AT = 1000
+ByModel = dict[RoleModel, Spending]
+BotSampler = Callable[[], Mapping[Language, SampledAnswers]]
 
 
 class UnknownCost(NamedTuple):
-    """What nobody knows before the run, and the dollars (None: unknown) it comes to one way and the other.
+    """Something unknown before the run, with the dollars (None: unknown) of its two extremes.
 
-    `passages`: the bot shows none, or shows them; `leaving`: every customer leaves after the first answer, or
-    stays to the last turn; `lengths`: of answers and grades, which have no dollars of their own.
+    `passages`: the bot returns none, or some; `leaving`: every customer leaves after the first answer, or
+    stays to the last turn; `lengths`: of answers and grades, without dollars of their own.
     """
 
     what: Literal["passages", "leaving", "lengths"]
@@ -759,12 +756,12 @@ class Forecast(NamedTuple):
     """Calls, tokens and dollars by role and model.
 
     `at_most`: every customer stays to the last turn, and answers and replies are long. `expected`: as in
-    the earlier run `like`; without one nobody leaves early either, answers are as long as those `heard`
-    or else the references, and a bot of which nobody knows it is half taken to show passages.
-    `low` and `high`: between these it will be; `unknown` says why they are apart.
-    `answers` is how many the bot is asked for at most: what these take is its own, and no part of this.
-    `rows`: of a single-turn data set; `offline`: stand-ins play whoever plays. `cases`: how many questions;
-    `asks_a_bot`: whether there is a bot to be asked before; `unheard`: it was not, for `like` tells.
+    the earlier run `like`; without one, nobody leaves early, answers are as long as the `samples` or else the
+    references, and if it is unknown whether the bot returns passages, half of its answers do.
+    `low` and `high` are the range, and `unknown` the reasons for it. `answers` is how many the bot gives at
+    most; their costs are the bot's own and not included. `rows`: a single-turn data set; `offline`: no role
+    has a model. `cases` is the number of questions; `asks_a_bot`: there is a bot that could be asked first;
+    `sample_skipped`: it was not, because `like` is better.
     """
 
     at_most: ByModel
@@ -773,33 +770,39 @@ class Forecast(NamedTuple):
     answers: int = 0
     rows: bool = False
     offline: bool = False
-    low: Mapping[Who, Spending] = MappingProxyType({})
-    high: Mapping[Who, Spending] = MappingProxyType({})
+    low: Mapping[RoleModel, Spending] = MappingProxyType({})
+    high: Mapping[RoleModel, Spending] = MappingProxyType({})
     unknown: tuple[UnknownCost, ...] = ()
-    heard: Mapping[Language, SampledAnswers] = MappingProxyType({})
+    samples: Mapping[Language, SampledAnswers] = MappingProxyType({})
     language: Language = "en"
     cases: int = 0
     asks_a_bot: bool = False
-    unheard: bool = False
+    sample_skipped: bool = False
 
 
 def forecast(
-    context: RunContext, plan: Sequence[Conversation], runs: Path | None = None, hear: Hearing | None = None
+    context: RunContext,
+    plan: Sequence[Conversation],
+    runs: Path | None = None,
+    sample_bot: BotSampler | None = None,
 ) -> Forecast:
-    """What the plan takes; `runs` is the folder of earlier runs to learn from.
+    """Estimates the plan; `runs` is the folder of earlier runs to learn from.
 
-    Where none of them is like it, `hear` asks the bot, if it is given.
+    If none of them is similar, `sample_bot` (where given) returns answers sampled from the bot.
     """
     settings = context.settings
-    known = experience(context, plan, runs) if runs else None
-    heard = hear() if hear and known is None else {}
-    found = _as_known(context, plan, known) if known else _unknown(context, plan, heard)
-    return found._replace(
-        answers=0 if settings.adapter in _NOT_ITS_OWN else len(plan) * settings.turns,
+    earlier = similar_run(context, plan, runs) if runs else None
+    samples = sample_bot() if sample_bot and earlier is None else {}
+    if earlier:
+        estimate = _forecast_like(context, plan, earlier)
+    else:
+        estimate = _forecast_without_run(context, plan, samples)
+    return estimate._replace(
+        answers=0 if settings.adapter in _FREE_ADAPTERS else len(plan) * settings.turns,
         rows=context.asks_once,
         offline=context.offline and bool(context.models()),
-        heard=heard,
-        unheard=settings.ask_bot and known is not None,
+        samples=samples,
+        sample_skipped=settings.ask_bot and earlier is not None,
         language=_language(settings.language, plan),
         asks_a_bot=settings.adapter != "recorded",
         cases=len(plan) // settings.repeats
@@ -808,113 +811,125 @@ def forecast(
     )
 
 
-def _language(told: str | None, plan: Sequence[Conversation]) -> Language:
-    """The language most questions are in; Japanese on a tie."""
-    if told == "ja":
+def _language(setting: str | None, plan: Sequence[Conversation]) -> Language:
+    """The setting, or the language of most questions; Japanese on a tie."""
+    if setting == "ja":
         return "ja"
-    found = Counter(conversation.case.language for conversation in islice(plan, _LOOKED_AT))
-    return "en" if told == "en" or found["en"] > found["ja"] else "ja"
+    counts = Counter(conversation.case.language for conversation in islice(plan, _SEARCHED))
+    return "en" if setting == "en" or counts["en"] > counts["ja"] else "ja"
 
 
-def _as_known(context: RunContext, plan: Sequence[Conversation], known: Experience) -> Forecast:
-    """As in an earlier run; the range never leaves what would be if all left at once, or all were long."""
-    course = partial(known.course, context)
-    ways = (Way(Guess("most")), Way(), Way(course=course), Way(course=partial(_at_once, context)))
-    most, whole, usual, soon = amounts_of_each(context, plan, ways)
-    learnt = {who: _of_both(max, each, _as_in(known, who, whole[who])) for who, each in most.items()}
-    expected = {who: _as_in(known, who, each) for who, each in usual.items()}
-    apart = max(NARROWEST, known.spread(len(plan)))
+def _forecast_like(context: RunContext, plan: Sequence[Conversation], earlier: SimilarRun) -> Forecast:
+    """As in an earlier run; the range ends where all leave at once, and where everything is long."""
+    length = partial(earlier.length, context)
+    scenarios = (
+        Scenario(Assumptions("most")),
+        Scenario(),
+        Scenario(length=length),
+        Scenario(length=partial(_shortest_conversation, context)),
+    )
+    most, whole, usual, soon = count_calls(context, plan, scenarios)
+    learnt = {key: _combined(max, each, _corrected(earlier, key, whole[key])) for key, each in most.items()}
+    expected = {key: _corrected(earlier, key, each) for key, each in usual.items()}
+    apart = max(NARROWEST, earlier.spread(len(plan)))
     low = {
-        who: _of_both(max, _times(each, 1 - apart), _as_in(known, who, soon.get(who, Amounts())))
-        for who, each in expected.items()
+        key: _combined(
+            max, _scaled_totals(each, 1 - apart), _corrected(earlier, key, soon.get(key, CallTotals()))
+        )
+        for key, each in expected.items()
     }
-    high = {who: _of_both(min, _times(each, 1 + apart), learnt[who]) for who, each in expected.items()}
-    at_most, told, least, greatest = (_priced(context, each) for each in (learnt, expected, low, high))
-    return Forecast(at_most, told, known.run, low=least, high=greatest)
+    high = {
+        key: _combined(min, _scaled_totals(each, 1 + apart), learnt[key]) for key, each in expected.items()
+    }
+    at_most, usual_costs, least, greatest = (_priced(context, each) for each in (learnt, expected, low, high))
+    return Forecast(at_most, usual_costs, earlier.run, low=least, high=greatest)
 
 
-def _unknown(
-    context: RunContext, plan: Sequence[Conversation], heard: Mapping[Language, SampledAnswers]
+def _forecast_without_run(
+    context: RunContext, plan: Sequence[Conversation], samples: Mapping[Language, SampledAnswers]
 ) -> Forecast:
-    """Without an earlier run: in the middle, and at either end, of what nobody knows yet."""
-    shown, at_once = _forecast_shown(context, heard), partial(_at_once, context)
-    usual = [Way(Guess(shows=shows, heard=heard)) for shows in shown]
-    ends = [Way(Guess("most", heard=heard)), Way(Guess("least", shows=False, heard=heard), at_once)]
-    early = [way._replace(course=at_once) for way in usual]
-    most, least, *rest = amounts_of_each(context, plan, [*ends, *usual, *early])
+    """Without an earlier run: the middle and both ends of everything that is unknown."""
+    shown, at_once = _passage_assumptions(context, samples), partial(_shortest_conversation, context)
+    usual = [Scenario(Assumptions(shows=shows, samples=samples)) for shows in shown]
+    ends = [
+        Scenario(Assumptions("most", samples=samples)),
+        Scenario(Assumptions("least", shows=False, samples=samples), at_once),
+    ]
+    early = [scenario._replace(length=at_once) for scenario in usual]
+    most, least, *rest = count_calls(context, plan, [*ends, *usual, *early])
     late, soon = rest[: len(usual)], rest[len(usual) :]
     at_most, low, expected, left = (
-        _priced(context, each) for each in (most, least, _middle(late), _middle(soon))
+        _priced(context, each) for each in (most, least, _mean(late), _mean(soon))
     )
     unknown = []
     if len(shown) > 1:
-        unknown.append(_between("passages", *(_priced(context, each) for each in late)))
+        unknown.append(_unknown_cost("passages", *(_priced(context, each) for each in late)))
     if left != expected:
-        unknown.append(_between("leaving", left, expected))
+        unknown.append(_unknown_cost("leaving", left, expected))
     lengths = (UnknownCost("lengths"),) if at_most else ()
     return Forecast(at_most, expected, low=low, high=at_most, unknown=(*unknown, *lengths))
 
 
-def _forecast_shown(context: RunContext, heard: Mapping[Language, SampledAnswers]) -> tuple[bool, ...]:
-    """Whether the bot shows passages; both where nobody knows, and a chat endpoint mostly does not."""
-    if heard or shows_passages(context) is not None:
+def _passage_assumptions(context: RunContext, samples: Mapping[Language, SampledAnswers]) -> tuple[bool, ...]:
+    """Whether the bot returns passages: both values if unknown, except that chat endpoints mostly do not."""
+    if samples or shows_passages(context) is not None:
         return (True,)
     return (False,) if context.settings.adapter == "openai_chat" else (False, True)
 
 
-def _at_once(context: RunContext, conversation: Conversation) -> Course:
-    """The customer leaves as soon as they may: after the first answer."""
+def _shortest_conversation(context: RunContext, conversation: Conversation) -> ConversationLength:
+    """The length of a conversation whose customer leaves after the first answer."""
     turns, plays = context.turns(conversation)
-    return Course(1 if plays else turns)
+    return ConversationLength(1 if plays else turns)
 
 
-def _middle(ways: Sequence[Mapping[Who, Amounts]]) -> dict[Who, Amounts]:
-    found: dict[Who, Amounts] = {}
-    for way in ways:
-        for who, each in _forecast_shares(way, 1 / len(ways)):
-            found.setdefault(who, Amounts()).add(each.calls, each.tokens_in, each.tokens_out)
-    return found
+def _mean(scenarios: Sequence[Mapping[RoleModel, CallTotals]]) -> dict[RoleModel, CallTotals]:
+    totals: dict[RoleModel, CallTotals] = {}
+    for scenario in scenarios:
+        for key, each in _scaled(scenario, 1 / len(scenarios)):
+            totals.setdefault(key, CallTotals()).add(each.calls, each.tokens_in, each.tokens_out)
+    return totals
 
 
-def _forecast_shares(way: Mapping[Who, Amounts], share: float) -> list[tuple[Who, Amounts]]:
-    return [(who, _times(each, share)) for who, each in way.items()]
+def _scaled(scenario: Mapping[RoleModel, CallTotals], share: float) -> list[tuple[RoleModel, CallTotals]]:
+    return [(key, _scaled_totals(each, share)) for key, each in scenario.items()]
 
 
-def _between(what: Literal["passages", "leaving"], low: ByModel, high: ByModel) -> UnknownCost:
-    ends = (together(list(each.values())).cost_usd for each in (low, high))
+def _unknown_cost(what: Literal["passages", "leaving"], low: ByModel, high: ByModel) -> UnknownCost:
+    ends = (total_spending(list(each.values())).cost_usd for each in (low, high))
     return UnknownCost(what, *ends)
 
 
-def by_role(found: Mapping[Who, Spending]) -> dict[Role, Spending]:
-    """The models of a role put together."""
-    roles = dict.fromkeys(role for role, _ in found)
-    return {role: together([each for (r, _), each in found.items() if r == role]) for role in roles}
+def by_role(by_model: Mapping[RoleModel, Spending]) -> dict[Role, Spending]:
+    """The sums over all models of each role."""
+    roles = dict.fromkeys(role for role, _ in by_model)
+    return {role: total_spending([each for (r, _), each in by_model.items() if r == role]) for role in roles}
 
 
-def _as_in(known: Experience, who: Who, each: Amounts) -> Amounts:
-    ratios = known.ratios.get(who, Ratios())
-    return Amounts(
+def _corrected(earlier: SimilarRun, key: RoleModel, each: CallTotals) -> CallTotals:
+    ratios = earlier.ratios.get(key, Ratios())
+    return CallTotals(
         each.calls * ratios.calls,
         each.tokens_in * ratios.calls * ratios.tokens_in,
         each.tokens_out * ratios.calls * ratios.tokens_out,
     )
 
 
-def _times(each: Amounts, factor: float) -> Amounts:
-    return Amounts(each.calls * factor, each.tokens_in * factor, each.tokens_out * factor)
+def _scaled_totals(each: CallTotals, factor: float) -> CallTotals:
+    return CallTotals(each.calls * factor, each.tokens_in * factor, each.tokens_out * factor)
 
 
-def _of_both(choose: Callable[..., float], one: Amounts, other: Amounts) -> Amounts:
-    return Amounts(
+def _combined(choose: Callable[..., float], one: CallTotals, other: CallTotals) -> CallTotals:
+    return CallTotals(
         choose(one.calls, other.calls),
         choose(one.tokens_in, other.tokens_in),
         choose(one.tokens_out, other.tokens_out),
     )
 
 
-def _priced(context: RunContext, found: Mapping[Who, Amounts]) -> ByModel:
+def _priced(context: RunContext, by_model: Mapping[RoleModel, CallTotals]) -> ByModel:
     prices = context.ledger.prices
     return {
-        who: prices.spending(who[1], round(each.calls), each.tokens_in, each.tokens_out)
-        for who, each in found.items()
+        key: prices.spending(key[1], round(each.calls), each.tokens_in, each.tokens_out)
+        for key, each in by_model.items()
     }

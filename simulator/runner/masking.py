@@ -1,7 +1,7 @@
-"""--redact: personal data is masked before anything is stored, sent to a model, graded or shown.
+"""--redact: masks personal data before anything is stored, sent to a model, graded or shown.
 
-Cases are masked when they are read, what customers and bots say as soon as it is said; all that comes later
-sees masks only. What the desk itself makes public, its contacts, stays.
+Cases are masked when they are read, lines and answers as soon as they exist; everything later sees masks
+only. The contacts that the support desk itself publishes are not masked.
 """
 
 import json
@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from simulator.core.secrets import concealed
+from simulator.core.secrets import mask_secrets
 from simulator.core.settings import Settings
 from simulator.core.types import (
     Answer,
@@ -23,14 +23,14 @@ from simulator.core.types import (
     User,
     Utterance,
 )
-from simulator.privacy.patterns import kinds_of_masks, masks
-from simulator.privacy.redactor import KEPT, Redactor, redacted_case, redacted_value
-from simulator.runner.conversation import answered
-from simulator.storage.results import once
+from simulator.privacy.patterns import mask_kinds, masks
+from simulator.privacy.redactor import UNMASKED_KEYS, Redactor, redacted_case, redacted_value
+from simulator.runner.conversation import timed_answer
+from simulator.storage.results import cache_latest
 
 
 def redactor_of(settings: Settings) -> Redactor | None:
-    """What masks this run's texts; None where they are stored as they are."""
+    """The redactor of a run; None if its texts are stored unmasked."""
     if not settings.redacts:
         return None
     from simulator.grading.panel import contacts_of
@@ -39,7 +39,7 @@ def redactor_of(settings: Settings) -> Redactor | None:
 
 
 def masked_cases(cases: Sequence[Case], settings: Settings) -> Sequence[Case]:
-    """The cases without personal data; an id that holds some gives way to the case's place in the file."""
+    """The cases without personal data; an id that has some is replaced by the case's number in the file."""
     redactor = redactor_of(settings)
     if redactor is None:
         return cases
@@ -54,8 +54,8 @@ def masked_case(case: Case, number: int, redactor: Redactor) -> Case:
     return masked.model_copy(update={"tags": tags, "id": f"masked-{number:03}" if is_personal else case.id})
 
 
-def masked_talks(conversations: Iterable[Conversation], redactor: Redactor) -> Iterator[Conversation]:
-    """The conversations of a run with masked cases, in their order; an id follows that of its case."""
+def masked_conversations(conversations: Iterable[Conversation], redactor: Redactor) -> Iterator[Conversation]:
+    """The conversations of a run with masked cases, in their order; ids change with those of the cases."""
     numbers: dict[str, int] = {}
     for conversation in conversations:
         number = numbers.setdefault(conversation.case.id, len(numbers) + 1)
@@ -65,10 +65,10 @@ def masked_talks(conversations: Iterable[Conversation], redactor: Redactor) -> I
 
 
 class MaskedUser:
-    """A customer whose words are masked before anyone hears them."""
+    """A user whose lines are masked before anything else sees them."""
 
     def __init__(self, user: User, redactor: Redactor) -> None:
-        """Speaks as `user` does."""
+        """Masks the lines of `user`."""
         self.user, self.redactor = user, redactor
 
     async def __call__(self, case: Case, turns: tuple[Turn, ...]) -> Utterance:
@@ -88,83 +88,78 @@ class MaskedBot:
         secrets: Iterable[str] = (),
         in_errors: Iterable[str] = (),
     ) -> None:
-        """Has the bot's own traits and connections; `timeout` in seconds. Errors lose more than `secrets`."""
+        """`timeout` in seconds; from error messages, `in_errors` is removed as well as `secrets`."""
         self.bot, self.redactor, self.timeout = bot, redactor, timeout
         self.secrets = sorted(secrets, key=len, reverse=True)
         self.in_errors = sorted({*self.secrets, *in_errors}, key=len, reverse=True)
 
     def __getattr__(self, name: str) -> Any:
-        """Whatever else the bot has."""
+        """The bot's own attributes, such as its traits."""
         return getattr(self.bot, name)
 
     async def __call__(self, query: Query) -> Answer:
-        """The answer; a failure is one as well."""
-        answer = _without(self.secrets, await answered(self.bot, query, self.timeout))
+        """The masked answer; a failure is returned as `Answer.error`."""
+        answer = _without_secrets(self.secrets, await timed_answer(self.bot, query, self.timeout))
         if answer.error:
-            message = concealed(answer.error.message, self.in_errors)
+            message = mask_secrets(answer.error.message, self.in_errors)
             answer = answer.model_copy(update={"error": Failure(kind=answer.error.kind, message=message)})
         return redacted_value(answer, self.redactor, query.language)[0] if self.redactor else answer
 
 
-def _without(secrets: Sequence[str], answer: Answer) -> Answer:
-    """The answer without secrets that the bot told, which hardly ever happens."""
+def _without_secrets(secrets: Sequence[str], answer: Answer) -> Answer:
     if not secrets:
         return answer
-    told = answer.model_dump_json()
-    if not any(json.dumps(secret, ensure_ascii=False)[1:-1] in told for secret in secrets):
+    text = answer.model_dump_json()  # searched as a whole first: a bot hardly ever reveals a secret
+    if not any(json.dumps(secret, ensure_ascii=False)[1:-1] in text for secret in secrets):
         return answer
     return Answer.model_validate(_concealed(answer.model_dump(mode="json"), secrets))
 
 
 def _concealed(value: Any, secrets: Sequence[str]) -> Any:
     if isinstance(value, str):
-        return concealed(value, secrets)
+        return mask_secrets(value, secrets)
     if isinstance(value, dict):
         return {key: _concealed(item, secrets) for key, item in value.items()}
     return [_concealed(item, secrets) for item in value] if isinstance(value, list) else value
 
 
-@once
+@cache_latest
 def masks_of(results: Results) -> dict[str, int] | None:
-    """How many masks of each kind the texts of a run hold, every text once; None for a run without --redact.
+    """How many masks of each kind a run's texts have, most frequent first; None for a run without --redact.
 
-    Counted from what is stored, so that it holds for runs that were resumed, merged or held elsewhere.
+    A text that occurs several times counts once. Counted from what is stored, so that it is also right for
+    runs that were resumed, merged or played on other machines.
     """
     settings = results.run.settings
     if settings.get("redact") != "on" and not (
         settings.get("redact") == "auto" and settings.get("adapter") == "recorded"
     ):
         return None
-    kinds = kinds_of_masks()
-    counts = Counter(kinds[mask[0]] for text in _masked(results) for mask in masks().finditer(text))
+    kinds, pattern = mask_kinds(), masks()
+    masked = {text for text in _texts(results) if pattern.search(text)}
+    counts = Counter(kinds[mask[0]] for text in masked for mask in pattern.finditer(text))
     return dict(counts.most_common())
 
 
-def _masked(results: Results) -> set[str]:
-    """Every text of the cases and of the dialogues that has a mask in it."""
-    search = masks().search
-    return {text for text in _texts(results) if search(text)}
-
-
 def _texts(results: Results) -> Iterator[str]:
-    """Every text of the cases and of the dialogues; those of a case once."""
+    """Every text of the cases and conversations; those of a case once."""
     cases: set[str] = set()
     for conversation in results.conversations:
         if conversation.case.id not in cases:
             cases.add(conversation.case.id)
-            yield from _within(conversation.case.model_dump(mode="json", exclude_defaults=True))
+            yield from _strings(conversation.case.model_dump(mode="json", exclude_defaults=True))
         for turn in conversation.turns:
-            yield from _within(turn.model_dump(mode="json", exclude_defaults=True))
+            yield from _strings(turn.model_dump(mode="json", exclude_defaults=True))
         yield conversation.closing
 
 
-def _within(value: Any) -> Iterator[str]:
+def _strings(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
         for key, item in value.items():
-            if key not in KEPT or key == "tags":
-                yield from _within(item)
+            if key not in UNMASKED_KEYS or key == "tags":
+                yield from _strings(item)
     elif isinstance(value, (list, tuple)):
         for item in value:
-            yield from _within(item)
+            yield from _strings(item)

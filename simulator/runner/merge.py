@@ -1,4 +1,4 @@
-"""Parts put together to one run file: the plan in its order, and every row of every part once."""
+"""Shards: divides a plan into parts, and merges the runs of the parts into one run file."""
 
 import hashlib
 import json
@@ -14,18 +14,29 @@ from typing import Any
 from pydantic import ValidationError
 
 from simulator.core.errors import InputError, RehearsalError, RunFileError
-from simulator.core.settings import Settings, Shard, from_run, read_shard
+from simulator.core.settings import Settings, Shard, read_shard, stored_settings
 from simulator.core.types import Conversation, Persona, Results, Run, Score, Status, Value
 from simulator.runner.plan import read_plan
 from simulator.runner.run import AGAIN
-from simulator.storage.run_file import NAME, RunFile, find_run, new_run_id, read_run
+from simulator.storage.run_file import RUN_FILE, RunFile, find_run, new_run_id, read_run
 
-# The note of a run that is a part of a larger one.
-NOTE = "shard"
+# The note of a run that is one shard of a larger one.
+SHARD_NOTE = "shard"
+# The note of a run that was merged from others.
+MERGED_NOTE = "merged"
+# Settings that may differ between the parts of one run: which part it is, how fast, for how much.
+_FREE_SETTINGS = frozenset({"shard", "concurrency", "calls", "rpm", "tpm", "budget"})
+# A message names this many differences and counts the rest; longer values are cut (characters).
+_LISTED, _MAX_VALUE = 3, 40
+# Notes that belong to one file only: its position in the plan, its sources, the sheet it was pushed to.
+_OWN_NOTES = frozenset({SHARD_NOTE, MERGED_NOTE, "sheet"})
+# Tables that are not copied: notes are merged, and the plan is written with the new file.
+_NOT_COPIED = ("about", "conversations")
+_PLAN_COLUMNS = frozenset({"id", "position", "persona", "repeat", "case"})
 
 
 class ShardPosition(Value):
-    """Where the conversations of a shard stand in the whole plan; `plan` is the digest of all of it."""
+    """The positions (from 0) of a shard's conversations in the plan; `plan` is the digest of the whole."""
 
     shard: str
     planned: int
@@ -33,46 +44,43 @@ class ShardPosition(Value):
     places: tuple[int, ...]
 
 
-def part_of(plan: Sequence[Conversation], shard: Shard) -> tuple[Conversation, ...]:
-    """The conversations of one shard, in the plan's order; all those of a question stay together.
+def shard_conversations(plan: Sequence[Conversation], shard: Shard) -> tuple[Conversation, ...]:
+    """The conversations of one shard, in the plan's order; all conversations of a case are in one shard.
 
-    The questions are dealt out in the order of a hash of their ids, so that no shard has more than one
-    question more than another, however the file is sorted.
+    Cases are dealt out in the order of a hash of their ids, so that shards differ by at most one case,
+    however the file is sorted.
     """
-    mine = _dealt({conversation.case.id for conversation in plan}, shard)
-    return tuple(conversation for conversation in plan if conversation.case.id in mine)
+    cases = _shard_cases(plan, shard)
+    return tuple(conversation for conversation in plan if conversation.case.id in cases)
 
 
-def _dealt(cases: Iterable[str], shard: Shard) -> frozenset[str]:
-    ranked = sorted(cases, key=lambda case: hashlib.sha256(case.encode()).digest())
+def _shard_cases(plan: Iterable[Conversation], shard: Shard) -> frozenset[str]:
+    ids = {conversation.case.id for conversation in plan}
+    ranked = sorted(ids, key=lambda case: hashlib.sha256(case.encode()).digest())
     return frozenset(ranked[shard.number - 1 :: shard.parts])
 
 
-def place_of(plan: Sequence[Conversation], shard: Shard) -> ShardPosition:
-    """What a shard has to remember of the whole plan."""
-    mine = _dealt({conversation.case.id for conversation in plan}, shard)
-    places = tuple(place for place, conversation in enumerate(plan) if conversation.case.id in mine)
+def shard_position(plan: Sequence[Conversation], shard: Shard) -> ShardPosition:
+    """The note that a shard keeps, by which it is merged later."""
+    cases = _shard_cases(plan, shard)
+    places = tuple(place for place, conversation in enumerate(plan) if conversation.case.id in cases)
     return ShardPosition(shard=shard.text, planned=len(plan), plan=plan_digest(plan), places=places)
 
 
 def plan_digest(plan: Iterable[Conversation]) -> str:
-    """A hash of who asks what in which order, with everything that is known of each question."""
-    found = hashlib.sha256()
+    """A hash of the conversations in their order, with all fields of their cases."""
+    digest = hashlib.sha256()
     for conversation in plan:
-        found.update(json.dumps([conversation.id, conversation.persona, conversation.repeat]).encode())
-        found.update(conversation.case.model_dump_json().encode())
-    return found.hexdigest()[:16]
-
-
-# The note of a run that was put together.
-MERGED = "merged"
+        digest.update(json.dumps([conversation.id, conversation.persona, conversation.repeat]).encode())
+        digest.update(conversation.case.model_dump_json().encode())
+    return digest.hexdigest()[:16]
 
 
 class MergeSummary(Value):
-    """What a merged run says of itself.
+    """The note of a merged run: the ids of its `runs`, and what is incomplete.
 
-    `missing` of its `shards` were not there; where `planned`, their conversations are in its plan.
-    `unfinished` runs were broken off; `differences` were passed over.
+    `missing` are those of its `shards` that no run has; if `planned`, their conversations are in the plan.
+    `unfinished` are runs that were interrupted, `differences` those that --force ignored.
     """
 
     runs: tuple[str, ...]
@@ -83,17 +91,20 @@ class MergeSummary(Value):
     differences: tuple[str, ...] = ()
 
 
-def joined_of(notes: Mapping[str, Any]) -> MergeSummary | None:
-    """What a run says of having been merged; None for one that was held at one place."""
+def merge_summary(notes: Mapping[str, Any]) -> MergeSummary | None:
+    """The summary in the notes of a merged run; None for any other run."""
     try:
-        return MergeSummary.model_validate(notes[MERGED]) if MERGED in notes else None
+        return MergeSummary.model_validate(notes[MERGED_NOTE]) if MERGED_NOTE in notes else None
     except ValidationError:
         return None
 
 
 @dataclass(frozen=True)
 class PartConversation:
-    """One conversation of a part: where it stands in the plan, a hash of all of it, whether anyone spoke."""
+    """One conversation of a part, without its turns.
+
+    `place` is its position in the plan, `content` a hash of its turns and scores; `begun` if it has a turn.
+    """
 
     conversation: Conversation
     place: int
@@ -103,14 +114,14 @@ class PartConversation:
 
 @dataclass(frozen=True)
 class Part:
-    """One of the runs. `shards` are those it holds of `count`; none where it was never divided."""
+    """One run to merge. It has `shards` (their numbers) out of `count`; none if its plan was not divided."""
 
     path: Path
     run: Run
     settings: Settings
     personas: tuple[Persona, ...]
     notes: dict[str, Any]
-    held: tuple[PartConversation, ...]
+    conversations: tuple[PartConversation, ...]
     plan: str
     count: int = 0
     shards: frozenset[int] = frozenset()
@@ -118,75 +129,112 @@ class Part:
 
     @property
     def name(self) -> str:
-        """What it is called in a message."""
+        """The run's id, for messages."""
         return self.run.id
 
     @property
     def is_whole(self) -> bool:
-        """Whether all that it was to hold was held; shards that another merge missed are not its own."""
-        told = joined_of(self.notes)
-        return self.run.status == "finished" or (told is not None and not told.unfinished)
+        """Whether everything planned in it was done; shards missing from an earlier merge do not count."""
+        summary = merge_summary(self.notes)
+        return self.run.status == "finished" or (summary is not None and not summary.unfinished)
+
+
+# By the id of a conversation: the number of the part it is taken from (from 0), and the conversation there.
+Owners = Mapping[str, tuple[int, PartConversation]]
+
+
+@dataclass(frozen=True)
+class Merge:
+    """The outcome of a merge. `missing` are shards; `planned` says whether the run plans their conversations.
+
+    `unfinished` are parts that were interrupted, `forced` the differences that --force ignored.
+    """
+
+    path: Path
+    missing: tuple[str, ...] = ()
+    planned: bool = True
+    unfinished: tuple[str, ...] = ()
+    forced: tuple[str, ...] = ()
+
+    @property
+    def stopped(self) -> str | None:
+        """Why the merged run is incomplete, in one line; None if it is complete."""
+        reasons = [f"missing: shard {', '.join(self.missing)}"] if self.missing else []
+        reasons += [f"not finished: {', '.join(self.unfinished)}"] if self.unfinished else []
+        return "; ".join(reasons) or None
+
+    @property
+    def resume_options(self) -> str:
+        """The command-line options that complete it."""
+        if self.planned:
+            return "--resume {run}"
+        return f"--shard {self.missing[0]} and the options of the others, then merge again"
 
 
 def find_parts(names: Iterable[str], runs: Path) -> list[Path]:
-    """The run files meant by ids, folders and files; a folder of folders stands for all runs within it."""
-    found: list[Path] = []
+    """The run files for ids, files and folders; a folder stands for all runs below it. Without duplicates."""
+    paths: list[Path] = []
     for name in names:
         folder = Path(name)
-        inside = sorted(folder.rglob(NAME)) if folder.is_dir() else []
-        found += inside or [find_run(name, runs)]
-    return list(dict.fromkeys(path.resolve() for path in found))
+        inside = sorted(folder.rglob(RUN_FILE)) if folder.is_dir() else []
+        paths += inside or [find_run(name, runs)]
+    return list(dict.fromkeys(path.resolve() for path in paths))
 
 
 def read_part(path: Path) -> Part:
-    """A run as a part; raises RunFileError for one that is still being written."""
+    """Reads a run to merge; raises RunFileError if it is still being written or damaged."""
     _check_is_free(path)
     results = read_run(path)
-    settings, place = from_run(results.run.settings), _place(results, path)
-    shard = read_shard(place.shard) if place else None
-    count, shards = (shard.parts, frozenset({shard.number})) if shard else _of_merged(results)
-    planned = [conversation for conversation in results.conversations if not conversation.id.endswith(AGAIN)]
+    settings, position = stored_settings(results.run.settings), _position(results, path)
+    shard = read_shard(position.shard) if position else None
+    count, shards = (shard.parts, frozenset({shard.number})) if shard else _merged_shards(results)
     return Part(
         path=path,
         run=results.run,
         settings=settings,
         personas=results.personas,
         notes=dict(results.notes),
-        held=_held(results, place),
-        plan=place.plan if place else plan_digest(planned),
+        conversations=_part_conversations(results, position),
+        plan=position.plan if position else plan_digest(_first_attempts(results)),
         count=count,
         shards=shards,
         rubrics=_rubrics(results.scores),
     )
 
 
-def _place(results: Results, path: Path) -> ShardPosition | None:
-    told = results.notes.get(NOTE)
-    if told is None and results.run.settings.get("shard") is None:
+def _first_attempts(results: Results) -> list[Conversation]:
+    return [conversation for conversation in results.conversations if not conversation.id.endswith(AGAIN)]
+
+
+def _position(results: Results, path: Path) -> ShardPosition | None:
+    """The position of a shard in the whole plan; None for a run that is no shard."""
+    note = results.notes.get(SHARD_NOTE)
+    if note is None and results.run.settings.get("shard") is None:
         return None
     try:
-        place = ShardPosition.model_validate(told)
+        position = ShardPosition.model_validate(note)
     except ValidationError:
-        msg = f"{path}: does not say where its part belongs in the whole run. Hold that shard anew."
+        msg = f"{path}: its position in the whole run is missing. Run that shard again."
         raise RunFileError(msg) from None
-    first = [conversation for conversation in results.conversations if not conversation.id.endswith(AGAIN)]
-    if len(first) != len(place.places):
-        msg = f"{path}: holds {len(first)} conversations, and places for {len(place.places)}: it is damaged."
+    count, places = len(_first_attempts(results)), len(position.places)
+    if count != places:
+        msg = f"{path}: has {count} conversations, but positions for {places}: the file is damaged."
         raise RunFileError(msg)
-    return place
+    return position
 
 
-def _of_merged(results: Results) -> tuple[int, frozenset[int]]:
-    """The shards of a run that was put together before; those that it missed may have been held since."""
-    told = joined_of(results.notes)
-    if told is None:
+def _merged_shards(results: Results) -> tuple[int, frozenset[int]]:
+    """How many shards the plan of a merged run has, and which it contains; (0, none) for any other run."""
+    summary = merge_summary(results.notes)
+    if summary is None:
         return 0, frozenset()
-    resumed = results.run.status == "finished" and told.planned
-    missing = set() if resumed else {read_shard(each).number for each in told.missing}
-    return told.shards, frozenset(range(1, told.shards + 1)) - missing
+    # A merged run whose plan is whole and which was resumed to its end has the missing shards as well.
+    resumed = results.run.status == "finished" and summary.planned
+    missing = set() if resumed else {read_shard(shard).number for shard in summary.missing}
+    return summary.shards, frozenset(range(1, summary.shards + 1)) - missing
 
 
-def _held(results: Results, place: ShardPosition | None) -> tuple[PartConversation, ...]:
+def _part_conversations(results: Results, position: ShardPosition | None) -> tuple[PartConversation, ...]:
     scores: dict[str, list[str]] = {}
     for score in results.scores:
         scores.setdefault(score.conversation, []).append(score.model_dump_json())
@@ -198,7 +246,7 @@ def _held(results: Results, place: ShardPosition | None) -> tuple[PartConversati
     return tuple(
         PartConversation(
             conversation=conversation.model_copy(update={"turns": ()}),
-            place=place.places[places[conversation.id]] if place else places[conversation.id],
+            place=position.places[places[conversation.id]] if position else places[conversation.id],
             content=_content(conversation, scores.get(conversation.id, [])),
             begun=bool(conversation.turns or conversation.ended),
         )
@@ -207,17 +255,17 @@ def _held(results: Results, place: ShardPosition | None) -> tuple[PartConversati
 
 
 def _content(conversation: Conversation, scores: Iterable[str]) -> str:
-    said = "\n".join([conversation.model_dump_json(), *scores])
-    return hashlib.sha256(said.encode()).hexdigest()
+    text = "\n".join([conversation.model_dump_json(), *scores])
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _rubrics(scores: Iterable[Score]) -> dict[str, frozenset[str]]:
-    """What each judge graded by; grades that a rule gave have no prompt behind them."""
-    found: dict[str, set[str]] = {}
+    """The hashes of the rubrics that each judge used; grades given by rule have none."""
+    hashes: dict[str, set[str]] = {}
     for score in scores:
         if score.state == "scored" and score.rubric and not score.by_rule:
-            found.setdefault(score.judge, set()).add(score.rubric)
-    return {judge: frozenset(hashes) for judge, hashes in found.items()}
+            hashes.setdefault(score.judge, set()).add(score.rubric)
+    return {judge: frozenset(rubrics) for judge, rubrics in hashes.items()}
 
 
 def _check_is_free(path: Path) -> None:
@@ -237,107 +285,92 @@ def _check_is_free(path: Path) -> None:
             raise RunFileError(msg) from None
 
 
-# How fast and for how much, or which part: these may differ between the parts of one run.
-_OF_EACH_PART = frozenset({"shard", "concurrency", "calls", "rpm", "tpm", "budget"})
-# Differences that a message names; the rest is counted.
-SHOWN = 3
-LONGEST = 40
-
-
 def check_agreement(parts: Sequence[Part], *, force: bool) -> tuple[str, ...]:
-    """What differs between the parts: told as an InputError, or given back where it is `force`d."""
-    found = tuple(dict.fromkeys(each for part in parts[1:] for each in _differences(parts[0], part)))
-    if found and not force:
-        more = f"; {len(found) - SHOWN} more" if len(found) > SHOWN else ""
-        msg = f"not parts of one run: {'; '.join(found[:SHOWN])}{more}. --force merges them with a note."
+    """The differences between the parts, for `force`; without it, raises InputError if there are any."""
+    differences = tuple(dict.fromkeys(text for part in parts[1:] for text in _differences(parts[0], part)))
+    if differences and not force:
+        more = f"; {len(differences) - _LISTED} more" if len(differences) > _LISTED else ""
+        listed = "; ".join(differences[:_LISTED])
+        msg = f"not parts of one run: {listed}{more}. --force merges them with a note."
         raise InputError(msg)
-    return found
+    return differences
 
 
 def _differences(one: Part, other: Part) -> Iterator[str]:
-    yield from _settings(one, other)
+    yield from _setting_differences(one, other)
     if one.plan != other.plan:
         yield f"the questions or customers of {one.name} and {other.name} differ"
     if one.count and other.count and one.count != other.count:
         yield f"{one.name} is one of {one.count} shards, {other.name} one of {other.count}"
     if one.personas != other.personas:
-        yield f"the personas of {one.name} and {other.name} are not told the same"
-    yield from _mapping("prompt", one, one.run.prompts, other, other.run.prompts)
-    yield from _mapping("model", one, one.run.models, other, other.run.models)
-    yield from _mapping("version", one, _versions(one), other, _versions(other))
+        yield f"the personas of {one.name} and {other.name} differ"
+    yield from _value_differences("prompt", one, one.run.prompts, other, other.run.prompts)
+    yield from _value_differences("model", one, one.run.models, other, other.run.models)
+    yield from _value_differences("version", one, _versions(one), other, _versions(other))
     for judge in one.rubrics.keys() & other.rubrics.keys():
         if one.rubrics[judge] != other.rubrics[judge]:
             yield f"{judge} graded by different rubrics in {one.name} and {other.name}"
 
 
-def _settings(one: Part, other: Part) -> Iterator[str]:
-    first, second = one.settings.of_the_run(), other.settings.of_the_run()
-    kept = first.keys() - _OF_EACH_PART
-    yield from _mapping("", one, {k: first[k] for k in kept}, other, {k: second[k] for k in kept})
+def _setting_differences(one: Part, other: Part) -> Iterator[str]:
+    first, second = one.settings.stored_values(), other.settings.stored_values()
+    names = first.keys() - _FREE_SETTINGS
+    yield from _value_differences("", one, {k: first[k] for k in names}, other, {k: second[k] for k in names})
 
 
 def _versions(part: Part) -> dict[str, str]:
-    """Python without its patch level: no two images of a machine have the same for long."""
+    """Python's version without its patch level: two images of a machine seldom have the same for long."""
     python = ".".join(part.run.versions.get("python", "").split(".")[:2])
     return part.run.versions | {"python": python}
 
 
-def _mapping(
+def _value_differences(
     kind: str, one: Part, first: dict[str, Any], other: Part, second: dict[str, Any]
 ) -> Iterator[str]:
     for key in sorted(first.keys() | second.keys()):
         if first.get(key) != second.get(key):
-            was, now = _short(first.get(key)), _short(second.get(key))
+            was, now = _shortened(first.get(key)), _shortened(second.get(key))
             name = f"{kind} {key}".strip()
             yield f"{name} is {was} in {one.name} and {now} in {other.name}"
 
 
-def _short(value: Any) -> str:
+def _shortened(value: Any) -> str:
     text = " ".join(str(value).split())
-    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+    return text if len(text) <= _MAX_VALUE else text[: _MAX_VALUE - 1] + "…"
 
 
-# Of one file only: its place in the whole, the runs it was put together from, the sheet it was pushed to.
-_OF_ONE_FILE = frozenset({NOTE, MERGED, "sheet"})
+def merged_notes(notes: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """The notes of all parts merged: lists appended, mappings united, of other values the first."""
+    merged: dict[str, Any] = {}
+    for part_notes in notes:
+        for key, value in part_notes.items():
+            if key not in _OWN_NOTES:
+                merged[key] = _merged_value(merged[key], value) if key in merged else value
+    return merged
 
 
-def joined(notes: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """The notes of all parts: lists one after another, mappings together, else the first."""
-    found: dict[str, Any] = {}
-    for each in notes:
-        for key, told in each.items():
-            if key not in _OF_ONE_FILE:
-                found[key] = _join(found[key], told) if key in found else told
-    return found
-
-
-def _join(one: Any, other: Any) -> Any:
+def _merged_value(one: Any, other: Any) -> Any:
     if isinstance(one, dict) and isinstance(other, dict):
-        both = {key: _join(one[key], other[key]) for key in one.keys() & other.keys()}
+        both = {key: _merged_value(one[key], other[key]) for key in one.keys() & other.keys()}
         return {**one, **other, **both}
     if isinstance(one, list) and isinstance(other, list):
         return [*one, *(each for each in other if each not in one)]
     return one
 
 
-# Notes are joined, and the plan is written, by whoever puts the parts together.
-_NOT_COPIED = ("about", "conversations")
-_OF_THE_PLAN = frozenset({"id", "position", "persona", "repeat", "case"})
-
-
 def copy_rows(whole: Path, part: Path, conversations: Iterable[str]) -> None:
-    """Everything that was said, graded, called and judged in these conversations of a part.
+    """Copies all rows of these conversations from a part, and rows that belong to none, such as calls.
 
-    What belongs to no conversation, as calls do, is copied too. The part is only read.
+    The part is only read. Raises RunFileError if the copy fails.
     """
     try:
         with closing(sqlite3.connect(whole, isolation_level=None, timeout=10)) as file:
             file.execute("ATTACH DATABASE ? AS part", (str(part),))
             file.execute("BEGIN")
-            file.execute("CREATE TEMP TABLE mine (id TEXT PRIMARY KEY)")
-            file.executemany("INSERT INTO mine VALUES (?)", ((each,) for each in conversations))
+            file.execute("CREATE TEMP TABLE chosen (id TEXT PRIMARY KEY)")
+            file.executemany("INSERT INTO chosen VALUES (?)", ((each,) for each in conversations))
             _copy_all(file)
-            file.execute("DROP TABLE temp.mine")
+            file.execute("DROP TABLE temp.chosen")
             file.execute("COMMIT")
     except sqlite3.Error as error:
         msg = f"{part}: cannot be copied ({error}). Is the disk full, or the file damaged?"
@@ -349,11 +382,11 @@ def _copy_all(file: sqlite3.Connection) -> None:
         names = _columns(file, "main", table)
         shared = [name for name in _columns(file, "part", table) if name in names]
         if table == "conversations":
-            _copy_endings(file, [name for name in shared if name not in _OF_THE_PLAN])
+            _copy_endings(file, [name for name in shared if name not in _PLAN_COLUMNS])
         elif table not in _NOT_COPIED and shared:
             columns = ", ".join(f'"{name}"' for name in shared)
-            mine = " WHERE conversation IN (SELECT id FROM mine)" if "conversation" in shared else ""
-            source = f'SELECT {columns} FROM part."{table}"{mine}'  # noqa: S608 - names of our own schema
+            condition = " WHERE conversation IN (SELECT id FROM chosen)" if "conversation" in shared else ""
+            source = f'SELECT {columns} FROM part."{table}"{condition}'  # noqa: S608 - names of our own schema
             file.execute(f'INSERT OR IGNORE INTO main."{table}" ({columns}) {source}')
 
 
@@ -361,7 +394,7 @@ def _copy_endings(file: sqlite3.Connection, names: list[str]) -> None:
     sets = ", ".join(f'"{name}" = p."{name}"' for name in names)
     file.execute(
         f"UPDATE main.conversations SET {sets} FROM part.conversations AS p "  # noqa: S608 - as above
-        "WHERE p.id = main.conversations.id AND p.id IN (SELECT id FROM mine)"
+        "WHERE p.id = main.conversations.id AND p.id IN (SELECT id FROM chosen)"
     )
 
 
@@ -371,55 +404,23 @@ def _tables(file: sqlite3.Connection, schema: str) -> Iterator[str]:
 
 
 def _columns(file: sqlite3.Connection, schema: str, table: str) -> list[str]:
-    """The columns of a table, but for a number that only counts its rows; none where there is no table."""
-    found = list(file.execute(f'PRAGMA {schema}.table_info("{table}")'))
-    keys = [row for row in found if row[5]]
-    counts = keys[0][1] if len(keys) == 1 and keys[0][2].upper() == "INTEGER" else None
-    return [row[1] for row in found if row[1] != counts]
-
-
-# Who holds a conversation: the number of the part, and what it holds.
-Owners = Mapping[str, tuple[int, PartConversation]]
-
-
-@dataclass(frozen=True)
-class Merge:
-    """What came of it. `missing` are shards; `planned` says whether their conversations stand in the run.
-
-    `unfinished` are parts that were broken off, and `forced` the differences that were passed over.
-    """
-
-    path: Path
-    missing: tuple[str, ...] = ()
-    planned: bool = True
-    unfinished: tuple[str, ...] = ()
-    forced: tuple[str, ...] = ()
-
-    @property
-    def stopped(self) -> str | None:
-        """Why the merged run is not whole, in a line; None when it is."""
-        told = [f"missing: shard {', '.join(self.missing)}"] if self.missing else []
-        told += [f"not finished: {', '.join(self.unfinished)}"] if self.unfinished else []
-        return "; ".join(told) or None
-
-    @property
-    def go_on(self) -> str:
-        """By which options of the program it is finished."""
-        if self.planned:
-            return "--resume {run}"
-        return f"--shard {self.missing[0]} and the options of the others, then merge again"
+    """The columns of a table without its row number; none if there is no such table."""
+    columns = list(file.execute(f'PRAGMA {schema}.table_info("{table}")'))
+    keys = [row for row in columns if row[5]]
+    row_number = keys[0][1] if len(keys) == 1 and keys[0][2].upper() == "INTEGER" else None
+    return [row[1] for row in columns if row[1] != row_number]
 
 
 def merge(parts: Sequence[Part], runs: Path, *, force: bool = False) -> Merge:
-    """Writes the run that the parts come to into a new folder of `runs`; the parts stay as they are.
+    """Merges the parts into a new run in the folder `runs`; the parts are not changed.
 
-    Raises InputError where they are not parts of one run, or tell the same conversation differently.
+    Raises InputError if they are not parts of one run, or if a conversation differs between two of them.
     """
     forced = check_agreement(parts, force=force)
     owners = _owners(parts)
     missing = _missing(parts)
     whole = _whole_plan(parts[0]) if missing else None
-    plan = _ordered(parts, owners) if whole is None else _filled(owners, whole)
+    plan = _ordered(parts, owners) if whole is None else _with_second_attempts(owners, whole)
     unfinished = tuple(part.name for part in parts if not part.is_whole)
     status: Status = "interrupted" if missing or unfinished else "finished"
     with closing(_create(parts, plan, runs)) as file:
@@ -428,38 +429,38 @@ def merge(parts: Sequence[Part], runs: Path, *, force: bool = False) -> Merge:
             _fill(file, parts, owners, done)
             file.finish(status, sum(part.run.seconds for part in parts))
         except RehearsalError:
-            shutil.rmtree(file.path.parent, ignore_errors=True)  # half of a run is none
+            shutil.rmtree(file.path.parent, ignore_errors=True)  # half a run is worth nothing
             raise
     return done
 
 
 def _owners(parts: Sequence[Part]) -> Owners:
-    """Each conversation with the part it is taken from: one that began it, and the first of these."""
-    found: dict[str, tuple[int, PartConversation]] = {}
+    """The part that each conversation is taken from: the first in which it has begun, else the first."""
+    owners: dict[str, tuple[int, PartConversation]] = {}
     for number, part in enumerate(parts):
-        for held in part.held:
-            known = found.get(held.conversation.id)
-            if known is None or (held.begun and not known[1].begun):
-                found[held.conversation.id] = (number, held)
-            elif held.begun and held.content != known[1].content:
+        for conversation in part.conversations:
+            name = conversation.conversation.id
+            known = owners.get(name)
+            if known is None or (conversation.begun and not known[1].begun):
+                owners[name] = (number, conversation)
+            elif conversation.begun and conversation.content != known[1].content:
                 one = parts[known[0]].name
-                name = held.conversation.id
                 msg = f"{name} is not the same in {one} and {part.name}: leave one of the two out."
                 raise InputError(msg)
-    return found
+    return owners
 
 
 def _missing(parts: Sequence[Part]) -> tuple[str, ...]:
-    """The shards that nobody holds; none where one of the parts is a whole run."""
+    """The shards that no part has; none if one of the parts is a whole run."""
     if not all(part.count for part in parts):
         return ()
-    there = frozenset[int]().union(*(part.shards for part in parts))
+    present = frozenset[int]().union(*(part.shards for part in parts))
     count = parts[0].count
-    return tuple(Shard(index, count).text for index in range(1, count + 1) if index not in there)
+    return tuple(Shard(number, count).text for number in range(1, count + 1) if number not in present)
 
 
 def _whole_plan(part: Part) -> Sequence[Conversation] | None:
-    """The plan that the parts were cut from, where the questions can still be read and are the same."""
+    """The plan that was divided; None if the cases can no longer be read, or have changed."""
     try:
         plan, _ = read_plan(part.settings.model_copy(update={"shard": None}))
     except RehearsalError:
@@ -468,22 +469,21 @@ def _whole_plan(part: Part) -> Sequence[Conversation] | None:
 
 
 def _ordered(parts: Sequence[Part], owners: Owners) -> list[Conversation]:
-    """What is held, in the order of the whole plan; those that were held once more come last."""
-    together = len({part.plan for part in parts}) == 1
+    """The conversations of all parts in the order of the whole plan; second attempts come last."""
+    is_one_plan = len({part.plan for part in parts}) == 1
 
     def order(owned: tuple[int, PartConversation]) -> tuple[bool, int, int]:
-        number, held = owned
-        return held.conversation.id.endswith(AGAIN), 0 if together else number, held.place
+        number, conversation = owned
+        is_second = conversation.conversation.id.endswith(AGAIN)
+        return is_second, 0 if is_one_plan else number, conversation.place
 
-    return [held.conversation for _, held in sorted(owners.values(), key=order)]
+    return [owned.conversation for _, owned in sorted(owners.values(), key=order)]
 
 
-def _filled(owners: Owners, whole: Sequence[Conversation]) -> list[Conversation]:
-    """The whole plan, with what was held once more at its end."""
-    more = sorted(
-        (held for _, held in owners.values() if held.conversation.id.endswith(AGAIN)), key=lambda h: h.place
-    )
-    return [*whole, *(held.conversation for held in more)]
+def _with_second_attempts(owners: Owners, whole: Sequence[Conversation]) -> list[Conversation]:
+    """The whole plan, with all second attempts at its end."""
+    attempts = [owned for _, owned in owners.values() if owned.conversation.id.endswith(AGAIN)]
+    return [*whole, *(owned.conversation for owned in sorted(attempts, key=lambda each: each.place))]
 
 
 def _create(parts: Sequence[Part], plan: Sequence[Conversation], runs: Path) -> RunFile:
@@ -504,18 +504,18 @@ def _create(parts: Sequence[Part], plan: Sequence[Conversation], runs: Path) -> 
 
 
 def _fill(file: RunFile, parts: Sequence[Part], owners: Owners, done: Merge) -> None:
-    known: set[tuple[str, frozenset[str]]] = set()
+    copied: set[tuple[str, frozenset[str]]] = set()
     for number, part in enumerate(parts):
-        whole = (part.run.id, frozenset(held.content for held in part.held))
-        if whole not in known:  # a run that is named twice was paid for once
+        content = (part.run.id, frozenset(conversation.content for conversation in part.conversations))
+        if content not in copied:  # a run that is given twice was paid for once
             copy_rows(file.path, part.path, [key for key, (owner, _) in owners.items() if owner == number])
-        known.add(whole)
-    for key, told in joined(part.notes for part in parts).items():
-        file.noted(key, json.dumps(told, ensure_ascii=False))
-    told = MergeSummary(
+        copied.add(content)
+    for key, value in merged_notes(part.notes for part in parts).items():
+        file.save_note(key, json.dumps(value, ensure_ascii=False))
+    summary = MergeSummary(
         runs=tuple(part.name for part in parts),
         shards=max(part.count for part in parts),
         **{name: getattr(done, name) for name in ("missing", "planned", "unfinished")},
         differences=done.forced,
     )
-    file.noted(MERGED, told.model_dump_json())
+    file.save_note(MERGED_NOTE, summary.model_dump_json())

@@ -1,4 +1,4 @@
-"""Who asks what: the conversations of a run, before any of them is played."""
+"""Plans a run: which conversations it will have, or which rows of a data set are asked."""
 
 import inspect
 import random
@@ -12,7 +12,7 @@ from simulator.core.errors import InputError
 from simulator.core.roles import endpoints
 from simulator.core.settings import Sample, Settings, read_sample
 from simulator.core.types import Case, Conversation, Language, Persona, compact
-from simulator.data.cases import read_cases, select
+from simulator.data.cases import read_cases, select_cases
 from simulator.data.datasets import (
     DataSet,
     DatasetRequest,
@@ -21,61 +21,65 @@ from simulator.data.datasets import (
     RowPlan,
     SkippedRows,
     dataset_of,
-    in_order,
     label_forms,
     label_set_problem,
     read_dataset,
+    sort_labels,
 )
 from simulator.data.values import field_of, is_extra
-from simulator.grading.metric_file import read_outputs
+from simulator.grading.metric_file import read_metric_file
 from simulator.grading.outputs import ReferenceCheck
 from simulator.grading.rubric import Rubric, load_judge
-from simulator.runner.chains import AppliedPrompts, applied
-from simulator.runner.masking import masked_case, masked_cases, masked_talks, redactor_of
+from simulator.runner.chains import AppliedPrompts, applied_prompts
+from simulator.runner.masking import masked_case, masked_cases, masked_conversations, redactor_of
 from simulator.storage.run_file import find_run, read_run
 
-# Without --persona, one of these per question, as in the article this follows.
+# Without --persona, each case gets one of these, as in the article that this program follows.
 USUAL_PERSONAS = ("angry", "calm", "beginner")
 BUNDLED = (shelves.DEMO / "cases" / "ja.csv", shelves.DEMO / "cases" / "en.csv")
+# What these judges compare the answer with; of other judges the needed fields are found by name.
+_COMPARES: dict[str, frozenset[Need]] = {"label": frozenset({"label"}), "choice": frozenset({"label"})}
+# This many of the skipped rows are listed in the message.
+_LISTED = 3
 
 
 def read_plan(settings: Settings) -> tuple[Sequence[Conversation], tuple[Persona, ...]]:
-    """The planned conversations in order, and the personas that appear in them."""
+    """The planned conversations in their order, and the personas that occur in them."""
     if settings.protocol == "single_turn":
-        pass  # which reads sheets as this module does
-
         planned = plan_rows(settings)
         return planned.plan, planned.personas
     if settings.replay:
-        return _plan_of(find_run(settings.replay, Path(settings.runs)), settings)
+        return _replayed_plan(find_run(settings.replay, Path(settings.runs)), settings)
     cases = _cases(settings)
     personas = _personas(settings.persona or USUAL_PERSONAS)
-    plan = tuple(_conversations(cases, personas, settings, by_lot=not settings.persona))
+    plan = tuple(_conversations(cases, personas, settings, at_random=not settings.persona))
     present = {conversation.persona for conversation in plan}
     return plan, tuple(p for p in personas if p.id in present)
 
 
-def _plan_of(run: Path, settings: Settings) -> tuple[tuple[Conversation, ...], tuple[Persona, ...]]:
-    """The conversations of a run, to be played again from the start."""
+def _replayed_plan(run: Path, settings: Settings) -> tuple[tuple[Conversation, ...], tuple[Persona, ...]]:
+    """The conversations of a run that have begun and count, to be played again from the start."""
     results = read_run(run)
-    from simulator.storage.results import counted
+    from simulator.storage.results import without_superseded
 
-    kept = {conversation.id for conversation in counted(results).conversations}
+    counting = {conversation.id for conversation in without_superseded(results).conversations}
     unplayed = {"turns": (), "ended": None, "reason": "", "closing": ""}
     redactor = redactor_of(settings)
-    conversations = masked_talks(results.conversations, redactor) if redactor else results.conversations
-    begun = (
-        conversation
-        for conversation, old in zip(conversations, results.conversations, strict=True)
-        if conversation.turns and old.id in kept
+    conversations = (
+        masked_conversations(results.conversations, redactor) if redactor else results.conversations
     )
-    return tuple(conversation.model_copy(update=unplayed) for conversation in begun), results.personas
+    plan = (
+        conversation.model_copy(update=unplayed)
+        for conversation, old in zip(conversations, results.conversations, strict=True)
+        if conversation.turns and old.id in counting
+    )
+    return tuple(plan), results.personas
 
 
 def _personas(names: Iterable[str]) -> list[Persona]:
-    """The personas named; `all` stands for the whole shelf."""
-    every = [each for name in names for each in (shelves.persona_names() if name == "all" else [name])]
-    personas = [shelves.persona(name) for name in dict.fromkeys(every)]
+    """The personas of these names; `all` stands for the whole shelf. Raises InputError if two have one id."""
+    all_names = [each for name in names for each in (shelves.persona_names() if name == "all" else [name])]
+    personas = [shelves.persona(name) for name in dict.fromkeys(all_names)]
     ids = [persona.id for persona in personas]
     for persona in personas:
         if ids.count(persona.id) > 1:
@@ -92,24 +96,24 @@ def _cases(settings: Settings) -> Sequence[Case]:
         if settings.columns:
             msg = "--columns is about a file of your own: name it with --cases."
             raise InputError(msg)
-        found = [case for path in BUNDLED for case in read_cases(path)]
+        read = [case for path in BUNDLED for case in read_cases(path)]
     else:
-        found = list(_named_cases(settings.cases, fixed, settings))
-    cases = select(masked_cases(found, settings), language, settings.limit)
+        read = list(_file_cases(settings.cases, fixed, settings))
+    cases = select_cases(masked_cases(read, settings), language, settings.limit)
     if not cases:
-        msg = f"none of the {len(found)} questions is in '{settings.language}': leave out --language."
+        msg = f"none of the {len(read)} questions is in '{settings.language}': leave out --language."
         raise InputError(msg)
     return cases
 
 
-def _named_cases(name: str, language: Language | None, settings: Settings) -> Sequence[Case]:
-    """The questions of a file, of the Google Sheet in `sheet:KEY#worksheet`, or of a report's workbook."""
-    found = already_read(name, language, settings)
-    return read_cases(Path(name), language, settings.columns) if found is None else found
+def _file_cases(name: str, language: Language | None, settings: Settings) -> Sequence[Case]:
+    """The cases of a file, of the Google Sheet in `sheet:KEY#worksheet`, or of a report's workbook."""
+    cases = sheet_cases(name, language, settings)
+    return read_cases(Path(name), language, settings.columns) if cases is None else cases
 
 
-def already_read(name: str, language: Language | None, settings: Settings) -> Sequence[Case] | None:
-    """The cases of a Google Sheet or of a report's workbook; None for a file of questions."""
+def sheet_cases(name: str, language: Language | None, settings: Settings) -> Sequence[Case] | None:
+    """The cases of a Google Sheet or of a report's workbook; None for any other file."""
     from simulator.sheets.questions import cases_of_sheet, cases_of_workbook
 
     if name.startswith("sheet:"):
@@ -118,120 +122,111 @@ def already_read(name: str, language: Language | None, settings: Settings) -> Se
 
 
 def _conversations(
-    cases: Iterable[Case], personas: Sequence[Persona], settings: Settings, *, by_lot: bool
+    cases: Iterable[Case], personas: Sequence[Persona], settings: Settings, *, at_random: bool
 ) -> Iterable[Conversation]:
     for case in map(compact, cases):
-        # Seeded by the question, so that --limit or another order does not deal other personas.
-        lot = random.Random(f"{settings.seed}/{case.id}")  # noqa: S311 - a choice, not a secret
-        cast = [lot.choice(personas)] if by_lot else personas
-        for persona in cast:
+        # Seeded by the case, so that neither --limit nor another order changes its persona.
+        rng = random.Random(f"{settings.seed}/{case.id}")  # noqa: S311 - a choice, not a secret
+        for persona in [rng.choice(personas)] if at_random else personas:
             for repeat in range(1, settings.repeats + 1):
                 key = f"{persona.id}/{case.id}#{repeat}"
                 conversation = Conversation(id=key, case=case, persona=persona.id, repeat=repeat)
                 yield compact(conversation)
 
 
-# What a judge compares the answer with; for all others, what they ask for by name.
-_COMPARES: dict[str, frozenset[Need]] = {"label": frozenset({"label"}), "choice": frozenset({"label"})}
-# So many of the rows that are left out are told at once.
-_TOLD = 3
-
-
 class PlannedRows(NamedTuple):
-    """What is asked, who asks, the settings with the judges that were chosen, and what was left out."""
+    """The rows of a data set that are asked, and the settings with the judges that grade them.
+
+    `judges_chosen_for` is the form of the data by which judges were chosen, "" if the user named them.
+    `unused` are columns without a meaning, `sample_message` says how many rows were sampled.
+    """
 
     plan: RowPlan
     personas: tuple[Persona, ...]
     settings: Settings
     skipped: SkippedRows
-    chosen: str
+    judges_chosen_for: str
     unused: tuple[str, ...]
-    drawn: str = ""
+    sample_message: str = ""
 
-    def told(self) -> Iterator[str]:
-        """Lines on what is not used, what was drawn, which judges were chosen and which rows are left out."""
+    def messages(self) -> Iterator[str]:
+        """Lines on unused columns, the sample, the judges that were chosen, and skipped rows."""
         if self.unused and self.settings.prompt is None:
-            yield f"{self.settings.cases}: nothing is made of the columns {', '.join(self.unused)}."
-        if self.drawn:
-            yield self.drawn
-        if self.chosen:
+            yield f"{self.settings.cases}: ignored columns: {', '.join(self.unused)}."
+        if self.sample_message:
+            yield self.sample_message
+        if self.judges_chosen_for:
             names = ", ".join(self.settings.judges)
-            yield f"Judges that fit the data ({self.chosen}): {names}. Others: --judges NAME,..."
+            yield f"Judges that fit the data ({self.judges_chosen_for}): {names}. Others: --judges NAME,..."
         if count := self.skipped.count:
-            shown = [f"  {row}" for row in self.skipped.listed[:_TOLD]]
-            more = [f"  and {count - _TOLD} more; the report lists them."] if count > _TOLD else []
+            listed = [f"  {row}" for row in self.skipped.listed[:_LISTED]]
+            more = [f"  and {count - _LISTED} more; the report lists them."] if count > _LISTED else []
             head = f"{count:,} of {self.skipped.rows:,} rows left out (--strict stops at the first):"
-            yield "\n".join([head, *shown, *more])
+            yield "\n".join([head, *listed, *more])
 
 
 def plan_rows(settings: Settings) -> PlannedRows:
-    """The rows of `settings.cases` that are asked, in their order.
+    """Plans the rows of `settings.cases`, in their order.
 
-    Without judges of the user's own, those that fit the form of the data are chosen. Raises CaseFileError
-    for a file without one good row, and with `--strict` at the first faulty one.
+    If the user names no judges, those that fit the form of the data are chosen. Raises CaseFileError for a
+    file without a valid row, and with `--strict` at the first invalid one.
     """
     if settings.cases is None:
         msg = "evaluate needs a data set: python run.py evaluate questions.jsonl"
         raise InputError(msg)
-    prompted = applied(settings)
-    labels = label_forms(settings.labels, prompted.labels) if prompted else settings.labels
-    found = _read(settings.cases, settings, labels, prompted)
-    chosen = ""
-    if _is_to_be_chosen(settings):
-        judges, chosen = found.profile.judges(offline=endpoints(settings)["judge"] is None)
+    prompts = applied_prompts(settings)
+    labels = label_forms(settings.labels, prompts.labels) if prompts else settings.labels
+    data = _read(settings.cases, settings, labels, prompts)
+    chosen_for = ""
+    if "judges" not in settings.model_fields_set and not (settings.outputs or settings.scoring):
+        judges, chosen_for = data.profile.judges(offline=endpoints(settings)["judge"] is None)
         settings = settings.model_copy(update={"judges": judges})
     if "label" in map(shelves.judge_name, settings.judges):
-        every = labels or label_forms(in_order(found.profile.names))
-        if wrong := label_set_problem(every):
-            msg = f"{settings.cases}: {wrong} Name all there are: --labels A,B."
+        all_labels = labels or label_forms(sort_labels(data.profile.names))
+        if problem := label_set_problem(all_labels):
+            msg = f"{settings.cases}: {problem} Name all there are: --labels A,B."
             raise InputError(msg)
-        settings = settings.model_copy(update={"labels": every})
+        settings = settings.model_copy(update={"labels": all_labels})
     if settings.outputs is None:
-        found.check(
-            [_needs(name) for name in settings.judges], [shelves.judge_name(n) for n in settings.judges]
-        )
+        names = [shelves.judge_name(name) for name in settings.judges]
+        data.check([_needs(name) for name in settings.judges], names)
     else:
-        references = ReferenceCheck(read_outputs(settings.outputs))
-        found.leave_out(references)
+        references = ReferenceCheck(read_metric_file(settings.outputs))
+        data.skip_where(references)
         references.done()
     sample = read_sample(settings.sample) if settings.sample else None
-    rows = found.rows(settings.language, sample, settings.limit)
+    rows = data.rows(settings.language, sample, settings.limit)
     scripted = shelves.scripted()
     plan = RowPlan(rows, scripted.id, settings.repeats)
-    unused = tuple(each for each in found.profile.columns if not (field_of(each) or is_extra(each)))
-    drawn = _drawn(found.spoken(settings.language), sample) if sample else ""
-    return PlannedRows(plan, (scripted,), settings, found.skipped, chosen, unused, drawn)
+    unused = tuple(name for name in data.profile.columns if not (field_of(name) or is_extra(name)))
+    message = _sample_message(data.count_in(settings.language), sample) if sample else ""
+    return PlannedRows(plan, (scripted,), settings, data.skipped, chosen_for, unused, message)
 
 
-def _drawn(there: int, sample: Sample) -> str:
-    """How many of the rows were drawn; the limit comes after the lot."""
-    if sample.size >= there:
-        return f"All {there:,} rows: no more than the sample's {sample.size:,}."
-    return f"{sample.size:,} of {there:,} rows by lot (seed {sample.seed})."
+def _sample_message(rows: int, sample: Sample) -> str:
+    """How many of the rows were sampled, before --limit is applied."""
+    if sample.size >= rows:
+        return f"All {rows:,} rows: no more than the sample's {sample.size:,}."
+    return f"{sample.size:,} of {rows:,} rows at random (seed {sample.seed})."
 
 
-def _read(name: str, settings: Settings, labels: Labels, prompted: AppliedPrompts | None) -> DataSet:
+def _read(name: str, settings: Settings, labels: Labels, prompts: AppliedPrompts | None) -> DataSet:
     fixed = settings.language if settings.language in ("ja", "en") else None
     redactor = redactor_of(settings)
     mask: Callable[[Case, int], Case] = (
         partial(masked_case, redactor=redactor) if redactor else lambda case, _: case
     )
-    wish = DatasetRequest(fixed, settings.strict, prompted is None, tuple(labels), mask, settings.columns)
-    if prompted is not None:
-        wish = wish._replace(lacks=prompted.lacks)
-    cases = already_read(name, fixed, settings)
-    return read_dataset(Path(name), wish) if cases is None else dataset_of(name, cases, wish)
-
-
-def _is_to_be_chosen(settings: Settings) -> bool:
-    """Whether nobody has said who grades."""
-    return "judges" not in settings.model_fields_set and not (settings.outputs or settings.scoring)
+    request = DatasetRequest(fixed, settings.strict, prompts is None, tuple(labels), mask, settings.columns)
+    if prompts is not None:
+        request = request._replace(lacks=prompts.row_check)
+    cases = sheet_cases(name, fixed, settings)
+    return read_dataset(Path(name), request) if cases is None else dataset_of(name, cases, request)
 
 
 def _needs(name: str) -> frozenset[Need]:
-    """What of a row a judge compares the answer with; nothing for one that looks at the answer alone."""
-    filed, judge = shelves.judge_name(name), load_judge(name)
-    if filed in _COMPARES:
-        return _COMPARES[filed]
-    wanted = judge.needs if isinstance(judge, Rubric) else inspect.signature(judge).parameters
-    return frozenset({"references"} if {"reference", "references"} & {*wanted} else ())
+    """The fields of a row that a judge compares the answer with; none if it looks at the answer alone."""
+    score_name, judge = shelves.judge_name(name), load_judge(name)
+    if score_name in _COMPARES:
+        return _COMPARES[score_name]
+    needs = judge.needs if isinstance(judge, Rubric) else inspect.signature(judge).parameters
+    return frozenset({"references"} if {"reference", "references"} & {*needs} else ())

@@ -1,4 +1,4 @@
-"""Prompts that are applied to each row of a data set when it is asked, and chains of them."""
+"""Fills in a prompt for each row of a data set, and asks a bot with it."""
 
 import inspect
 import random
@@ -10,27 +10,33 @@ from typing import Any, Literal
 
 from simulator.core.errors import InputError, PromptError
 from simulator.core.types import Bot, Case, Conversation, Message, Query, Value, traits_of
-from simulator.data.files import shown
-from simulator.runner.conversation import called
+from simulator.data.files import quote
+from simulator.runner.conversation import call_bot
 from simulator.runner.prompt_file import (
     Examples,
     Prompt,
-    column,
-    fill,
+    column_value,
+    fill_in,
     is_fixed,
-    meaning,
-    of_the_row,
-    used_in,
+    required_variables,
+    row_variables,
+    variable_source,
     without_examples,
 )
 
 LETTERS = string.ascii_uppercase
-_NOTHING: Mapping[str, str] = {}
+_NO_VARIABLES: Mapping[str, str] = {}
 _ROLES: tuple[Literal["user", "assistant"], ...] = ("user", "assistant")
+# Parts of a query that a bot's traits may list as received by it.
+SYSTEM, HISTORY = "system", "history"
+# Finds the case of an id.
+Lookup = Callable[[str], Case]
+# Returns what a row lacks, as a text to follow its file and line; None if nothing.
+RowCheck = Callable[[Case], str | None]
 
 
 class RenderedPrompt(Value):
-    """What is sent for a row; `choices` are the letters or labels that the answer is to be one of."""
+    """What is sent for a row; the answer should be one of `choices` (letters or labels), if there are any."""
 
     system: str
     user: str
@@ -39,7 +45,7 @@ class RenderedPrompt(Value):
 
 
 class MissingVariable(InputError):
-    """A row that has nothing for a variable of the prompt; `variable` is its name."""
+    """A row has no value for a variable of the prompt."""
 
     def __init__(self, variable: str, why: str = "this row has none") -> None:
         super().__init__(f"${variable}: {why}.")
@@ -50,68 +56,64 @@ class PromptRenderer:
     """Fills in a prompt row by row; `labels` are those of the data set, where the prompt names none."""
 
     def __init__(self, prompt: Prompt, labels: Iterable[str] = ()) -> None:
-        """Makes what all rows are shown only once."""
+        """Examples that many rows share are rendered only once."""
         self.prompt = prompt
         self._labels = {label: label for label in labels}
         self._examples: dict[tuple[str, tuple[int, ...]], str] = {}
 
     def __call__(
-        self, case: Case, question: str | None = None, earlier: Mapping[str, str] = _NOTHING
+        self, case: Case, question: str | None = None, earlier: Mapping[str, str] = _NO_VARIABLES
     ) -> RenderedPrompt:
-        """The row's prompt, its question as it was said; `earlier` are what links before it came to.
+        """The prompt of a row; `question` replaces its own, `earlier` are the variables of earlier links.
 
-        Raises MissingVariable when the row has nothing for one of the variables.
+        Raises MissingVariable if the row has no value for a variable.
         """
         wording = self.prompt.wording(case)
-        shown = self.prompt.shown(case.language)
-        places = chosen(shown, case)
+        examples = self.prompt.examples_for(case.language)
+        places = chosen_examples(examples, case)
         value = self._values(case, case.question if question is None else question, earlier, places)
         texts = wording.system, wording.user
-        if not places or shown.turns:
+        if not places or examples.turns:
             texts = without_examples(wording.system), without_examples(wording.user)
-        system, user = (fill(text, value) for text in texts)
+        system, user = (fill_in(text, value) for text in texts)
         return RenderedPrompt(
             system=system,
             user=user,
             choices=self.choices(case),
-            history=self._turns(case, places) if shown.turns else (),
+            history=self._turns(case, places) if examples.turns else (),
         )
 
-    def check(self, case: Case, earlier: Mapping[str, str] = _NOTHING) -> None:
-        """Raises MissingVariable when a row has nothing for one of the variables."""
+    def check(self, case: Case, earlier: Mapping[str, str] = _NO_VARIABLES) -> None:
+        """Raises MissingVariable if a row has no value for a variable."""
         value = self._values(case, case.question, earlier, ())
-        for name in self._asked_for(case):
+        for name in required_variables(self.prompt.wording(case)):
             value(name)
 
-    def _asked_for(self, case: Case) -> frozenset[str]:
-        wording = self.prompt.wording(case)
-        return used_in(wording.system) | used_in(wording.user)
-
     def choices(self, case: Case) -> tuple[str, ...]:
-        """What the answer to a row is to be one of: letters, labels as they are said, or nothing given."""
+        """The letters or label texts that the answer to a row should be one of; empty for any answer."""
         if self.prompt.choosing == "letters":
             return tuple(letters(case))
         return tuple(self.labels(case).values()) if self.prompt.choosing == "labels" else ()
 
     def labels(self, case: Case) -> Mapping[str, str]:
-        """Each label with what is said for it: the file's, else the row's choices, else the data set's."""
-        return self.prompt.said(case.language) or {each: each for each in case.choices} or self._labels
+        """Each label with its text: those of the file, else the row's choices, else the data set's labels."""
+        return self.prompt.label_texts(case.language) or {each: each for each in case.choices} or self._labels
 
     def _values(
         self, case: Case, question: str, earlier: Mapping[str, str], places: tuple[int, ...]
     ) -> Callable[[str], str]:
-        own, lists = of_the_row(case, question), self._lists(case, places)
+        own, lists = row_variables(case, question), self._lists(case, places)
 
         def value(name: str) -> str:
             if name in earlier:
                 return earlier[name]
-            if not is_fixed(name) and (text := column(case, name)) is not None:
+            if not is_fixed(name) and (text := column_value(case, name)) is not None:
                 return text
-            found = meaning(name)
-            given = own.get(found) or (lists[found]() if found in lists else "")
-            if not given and found != "examples":
+            source = variable_source(name)
+            value = own.get(source) or (lists[source]() if source in lists else "")
+            if not value and source != "examples":
                 raise MissingVariable(name)
-            return given
+            return value
 
         return value
 
@@ -126,16 +128,15 @@ class PromptRenderer:
         }
 
     def _text(self, case: Case, places: tuple[int, ...]) -> str:
-        """All examples one below the other; made once for all rows that are shown the same ones."""
-        key = (self.prompt.spoken(case.language), places)
+        """All examples as one text; rendered once for all rows with the same ones."""
+        key = (self.prompt.language_for(case.language), places)
         if key not in self._examples:
-            rows = self.prompt.shown(case.language).rows
-            told = [self.as_example(rows[place], case)[-1] for place in places]
-            self._examples[key] = "\n\n".join(told)
+            rows = self.prompt.examples_for(case.language).rows
+            self._examples[key] = "\n\n".join(self.as_example(rows[place], case)[-1] for place in places)
         return self._examples[key]
 
     def _turns(self, case: Case, places: tuple[int, ...]) -> tuple[Message, ...]:
-        rows = self.prompt.shown(case.language).rows
+        rows = self.prompt.examples_for(case.language).rows
         return tuple(
             Message(role=role, content=text)
             for place in places
@@ -143,41 +144,41 @@ class PromptRenderer:
         )
 
     def as_example(self, example: Case, case: Case) -> tuple[str, ...]:
-        """An example before a row, in the row's language: question and answer, or one text for both.
+        """An example for a row, in the row's language: question and answer, or one text for both.
 
-        Raises MissingVariable when the example has nothing for one of the variables.
+        Raises MissingVariable if the example has no value for a variable.
         """
         same = example.model_copy(update={"language": case.language})
         value = self._values(same, same.question, {"answer": self.right(same)}, ())
         wording = self.prompt.wording(same)
-        as_turns = self.prompt.shown(case.language).turns
+        as_turns = self.prompt.examples_for(case.language).turns
         texts = (wording.user, wording.answer) if as_turns else (wording.example,)
-        return tuple(fill(without_examples(text), value) for text in texts)
+        return tuple(fill_in(without_examples(text), value) for text in texts)
 
     def right(self, example: Case) -> str:
-        """The right answer of an example, as the model should say it; "" when the row has none."""
-        if example.choices and {"choices", "letters"} & self._asked_for(example):
+        """The right answer of an example as the model should write it; "" if the row has none."""
+        if example.choices and {"choices", "letters"} & required_variables(self.prompt.wording(example)):
             return letter_of(example)
         if example.label is not None:
             return self.labels(example).get(example.label, example.label)
         return next(iter(example.references_at(1)), "") or example.answer or ""
 
 
-def chosen(examples: Examples, case: Case) -> tuple[int, ...]:
-    """Which examples a row is shown, in their order: the same for all rows; the row itself gives way."""
-    order = _drawn(examples.seed, len(examples.rows)) if examples.shots else ()
+def chosen_examples(examples: Examples, case: Case) -> tuple[int, ...]:
+    """The places of the examples for a row, in order: the same for all rows, but never the row itself."""
+    order = _shuffled(examples.seed, len(examples.rows)) if examples.shots else ()
     others = (place for place in order if not _is_same(examples.rows[place], case))
     return tuple(sorted(place for _, place in zip(range(examples.shots), others, strict=False)))
 
 
 def _is_same(example: Case, case: Case) -> bool:
-    """Whether an example is the row itself: it asks the same, and no column that both have differs."""
+    """Whether an example is the row itself: the same question, and no column of both that differs."""
     shared = example.values.keys() & case.values.keys()
     return example.question == case.question and all(example.values[k] == case.values[k] for k in shared)
 
 
 @lru_cache(maxsize=64)
-def _drawn(seed: int, number: int) -> tuple[int, ...]:
+def _shuffled(seed: int, number: int) -> tuple[int, ...]:
     return tuple(random.Random(seed).sample(range(number), number))  # noqa: S311 - a choice, not a secret
 
 
@@ -189,7 +190,7 @@ def letters(case: Case) -> str:
 
 
 def letter_of(case: Case) -> str:
-    """The letter of the right choice; "" when the label is neither a choice nor a letter of one."""
+    """The letter of the right choice; "" if the label is neither a choice nor the letter of one."""
     label = (case.label or "").strip()
     if label in case.choices:
         return LETTERS[case.choices.index(label)]
@@ -197,7 +198,7 @@ def letter_of(case: Case) -> str:
 
 
 def _lines(line: str, items: Iterable[Mapping[str, str]], between: str = "\n") -> str:
-    return between.join(fill(line, item.__getitem__) for item in items)
+    return between.join(fill_in(line, item.__getitem__) for item in items)
 
 
 def _lettered(case: Case) -> list[Mapping[str, str]]:
@@ -217,45 +218,39 @@ def _named(labels: Mapping[str, str]) -> list[Mapping[str, str]]:
     ]
 
 
-# What a bot may say of itself in its traits: that it is told of these parts of a query.
-SYSTEM, HISTORY = "system", "history"
-# The row of an id.
-Lookup = Callable[[str], Case]
-
-
 class PromptedBot:
-    """A bot that is asked with a prompt. Has the bot's own traits and connections."""
+    """A bot that is asked with a prompt; it has the attributes of the bot, such as its traits."""
 
     def __init__(self, bot: Bot, prompt: Prompt, row: Lookup, labels: Iterable[str] = ()) -> None:
-        """`row` gives the case of an id; `labels` are all there are, where the prompt does not name them.
+        """`row` finds the case of an id; `labels` are those of the data set, where the prompt names none.
 
-        Raises InputError for examples as turns where the bot is told of no earlier turns.
+        Raises InputError for examples as turns if the bot does not receive earlier turns.
         """
         self.bot, self.prompt, self.row = bot, prompt, row
-        self._rendering = PromptRenderer(prompt, labels)
+        self._renderer = PromptRenderer(prompt, labels)
         self._takes = traits_of(bot).takes
-        turns = any(shown.turns and shown.shots for shown in prompt.examples.values())
+        turns = any(examples.turns and examples.shots for examples in prompt.examples.values())
         if turns and HISTORY not in self._takes:
-            msg = f'{prompt.path}: the bot is told of no earlier turns: write as = "text" and $examples.'
+            msg = f'{prompt.path}: the bot does not receive earlier turns: write as = "text" and $examples.'
             raise InputError(msg)
 
     def __getattr__(self, name: str) -> Any:
-        """Whatever else the bot has."""
+        """The bot's own attributes."""
         return getattr(self.bot, name)
 
     async def __call__(self, query: Query) -> Any:
-        """What the bot says to the row's prompt."""
+        """The bot's result for the row's prompt."""
         return await self.ask(query, {})
 
     async def ask(
         self, query: Query, earlier: Mapping[str, str], contexts: tuple[str, ...] | None = None
     ) -> Any:
-        """The same, where the prompt may also use what links before it came to, and what they found."""
+        """The same with the variables and passages of earlier links."""
         case = self.row(query.case)
         if contexts is not None:
             case = case.model_copy(update={"contexts": contexts})
-        rendered = self._rendering(case, query.text, earlier)
-        return await called(self.bot, self._sent(query, rendered))
+        rendered = self._renderer(case, query.text, earlier)
+        return await call_bot(self.bot, self._sent(query, rendered))
 
     async def aclose(self) -> None:
         """Closes the bot's connections, if it has any."""
@@ -264,21 +259,21 @@ class PromptedBot:
             await closed
 
     def _sent(self, query: Query, rendered: RenderedPrompt) -> Query:
-        apart = SYSTEM in self._takes
-        parts = (rendered.user,) if apart or not rendered.system else (rendered.system, rendered.user)
+        takes_system = SYSTEM in self._takes
+        parts = (rendered.user,) if takes_system or not rendered.system else (rendered.system, rendered.user)
         return query.model_copy(
             update={
                 "text": "\n\n".join(parts),
-                "system": rendered.system if apart else "",
+                "system": rendered.system if takes_system else "",
                 "choices": rendered.choices,
                 "history": (*rendered.history, *query.history),
             }
         )
 
 
-def rows_of(plan: Sequence[Conversation]) -> Lookup:
-    """The rows of a plan by their ids; those of a large data set stay where they are."""
-    large = getattr(plan, "cases", None)  # a data set that is read from its file again
+def case_lookup(plan: Sequence[Conversation]) -> Lookup:
+    """Finds a plan's cases by id; those of a large data set are read from its file again."""
+    large = getattr(plan, "cases", None)
     if large is not None:
         return large.of_id  # type: ignore[no-any-return]
     places: dict[str, int] = {}
@@ -291,47 +286,8 @@ def rows_of(plan: Sequence[Conversation]) -> Lookup:
     return row
 
 
-# A row in, what it lacks out, in words that follow its file and line; None when it lacks nothing.
-Lacks = Callable[[Case], str | None]
-
-
-def lacks(prompt: Prompt, links: AbstractSet[str] = frozenset()) -> Lacks:
-    """What rows lack for a prompt; `links` are those asked before it, whose outcomes nobody knows yet."""
-    rendering = PromptRenderer(prompt, ("-",))  # which labels there are is known when all rows have been read
-    earlier = Earlier(links)
-
-    def told(case: Case) -> str | None:
-        try:
-            rendering.check(case, earlier)
-        except MissingVariable as error:
-            what = f"${error.variable}" if is_fixed(error.variable) else f"a column {shown(error.variable)}"
-            return f"the prompt {prompt.name} needs {what}; {error.why}."
-        return None
-
-    return told
-
-
-def check_examples(prompt: Prompt) -> None:
-    """Raises PromptError for an example that lacks something, or has no right answer to show."""
-    rendering = PromptRenderer(prompt)
-    for language in prompt.wordings:
-        shown_here = prompt.shown(language)
-        for example in shown_here.rows if shown_here.shots else ():
-            asked = example.model_copy(update={"language": language})
-            where = f"{prompt.path}: [examples] row {example.id}"
-            if not rendering.right(asked):
-                what = "references" if prompt.choosing == "nothing" else "label"
-                msg = f"{where} has no {what} to show as its answer."
-                raise PromptError(msg)
-            try:
-                rendering.as_example(asked, asked)
-            except MissingVariable as error:
-                msg = f"{where} lacks ${error.variable}, which the example uses."
-                raise PromptError(msg) from None
-
-
-class Earlier(Mapping[str, str]):
-    """Stands for what links before one come to: any variable with the name of one of them."""
+class UnknownAnswers(Mapping[str, str]):
+    """Placeholders for the answers of earlier links: every variable with the name of one of them."""
 
     def __init__(self, links: AbstractSet[str]) -> None:
         """`links` by their names."""
@@ -340,8 +296,8 @@ class Earlier(Mapping[str, str]):
     def __contains__(self, name: object) -> bool:
         if not isinstance(name, str):
             return False
-        found = name == "contexts" and bool(self.links)  # one of them may be a search
-        return found or any(name == link or name.startswith(f"{link}_") for link in self.links)
+        may_be_search = name == "contexts" and bool(self.links)  # a link may return passages
+        return may_be_search or any(name == link or name.startswith(f"{link}_") for link in self.links)
 
     def __getitem__(self, name: str) -> str:
         if name in self:
@@ -353,3 +309,38 @@ class Earlier(Mapping[str, str]):
 
     def __len__(self) -> int:
         return len(self.links)
+
+
+def row_check(prompt: Prompt, links: AbstractSet[str] = frozenset()) -> RowCheck:
+    """A check of what rows lack for a prompt; `links` are the earlier links, with answers still unknown."""
+    renderer = PromptRenderer(prompt, ("-",))  # the labels are known only when all rows have been read
+    earlier = UnknownAnswers(links)
+
+    def check(case: Case) -> str | None:
+        try:
+            renderer.check(case, earlier)
+        except MissingVariable as error:
+            what = f"${error.variable}" if is_fixed(error.variable) else f"a column {quote(error.variable)}"
+            return f"the prompt {prompt.name} needs {what}; {error.why}."
+        return None
+
+    return check
+
+
+def check_examples(prompt: Prompt) -> None:
+    """Raises PromptError for an example without a value for a variable, or without a right answer."""
+    renderer = PromptRenderer(prompt)
+    for language in prompt.wordings:
+        examples = prompt.examples_for(language)
+        for example in examples.rows if examples.shots else ():
+            row = example.model_copy(update={"language": language})
+            where = f"{prompt.path}: [examples] row {example.id}"
+            if not renderer.right(row):
+                what = "references" if prompt.choosing == "nothing" else "label"
+                msg = f"{where} has no {what} to show as its answer."
+                raise PromptError(msg)
+            try:
+                renderer.as_example(row, row)
+            except MissingVariable as error:
+                msg = f"{where} lacks ${error.variable}, which the example uses."
+                raise PromptError(msg) from None

@@ -1,51 +1,48 @@
-"""More judges on turns that were held before: no dialogue, only grades."""
+"""Grades the turns of an earlier run again, or with further judges; no conversation is played."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from simulator.core.errors import RehearsalError, RunFileError
 from simulator.core.types import Conversation, GradingContext, Score
 from simulator.grading.panel import Grading
 from simulator.models.pricing import BudgetSpent
-from simulator.runner.run import first_of
+from simulator.runner.conversation import grading_context
+from simulator.runner.run import first_error
 from simulator.storage.run_file import RunFile
 
 
-def contexts(conversations: Iterable[Conversation]) -> Iterator[GradingContext]:
-    """Every turn that was held, with the turns before it."""
-    for conversation in conversations:
-        for at, turn in enumerate(conversation.turns):
-            yield GradingContext(
-                conversation=conversation.id,
-                case=conversation.case,
-                persona=conversation.persona,
-                turn=turn,
-                earlier=conversation.turns[:at],
-            )
-
-
-async def grade(
-    file: RunFile, grading: Grading, told: Callable[[GradingContext, Sequence[Score]], None], *, again: bool
+async def regrade(
+    file: RunFile,
+    grading: Grading,
+    on_graded: Callable[[GradingContext, Sequence[Score]], None],
+    *,
+    again: bool,
 ) -> str | None:
-    """Grades every turn of a run by the judges that have not graded it yet, or by all of them `again`.
+    """Grades every turn of a run with the judges that have not graded it yet; with `again`, with all of them.
 
-    Each score is committed as it arrives. Gives the reason when it ended early: no money, no access.
+    Each score is committed as it arrives, and `on_graded` is called after each turn. Returns why it ended
+    early (budget spent, no access), None if it did not.
     """
     results = file.results()
-    done: dict[tuple[str, int], dict[str, Score]] = {}
+    scores: dict[tuple[str, int], dict[str, Score]] = {}
     for score in results.scores:
         if score.state != "failed" and not again:
-            done.setdefault((score.conversation, score.turn), {})[score.judge] = score
-    waiting = contexts(results.conversations)
+            scores.setdefault((score.conversation, score.turn), {})[score.judge] = score
+    contexts = (
+        grading_context(conversation, turn.index)
+        for conversation in results.conversations
+        for turn in conversation.turns
+    )
     spent: list[BudgetSpent] = []
 
-    async def one_after_the_other() -> None:
-        for context in waiting:
+    async def work() -> None:
+        for context in contexts:
             if spent:
                 return
-            graded = done.get((context.conversation, context.turn.index), {})
+            known = scores.get((context.conversation, context.turn.index), {})
             try:
-                told(context, await grading.panel.grade(context, graded, file.graded))
+                on_graded(context, await grading.panel.grade(context, known, file.save_scores))
             except BudgetSpent as error:
                 spent.append(error)
 
@@ -53,14 +50,14 @@ async def grade(
     try:
         async with asyncio.TaskGroup() as tasks:
             for _ in range(grading.settings.calls):
-                tasks.create_task(one_after_the_other())
+                tasks.create_task(work())
     except* RehearsalError as group:
-        stopped = str(first_of(group))
+        stopped = str(first_error(group))
     return f"{spent[0]}; a larger --budget goes on" if spent else stopped
 
 
-def held_turns(conversations: Iterable[Conversation]) -> int:
-    """How many turns there are to grade; raises RunFileError when there are none."""
+def count_turns(conversations: Iterable[Conversation]) -> int:
+    """The number of turns to grade; raises RunFileError if there are none."""
     count = sum(len(conversation.turns) for conversation in conversations)
     if not count:
         msg = "the run has no turns to grade."

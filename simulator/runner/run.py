@@ -1,4 +1,8 @@
-"""Conversations that a customer spoilt, held once more with another seed; the clean one counts."""
+"""Runs a plan: plays every conversation, has every turn graded, and writes each step to the run file.
+
+A conversation that the simulated customer spoiled is played once more with another seed; the clean one
+counts.
+"""
 
 import asyncio
 import contextlib
@@ -30,76 +34,43 @@ from simulator.core.types import (
 )
 from simulator.models.pricing import BudgetSpent
 from simulator.runner.context import RunContext
-from simulator.runner.conversation import Log, converse
+from simulator.runner.conversation import Log, converse, grading_context
 from simulator.storage.run_file import RunFile, new_run_id
-from simulator.users.faults import CustomerFault, customer_faults
+from simulator.users.faults import customer_faults
 
-# Ends the id of a second attempt, `angry/fees-01#1~2`: with it come another seed and another session.
+# Suffix of the id of a second attempt, `angry/fees-01#1~2`; the new id also means another seed and session.
 AGAIN = "~2"
-_HELD = frozenset({Ended.SATISFIED, Ended.GAVE_UP, Ended.HANDED_OVER, Ended.TURN_LIMIT, Ended.RAG_FAILED})
-
-
-def second_attempts(results: Results) -> tuple[Conversation, ...]:
-    """What is still to be held once more: each conversation with a fault, once, from its beginning."""
-    faulty = _faulty(customer_faults(results))
-    planned = {conversation.id for conversation in results.conversations}
-    unplayed = {"turns": (), "ended": None, "reason": "", "closing": ""}
-    return tuple(
-        conversation.model_copy(update=unplayed | {"id": conversation.id + AGAIN})
-        for conversation in results.conversations
-        if conversation.id in faulty
-        and not conversation.id.endswith(AGAIN)
-        and conversation.id + AGAIN not in planned
-    )
-
-
-def superseded(results: Results) -> dict[str, str]:
-    """Which conversations do not count, each with the one that stands in for it.
-
-    The second attempt counts where it was held to its end without a fault of the customer, the first one
-    otherwise: nobody gets a third.
-    """
-    faulty = _faulty(customer_faults(results))
-    conversations = {conversation.id: conversation for conversation in results.conversations}
-    found = {}
-    for key, again in conversations.items():
-        first = key.removesuffix(AGAIN)
-        if first != key and first in conversations:
-            is_clean = again.ended in _HELD and key not in faulty
-            found[first if is_clean else key] = key if is_clean else first
-    return found
-
-
-def _faulty(faults: Sequence[CustomerFault]) -> frozenset[str]:
-    return frozenset(fault.conversation for fault in faults)
+_COMPLETE = frozenset({Ended.SATISFIED, Ended.GAVE_UP, Ended.HANDED_OVER, Ended.TURN_LIMIT, Ended.RAG_FAILED})
+# The next conversation waits while more turns than this, plus two for each allowed call, are ungraded.
+MAX_UNGRADED = 100
 
 
 class Progress(Protocol):
-    """Who is told how a run goes on."""
+    """Is informed of each step of a run, to show it."""
 
     def turn(self, conversation: Conversation) -> None:
-        """A new turn is there."""
+        """A turn was added: the last one of `conversation`."""
         ...
 
     def graded(self, context: GradingContext, scores: Sequence[Score]) -> None:
-        """A turn has been graded."""
+        """A turn was graded."""
         ...
 
     def ended(self, conversation: Conversation) -> None:
-        """A conversation is over."""
+        """A conversation ended."""
         ...
 
 
 class Record(Protocol):
-    """What a sitting knows of its conversations, and where it writes down what happens in them."""
+    """The part of a run file that a runner needs: conversations so far, and methods that save each step."""
 
     @property
     def run(self) -> Run:
-        """What the run was started with."""
+        """The run itself: its id, settings and versions."""
         ...
 
     def conversations(self) -> Sequence[Conversation]:
-        """All conversations, each as far as it has come when it is asked for."""
+        """All conversations, each with the turns it has when the item is accessed."""
         ...
 
     def scores(self, conversation: str) -> Iterable[Score]:
@@ -107,130 +78,28 @@ class Record(Protocol):
         ...
 
     def unanswered(self) -> dict[str, tuple[int, Utterance]]:
-        """Customer lines that the bot had not answered yet, by conversation."""
+        """By conversation, the turn and the customer's line that the bot has not answered yet."""
         ...
 
-    def said(self, conversation: str, turn: int, utterance: Utterance) -> None:
-        """The customer's line."""
+    def save_utterance(self, conversation: str, turn: int, utterance: Utterance) -> None:
+        """Saves the customer's line."""
         ...
 
-    def answered(self, conversation: str, turn: int, answer: Answer) -> None:
-        """The bot's answer."""
+    def save_answer(self, conversation: str, turn: int, answer: Answer) -> None:
+        """Saves the bot's answer."""
         ...
 
-    def ended(self, conversation: str, ended: Ended, reason: str, closing: str) -> None:
-        """Why a conversation stopped."""
+    def save_ending(self, conversation: str, ended: Ended, reason: str, closing: str) -> None:
+        """Saves how and why a conversation ended, and the customer's closing line."""
         ...
 
-    def graded(self, scores: Iterable[Score]) -> None:
-        """Scores of a turn."""
+    def save_scores(self, scores: Iterable[Score]) -> None:
+        """Saves scores of one turn."""
         ...
-
-
-# Turns that may wait to be graded, beside two for each call in flight, before the next conversation begins.
-MOST_UNGRADED = 100
-
-# Done before anyone speaks, with the open run file.
-First = Callable[[RunFile], Awaitable[None]]
-
-
-async def nothing_first(_: RunFile) -> None:
-    """The usual run begins with the first question."""
-
-
-def create_run(
-    settings: Settings,
-    context: RunContext,
-    plan: Sequence[Conversation],
-    personas: tuple[Persona, ...],
-    run_id: str = "",
-) -> RunFile:
-    """The run file of a new run, with its plan; `run_id` where its id was given before it is made."""
-    now = datetime.now(tz=UTC)
-    run = Run(
-        id=run_id or new_run_id(now.astimezone(), [p.id for p in personas]),
-        created=now,
-        settings=settings.of_the_run()
-        | {"greeting": {"ja": context.greeting("ja"), "en": context.greeting("en")}},
-        versions=context.versions(),
-        prompts=context.fingerprints(),
-        models=context.models(),
-        offline=context.offline and bool(context.models()),
-    )
-    return RunFile.create(Path(settings.runs) / run.id, run, plan, personas)
-
-
-async def perform(  # noqa: PLR0917 - `first` and `sit` are mostly left out
-    context: RunContext,
-    plan: Sequence[Conversation],
-    open_file: Callable[[], RunFile],
-    progress: Progress,
-    first: First = nothing_first,
-    sit: "Sit | None" = None,
-    stopping: "Stopping | None" = None,
-) -> tuple[Path, str | None]:
-    """Connects the bot, opens the run file, rehearses; gives the file and why it stopped early, if it did.
-
-    The file is opened last, so that whatever is wrong with the input leaves nothing behind. What is to be
-    done `first`, before anyone speaks, is paid and stored like the rest of the run; `sit` and `stopping` are
-    those of `rehearse`.
-    """
-    bot: Bot | None = None
-    try:
-        bot = await context.bot(plan)
-        file = open_file()
-        try:
-            return file.path, await rehearse(file, context, bot, progress, first, sit, stopping)
-        finally:
-            file.close()
-    finally:
-        await context.close(bot)
-
-
-async def rehearse(  # noqa: PLR0917 - `sit` is the last and mostly left out
-    file: RunFile,
-    context: RunContext,
-    bot: Bot,
-    progress: Progress,
-    first: First = nothing_first,
-    sit: "Sit | None" = None,
-    stopping: "Stopping | None" = None,
-) -> str | None:
-    """Plays what is still open in the run file; gives the reason when it had to stop early.
-
-    Ctrl-C ends it cleanly: what is done is committed, what was in flight is open again on resume.
-    `sit` makes another kind of sitting, for conversations that are held elsewhere; `stopping` ends the run
-    as soon as the gate's answer is certain.
-    """
-    sit = sit or Runner
-    started = time.monotonic()
-    context.ledger.record = file.called
-    status: Status = "interrupted"  # unless it is known better: a bug of ours leaves the run resumable
-    stopped: str | None = None
-    try:
-        runner = sit(file, context, bot, progress, None)
-        with _interruptible():
-            await first(file)
-            if stopping is not None:
-                runner = await _until_certain(file, runner, sit, stopping)
-            else:
-                await runner.run()
-            if context.settings.customer_faults == "replay" and not runner.out_of_budget:
-                runner = await _held_again(file, runner, sit)
-            file.settle()
-        status, stopped = ("stopped", runner.out_of_budget) if runner.out_of_budget else ("finished", None)
-    except* RehearsalError as group:  # no access, disk full: nothing else can succeed
-        status, stopped = "stopped", str(first_of(group))
-    except* asyncio.CancelledError:
-        stopped = "interrupted"
-    finally:
-        with contextlib.suppress(RunFileError):
-            file.finish(status, time.monotonic() - started)
-    return stopped
 
 
 class Runner:
-    """One process working on one run. It holds only the conversations that it is at."""
+    """Plays the open conversations of one run in this process; only those in progress are in memory."""
 
     def __init__(
         self,
@@ -240,63 +109,62 @@ class Runner:
         progress: Progress,
         plan: Sequence[Conversation] | None = None,
     ) -> None:
-        """Goes on from what the file holds; `plan` is all of it unless told."""
+        """Continues from what the file has; `plan` is the part to play, None for the whole plan."""
         self.file, self.context, self.bot, self.progress = file, context, bot, progress
         self.log: Log = file
         self.out_of_budget: str | None = None
         self._run_id = file.run.id
         self._plan = file.conversations() if plan is None else plan
         self._pending = file.unanswered()
-        self._done: dict[tuple[str, int], list[Score]] = {}
+        self._scores: dict[tuple[str, int], list[Score]] = {}
         self._ungraded = 0
-        self._fewer = asyncio.Event()
+        self._was_graded = asyncio.Event()
 
     async def run(self) -> None:
-        """All open conversations, `--concurrency` at a time, and all open grades."""
+        """Plays all open conversations, `--concurrency` at a time, and grades all ungraded turns."""
         async with asyncio.TaskGroup() as tasks:
-            waiting = self._one_by_one(tasks)
-            at_once = self.context.settings.customers or self.context.settings.concurrency
-            places = range(min(at_once, len(self._plan)))
-            held = [tasks.create_task(self._play_all(waiting, tasks)) for _ in places]
+            conversations = self._resumed(tasks)
+            settings = self.context.settings
+            workers = min(settings.customers or settings.concurrency, len(self._plan))
+            dialogues = [tasks.create_task(self._play_all(conversations, tasks)) for _ in range(workers)]
             self.context.connections.dialogue(goes_on=True)
-            await asyncio.gather(*held)
+            await asyncio.gather(*dialogues)
             self.context.connections.dialogue(goes_on=False)
 
-    def _one_by_one(self, tasks: asyncio.TaskGroup) -> Iterator[Conversation]:
-        """All conversations, each caught up with as its turn comes."""
+    def _resumed(self, tasks: asyncio.TaskGroup) -> Iterator[Conversation]:
+        """All conversations in order; each turn that an interruption left ungraded is graded."""
         for conversation in self._plan:
-            self._catch_up(conversation, tasks)
+            self._grade_earlier_turns(conversation, tasks)
             yield conversation
 
-    def _catch_up(self, conversation: Conversation, tasks: asyncio.TaskGroup) -> None:
-        """Grades what an interruption left ungraded."""
+    def _grade_earlier_turns(self, conversation: Conversation, tasks: asyncio.TaskGroup) -> None:
         for score in self.file.scores(conversation.id) if conversation.turns else ():
-            # What failed is tried again on resume; everything else is paid for and kept.
+            # Failed grades are tried again on resume; all others are paid for and kept.
             if score.state != "failed":
-                self._done.setdefault((score.conversation, score.turn), []).append(score)
+                self._scores.setdefault((score.conversation, score.turn), []).append(score)
         for count in range(1, len(conversation.turns) + 1):
             self._grade_later(conversation.model_copy(update={"turns": conversation.turns[:count]}), tasks)
         if conversation.ended is not None:
             self.progress.ended(conversation)
 
-    async def _play_all(self, waiting: Iterator[Conversation], tasks: asyncio.TaskGroup) -> None:
-        """One of the places: takes the next conversation as long as there is one."""
-        for start in waiting:
-            await asyncio.sleep(0)  # a bot that never waits would keep grades and Ctrl-C waiting
-            await self._room()
+    async def _play_all(self, conversations: Iterator[Conversation], tasks: asyncio.TaskGroup) -> None:
+        """Plays one conversation after the other, while other tasks take theirs from the same iterator."""
+        for start in conversations:
+            await asyncio.sleep(0)  # a bot that never awaits would block grading and Ctrl-C
+            await self._grading_caught_up()
             if start.ended is None:
                 conversation = await self._play(start, tasks)
                 if conversation.ended is not None:
-                    self.file.ended(
+                    self.file.save_ending(
                         conversation.id, conversation.ended, conversation.reason, conversation.closing
                     )
                 self.progress.ended(conversation)
 
-    async def _room(self) -> None:
-        """Until grading has come near enough: dialogues go first, and would pile up what is to be graded."""
-        while self._ungraded > MOST_UNGRADED + 2 * self.context.settings.calls:
-            self._fewer.clear()
-            await self._fewer.wait()
+    async def _grading_caught_up(self) -> None:
+        """Waits while too many turns are ungraded: dialogues have priority, and would pile them up."""
+        while self._ungraded > MAX_UNGRADED + 2 * self.context.settings.calls:
+            self._was_graded.clear()
+            await self._was_graded.wait()
 
     async def _play(self, start: Conversation, tasks: asyncio.TaskGroup) -> Conversation:
         def on_turn(conversation: Conversation) -> None:
@@ -324,7 +192,7 @@ class Runner:
         return start.model_copy(update={"ended": Ended.BUDGET})
 
     def _user(self, start: Conversation) -> User:
-        """Who plays the customer."""
+        """The user that plays the customer after the first line."""
         return self.context.user(start)
 
     def _pending_line(self, start: Conversation) -> Utterance | None:
@@ -332,87 +200,218 @@ class Runner:
         return line if turn == len(start.turns) + 1 else None
 
     def _grade_later(self, conversation: Conversation, tasks: asyncio.TaskGroup) -> None:
-        """Grading runs beside the next turn: nobody in the dialogue waits for it."""
-        turn = conversation.turns[-1]
-        context = GradingContext(
-            conversation=conversation.id,
-            case=conversation.case,
-            persona=conversation.persona,
-            turn=turn,
-            earlier=conversation.turns[:-1],
-        )
-        done = self._done.pop((conversation.id, turn.index), [])
-        if {score.judge for score in done} >= self.context.grading.names_of(context):
-            self.progress.graded(context, done)
+        """Starts grading the last turn; the dialogue goes on meanwhile."""
+        context = grading_context(conversation, len(conversation.turns))
+        scores = self._scores.pop((conversation.id, context.turn.index), [])
+        if {score.judge for score in scores} >= self.context.grading.names_of(context):
+            self.progress.graded(context, scores)
         else:
             self._ungraded += 1
-            tasks.create_task(self._grade(context, done))
+            tasks.create_task(self._grade(context, scores))
 
-    async def _grade(self, context: GradingContext, done: Sequence[Score]) -> None:
+    async def _grade(self, context: GradingContext, scores: Sequence[Score]) -> None:
         try:
-            known = {score.judge: score for score in done}
-            graded = await self.context.panel.grade(context, known, self.file.graded)
+            by_judge = {score.judge: score for score in scores}
+            graded = await self.context.panel.grade(context, by_judge, self.file.save_scores)
         except BudgetSpent as error:
             self._stop_paying(error)
         else:
-            self.progress.graded(context, [*done, *graded])
+            self.progress.graded(context, [*scores, *graded])
         finally:
             self._ungraded -= 1
-            self._fewer.set()
+            self._was_graded.set()
 
     def _stop_paying(self, error: BudgetSpent) -> None:
         self.out_of_budget = f"{error}; a larger --budget goes on"
 
 
-# A sitting of one run, or of a part of its plan.
-Sit = Callable[[RunFile, RunContext, Bot, Progress, Sequence[Conversation] | None], Runner]
+# Makes the runner of a run, or of a part of its plan.
+RunnerFactory = Callable[[RunFile, RunContext, Bot, Progress, Sequence[Conversation] | None], Runner]
 
 
-class Stopping(NamedTuple):
-    """How a run ends early: its plan in `parts`, by a seed, and the gate's answer once it is `certain`."""
+class StoppingRule(NamedTuple):
+    """How a run ends early: `parts` divides the plan by a seed, `certain` gives the gate's final verdict.
+
+    `certain` returns None as long as further conversations could change the verdict.
+    """
 
     parts: Callable[[Sequence[Conversation], int], Sequence[Sequence[Conversation]]]
     certain: Callable[[Results, Settings], str | None]
 
 
-async def _until_certain(file: RunFile, runner: Runner, sit: Sit, stopping: Stopping) -> Runner:
-    """Holds the plan in parts, and no further part once the gate's answer is certain.
+# Done with the open run file before the first conversation.
+Preparation = Callable[[RunFile], Awaitable[None]]
 
-    Each part is held and graded to its end before anyone looks: what ends first is not what is typical.
+
+async def no_preparation(_: RunFile) -> None:
+    """Most runs begin with the first conversation at once."""
+
+
+def create_run(
+    settings: Settings,
+    context: RunContext,
+    plan: Sequence[Conversation],
+    personas: tuple[Persona, ...],
+    run_id: str = "",
+) -> RunFile:
+    """Creates the run file of a new run with its plan; an empty `run_id` means a new id."""
+    now = datetime.now(tz=UTC)
+    run = Run(
+        id=run_id or new_run_id(now.astimezone(), [p.id for p in personas]),
+        created=now,
+        settings=settings.stored_values()
+        | {"greeting": {"ja": context.greeting("ja"), "en": context.greeting("en")}},
+        versions=context.versions(),
+        prompts=context.fingerprints(),
+        models=context.models(),
+        offline=context.offline and bool(context.models()),
+    )
+    return RunFile.create(Path(settings.runs) / run.id, run, plan, personas)
+
+
+async def perform(  # noqa: PLR0917 - the last three are mostly left out
+    context: RunContext,
+    plan: Sequence[Conversation],
+    open_file: Callable[[], RunFile],
+    progress: Progress,
+    prepare: Preparation = no_preparation,
+    new_runner: "RunnerFactory | None" = None,
+    stopping_rule: "StoppingRule | None" = None,
+) -> tuple[Path, str | None]:
+    """Connects the bot, opens the run file and rehearses.
+
+    Returns the path of the run file, and why the run stopped early, None if it did not. The file is opened
+    last, so that invalid input leaves no file behind. For the other parameters see `rehearse`.
+    """
+    bot: Bot | None = None
+    try:
+        bot = await context.bot(plan)
+        file = open_file()
+        try:
+            return file.path, await rehearse(file, context, bot, progress, prepare, new_runner, stopping_rule)
+        finally:
+            file.close()
+    finally:
+        await context.close(bot)
+
+
+async def rehearse(  # noqa: PLR0917 - the last three are mostly left out
+    file: RunFile,
+    context: RunContext,
+    bot: Bot,
+    progress: Progress,
+    prepare: Preparation = no_preparation,
+    new_runner: "RunnerFactory | None" = None,
+    stopping_rule: "StoppingRule | None" = None,
+) -> str | None:
+    """Plays what is still open in the run file; returns why it stopped early, None if it did not.
+
+    Ctrl-C ends it cleanly: finished work is committed, and what was in flight is open again on resume.
+    `prepare` runs before the first conversation, paid and stored like the rest of the run. `new_runner` makes
+    another kind of Runner, such as one whose workers are elsewhere. `stopping_rule` ends the run as soon as
+    the gate's verdict is certain.
+    """
+    new_runner = new_runner or Runner
+    started = time.monotonic()
+    context.ledger.record = file.save_call
+    status: Status = "interrupted"  # unless something else is known: after a bug the run can be resumed
+    stopped: str | None = None
+    try:
+        runner = new_runner(file, context, bot, progress, None)
+        with _interruptible():
+            await prepare(file)
+            if stopping_rule is not None:
+                runner = await _until_certain(file, runner, new_runner, stopping_rule)
+            else:
+                await runner.run()
+            if context.settings.customer_faults == "replay" and not runner.out_of_budget:
+                runner = await _repeat_spoiled(file, runner, new_runner)
+            file.commit()
+        status, stopped = ("stopped", runner.out_of_budget) if runner.out_of_budget else ("finished", None)
+    except* RehearsalError as group:  # no access, disk full: nothing else can succeed
+        status, stopped = "stopped", str(first_error(group))
+    except* asyncio.CancelledError:
+        stopped = "interrupted"
+    finally:
+        with contextlib.suppress(RunFileError):
+            file.finish(status, time.monotonic() - started)
+    return stopped
+
+
+async def _until_certain(
+    file: RunFile, runner: Runner, new_runner: RunnerFactory, stopping_rule: StoppingRule
+) -> Runner:
+    """Plays the plan part by part until the gate's verdict is certain; returns the last runner.
+
+    Each part is played and graded completely before the verdict is looked at: the conversations that end
+    first are not typical.
     """
     context, last = runner.context, runner
-    parts = stopping.parts(file.results().conversations, context.settings.seed)
+    parts = stopping_rule.parts(file.results().conversations, context.settings.seed)
     for part in parts:
-        known = {conversation.id: conversation for conversation in file.results().conversations}
-        last = sit(
-            file, context, runner.bot, runner.progress, [known[conversation.id] for conversation in part]
+        current = {conversation.id: conversation for conversation in file.results().conversations}
+        last = new_runner(
+            file, context, runner.bot, runner.progress, [current[conversation.id] for conversation in part]
         )
         await last.run()
         if last.out_of_budget:
             break
-        if part is not parts[-1] and (decision := stopping.certain(file.results(), context.settings)):
-            file.noted(STOPPED_EARLY, json.dumps({"decision": decision}))
+        if part is not parts[-1] and (decision := stopping_rule.certain(file.results(), context.settings)):
+            file.save_note(STOPPED_EARLY, json.dumps({"decision": decision}))
             break
     return last
 
 
-async def _held_again(file: RunFile, runner: Runner, sit: Sit) -> Runner:
-    """Holds what a customer spoilt once more, at the end and once only; notes which of the two counts."""
-    pass
-
+async def _repeat_spoiled(file: RunFile, runner: Runner, new_runner: RunnerFactory) -> Runner:
+    """Plays spoiled conversations once more and notes which attempt counts; returns the last runner."""
     last = runner
-    if more := second_attempts(file.results()):
-        file.also_planned(more)
-        last = sit(file, runner.context, runner.bot, runner.progress, more)
+    if attempts := second_attempts(file.results()):
+        file.add_conversations(attempts)
+        last = new_runner(file, runner.context, runner.bot, runner.progress, attempts)
         await last.run()
-    if found := superseded(file.results()):
-        file.noted(SUPERSEDED, json.dumps(found, ensure_ascii=False))
+    if replaced := superseded(file.results()):
+        file.save_note(SUPERSEDED, json.dumps(replaced, ensure_ascii=False))
     return last
+
+
+def second_attempts(results: Results) -> tuple[Conversation, ...]:
+    """The conversations to play once more from the start: each that the customer spoiled, unless planned."""
+    faulty = _faulty(results)
+    planned = {conversation.id for conversation in results.conversations}
+    unplayed = {"turns": (), "ended": None, "reason": "", "closing": ""}
+    return tuple(
+        conversation.model_copy(update=unplayed | {"id": conversation.id + AGAIN})
+        for conversation in results.conversations
+        if conversation.id in faulty
+        and not conversation.id.endswith(AGAIN)
+        and conversation.id + AGAIN not in planned
+    )
+
+
+def superseded(results: Results) -> dict[str, str]:
+    """The ids of conversations that do not count, each with the id of the attempt that counts instead.
+
+    The second attempt counts if it is complete and without a fault of the customer, otherwise the first:
+    there is no third.
+    """
+    faulty = _faulty(results)
+    conversations = {conversation.id: conversation for conversation in results.conversations}
+    replaced = {}
+    for key, second in conversations.items():
+        first = key.removesuffix(AGAIN)
+        if first != key and first in conversations:
+            is_clean = second.ended in _COMPLETE and key not in faulty
+            replaced[first if is_clean else key] = key if is_clean else first
+    return replaced
+
+
+def _faulty(results: Results) -> frozenset[str]:
+    return frozenset(fault.conversation for fault in customer_faults(results))
 
 
 @contextlib.contextmanager
 def _interruptible() -> Iterator[None]:
-    """The first Ctrl-C (or SIGTERM) cancels the current task; the second one is the system's."""
+    """Lets the first Ctrl-C (or SIGTERM) cancel the current task; a second one ends the process."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
 
     def interrupt() -> None:
@@ -434,7 +433,7 @@ def _interruptible() -> Iterator[None]:
                 loop.remove_signal_handler(number)
 
 
-def first_of(group: BaseExceptionGroup[BaseException]) -> BaseException:
+def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
     """The first error within nested groups."""
     first = group.exceptions[0]
-    return first_of(first) if isinstance(first, BaseExceptionGroup) else first
+    return first_error(first) if isinstance(first, BaseExceptionGroup) else first

@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from simulator.core.errors import InputError, RunFileError
-from simulator.data.files import beside
+from simulator.data.files import temporary_path
 from simulator.sheets.excel_write import paint
-from simulator.sheets.merge import EditedSheet, EditedWorkbook, as_found, fingerprint, merged
+from simulator.sheets.merge import EditedSheet, EditedWorkbook, fingerprint, merged, unedited
 from simulator.sheets.model import PulledRow, PulledSheets, Worksheet
 
 NAME = "report.xlsx"
 # Hashes of what the program alone would have written, and of what was written with the team's cells.
 _FRESH, _WRITTEN = "rehearsal_fresh", "rehearsal_written"
-# Here people add rows of their own.
-_ADDED = frozenset({"questions"})
+# In these people add rows of their own, without a key.
+_KEYLESS = frozenset({"questions"})
 _NUMBERED = re.compile(r"report(?:-(\d{1,4}))?\.xlsx")
 _MOST_FILES = 1000
 
@@ -29,35 +29,35 @@ def save(worksheets: Sequence[Worksheet], run_file: Path) -> Path:
     What the team wrote into the newest workbook beside the run file is carried over. A workbook that is
     open in Excel is left alone; stderr says where the report stands instead.
     """
-    found = _workbooks(run_file.parent)
-    for each in found:
-        _say(each.why)
-    edited = next((each for each in found if each.theirs), None)
-    whole = worksheets
+    workbooks = _workbooks(run_file.parent)
+    for workbook in workbooks:
+        _warn(workbook.fault)
+    edited = next((workbook for workbook in workbooks if workbook.edited), None)
+    merged_worksheets = worksheets
     if edited and edited.content:
-        whole = _carried(worksheets, edited.path, edited.content)
-    return _onto_the_first(_free(run_file.parent, found, edited), whole, worksheets)
+        merged_worksheets = _with_edits(worksheets, edited.path, edited.content)
+    return _write_to_first(_free(run_file.parent, workbooks, edited), merged_worksheets, worksheets)
 
 
 def write(worksheets: Sequence[Worksheet], path: Path) -> Path:
-    """Writes a workbook, whole or not at all; raises RunFileError where that cannot be."""
+    """Writes a workbook, whole or not at all; raises RunFileError where it cannot be written."""
     _write(worksheets, worksheets, path)
     return path
 
 
 def merge(worksheets: Sequence[Worksheet], edited: Path) -> Path:
     """Writes a new workbook beside an edited one, with what the team wrote there; the old one stays."""
-    whole = _carried(worksheets, edited, _read(edited))
+    merged_worksheets = _with_edits(worksheets, edited, _read(edited))
     folder = edited.parent
     path = next(path for path in _names(folder, 2) if not path.exists() and not _is_open(path))
-    _write(whole, worksheets, path)
+    _write(merged_worksheets, worksheets, path)
     return path
 
 
 def pull(path: Path) -> PulledSheets:
-    """The rows of every worksheet in a workbook that people may have edited, and what was passed over.
+    """The rows of every worksheet in a workbook that people may have edited, and notes on ignored cells.
 
-    Raises CaseFileError in one line for what is no readable workbook.
+    Raises CaseFileError in one line for a file that is not a readable workbook.
     """
     edited = _read(path)
     notes = list(edited.notes)
@@ -66,18 +66,18 @@ def pull(path: Path) -> PulledSheets:
 
 
 def read(path: Path) -> dict[str, list[PulledRow]]:
-    """The rows that `pull` gives; what was passed over goes to stderr."""
+    """The rows that `pull` returns; its notes go to stderr."""
     pulled = pull(path)
     for note in pulled.notes:
-        _say(note)
+        _warn(note)
     return {name: list(rows) for name, rows in pulled.rows.items()}
 
 
 def _pulled(name: str, sheet: EditedSheet, notes: list[str]) -> Iterator[PulledRow]:
-    """Rows without a key only where people are to add some."""
+    """The rows with a key, and rows without one where people may add them."""
     for row, _ in sheet.rows:
         cells = {key: text.strip() for key, text in row.cells.items()}
-        if row.key or (cells and name in _ADDED):
+        if row.key or (cells and name in _KEYLESS):
             yield row.model_copy(update={"cells": cells})
         elif cells:
             notes.append(f"{sheet.tab}, row {row.number}: it has no key; passed over")
@@ -85,39 +85,43 @@ def _pulled(name: str, sheet: EditedSheet, notes: list[str]) -> Iterator[PulledR
 
 @dataclass(frozen=True)
 class _ExistingWorkbook:
-    """A workbook beside the run file; one that cannot be read counts as touched, `why` says why."""
+    """A workbook beside the run file.
+
+    `edited`: it holds something that the team wrote. `touched`: it is not as the program left it; a workbook
+    that cannot be read counts as touched, and `fault` says why it cannot.
+    """
 
     path: Path
     stamp: int
     content: EditedWorkbook | None = None
-    theirs: bool = False
+    edited: bool = False
     touched: bool = True
-    why: str = ""
+    fault: str = ""
 
 
 def _workbooks(folder: Path) -> list[_ExistingWorkbook]:
     """The report workbooks of a folder, the newest first."""
     paths = [path for path in folder.glob("report*.xlsx") if path.is_file()]
-    return [_found(path) for path in sorted(paths, key=_stamp, reverse=True)]
+    return [_existing(path) for path in sorted(paths, key=_stamp, reverse=True)]
 
 
-def _found(path: Path) -> _ExistingWorkbook:
+def _existing(path: Path) -> _ExistingWorkbook:
     stamp = _stamp(path)
     try:
         content = _read(path)
     except InputError as error:
-        return _ExistingWorkbook(path, stamp, why=f"{error} It is left alone.")
+        return _ExistingWorkbook(path, stamp, fault=f"{error} It is left alone.")
     if not content.sheets:
         return _ExistingWorkbook(path, stamp)
     now = fingerprint(content.sheets)
     fresh, written = (
         content.properties.get(name) == now and not content.foreign for name in (_FRESH, _WRITTEN)
     )
-    return _ExistingWorkbook(path, stamp, content, theirs=not fresh, touched=not written)
+    return _ExistingWorkbook(path, stamp, content, edited=not fresh, touched=not written)
 
 
 def _read(path: Path) -> EditedWorkbook:
-    """A workbook as people left it; most runs have none yet, and need not know how one is read."""
+    """A workbook as people left it; most runs have none yet, and do not load what reads one."""
     from simulator.sheets.excel_read import read_edited
 
     return read_edited(path)
@@ -129,34 +133,34 @@ def _stamp(path: Path) -> int:
 
 
 def _first_number(edited: _ExistingWorkbook) -> int:
-    """A workbook in which nobody wrote since it was made may be made anew; another one stays."""
+    """The number of the workbook itself if nobody wrote in it since it was made, else the next one."""
     number = _NUMBERED.fullmatch(edited.path.name)
     return int((number and number[1]) or 1) + edited.touched
 
 
 def _free(
-    folder: Path, found: Sequence[_ExistingWorkbook], edited: _ExistingWorkbook | None
+    folder: Path, workbooks: Sequence[_ExistingWorkbook], edited: _ExistingWorkbook | None
 ) -> Iterator[tuple[Path, int | None]]:
-    """Names that nobody uses, or under which nothing of the team's would be lost, with what is there now."""
-    there = {each.path: each for each in found}
+    """Paths that are free, or whose file can be replaced without losing edits; and that file's time stamp."""
+    existing = {workbook.path: workbook for workbook in workbooks}
     for path in _names(folder, _first_number(edited) if edited else 1):
-        known = there.get(path)
-        if known is None:
+        workbook = existing.get(path)
+        if workbook is None:
             yield path, None
-        elif not known.touched and (known is edited or not known.theirs):
-            yield path, known.stamp
+        elif not workbook.touched and (workbook is edited or not workbook.edited):
+            yield path, workbook.stamp
 
 
-def _onto_the_first(
-    free: Iterable[tuple[Path, int | None]], whole: Sequence[Worksheet], fresh: Sequence[Worksheet]
+def _write_to_first(
+    paths: Iterable[tuple[Path, int | None]], worksheets: Sequence[Worksheet], fresh: Sequence[Worksheet]
 ) -> Path:
-    for path, stamp in free:
+    for path, stamp in paths:
         try:
             if _is_open(path):
                 raise _LockedFile(path)
-            _write(whole, fresh, path, stamp)
+            _write(worksheets, fresh, path, stamp)
         except _LockedFile:
-            _say(f"{path.name} is open in another program; the report goes into the next one.")
+            _warn(f"{path.name} is open in another program; the report goes into the next one.")
         else:
             return path
     msg = f"{_MOST_FILES} workbooks of this run and none to write to; move them away."
@@ -164,15 +168,15 @@ def _onto_the_first(
 
 
 def _names(folder: Path, number: int) -> Iterator[Path]:
-    for each in range(number, number + _MOST_FILES):
-        yield folder / (NAME if each == 1 else f"report-{each}.xlsx")
+    for n in range(number, number + _MOST_FILES):
+        yield folder / (NAME if n == 1 else f"report-{n}.xlsx")
 
 
-def _carried(worksheets: Sequence[Worksheet], path: Path, edited: EditedWorkbook) -> tuple[Worksheet, ...]:
+def _with_edits(worksheets: Sequence[Worksheet], path: Path, edited: EditedWorkbook) -> tuple[Worksheet, ...]:
     for note in edited.notes:
-        _say(f"{path.name}, {note}.")
+        _warn(f"{path.name}, {note}.")
     for name in edited.foreign:
-        _say(f"{path.name}: the worksheet {name} is your own; it stays there.")
+        _warn(f"{path.name}: the worksheet {name} is your own; it stays there.")
     return merged(worksheets, edited)
 
 
@@ -186,11 +190,11 @@ class _LockedFile(RunFileError):
 def _write(
     worksheets: Sequence[Worksheet], fresh: Sequence[Worksheet], path: Path, stamp: int | None = None
 ) -> None:
-    """The whole file or the old one: written beside it, then renamed; readable by its owner only."""
-    new = beside(path)
-    fresh_print = fingerprint(as_found(fresh))
-    written = fresh_print if worksheets is fresh else fingerprint(as_found(worksheets))
-    properties = {_FRESH: fresh_print, _WRITTEN: written}
+    """Written beside the old file, then renamed: whole or not at all, readable by its owner only."""
+    new = temporary_path(path)
+    fresh_hash = fingerprint(unedited(fresh))
+    written_hash = fresh_hash if worksheets is fresh else fingerprint(unedited(worksheets))
+    properties = {_FRESH: fresh_hash, _WRITTEN: written_hash}
     try:
         os.close(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600))
         paint(worksheets, new, properties)
@@ -213,12 +217,12 @@ def _replace(new: Path, path: Path, stamp: int | None) -> None:
 
 
 def _is_open(path: Path) -> bool:
-    """Whether Excel or LibreOffice has the file open, as the files say that they put beside it."""
+    """Whether Excel or LibreOffice has the file open: each then keeps a lock file beside it."""
     return any(
         path.with_name(f"{mark}{path.name}{end}").exists() for mark, end in (("~$", ""), (".~lock.", "#"))
     )
 
 
-def _say(line: str) -> None:
+def _warn(line: str) -> None:
     if line:
         sys.stderr.write(line + "\n")

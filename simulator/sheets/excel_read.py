@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import openpyxl
 from openpyxl.utils import column_index_from_string, get_column_letter
 
-from simulator.data.files import package, readable
+from simulator.data.files import read_archive, readable_or_error
 from simulator.data.workbooks import Worksheet, WorksheetRow, read_workbook
 from simulator.sheets.excel_write import LISTS
 from simulator.sheets.merge import EditedRow, EditedSheet, EditedWorkbook, read_value
@@ -26,7 +26,7 @@ Places = Mapping[str, tuple[int, int]]
 
 
 def read_edited(path: Path) -> EditedWorkbook:
-    """All worksheets that are known; raises CaseFileError in one line for what is no workbook."""
+    """All known worksheets; raises CaseFileError in one line for a file that is not a workbook."""
     places, properties, states = _outline(path)
     shown = {sheet.name: sheet for sheet in read_workbook(path)}
     hidden = [name for name, state in states.items() if state != "visible" and name != LISTS]
@@ -45,15 +45,15 @@ def _outline(
     path: Path,
 ) -> tuple[dict[str, dict[str, dict[str, tuple[int, int]]]], dict[str, str], dict[str, str]]:
     """Header cells by tab, worksheet and column; the program's own properties; states of the tabs."""
-    data = package(path, "Excel")
-    with readable(path, "Excel"), warnings.catch_warnings():
+    data = read_archive(path, "Excel")
+    with readable_or_error(path, "Excel"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        book = openpyxl.load_workbook(data, read_only=True, keep_links=False)
+        workbook = openpyxl.load_workbook(data, read_only=True, keep_links=False)
         # The names of a copied worksheet are its own: they count where the original is gone.
-        own = {n: d for sheet in book.worksheets for n, d in sheet.defined_names.items()}
-        places = _places(own | dict(book.defined_names.items()))
-        properties = {p.name: str(p.value) for p in book.custom_doc_props.props}
-        return places, properties, {sheet.title: sheet.sheet_state for sheet in book.worksheets}
+        own = {n: d for sheet in workbook.worksheets for n, d in sheet.defined_names.items()}
+        places = _places(own | dict(workbook.defined_names.items()))
+        properties = {p.name: str(p.value) for p in workbook.custom_doc_props.props}
+        return places, properties, {sheet.title: sheet.sheet_state for sheet in workbook.worksheets}
 
 
 def _places(names: Mapping[str, Any]) -> dict[str, dict[str, dict[str, tuple[int, int]]]]:
@@ -68,7 +68,7 @@ def _places(names: Mapping[str, Any]) -> dict[str, dict[str, dict[str, tuple[int
 
 
 def _identified(tabs: Mapping[str, Worksheet], places: Mapping[str, Mapping[str, Places]]) -> dict[str, str]:
-    """Which tab is which worksheet: by the names in it, else by its title, else by its column titles."""
+    """The tab of each worksheet, found by the names in it, else by its title, else by its column titles."""
     found: dict[str, str] = {}
     for tab in tabs:
         for name, columns in places.get(tab, {}).items():
@@ -136,7 +136,7 @@ def _stale(header: WorksheetRow, named: Mapping[str, int], layout: Layout) -> bo
 
 
 class _KnownTab(NamedTuple):
-    """A tab, where its columns stand, where those stand that people added, and what is known of them."""
+    """A tab with the places of its known columns, of those that people added, and its layout."""
 
     tab: str
     columns: Mapping[str, int]
@@ -144,7 +144,7 @@ class _KnownTab(NamedTuple):
     layout: Layout
 
     def faults(self, line: WorksheetRow) -> Iterator[str]:
-        """What could not be read of the team's cells in a line."""
+        """Notes on cells of the team that cannot be read in a line."""
         team = {column for key, column in self.columns.items() if key in self.layout.team}
         for column, why in line.faults.items():
             if column in team or column in self.others:
@@ -160,19 +160,18 @@ class _KnownTab(NamedTuple):
 
 
 def _rows(known: _KnownTab, lines: Sequence[WorksheetRow], notes: list[str]) -> Iterator[EditedRow]:
-    seen: dict[str, int] = {}
+    rows_by_key: dict[str, int] = {}
     for line in lines:
         notes += known.faults(line)
         cells = known.cells(line)
         key = cells.pop("key", "")
-        beside = tuple(line.texts.get(column, "") for column in known.others)
-        if not (key or cells or any(beside)):
+        others = tuple(line.texts.get(column, "") for column in known.others)
+        if not (key or cells or any(others)):
             continue
-        if key in seen:
-            notes.append(
-                f"{known.tab}, row {line.number}: the same key as row {seen[key]}; read as an added row"
-            )
+        if key in rows_by_key:
+            first = rows_by_key[key]
+            notes.append(f"{known.tab}, row {line.number}: the same key as row {first}; read as an added row")
             key = ""
         elif key:
-            seen[key] = line.number
-        yield EditedRow(PulledRow(key=key, cells=cells, number=line.number), beside)
+            rows_by_key[key] = line.number
+        yield EditedRow(PulledRow(key=key, cells=cells, number=line.number), others)

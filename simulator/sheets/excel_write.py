@@ -1,6 +1,7 @@
-"""A worksheet of xlsxwriter's that holds no more of its rows and notes than it must.
+"""Writes worksheets as an Excel workbook, row by row, with formats, notes, dropdowns and print settings.
 
-Its own keeps the rows' heights twice, and every note until the end: more than the workbook is large.
+xlsxwriter's own worksheet keeps the heights of all rows twice and every note until the end, which takes more
+memory than the workbook is large: `Page` keeps only what it must.
 """
 
 import json
@@ -14,12 +15,11 @@ from typing import Any, NamedTuple
 import xlsxwriter
 from xlsxwriter.comments import CommentType
 from xlsxwriter.utility import quote_sheetname, xl_col_to_name
-from xlsxwriter.worksheet import Worksheet
+from xlsxwriter.worksheet import Worksheet as XlsxWorksheet
 
 from simulator.core.types import Language
-from simulator.sheets.merge import cell_text, columns_wide, lines_high, looks_like_a_formula, units
-from simulator.sheets.model import FILLS, Chart, Column, Mark, Row, SheetCell, language_of
-from simulator.sheets.model import Worksheet as PaintedWorksheet
+from simulator.sheets.merge import cell_text, line_count, looks_like_a_formula, text_width, units
+from simulator.sheets.model import FILLS, Chart, Column, Mark, Row, SheetCell, Worksheet, language_of
 
 # Of notes; those of a small run never reach the disk.
 _BYTES_IN_MEMORY = 256_000
@@ -27,11 +27,10 @@ _BYTES_IN_MEMORY = 256_000
 _BLOCK = 1024
 
 
-class Page(Worksheet):  # type: ignore[misc]  # which publishes no types
+class Page(XlsxWorksheet):  # type: ignore[misc]  # which publishes no types
     """A worksheet that is written from the top down, its notes in the order of their cells."""
 
     def __init__(self) -> None:
-        """Empty."""
         super().__init__()
         self._heights: dict[float, list[Any]] = {}
         self._notes: Notes | None = None
@@ -39,17 +38,17 @@ class Page(Worksheet):  # type: ignore[misc]  # which publishes no types
     def set_row_pixels(
         self, row: int, height: float | None = None, cell_format: Any = None, options: Any = None
     ) -> int:
-        """The height of a row; what is known of those that are written already is let go."""
+        """Sets the height of a row, and forgets the settings of rows that are already written."""
         failed: int = super().set_row_pixels(row, height, cell_format, options)
         if not failed and height is not None:
             for written in [each for each in self.row_info if each < self.previous_row]:
                 del self.row_info[written]
-            # Where the notes' boxes stand rests on all heights; few of them differ.
+            # The boxes of notes are placed by the heights of all rows, of which few differ.
             self.row_sizes[row] = self._heights.setdefault(height, self.row_sizes[row])
         return failed
 
     def write_comment(self, row: int, column: int, text: str, options: dict[str, Any]) -> int:
-        """Keeps a note for the end; `options` are xlsxwriter's own."""
+        """Stores a note until the end; `options` are xlsxwriter's own."""
         if self._check_dimensions(row, column):
             return -1
         if self._notes is None:
@@ -58,13 +57,13 @@ class Page(Worksheet):  # type: ignore[misc]  # which publishes no types
         self._notes.add(row, column, text, options)
         return 0
 
-    def let_go(self) -> None:
-        """Closes what holds the notes."""
+    def close_notes(self) -> None:
+        """Closes the file of the notes."""
         if self._notes:
             self._notes.close()
 
     def _prepare_vml_objects(self, number: int, *others: int) -> int:
-        """What xlsxwriter asks for at the end: how many notes there are, and what they are called."""
+        """Called by xlsxwriter at the end: gives the number of notes, and sets the ids of their shapes."""
         super()._prepare_vml_objects(number, *others)
         if self._notes is None:
             return 0
@@ -75,17 +74,16 @@ class Page(Worksheet):  # type: ignore[misc]  # which publishes no types
 
 
 class Notes:
-    """The notes of a page, beside the workbook on the disk; each is made anew for who goes through them."""
+    """The notes of a page in a temporary file; every iteration makes them anew."""
 
     def __init__(self, page: Page, folder: str | None) -> None:
-        """None yet; their file is in this folder."""
         self._page, self._count = page, 0
         self._file = SpooledTemporaryFile(  # noqa: SIM115 - it is read when the workbook is closed
             _BYTES_IN_MEMORY, "w+", encoding="utf-8", newline="\n", dir=folder
         )
 
     def add(self, row: int, column: int, text: str, options: dict[str, Any]) -> None:
-        """One more, below or to the right of those before it."""
+        """Adds a note, below or to the right of those before it."""
         self._file.write(json.dumps([row, column, text, options], ensure_ascii=False) + "\n")
         self._count += 1
 
@@ -94,7 +92,7 @@ class Notes:
         return self._count
 
     def __iter__(self) -> Iterator[CommentType]:
-        """As xlsxwriter wants them, each in its place on the page."""
+        """As xlsxwriter's objects, each in its place on the page."""
         self._file.seek(0)
         for line in self._file:
             note = CommentType(*json.loads(line))
@@ -103,7 +101,7 @@ class Notes:
             yield note
 
     def close(self) -> None:
-        """Lets the file go."""
+        """Closes and deletes the file."""
         self._file.close()
 
 
@@ -117,16 +115,16 @@ SIZE = 10
 _GREY, _BLUE = "E7E6E6", "BDD7EE"
 # On paper there are no gridlines, and over a fill there are none on the screen.
 _BORDER = {"border": 1, "border_color": "D0D0D0"}
-# Dropdowns and notes reach this far below the last row: people add rows.
+# Dropdowns reach so many rows below the last one: people add rows.
 _SPARE_ROWS = 500
 # Higher than that, a row no longer fits a screen; Excel itself allows 409 points.
 _MOST_LINES = 14
-# What is only looked up is clipped sooner, in points: with whole passages, five rows were a page. And where
-# it stands beyond everything else, it is not printed.
-_LOOKED_UP, _MOST_POINTS = frozenset({"scores", "passages", "earlier", "run"}), 90
+# Columns that are only looked up are clipped sooner, in points: with whole passages, five rows were a page.
+# At the right end of a worksheet they are not printed.
+_LOOKUP_COLUMNS, _MOST_POINTS = frozenset({"scores", "passages", "earlier", "run"}), 90
 _MOST_NOTE = 3000
 _SHORT = 25
-# Narrow characters that are still read on a page across.
+# So many narrow characters across a page can still be read.
 _PAGE = 190
 _A4 = 9
 _HIDDEN_KEY = 8
@@ -142,7 +140,7 @@ class _CellPosition(NamedTuple):
 
 
 def paint(
-    worksheets: Sequence[PaintedWorksheet],
+    worksheets: Sequence[Worksheet],
     path: Path,
     properties: Mapping[str, str],
     language: Language | None = None,
@@ -151,19 +149,19 @@ def paint(
 
     `language` is that of its texts; without it, that of the worksheets' titles.
     """
-    # Beside the workbook: what a killed process leaves of it goes with the rest.
+    # Beside the workbook, where what a killed process leaves behind is deleted with the rest.
     with TemporaryDirectory(prefix=f"{path.name}-", dir=path.parent) as folder:
-        book = _Book(path, folder, language or language_of(worksheets))
+        workbook = _Workbook(path, folder, language or language_of(worksheets))
         try:
             for worksheet in worksheets:
-                book.add(worksheet)
-            book.close(properties)
+                workbook.add(worksheet)
+            workbook.close(properties)
         finally:
-            book.let_go()
+            workbook.release()
 
 
-class _Book:
-    """A workbook being written, row by row: what is written is no longer in memory."""
+class _Workbook:
+    """A workbook being written row by row; rows that are written are no longer in memory."""
 
     def __init__(self, path: Path, folder: str, language: Language) -> None:
         self.language = language
@@ -184,8 +182,8 @@ class _Book:
         self._file.worksheet_class = Page
         self._file.set_properties({"title": AUTHOR, "author": AUTHOR})
 
-    def add(self, worksheet: PaintedWorksheet) -> None:
-        """A worksheet with everything that belongs to it."""
+    def add(self, worksheet: Worksheet) -> None:
+        """Adds a worksheet with its columns, rows, dropdowns, names and chart."""
         sheet = self._file.add_worksheet(worksheet.title)
         sheet.set_comments_author(AUTHOR)
         self._columns(sheet, worksheet)
@@ -201,13 +199,13 @@ class _Book:
         _print(sheet, worksheet)
 
     def close(self, properties: Mapping[str, str]) -> None:
-        """Everything onto the disk."""
+        """Adds the properties and the lists of dropdowns, and writes the file."""
         for name, value in properties.items():
             self._file.set_custom_property(name, value, "text")
         lists = self._file.add_worksheet(LISTS)
         for row in range(max(map(len, self._lists), default=0)):
             for column, titles in enumerate(self._lists):
-                # What is typed as a number is found in the list only where it stands as one.
+                # A number that people type is found in the list only where it is a number there, too.
                 if row < len(titles) and titles[row].isdecimal():
                     lists.write_number(row, column, int(titles[row]))
                 elif row < len(titles):
@@ -218,21 +216,21 @@ class _Book:
         except xlsxwriter.exceptions.FileCreateError as error:
             raise error.args[0] from None
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Closes what a failure left open."""
         for sheet in self._file.worksheets():
-            for close in (sheet._opt_close, sheet._xml_close, sheet.let_go):
-                # What it still wants to write is lost, too; the second was perhaps never opened.
+            for close in (sheet._opt_close, sheet._xml_close, sheet.close_notes):
+                # Unwritten content is lost anyway; the second file may never have been opened.
                 with suppress(OSError, AttributeError):
                     close()
 
     def _format(self, **settings: Any) -> Any:
-        known = tuple(sorted(settings.items()))
-        if known not in self._formats:
-            self._formats[known] = self._file.add_format(
+        key = tuple(sorted(settings.items()))
+        if key not in self._formats:
+            self._formats[key] = self._file.add_format(
                 {"font_name": self.font, "font_size": SIZE, "valign": "top", **_BORDER, **settings}
             )
-        return self._formats[known]
+        return self._formats[key]
 
     def _cell_format(self, column: Column, mark: Mark = "", number_format: str = "", text: str = "") -> Any:
         settings: dict[str, Any] = {"text_wrap": True} if _wraps(column, text) else {}
@@ -250,13 +248,13 @@ class _Book:
     def _date_format(self) -> str:
         return "yyyy/mm/dd" if self.language == "ja" else "yyyy-mm-dd"
 
-    def _columns(self, sheet: Any, worksheet: PaintedWorksheet) -> None:
+    def _columns(self, sheet: Any, worksheet: Worksheet) -> None:
         for number, column in enumerate(worksheet.columns):
             hidden = column.key == "key" and column.width <= _HIDDEN_KEY
             sheet.set_column(number, number, column.width, self._cell_format(column), {"hidden": hidden})
 
-    def _header(self, sheet: Any, worksheet: PaintedWorksheet) -> None:
-        high = max(lines_high(column.title, max(column.width - 3, 4), 3) for column in worksheet.columns)
+    def _header(self, sheet: Any, worksheet: Worksheet) -> None:
+        high = max(line_count(column.title, max(column.width - 3, 4), 3) for column in worksheet.columns)
         sheet.set_row(0, high * self.line + 5)
         for number, column in enumerate(worksheet.columns):
             colour = _BLUE if column.owner == "team" else _GREY
@@ -268,12 +266,12 @@ class _Book:
             about = worksheet.help if number == min(1, len(worksheet.columns) - 1) else ""
             self._note(_CellPosition(sheet, 0, number), "\n\n".join(filter(None, (about, column.help))))
 
-    def _row(self, sheet: Any, worksheet: PaintedWorksheet, number: int, row: Row) -> None:
+    def _row(self, sheet: Any, worksheet: Worksheet, number: int, row: Row) -> None:
         cells = dict(row.cells) | {"key": SheetCell(text=row.key)}
         texts = {key: cell_text(cell.text, self.language) for key, cell in cells.items()}
         high = max(
             (
-                lines_high(texts[column.key], max(column.width - 1, 4), self._most(column))
+                line_count(texts[column.key], max(column.width - 1, 4), self._most(column))
                 for column in worksheet.columns
                 if column.key in texts and _wraps(column, texts[column.key])
             ),
@@ -285,8 +283,8 @@ class _Book:
                 self._cell(_CellPosition(sheet, number, place), column, cell, texts[column.key])
 
     def _most(self, column: Column) -> int:
-        """As many lines of a column as make its row higher."""
-        return int((_MOST_POINTS - 3) // self.line) if column.key in _LOOKED_UP else _MOST_LINES
+        """The most lines for which a column makes its row higher."""
+        return int((_MOST_POINTS - 3) // self.line) if column.key in _LOOKUP_COLUMNS else _MOST_LINES
 
     def _cell(self, at: _CellPosition, column: Column, cell: SheetCell, text: str) -> None:
         sheet, *place = at
@@ -297,7 +295,7 @@ class _Book:
         elif day:
             sheet.write_datetime(*place, datetime(day.year, day.month, day.day), self._cell_format(column))
         elif text.startswith("<r>") and text.endswith("</r>"):
-            # xlsxwriter would take it for markup of its own and write it as it is: in two pieces it does not.
+            # xlsxwriter would write this unescaped, as markup of its own; in two pieces it does not.
             form = self._cell_format(column, cell.mark)
             sheet.write_rich_string(*place, text[:1], self._format(), text[1:], form)
         elif text:
@@ -310,13 +308,13 @@ class _Book:
         """A note in a box that is large enough to be read."""
         if not text:
             return
-        shown = cell_text(text, self.language, _MOST_NOTE)
-        high = 20 + 19 * lines_high(shown, 46, 24)
+        note = cell_text(text, self.language, _MOST_NOTE)
+        high = 20 + 19 * line_count(note, 46, 24)
         box = {"font_name": self.font, "font_size": 9, "width": 320, "height": high}
-        at.sheet.write_comment(at.row, at.column, shown, box)
+        at.sheet.write_comment(at.row, at.column, note, box)
 
     def _choices(self, sheet: Any, column: Column, place: int, last: int) -> None:
-        """A dropdown that warns and does not forbid; what the column is for beside each of its cells."""
+        """A dropdown that warns and does not forbid, and the column's help beside each of its cells."""
         if column.owner != "team" or not (column.choices or column.help):
             return
         rule: dict[str, Any] = {"validate": "any"}
@@ -327,19 +325,19 @@ class _Book:
         sheet.data_validation(1, place, last, place, rule)
 
     def _list(self, titles: tuple[str, ...]) -> str:
-        """Where a dropdown's titles stand: as a list within the rule itself they could hold no comma."""
+        """The range with a dropdown's titles; listed in the rule itself they could not contain a comma."""
         if titles not in self._lists:
             letter = xl_col_to_name(len(self._lists), col_abs=True)
             self._lists[titles] = f"={LISTS}!{letter}$1:{letter}${len(titles)}"
         return self._lists[titles]
 
-    def _name(self, worksheet: PaintedWorksheet, column: Column, place: int) -> None:
+    def _name(self, worksheet: Worksheet, column: Column, place: int) -> None:
         if column.key.isidentifier():
             name = NAME.format(sheet=worksheet.name, column=column.key)
             at = f"{quote_sheetname(worksheet.title)}!{xl_col_to_name(place, col_abs=True)}$1"
             self._file.define_name(name, f"={at}")
 
-    def _chart(self, sheet: Any, worksheet: PaintedWorksheet, chart: Chart) -> None:
+    def _chart(self, sheet: Any, worksheet: Worksheet, chart: Chart) -> None:
         """Below a short table, beside a long one; from the oldest run to the newest."""
         keys = [column.key for column in worksheet.columns]
         last = len(worksheet.rows)
@@ -379,7 +377,7 @@ def day_of(text: str) -> date | None:
 
 def _wraps(column: Column, text: str) -> bool:
     """Whether a cell is wrapped: where its column is, and where it would run into the next one."""
-    return column.wrap or (column.key != "key" and columns_wide(text) > column.width)
+    return column.wrap or (column.key != "key" and text_width(text) > column.width)
 
 
 def _number_format(text: str) -> str:
@@ -389,7 +387,7 @@ def _number_format(text: str) -> str:
     return ("#,##0" if "," in whole else "0") + places
 
 
-def _view(sheet: Any, worksheet: PaintedWorksheet) -> None:
+def _view(sheet: Any, worksheet: Worksheet) -> None:
     sheet.ignore_errors({"number_stored_as_text": "A1:XFD1048576"})
     sheet.freeze_panes(1, worksheet.frozen_columns)
     sheet.autofilter(0, 0, max(len(worksheet.rows), 1), len(worksheet.columns) - 1)
@@ -397,13 +395,13 @@ def _view(sheet: Any, worksheet: PaintedWorksheet) -> None:
         sheet.set_tab_color(_BLUE)
 
 
-def _print(sheet: Any, worksheet: PaintedWorksheet) -> None:
+def _print(sheet: Any, worksheet: Worksheet) -> None:
     """Landscape, the header on each page, as few pages across as can still be read.
 
     What people fill in is one page across: a row that is parted is filled in beside the wrong question.
     """
     printed = list(worksheet.columns)
-    while len(printed) > 1 and printed[-1].key in _LOOKED_UP:
+    while len(printed) > 1 and printed[-1].key in _LOOKUP_COLUMNS:
         printed.pop()
     if len(printed) < len(worksheet.columns):
         sheet.print_area(0, 0, max(len(worksheet.rows), 1), len(printed) - 1)

@@ -1,4 +1,7 @@
-"""Which spreadsheet is meant: its key, or its address in the browser."""
+"""Google Sheets: which spreadsheet is meant, credentials, errors in one line, and the client.
+
+gspread and google-auth are imported inside functions: only runs with a sheet load them.
+"""
 
 import json
 import os
@@ -76,7 +79,7 @@ DRIVE = "https://www.googleapis.com/auth/drive"
 
 
 class Account(NamedTuple):
-    """Whose credentials these are; a person's address is not told by them."""
+    """Whose credentials these are; those of a person do not contain an address."""
 
     kind: Literal["service", "person", "machine"]
     email: str = ""
@@ -97,7 +100,7 @@ def account_of(known: Any) -> Account:
     return Account("person" if isinstance(known, Person) else "machine")
 
 
-def are_named() -> bool:
+def has_credentials() -> bool:
     """Whether the environment names credentials."""
     return any(os.environ.get(name) for name in VARIABLES)
 
@@ -108,15 +111,15 @@ def credentials(*, drive: bool = False, given: Any = None) -> Any:
     if given is not None:
         return _converted(given)
     for name in VARIABLES:
-        if said := os.environ.get(name, "").strip():
-            return _from_json(_contents(name, said), name, scopes)
+        if value := os.environ.get(name, "").strip():
+            return _from_json(_contents(name, value), name, scopes)
     return _of_the_machine(scopes)
 
 
-def _contents(name: str, said: str) -> dict[str, Any]:
-    """The JSON in a variable, or in the file that it names. Nothing of it is ever shown."""
+def _contents(name: str, value: str) -> dict[str, Any]:
+    """The JSON in a variable, or in the file that it names; no error message quotes it."""
     try:
-        text = said if said.startswith("{") else Path(said).expanduser().read_text(encoding="utf-8")
+        text = value if value.startswith("{") else Path(value).expanduser().read_text(encoding="utf-8")
         found = json.loads(text)
     except (OSError, ValueError) as error:
         kind = (
@@ -194,11 +197,11 @@ SHARE = "open the sheet, click Share (共有), add {who} as an editor (編集者
 
 
 class SinkUnavailable(RehearsalError):
-    """Google stays away: the run is complete, only the sheet is not."""
+    """Google cannot be reached: the run is complete, only the sheet is not."""
 
 
 class Conflict(Exception):
-    """People moved rows or columns between our reading and our writing: look again, then write."""
+    """People moved rows or columns between our reading and our writing: read again, then write."""
 
 
 def is_transient(error: BaseException) -> bool:
@@ -238,22 +241,23 @@ def is_expired(error: BaseException) -> bool:
     return _code(error) == 401
 
 
-def in_one_line(error: BaseException, name: str, who: str, *, writing: bool = False) -> RehearsalError:
+def one_line_error(error: BaseException, name: str, who: str, *, writing: bool = False) -> RehearsalError:
     """The typed error for what Google, or the way to it, answered; `who` is the account that asked."""
     from google.auth.exceptions import GoogleAuthError
 
     if is_transient(error):
         why = "refused for now" if _code(error) == 429 else "cannot be reached"
-        return SinkUnavailable(f"{name}: Google Sheets {why} ({short(error)}); try again later.")
+        return SinkUnavailable(f"{name}: Google Sheets {why} ({short_message(error)}); try again later.")
     if isinstance(error, GoogleAuthError):
+        why = short_message(error)
         return InputError(
-            f"{name}: Google refused the credentials ({short(error)}); make a new key, or sign in again."
+            f"{name}: Google refused the credentials ({why}); make a new key, or sign in again."
         )
     return InputError(f"{name}: {_why(error, who or 'the account of your credentials', writing)}.")
 
 
 def _why(error: BaseException, who: str, writing: bool) -> str:
-    code, text = _code(error), str(_told(error).get("message", error))
+    code, text = _code(error), str(_error_body(error).get("message", error))
     for words, why in _KNOWN.items():
         if words in text or words in _reasons(error):
             return why.format(who=who, link=_link(error))
@@ -267,7 +271,7 @@ def _why(error: BaseException, who: str, writing: bool) -> str:
         return f"no access; {SHARE.format(who=who)}"
     if code == 401:
         return "Google refused the credentials; make a new key, or sign in again"
-    return f"Google Sheets answered {code} ({short(error)})"
+    return f"Google Sheets answered {code} ({short_message(error)})"
 
 
 # What Google's message or its list of reasons says, and what to do.
@@ -291,20 +295,20 @@ _KNOWN = {
 
 
 def _reasons(error: BaseException) -> list[str]:
-    told = _told(error)
-    listed = [*(told.get("errors") or []), *(told.get("details") or [])]
+    body = _error_body(error)
+    listed = [*(body.get("errors") or []), *(body.get("details") or [])]
     return [str(entry.get("reason", "")) for entry in listed if isinstance(entry, dict)]
 
 
 def _link(error: BaseException) -> str:
-    for entry in _told(error).get("details") or []:
+    for entry in _error_body(error).get("details") or []:
         found = entry.get("metadata", {}).get("activationUrl", "") if isinstance(entry, dict) else ""
         if str(found).startswith("https://"):
             return str(found)
     return "https://console.cloud.google.com/apis/library/sheets.googleapis.com"
 
 
-def _told(error: BaseException) -> dict[str, Any]:
+def _error_body(error: BaseException) -> dict[str, Any]:
     found = getattr(error, "error", None)
     return found if isinstance(found, dict) else {}
 
@@ -314,8 +318,8 @@ def _code(error: BaseException | None) -> int:
     return status if isinstance(status, int) else 0
 
 
-def short(error: BaseException) -> str:
-    """An error's first words; a page of HTML is told by its status."""
+def short_message(error: BaseException) -> str:
+    """The beginning of an error's message; of a page of HTML only the status."""
     text = str(error)
     if "<html" in text.casefold():
         text = f"status {_code(error)}"
@@ -338,7 +342,7 @@ _TIMEOUT = (10.0, 180.0)
 LOCAL = "REHEARSAL_SHEETS_URL"
 
 
-class Door:
+class SheetsClient:
     """Reads and writes of the Sheets API, at most one write a second; `reads` and `writes` count them.
 
     `given` credentials may be google-auth's or oauth2client's; otherwise the environment's are used.
@@ -358,7 +362,7 @@ class Door:
         self.reads = self.writes = 0
         local = _local()
         # Somebody who tries things out on this machine needs no credentials.
-        named = given is not None or not local or are_named()
+        named = given is not None or not local or has_credentials()
         self._credentials = credentials(drive=drive, given=given) if named else None
         self.account = account_of(self._credentials) if named else Account("person")
         self._client = _client(self._credentials, local)
@@ -369,7 +373,7 @@ class Door:
         return self._request("get" if body is None else "post", address, query, body)
 
     def write(self, address: str, body: Json, *, query: Json | None = None) -> Json:
-        """A request that changes something, when its turn has come."""
+        """A request that changes something, after the wait between two writes."""
         wait = self._wrote + SECONDS_BETWEEN_WRITES - self._clock()
         if wait > 0:
             self._sleep(wait)
@@ -389,16 +393,16 @@ class Door:
         except APIError as error:
             if not is_expired(error) or self._credentials is None:
                 raise
-            # The token was taken back before its time; another one is asked for once.
+            # The token was revoked early; another one is requested once.
             self._credentials.token = None
             answer = send(verb, address, params=query, data=data, headers=headers)
         found: Json = answer.json()
         return found
 
     def persist(self, work: Callable[[], T], name: str, *, writing: Callable[[], bool] = lambda: False) -> T:
-        """Does the work, again and again while that may help; raises what is left as one line.
+        """Does the work, retrying transient errors and conflicts; raises the last error as one line.
 
-        `writing` tells whether the work had come to writing when it failed.
+        `writing` says whether the work had begun to write when it failed.
         """
         retrying = Retrying(
             stop=stop_after_attempt(ATTEMPTS),
@@ -415,16 +419,16 @@ class Door:
         except Exception as error:
             if not _is_expected(error):
                 raise
-            raise in_one_line(error, name, self.account.email, writing=writing()) from None
+            raise one_line_error(error, name, self.account.email, writing=writing()) from None
 
     def once(self, work: Callable[[], T], name: str) -> T:
-        """Does work that must not happen twice, and so is not tried again."""
+        """Does work that must not happen twice, without retries."""
         try:
             return work()
         except Exception as error:
             if not _is_expected(error):
                 raise
-            raise in_one_line(error, name, self.account.email) from None
+            raise one_line_error(error, name, self.account.email) from None
 
 
 _after = RetryAfter(longest=60.0)
@@ -435,8 +439,8 @@ def _wait(state: RetryCallState) -> float:
     if isinstance(error, Conflict):
         return 0.0
     # The quota is one of a minute, and Google does not say when it is over.
-    told = "retry-after" in getattr(getattr(error, "response", None), "headers", {})
-    return _after(state) if told else max(_after(state), LEAST_WAIT if is_too_many(error) else 0.0)
+    names_wait = "retry-after" in getattr(getattr(error, "response", None), "headers", {})
+    return _after(state) if names_wait else max(_after(state), LEAST_WAIT if is_too_many(error) else 0.0)
 
 
 def _is_expected(error: BaseException) -> bool:
@@ -500,8 +504,8 @@ def _elsewhere(base: str) -> Any:
 
         def send(self, request: Any, *rest: Any, **options: Any) -> Any:
             """The same request, elsewhere."""
-            told = urlsplit(request.url)
-            request.url = base + request.url.removeprefix(f"{told.scheme}://{told.netloc}")
+            address = urlsplit(request.url)
+            request.url = base + request.url.removeprefix(f"{address.scheme}://{address.netloc}")
             return super().send(request, *rest, **options)
 
     return Elsewhere()

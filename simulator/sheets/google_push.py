@@ -1,4 +1,8 @@
-"""A worksheet's cells as Google's: text that is never a formula, numbers, fills and notes."""
+"""Pushes worksheets to a Google Sheet: cells, requests for new and changed worksheets, and the push itself.
+
+A round reads the sheet, writes what is missing, and reads again: people may sort or insert in between. Text
+is never a formula.
+"""
 
 import re
 import secrets
@@ -12,7 +16,7 @@ from simulator.core.errors import InputError
 from simulator.core.types import Language, Value
 from simulator.sheets.google_api import (
     Conflict,
-    Door,
+    SheetsClient,
     SinkUnavailable,
     Target,
     fields,
@@ -39,18 +43,18 @@ from simulator.sheets.state import (
     OWN_ID,
     SPREADSHEETS,
     WORKSHEET,
-    Book,
     Cells,
     ColumnPosition,
     SheetState,
+    Spreadsheet,
     Tab,
     area,
-    book,
     cells,
     identity,
     placed,
-    recognised,
-    standing,
+    read_spreadsheet,
+    recognised_copy,
+    sheet_state,
     text_of,
 )
 
@@ -64,15 +68,15 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 class CellContent(NamedTuple):
-    """What a cell holds, as far as the program minds; `fill` is RRGGBB, "" for none."""
+    """What the program writes into a cell; `fill` is RRGGBB, "" for none."""
 
     value: str | float = ""
     note: str = ""
     fill: str = ""
 
 
-def shown(cell: SheetCell, language: Language) -> CellContent:
-    """What a cell of ours shall hold."""
+def cell_content(cell: SheetCell, language: Language) -> CellContent:
+    """What a cell of ours is to hold."""
     value = cell.number if cell.number is not None else printable(cell.text, language)
     note = printable(cell.note, language, LONGEST_NOTE)
     return CellContent(value, note, FILLS[cell.mark] if cell.mark else "")
@@ -82,7 +86,7 @@ def printable(text: str, language: Language, longest: int = LONGEST) -> str:
     """The text with control characters made visible, cut with a mark where it is too long."""
     text = text.replace("\r\n", "\n")
     if _CONTROLS.search(text):
-        # Both halves of one character find each other by way of UTF-16.
+        # Through UTF-16 the two surrogates of one character become that character.
         text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         text = _CONTROLS.sub(_picture, text)
     return text if units(text) <= longest else _cut(text, language, longest)
@@ -115,24 +119,24 @@ def _cut(text: str, language: Language, longest: int) -> str:
 
 
 def _joins(character: str) -> bool:
-    """Whether it belongs to the character before it."""
+    """Whether a character joins the one before it."""
     return (
         unicodedata.category(character) in ("Mn", "Me", "Mc", "Cf")
         or "\U0001f3fb" <= character <= "\U0001f3ff"
     )
 
 
-def written(want: CellContent) -> Json:
-    """The cell as it is sent, all of it."""
-    made = look(want)
+def cell_body(want: CellContent) -> Json:
+    """The whole cell as it is sent."""
+    made = formatting(want)
     if want.value != "":
         kind = "stringValue" if isinstance(want.value, str) else "numberValue"
         made["userEnteredValue"] = {kind: want.value}
     return made
 
 
-def look(want: CellContent) -> Json:
-    """Fill and note of the cell; what it has none of is cleared."""
+def formatting(want: CellContent) -> Json:
+    """Fill and note of the cell; a missing one is cleared."""
     made: Json = {"note": want.note} if want.note else {}
     if want.fill:
         made["userEnteredFormat"] = {"backgroundColorStyle": color(want.fill)}
@@ -145,8 +149,8 @@ def color(fill: str) -> Json:
     return {"rgbColor": {"red": red, "green": green, "blue": blue}}
 
 
-def held(cell: Json) -> CellContent:
-    """What a cell that was read holds; a formula or an error is nothing of ours."""
+def content_of(cell: Json) -> CellContent:
+    """The content of a cell that was read; a formula or an error reads as U+FFFD, which we never write."""
     value = cell.get("userEnteredValue") or {}
     entered = value.get("stringValue", value.get("numberValue"))
     other = value and entered is None
@@ -189,7 +193,7 @@ def add_worksheet(worksheet: Worksheet, sheet_id: int, title: str, called: str) 
     yield {"addSheet": {"properties": {"sheetId": sheet_id, "title": title, "gridProperties": grid}}}
     yield from tag_worksheet(sheet_id, called, [column.key for column in worksheet.columns])
     for index, column in enumerate(worksheet.columns):
-        yield from add_column(worksheet, column, Spot(sheet_id, index, 0, called, new_id()))
+        yield from add_column(worksheet, column, ColumnPlace(sheet_id, index, 0, called, new_id()))
     for owner, run in groupby(enumerate(worksheet.columns), key=lambda each: each[1].owner):
         if owner == "program":
             yield _protect(sheet_id, [index for index, _ in run])
@@ -212,22 +216,22 @@ def tag_column(sheet_id: int, index: int, key: str, tag: int) -> Json:
 def retag(tag: int, value: str) -> Json:
     """Another value for a piece of metadata."""
     one = {"developerMetadataLookup": {"metadataId": tag}}
-    told = {"metadataValue": value}
+    metadata = {"metadataValue": value}
     return {
         "updateDeveloperMetadata": {
             "dataFilters": [one],
-            "developerMetadata": told,
+            "developerMetadata": metadata,
             "fields": "metadataValue",
         }
     }
 
 
 def _tag(tag: int, key: str, value: str, location: Json) -> Json:
-    told = {"metadataId": tag, "metadataKey": key, "metadataValue": value, "visibility": "DOCUMENT"}
-    return {"createDeveloperMetadata": {"developerMetadata": told | {"location": location}}}
+    metadata = {"metadataId": tag, "metadataKey": key, "metadataValue": value, "visibility": "DOCUMENT"}
+    return {"createDeveloperMetadata": {"developerMetadata": metadata | {"location": location}}}
 
 
-class Spot(NamedTuple):
+class ColumnPlace(NamedTuple):
     """Where a column goes, the row of its header, whose worksheet it is, and the id of its metadata."""
 
     sheet_id: int
@@ -237,7 +241,7 @@ class Spot(NamedTuple):
     tag: int
 
 
-def insert_column(worksheet: Worksheet, column: Column, spot: Spot) -> Iterator[Json]:
+def insert_column(worksheet: Worksheet, column: Column, spot: ColumnPlace) -> Iterator[Json]:
     """A column that came later, between the others."""
     # After the last column there is only the one before to take over from.
     span = _span(spot.sheet_id, "COLUMNS", spot.column, spot.column + 1)
@@ -247,11 +251,11 @@ def insert_column(worksheet: Worksheet, column: Column, spot: Spot) -> Iterator[
         yield _protect(spot.sheet_id, [spot.column])
 
 
-def add_column(worksheet: Worksheet, column: Column, spot: Spot) -> Iterator[Json]:
+def add_column(worksheet: Worksheet, column: Column, spot: ColumnPlace) -> Iterator[Json]:
     """Header, look, width and metadata of a column that is empty."""
     yield tag_column(spot.sheet_id, spot.column, column.key, spot.tag)
     # What an inserted column takes over from its neighbour goes.
-    yield look_of(column, _box(spot.sheet_id, spot.column, spot.header + 1))
+    yield column_format(column, _box(spot.sheet_id, spot.column, spot.header + 1))
     yield {
         "updateCells": {
             "start": {"sheetId": spot.sheet_id, "rowIndex": spot.header, "columnIndex": spot.column},
@@ -276,23 +280,23 @@ def _header(worksheet: Worksheet, column: Column, called: str) -> Json:
     note = f"rehearsal:{called}" if column.key == "key" else column.help
     if column == worksheet.columns[min(1, len(worksheet.columns) - 1)]:
         note = "\n".join(filter(None, (note, worksheet.help)))
-    look = {
+    formatting = {
         "backgroundColorStyle": color(fill),
         "textFormat": {"bold": True},
         "wrapStrategy": "WRAP",
         "verticalAlignment": "MIDDLE",
     }
-    made: Json = {"userEnteredValue": {"stringValue": column.title}, "userEnteredFormat": look}
+    made: Json = {"userEnteredValue": {"stringValue": column.title}, "userEnteredFormat": formatting}
     return made | ({"note": note} if note else {})
 
 
-def look_of(column: Column, box: Json) -> Json:
+def column_format(column: Column, box: Json) -> Json:
     """How cells of a column look, and what may be picked in them."""
     wrap = "WRAP" if column.wrap and column.key not in CLIPPED else "CLIP"
-    look: Json = {"wrapStrategy": wrap, "verticalAlignment": "TOP"}
+    formatting: Json = {"wrapStrategy": wrap, "verticalAlignment": "TOP"}
     if column.kind == "date":
-        look["numberFormat"] = {"type": "DATE", "pattern": "yyyy/mm/dd"}
-    cell: Json = {"userEnteredFormat": look}
+        formatting["numberFormat"] = {"type": "DATE", "pattern": "yyyy/mm/dd"}
+    cell: Json = {"userEnteredFormat": formatting}
     if rule := _rule(column):
         cell["dataValidation"] = rule
     return {"repeatCell": {"range": box, "cell": cell, "fields": "userEnteredFormat,dataValidation"}}
@@ -311,8 +315,8 @@ def _rule(column: Column) -> Json:
 def _protect(sheet_id: int, indexes: Sequence[int]) -> Json:
     area = {"sheetId": sheet_id, "startRowIndex": 1}
     area |= {"startColumnIndex": indexes[0], "endColumnIndex": indexes[-1] + 1}
-    told = {"range": area, "description": _PROTECTED, "warningOnly": True}
-    return {"addProtectedRange": {"protectedRange": told}}
+    protected = {"range": area, "description": _PROTECTED, "warningOnly": True}
+    return {"addProtectedRange": {"protectedRange": protected}}
 
 
 def insert_rows(
@@ -320,7 +324,7 @@ def insert_rows(
 ) -> Iterator[Json]:
     """New rows from `at` on, filled in the same batch: no sort can come between the two.
 
-    `columns` and the cells of a row are told by where they stand.
+    `columns` and the cells of a row are keyed by their position.
     """
     end = at + len(rows)
     yield {"insertDimension": {"range": _span(sheet_id, "ROWS", at, end)}}
@@ -329,14 +333,16 @@ def insert_rows(
     fill = "userEnteredFormat.backgroundColorStyle"
     yield {"repeatCell": {"range": plain, "cell": {}, "fields": fill}}
     for index, column in columns.items():
-        yield look_of(column, _box(sheet_id, index, at, end))
-    for first, last in runs(sorted(columns)):
-        lines = [{"values": [written(row.get(c, CellContent())) for c in range(first, last)]} for row in rows]
+        yield column_format(column, _box(sheet_id, index, at, end))
+    for first, last in spans(sorted(columns)):
+        lines = [
+            {"values": [cell_body(row.get(c, CellContent())) for c in range(first, last)]} for row in rows
+        ]
         start = {"sheetId": sheet_id, "rowIndex": at, "columnIndex": first}
         yield {"updateCells": {"start": start, "rows": lines, "fields": WRITTEN}}
 
 
-def runs(indexes: Sequence[int], gap: int = 0) -> Iterator[tuple[int, int]]:
+def spans(indexes: Sequence[int], gap: int = 0) -> Iterator[tuple[int, int]]:
     """Sorted indexes as spans without holes wider than `gap`; ends are not included."""
     first = last = None
     for index in indexes:
@@ -377,7 +383,7 @@ def append_rows(sheet_id: int) -> Json:
 
 def delete_rows(sheet_id: int, rows: Sequence[int]) -> Iterator[Json]:
     """Rows go, the last ones first."""
-    for first, last in reversed(list(runs(sorted(rows)))):
+    for first, last in reversed(list(spans(sorted(rows)))):
         yield {"deleteDimension": {"range": _span(sheet_id, "ROWS", first, last)}}
 
 
@@ -424,7 +430,7 @@ class Changes:
         return not (self.first or self.values or self.last)
 
 
-def created(worksheet: Worksheet, title: str, called: str, language: Language) -> Changes:
+def new_worksheet(worksheet: Worksheet, title: str, called: str, language: Language) -> Changes:
     """A worksheet that is not there yet."""
     sheet_id = new_id()
     places = {column.key: ColumnPosition(index, None) for index, column in enumerate(worksheet.columns)}
@@ -440,61 +446,63 @@ def created(worksheet: Worksheet, title: str, called: str, language: Language) -
     return made
 
 
-def changes(worksheet: Worksheet, stand: SheetState, called: str, now: Cells, language: Language) -> Changes:
+def updated_worksheet(
+    worksheet: Worksheet, state: SheetState, called: str, now: Cells, language: Language
+) -> Changes:
     """A worksheet that is there; `now` has the cells of the rows whose keys are pushed."""
-    made = Changes(worksheet, stand.tab.id, stand.tab.title, stand.header, dict(stand.places))
-    amended = [*_tags(made, stand, called), *_new_columns(made, stand, called)]
-    amended += _old_rows(made, stand, now, language)
+    made = Changes(worksheet, state.tab.id, state.tab.title, state.header, dict(state.places))
+    amended = [*_tags(made, state, called), *_new_columns(made, state, called)]
+    amended += _old_rows(made, state, now, language)
     made.first = [amended] if amended else []
-    fresh = _unknown(worksheet, stand)
+    fresh = _unknown(worksheet, state)
     made.added = [_row(row, worksheet, made.places, language) for row in fresh]
     made.last = _row_groups(made)
-    if made.last and stand.header + 1 >= stand.tab.rows:
-        made.last[0].insert(0, append_rows(stand.tab.id))
+    if made.last and state.header + 1 >= state.tab.rows:
+        made.last[0].insert(0, append_rows(state.tab.id))
     below = len(made.added)
-    made.updated = {key: row + below * (row > stand.header) for key, row in made.updated.items()}
+    made.updated = {key: row + below * (row > state.header) for key, row in made.updated.items()}
     return made
 
 
-def _tags(made: Changes, stand: SheetState, called: str) -> Iterator[Json]:
+def _tags(made: Changes, state: SheetState, called: str) -> Iterator[Json]:
     """A copy is adopted: it is given the metadata that it has lost."""
-    if WORKSHEET not in stand.tab.tags:
+    if WORKSHEET not in state.tab.tags:
         keys = [column.key for column in made.worksheet.columns]
-        yield from tag_worksheet(stand.tab.id, called, keys)
+        yield from tag_worksheet(state.tab.id, called, keys)
     for key, place in made.places.items():
         if place.tag is None:
             made.places[key] = place._replace(tag=new_id())
-            yield tag_column(stand.tab.id, place.column, key, made.places[key].tag or 0)
+            yield tag_column(state.tab.id, place.column, key, made.places[key].tag or 0)
 
 
-def _new_columns(made: Changes, stand: SheetState, called: str) -> Iterator[Json]:
+def _new_columns(made: Changes, state: SheetState, called: str) -> Iterator[Json]:
     """Columns that were never there, each after its neighbour; what people deleted stays deleted."""
     before, fresh = "key", []
     for column in made.worksheet.columns:
         if column.key in made.places:
             before = column.key
-        elif column.key in stand.ever:
+        elif column.key in state.ever:
             made.notes.append(f"{made.title}: the column {column.title} was deleted and is left out.")
         else:
             index, tag = made.places[before].column + 1, new_id()
             moved = {key: p._replace(column=p.column + (p.column >= index)) for key, p in made.places.items()}
             made.places = moved | {column.key: ColumnPosition(index, tag)}
-            spot = Spot(stand.tab.id, index, stand.header, called, tag)
+            spot = ColumnPlace(state.tab.id, index, state.header, called, tag)
             yield from insert_column(made.worksheet, column, spot)
             before = column.key
             fresh.append(column.key)
-    if fresh and (known := stand.tab.tags.get(EVER)):
-        yield retag(known.id, " ".join((*stand.ever, *fresh)))
+    if fresh and (known := state.tab.tags.get(EVER)):
+        yield retag(known.id, " ".join((*state.ever, *fresh)))
 
 
-def _old_rows(made: Changes, stand: SheetState, now: Cells, language: Language) -> Iterator[Json]:
+def _old_rows(made: Changes, state: SheetState, now: Cells, language: Language) -> Iterator[Json]:
     """Values go by column metadata, fills and notes by place; a row whose values are right is left."""
     columns: dict[str, dict[int, str | float]] = {}
     for row in made.worksheet.rows:
-        at = stand.keys.get(row.key)
+        at = state.keys.get(row.key)
         if at is None:
             continue
-        was = {key: held(now.get((at, place.column), {})) for key, place in stand.places.items()}
+        was = {key: content_of(now.get((at, place.column), {})) for key, place in state.places.items()}
         pairs = [(key, want, was.get(key, CellContent())) for key, want in _wanted(row, made, language)]
         wrong = [(key, want) for key, want, have in pairs if want.value != have.value]
         for key, want in wrong:
@@ -512,7 +520,7 @@ def _wanted(row: Row, made: Changes, language: Language) -> Iterator[tuple[str, 
     for column in made.worksheet.columns[1:]:
         if column.owner == "program" and column.key in made.places:
             cell = row.cells.get(column.key)
-            yield column.key, shown(cell, language) if cell else CellContent()
+            yield column.key, cell_content(cell, language) if cell else CellContent()
 
 
 def _looks(sheet_id: int, row: int, column: int, want: CellContent, have: CellContent) -> Iterator[Json]:
@@ -523,7 +531,7 @@ def _looks(sheet_id: int, row: int, column: int, want: CellContent, have: CellCo
         names.append(_FILL)
     if names:
         start = {"sheetId": sheet_id, "rowIndex": row, "columnIndex": column}
-        rows = [{"values": [look(want)]}]
+        rows = [{"values": [formatting(want)]}]
         yield {"updateCells": {"start": start, "rows": rows, "fields": ",".join(names)}}
 
 
@@ -534,35 +542,35 @@ def _by_column(tag: int, rows: Mapping[int, str | float]) -> Json:
     return {"dataFilter": one, "majorDimension": "COLUMNS", "values": [lines]}
 
 
-def _unknown(worksheet: Worksheet, stand: SheetState) -> list[Row]:
+def _unknown(worksheet: Worksheet, state: SheetState) -> list[Row]:
     """Rows that are not there; a question that the team wrote without a key is there."""
-    loose = loose_texts(worksheet, stand)
+    loose = loose_texts(worksheet, state)
     named = worksheet.columns[1].key
-    fresh = [row for row in worksheet.rows if row.key not in stand.keys]
+    fresh = [row for row in worksheet.rows if row.key not in state.keys]
     return [row for row in fresh if named not in row.cells or folded(row.cells[named].text) not in loose]
 
 
-def loose_texts(worksheet: Worksheet, stand: SheetState) -> set[str]:
+def loose_texts(worksheet: Worksheet, state: SheetState) -> set[str]:
     """The texts of rows without a key, where all columns are the team's."""
-    if not is_the_teams(worksheet) or worksheet.columns[1].key not in stand.places:
+    if not is_team_kept(worksheet) or worksheet.columns[1].key not in state.places:
         return set()
-    keyed = {*stand.keys.values(), *(row for row, _ in stand.again), stand.header}
-    index = stand.places[worksheet.columns[1].key].column
-    found = {folded(text_of(c)) for (row, i), c in stand.cells.items() if i == index and row not in keyed}
+    keyed = {*state.keys.values(), *(row for row, _ in state.duplicates), state.header}
+    index = state.places[worksheet.columns[1].key].column
+    found = {folded(text_of(c)) for (row, i), c in state.cells.items() if i == index and row not in keyed}
     return found - {""}
 
 
-def is_the_teams(worksheet: Worksheet) -> bool:
-    """Whether people keep this worksheet, and the program only adds to it."""
+def is_team_kept(worksheet: Worksheet) -> bool:
+    """Whether this worksheet is the team's own, to which the program only adds rows."""
     return all(column.owner == "team" for column in worksheet.columns[1:])
 
 
 def _row(
     row: Row, worksheet: Worksheet, places: Mapping[str, ColumnPosition], language: Language
 ) -> dict[int, CellContent]:
-    """A new row's cells by where they stand; the team's, too: they are theirs from now on."""
+    """A new row's cells by their column; the team's, too, which are theirs from now on."""
     found = {
-        places[column.key].column: shown(row.cells[column.key], language)
+        places[column.key].column: cell_content(row.cells[column.key], language)
         for column in worksheet.columns
         if column.key in row.cells and column.key in places
     }
@@ -584,7 +592,7 @@ def _portions(
     portion: list[Mapping[int, CellContent]] = []
     room = LARGEST - _overhead(columns)
     for row in rows:
-        needed = size({"values": written(cell)} for cell in row.values()) + 4 * len(columns)
+        needed = size({"values": cell_body(cell)} for cell in row.values()) + 4 * len(columns)
         if portion and needed > room:
             yield portion
             portion, room = [], LARGEST - _overhead(columns)
@@ -620,20 +628,20 @@ _DATA = (
 )
 
 
-def look_again(door: Door, key: str, work: Sequence[Changes], notes: dict[str, None]) -> None:
-    """Reads keys and columns once more; raises Conflict when something is not where it was written."""
-    found = _read(door, key, [one for made in work for one in (_verify_header(made), _keys(made))])
+def verify(client: SheetsClient, key: str, work: Sequence[Changes], notes: dict[str, None]) -> None:
+    """Reads keys and columns again; raises Conflict where something is no longer where it was written."""
+    found = _read(client, key, [one for made in work for one in (_verify_header(made), _keys(made))])
     moved = []
     for made in work:
         known, places = found.get(made.sheet_id, ({}, {}))
         if any(places.get(column) != place.column for column, place in made.places.items()):
-            _take_back(door, key, made)
+            _remove_misplaced(client, key, made)
             moved.append(made.title)
             continue
         index = made.places["key"].column
         rows = {row: text_of(cell) for (row, column), cell in known.items() if column == index}
         hit = [row for name, row in made.updated.items() if rows.get(row) != name]
-        notes |= dict.fromkeys(_others(made, rows, hit))
+        notes |= dict.fromkeys(_affected_rows(made, rows, hit))
         if hit or not {row[index].value for row in made.added} <= set(rows.values()):
             moved.append(made.title)
     if moved:
@@ -649,19 +657,19 @@ def _keys(made: Changes) -> Json:
     return {"sheetId": made.sheet_id, "startColumnIndex": index, "endColumnIndex": index + 1}
 
 
-def _read(door: Door, key: str, ranges: Sequence[Json]) -> dict[int, tuple[Cells, dict[str, int]]]:
+def _read(client: SheetsClient, key: str, ranges: Sequence[Json]) -> dict[int, tuple[Cells, dict[str, int]]]:
     """Cells and columns' places by worksheet; one that was deleted by now is a Conflict."""
     from gspread.exceptions import APIError
 
     body = {"dataFilters": [{"gridRange": one} for one in ranges]}
     try:
-        told = door.read(f"{SPREADSHEETS}/{key}:getByDataFilter", query=fields(_DATA), body=body)
+        response = client.read(f"{SPREADSHEETS}/{key}:getByDataFilter", query=fields(_DATA), body=body)
     except APIError as error:
         if is_refusal(error):
             raise Conflict(str(error)) from None
         raise
     found: dict[int, tuple[Cells, dict[str, int]]] = {}
-    for sheet in told.get("sheets", ()):
+    for sheet in response.get("sheets", ()):
         cells, places = found.setdefault(int(sheet["properties"].get("sheetId", 0)), ({}, {}))
         for data in sheet.get("data", ()):
             cells.update(placed(data))
@@ -672,29 +680,29 @@ def _read(door: Door, key: str, ranges: Sequence[Json]) -> dict[int, tuple[Cells
     return found
 
 
-def _take_back(door: Door, key: str, made: Changes) -> None:
+def _remove_misplaced(client: SheetsClient, key: str, made: Changes) -> None:
     """Removes the new rows that were filled by an older order of the columns, and hold nothing else.
 
     Where the columns were moved only after the rows were written, the rows are right and none is found.
     """
     top = made.header + 1
     span = {"sheetId": made.sheet_id, "startRowIndex": top, "endRowIndex": top + len(made.added)}
-    cells, _ = _read(door, key, [span])[made.sheet_id] if made.added else ({}, {})
+    cells, _ = _read(client, key, [span])[made.sheet_id] if made.added else ({}, {})
     lines: dict[int, dict[int, CellContent]] = {}
     for (row, column), cell in cells.items():
-        if held(cell) != CellContent():
-            lines.setdefault(row, {})[column] = held(cell)
-    planned = {_frozen(row) for row in made.added}
-    wrong = [row for row, line in lines.items() if _frozen(line) in planned]
+        if content_of(cell) != CellContent():
+            lines.setdefault(row, {})[column] = content_of(cell)
+    planned = {_comparable(row) for row in made.added}
+    wrong = [row for row, line in lines.items() if _comparable(line) in planned]
     if wrong:
-        door.write(f"{SPREADSHEETS}/{key}:batchUpdate", {"requests": [*delete_rows(made.sheet_id, wrong)]})
+        client.write(f"{SPREADSHEETS}/{key}:batchUpdate", {"requests": [*delete_rows(made.sheet_id, wrong)]})
 
 
-def _frozen(row: Any) -> frozenset[tuple[int, str | float]]:
+def _comparable(row: Any) -> frozenset[tuple[int, str | float]]:
     return frozenset((column, cell.value) for column, cell in row.items() if cell.value != "")
 
 
-def _others(made: Changes, rows: dict[int, str], hit: Sequence[int]) -> list[str]:
+def _affected_rows(made: Changes, rows: dict[int, str], hit: Sequence[int]) -> list[str]:
     """Rows of other runs, or of people's own, that may show what was meant for another row."""
     pushed = {row.key for row in made.worksheet.rows}
     return [
@@ -706,8 +714,8 @@ def _others(made: Changes, rows: dict[int, str], hit: Sequence[int]) -> list[str
 
 
 _KEYS = "userEnteredValue,note"
-_HELD = "userEnteredValue,note,userEnteredFormat(backgroundColorStyle)"
-# Rows between two that are wanted are read, too, rather than told apart.
+_CONTENT_FIELDS = "userEnteredValue,note,userEnteredFormat(backgroundColorStyle)"
+# Gaps of so many rows are read along: fewer, larger areas.
 _GAP = 50
 _REFUSALS = 2
 
@@ -732,30 +740,30 @@ def push(
     target: Target,
     *,
     language: Language | None = None,
-    door: Door | None = None,
+    client: SheetsClient | None = None,
 ) -> PushSummary:
-    """Paints the worksheets into the spreadsheet; what is there already is left or mended in place.
+    """Writes the worksheets into the spreadsheet; existing rows are left, or updated in place.
 
-    `language` is that of marks in texts that were too long; without it, that of the titles.
-    Raises InputError for what people can mend, and SinkUnavailable when Google stays away.
+    `language` is that of the marks in cut texts; by default that of the titles.
+    Raises InputError for what people can fix, and SinkUnavailable when Google cannot be reached.
     """
-    door = door or Door()
-    work = _Push(door, worksheets, target, language or language_of(worksheets))
+    client = client or SheetsClient()
+    work = _Push(client, worksheets, target, language or language_of(worksheets))
     try:
-        door.persist(work.round, f"sheet {target.key}", writing=lambda: work.wrote)
+        client.persist(work.round, f"sheet {target.key}", writing=lambda: work.wrote)
     except SinkUnavailable as error:
         msg = f"{error} The run is complete; 'report RUN --to sheets' writes the sheet later."
         raise SinkUnavailable(msg) from None
-    return work.pushed()
+    return work.summary()
 
 
 class _Push:
-    """One push, and what of it is done; a round reads all anew and writes what is missing."""
+    """One push; every round reads the sheet again and writes what is still missing."""
 
     def __init__(
-        self, door: Door, worksheets: Sequence[Worksheet], target: Target, language: Language
+        self, client: SheetsClient, worksheets: Sequence[Worksheet], target: Target, language: Language
     ) -> None:
-        self.door, self.worksheets, self.target, self.language = door, worksheets, target, language
+        self.client, self.worksheets, self.target, self.language = client, worksheets, target, language
         self.titles = {sheet.name: Titles(sheet.name, sheet.columns) for sheet in worksheets}
         self.wrote, self._refusals, self._url = False, 0, ""
         self._made: dict[str, None] = {}
@@ -763,80 +771,86 @@ class _Push:
         self._notes: dict[str, None] = {}
         self._cells = 0
 
-    def pushed(self) -> PushSummary:
+    def summary(self) -> PushSummary:
         """What was done in all rounds."""
         return PushSummary(
             url=self._url,
             worksheets=tuple(self._made),
             rows=len(self._rows),
             cells=self._cells,
-            reads=self.door.reads,
-            writes=self.door.writes,
+            reads=self.client.reads,
+            writes=self.client.writes,
             notes=tuple(self._notes),
         )
 
     def round(self) -> None:
-        """Read, compare, write, look again."""
-        found = book(self.door, self.target.key)
+        """Reads, compares, writes, and verifies."""
+        found = read_spreadsheet(self.client, self.target.key)
         self._url, self.wrote = found.url, False
-        stands = self._stands(found)
-        now = self._rows_of(stands)
-        work = [made for sheet in self.worksheets if (made := self._changes(sheet, found, stands, now))]
+        states = self._stands(found)
+        now = self._rows_of(states)
+        work = [made for sheet in self.worksheets if (made := self._changes(sheet, found, states, now))]
         for made in work:
             self._notes |= dict.fromkeys(made.notes)
         work = [made for made in work if not made.is_empty]
         self._write(work, found)
         if work:
-            look_again(self.door, self.target.key, work, self._notes)
+            verify(self.client, self.target.key, work, self._notes)
 
     def _called(self, worksheet: Worksheet) -> str:
         return identity(worksheet.name, self.target.suffix)
 
-    def _stands(self, found: Book) -> dict[str, SheetState | None]:
+    def _stands(self, found: Spreadsheet) -> dict[str, SheetState | None]:
         """Our worksheets that are there; None for one that has lost its column of keys."""
         tabs = {sheet.name: tab for sheet in self.worksheets if (tab := found.tab(self._called(sheet)))}
-        strangers = [tab for tab in found.tabs if WORKSHEET not in tab.tags]
+        untagged = [tab for tab in found.tabs if WORKSHEET not in tab.tags]
         missing = [sheet for sheet in self.worksheets if sheet.name not in tabs]
         areas = [
             one for sheet in self.worksheets if sheet.name in tabs for one in _areas(sheet, tabs[sheet.name])
         ]
-        areas += [area(tab, rows=(0, HEAD)) for tab in strangers if missing]
-        known = cells(self.door, self.target.key, areas, _KEYS)
+        areas += [area(tab, rows=(0, HEAD)) for tab in untagged if missing]
+        known = cells(self.client, self.target.key, areas, _KEYS)
         for sheet in missing:
-            if tab := recognised(strangers, known, self._called(sheet), self.titles[sheet.name]):
+            if tab := recognised_copy(untagged, known, self._called(sheet), self.titles[sheet.name]):
                 tabs[sheet.name] = tab
-                strangers.remove(tab)
-                known |= cells(self.door, self.target.key, [area(tab)], _KEYS)
-        return {name: standing(tab, known.get(tab.id, {}), self.titles[name]) for name, tab in tabs.items()}
+                untagged.remove(tab)
+                known |= cells(self.client, self.target.key, [area(tab)], _KEYS)
+        return {
+            name: sheet_state(tab, known.get(tab.id, {}), self.titles[name]) for name, tab in tabs.items()
+        }
 
-    def _rows_of(self, stands: dict[str, SheetState | None]) -> dict[int, Cells]:
+    def _rows_of(self, states: dict[str, SheetState | None]) -> dict[int, Cells]:
         """The rows whose keys are pushed, as far as the program's columns go."""
         areas = []
         for sheet in self.worksheets:
-            stand = stands.get(sheet.name)
-            if stand is None or is_the_teams(sheet):
+            state = states.get(sheet.name)
+            if state is None or is_team_kept(sheet):
                 continue
-            ours = [stand.places[c.key].column for c in sheet.columns if c.key in stand.places]
-            rows = sorted(stand.keys[row.key] for row in sheet.rows if row.key in stand.keys)
+            ours = [state.places[c.key].column for c in sheet.columns if c.key in state.places]
+            rows = sorted(state.keys[row.key] for row in sheet.rows if row.key in state.keys)
             columns = (min(ours), max(ours) + 1)
-            areas += [area(stand.tab, rows=span, columns=columns) for span in runs(rows, _GAP)]
-        return cells(self.door, self.target.key, areas, _HELD)
+            areas += [area(state.tab, rows=span, columns=columns) for span in spans(rows, _GAP)]
+        return cells(self.client, self.target.key, areas, _CONTENT_FIELDS)
 
     def _changes(
-        self, sheet: Worksheet, found: Book, stands: dict[str, SheetState | None], now: dict[int, Cells]
+        self,
+        sheet: Worksheet,
+        found: Spreadsheet,
+        states: dict[str, SheetState | None],
+        now: dict[int, Cells],
     ) -> Changes | None:
         called = self._called(sheet)
-        if sheet.name not in stands:
-            return created(sheet, _free(found, sheet.title, self.target.suffix), called, self.language)
-        stand = stands[sheet.name]
-        if stand is None:
+        if sheet.name not in states:
+            return new_worksheet(sheet, _free(found, sheet.title, self.target.suffix), called, self.language)
+        state = states[sheet.name]
+        if state is None:
             what = "its column of keys (キー) was deleted, so its rows cannot be told apart; undo that in the"
             how = "version history (変更履歴), or delete the worksheet, and push again."
             self._notes[f"{sheet.title}: {what} {how}"] = None
             return None
-        return changes(sheet, stand, called, now.get(stand.tab.id, {}), self.language)
+        return updated_worksheet(sheet, state, called, now.get(state.tab.id, {}), self.language)
 
-    def _write(self, work: Sequence[Changes], found: Book) -> None:
+    def _write(self, work: Sequence[Changes], found: Spreadsheet) -> None:
         first = [group for made in work for group in made.first]
         last = [group for made in work for group in made.last]
         if self.target.fresh and any(made.created for made in work):
@@ -859,7 +873,7 @@ class _Push:
 
         self.wrote = True
         try:
-            self.door.write(
+            self.client.write(
                 f"{SPREADSHEETS}/{self.target.key}{'/' if method[0] == 'v' else ':'}{method}", body
             )
         except APIError as error:
@@ -873,42 +887,42 @@ class _Push:
 def _areas(sheet: Worksheet, tab: Tab) -> list[Json]:
     """Its head, its keys, and what tells rows without a key apart."""
     wanted = [tab.places["key"].column] if "key" in tab.places else []
-    if is_the_teams(sheet) and (named := tab.places.get(sheet.columns[1].key)):
+    if is_team_kept(sheet) and (named := tab.places.get(sheet.columns[1].key)):
         wanted.append(named.column)
     columns = [area(tab, columns=(index, index + 1)) for index in wanted]
     return [area(tab, rows=(0, HEAD)), *columns]
 
 
-def _free(found: Book, title: str, suffix: str) -> str:
+def _free(found: Spreadsheet, title: str, suffix: str) -> str:
     """A name for a worksheet that no other one has."""
     stem, taken = f"{title} {suffix}".rstrip(), found.titles
     names = (stem, *(f"{stem} ({number})" for number in range(2, len(taken) + 3)))
     return next(name for name in names if name.casefold() not in taken)
 
 
-def new_sheet(title: str, folder: str = "", door: Door | None = None) -> str:
+def new_sheet(title: str, folder: str = "", client: SheetsClient | None = None) -> str:
     """Makes an empty spreadsheet, shared with nobody, and gives its key.
 
     It lies in the Drive of the person who signed in, or in `folder`; a service account's needs a folder of
     a shared drive.
     """
-    door = door or Door(drive=bool(folder))
-    if door.account.kind == "service" and not folder:
+    client = client or SheetsClient(drive=bool(folder))
+    if client.account.kind == "service" and not folder:
         msg = (
             "a service account owns no files: give --folder with a folder of a shared drive (共有ドライブ),"
             " or --sheet with a sheet of your own that is shared with it."
         )
         raise InputError(msg)
     try:
-        return door.once(lambda: _made(door, title, folder), f"new sheet {title}")
+        return client.once(lambda: _made(client, title, folder), f"new sheet {title}")
     except SinkUnavailable as error:
         msg = f"{error} It may have been made: look for {title} in Drive first, and give it with --sheet."
         raise SinkUnavailable(msg) from None
 
 
-def _made(door: Door, title: str, folder: str) -> str:
+def _made(client: SheetsClient, title: str, folder: str) -> str:
     if not folder:
-        return str(door.write(SPREADSHEETS, {"properties": {"title": title}})["spreadsheetId"])
-    told = {"name": title, "mimeType": "application/vnd.google-apps.spreadsheet", "parents": [folder]}
+        return str(client.write(SPREADSHEETS, {"properties": {"title": title}})["spreadsheetId"])
+    metadata = {"name": title, "mimeType": "application/vnd.google-apps.spreadsheet", "parents": [folder]}
     address = "https://www.googleapis.com/drive/v3/files"
-    return str(door.write(address, told, query={"supportsAllDrives": "true"})["id"])
+    return str(client.write(address, metadata, query={"supportsAllDrives": "true"})["id"])

@@ -1,4 +1,7 @@
-"""What a workbook that people have edited is found to hold; reading one takes far more than this."""
+"""An edited workbook as values, merged into the worksheets of a newer report; and texts as cells hold them.
+
+How a workbook is read stands in excel_read.py, which most runs never load.
+"""
 
 import hashlib
 import json
@@ -27,14 +30,14 @@ _DAY = re.compile(r"(\d{4})\s*[-/.年]\s*(\d{1,2})\s*[-/.月]\s*(\d{1,2})\s*日?
 
 
 class EditedRow(NamedTuple):
-    """A row as it was found; `others` are its cells in the columns that people added."""
+    """A row of an edited worksheet; `others` are its cells in the columns that people added."""
 
     pulled: PulledRow
     others: tuple[str, ...] = ()
 
 
 class EditedSheet(NamedTuple):
-    """A worksheet as it was found: all its titles, which columns are known, and which people added."""
+    """An edited worksheet: all titles, the keys of known columns, the titles of columns that people added."""
 
     tab: str
     titles: tuple[str, ...]
@@ -44,7 +47,7 @@ class EditedSheet(NamedTuple):
 
 
 class EditedWorkbook(NamedTuple):
-    """A workbook as it was found; `notes` say what was skipped, `foreign` is what people added."""
+    """An edited workbook; `notes` are on ignored cells, `foreign` are the worksheets that people added."""
 
     sheets: Mapping[str, EditedSheet]
     properties: Mapping[str, str]
@@ -53,7 +56,7 @@ class EditedWorkbook(NamedTuple):
 
 
 def read_value(column: str, text: str, layout: Layout) -> str:
-    """What a cell means: the id of a choice, a day in ISO 8601, or its text."""
+    """The value of a cell: the id of a choice, a day in ISO 8601, or its text."""
     if column in layout.choices:
         return layout.choice(column, text)
     if column in layout.days and (day := _DAY.fullmatch(text.strip())):
@@ -65,10 +68,10 @@ def read_value(column: str, text: str, layout: Layout) -> str:
 LONGEST = 32_767
 _MARK_AT_MOST = 64
 _ILLEGAL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
-# C0 controls have pictures of their own (␀ ␁ ...); C1 controls have none.
 # Workbooks write control characters as _x0001_, and a text that looks like that with an escape before it. Of
 # two that share a low line only the first is escaped: the other would be read as the character.
 _OVERLAPPING = re.compile(r"(_x[0-9A-Fa-f]{4})_(?=x[0-9A-Fa-f]{4}_)")
+# C0 controls have pictures of their own (␀ ␁ ...); C1 controls have none.
 _PICTURES = {code: 0x2400 + code for code in range(0x20) if code not in (0x09, 0x0A)}
 _PICTURES |= {0x7F: 0x2421, 0xFFFE: 0xFFFD, 0xFFFF: 0xFFFD} | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
 # What a spreadsheet takes for a formula as soon as somebody edits the cell.
@@ -92,8 +95,8 @@ def units(text: str) -> int:
 
 
 def _cut(text: str, language: Language, longest: int) -> str:
-    kept = text.encode("utf-16-le")[: 2 * (longest - _MARK_AT_MOST)].decode("utf-16-le", "ignore")
-    return kept + SheetWords(language)("text", "left_out", n=len(text) - len(kept))
+    start = text.encode("utf-16-le")[: 2 * (longest - _MARK_AT_MOST)].decode("utf-16-le", "ignore")
+    return start + SheetWords(language)("text", "left_out", n=len(text) - len(start))
 
 
 def looks_like_a_formula(text: str) -> bool:
@@ -101,22 +104,22 @@ def looks_like_a_formula(text: str) -> bool:
     return text.lstrip(" \u3000").startswith(_FORMULA)
 
 
-def columns_wide(text: str) -> float:
+def text_width(text: str) -> float:
     """About how many narrow characters wide a line is; a kanji, three bytes of UTF-8, counts for two."""
     return (len(text) + len(text.encode())) / 2
 
 
-def lines_high(text: str, width: float, most: int) -> int:
+def line_count(text: str, width: float, most: int) -> int:
     """About how many lines a text takes when it is wrapped at `width` narrow characters, up to `most`."""
     high = 0
     for line in text.split("\n"):
-        high += max(1, ceil(columns_wide(line) / width))
+        high += max(1, ceil(text_width(line) / width))
         if high >= most:
             return most
     return high
 
 
-# Columns that people added are known by this and their place, and to nobody but the writer.
+# Columns that people added have this and their place for a key; only the writer uses it.
 _OTHER = "other."
 _OTHER_WIDTH = 20
 _NUMBER = re.compile(r"-?(0|[1-9]\d{0,9})(\.\d{0,4}[1-9])?")
@@ -132,47 +135,48 @@ def merged(worksheets: Sequence[Worksheet], edited: EditedWorkbook) -> tuple[Wor
 
 
 def fingerprint(sheets: Mapping[str, EditedSheet]) -> str:
-    """A hash of all that the team can change: its cells, rows, columns, titles and the order of them."""
-    told = hashlib.sha256(b"[")  # the JSON of it all, a row at a time
+    """A hash of all that the team can change: its cells, rows, columns, titles and their order."""
+    # The JSON of all worksheets, a row at a time: whole, it is larger than the workbook.
+    digest = hashlib.sha256(b"[")
     for place, (name, sheet) in enumerate(sorted(sheets.items())):
         head = _json([name, sheet.titles]).removesuffix("]")
-        told.update(f"{', ' if place else ''}{head}, [".encode())
+        digest.update(f"{', ' if place else ''}{head}, [".encode())
         for number, row in enumerate(sheet.rows):
-            told.update(f"{', ' if number else ''}{_json(_told(row, layouts()[name].team))}".encode())
-        told.update(b"]]")
-    told.update(b"]")
-    return told.hexdigest()
+            digest.update(f"{', ' if number else ''}{_json(_team_part(row, layouts()[name].team))}".encode())
+        digest.update(b"]]")
+    digest.update(b"]")
+    return digest.hexdigest()
 
 
 def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def as_found(worksheets: Sequence[Worksheet]) -> dict[str, EditedSheet]:
+def unedited(worksheets: Sequence[Worksheet]) -> dict[str, EditedSheet]:
     """The worksheets as they are read back while nobody has edited them."""
     language = language_of(worksheets)
-    return {sheet.name: _as_found(sheet, language) for sheet in worksheets}
+    return {sheet.name: _unedited_sheet(sheet, language) for sheet in worksheets}
 
 
-def _told(row: EditedRow, team: Iterable[str]) -> list[object]:
-    theirs = {key: text for key, text in sorted(row.pulled.cells.items()) if key in team}
-    return [row.pulled.key, theirs, row.others]
+def _team_part(row: EditedRow, team: Iterable[str]) -> list[object]:
+    cells = {key: text for key, text in sorted(row.pulled.cells.items()) if key in team}
+    return [row.pulled.key, cells, row.others]
 
 
-def _as_found(sheet: Worksheet, language: Language) -> EditedSheet:
+def _unedited_sheet(sheet: Worksheet, language: Language) -> EditedSheet:
     others = [column.key for column in sheet.columns if column.key.startswith(_OTHER)]
     layout = layouts()[sheet.name]
 
-    def found(place: int) -> EditedRow:
+    def row_at(place: int) -> EditedRow:
         row = sheet.rows[place]
         texts = {key: cell_text(cell.text, language) for key, cell in row.cells.items()}
         filled = {key: text for key, text in texts.items() if text.strip()}
         cells = {k: read_value(k, text, layout) for k, text in filled.items() if k not in others}
-        beside = tuple(filled.get(key, "") for key in others)
+        added = tuple(filled.get(key, "") for key in others)
         key = cell_text(row.key, language)
-        return EditedRow(PulledRow(key=key, cells=cells, number=place + 2), beside)
+        return EditedRow(PulledRow(key=key, cells=cells, number=place + 2), added)
 
-    rows = LazyRows(range(len(sheet.rows)), found)
+    rows = LazyRows(range(len(sheet.rows)), row_at)
     titles = tuple(filter(str.strip, (cell_text(column.title, language) for column in sheet.columns)))
     known = frozenset(column.key for column in sheet.columns) - set(others)
     return EditedSheet(tab=sheet.title, titles=titles, columns=known, others=(), rows=rows)
@@ -180,68 +184,71 @@ def _as_found(sheet: Worksheet, language: Language) -> EditedSheet:
 
 def _merged(sheet: Worksheet, edited: EditedSheet, language: Language) -> Worksheet:
     own = {cell_text(row.key, language): row for row in sheet.rows}
-    rows = [_carried(sheet, edited, found, own.get(found.pulled.key)) for found in edited.rows]
-    kept = [row for row, found in zip(rows, edited.rows, strict=True) if _stays(sheet, found, own)]
-    there = {found.pulled.key for found in edited.rows}
-    new = [_unapproved(sheet, row) for key, row in own.items() if key not in there]
+    remaining = [
+        _merged_row(sheet, edited, row, own.get(row.pulled.key))
+        for row in edited.rows
+        if _remains(sheet, row, own)
+    ]
+    edited_keys = {row.pulled.key for row in edited.rows}
+    new = [_unapproved(sheet, row) for key, row in own.items() if key not in edited_keys]
     others = tuple(
         Column(key=f"{_OTHER}{number}", title=title, owner="team", width=_OTHER_WIDTH, wrap=True)
         for number, title in enumerate(edited.others)
     )
-    ordered = _ordered(list(own), new, kept, language)
+    ordered = _ordered(list(own), new, remaining, language)
     return sheet.model_copy(update={"columns": (*sheet.columns, *others), "rows": tuple(ordered)})
 
 
-def _stays(sheet: Worksheet, found: EditedRow, own: Mapping[str, Row]) -> bool:
-    """Rows of this run stay, and rows in which people wrote something, wherever they come from."""
+def _remains(sheet: Worksheet, row: EditedRow, own: Mapping[str, Row]) -> bool:
+    """Whether an edited row is of this run, or holds something that people wrote."""
     team = {column.key for column in sheet.columns if column.owner == "team"}
-    wrote = any(found.others) or bool(team & found.pulled.cells.keys())
-    return wrote or found.pulled.key in own or not found.pulled.key
+    has_edits = any(row.others) or bool(team & row.pulled.cells.keys())
+    return has_edits or row.pulled.key in own or not row.pulled.key
 
 
-def _carried(sheet: Worksheet, edited: EditedSheet, found: EditedRow, own: Row | None) -> Row:
-    """The team's cells as they were found, also those it emptied; the program's as they are now."""
-    theirs = {
+def _merged_row(sheet: Worksheet, edited: EditedSheet, row: EditedRow, own: Row | None) -> Row:
+    """The team's cells as edited, also those it emptied; the program's as they are now."""
+    team = {
         column.key
         for column in sheet.columns
         if own is None or (column.owner == "team" and column.key in edited.columns)
     }
-    cells = {key: cell for key, cell in (own.cells if own else {}).items() if key not in theirs}
+    cells = {key: cell for key, cell in (own.cells if own else {}).items() if key not in team}
     for column in sheet.columns:
-        if column.key in theirs and (text := found.pulled.cells.get(column.key)):
+        if column.key in team and (text := row.pulled.cells.get(column.key)):
             cells[column.key] = _cell(column, text)
-    beside = {f"{_OTHER}{n}": _other(text) for n, text in enumerate(found.others) if text}
-    return Row(key=own.key if own else found.pulled.key, cells=cells | beside)
+    others = {f"{_OTHER}{n}": _other_cell(text) for n, text in enumerate(row.others) if text}
+    return Row(key=own.key if own else row.pulled.key, cells=cells | others)
 
 
 def _cell(column: Column, text: str) -> SheetCell:
     titles = {choice.id: choice.title for choice in column.choices}
-    shown = titles.get(text, text)
+    title = titles.get(text, text)
     # A grade is a number, as it is when people type it.
-    return SheetCell(text=shown, number=float(shown) if text in titles and shown.isdecimal() else None)
+    return SheetCell(text=title, number=float(title) if text in titles and title.isdecimal() else None)
 
 
-def _other(text: str) -> SheetCell:
-    """What stands in a column that people added; a number remains one."""
+def _other_cell(text: str) -> SheetCell:
+    """A cell in a column that people added; a number remains one."""
     return SheetCell(text=text, number=float(text)) if _NUMBER.fullmatch(text) else SheetCell(text=text)
 
 
 def _unapproved(sheet: Worksheet, row: Row) -> Row:
-    """A question that the team's workbook has not: it may have been deleted there, so it is asked again."""
+    """A question that the team's workbook lacks may have been deleted there: it needs approval again."""
     if sheet.name != "questions":
         return row
     cells = dict(row.cells) | {"approved": _cell(sheet.column("approved"), "no")}
     return replace(row, cells=cells)
 
 
-def _ordered(natural: list[str], new: list[Row], kept: list[Row], language: Language) -> list[Row]:
-    """As the team sorted them below what is new; as the program does where nobody sorted."""
-    place = {key: number for number, key in enumerate(natural)}
-    keys = [place[key] for row in kept if (key := cell_text(row.key, language)) in place]
+def _ordered(order: list[str], new: list[Row], remaining: list[Row], language: Language) -> list[Row]:
+    """In the program's `order`; where the team sorted, its order below the new rows."""
+    place = {key: number for number, key in enumerate(order)}
+    keys = [place[key] for row in remaining if (key := cell_text(row.key, language)) in place]
     if keys != sorted(keys):
-        return [*new, *kept]
+        return [*new, *remaining]
     ranks, last = [], -1
-    for row in kept:
+    for row in remaining:
         last = place.get(cell_text(row.key, language), last)
         ranks.append((last, 1, row))
     ranks += [(place[cell_text(row.key, language)], 0, row) for row in new]

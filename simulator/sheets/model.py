@@ -1,4 +1,4 @@
-"""What a worksheet is, before it is painted in a Google Sheet or an Excel workbook.
+"""Worksheets as values, before they are written to a Google Sheet or an Excel workbook.
 
 Rows and columns are known by keys, never by titles or positions: people sort, insert and rename.
 """
@@ -15,7 +15,7 @@ from unicodedata import normalize
 
 from pydantic import Field, PlainSerializer, SkipValidation
 
-from simulator.core.translations import instead, plain
+from simulator.core.translations import row_texts, safe_text
 from simulator.core.types import Language, Value
 
 Item = TypeVar("Item")
@@ -53,7 +53,7 @@ class Column(Value):
 class SheetCell:
     """What a cell shows; a `number` makes it numeric, and `text` is then only its wording elsewhere.
 
-    There are hundreds of thousands of them: small, and not checked again.
+    A dataclass with slots, not a model: there are hundreds of thousands of them.
     """
 
     text: str = ""
@@ -71,13 +71,13 @@ class Row:
 
 
 class LazyRows(Sequence[Item]):
-    """A sequence that holds no item: each is made of a source when it is asked for, anew every time.
+    """A sequence that stores no item: each is made from its source on every access.
 
-    The rows of a large run are longer than the run itself; nobody needs two of them at once.
+    The rows of a large run are larger than the run itself, and are needed one at a time.
     """
 
     def __init__(self, sources: Sequence[Any], make: Callable[[Any], Item]) -> None:
-        """`make` makes an item of a source, always the same one."""
+        """`make` must return equal items for the same source."""
         self._sources, self._make = sources, make
 
     def __len__(self) -> int:
@@ -115,12 +115,12 @@ def _all(rows: Sequence[Row]) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-# Not checked again: a check would make them all.
+# Not validated again: that would make all rows.
 Rows = Annotated[Sequence[Row], SkipValidation, PlainSerializer(_all, return_type=tuple[Row, ...])]
 
 
 class Chart(Value):
-    """A picture of columns over another one."""
+    """A chart of the columns `ys` over the column `x`."""
 
     title: str
     x: str
@@ -149,8 +149,8 @@ class Worksheet(Value):
 
 FILE = Path(__file__).with_name("layouts.json")
 LANGUAGES: tuple[Language, ...] = get_args(Language)
-# Columns of which there are as many as a conversation has turns.
-SPOKEN = ("user", "assistant", "check")
+# Columns that are repeated for every turn, with its number.
+TURN_COLUMNS = ("user", "assistant", "check")
 
 
 @dataclass
@@ -174,16 +174,16 @@ class Layout:
         if found := self.columns.get(key):
             return found
         number = key[len(key.rstrip("0123456789")) :]
-        spoken = self.columns.get(key.removesuffix(number)) if number else None
-        return f"{spoken}{int(number)}" if spoken in SPOKEN else None
+        column = self.columns.get(key.removesuffix(number)) if number else None
+        return f"{column}{int(number)}" if column in TURN_COLUMNS else None
 
     def choice(self, column: str, text: str) -> str:
-        """The id of what was picked from a dropdown; what nobody offered stays as it is."""
+        """The id of a dropdown's choice; any other text is returned as it is."""
         return self.choices.get(column, {}).get(folded(text), text)
 
 
 def folded(title: str) -> str:
-    """A title without what people change by accident: width, case and spaces."""
+    """A title in NFKC, lower case and with single spaces: people change these by accident."""
     return " ".join(normalize("NFKC", title).casefold().split())
 
 
@@ -198,15 +198,15 @@ def layouts() -> Mapping[str, Layout]:
 
 
 def language_of(sheets: Iterable[Worksheet]) -> Language:
-    """The language that worksheets are titled in; Japanese where none of them is known."""
-    shown = {(sheet.name, sheet.title) for sheet in sheets}
+    """The language of the worksheets' titles; Japanese where none of them is known."""
+    present = {(sheet.name, sheet.title) for sheet in sheets}
     known = (
         (language, name, title)
         for name, layout in layouts().items()
         for language, titles in layout.titles.items()
         for title in titles
     )
-    found = {language for language, name, title in known if (name, title) in shown}
+    found = {language for language, name, title in known if (name, title) in present}
     return next((language for language in LANGUAGES if language in found), "ja")
 
 
@@ -223,7 +223,7 @@ class PulledRow(Value):
 
 
 class PulledSheets(Value):
-    """The rows of each worksheet that is there, and lines about what was passed over."""
+    """The rows of every worksheet that exists, and notes on rows and cells that were ignored."""
 
     rows: Mapping[str, tuple[PulledRow, ...]]
     notes: tuple[str, ...] = ()
@@ -241,7 +241,7 @@ class SheetWords:
     def __call__(self, table: str, key: str, /, **values: object) -> str:
         """The text of a key, with its variables filled; an unknown key is a bug and raises."""
         shown = {name: f"{v:,}" if isinstance(v, int) else str(v) for name, v in values.items()}
-        own = instead(table, self.language).get(key) if self.rows else None
+        own = row_texts(table, self.language).get(key) if self.rows else None
         return Template(own or _tables()[table][key][self.language]).substitute(shown)
 
     def choices(self, table: str) -> tuple[Choice, ...]:
@@ -249,7 +249,7 @@ class SheetWords:
         return tuple(Choice(id=key, title=texts[self.language]) for key, texts in _tables()[table].items())
 
     def column(self, key: str, **settings: object) -> Column:
-        """A column of the program's, titled."""
+        """A column of the program's, with its title."""
         return Column.model_validate({"key": key, "title": self("column", key), **settings})
 
     def team(self, key: str, choices: str = "", **settings: object) -> Column:
@@ -260,13 +260,13 @@ class SheetWords:
 
 
 def title_ids(table: str) -> dict[str, str]:
-    """What people may have picked from a dropdown, in either language, and what it means."""
+    """The ids of a dropdown's choices by their titles in both languages, and by the ids themselves."""
     return {title: key for key, texts in _tables()[table].items() for title in (key, *texts.values())}
 
 
 def text_cell(text: str, mark: Mark = "", note: str = "") -> SheetCell:
-    """Text of others, without control codes."""
-    return SheetCell(text=plain(text), mark=mark, note=plain(note))
+    """Untrusted text, without control codes."""
+    return SheetCell(text=safe_text(text), mark=mark, note=safe_text(note))
 
 
 @lru_cache(maxsize=1)
@@ -275,16 +275,16 @@ def _tables() -> dict[str, dict[str, dict[str, str]]]:
 
 
 class Titles:
-    """The columns of a worksheet by their titles; `columns` are those that are pushed.
+    """The keys of a worksheet's columns by their titles; `columns` are those that are pushed.
 
-    `most` is how many of them a worksheet has to have to be taken for a copy.
+    `least` is how many of them a worksheet must have to be taken for a copy.
     """
 
     def __init__(self, name: str, columns: Sequence[Column] = ()) -> None:
         self._layout = layouts().get(name)
         self._own = {folded(column.title): column.key for column in columns}
         known = set(self._own.values()) or set(self._layout.columns.values() if self._layout else ())
-        self.most = max(3, len(known) * 2 // 3)
+        self.least = max(3, len(known) * 2 // 3)
 
     def __call__(self, title: str) -> str | None:
         """The key of the column of that title."""

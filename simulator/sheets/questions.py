@@ -1,7 +1,7 @@
 """The test questions that the team keeps in its sheet or workbook, as the cases of the next run.
 
 Only rows that are in use and approved are asked. What the team wrote as the right answer of a first turn is
-the reference of that question once its status says that it has been mended.
+the reference of that question once its status says that it has been fixed.
 """
 
 import re
@@ -18,7 +18,7 @@ from simulator.data.files import printable
 from simulator.sheets.model import PulledRow, SheetWords
 
 if TYPE_CHECKING:
-    from simulator.sheets.google_api import Door, Target
+    from simulator.sheets.google_api import SheetsClient, Target
 
 QUESTIONS, REVIEW = "questions", "review"
 # With these the right answer has reached the bot's knowledge.
@@ -36,7 +36,7 @@ _OUTLINE, _OURS, _LARGEST = "xl/workbook.xml", b"rehearsal_questions_", 4_000_00
 
 
 class ApprovedCases(NamedTuple):
-    """The cases that are asked, and lines on what was left out and which references are new."""
+    """The cases that are asked, and notes on rows that were left out and on new references."""
 
     cases: tuple[Case, ...]
     notes: tuple[str, ...]
@@ -51,21 +51,21 @@ def cases_of_sheet(
     """The cases of `sheet:KEY#worksheet`; without a name those of our worksheet of test questions.
 
     `suffix` tells one team's worksheets in the sheet from another's. A sheet without ours is read as a
-    question file, with `columns` as `--columns` has them. What was left out is said on stderr.
+    question file, with `columns` as `--columns` has them. Notes go to stderr.
     """
-    from simulator.sheets.google_api import Door
+    from simulator.sheets.google_api import SheetsClient
     from simulator.sheets.google_pull import (
         pull,
         worksheet_values,  # gspread: only where one is named
     )
 
-    door = Door()
-    at = _ours(address, door, suffix)
+    client = SheetsClient()
+    at = _ours(address, client, suffix)
     if at is not None:
-        rows = pull(at, (QUESTIONS, REVIEW), door=door).rows
+        rows = pull(at, (QUESTIONS, REVIEW), client=client).rows
         if QUESTIONS in rows:
-            return _said(approved(printable(address), rows, language))
-    title, cells = worksheet_values(address, door=door)
+            return _with_notes(approved(printable(address), rows, language))
+    title, cells = worksheet_values(address, client=client)
     return cases_of_worksheet(address.partition("#")[0], title, cells, language, columns)
 
 
@@ -79,7 +79,7 @@ def cases_of_workbook(path: Path, language: Language | None = None) -> tuple[Cas
     if QUESTIONS not in sheets:
         return None
     rows = {name: [row.pulled for row in sheet.rows] for name, sheet in sheets.items()}
-    return _said(approved(str(path), rows, language))
+    return _with_notes(approved(str(path), rows, language))
 
 
 def approved(
@@ -90,7 +90,7 @@ def approved(
     Raises InputError where no question is both in use and approved.
     """
     title = SheetWords(language or "ja")("sheet", QUESTIONS)
-    asked, left = _sorted_out(rows[QUESTIONS])
+    asked, left = _by_approval(rows[QUESTIONS])
     if not asked:
         what = "none of its test questions is both in use (使用する) and approved (承認)"
         msg = f"{source}: {what}; set both for the rows to be asked."
@@ -105,22 +105,22 @@ def approved(
     return ApprovedCases(tuple(_answered(case, known) for case in cases), tuple(notes))
 
 
-def _said(found: ApprovedCases) -> tuple[Case, ...]:
-    from simulator.core.translations import plain
+def _with_notes(found: ApprovedCases) -> tuple[Case, ...]:
+    from simulator.core.translations import safe_text
 
     for note in found.notes:
-        sys.stderr.write(plain(" ".join(note.split())) + "\n")
+        sys.stderr.write(safe_text(" ".join(note.split())) + "\n")
     return found.cases
 
 
-def _ours(address: str, door: "Door", suffix: str) -> "Target | None":
+def _ours(address: str, client: "SheetsClient", suffix: str) -> "Target | None":
     """Where our worksheets of the questions that are meant stand; None where another worksheet is meant."""
     from simulator.sheets.google_api import Target, worksheet_of
-    from simulator.sheets.state import WORKSHEET, Tag, book
+    from simulator.sheets.state import WORKSHEET, Tag, read_spreadsheet
 
     key, name = worksheet_of(address)
     found: dict[str, None] = {}
-    for tab in door.persist(lambda: book(door, key), address).tabs:
+    for tab in client.persist(lambda: read_spreadsheet(client, key), address).tabs:
         kind, _, of = tab.tags.get(WORKSHEET, Tag(0, "")).value.partition(" ")
         if kind == QUESTIONS and (name is None or tab.title.casefold() == name.strip().casefold()):
             found[of] = None
@@ -139,14 +139,14 @@ def _is_ours(path: Path) -> bool:
         return False
 
 
-def _sorted_out(rows: Iterable[PulledRow]) -> tuple[dict[str, PulledRow], dict[str, list[int]]]:
+def _by_approval(rows: Iterable[PulledRow]) -> tuple[dict[str, PulledRow], dict[str, list[int]]]:
     """The rows to ask by the ids of their cases, and the numbers of the others by what is wrong."""
     from simulator.sheets.google_pull import case_id
 
     asked: dict[str, PulledRow] = {}
     left: dict[str, list[int]] = {}
     for row in rows:
-        why = _why_not(row)
+        why = _rejection(row)
         key = "" if why else case_id(row)
         if why or key in asked:
             left.setdefault(why or "there already", []).append(row.number)
@@ -155,7 +155,7 @@ def _sorted_out(rows: Iterable[PulledRow]) -> tuple[dict[str, PulledRow], dict[s
     return asked, left
 
 
-def _why_not(row: PulledRow) -> str:
+def _rejection(row: PulledRow) -> str:
     if not row.cells.get("question", "").strip():
         return "without a question"
     if row.cells.get("use") != "yes":
@@ -202,12 +202,13 @@ def _answered(case: Case, answers: Mapping[str, tuple[str, tuple[str, ...]]]) ->
 
 def _left_out(source: str, asked: int, left: Mapping[str, Sequence[int]]) -> str:
     """How many questions are asked, how many are not, and why."""
-    said = [
+    reasons = [
         f"{len(numbers)} {why} (row{'s'[: len(numbers) > 1]} {_listed(list(map(str, numbers)))})"
         for why, numbers in left.items()
     ]
     return (
-        f"{source}: {asked} of {asked + sum(map(len, left.values()))} questions; left out: {', '.join(said)}."
+        f"{source}: {asked} of {asked + sum(map(len, left.values()))} questions;"
+        f" left out: {', '.join(reasons)}."
     )
 
 

@@ -1,21 +1,21 @@
-"""What stands in a spreadsheet now: our worksheets, columns and rows, wherever people put them.
+"""The present state of a spreadsheet: our worksheets, columns and rows, wherever people moved them.
 
-A worksheet and its columns are known by developer metadata, which follows them through renames, moves
-and insertions. Rows are known by what stands in their key cell, which a sort carries along; metadata of
-rows is not said to. A copy of a worksheet has lost its metadata: it is known again by the note of its
-key column's header, or by its titles, and its columns by theirs.
+A worksheet and its columns are found by developer metadata, which follows them through renames, moves and
+insertions. Rows are found by their key cell, which moves along when people sort; Google does not promise that
+for metadata of rows. A copy of a worksheet has lost its metadata: it is recognised by the note of its key
+column's header or by its titles, and its columns by theirs.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from simulator.sheets.google_api import Door, fields
+from simulator.sheets.google_api import SheetsClient, fields
 from simulator.sheets.model import Titles
 
 Json = dict[str, Any]
 SPREADSHEETS = "https://sheets.googleapis.com/v4/spreadsheets"
-# The keys of our metadata: what a worksheet is, which one it is (a copy's is another), what it ever had.
+# The keys of our metadata: what a worksheet is, its id (that of a copy differs), its columns ever, a column.
 WORKSHEET, OWN_ID, EVER, COLUMN = (
     "rehearsal:worksheet", "rehearsal:id", "rehearsal:columns", "rehearsal:column",
 )  # fmt: skip
@@ -59,15 +59,15 @@ class Tab:
 
 
 @dataclass(frozen=True)
-class Book:
+class Spreadsheet:
     """A spreadsheet's worksheets, in their order."""
 
     url: str
     tabs: tuple[Tab, ...]
 
-    def tab(self, called: str) -> Tab | None:
-        """The worksheet of that identity by its metadata; the original before its copies."""
-        found = [tab for tab in self.tabs if tab.tags.get(WORKSHEET, Tag(0, "")).value == called]
+    def tab(self, identity: str) -> Tab | None:
+        """The worksheet with that identity in its metadata; the original before its copies."""
+        found = [tab for tab in self.tabs if tab.tags.get(WORKSHEET, Tag(0, "")).value == identity]
         return min(found, key=lambda tab: tab.tags.get(OWN_ID, Tag(0, "")).value != str(tab.id), default=None)
 
     @property
@@ -80,34 +80,34 @@ class Book:
 class SheetState:
     """One of our worksheets as it stands: its header's row, its columns, and the row of each key.
 
-    `again` are rows whose key stands in a row above, too.
+    `duplicates` are rows whose key stands in a row above, too.
     """
 
     tab: Tab
     header: int
     places: dict[str, ColumnPosition]
     keys: dict[str, int] = field(default_factory=dict)
-    again: list[tuple[int, str]] = field(default_factory=list)
+    duplicates: list[tuple[int, str]] = field(default_factory=list)
     cells: Cells = field(default_factory=dict)
 
     @property
     def ever(self) -> tuple[str, ...]:
         """The keys of all columns it ever had; people may have deleted some."""
-        told = self.tab.tags.get(EVER)
-        return tuple(told.value.split()) if told else tuple(self.places)
+        tag = self.tab.tags.get(EVER)
+        return tuple(tag.value.split()) if tag else tuple(self.places)
 
 
 def identity(name: str, suffix: str) -> str:
-    """What a worksheet's metadata says."""
+    """What the metadata of a worksheet names it by."""
     return f"{name} {suffix}".rstrip()
 
 
-def book(door: Door, key: str) -> Book:
+def read_spreadsheet(client: SheetsClient, key: str) -> Spreadsheet:
     """The spreadsheet's worksheets with their metadata: one read."""
-    told = door.read(f"{SPREADSHEETS}/{key}", query=fields(*_LISTED))
-    sheets = sorted(told.get("sheets", ()), key=lambda sheet: sheet["properties"].get("index", 0))
+    response = client.read(f"{SPREADSHEETS}/{key}", query=fields(*_LISTED))
+    sheets = sorted(response.get("sheets", ()), key=lambda sheet: sheet["properties"].get("index", 0))
     grids = [sheet for sheet in sheets if sheet["properties"].get("sheetType", "GRID") == "GRID"]
-    return Book(str(told.get("spreadsheetUrl", "")), tuple(map(_tab, grids)))
+    return Spreadsheet(str(response.get("spreadsheetUrl", "")), tuple(map(_tab, grids)))
 
 
 def _tab(sheet: Json) -> Tab:
@@ -131,8 +131,8 @@ def _tab(sheet: Json) -> Tab:
     )
 
 
-def _tags(told: Json) -> dict[str, Tag]:
-    listed = told.get("developerMetadata", ())
+def _tags(resource: Json) -> dict[str, Tag]:
+    listed = resource.get("developerMetadata", ())
     return {t["metadataKey"]: Tag(int(t["metadataId"]), str(t.get("metadataValue", ""))) for t in listed}
 
 
@@ -145,17 +145,19 @@ def area(tab: Tab, *, rows: tuple[int, int] | None = None, columns: tuple[int, i
     return {"gridRange": {"sheetId": tab.id, **bounds}}
 
 
-def cells(door: Door, key: str, areas: Sequence[Json], wanted: str) -> dict[int, Cells]:
+def cells(client: SheetsClient, key: str, areas: Sequence[Json], mask: str) -> dict[int, Cells]:
     """The cells of these parts, by worksheet and place: one read, or none for no parts."""
     if not areas:
         return {}
-    query = fields(f"sheets(properties(sheetId),data(startRow,startColumn,rowData(values({wanted}))))")
-    told = door.read(f"{SPREADSHEETS}/{key}:getByDataFilter", query=query, body={"dataFilters": list(areas)})
+    query = fields(f"sheets(properties(sheetId),data(startRow,startColumn,rowData(values({mask}))))")
+    response = client.read(
+        f"{SPREADSHEETS}/{key}:getByDataFilter", query=query, body={"dataFilters": list(areas)}
+    )
     found: dict[int, Cells] = {}
-    for sheet in told.get("sheets", ()):
-        mine = found.setdefault(int(sheet["properties"].get("sheetId", 0)), {})
+    for sheet in response.get("sheets", ()):
+        sheet_cells = found.setdefault(int(sheet["properties"].get("sheetId", 0)), {})
         for data in sheet.get("data", ()):
-            mine.update(placed(data))
+            sheet_cells.update(placed(data))
     return found
 
 
@@ -178,44 +180,44 @@ def text_of(cell: Json) -> str:
     return str(value.get("stringValue", ""))
 
 
-def standing(tab: Tab, known: Cells, titles: Titles) -> SheetState | None:
-    """The worksheet as it stands; None when it has no column of keys any more.
+def sheet_state(tab: Tab, cells: Cells, titles: Titles) -> SheetState | None:
+    """The state of a worksheet; None when its column of keys was deleted.
 
-    `titles` says what columns are by their titles: of a copy, nothing else is left.
+    `titles` finds the columns of a copy, which has lost their metadata.
     """
     copied = WORKSHEET not in tab.tags
-    found = _key_header(tab, known, titles if copied or "key" in tab.places else None)
+    found = _key_header(tab, cells, titles if copied or "key" in tab.places else None)
     if found is None:
         return None
     header, column = found
     places = {"key": ColumnPosition(column, None), **tab.places}
     if copied:
         taken = {place.column for place in places.values()}
-        places = {**_by_title(known, header, titles, taken), **places}
-    made = SheetState(tab, header, places, cells=known)
-    for (row, index), cell in sorted(known.items()):
+        places = {**_by_title(cells, header, titles, taken), **places}
+    state = SheetState(tab, header, places, cells=cells)
+    for (row, index), cell in sorted(cells.items()):
         text = text_of(cell) if index == column and row != header else ""
-        if text in made.keys:
-            made.again.append((row, text))
+        if text in state.keys:
+            state.duplicates.append((row, text))
         elif text:
-            made.keys[text] = row
-    return made
+            state.keys[text] = row
+    return state
 
 
-def _key_header(tab: Tab, known: Cells, titles: Titles | None) -> tuple[int, int] | None:
+def _key_header(tab: Tab, cells: Cells, titles: Titles | None) -> tuple[int, int] | None:
     """Row and column of the key's header: by its note, by its title, else in the last frozen row."""
     place = tab.places.get("key")
-    here = [(at, cell) for at, cell in sorted(known.items()) if place is None or at[1] == place.column]
-    marked = [at for at, cell in here if _marker_of(cell)]
-    titled = [at for at, cell in here if at[0] < HEAD and titles and titles(text_of(cell)) == "key"]
+    candidates = [(at, cell) for at, cell in sorted(cells.items()) if place is None or at[1] == place.column]
+    marked = [at for at, cell in candidates if _marker_of(cell)]
+    titled = [at for at, cell in candidates if at[0] < HEAD and titles and titles(text_of(cell)) == "key"]
     if marked or titled:
         return (marked or titled)[0]
     return (max(tab.frozen - 1, 0), place.column) if place else None
 
 
-def _by_title(known: Cells, row: int, titles: Titles, taken: set[int]) -> dict[str, ColumnPosition]:
+def _by_title(cells: Cells, row: int, titles: Titles, taken: set[int]) -> dict[str, ColumnPosition]:
     found: dict[str, ColumnPosition] = {}
-    for (line, index), cell in sorted(known.items()):
+    for (line, index), cell in sorted(cells.items()):
         key = titles(text_of(cell)) if line == row else None
         if key and index not in taken:
             found.setdefault(key, ColumnPosition(index, None))
@@ -227,14 +229,16 @@ def _marker_of(cell: Json) -> str:
     return first if first.startswith("rehearsal:") else ""
 
 
-def recognised(tabs: Iterable[Tab], heads: Mapping[int, Cells], called: str, titles: Titles) -> Tab | None:
+def recognised_copy(
+    tabs: Iterable[Tab], heads: Mapping[int, Cells], identity: str, titles: Titles
+) -> Tab | None:
     """A copy that has lost its metadata: by the note on its key header, else by most of its titles."""
-    loose = [tab for tab in tabs if WORKSHEET not in tab.tags]
-    for tab in loose:
-        if f"rehearsal:{called}" in map(_marker_of, heads.get(tab.id, {}).values()):
+    untagged = [tab for tab in tabs if WORKSHEET not in tab.tags]
+    for tab in untagged:
+        if f"rehearsal:{identity}" in map(_marker_of, heads.get(tab.id, {}).values()):
             return tab
-    for tab in loose if " " not in called else ():
+    for tab in untagged if " " not in identity else ():
         keys = {titles(text_of(cell)) for cell in heads.get(tab.id, {}).values()} - {None}
-        if "key" in keys and len(keys) >= titles.most:
+        if "key" in keys and len(keys) >= titles.least:
             return tab
     return None

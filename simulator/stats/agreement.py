@@ -1,4 +1,7 @@
-"""How well scores agree with people's labels: by rank (rho, tau, AUROC), and on one scale (kappa)."""
+"""How well two gradings agree: by rank (rho, tau, AUROC), and on one scale (kappa).
+
+The same for what a run has of it: several models of one rubric, and several votes of one judge.
+"""
 
 from bisect import bisect_right, insort
 from collections import Counter
@@ -9,11 +12,32 @@ from statistics import fmean
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simulator.core.types import Language, Score, Value
-from simulator.text.overlap import lcs_length
-from simulator.text.segments import tokens
+from simulator.core.types import Score, Value
 
 Floats = NDArray[np.float64]
+
+
+class PanelAgreement(Value):
+    """A further model of the panel beside the judge's own, on the `n` turns that both graded by one rubric.
+
+    `kappa` is quadratically weighted; `shift` is how much more (0..1) the further model gives on average.
+    """
+
+    judge: str
+    model: str
+    n: int
+    kappa: float | None
+    shift: float
+
+
+class VoteAgreement(Value):
+    """Several votes of one judge on the same turns: on how many they lay far apart."""
+
+    judge: str
+    n: int
+    votes: int
+    disagreed: int
+    mean_spread: float
 
 
 def average_ranks(values: Sequence[float]) -> Floats:
@@ -72,14 +96,14 @@ def quadratic_kappa(one: ArrayLike, other: ArrayLike) -> float | None:
     return 1 - float(((first - second) ** 2).mean()) / by_chance if by_chance else None
 
 
-def binned(shares: ArrayLike, levels: Sequence[float]) -> Floats:
+def nearest_levels(shares: ArrayLike, levels: Sequence[float]) -> Floats:
     """Shares (0..1) of a scale as the nearest of its levels; halfway goes up."""
     steps = np.asarray(sorted(levels), dtype=float)
-    given = steps[0] + np.asarray(shares, dtype=float) * (steps[-1] - steps[0])
+    values = steps[0] + np.asarray(shares, dtype=float) * (steps[-1] - steps[0])
     limits = [(low + high) / 2 for low, high in pairwise(steps)]
     # What is halfway but for the rounding of floats goes up, too.
-    found: Floats = steps[np.searchsorted(limits, given + 1e-9, side="right")]
-    return found
+    levels_of_values: Floats = steps[np.searchsorted(limits, values + 1e-9, side="right")]
+    return levels_of_values
 
 
 def _inversions(values: Iterable[float]) -> int:
@@ -99,33 +123,8 @@ def _pairs(count: int) -> int:
     return count * (count - 1) // 2
 
 
-class PanelAgreement(Value):
-    """Two models that graded the same turns by one rubric.
-
-    `kappa` is quadratically weighted; `shift` is how much more (0..1) the further model gives on average.
-    """
-
-    judge: str
-    model: str
-    n: int
-    kappa: float | None
-    shift: float
-
-
-class VoteAgreement(Value):
-    """Several votes of one judge on the same turns: on how many they lay far apart."""
-
-    judge: str
-    n: int
-    votes: int
-    disagreed: int
-    mean_spread: float
-
-
-def side_by_side(scores: Iterable[Score]) -> tuple[PanelAgreement, ...]:
-    """Every further model against the judge's own, on the turns that both have graded."""
-    pass
-
+def panel_agreement(scores: Iterable[Score]) -> tuple[PanelAgreement, ...]:
+    """Every further model of the panel compared with the judge's own, by model and judge."""
     graded: dict[str, dict[tuple[str, int], Score]] = {}
     for score in scores:
         if score.state == "scored" and not score.by_rule:
@@ -142,8 +141,8 @@ def side_by_side(scores: Iterable[Score]) -> tuple[PanelAgreement, ...]:
     return tuple(sorted(found, key=lambda pair: (pair.model, pair.judge)))
 
 
-def votes(scores: Iterable[Score]) -> tuple[VoteAgreement, ...]:
-    """How far the votes of each judge lay apart, where there were several."""
+def vote_agreement(scores: Iterable[Score]) -> tuple[VoteAgreement, ...]:
+    """How far the votes of each judge lay apart, for judges with several votes on a turn."""
     voted: dict[str, list[Score]] = {}
     for score in scores:
         if isinstance(score.detail.get("votes"), list):
@@ -161,42 +160,3 @@ def _vote(judge: str, scores: list[Score]) -> VoteAgreement:
         disagreed=sum(bool(score.detail.get("disagreement")) for score in scores),
         mean_spread=fmean(spreads) if spreads else 0.0,
     )
-
-
-Unit = str | tuple[str, str]
-
-
-def length(answer: str) -> float:
-    """How long the answer is: characters without blanks."""
-    return float(len("".join(answer.split())))
-
-
-def token_precision(answer: str, passages: Iterable[str], language: Language) -> float:
-    """The share (0..1) of the answer's words (Japanese: pairs of characters) that are in the passages."""
-    said = units(answer, language)
-    known = set(units("\n".join(passages), language))
-    return sum(unit in known for unit in said) / len(said) if said else 0.0
-
-
-def token_recall(answer: str, references: Iterable[str], language: Language) -> float:
-    """The share (0..1) of the nearest reference's words (Japanese: pairs of characters) in the answer."""
-    said = set(units(answer, language))
-    wanted = [units(reference, language) for reference in references]
-    return max((sum(unit in said for unit in each) / len(each) for each in wanted if each), default=0.0)
-
-
-def rouge_l(answer: str, references: Iterable[str]) -> float:
-    """ROUGE-L F1 (Lin, 2004; 0..1) with the nearest reference, over words; in Japanese over characters."""
-    said = tokens(answer)
-    return max((_f1(said, tokens(reference)) for reference in references), default=0.0)
-
-
-def units(text: str, language: Language) -> Sequence[Unit]:
-    """Words; in Japanese pairs of characters, and the one character of a text that has no more."""
-    found = tokens(text)
-    return list(pairwise(found)) or found if language == "ja" else found
-
-
-def _f1(one: Sequence[str], other: Sequence[str]) -> float:
-    common = lcs_length(one, other)
-    return 2 * common / (len(one) + len(other)) if common else 0.0

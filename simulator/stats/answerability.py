@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from typing import Any, Literal
 
 from simulator.core.types import Conversation, Language, Results, Turn, Value
-from simulator.stats.review import wilson
+from simulator.stats.intervals import wilson
 from simulator.stats.summary import turn_failure
-from simulator.storage.results import begun, marks, once
+from simulator.storage.results import cache_latest, count_begun, has_expectations
 from simulator.text.acts import claims, is_handover, is_refusal, parts
 
 Outcome = Literal["answered", "refused", "asked_back", "not_answered"]
@@ -22,7 +22,7 @@ class Answerability(Value):
     """The 2 x 2 table of answerable x answered, in conversations, and what stands outside of it.
 
     `clarified_` are answers that only ask back; `not_answered` the bot's failures on marked cases; `unmarked`
-    cases that nobody marked. `held` of the conversations that began with a right refusal
+    counts cases that say nothing about it. `held` of the conversations that began with a right refusal
     (`refused_unanswerable`) declined to the end; the others gave in to a customer who insisted.
     """
 
@@ -132,64 +132,59 @@ class Handovers(Value):
         return self.handed_forbidden + self.kept_forbidden
 
 
-@once
+@cache_latest
 def answerability(results: Results) -> Answerability:
     """Answered or refused, answerable or not: one count for each conversation that has begun."""
-    if not marks(results):
-        return Answerability(unmarked=begun(results))
-    found, held = Counter[str](), 0
+    if not has_expectations(results):
+        return Answerability(unmarked=count_begun(results))
+    places, held = Counter[str](), 0
     for conversation in results.conversations:
         if conversation.turns:
             place = _place(conversation)
-            found[place] += 1
+            places[place] += 1
             held += place == "refused_unanswerable" and _holds(conversation)
-    return Answerability.model_validate({**found, "held": held})
+    return Answerability.model_validate({**places, "held": held})
 
 
-@once
+@cache_latest
 def handovers(results: Results) -> Handovers:
     """Handed over or kept, required or forbidden: one count for each conversation that has begun."""
-    if not marks(results):
-        return Handovers(unmarked=begun(results))
-    found, late = Counter[str](), 0
+    if not has_expectations(results):
+        return Handovers(unmarked=count_begun(results))
+    places, late = Counter[str](), 0
     for conversation in results.conversations:
         if conversation.turns:
             place = _handed_place(conversation)
-            found[place] += 1
+            places[place] += 1
             late += place == "handed_required" and not _hands(conversation.turns[:1], conversation)
-    return Handovers.model_validate({**found, "late": late})
+    return Handovers.model_validate({**places, "late": late})
 
 
-def outcome(turn: Turn, language: Language) -> Outcome:
-    """What the bot did in a turn: it answered, refused, only asked back, or failed."""
+def turn_outcome(turn: Turn, language: Language) -> Outcome:
+    """What the bot did in a turn: answer, refuse, only ask back without stating anything, or fail."""
     if turn_failure(turn):
         return "not_answered"
     if is_refusal(turn.answer.text, language):
         return "refused"
-    return "asked_back" if _only_asks(turn.answer.text, language) else "answered"
-
-
-def _only_asks(text: str, language: Language) -> bool:
-    """Whether an answer asks back and states nothing."""
-    acts = {part.act for part in parts(text, language)}
-    return "question" in acts and acts <= {"question", "courtesy"}
+    acts = {part.act for part in parts(turn.answer.text, language)}
+    return "asked_back" if "question" in acts and acts <= {"question", "courtesy"} else "answered"
 
 
 def _place(conversation: Conversation) -> str:
     """The field of the table that a conversation is counted in."""
     if conversation.case.answerable is None or conversation.turns[0].unrecorded:
         return "unmarked"
-    done = outcome(conversation.turns[0], conversation.case.language)
-    if done == "not_answered":
-        return done
+    outcome = turn_outcome(conversation.turns[0], conversation.case.language)
+    if outcome == "not_answered":
+        return outcome
     kind = "answerable" if conversation.case.answerable else "unanswerable"
-    return f"{'clarified' if done == 'asked_back' else done}_{kind}"
+    return f"{'clarified' if outcome == 'asked_back' else outcome}_{kind}"
 
 
 def _holds(conversation: Conversation) -> bool:
     """Whether no later turn states anything about what was rightly declined."""
     return not any(
-        outcome(turn, conversation.case.language) == "answered"
+        turn_outcome(turn, conversation.case.language) == "answered"
         and claims(turn.answer.text, conversation.case.language)
         for turn in conversation.turns[1:]
     )

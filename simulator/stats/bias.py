@@ -1,4 +1,4 @@
-"""What moves a judge that should not move it, and what should and does not: probes graded and compared."""
+"""Probes graded and compared: what moves a judge although it should not, and what should and does not."""
 
 import asyncio
 import re
@@ -16,7 +16,6 @@ from simulator.stats.red import red_marks
 
 Kind = Literal["flipped_fact", "padding", "curt", "angry", "twin", "shuffled", "longer"]
 Expectation = Literal["falls", "stays", "reported"]
-
 KINDS: tuple[Kind, ...] = ("flipped_fact", "padding", "curt", "angry", "twin", "shuffled", "longer")
 # What must happen, and by how many grades (1..5): at least so far down, or at most so far from it on average.
 EXPECTED: Mapping[Kind, tuple[Expectation, float | None]] = {
@@ -28,6 +27,25 @@ EXPECTED: Mapping[Kind, tuple[Expectation, float | None]] = {
     "shuffled": ("stays", 0.1),
     "longer": ("reported", None),
 }
+_LANGUAGE_MARK = re.compile(r"(?<![a-z])(?:ja|jp|en)(?![a-z])", re.IGNORECASE)
+FILE = Path(__file__).with_name("bias.toml")
+# The row of all judges together: no grade of its own, but the colour that the turn gets.
+TOGETHER = ""
+# What follows a judge's name where only its Correctness is looked at.
+_CORRECTNESS = ".correctness"
+# Of the flipped facts, at least this share must fall by the bound, and turn from not red to red.
+CAUGHT = 0.9
+# Sums of grades in floating point: what is as near as this is the same.
+_SAME = 1e-9
+# Judges of manner and retrieval: a wrong fact is not theirs to see, and a curt word may be.
+_MANNER = frozenset(
+    ("fluency", "relevance", "answer_relevancy", "tone", "keigo", "cosine", "handover", "context_precision",
+     "context_recall")
+)  # fmt: skip
+# Courtesy may please whoever grades the whole; it must not make an answer truer.
+_WHOLE = frozenset(("turn", "similarity", "llm_similarity", "rouge_l"))
+_ALONE: tuple[Kind, ...] = ("padding", "curt")
+Grade = Callable[[GradingContext], Awaitable[list[Score]]]
 
 
 class Probe(Value):
@@ -47,35 +65,6 @@ class Probe(Value):
     expects: Expectation
     bound: float | None
     note: str
-
-
-_LANGUAGE_MARK = re.compile(r"(?<![a-z])(?:ja|jp|en)(?![a-z])", re.IGNORECASE)
-
-
-def without_language(name: str) -> str:
-    """An id without its mark of a language: fees-01-ja and fees-01-en are one question."""
-    return _LANGUAGE_MARK.sub("", name)
-
-
-FILE = Path(__file__).with_name("bias.toml")
-# The row of all judges together: no grade of its own, but the colour that the turn gets.
-TOGETHER = ""
-# What follows a judge's name where only its Correctness is looked at.
-_CORRECTNESS = ".correctness"
-# Of the flipped facts, at least this share must fall by the bound, and turn from not red to red.
-CAUGHT = 0.9
-# Sums of grades in floating point: what is as near as this is the same.
-_SAME = 1e-9
-# Judges of manner and retrieval: a wrong fact is not theirs to see, and a curt word may be.
-_MANNER = frozenset(
-    ("fluency", "relevance", "answer_relevancy", "tone", "keigo", "cosine", "handover", "context_precision",
-     "context_recall")
-)  # fmt: skip
-# Courtesy may please whoever grades the whole; it must not make an answer truer.
-_WHOLE = frozenset(("turn", "similarity", "llm_similarity", "rouge_l"))
-_ALONE: tuple[Kind, ...] = ("padding", "curt")
-
-Grade = Callable[[GradingContext], Awaitable[list[Score]]]
 
 
 class BiasRow(Value):
@@ -115,7 +104,7 @@ class BiasRow(Value):
 
 
 class Bias(Value):
-    """The result of a set of probes: rows by language, kind and judge; `exhibits` were graded once each."""
+    """The result of a set of probes: rows by language, kind and judge; `contexts` were graded once each."""
 
     probes: int
     contexts: int
@@ -128,6 +117,11 @@ class Bias(Value):
         return tuple(row for row in self.rows if row.held is False)
 
 
+def without_language(name: str) -> str:
+    """An id without its mark of a language: fees-01-ja and fees-01-en are one question."""
+    return _LANGUAGE_MARK.sub("", name)
+
+
 async def measure_bias(
     probes: Sequence[Probe],
     grade: Grade,
@@ -136,9 +130,9 @@ async def measure_bias(
     seed: int = 42,
     at_once: int = 64,
 ) -> Bias:
-    """Grades every exhibit of the probes once, so many at a time, and compares the pairs.
+    """Grades every context of the probes once, `at_once` of them at a time, and compares the pairs.
 
-    What `grade` raises comes in an exception group, and nothing is compared then.
+    What `grade` raises is raised in an exception group; nothing is compared then.
     """
     contexts = _distinct(probes)
     turn = asyncio.Semaphore(at_once)
@@ -160,18 +154,18 @@ def compare(
     rules: RedRules | None = None,
     seed: int = 42,
 ) -> Bias:
-    """The figures of probes whose exhibits were graded; `scores` are by the exhibit's conversation."""
+    """The figures of graded probes; `scores` are by the conversation of a context."""
     rows = []
     for language, kind in _groups(probes):
         own = [probe for probe in probes if (probe.language, probe.kind) == (language, kind)]
         pairs = [(p, scores[p.base.conversation], scores[p.changed.conversation]) for p in own]
-        sheet = _Sheet(language, kind, pairs, rules or RedRules(), seed)
-        rows += [sheet.row(judge) for judge in sheet.judges()]
-        rows += [sheet.together()] if kind == "flipped_fact" else []
+        graded = _GradedPairs(language, kind, pairs, rules or RedRules(), seed)
+        rows += [graded.row(judge) for judge in graded.judges()]
+        rows += [graded.together()] if kind == "flipped_fact" else []
     return Bias(probes=len(probes), contexts=len(_distinct(probes)), seed=seed, rows=tuple(rows))
 
 
-class _Sheet:
+class _GradedPairs:
     """The graded pairs of one kind in one language."""
 
     def __init__(
@@ -196,7 +190,7 @@ class _Sheet:
         return list(names)
 
     def row(self, judge: str) -> BiasRow:
-        """What this judge makes of the pairs."""
+        """The row of one judge, or of its Correctness."""
         states = [(p.cluster, _own(one, judge), _own(other, judge)) for p, one, other in self.pairs]
         graded = [
             (cluster, a, b, _grade(a, judge), _grade(b, judge))
@@ -227,11 +221,11 @@ class _Sheet:
             turned=figures["turned"],
             expects=self.expects,
             bound=self.bound if is_bound(self.kind, judge) else None,
-            held=self._held(judge, figures),
+            held=self._holds(judge, figures),
         )
 
     def together(self) -> BiasRow:
-        """The colour that all judges together give: whether the red rules catch the flipped facts."""
+        """The row of all judges together: whether the red rules catch the flipped facts."""
         known = [(a, b) for _, a, b in self.pairs if _any_scored(a) and _any_scored(b)]
         red = [(self._is_red(a), self._is_red(b)) for a, b in known]
         turned = _mean(_turned(red))
@@ -243,7 +237,7 @@ class _Sheet:
             bound=None, held=None if turned is None else turned >= CAUGHT - _SAME,
         )  # fmt: skip
 
-    def _held(self, judge: str, figures: Mapping[str, float | None]) -> bool | None:
+    def _holds(self, judge: str, figures: Mapping[str, float | None]) -> bool | None:
         difference, fell, turned = figures["difference"], figures["fell"], figures["turned"]
         if self.bound is None or difference is None or not is_bound(self.kind, judge):
             return None
@@ -278,10 +272,10 @@ def is_bound(kind: Kind, judge: str) -> bool:
 def bias_table(bias: Bias, language: Language) -> list[tuple[str, ...]]:
     """The rows as texts, the names of the columns first."""
     words = _words()[language]
-    return [tuple(words["columns"]), *(_shown(row, words) for row in bias.rows)]
+    return [tuple(words["columns"]), *(_row_texts(row, words) for row in bias.rows)]
 
 
-def _shown(row: BiasRow, words: Mapping[str, Any]) -> tuple[str, ...]:
+def _row_texts(row: BiasRow, words: Mapping[str, Any]) -> tuple[str, ...]:
     none = str(words["none"])
     left_out = Template(words["failed"]).substitute(failed=row.failed, skipped=row.skipped)
     bound = Template(words[row.expects]).substitute(bound=f"{row.bound:g}") if row.bound is not None else none
@@ -305,14 +299,14 @@ def _shown(row: BiasRow, words: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _distinct(probes: Iterable[Probe]) -> dict[str, GradingContext]:
-    """The exhibits by the name of their conversation: the base of many pairs is graded once."""
-    return {e.conversation: e for probe in probes for e in (probe.base, probe.changed)}
+    """The contexts by the name of their conversation: the base of many pairs is graded once."""
+    return {c.conversation: c for probe in probes for c in (probe.base, probe.changed)}
 
 
 def _groups(probes: Sequence[Probe]) -> Iterator[tuple[Language, Kind]]:
-    there = {(probe.language, probe.kind) for probe in probes}
+    present = {(probe.language, probe.kind) for probe in probes}
     languages: tuple[Language, Language] = ("ja", "en")
-    return ((language, kind) for language in languages for kind in KINDS if (language, kind) in there)
+    return ((language, kind) for language in languages for kind in KINDS if (language, kind) in present)
 
 
 def _own(scores: Sequence[Score], judge: str) -> Score | None:

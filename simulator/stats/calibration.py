@@ -1,4 +1,7 @@
-"""A judge's grades beside people's labels: agreement, leniency, thresholds, and what it has to beat."""
+"""A judge's grades compared with people's labels: agreement, leniency, and from which grade on to trust it.
+
+`measure` compares a judge with people row by row; `suggest` derives a threshold from right and wrong answers.
+"""
 
 import math
 from collections import Counter
@@ -11,8 +14,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from simulator.core.types import Value
-from simulator.stats.agreement import Floats, auroc, binned, kendall, quadratic_kappa, spearman
+from simulator.stats.agreement import Floats, auroc, kendall, nearest_levels, quadratic_kappa, spearman
+from simulator.stats.figures import rounded
 from simulator.stats.intervals import Draws, drawn_kappa, drawn_mean, drawn_ranks, interval
+
+# The scorers that count words and need no model, by their names in tables; a judge has to beat them.
+TRIVIAL = ("length", "token_precision", "token_recall", "rouge_l")
+# A domain of fewer rows has no figures worth comparing; annotators who met less often have no kappa.
+ENOUGH_ROWS, MET = 10, 5
+# From this share of one and the same grade on, a judge tells too little apart.
+TOO_COMMON = 0.6
+# A histogram of more grades than this is drawn in tenths of the scale.
+MOST_BARS = 11
+Method = Literal["quantile", "balanced"]
+# Below so many right answers a threshold is marked as unreliable.
+ENOUGH_RIGHT = 20
+_DECIMALS = 1e4
 
 
 class Threshold(Value):
@@ -26,44 +43,6 @@ class Threshold(Value):
     recall: float
     balanced_accuracy: float
     rows: int
-
-
-def best_threshold(scores: Sequence[float], good: Sequence[bool]) -> Threshold | None:
-    """The cut with the best balanced accuracy, the stricter of equals; None when none beats chance."""
-    cuts = _cuts(scores, good)
-    best = max(cuts, key=lambda cut: (round(cut.balanced_accuracy, 9), cut.grade), default=None)
-    return best if best is not None and best.balanced_accuracy > 0.5 else None
-
-
-def threshold_for_precision(scores: Sequence[float], good: Sequence[bool], wanted: float) -> Threshold | None:
-    """The lowest cut at or above which at least `wanted` (0..1) of the rows are good; None without one."""
-    return next((cut for cut in _cuts(scores, good) if cut.precision >= wanted - 1e-12), None)
-
-
-def _cuts(scores: Sequence[float], good: Sequence[bool]) -> list[Threshold]:
-    """A cut at every grade that was given, the lowest first; none when all rows are of one kind."""
-    is_good = np.asarray(good, dtype=bool)
-    positive, negative = int(is_good.sum()), int((~is_good).sum())
-    if not positive or not negative:
-        return []
-    grades, codes = np.unique(np.asarray(scores, dtype=float), return_inverse=True)
-    hits, false = _at_or_above(codes, is_good, len(grades)), _at_or_above(codes, ~is_good, len(grades))
-    return [
-        Threshold(
-            grade=float(grade),
-            precision=float(hit / (hit + wrong)),
-            recall=float(hit / positive),
-            balanced_accuracy=float((hit / positive + 1 - wrong / negative) / 2),
-            rows=int(hit + wrong),
-        )
-        for grade, hit, wrong in zip(grades, hits, false, strict=True)
-    ]
-
-
-def _at_or_above(codes: NDArray[np.intp], which: NDArray[np.bool_], grades: int) -> Floats:
-    counted = np.bincount(codes[which], minlength=grades)
-    found: Floats = np.cumsum(counted[::-1])[::-1].astype(float)
-    return found
 
 
 class FigureInterval(Value):
@@ -84,7 +63,7 @@ class Scorer(Value):
     auroc: FigureInterval
 
 
-class Humans(Value):
+class HumanAgreement(Value):
     """How people agree: each with the mean of the others, and kappa over pairs who met."""
 
     scorer: Scorer
@@ -93,7 +72,7 @@ class Humans(Value):
     annotators: int
 
 
-class Part(Value):
+class DomainAgreement(Value):
     """The agreement within one domain."""
 
     name: str
@@ -135,8 +114,8 @@ class Figures(Value):
     wanted_precision: float
     precise: Threshold | None
     scorers: tuple[Scorer, ...]
-    humans: Humans | None
-    parts: tuple[Part, ...]
+    humans: HumanAgreement | None
+    parts: tuple[DomainAgreement, ...]
     best_trivial: str = ""
     advantage: FigureInterval | None = None
 
@@ -145,13 +124,110 @@ class Figures(Value):
         """Whether people call all rows good, or none."""
         return self.good in (0, self.n)
 
-    def lowest(self, enough: int) -> Part | None:
+    def lowest(self, enough: int) -> DomainAgreement | None:
         """The domain of at least `enough` rows where the judge agrees least: by AUROC, or else by rho."""
         known = [part for part in self.parts if part.n >= enough and _agreement(part) is not None]
         return min(known, key=lambda part: _agreement(part) or 0.0) if len(known) > 1 else None
 
 
-def _agreement(part: Part) -> float | None:
+@dataclass(frozen=True)
+class LabelledGrade:
+    """One row: the judge's grade, what people said (higher is better), and what other scorers give."""
+
+    group: str
+    grade: float
+    people: float
+    part: str = ""
+    votes: tuple[float, ...] = ()
+    annotators: tuple[str, ...] = ()
+    scorers: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Yardstick:
+    """The judge's scale, the levels of the label's, and from which label on an answer is good."""
+
+    scale: tuple[float, float]
+    levels: tuple[float, ...]
+    good_from: float
+    precision: float = 0.9
+    seed: int = 42
+
+    def grade_shares(self, grades: Sequence[float]) -> Floats:
+        """Grades as shares (0..1) of the judge's scale."""
+        low, high = self.scale
+        return (np.asarray(grades, dtype=float) - low) / (high - low)
+
+    def label_shares(self, labels: Sequence[float]) -> Floats:
+        """Labels as shares (0..1) of theirs."""
+        low, high = min(self.levels), max(self.levels)
+        return (np.asarray(labels, dtype=float) - low) / ((high - low) or 1)
+
+    def is_good(self, label: float) -> bool:
+        """Whether people call it good."""
+        return label >= self.good_from - 1e-9
+
+
+class Suggestion(Value):
+    """A threshold at or above which an answer is taken as right; None where the scores speak for none.
+
+    `interval` holds it in 95 % of the samples of as many rows. `right_passing` and `wrong_passing` (0..1) are
+    the shares of the right and of the wrong answers that reach it.
+    """
+
+    method: Method
+    threshold: float | None
+    interval: tuple[float, float] | None
+    right: int
+    wrong: int
+    right_passing: float | None
+    wrong_passing: float | None
+
+    @property
+    def few(self) -> bool:
+        """Whether it rests on too few right answers."""
+        return self.right < ENOUGH_RIGHT
+
+
+def best_threshold(scores: Sequence[float], good: Sequence[bool]) -> Threshold | None:
+    """The cut with the best balanced accuracy, the stricter of equals; None when none beats chance."""
+    cuts = _cuts(scores, good)
+    best = max(cuts, key=lambda cut: (round(cut.balanced_accuracy, 9), cut.grade), default=None)
+    return best if best is not None and best.balanced_accuracy > 0.5 else None
+
+
+def threshold_for_precision(scores: Sequence[float], good: Sequence[bool], wanted: float) -> Threshold | None:
+    """The lowest cut from which on at least `wanted` (0..1) of the rows are good; None without one."""
+    return next((cut for cut in _cuts(scores, good) if cut.precision >= wanted - 1e-12), None)
+
+
+def _cuts(scores: Sequence[float], good: Sequence[bool]) -> list[Threshold]:
+    """A cut at every grade that was given, the lowest first; none when all rows are of one kind."""
+    is_good = np.asarray(good, dtype=bool)
+    positive, negative = int(is_good.sum()), int((~is_good).sum())
+    if not positive or not negative:
+        return []
+    grades, codes = np.unique(np.asarray(scores, dtype=float), return_inverse=True)
+    hits, false = _at_or_above(codes, is_good, len(grades)), _at_or_above(codes, ~is_good, len(grades))
+    return [
+        Threshold(
+            grade=float(grade),
+            precision=float(hit / (hit + wrong)),
+            recall=float(hit / positive),
+            balanced_accuracy=float((hit / positive + 1 - wrong / negative) / 2),
+            rows=int(hit + wrong),
+        )
+        for grade, hit, wrong in zip(grades, hits, false, strict=True)
+    ]
+
+
+def _at_or_above(codes: NDArray[np.intp], which: NDArray[np.bool_], grades: int) -> Floats:
+    counted = np.bincount(codes[which], minlength=grades)
+    found: Floats = np.cumsum(counted[::-1])[::-1].astype(float)
+    return found
+
+
+def _agreement(part: DomainAgreement) -> float | None:
     return part.auroc if part.auroc is not None else part.spearman
 
 
@@ -188,17 +264,6 @@ def figures_json(figures: Figures) -> dict[str, Any]:
     return rounded(shown)  # type: ignore[no-any-return]
 
 
-def rounded(value: Any) -> Any:
-    """Every float within, to 4 decimals."""
-    if isinstance(value, float):
-        return round(value, 4)
-    if isinstance(value, dict):
-        return {key: rounded(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [rounded(item) for item in value]
-    return value
-
-
 def _pair(bounds: FigureInterval) -> list[float] | None:
     return None if bounds.low is None or bounds.high is None else [bounds.low, bounds.high]
 
@@ -213,68 +278,20 @@ def _scorer_json(scorer: Scorer) -> dict[str, Any]:
     }
 
 
-def _humans_json(humans: Humans | None) -> dict[str, Any] | None:
+def _humans_json(humans: HumanAgreement | None) -> dict[str, Any] | None:
     if humans is None:
         return None
     shown = _scorer_json(humans.scorer)
     return shown | {"kappa": humans.kappa, "pairs": humans.pairs, "annotators": humans.annotators}
 
 
-# The scorers of analysis/trivial.py, as they are called in every table.
-TRIVIAL = ("length", "token_precision", "token_recall", "rouge_l")
-# A domain of fewer rows has no figures worth comparing; annotators who met less often have no kappa.
-ENOUGH, MET = 10, 5
-# From this share of one and the same grade on, a judge tells too little apart.
-TOO_COMMON = 0.6
-# A histogram of more grades than this is drawn in tenths of the scale.
-MOST_BARS = 11
-
-
-@dataclass(frozen=True)
-class LabelledGrade:
-    """One row: the judge's grade, what people said (higher is better), and what other scorers give."""
-
-    group: str
-    grade: float
-    people: float
-    part: str = ""
-    votes: tuple[float, ...] = ()
-    annotators: tuple[str, ...] = ()
-    scorers: dict[str, float] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Yardstick:
-    """The judge's scale, the levels of the label's, and from which label on an answer is good."""
-
-    scale: tuple[float, float]
-    levels: tuple[float, ...]
-    good_from: float
-    precision: float = 0.9
-    seed: int = 42
-
-    def judged(self, grades: Sequence[float]) -> Floats:
-        """Grades as shares (0..1) of the judge's scale."""
-        low, high = self.scale
-        return (np.asarray(grades, dtype=float) - low) / (high - low)
-
-    def said(self, labels: Sequence[float]) -> Floats:
-        """Labels as shares (0..1) of theirs."""
-        low, high = min(self.levels), max(self.levels)
-        return (np.asarray(labels, dtype=float) - low) / ((high - low) or 1)
-
-    def is_good(self, label: float) -> bool:
-        """Whether people call it good."""
-        return label >= self.good_from - 1e-9
-
-
 def measure(rows: Sequence[LabelledGrade], by: Yardstick) -> Figures:
     """All figures of a judge on these rows; intervals draw groups, because rows of one group go together."""
-    return _Comparison(rows, by).figures()
+    return _JudgeMeasurement(rows, by).figures()
 
 
-class _Comparison:
-    """The columns of the rows, and the draws that all intervals share."""
+class _JudgeMeasurement:
+    """One judge on labelled rows: the columns of the rows, and the draws that all intervals share."""
 
     def __init__(self, rows: Sequence[LabelledGrade], by: Yardstick) -> None:
         self.rows, self.by = rows, by
@@ -284,12 +301,12 @@ class _Comparison:
         self.draws = Draws([row.group for row in rows], seed=by.seed)
 
     @cached_property
-    def judged(self) -> Floats:
-        return self.by.judged(self.grades)
+    def grade_shares(self) -> Floats:
+        return self.by.grade_shares(self.grades)
 
     @cached_property
-    def said(self) -> Floats:
-        return self.by.said(self.people)
+    def label_shares(self) -> Floats:
+        return self.by.label_shares(self.people)
 
     def figures(self) -> Figures:
         others = [self._scorer(name) for name in self._names()]
@@ -304,16 +321,17 @@ class _Comparison:
             judge=judge,
             kappa=kappa,
             leniency=self._bounds(
-                float((self.judged - self.said).mean()), drawn_mean(self.judged - self.said, self.draws)
+                float((self.grade_shares - self.label_shares).mean()),
+                drawn_mean(self.grade_shares - self.label_shares, self.draws),
             ),
-            judge_mean=float(self.judged.mean()),
-            people_mean=float(self.said.mean()),
+            judge_mean=float(self.grade_shares.mean()),
+            people_mean=float(self.label_shares.mean()),
             histogram=histogram(self.grades, self.by.scale),
             threshold=best_threshold(self.grades, self.good),
             wanted_precision=self.by.precision,
             precise=threshold_for_precision(self.grades, self.good, self.by.precision),
             scorers=tuple(others),
-            humans=humans(self.rows, self.by),
+            humans=human_agreement(self.rows, self.by),
             parts=self._parts(),
             **self._advantage(others),
         )
@@ -325,8 +343,11 @@ class _Comparison:
 
     def _kappa(self) -> FigureInterval:
         """Both on the label's own levels."""
-        judged, said = binned(self.judged, self.by.levels), binned(self.said, self.by.levels)
-        return self._bounds(quadratic_kappa(judged, said), drawn_kappa(judged, said, self.draws))
+        grades, labels = (
+            nearest_levels(self.grade_shares, self.by.levels),
+            nearest_levels(self.label_shares, self.by.levels),
+        )
+        return self._bounds(quadratic_kappa(grades, labels), drawn_kappa(grades, labels, self.draws))
 
     def _bounds(self, value: float | None, drawn: Floats) -> FigureInterval:
         return _bounded(value, drawn, self.draws)
@@ -337,7 +358,7 @@ class _Comparison:
         values = [self.rows[at].scorers[name] for at in has]
         if len(has) == len(self.rows):
             return self._ranked(name, values)
-        return _Comparison([self.rows[at] for at in has], self.by)._ranked(name, values)
+        return _JudgeMeasurement([self.rows[at] for at in has], self.by)._ranked(name, values)
 
     def _ranked(self, name: str, values: Sequence[float]) -> Scorer:
         return ranked(name, values, self.people, self.good, self.draws)
@@ -355,21 +376,21 @@ class _Comparison:
         advantage = self._bounds(rho - best.spearman.value, ours - theirs)
         return {"best_trivial": best.name, "advantage": advantage}
 
-    def _parts(self) -> tuple[Part, ...]:
+    def _parts(self) -> tuple[DomainAgreement, ...]:
         names = sorted({row.part for row in self.rows})
         if len(names) < 2:
             return ()
         return tuple(self._part(name) for name in names)
 
-    def _part(self, name: str) -> Part:
+    def _part(self, name: str) -> DomainAgreement:
         at = [index for index, row in enumerate(self.rows) if row.part == name]
         grades, people = [self.grades[i] for i in at], [self.people[i] for i in at]
-        return Part(
+        return DomainAgreement(
             name=name,
             n=len(at),
             spearman=spearman(grades, people) if len(at) > 1 else None,
             auroc=auroc(grades, [self.good[i] for i in at]),
-            leniency=float((self.judged[at] - self.said[at]).mean()),
+            leniency=float((self.grade_shares[at] - self.label_shares[at]).mean()),
         )
 
 
@@ -387,7 +408,7 @@ def ranked(
     )
 
 
-def humans(rows: Sequence[LabelledGrade], by: Yardstick) -> Humans | None:
+def human_agreement(rows: Sequence[LabelledGrade], by: Yardstick) -> HumanAgreement | None:
     """How people agree with each other: each one with the mean of the others on the same row.
 
     Kappa is of pairs of named annotators who met on some rows, weighted by how often they met.
@@ -407,7 +428,7 @@ def humans(rows: Sequence[LabelledGrade], by: Yardstick) -> Humans | None:
     kappa, pairs = _pairwise_kappa(rows)
     good = [by.is_good(label) for label in others]
     scorer = ranked("humans", one, others, good, Draws(groups, seed=by.seed))
-    return Humans(scorer=scorer, kappa=kappa, pairs=pairs, annotators=len(named))
+    return HumanAgreement(scorer=scorer, kappa=kappa, pairs=pairs, annotators=len(named))
 
 
 def _pairwise_kappa(rows: Sequence[LabelledGrade]) -> tuple[float | None, int]:
@@ -448,33 +469,6 @@ def _bounded(value: float | None, drawn: Floats, draws: Draws) -> FigureInterval
     found = interval(drawn) if value is not None and draws.clusters > 1 else None
     low, high = found or (None, None)
     return FigureInterval(value=value, low=low, high=high)
-
-
-Method = Literal["quantile", "balanced"]
-# Right answers, below which a threshold rests on too little.
-SUGGESTED_ENOUGH = 20
-_DECIMALS = 1e4
-
-
-class Suggestion(Value):
-    """A threshold at or above which an answer is taken as right; None where the scores speak for none.
-
-    `interval` holds it in 95 % of the samples of as many rows. `right_passing` and `wrong_passing` (0..1) are
-    the shares of the right and of the wrong answers that reach it.
-    """
-
-    method: Method
-    threshold: float | None
-    interval: tuple[float, float] | None
-    right: int
-    wrong: int
-    right_passing: float | None
-    wrong_passing: float | None
-
-    @property
-    def few(self) -> bool:
-        """Whether it rests on too few right answers."""
-        return self.right < SUGGESTED_ENOUGH
 
 
 def suggest(  # noqa: PLR0917 - the rows in three columns, and how they are read
@@ -555,8 +549,8 @@ def _drawn_cuts(scores: Floats, right: ArrayLike, draws: Draws) -> Floats:
 
     def figure(weights: Floats) -> Floats:
         hits, false = (
-            _suggested_at_or_above(weights * good, starts),
-            _suggested_at_or_above(weights * (1 - good), starts),
+            _weight_at_or_above(weights * good, starts),
+            _weight_at_or_above(weights * (1 - good), starts),
         )
         with np.errstate(invalid="ignore", divide="ignore"):
             balanced = np.round((hits / hits[:, :1] + 1 - false / false[:, :1]) / 2, 9)
@@ -569,7 +563,7 @@ def _drawn_cuts(scores: Floats, right: ArrayLike, draws: Draws) -> Floats:
     return draws.by_rows(rows, figure)
 
 
-def _suggested_at_or_above(weights: Floats, starts: ArrayLike) -> Floats:
+def _weight_at_or_above(weights: Floats, starts: ArrayLike) -> Floats:
     """The weight at or above every distinct score, of every draw."""
     by_score = np.add.reduceat(weights, np.asarray(starts), axis=1)
     found: Floats = np.cumsum(by_score[:, ::-1], axis=1)[:, ::-1]

@@ -10,10 +10,11 @@ from math import fsum, sqrt
 from typing import Any, NamedTuple
 
 from simulator.core.types import Case, Results, Score, Value
-from simulator.storage.results import judges_of, with_scores
+from simulator.stats.figures import rounded
+from simulator.storage.results import conversations_with_scores, judges_of
 from simulator.text.choices import LETTERS, right_letter
 
-JUDGE = "choice"
+CHOICE_JUDGE = "choice"
 
 
 class Accuracy(Value):
@@ -35,11 +36,11 @@ class Accuracy(Value):
 
     def as_json(self) -> dict[str, Any]:
         """Its figures, rounded to 4 decimals."""
-        return {"accuracy": _rounded(self.value), "stderr": _rounded(self.stderr), **self.model_dump()}
+        return {"accuracy": rounded(self.value), "stderr": rounded(self.stderr), **self.model_dump()}
 
 
 class Choices(Value):
-    """What came of the multiple-choice questions of a run.
+    """The figures of a run's multiple-choice questions.
 
     `subjects` are in the order of the data set; questions without one are under an empty name. `chosen`
     counts the letters that were answered, `right` those that would have been right. `chance` is what
@@ -62,18 +63,13 @@ class Choices(Value):
             "subjects": {name: each.as_json() for name, each in self.subjects.items()},
             "chosen": self.chosen,
             "right_letters": self.right,
-            "chance": _rounded(self.chance),
-            "longest_choice": _rounded(self.longest),
+            "chance": rounded(self.chance),
+            "longest_choice": rounded(self.longest),
         }
 
 
-def standard_error(right: int, n: int) -> float | None:
-    """The standard error of a share of `right` of `n`: sqrt(p (1 - p) / (n - 1)); None when n is below 2."""
-    return sqrt((right / n) * (1 - right / n) / (n - 1)) if n > 1 else None
-
-
 class _Row(NamedTuple):
-    """What figures need of one question and its answer: most rows have it in common with many others."""
+    """What figures need of one question and its answer; many rows are equal."""
 
     subject: str
     right: str | None
@@ -84,19 +80,24 @@ class _Row(NamedTuple):
     right_is_longest: bool
 
 
+def standard_error(right: int, n: int) -> float | None:
+    """The standard error of a share of `right` of `n`: sqrt(p (1 - p) / (n - 1)); None when n is below 2."""
+    return sqrt((right / n) * (1 - right / n) / (n - 1)) if n > 1 else None
+
+
 def choices(results: Results) -> Choices | None:
     """The figures of the judge `choice`; None where it graded nothing."""
     if not any(map(_is_choice, judges_of(results))):
         return None
     rows: list[_Row] = []  # as the data set has them
-    known: dict[_Row, _Row] = {}
+    shared: dict[_Row, _Row] = {}  # equal rows are stored once
     failed = 0
-    for conversation, by_turn in with_scores(results):
+    for conversation, by_turn in conversations_with_scores(results):
         scores = [each for by_judge in by_turn.values() for each in by_judge.values()]
         graded = [score for score in scores if conversation.case.choices and _is_choice(score.judge)]
         failed += sum(score.state == "failed" for score in graded)
         scored = [_row(conversation.case, score) for score in graded if score.state == "scored"]
-        rows += [known.setdefault(row, row) for row in scored[-1:]]
+        rows += [shared.setdefault(row, row) for row in scored[-1:]]
     if not rows:
         return None
     return Choices(
@@ -125,14 +126,14 @@ def _row(case: Case, score: Score) -> _Row:
 
 def _is_choice(judge: str) -> bool:
     """Also where it grades one output of an answer."""
-    return judge == JUDGE or judge.endswith(f".{JUDGE}")
+    return judge == CHOICE_JUDGE or judge.endswith(f".{CHOICE_JUDGE}")
 
 
 def _by_subject(rows: Iterable[_Row]) -> dict[str, Accuracy]:
-    found: dict[str, list[_Row]] = {}
+    by_subject: dict[str, list[_Row]] = {}
     for row in rows:
-        found.setdefault(row.subject, []).append(row)
-    return {name: _accuracy(each) for name, each in found.items()}
+        by_subject.setdefault(row.subject, []).append(row)
+    return {subject: _accuracy(own) for subject, own in by_subject.items()}
 
 
 def subject_of(case: Case) -> str:
@@ -148,16 +149,12 @@ def _accuracy(rows: Collection[_Row]) -> Accuracy:
     )
 
 
-def _letters(found: Iterable[Any]) -> dict[str, int]:
+def _letters(letters: Iterable[Any]) -> dict[str, int]:
     """How often each letter occurs, in the order of the alphabet; what is no letter is left out."""
-    counts: Mapping[Any, int] = Counter(found)
+    counts: Mapping[Any, int] = Counter(letters)
     return {letter: counts[letter] for letter in LETTERS if counts.get(letter)}
 
 
 def _longest(case: Case) -> str:
     """The letter of the longest choice, the first of them on a tie."""
     return LETTERS[max(range(len(case.choices)), key=lambda place: len(case.choices[place]))]
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 4)

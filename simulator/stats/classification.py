@@ -14,18 +14,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.core.types import Case, Results, Score, Value
+from simulator.stats.figures import rounded
 from simulator.stats.intervals import clustered_stderr
-from simulator.storage.results import judges_of, with_scores
+from simulator.storage.results import conversations_with_scores, judges_of
 
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
-
 DRAWS = 100_000
 SEED = 1234
 # Resamples times cells that are drawn at once (16 MB), and that are drawn at all.
 _AT_ONCE, _AT_MOST = 2_000_000, 4_000_000
 # Of two labels the one that is looked for, where its name says so.
 _POSITIVE = frozenset({"1", "true", "yes", "positive", "はい", "陽性", "正"})
+LABEL_JUDGE = "label"
+# More labels than that are no classes: each row chooses among texts of its own.
+MOST_LABELS = 100
 
 
 class ClassifiedRow(NamedTuple):
@@ -90,9 +93,9 @@ class Classification(Value):
         """The figures for `--json`, rounded to 4 decimals."""
         return {
             "accuracy": round(self.accuracy, 4),
-            "accuracy_stderr": _rounded(self.accuracy_stderr),
+            "accuracy_stderr": rounded(self.accuracy_stderr),
             "f1": round(self.f1, 4),
-            "f1_stderr": _rounded(self.f1_stderr),
+            "f1_stderr": rounded(self.f1_stderr),
             "positive": self.positive or None,
             "per_class": {each.label: _figures(each) for each in self.per_class},
             "macro": _figures(self.macro),
@@ -105,10 +108,41 @@ class Classification(Value):
             },
             "not_extracted": self.not_extracted,
             "by_likelihood": self.by_likelihood,
-            "kappa": _rounded(self.kappa),
-            "mcc": _rounded(self.mcc),
+            "kappa": rounded(self.kappa),
+            "mcc": rounded(self.mcc),
             "baselines": {each.name: _shares(each, "accuracy", "f1", "macro_f1") for each in self.baselines},
         }
+
+
+class Clusters(NamedTuple):
+    """Kinds of cases by what they add to the table, flat: (kinds, cells), and how many there are of each."""
+
+    kinds: Counts
+    sizes: Counts
+
+    @classmethod
+    def of(cls, counts: Counts) -> "Clusters":
+        """Every row is a case of its own: as many kinds as cells that are not empty."""
+        filled = np.flatnonzero(counts.ravel())
+        return cls(np.eye(counts.size, dtype=np.int64)[filled], counts.ravel()[filled])
+
+
+class RankedRow(Value):
+    """One line of the table: a run, or a guesser (`baseline`, whose `name` is a key for words).
+
+    `f1` is that of the `positive` label, or the mean over the classes where it is empty.
+    """
+
+    name: str
+    n: int
+    accuracy: float
+    accuracy_stderr: float | None = None
+    f1: float
+    f1_stderr: float | None = None
+    macro_f1: float
+    positive: str = ""
+    not_extracted: int = 0
+    baseline: bool = False
 
 
 def classify(
@@ -131,10 +165,12 @@ def classify(
         right = [float(row.expected == row.predicted) for row in table]
         owners = [row.case or f"\0{at}" for at, row in enumerate(table)]
         more["accuracy_stderr"] = clustered_stderr(right, owners)
-    return figures_of(cells, labels, positive=positive, seed=seed, draws=draws, clusters=clusters, **more)
+    return classify_counts(
+        cells, labels, positive=positive, seed=seed, draws=draws, clusters=clusters, **more
+    )
 
 
-def figures_of(
+def classify_counts(
     counts: Counts,
     labels: Sequence[str],
     *,
@@ -157,7 +193,7 @@ def figures_of(
         positive=looked_for,
         n=n,
         accuracy=right,
-        f1=float(headline(shares, at)),
+        f1=float(headline_f1(shares, at)),
         f1_stderr=float(drawn.std(ddof=1)) if n > 1 and len(drawn) > 1 else None,
         per_class=tuple(
             _class(label, *row) for label, row in zip(labels, _rows(shares, support), strict=True)
@@ -198,23 +234,10 @@ def per_class(counts: Floats | Counts) -> Floats:
     return np.stack([_share(hits, said), _share(hits, there), _share(2 * hits, said + there)], axis=-2)
 
 
-def headline(shares: Floats, positive: int | None) -> Floats:
+def headline_f1(shares: Floats, positive: int | None) -> Floats:
     """The one F1 that stands for a table: of the positive class, else the mean over the classes."""
     found: Floats = shares[..., 2, :].mean(axis=-1) if positive is None else shares[..., 2, positive]
     return found
-
-
-class Clusters(NamedTuple):
-    """Kinds of cases by what they add to the table, flat: (kinds, cells), and how many there are of each."""
-
-    kinds: Counts
-    sizes: Counts
-
-    @classmethod
-    def of(cls, counts: Counts) -> "Clusters":
-        """Every row is a case of its own: as many kinds as cells that are not empty."""
-        filled = np.flatnonzero(counts.ravel())
-        return cls(np.eye(counts.size, dtype=np.int64)[filled], counts.ravel()[filled])
 
 
 def drawn_f1(
@@ -233,7 +256,7 @@ def drawn_f1(
     for at in range(0, wanted, step):
         size = min(step, wanted - at)
         drawn = random.multinomial(cases, clusters.sizes / cases, size=size).astype(float) @ kinds
-        found.append(headline(per_class(drawn.reshape(size, labels, labels + 1)), positive))
+        found.append(headline_f1(per_class(drawn.reshape(size, labels, labels + 1)), positive))
     return np.concatenate(found)
 
 
@@ -277,8 +300,8 @@ def _guesser(name: str, shares: Floats, support: Counts, positive: int | None, l
         name=name,
         label=label,
         accuracy=float(np.trace(expected[:, :-1]) / support.sum()),
-        f1=float(headline(figures, positive)),
-        macro_f1=float(headline(figures, None)),
+        f1=float(headline_f1(figures, positive)),
+        macro_f1=float(headline_f1(figures, None)),
     )
 
 
@@ -340,34 +363,25 @@ def _shares(of: Value, *names: str) -> dict[str, float]:
     return {name: round(getattr(of, name), 4) for name in names}
 
 
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 4)
-
-
-JUDGE = "label"
-# More labels than that are no classes: each row chooses among texts of its own.
-MOST_LABELS = 100
-
-
 def classifications(results: Results) -> tuple[Classification, ...]:
     """One for each judge `label` that graded the run, also where it graded one output of an answer.
 
     Answers that failed count as not extracted; grades that failed, and rows without a label, do not count.
     """
-    if not any(map(is_label, judges_of(results))):
+    if not any(map(is_label_judge, judges_of(results))):
         return ()
     found: dict[str, _ReadLabels] = {}
-    for conversation, by_turn in with_scores(results):
+    for conversation, by_turn in conversations_with_scores(results):
         for by_judge in by_turn.values():
-            for judge in filter(is_label, by_judge):
+            for judge in filter(is_label_judge, by_judge):
                 found.setdefault(judge, _ReadLabels()).add(conversation.case, by_judge[judge])
     made = (_classification(judge, each, results) for judge, each in found.items())
     return tuple(each for each in made if each is not None)
 
 
-def is_label(judge: str) -> bool:
+def is_label_judge(judge: str) -> bool:
     """Whether scores are those of `label`, of a whole answer or of one output of it."""
-    return judge == JUDGE or judge.endswith(f".{JUDGE}")
+    return judge == LABEL_JUDGE or judge.endswith(f".{LABEL_JUDGE}")
 
 
 class _ReadLabels:
@@ -419,35 +433,19 @@ def _labels(found: _ReadLabels, results: Results) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*named, *found.chosen, *sorted(said)]))
 
 
-class RankedRow(Value):
-    """One line of the table: a run, or a guesser (`baseline`, whose `name` is a key for words).
-
-    `f1` is that of the `positive` label, or the mean over the classes where it is empty.
-    """
-
-    name: str
-    n: int
-    accuracy: float
-    accuracy_stderr: float | None = None
-    f1: float
-    f1_stderr: float | None = None
-    macro_f1: float
-    positive: str = ""
-    not_extracted: int = 0
-    baseline: bool = False
-
-
 def f1_table(
-    runs: Iterable[tuple[str, Results]], *, judge: str = JUDGE, baselines: bool = True
+    runs: Iterable[tuple[str, Results]], *, judge: str = LABEL_JUDGE, baselines: bool = True
 ) -> tuple[RankedRow, ...]:
     """Finished runs by F1, the best first; a run that `judge` did not grade is left out."""
     found = [
         (name, each) for name, results in runs for each in classifications(results) if each.judge == judge
     ]
-    return ranked(found, baselines=baselines)
+    return rank_classifications(found, baselines=baselines)
 
 
-def ranked(found: Sequence[tuple[str, Classification]], *, baselines: bool = True) -> tuple[RankedRow, ...]:
+def rank_classifications(
+    found: Sequence[tuple[str, Classification]], *, baselines: bool = True
+) -> tuple[RankedRow, ...]:
     """The same of figures that are there already."""
     rows = [_of_run(name, each) for name, each in found]
     if baselines and found and len({_asked(each) for _, each in found}) == 1:

@@ -1,8 +1,12 @@
-"""The other run of a new version: free where it was replayed, a replay where it talked freely."""
+"""Two runs compared: whether the bot got better, on which turns, and what speaks against the comparison.
+
+Conversations are paired by question, customer and repetition; grades are compared judge by judge over these
+pairs, colours turn by turn where both customers said the same.
+"""
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from math import ceil, fsum
 from statistics import NormalDist, stdev
@@ -10,50 +14,43 @@ from typing import Any, Literal, NamedTuple
 
 from simulator.core.types import Conversation, Results, Role, Run, Score, Turn, Value
 from simulator.stats.exact_tests import holm, mcnemar, wilcoxon
-from simulator.stats.figures import RedTurn, Summary
+from simulator.stats.figures import RedTurn, Summary, rounded
 from simulator.stats.intervals import LEVEL, interval_of_mean
 from simulator.stats.summary import excerpt, turn_failure
-from simulator.storage.results import counted
-from simulator.storage.runs import Head, replay_of
+from simulator.storage.results import without_superseded
+from simulator.storage.runs import RunQuestions, replay_of
 
-
-def companion(before: Run, after: Head, runs: Iterable[Head]) -> Run | None:
-    """The run nearest in time to `after` that has the same bot and, of replay and free, is the other kind.
-
-    It must have asked the very questions of `after`: those that failed, asked once more, would be a verdict
-    about the hardest ones. A replay must be one of `before`. A free run must be newer than `before`: a bot
-    that changed without a change of its settings would otherwise be taken for the new version.
-    """
-    wanted = [
-        head.run
-        for head in runs
-        if head.run.id not in (before.id, after.run.id)
-        and head.questions == after.questions
-        and _is_other(before, after.run, head.run)
-    ]
-    return min(wanted, key=lambda run: abs(run.created - after.run.created), default=None)
-
-
-def _is_other(before: Run, after: Run, run: Run) -> bool:
-    if _bot(run) != _bot(after) or run.status != "finished" or run.offline != after.offline:
-        return False
-    if replay_of(after):
-        return replay_of(run) is None and run.created > before.created
-    return replay_of(run) == before.id
-
-
-def _bot(run: Run) -> tuple[object, object, str | None]:
-    return run.settings.get("adapter"), run.settings.get("set"), run.models.get("demo")
-
-
-Key = tuple[str, str, int]
-Place = tuple[str, int]
-
-# What a team may write into the tags of a case that must stay as good as it is.
+# A conversation by case, persona and repetition; a turn by conversation and number.
+ConversationKey = tuple[str, str, int]
+TurnKey = tuple[str, int]
+# Tags of a case that must stay as good as it is.
 GUARDED = frozenset({"must-not-break", "壊さない", "必須"})
+_PROMPT = "prompt:"
+Kind = Literal[
+    "same_run", "unfinished", "rubrics", "models", "prompt_text", "prompt_version", "customers", "settings",
+    "rules", "questions", "unpaired",
+]  # fmt: skip
+# The bot may differ: it is what is tested. These must be the same for the scores to be comparable.
+_OF_THE_CUSTOMERS = ("turns", "voice_opening", "typos", "script", "user_temperature", "language", "greeting")
+_OF_THE_GRADING = (
+    "judging", "votes", "judge_temperature", "guidelines", "contacts", "ng_words", "tokenizer",
+    "customer_faults", "seed",
+)  # fmt: skip
+_NOT_THE_BOT: tuple[Role, ...] = ("user", "judge", "embed")
+Verdict = Literal["better", "worse", "no_difference", "not_enough", "not_comparable"]
+# Below these nothing is said: with fewer than six cases no order of events gets the exact test below 5 %.
+FEWEST_PAIRS = FEWEST_CASES = 6
+# The difference (0..1) that a plan for more questions aims at, and how surely it is to be seen.
+WORTH_SEEING, POWER = 0.05, 0.8
+_NORMAL = NormalDist()
+# A case with a mean before and after.
+Pair = tuple[str, float, float]
+SHOWN_TAGS = 5
+# Whether a case and a persona belong to a group.
+Belongs = Callable[[str, str], bool]
 
 
-class Side(NamedTuple):
+class RunFigures(NamedTuple):
     """One run with its figures."""
 
     results: Results
@@ -71,17 +68,22 @@ class PairedTurn(NamedTuple):
     became: RedTurn | None
 
 
-class Pairs:
+class PairedRuns:
     """The conversations of two runs, side by side."""
 
-    def __init__(self, before: Side, after: Side) -> None:
-        """`before` is the run that `after` is held against."""
-        self.before, self.after = (Side(counted(s.results), s.summary) for s in (before, after))
-        self.earlier, self.later = held(self.before.results), held(self.after.results)
+    def __init__(self, before: RunFigures, after: RunFigures) -> None:
+        """`before` is the run that `after` is compared with."""
+        self.before, self.after = (
+            RunFigures(without_superseded(s.results), s.summary) for s in (before, after)
+        )
+        self.earlier, self.later = (
+            begun_conversations(self.before.results),
+            begun_conversations(self.after.results),
+        )
         self.both = [key for key in self.later if key in self.earlier]
 
     @cached_property
-    def reds(self) -> tuple[dict[Place, RedTurn], dict[Place, RedTurn]]:
+    def reds(self) -> tuple[dict[TurnKey, RedTurn], dict[TurnKey, RedTurn]]:
         """The red turns of both runs, by conversation and turn."""
         sides = (self.before, self.after)
         first, second = ({(r.conversation, r.turn): r for r in side.summary.reddest} for side in sides)
@@ -89,20 +91,20 @@ class Pairs:
 
     @cached_property
     def lines(self) -> tuple[int, int]:
-        """On how many turns the customers said the very same, of all turns of the paired conversations."""
-        same = whole = 0
-        for one, other in self._talks():
-            whole += max(len(one.turns), len(other.turns))
+        """On how many turns the customers said the same, and how many turns the paired conversations have."""
+        same = total = 0
+        for one, other in self._pairs():
+            total += max(len(one.turns), len(other.turns))
             same += sum(a.user == b.user for a, b in zip(one.turns, other.turns, strict=False))
-        return same, whole
+        return same, total
 
     @cached_property
     def turns(self) -> tuple[PairedTurn, ...]:
-        """The turns that can be compared: the first of each conversation, and those with the same line."""
+        """The turns that can be compared: the first of each conversation, and those with the same message."""
         was, became = self.reds
         return tuple(
             PairedTurn(one, other, a, b, was.get((one.id, a.index)), became.get((other.id, b.index)))
-            for one, other in self._talks()
+            for one, other in self._pairs()
             for a, b in zip(one.turns, other.turns, strict=False)
             if a.index == 1 or a.user == b.user
         )
@@ -113,112 +115,19 @@ class Pairs:
         conversations = (*self.earlier.values(), *self.later.values())
         return tuple(dict.fromkeys(c.case.id for c in conversations if is_guarded(c.case.tags)))
 
-    def _talks(self) -> Iterable[tuple[Conversation, Conversation]]:
+    def _pairs(self) -> Iterable[tuple[Conversation, Conversation]]:
         return ((self.earlier[key], self.later[key]) for key in self.both)
 
 
-def held(results: Results) -> dict[Key, Conversation]:
-    """The conversations that were held, by question, customer and repetition."""
-    return {(c.case.id, c.persona, c.repeat): c for c in results.conversations if c.turns or c.ended}
-
-
-def is_guarded(tags: Iterable[str]) -> bool:
-    """Whether a case must not break."""
-    return any(tag.strip().casefold().replace("_", "-").replace(" ", "-") in GUARDED for tag in tags)
-
-
-def means_by_judge(side: Side) -> dict[str, dict[str, float]]:
-    """For each judge the mean (0..1) of every conversation that it graded, as the run's own score counts."""
-    spoken = _counted_turns(side)
-    given: dict[str, dict[str, list[float]]] = {}
-    for score in side.results.scores:
-        if score.value is not None and score.state == "scored" and (score.conversation, score.turn) in spoken:
-            given.setdefault(score.judge, {}).setdefault(score.conversation, []).append(score.value)
-    return {
-        judge: {conversation: sum(values) / len(values) for conversation, values in conversations.items()}
-        for judge, conversations in given.items()
-    }
-
-
-def _counted_turns(side: Side) -> set[Place]:
-    """Every spoken turn, but those that a customer spoilt where these are left out of the figures."""
-    played = side.summary.simulator.customers
-    spoilt = frozenset(played.spoilt if played.handling == "exclude" else ())
-    return {
-        (c.id, turn.index)
-        for c in side.results.conversations
-        for turn in c.turns
-        if (c.id, turn.index) not in spoilt or turn_failure(turn)
-    }
-
-
-def by_customer(
-    conversations: Mapping[Key, Conversation], means: Mapping[str, float]
-) -> dict[tuple[str, str], float]:
-    """The mean of each case and persona that has one, over however often it was repeated."""
-    found: dict[tuple[str, str], list[float]] = {}
-    for (case, persona, _), conversation in conversations.items():
-        if conversation.id in means:
-            found.setdefault((case, persona), []).append(means[conversation.id])
-    return {key: sum(values) / len(values) for key, values in found.items()}
-
-
-_MARK = "prompt:"
-
-
 class PromptVersion(NamedTuple):
-    """What a run noted of a prompt: the version that its file gives itself, and the hash of its words."""
+    """A prompt as a run recorded it: the version that its file states, and the hash of its text."""
 
     version: str
     hash: str
 
 
-def prompts_of(run: Run) -> dict[str, PromptVersion]:
-    """The prompts of a run by name: one, or those of a chain; none where rows were sent as they are."""
-    return {
-        name.removeprefix(_MARK): PromptVersion(run.versions.get(name, ""), digits)
-        for name, digits in run.prompts.items()
-        if name.startswith(_MARK)
-    }
-
-
-def told(run: Run) -> str:
-    """Each prompt with version and hash, as reports show them: `choose:expert 2 (331ef023326d)`."""
-    return ", ".join(f"{name} {noted.version} ({noted.hash})" for name, noted in prompts_of(run).items())
-
-
-def unnoticed(before: Run, after: Run) -> Iterator[str]:
-    """The prompts whose words changed while the version stayed."""
-    yield from (name for name, was, now in _both(before, after) if was.version == now.version and was != now)
-
-
-def renumbered(before: Run, after: Run) -> Iterator[str]:
-    """The prompts whose version changed while the words stayed."""
-    yield from (name for name, was, now in _both(before, after) if was.hash == now.hash and was != now)
-
-
-def _both(before: Run, after: Run) -> Iterator[tuple[str, PromptVersion, PromptVersion]]:
-    """The prompts of both runs; with another number of examples, other words are no change of the file."""
-    first, second = prompts_of(before), prompts_of(after)
-    if before.settings.get("shots") == after.settings.get("shots"):
-        yield from ((name, first[name], second[name]) for name in first if name in second)
-
-
-Kind = Literal[
-    "same_run", "unfinished", "rubrics", "models", "prompt_text", "prompt_version", "customers", "settings",
-    "rules", "questions", "unpaired",
-]  # fmt: skip
-# The bot may be anything: that is what is tested. These must be the same for its scores to be held together.
-_OF_THE_CUSTOMERS = ("turns", "voice_opening", "typos", "script", "user_temperature", "language", "greeting")
-_OF_THE_GRADING = (
-    "judging", "votes", "judge_temperature", "guidelines", "contacts", "ng_words", "tokenizer",
-    "customer_faults", "seed",
-)  # fmt: skip
-_NOT_THE_BOT: tuple[Role, ...] = ("user", "judge", "embed")
-
-
 class Caution(Value):
-    """One thing to know before the difference is believed; `names` are judges, roles, settings or runs."""
+    """A reason to distrust the difference; `names` are judges, roles, settings, prompts or runs."""
 
     kind: Kind
     names: tuple[str, ...] = ()
@@ -232,115 +141,6 @@ class ChangedSetting(Value):
     name: str
     before: str
     after: str
-
-
-def other_rubrics(before: Summary, after: Summary) -> tuple[str, ...]:
-    """The judges whose prompt, form or model is not the same in both runs."""
-    return tuple(
-        name
-        for name, judge in after.judges.items()
-        if name in before.judges
-        and judge.rubrics
-        and before.judges[name].rubrics
-        and set(judge.rubrics) != set(before.judges[name].rubrics)
-    )
-
-
-def is_replayed(before: Run, after: Run) -> bool:
-    """Whether one of the two says the other's lines again, or both those of a third run."""
-    origins = [replay_of(run) or run.id for run in (before, after)]
-    return before.id != after.id and origins[0] == origins[1]
-
-
-def cautions(pairs: Pairs) -> tuple[Caution, ...]:
-    """Everything that speaks against a plain comparison, gravest first."""
-    return tuple(_cautions(pairs, pairs.before.results.run, pairs.after.results.run))
-
-
-def _cautions(pairs: Pairs, before: Run, after: Run) -> Iterator[Caution]:
-    replayed = is_replayed(before, after)
-    if before.id == after.id:
-        yield Caution(kind="same_run", names=(after.id,))
-    if names := other_rubrics(pairs.before.summary, pairs.after.summary):
-        yield Caution(kind="rubrics", names=names)
-    if names := tuple(_other_models(before, after, replayed=replayed)):
-        yield Caution(kind="models", names=names)
-    yield from _of_prompts(before, after)
-    if not replayed and _others_play(before, after):
-        yield Caution(kind="customers")
-    if names := tuple(_other_settings(before, after, replayed=replayed)):
-        yield Caution(kind="settings", names=names)
-    if before.settings.get("red") != after.settings.get("red"):
-        yield Caution(kind="rules")
-    if reworded := sum(pairs.earlier[k].case.question != pairs.later[k].case.question for k in pairs.both):
-        yield Caution(kind="questions", after=reworded)
-    if names := tuple(dict.fromkeys(run.id for run in (before, after) if run.status != "finished")):
-        yield Caution(kind="unfinished", names=names)
-    only = len(pairs.earlier) - len(pairs.both), len(pairs.later) - len(pairs.both)
-    if any(only):
-        yield Caution(kind="unpaired", before=only[0], after=only[1])
-
-
-def _of_prompts(before: Run, after: Run) -> Iterator[Caution]:
-    if names := tuple(unnoticed(before, after)):
-        yield Caution(kind="prompt_text", names=names)
-    if names := tuple(renumbered(before, after)):
-        yield Caution(kind="prompt_version", names=names)
-
-
-def _other_models(before: Run, after: Run, *, replayed: bool) -> Iterator[str]:
-    """The roles beside the bot that another model played; in a replay nobody plays the customer."""
-    for role in _NOT_THE_BOT:
-        if before.models.get(role) != after.models.get(role) and not (replayed and role == "user"):
-            yield role
-
-
-def _other_settings(before: Run, after: Run, *, replayed: bool) -> Iterator[str]:
-    for name in (*(() if replayed else _OF_THE_CUSTOMERS), *_OF_THE_GRADING):
-        if before.settings.get(name) != after.settings.get(name):
-            yield name
-
-
-def _others_play(before: Run, after: Run) -> bool:
-    """Whether a customer whom both runs have was told to speak otherwise."""
-    shared = before.prompts.keys() & after.prompts.keys()
-    spoken = (name for name in shared if name.startswith(("user:", "opening:")))
-    return any(before.prompts[name] != after.prompts[name] for name in spoken)
-
-
-def changed(before: Run, after: Run) -> tuple[ChangedSetting, ...]:
-    """What is known to differ in the bot: adapter, its settings, its prompt, its model."""
-    return tuple(
-        ChangedSetting(name=name, before=one, after=other)
-        for name, one, other in _of_the_bot(before, after)
-        if one != other
-    )
-
-
-def _of_the_bot(before: Run, after: Run) -> Iterator[tuple[str, str, str]]:
-    first, second = before.settings, after.settings
-    yield "adapter", _shown(first.get("adapter")), _shown(second.get("adapter"))
-    one, other = first.get("set"), second.get("set")
-    if isinstance(one, dict) and isinstance(other, dict):
-        for key in dict.fromkeys((*one, *other)):
-            yield key, _shown(one.get(key)), _shown(other.get(key))
-    yield "prompt", told(before), told(after)
-    yield "demo_model", before.models.get("demo", ""), after.models.get("demo", "")
-
-
-def _shown(value: object) -> str:
-    return "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-Verdict = Literal["better", "worse", "no_difference", "not_enough", "not_comparable"]
-
-# Below these nothing is said: with fewer than six cases no order of events gets the exact test below 5 %.
-FEWEST_PAIRS = FEWEST_CASES = 6
-# The difference (0..1) that a plan for more questions aims at, and how surely it is to be seen.
-WORTH_SEEING, POWER = 0.05, 0.8
-_NORMAL = NormalDist()
-
-Pair = tuple[str, float, float]
 
 
 class Difference(Value):
@@ -374,6 +174,312 @@ class Difference(Value):
         return "up" if low > 0 else "down" if high < 0 else None
 
 
+class TurnChange(Value):
+    """A turn with the same message of the customer, red in only one of the runs; texts are excerpts."""
+
+    conversation: str
+    turn: int
+    case: str
+    persona: str
+    question: str
+    before: str
+    after: str
+    was: float | None
+    became: float | None
+    why_before: str
+    why_after: str
+    guarded: bool
+
+
+class BrokenCase(Value):
+    """A case that must not break and did: no red turn before, at least one now."""
+
+    case: str
+    question: str
+    turns: tuple[tuple[str, int], ...]
+    why: str
+
+
+class RedChanges(Value):
+    """Comparable turns by colour before and now; over the cases with more and with less red, McNemar's p."""
+
+    turned_red: int
+    turned_green: int
+    still_red: int
+    still_green: int
+    cases_worse: int
+    cases_better: int
+    p: float
+
+    @property
+    def redder(self) -> bool:
+        """Whether more cases turned red than green."""
+        return self.cases_worse > self.cases_better
+
+
+class GroupComparison(Value):
+    """The pairs of one persona, or with one tag. These are too many to be tested, so they are only shown."""
+
+    name: str
+    pairs: int
+    difference: float
+    interval: tuple[float, float] | None
+    turned_red: int
+    turned_green: int
+
+
+class ComparedRun(Value):
+    """One of the two runs as a whole, paired or not."""
+
+    run: str
+    replay_of: str | None
+    score: float | None
+    red: int
+    turns: int
+    conversations: int
+    offline: bool = False
+
+
+class CompanionRun(Value):
+    """A further run of the new version: a replay if the second run is free, a free one if it is a replay."""
+
+    run: str
+    replay: bool
+    score: float | None
+    difference: Difference | None
+
+
+class RunComparison(Value):
+    """Everything that two runs say about whether the bot got better; scores and differences are 0..1.
+
+    `regression`: the score fell beyond its interval, or another judge did (after correction) while more cases
+    turned red than green, or a case that must not break did. Runs whose deciding judge used another rubric
+    are not comparable; then only the latter counts.
+    """
+
+    before: ComparedRun
+    after: ComparedRun
+    primary: str
+    verdict: Verdict
+    regression: bool
+    judges: tuple[Difference, ...]
+    paired: int
+    replayed: bool
+    same_lines: int
+    lines: int
+    reds: RedChanges
+    turned_red: tuple[TurnChange, ...]
+    turned_green: tuple[TurnChange, ...]
+    broken: tuple[BrokenCase, ...]
+    guarded: int
+    unchecked: tuple[str, ...]
+    personas: tuple[GroupComparison, ...]
+    tags: tuple[GroupComparison, ...]
+    cautions: tuple[Caution, ...]
+    changed: tuple[ChangedSetting, ...]
+    beside: CompanionRun | None = None
+
+    @property
+    def score(self) -> Difference | None:
+        """The row of the judge that decides."""
+        return next((row for row in self.judges if row.judge == self.primary), None)
+
+    @property
+    def fallen(self) -> tuple[str, ...]:
+        """The judges beside the deciding one whose grades fell, whether that is a regression or not."""
+        return tuple(row.judge for row in self.judges if row.verdict == "worse" and row.judge != self.primary)
+
+
+def find_companion(before: Run, after: RunQuestions, runs: Iterable[RunQuestions]) -> Run | None:
+    """The run nearest in time to `after` that has the same bot and, of replay and free, is the other kind.
+
+    It must have asked the very questions of `after`: those that failed, asked once more, would be a verdict
+    about the hardest ones. A replay must be one of `before`. A free run must be newer than `before`: a bot
+    that changed without a change of its settings would otherwise be taken for the new version.
+    """
+    candidates = [
+        head.run
+        for head in runs
+        if head.run.id not in (before.id, after.run.id)
+        and head.questions == after.questions
+        and _is_other(before, after.run, head.run)
+    ]
+    return min(candidates, key=lambda run: abs(run.created - after.run.created), default=None)
+
+
+def _is_other(before: Run, after: Run, run: Run) -> bool:
+    if _bot(run) != _bot(after) or run.status != "finished" or run.offline != after.offline:
+        return False
+    if replay_of(after):
+        return replay_of(run) is None and run.created > before.created
+    return replay_of(run) == before.id
+
+
+def _bot(run: Run) -> tuple[object, object, str | None]:
+    return run.settings.get("adapter"), run.settings.get("set"), run.models.get("demo")
+
+
+def begun_conversations(results: Results) -> dict[ConversationKey, Conversation]:
+    """The conversations that began, by question, customer and repetition."""
+    return {(c.case.id, c.persona, c.repeat): c for c in results.conversations if c.turns or c.ended}
+
+
+def is_guarded(tags: Iterable[str]) -> bool:
+    """Whether a case must not break."""
+    return any(tag.strip().casefold().replace("_", "-").replace(" ", "-") in GUARDED for tag in tags)
+
+
+def means_by_judge(side: RunFigures) -> dict[str, dict[str, float]]:
+    """For each judge the mean (0..1) of every conversation that it graded, over the turns that count."""
+    counted_turns = _counted_turns(side)
+    values_by_judge: dict[str, dict[str, list[float]]] = {}
+    for score in side.results.scores:
+        if (
+            score.value is not None
+            and score.state == "scored"
+            and (score.conversation, score.turn) in counted_turns
+        ):
+            values_by_judge.setdefault(score.judge, {}).setdefault(score.conversation, []).append(score.value)
+    return {
+        judge: {conversation: sum(values) / len(values) for conversation, values in conversations.items()}
+        for judge, conversations in values_by_judge.items()
+    }
+
+
+def _counted_turns(side: RunFigures) -> set[TurnKey]:
+    """All turns, without those that a customer spoilt where the run leaves these out of its figures."""
+    customers = side.summary.simulator.customers
+    spoilt = frozenset(customers.spoilt if customers.handling == "exclude" else ())
+    return {
+        (c.id, turn.index)
+        for c in side.results.conversations
+        for turn in c.turns
+        if (c.id, turn.index) not in spoilt or turn_failure(turn)
+    }
+
+
+def means_by_customer(
+    conversations: Mapping[ConversationKey, Conversation], means: Mapping[str, float]
+) -> dict[tuple[str, str], float]:
+    """The mean of each case and persona that has one, over however often it was repeated."""
+    values_by_customer: dict[tuple[str, str], list[float]] = {}
+    for (case, persona, _), conversation in conversations.items():
+        if conversation.id in means:
+            values_by_customer.setdefault((case, persona), []).append(means[conversation.id])
+    return {key: sum(values) / len(values) for key, values in values_by_customer.items()}
+
+
+def _prompts(run: Run) -> dict[str, PromptVersion]:
+    """The prompts of a run by name: one, or those of a chain; empty where rows were sent as they are."""
+    return {
+        name.removeprefix(_PROMPT): PromptVersion(run.versions.get(name, ""), digits)
+        for name, digits in run.prompts.items()
+        if name.startswith(_PROMPT)
+    }
+
+
+def prompt_versions(run: Run) -> str:
+    """The prompts of a run with version and hash, as reports show them: `choose:expert 2 (331ef023326d)`."""
+    return ", ".join(f"{name} {prompt.version} ({prompt.hash})" for name, prompt in _prompts(run).items())
+
+
+def _prompt_cautions(before: Run, after: Run) -> Iterator[Caution]:
+    """A text that changed while the version stayed, or a version that changed while the text stayed."""
+    changed = [(name, was, now) for name, was, now in _common_prompts(before, after) if was != now]
+    if names := tuple(name for name, was, now in changed if was.version == now.version):
+        yield Caution(kind="prompt_text", names=names)
+    if names := tuple(name for name, was, now in changed if was.hash == now.hash):
+        yield Caution(kind="prompt_version", names=names)
+
+
+def _common_prompts(before: Run, after: Run) -> Iterator[tuple[str, PromptVersion, PromptVersion]]:
+    """The prompts of both runs; none if the number of examples differs, which alone changes the text."""
+    first, second = _prompts(before), _prompts(after)
+    if before.settings.get("shots") == after.settings.get("shots"):
+        yield from ((name, first[name], second[name]) for name in first if name in second)
+
+
+def other_rubrics(before: Summary, after: Summary) -> tuple[str, ...]:
+    """The judges whose prompt, form or model is not the same in both runs."""
+    return tuple(
+        name
+        for name, judge in after.judges.items()
+        if name in before.judges
+        and judge.rubrics
+        and before.judges[name].rubrics
+        and set(judge.rubrics) != set(before.judges[name].rubrics)
+    )
+
+
+def is_replayed(before: Run, after: Run) -> bool:
+    """Whether one of the two replays the other, or both replay a third run."""
+    origins = [replay_of(run) or run.id for run in (before, after)]
+    return before.id != after.id and origins[0] == origins[1]
+
+
+def cautions(pairs: PairedRuns) -> tuple[Caution, ...]:
+    """The reasons to distrust a plain comparison, gravest first."""
+    return tuple(_cautions(pairs, pairs.before.results.run, pairs.after.results.run))
+
+
+def _cautions(pairs: PairedRuns, before: Run, after: Run) -> Iterator[Caution]:
+    replayed = is_replayed(before, after)
+    if before.id == after.id:
+        yield Caution(kind="same_run", names=(after.id,))
+    if names := other_rubrics(pairs.before.summary, pairs.after.summary):
+        yield Caution(kind="rubrics", names=names)
+    # In a replay nobody plays the customer.
+    roles = (role for role in _NOT_THE_BOT if not (replayed and role == "user"))
+    if names := tuple(role for role in roles if before.models.get(role) != after.models.get(role)):
+        yield Caution(kind="models", names=names)
+    yield from _prompt_cautions(before, after)
+    if not replayed and _customers_differ(before, after):
+        yield Caution(kind="customers")
+    settings = (*(() if replayed else _OF_THE_CUSTOMERS), *_OF_THE_GRADING)
+    if names := tuple(name for name in settings if before.settings.get(name) != after.settings.get(name)):
+        yield Caution(kind="settings", names=names)
+    if before.settings.get("red") != after.settings.get("red"):
+        yield Caution(kind="rules")
+    if reworded := sum(pairs.earlier[k].case.question != pairs.later[k].case.question for k in pairs.both):
+        yield Caution(kind="questions", after=reworded)
+    if names := tuple(dict.fromkeys(run.id for run in (before, after) if run.status != "finished")):
+        yield Caution(kind="unfinished", names=names)
+    unpaired = len(pairs.earlier) - len(pairs.both), len(pairs.later) - len(pairs.both)
+    if any(unpaired):
+        yield Caution(kind="unpaired", before=unpaired[0], after=unpaired[1])
+
+
+def _customers_differ(before: Run, after: Run) -> bool:
+    """Whether a persona that both runs have got another prompt."""
+    shared = before.prompts.keys() & after.prompts.keys()
+    prompts = (name for name in shared if name.startswith(("user:", "opening:")))
+    return any(before.prompts[name] != after.prompts[name] for name in prompts)
+
+
+def changed_settings(before: Run, after: Run) -> tuple[ChangedSetting, ...]:
+    """What is known to differ in the bot: adapter, settings, prompts, model."""
+    return tuple(
+        ChangedSetting(name=name, before=one, after=other)
+        for name, one, other in _bot_settings(before, after)
+        if one != other
+    )
+
+
+def _bot_settings(before: Run, after: Run) -> Iterator[tuple[str, str, str]]:
+    first, second = before.settings, after.settings
+    yield "adapter", _setting_text(first.get("adapter")), _setting_text(second.get("adapter"))
+    one, other = first.get("set"), second.get("set")
+    if isinstance(one, dict) and isinstance(other, dict):
+        for key in dict.fromkeys((*one, *other)):
+            yield key, _setting_text(one.get(key)), _setting_text(other.get(key))
+    yield "prompt", prompt_versions(before), prompt_versions(after)
+    yield "demo_model", before.models.get("demo", ""), after.models.get("demo", "")
+
+
+def _setting_text(value: object) -> str:
+    return "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
 def differences(
     pairs: Mapping[str, Sequence[Pair]], *, primary: str, seed: int, apart: frozenset[str] = frozenset()
 ) -> tuple[Difference, ...]:
@@ -383,32 +489,32 @@ def differences(
     case are not independent. `primary` decides about the run. Better or worse is said when the p as
     `_corrected` is below 5 % and the interval, too, leaves out 0.
     """
-    by_case = {judge: _case_means(found) for judge, found in pairs.items()}
+    by_case = {judge: _case_means(judge_pairs) for judge, judge_pairs in pairs.items()}
     tested = {
         judge: wilcoxon(means)
         for judge, means in by_case.items()
         if judge not in apart and _enough(len(pairs[judge]), len(means))
     }
-    able = {judge: p for judge, p in tested.items() if _moved(by_case[judge]) >= FEWEST_CASES}
-    adjusted = tested | _corrected(able, primary)
+    testable = {judge: p for judge, p in tested.items() if _moved(by_case[judge]) >= FEWEST_CASES}
+    adjusted = tested | _corrected(testable, primary)
     return tuple(
         _difference(
-            judge, found, by_case[judge], seed, tested.get(judge), adjusted.get(judge), judge in apart
+            judge, judge_pairs, by_case[judge], seed, tested.get(judge), adjusted.get(judge), judge in apart
         )
-        for judge, found in pairs.items()
+        for judge, judge_pairs in pairs.items()
     )
 
 
-def _corrected(able: Mapping[str, float], primary: str) -> dict[str, float]:
-    """The p of each judge by what it may cost to look at so many, of those that could be significant at all.
+def _corrected(testable: Mapping[str, float], primary: str) -> dict[str, float]:
+    """The p of each judge that could be significant at all, corrected for how many are tested.
 
-    One that changed in fewer than six cases cannot be, whatever the signs (Tarone, 1990). The score is what
-    was asked beforehand: it is tested first and alone. Once it is significant the others follow by Holm's
+    A judge that changed in fewer than six cases cannot be, whatever the signs (Tarone, 1990). The score was
+    chosen beforehand: it is tested first and alone. Once it is significant the others follow by Holm's
     method at the full level (gatekeeping; Maurer, Hothorn and Lehmacher, 1995). Without that they may only
     spend half of it: bots that did not change are then called worse in at most 2.5 % + 1.25 % of runs.
     """
-    first = {judge: p for judge, p in able.items() if judge == primary}
-    others = holm({judge: p for judge, p in able.items() if judge != primary})
+    first = {judge: p for judge, p in testable.items() if judge == primary}
+    others = holm({judge: p for judge, p in testable.items() if judge != primary})
     costs = 1 if all(p < 1 - LEVEL for p in first.values()) else 2
     return first | {judge: min(1.0, costs * p) for judge, p in others.items()}
 
@@ -455,8 +561,8 @@ def more_needed(cases: Sequence[float]) -> int | None:
     if len(cases) < 2 or not _moved(cases):
         return None
     reach = _NORMAL.inv_cdf(0.5 + LEVEL / 2) + _NORMAL.inv_cdf(POWER)
-    wanted = max(FEWEST_CASES, ceil((reach * stdev(cases) / WORTH_SEEING) ** 2 - 1e-9))
-    return max(0, wanted - len(cases))
+    needed = max(FEWEST_CASES, ceil((reach * stdev(cases) / WORTH_SEEING) ** 2 - 1e-9))
+    return max(0, needed - len(cases))
 
 
 def _verdict(p_holm: float | None, interval: tuple[float, float] | None) -> Verdict:
@@ -479,96 +585,52 @@ def _enough(pairs: int, cases: int) -> bool:
 
 def _case_means(pairs: Sequence[Pair]) -> list[float]:
     """The mean difference of each case."""
-    found: dict[str, list[float]] = {}
+    by_case: dict[str, list[float]] = {}
     for case, before, after in pairs:
-        found.setdefault(case, []).append(after - before)
-    return [fsum(values) / len(values) for values in found.values()]
+        by_case.setdefault(case, []).append(after - before)
+    return [fsum(values) / len(values) for values in by_case.values()]
 
 
 def _mean(values: Sequence[float]) -> float | None:
     return fsum(values) / len(values) if values else None
 
 
-class TurnChange(Value):
-    """A turn that the customer began alike and that is red in only one of the runs; texts are excerpts."""
-
-    conversation: str
-    turn: int
-    case: str
-    persona: str
-    question: str
-    before: str
-    after: str
-    was: float | None
-    became: float | None
-    why_before: str
-    why_after: str
-    guarded: bool
-
-
-class Broken(Value):
-    """A case that must not break: green throughout before, red somewhere now."""
-
-    case: str
-    question: str
-    turns: tuple[tuple[str, int], ...]
-    why: str
-
-
-class RedChanges(Value):
-    """Comparable turns by colour before and now; over the cases with more and with less red, McNemar's p."""
-
-    turned_red: int
-    turned_green: int
-    still_red: int
-    still_green: int
-    cases_worse: int
-    cases_better: int
-    p: float
-
-    @property
-    def redder(self) -> bool:
-        """Whether more cases turned red than green."""
-        return self.cases_worse > self.cases_better
-
-
-def reds(turns: Sequence[PairedTurn]) -> RedChanges:
+def red_changes(turns: Sequence[PairedTurn]) -> RedChanges:
     """The comparable turns by colour, and whether more cases changed one way than the other."""
-    seen = Counter((bool(t.was), bool(t.became)) for t in turns)
+    colours = Counter((bool(t.was), bool(t.became)) for t in turns)
     net = Counter[str]()
     for t in turns:
         net[t.later.case.id] += bool(t.became) - bool(t.was)
     worse, better = sum(n > 0 for n in net.values()), sum(n < 0 for n in net.values())
     return RedChanges(
-        turned_red=seen[False, True],
-        turned_green=seen[True, False],
-        still_red=seen[True, True],
-        still_green=seen[False, False],
+        turned_red=colours[False, True],
+        turned_green=colours[True, False],
+        still_red=colours[True, True],
+        still_green=colours[False, False],
         cases_worse=worse,
         cases_better=better,
         p=mcnemar(worse, better),
     )
 
 
-def turned(pairs: Pairs, *, red: bool) -> tuple[TurnChange, ...]:
+def turn_changes(pairs: PairedRuns, *, red: bool) -> tuple[TurnChange, ...]:
     """The turns that turned red (or green), those of guarded cases first, then by how much."""
     primary = pairs.after.summary.primary
-    scores = [_scores(side, primary) for side in (pairs.before, pairs.after)]
-    found = [t for t in pairs.turns if bool(t.was) != bool(t.became) and bool(t.became) == red]
-    told = [_turn(t, scores, pairs.guarded) for t in found]
+    scores = [
+        {(s.conversation, s.turn): s for s in side.results.scores if s.judge == primary}
+        for side in (pairs.before, pairs.after)
+    ]
+    turns = [t for t in pairs.turns if bool(t.was) != bool(t.became) and bool(t.became) == red]
+    changes = [_turn_change(t, scores, pairs.guarded) for t in turns]
     # What fell (or rose) most comes first.
-    return tuple(sorted(told, key=lambda c: (not c.guarded, _by(c) if red else -_by(c))))
+    return tuple(sorted(changes, key=lambda c: (not c.guarded, _by(c) if red else -_by(c))))
 
 
 def _by(change: TurnChange) -> float:
     return 0.0 if change.was is None or change.became is None else round(change.became - change.was, 9)
 
 
-def _scores(side: Side, primary: str) -> dict[tuple[str, int], Score]:
-    return {(s.conversation, s.turn): s for s in side.results.scores if s.judge == primary}
-
-
-def _turn(
+def _turn_change(
     t: PairedTurn, scores: Sequence[Mapping[tuple[str, int], Score]], guarded: Sequence[str]
 ) -> TurnChange:
     one, other = scores[0].get((t.earlier.id, t.before.index)), scores[1].get((t.later.id, t.after.index))
@@ -588,84 +650,68 @@ def _turn(
     )
 
 
-def broken(pairs: Pairs) -> tuple[Broken, ...]:
+def broken_cases(pairs: PairedRuns) -> tuple[BrokenCase, ...]:
     """The guarded cases with no red turn before and at least one now."""
     red_before = {red.case for red in pairs.reds[0].values()}
-    known = {c.case.id for c in pairs.earlier.values() if c.turns}
-    found = []
+    earlier = {c.case.id for c in pairs.earlier.values() if c.turns}
+    broken = []
     for case in pairs.guarded:
         red = [r for r in pairs.after.summary.reddest if r.case == case]
-        if red and case in known and case not in red_before:
+        if red and case in earlier and case not in red_before:
             question = next(c.case.question for c in pairs.later.values() if c.case.id == case)
             places = tuple((r.conversation, r.turn) for r in red)
-            found.append(Broken(case=case, question=excerpt(question), turns=places, why=red[0].reason))
-    return tuple(found)
+            broken.append(BrokenCase(case=case, question=excerpt(question), turns=places, why=red[0].reason))
+    return tuple(broken)
 
 
-def unchecked(pairs: Pairs) -> tuple[str, ...]:
-    """The guarded cases that only one of the runs has: nobody knows whether they broke."""
-    first, second = ({c.case.id for c in held.values() if c.turns} for held in (pairs.earlier, pairs.later))
+def unchecked_cases(pairs: PairedRuns) -> tuple[str, ...]:
+    """The guarded cases that only one of the runs has, so that nobody knows whether they broke."""
+    first, second = ({c.case.id for c in side.values() if c.turns} for side in (pairs.earlier, pairs.later))
     return tuple(case for case in pairs.guarded if case not in first & second)
 
 
-SHOWN_TAGS = 5
-
-# Whether a case and a persona belong to a part.
-Belongs = Callable[[str, str], bool]
-
-
-class Part(Value):
-    """The pairs of one persona, or with one tag: too many to test, so only shown."""
-
-    name: str
-    pairs: int
-    difference: float
-    interval: tuple[float, float] | None
-    turned_red: int
-    turned_green: int
-
-
-def by_persona(pairs: Pairs, seed: int) -> tuple[Part, ...]:
-    """One part per persona, in order of appearance."""
+def compare_personas(pairs: PairedRuns, seed: int) -> tuple[GroupComparison, ...]:
+    """One row per persona, in order of appearance."""
     personas = dict.fromkeys(persona for _, persona, _ in pairs.both)
-    return _parts(pairs, {name: partial(_is_by, name) for name in personas}, seed)
+    return _groups(pairs, {name: partial(_has_persona, name) for name in personas}, seed)
 
 
-def by_tag(pairs: Pairs, seed: int) -> tuple[Part, ...]:
-    """The tags with most pairs; the marks of guarded cases are none."""
-    tags = {key[0]: _plain_tags(pairs.later[key].case.tags) for key in pairs.both}
+def compare_tags(pairs: PairedRuns, seed: int) -> tuple[GroupComparison, ...]:
+    """One row for each of the tags with most pairs, without the tags that guard a case."""
+    tags = {
+        key[0]: dict.fromkeys(tag for tag in pairs.later[key].case.tags if not is_guarded((tag,)))
+        for key in pairs.both
+    }
     every = Counter(tag for key in pairs.both for tag in tags[key[0]])
     shown = [tag for tag, _ in every.most_common(SHOWN_TAGS)]
-    return _parts(pairs, {tag: partial(_has, tags, tag) for tag in shown}, seed)
+    return _groups(pairs, {tag: partial(_has_tag, tags, tag) for tag in shown}, seed)
 
 
-def _is_by(name: str, _: str, persona: str) -> bool:
+def _has_persona(name: str, _: str, persona: str) -> bool:
     return persona == name
 
 
-def _has(tags: Mapping[str, Sequence[str]], tag: str, case: str, _: str) -> bool:
+def _has_tag(tags: Mapping[str, Collection[str]], tag: str, case: str, _: str) -> bool:
     return tag in tags.get(case, ())
 
 
-def _plain_tags(tags: Sequence[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(tag for tag in tags if not is_guarded((tag,))))
-
-
-def _parts(pairs: Pairs, groups: Mapping[str, Belongs], seed: int) -> tuple[Part, ...]:
+def _groups(pairs: PairedRuns, groups: Mapping[str, Belongs], seed: int) -> tuple[GroupComparison, ...]:
     primary = pairs.after.summary.primary
     before, after = (means_by_judge(side).get(primary, {}) for side in (pairs.before, pairs.after))
-    one, other = by_customer(pairs.earlier, before), by_customer(pairs.later, after)
+    one, other = means_by_customer(pairs.earlier, before), means_by_customer(pairs.later, after)
     by = {key: other[key] - one[key] for key in sorted(one.keys() & other.keys())}
-    found = (_part(name, belongs, by, pairs, seed) for name, belongs in groups.items())
-    return tuple(part for part in found if part.pairs)
+    rows = (_group(name, belongs, by, pairs, seed) for name, belongs in groups.items())
+    return tuple(row for row in rows if row.pairs)
 
 
-def _part(name: str, belongs: Belongs, by: Mapping[tuple[str, str], float], pairs: Pairs, seed: int) -> Part:
+def _group(
+    name: str, belongs: Belongs, by: Mapping[tuple[str, str], float], pairs: PairedRuns, seed: int
+) -> GroupComparison:
     inside = {key: value for key, value in by.items() if belongs(*key)}
     cases = [case for case, _ in inside]
     enough = len(inside) >= FEWEST_PAIRS and len(set(cases)) >= FEWEST_CASES
-    colours = reds([t for t in pairs.turns if belongs(t.later.case.id, t.later.persona)])
-    return Part(
+    colours = red_changes([t for t in pairs.turns if belongs(t.later.case.id, t.later.persona)])
+    return GroupComparison(
         name=name,
         pairs=len(inside),
         difference=fsum(inside.values()) / len(inside) if inside else 0.0,
@@ -675,101 +721,39 @@ def _part(name: str, belongs: Belongs, by: Mapping[tuple[str, str], float], pair
     )
 
 
-class ComparedRun(Value):
-    """One of the two runs as a whole, paired or not."""
-
-    run: str
-    replay_of: str | None
-    score: float | None
-    red: int
-    turns: int
-    conversations: int
-    offline: bool = False
-
-
-class Beside(Value):
-    """A third run of the new version: as a replay where the second is free, free where that is a replay."""
-
-    run: str
-    replay: bool
-    score: float | None
-    difference: Difference | None
-
-
-class Changes(Value):
-    """Everything that two runs say about "did it get better?"; scores and differences are 0..1.
-
-    `regression`: the score fell beyond its interval, or another judge did (after correction) while more cases
-    turned red than green, or a case that must not break did. Runs whose deciding judge used another rubric
-    are not comparable; then only the latter counts.
-    """
-
-    before: ComparedRun
-    after: ComparedRun
-    primary: str
-    verdict: Verdict
-    regression: bool
-    judges: tuple[Difference, ...]
-    paired: int
-    replayed: bool
-    same_lines: int
-    lines: int
-    reds: RedChanges
-    turned_red: tuple[TurnChange, ...]
-    turned_green: tuple[TurnChange, ...]
-    broken: tuple[Broken, ...]
-    guarded: int
-    unchecked: tuple[str, ...]
-    personas: tuple[Part, ...]
-    tags: tuple[Part, ...]
-    cautions: tuple[Caution, ...]
-    changed: tuple[ChangedSetting, ...]
-    beside: Beside | None = None
-
-    @property
-    def score(self) -> Difference | None:
-        """The row of the judge that decides."""
-        return next((row for row in self.judges if row.judge == self.primary), None)
-
-    @property
-    def fallen(self) -> tuple[str, ...]:
-        """The judges beside the deciding one whose grades fell, whether that is a regression or not."""
-        return tuple(row.judge for row in self.judges if row.verdict == "worse" and row.judge != self.primary)
-
-
-def changes(before: Side, after: Side, *, seed: int) -> Changes:
-    """The run `after` held against `before`; both summaries by the same red rules."""
-    pairs = Pairs(before, after)
+def compare_runs(before: RunFigures, after: RunFigures, *, seed: int) -> RunComparison:
+    """The run `after` compared with `before`; both summaries are made by the same red rules."""
+    pairs = PairedRuns(before, after)
     primary = after.summary.primary
-    rows = _judges(pairs, primary, seed)
+    rows = _judge_rows(pairs, primary, seed)
     verdict: Verdict = next((row.verdict for row in rows if row.judge == primary), "not_comparable")
-    colours, fallen = reds(pairs.turns), broken(pairs)
+    reds, broken = red_changes(pairs.turns), broken_cases(pairs)
     same, lines = pairs.lines
-    return Changes(
-        before=_held(before),
-        after=_held(after),
+    return RunComparison(
+        before=_compared_run(before),
+        after=_compared_run(after),
         primary=primary,
         verdict=verdict,
-        regression=bool(fallen) or is_worse(rows, verdict, redder=colours.redder),
+        regression=bool(broken) or is_regression(rows, verdict, redder=reds.redder),
         judges=rows,
         paired=len(pairs.both),
         replayed=is_replayed(before.results.run, after.results.run),
         same_lines=same,
         lines=lines,
-        reds=colours,
-        turned_red=turned(pairs, red=True),
-        turned_green=turned(pairs, red=False),
-        broken=fallen,
+        reds=reds,
+        turned_red=turn_changes(pairs, red=True),
+        turned_green=turn_changes(pairs, red=False),
+        broken=broken,
         guarded=len(pairs.guarded),
-        unchecked=unchecked(pairs),
-        personas=by_persona(pairs, seed),
-        tags=by_tag(pairs, seed),
+        unchecked=unchecked_cases(pairs),
+        personas=compare_personas(pairs, seed),
+        tags=compare_tags(pairs, seed),
         cautions=cautions(pairs),
-        changed=changed(before.results.run, after.results.run),
+        changed=changed_settings(before.results.run, after.results.run),
     )
 
 
-def is_worse(rows: Sequence[Difference], verdict: Verdict, *, redder: bool) -> bool:
+def is_regression(rows: Sequence[Difference], verdict: Verdict, *, redder: bool) -> bool:
     """Whether the grades show a regression; `verdict` is that of the deciding judge.
 
     A bot that learns to say "I don't know" loses in relevance, and one that becomes brief in similarity. So
@@ -780,7 +764,7 @@ def is_worse(rows: Sequence[Difference], verdict: Verdict, *, redder: bool) -> b
     return redder and any(row.verdict == "worse" for row in rows)
 
 
-def _held(side: Side) -> ComparedRun:
+def _compared_run(side: RunFigures) -> ComparedRun:
     run, summary = side.results.run, side.summary
     return ComparedRun(
         run=run.id,
@@ -793,35 +777,28 @@ def _held(side: Side) -> ComparedRun:
     )
 
 
-def _judges(pairs: Pairs, primary: str, seed: int) -> tuple[Difference, ...]:
+def _judge_rows(pairs: PairedRuns, primary: str, seed: int) -> tuple[Difference, ...]:
     """One row per judge that graded both runs, the deciding one first."""
     before, after = (means_by_judge(side) for side in (pairs.before, pairs.after))
     names = [name for name in pairs.after.summary.judges if name in before and name in after]
     names.sort(key=lambda name: name != primary)
-    found = {
-        name: _paired(by_customer(pairs.earlier, before[name]), by_customer(pairs.later, after[name]))
+    rows = {
+        name: _paired(
+            means_by_customer(pairs.earlier, before[name]), means_by_customer(pairs.later, after[name])
+        )
         for name in names
     }
     apart = frozenset(other_rubrics(pairs.before.summary, pairs.after.summary))
-    return differences(found, primary=primary, seed=seed, apart=apart)
+    return differences(rows, primary=primary, seed=seed, apart=apart)
 
 
 def _paired(before: Mapping[tuple[str, str], float], after: Mapping[tuple[str, str], float]) -> list[Pair]:
-    """Case, before and after of everyone whom both runs have, in a fixed order."""
+    """Case, mean before and mean after of every customer that both runs have, in a fixed order."""
     return [(key[0], before[key], after[key]) for key in sorted(before.keys() & after.keys())]
 
 
-def as_json(changes: Changes) -> dict[str, Any]:
+def comparison_json(comparison: RunComparison) -> dict[str, Any]:
     """The object that `--json` prints, figures rounded to 4 decimals; judges by name."""
-    shown = changes.model_dump(mode="json")
+    shown = comparison.model_dump(mode="json")
     shown["judges"] = {row.pop("judge"): row for row in shown["judges"]}
-    found: dict[str, Any] = _rounded(shown)
-    return found
-
-
-def _rounded(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _rounded(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [_rounded(each) for each in value]
-    return round(value, 4) if isinstance(value, float) else value
+    return rounded(shown)  # type: ignore[no-any-return]

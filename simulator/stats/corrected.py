@@ -15,12 +15,11 @@ from simulator.core.types import HumanVerdict, Value
 from simulator.stats.agreement import Floats
 from simulator.stats.intervals import RESAMPLES, interval
 
-# Grades, those of a second reviewer of the same turn among them.
-ENOUGH = 50
-# In each part of the run that has as many.
-IN_EACH = 2
-HIGHEST = 5
-
+# So many grades are needed, counting those of a second reviewer of the same turn,
+ENOUGH_GRADES = 50
+# and so many in each stratum that has as many turns.
+MIN_PER_STRATUM = 2
+TOP_GRADE = 5
 Stratum = Literal["red", "not_red"]
 STRATA: tuple[Stratum, ...] = ("red", "not_red")
 # Keeps the matrix of drawn cases under about 32 MB, however many cases there are.
@@ -66,7 +65,7 @@ class Shortage(Value):
 
 
 class BlindGrade(NamedTuple):
-    """What people gave a turn: the mean of its reviewers (0..1), and the share of turns sampled like it.
+    """People's blind grade of a turn: the mean over its reviewers (0..1), and its sampling rate.
 
     `graders` is how many of them graded it.
     """
@@ -88,32 +87,32 @@ class StratifiedTurn(NamedTuple):
 
 def blind_grades(verdicts: Iterable[HumanVerdict]) -> dict[tuple[str, int], BlindGrade]:
     """The turns that people graded without seeing a score, by conversation and turn."""
-    given: dict[tuple[str, int], list[HumanVerdict]] = {}
+    by_turn: dict[tuple[str, int], list[HumanVerdict]] = {}
     for verdict in verdicts:
         if verdict.source == "blind" and verdict.grade is not None:
-            given.setdefault((verdict.conversation, verdict.turn), []).append(verdict)
-    return {key: _together(found) for key, found in given.items()}
+            by_turn.setdefault((verdict.conversation, verdict.turn), []).append(verdict)
+    return {key: _mean_grade(graded) for key, graded in by_turn.items()}
 
 
-def _together(verdicts: Sequence[HumanVerdict]) -> BlindGrade:
+def _mean_grade(verdicts: Sequence[HumanVerdict]) -> BlindGrade:
     grades = sorted(verdict.grade or 0.0 for verdict in verdicts)
     rates = [verdict.sampled for verdict in verdicts if verdict.sampled is not None]
-    return BlindGrade(sum(grades) / len(grades) / HIGHEST, rates[0] if rates else None, len(grades))
+    return BlindGrade(sum(grades) / len(grades) / TOP_GRADE, rates[0] if rates else None, len(grades))
 
 
-def labelled(turns: Iterable[StratifiedTurn]) -> list[StratifiedTurn]:
+def labelled_turns(turns: Iterable[StratifiedTurn]) -> list[StratifiedTurn]:
     """The turns whose human grade counts."""
     return [turn for turn in turns if turn.stratum and turn.human]
 
 
 def shortage(turns: Sequence[StratifiedTurn]) -> Shortage | None:
     """What is missing for a correction; None when nothing is, or when nobody has graded anything."""
-    found = labelled(turns)
+    found = labelled_turns(turns)
     if not found:
         return None
     lacking = {name: _lacking(turns, name) for name in STRATA}
     grades = sum(turn.human.graders for turn in found if turn.human)
-    more = max(ENOUGH - grades, sum(lacking.values()), 0)
+    more = max(ENOUGH_GRADES - grades, sum(lacking.values()), 0)
     if not more and len({turn.case for turn in turns}) > 1:
         return None
     return Shortage(
@@ -122,8 +121,8 @@ def shortage(turns: Sequence[StratifiedTurn]) -> Shortage | None:
 
 
 def _lacking(turns: Sequence[StratifiedTurn], stratum: Stratum) -> int:
-    mine = [turn for turn in turns if turn.stratum == stratum]
-    return max(0, min(IN_EACH, len(mine)) - sum(turn.human is not None for turn in mine))
+    own = [turn for turn in turns if turn.stratum == stratum]
+    return max(0, min(MIN_PER_STRATUM, len(own)) - sum(turn.human is not None for turn in own))
 
 
 def correct(
@@ -135,7 +134,7 @@ def correct(
     the smallest variance (PPI++, Angelopoulos, Duchi and Zrnic 2023). The interval is the percentile
     bootstrap's, cases being drawn with all their turns, and widened a little for few labelled cases.
     """
-    if not labelled(turns) or shortage(turns):
+    if not labelled_turns(turns) or shortage(turns):
         return None
     table = _by_case(turns)
     drawn = _estimates(_drawn(table, seed, resamples))
@@ -144,12 +143,12 @@ def correct(
     bounds = interval(drawn @ (1, power))
     if bounds is None:
         return None
-    wider = _small_sample(len({turn.case for turn in labelled(turns)}))
+    wider = _small_sample(len({turn.case for turn in labelled_turns(turns)}))
     score, low, high = np.clip([found, *(found + wider * (bound - found) for bound in bounds)], 0, 1)
     return CorrectedScore(
         score=float(score),
         interval=(float(low), float(high)),
-        n=len(labelled(turns)),
+        n=len(labelled_turns(turns)),
         bias=_bias(turns),
         power=power,
     )
@@ -235,7 +234,7 @@ def _drawn(table: Floats, seed: int, resamples: int) -> Floats:
 def _bias(turns: Iterable[StratifiedTurn]) -> dict[Stratum, float]:
     """How much more the judge gave than people did, on average over labelled turns."""
     apart: dict[Stratum, list[float]] = {}
-    for turn in labelled(turns):
+    for turn in labelled_turns(turns):
         if turn.stratum and turn.human:
             apart.setdefault(turn.stratum, []).append(turn.value - turn.human.value)
     return {name: sum(sorted(apart[name])) / len(apart[name]) for name in STRATA if name in apart}

@@ -1,4 +1,7 @@
-"""Telling texts apart by their characters: multinomial naive Bayes, as offline readers do without a model."""
+"""How the simulated customers were played: whether they ask, pursue their goal, leave in time, and differ.
+
+Whether personas differ is measured by a naive Bayes classifier over characters, which guesses them.
+"""
 
 import math
 import re
@@ -8,11 +11,11 @@ from functools import lru_cache, reduce
 from statistics import quantiles
 
 from simulator.core.types import SUPERSEDED, Conversation, Ended, Language, Persona, Results
-from simulator.stats.figures import Customers, Figure, Lengths
+from simulator.stats.figures import CustomerFigure, CustomerSummary, LineLengths
 from simulator.stats.summary import turn_failure
 from simulator.text.evidence import coverage
 from simulator.text.segments import normalise
-from simulator.users.faults import CustomerFault, customer_faults, lines_of
+from simulator.users.faults import CustomerFault, customer_faults, fault_patterns
 from simulator.users.leaving import (
     ScoresByTurn,
     answered_by,
@@ -25,6 +28,18 @@ from simulator.users.leaving import (
 SIZES = (1, 2, 3)
 # How much a label's own texts count, beside those of all labels.
 OWN = 0.5
+_NOTHING: Counter[str] = Counter()
+# A reader who knows the personas should tell them at least this often.
+GOAL = 0.8
+_VARIABLE = re.compile(r"\$\{?[a-z]+\}?")
+_ENDS = "。．.？?！!、, 　"
+# A quoted question is cut somewhere: as much of its beginning tells it.
+_BEGINNING = 12
+EVERYONE = "all"
+# The persona whose thanks are out of place as long as nothing is solved.
+ANGRY = "angry"
+_UNSOLVED = (Ended.GAVE_UP, Ended.TURN_LIMIT)
+_DECIDED = (Ended.SATISFIED, Ended.GAVE_UP, Ended.HANDED_OVER, Ended.TURN_LIMIT)
 
 
 @lru_cache(maxsize=4096)
@@ -55,12 +70,12 @@ class NaiveBayes:
     def scores(self, text: str, without: Sequence[str] = (), own: str = "") -> dict[str, float]:
         """The log-likelihood of a text under each label, per run of characters.
 
-        `without` are texts of the label `own` that are to be forgotten for this once.
+        `without` are texts of the label `own` that are left out of what it has learned.
         """
-        asked = grams(text, self.sizes)
+        text_grams = grams(text, self.sizes)
         forgotten = Counter(gram for each in without for gram in grams(each, self.sizes))
         return {
-            label: self._likelihood(asked, label, forgotten if label == own else _NOTHING)
+            label: self._likelihood(text_grams, label, forgotten if label == own else _NOTHING)
             for label in self._counts
         }
 
@@ -69,29 +84,18 @@ class NaiveBayes:
         scores = self.scores(text, without, own)
         return max(scores, key=scores.__getitem__)
 
-    def _likelihood(self, asked: Sequence[str], label: str, forgotten: Counter[str]) -> float:
+    def _likelihood(self, text_grams: Sequence[str], label: str, forgotten: Counter[str]) -> float:
         counts, total = self._counts[label], self._totals[label] - forgotten.total()
         own = OWN / total if total > 0 else 0.0
-        anyone = (1 - OWN) / self._whole
+        common = (1 - OWN) / self._whole
         found = (
-            math.log(own * (counts[gram] - forgotten[gram]) + anyone * (self._all[gram] + 1))
-            for gram in asked
+            math.log(own * (counts[gram] - forgotten[gram]) + common * (self._all[gram] + 1))
+            for gram in text_grams
         )
-        return math.fsum(found) / max(1, len(asked))
+        return math.fsum(found) / max(1, len(text_grams))
 
 
-_NOTHING: Counter[str] = Counter()
-
-
-# A reader who knows the personas should tell them at least this often.
-GOAL = 0.8
-_VARIABLE = re.compile(r"\$\{?[a-z]+\}?")
-_ENDS = "。．.？?！!、, 　"
-# A quoted question is cut somewhere: as much of its beginning tells it.
-_BEGINNING = 12
-
-
-def guessed(conversations: Sequence[Conversation], personas: Sequence[Persona]) -> Figure:
+def persona_guesses(conversations: Sequence[Conversation], personas: Sequence[Persona]) -> CustomerFigure:
     """The share of conversations whose persona is guessed from the customer's lines after the first.
 
     The guess knows the personas' phrases and what their customers said in other conversations, but no line
@@ -99,14 +103,14 @@ def guessed(conversations: Sequence[Conversation], personas: Sequence[Persona]) 
     """
     hits: list[bool] = []
     for language in ("ja", "en"):
-        mine = [
+        own = [
             conversation
             for conversation in conversations
             if conversation.case.language == language and _lines(conversation)
         ]
-        if len({conversation.persona for conversation in mine}) > 1:
-            hits += _hits(mine, personas, language)
-    return Figure(value=sum(hits) / len(hits) if hits else None, n=sum(hits), of=len(hits), goal=GOAL)
+        if len({conversation.persona for conversation in own}) > 1:
+            hits += _hits(own, personas, language)
+    return CustomerFigure(value=sum(hits) / len(hits) if hits else None, n=sum(hits), of=len(hits), goal=GOAL)
 
 
 def _hits(
@@ -164,43 +168,42 @@ def _without(line: str, question: str) -> str:
     return line[:at] + line[end:].removeprefix("…")
 
 
-EVERYONE = "all"
-# The persona whose thanks are out of place as long as nothing is solved.
-ANGRY = "angry"
-
-
-def customers(
+def summarise_customers(
     results: Results, handling: str = "keep", faults: Sequence[CustomerFault] | None = None
-) -> Customers:
-    """All that reports show of how the customers were played."""
+) -> CustomerSummary:
+    """How the customers of a run were played; `handling` is what is done with the turns that they spoilt."""
     scores = ScoresByTurn(results.scores)
     found = customer_faults(results, scores) if faults is None else faults
-    # A bot that says nothing has failed whatever it was asked.
-    heard = {(c.id, turn.index) for c in results.conversations for turn in c.turns if not turn_failure(turn)}
+    # A bot that says nothing has failed, whatever it was asked.
+    answered = {
+        (c.id, turn.index) for c in results.conversations for turn in c.turns if not turn_failure(turn)
+    }
     spoilt = dict.fromkeys((f.conversation, f.turn) for f in found if f.spoils)
     kinds = [fault.kind for fault in found]
-    return Customers.model_validate(
+    return CustomerSummary.model_validate(
         {
             "faults": {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)},
-            "spoilt": tuple(turn for turn in spoilt if turn in heard),
+            "spoilt": tuple(turn for turn in spoilt if turn in answered),
             "handling": handling,
             "superseded": tuple(_superseded(results)),
             "figures": figures(results, found, scores),
-            "lengths": lengths(results.conversations),
+            "lengths": line_lengths(results.conversations),
         }
     )
 
 
 def _superseded(results: Results) -> dict[str, object]:
-    """The conversations that others stand in for, as the run noted it."""
-    noted = results.notes.get(SUPERSEDED)
-    return noted if isinstance(noted, dict) else {}  # type: ignore[return-value]
+    """The conversations that were held once more, as the run recorded them."""
+    superseded = results.notes.get(SUPERSEDED)
+    return superseded if isinstance(superseded, dict) else {}  # type: ignore[return-value]
 
 
-def figures(results: Results, faults: Sequence[CustomerFault], scores: ScoresByTurn) -> dict[str, Figure]:
-    """The figures by name; those that nothing can be said of have no value.
+def figures(
+    results: Results, faults: Sequence[CustomerFault], scores: ScoresByTurn
+) -> dict[str, CustomerFigure]:
+    """The figures by name; a figure that cannot be measured has no value.
 
-    Lines that were given beforehand, by a script or an earlier run, are nobody's play and left out.
+    Conversations whose messages come from a script or an earlier run are left out: nobody played them.
     """
     played = [
         conversation
@@ -208,71 +211,71 @@ def figures(results: Results, faults: Sequence[CustomerFault], scores: ScoresByT
         if not is_scripted(conversation, results.run.settings)
     ]
     return {
-        "questions": questions(played),
+        "questions": question_share(played),
         "goal_coverage": goal_coverage(played),
-        "early": early(played, scores),
-        "prompt": prompt(played, scores),
+        "early": early_leaving(played, scores),
+        "prompt": prompt_leaving(played, scores),
         "invented": _of_turns("invented", played, faults, 0.02),
-        "thanks": thanks(played, scores),
-        "persona": guessed(played, results.personas),
+        "thanks": angry_thanks(played, scores),
+        "persona": persona_guesses(played, results.personas),
         "repeated": _of_turns("repeated", played, faults, None),
-        "openings": openings(played),
+        "openings": opening_variety(played),
     }
 
 
-def said(conversation: Conversation) -> list[str]:
-    """What the customer said, from the first line to the last."""
+def customer_messages(conversation: Conversation) -> list[str]:
+    """The customer's messages, from the first to the closing one."""
     return [
         *(turn.meant for turn in conversation.turns),
         *([conversation.closing] if conversation.closing else []),
     ]
 
 
-def lengths(conversations: Iterable[Conversation]) -> dict[str, dict[str, Lengths]]:
-    """How long the customers' lines are, by language and persona; first lines are the case's, not theirs."""
+def line_lengths(conversations: Iterable[Conversation]) -> dict[str, dict[str, LineLengths]]:
+    """How long the customers' messages are, by language and persona, without quoted questions."""
     found: dict[str, dict[str, list[int]]] = {}
     for conversation in conversations:
         language = conversation.case.language
         sizes = [
-            length(turn.meant, language)
+            line_length(turn.meant, language)
             for turn in conversation.turns
             if turn.meant != conversation.case.question
         ]
         for group in (EVERYONE, conversation.persona):
             found.setdefault(language, {}).setdefault(group, []).extend(sizes)
     return {
-        language: {group: spread(sizes) for group, sizes in groups.items() if sizes}
+        language: {group: length_quartiles(sizes) for group, sizes in groups.items() if sizes}
         for language, groups in found.items()
     }
 
 
-def length(line: str, language: Language) -> int:
+def line_length(line: str, language: Language) -> int:
     """Characters in Japanese, words in English."""
     return len(line.strip()) if language == "ja" else len(line.split())
 
 
-def spread(sizes: Sequence[int]) -> Lengths:
+def length_quartiles(sizes: Sequence[int]) -> LineLengths:
     """Median and quartiles of at least one length."""
     if len(sizes) == 1:
-        return Lengths(low=sizes[0], median=sizes[0], high=sizes[0], n=1)
+        return LineLengths(low=sizes[0], median=sizes[0], high=sizes[0], n=1)
     low, middle, high = quantiles(sizes, n=4, method="inclusive")
-    return Lengths(low=low, median=middle, high=high, n=len(sizes))
+    return LineLengths(low=low, median=middle, high=high, n=len(sizes))
 
 
-def questions(conversations: Iterable[Conversation]) -> Figure:
+def question_share(conversations: Iterable[Conversation]) -> CustomerFigure:
     """The share of the customers' lines after the first that ask something."""
-    asked = [lines_of(t.case.language).asks(turn.meant) for t in conversations for turn in t.turns[1:]]
+    asked = [fault_patterns(t.case.language).asks(turn.meant) for t in conversations for turn in t.turns[1:]]
     return _share(asked)
 
 
-def goal_coverage(conversations: Iterable[Conversation]) -> Figure:
+def goal_coverage(conversations: Iterable[Conversation]) -> CustomerFigure:
     """The mean share (0..1) of the goal's content that the customer's lines raise by the end."""
-    found = [coverage(t.case.goal, said(t)) for t in conversations if t.case.goal and t.turns]
-    return Figure(value=sum(found) / len(found) if found else None, n=None, of=len(found))
+    found = [coverage(t.case.goal, customer_messages(t)) for t in conversations if t.case.goal and t.turns]
+    return CustomerFigure(value=sum(found) / len(found) if found else None, n=None, of=len(found))
 
 
-def early(conversations: Iterable[Conversation], scores: ScoresByTurn) -> Figure:
-    """The share of refusals and missing answers after which the customer left satisfied all the same."""
+def early_leaving(conversations: Iterable[Conversation], scores: ScoresByTurn) -> CustomerFigure:
+    """The share of refusals and missing answers after which the customer left satisfied."""
     found = [
         turn.index == len(conversation.turns) and left_early(conversation, scores)
         for conversation in conversations
@@ -283,24 +286,26 @@ def early(conversations: Iterable[Conversation], scores: ScoresByTurn) -> Figure
     return _share(found, 0.05, at_most=True)
 
 
-def prompt(conversations: Iterable[Conversation], scores: ScoresByTurn) -> Figure:
+def prompt_leaving(conversations: Iterable[Conversation], scores: ScoresByTurn) -> CustomerFigure:
     """The share of conversations with a complete answer that the customer left within a turn of it."""
     late = (left_late(conversation, scores) for conversation in conversations)
     return _share([not each for each in late if each is not None], 0.9)
 
 
-def thanks(conversations: Iterable[Conversation], scores: ScoresByTurn, persona: str = ANGRY) -> Figure:
-    """The share of an angry customer's lines, while nothing is answered yet, that thank."""
-    mine = [conversation for conversation in conversations if conversation.persona == persona]
-    lines = [(conversation, line) for conversation in mine for line in _unresolved(conversation, scores)]
+def angry_thanks(
+    conversations: Iterable[Conversation], scores: ScoresByTurn, persona: str = ANGRY
+) -> CustomerFigure:
+    """The share of an angry customer's messages that thank the bot before anything is answered."""
+    own = [conversation for conversation in conversations if conversation.persona == persona]
+    lines = [(conversation, line) for conversation in own for line in _unresolved(conversation, scores)]
     return _share(
-        [lines_of(conversation.case.language).thanks(line) for conversation, line in lines],
+        [fault_patterns(conversation.case.language).thanks(line) for conversation, line in lines],
         0.05,
         at_most=True,
     )
 
 
-def openings(conversations: Iterable[Conversation]) -> Figure:
+def opening_variety(conversations: Iterable[Conversation]) -> CustomerFigure:
     """The share of different first lines among customers with the same question, where these were voiced."""
     found: dict[str, list[str]] = {}
     for conversation in conversations:
@@ -313,11 +318,7 @@ def openings(conversations: Iterable[Conversation]) -> Figure:
         if len(lines) > 1 and any(line != asked[case] for line in lines)
     ]
     distinct, every = sum(len(set(lines)) for lines in voiced), sum(map(len, voiced))
-    return Figure(value=distinct / every if every else None, n=distinct, of=every)
-
-
-_UNSOLVED = (Ended.GAVE_UP, Ended.TURN_LIMIT)
-_DECIDED = (Ended.SATISFIED, Ended.GAVE_UP, Ended.HANDED_OVER, Ended.TURN_LIMIT)
+    return CustomerFigure(value=distinct / every if every else None, n=distinct, of=every)
 
 
 def _unresolved(conversation: Conversation, scores: ScoresByTurn) -> Iterator[str]:
@@ -330,14 +331,14 @@ def _unresolved(conversation: Conversation, scores: ScoresByTurn) -> Iterator[st
 
 def _of_turns(
     kind: str, conversations: Sequence[Conversation], faults: Iterable[CustomerFault], goal: float | None
-) -> Figure:
+) -> CustomerFigure:
     """The share of turns with a fault of this kind."""
     played = {conversation.id for conversation in conversations}
     n = len({(f.conversation, f.turn) for f in faults if f.kind == kind and f.conversation in played})
     every = sum(len(conversation.turns) for conversation in conversations)
-    return Figure(value=n / every if every else None, n=n, of=every, goal=goal, at_most=True)
+    return CustomerFigure(value=n / every if every else None, n=n, of=every, goal=goal, at_most=True)
 
 
-def _share(found: Sequence[bool], goal: float | None = None, *, at_most: bool = False) -> Figure:
-    value = sum(found) / len(found) if found else None
-    return Figure(value=value, n=sum(found), of=len(found), goal=goal, at_most=at_most)
+def _share(hits: Sequence[bool], goal: float | None = None, *, at_most: bool = False) -> CustomerFigure:
+    value = sum(hits) / len(hits) if hits else None
+    return CustomerFigure(value=value, n=sum(hits), of=len(hits), goal=goal, at_most=at_most)

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from math import comb, sqrt
 from statistics import NormalDist
 
+import numpy as np
+
 from simulator.stats.agreement import average_ranks
 
 # Up to as many differences other than zero the assignments are counted; above, the normal approximation.
@@ -24,15 +26,13 @@ def wilcoxon(differences: Sequence[float]) -> float:
     ranks. Exact up to 25 differences other than zero, ties included; above, normal without continuity
     correction, its variance from the very ranks, which corrects for ties and zeros.
     """
-    import numpy as np
-
-    given = np.round(np.asarray(differences, dtype=float), _PLACES)
-    signed = given != 0
+    values = np.round(np.asarray(differences, dtype=float), _PLACES)
+    signed = values != 0
     if not signed.any():
         return 1.0
     # Doubled, mean ranks are whole numbers.
-    ranks = np.rint(2 * average_ranks(list(np.abs(given))))[signed].astype(int)
-    above = int(ranks[given[signed] > 0].sum())
+    ranks = np.rint(2 * average_ranks(list(np.abs(values))))[signed].astype(int)
+    above = int(ranks[values[signed] > 0].sum())
     whole = int(ranks.sum())
     extreme = min(above, whole - above)
     if len(ranks) > EXACT_UP_TO:
@@ -54,10 +54,10 @@ def mcnemar(worse: int, better: int) -> float:
     return min(1.0, 2 * sum(comb(n, k) for k in range(fewer + 1)) / (1 << n))
 
 
-def holm(found: Mapping[str, float]) -> dict[str, float]:
+def holm(p_values: Mapping[str, float]) -> dict[str, float]:
     """Each p as adjusted by Holm (1979): below 5 % they hold together, however many there are."""
     adjusted, least = {}, 0.0
-    for place, name in enumerate(sorted(found, key=found.__getitem__)):
-        least = max(least, min(1.0, (len(found) - place) * found[name]))
+    for place, name in enumerate(sorted(p_values, key=p_values.__getitem__)):
+        least = max(least, min(1.0, (len(p_values) - place) * p_values[name]))
         adjusted[name] = least
-    return {name: adjusted[name] for name in found}
+    return {name: adjusted[name] for name in p_values}

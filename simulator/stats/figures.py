@@ -1,6 +1,6 @@
-"""The figures of a run, as frozen values: what `summarise` gives and every report shows."""
+"""The figures of a run, as frozen values: what `summarise` returns and every report shows."""
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -100,7 +100,7 @@ class Total(Value):
 ENOUGH_TO_TELL = 10
 
 
-class Lengths(Value):
+class LineLengths(Value):
     """How long messages are: median and quartiles, in characters (Japanese) or words (English)."""
 
     low: float
@@ -109,7 +109,7 @@ class Lengths(Value):
     n: int
 
 
-class Figure(Value):
+class CustomerFigure(Value):
     """One figure of how the customers were played: `n` of `of`, or a mean over `of` when `n` is None.
 
     `value` is 0..1, None where there is nothing to measure; `goal` is what it should reach, or should not
@@ -130,7 +130,7 @@ class Figure(Value):
         return self.value <= self.goal if self.at_most else self.value >= self.goal
 
 
-class Customers(Value):
+class CustomerSummary(Value):
     """How the customers were played: their faults by kind, what these spoilt, and the figures behind it.
 
     `spoilt` are turns whose grade a fault makes doubtful, `handling` what is done with them; `lengths` are
@@ -141,8 +141,8 @@ class Customers(Value):
     spoilt: tuple[tuple[str, int], ...] = ()
     handling: Literal["keep", "exclude", "replay"] = "keep"
     superseded: tuple[str, ...] = ()
-    figures: dict[str, Figure] = Field(default={})
-    lengths: dict[str, dict[str, Lengths]] = Field(default={})
+    figures: dict[str, CustomerFigure] = Field(default={})
+    lengths: dict[str, dict[str, LineLengths]] = Field(default={})
 
 
 class SimulatorSummary(Value):
@@ -155,7 +155,7 @@ class SimulatorSummary(Value):
     guarded: int
     failed: int
     rules: dict[str, int]
-    customers: Customers = Customers()
+    customers: CustomerSummary = CustomerSummary()
     with_spoilt: float | None = None
     without_spoilt: float | None = None
 
@@ -208,3 +208,14 @@ class Summary(Value):
     usage: dict[str, dict[str, Spending]]
     cost_usd: float | None
     seconds: float
+
+
+def rounded(value: Any) -> Any:
+    """The value as `--json` prints it: every float in it, at any depth, to 4 decimals."""
+    if isinstance(value, float):
+        return round(value, 4)
+    if isinstance(value, dict):
+        return {key: rounded(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [rounded(item) for item in value]
+    return value

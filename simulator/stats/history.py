@@ -1,4 +1,4 @@
-"""How a bot developed over its runs: a trend, a fall from one run to the next, and slow erosion."""
+"""How a bot developed over its runs: a trend, a drop from one run to the next, and slow erosion."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -10,17 +10,23 @@ from statistics import NormalDist, median
 from typing import Any, Literal
 
 from simulator.core.errors import InputError
-from simulator.core.settings import Settings, from_run
+from simulator.core.settings import Settings, stored_settings
 from simulator.core.shelves import judge_name
 from simulator.core.types import Language, Run, Score, Status, Value
 from simulator.stats.intervals import ends_of, interval_of_mean
 from simulator.stats.outcome import figures_of
-from simulator.stats.red import deciding, primary_judge, red_marks
-from simulator.storage.run_file import NAME, read_run, run_ids
-from simulator.storage.runs import Rows, opened, replay_of
+from simulator.stats.red import deciding_judges, primary_judge, red_marks
+from simulator.storage.run_file import RUN_FILE, read_run, run_ids
+from simulator.storage.runs import RunRows, open_rows, replay_of
 
 # The judges whose grades can colour a turn.
 _COLOURING = ("turn", "groundedness", "claims", "facts")
+# Fewer runs than this cannot show a trend: the exact test stays above 5 % whatever the order.
+MIN_RUNS = 5
+_EXACT_UP_TO = 50
+Direction = Literal["too_few", "falling", "rising", "steady"]
+# As many comparable runs, the newest ones, make the trend.
+LAST = 20
 
 
 class PastRun(Value):
@@ -54,8 +60,59 @@ class PastRun(Value):
 
     def is_like(self, other: "PastRun") -> bool:
         """Whether the two asked the same questions of the same bot and were graded alike."""
-        mine, others = ((r.cases, r.adapter, r.primary, r.rubric) for r in (self, other))
-        return mine == others
+        own, others = ((r.cases, r.adapter, r.primary, r.rubric) for r in (self, other))
+        return own == others
+
+
+class Trend(Value):
+    """A slope per step (Theil and Sen) with its 95 % interval, and the p of Mann and Kendall's test."""
+
+    n: int
+    slope: float
+    interval: tuple[float, float]
+    p: float
+
+    @property
+    def falling(self) -> bool:
+        """Whether the slope's interval and the test agree that it goes down."""
+        return self.interval[1] < 0 and self.p < 0.05
+
+    @property
+    def rising(self) -> bool:
+        """Whether both agree that it goes up."""
+        return self.interval[0] > 0 and self.p < 0.05
+
+
+class Fall(Value):
+    """Two runs between which the score fell by more than both intervals leave to chance; `by` is 0..1."""
+
+    earlier: str
+    later: str
+    by: float
+    best: float
+
+
+class History(Value):
+    """The runs of a folder, oldest first, and what the comparable ones among them say.
+
+    `followed` are those with the cases, bot, deciding judge and rubric of the newest one that went on to its
+    end, at most `LAST`; what was stopped or broke off is never among them where a whole run is there.
+    `eroded`: the newest is clearly below the best, although each step was within chance. `dropped`: the
+    newest step that was not. `declining` when either of both slow ways of falling is there.
+    """
+
+    runs: tuple[PastRun, ...]
+    followed: tuple[str, ...]
+    direction: Direction
+    trend: Trend | None
+    dropped: Fall | None
+    eroded: Fall | None
+    unread: tuple[str, ...] = ()
+
+    @property
+    def declining(self) -> bool:
+        """Whether it goes slowly downhill."""
+        return self.direction == "falling" or self.eroded is not None
 
 
 def past_runs(folder: Path) -> tuple[tuple[PastRun, ...], tuple[str, ...]]:
@@ -63,7 +120,7 @@ def past_runs(folder: Path) -> tuple[tuple[PastRun, ...], tuple[str, ...]]:
     found, unread = [], []
     for name in run_ids(folder):
         try:
-            found.append(past_run(folder / name / NAME))
+            found.append(past_run(folder / name / RUN_FILE))
         except InputError:  # damaged, or with settings that are no longer understood
             unread.append(name)
     return tuple(sorted(found, key=lambda run: (run.created, run.run))), tuple(unread)
@@ -71,18 +128,18 @@ def past_runs(folder: Path) -> tuple[tuple[PastRun, ...], tuple[str, ...]]:
 
 def past_run(path: Path) -> PastRun:
     """One run as a row of the history."""
-    with opened(path) as rows:
-        settings = from_run(rows.run.settings)
+    with open_rows(path) as rows:
+        settings = stored_settings(rows.run.settings)
         if settings.customer_faults == "exclude":
-            found = _from_whole(path, settings)
+            found = _from_results(path, settings)
         else:
             found = _from_rows(rows, settings)
         return found.model_copy(update={"stopped_early": rows.stopped_early})
 
 
-def _from_rows(rows: Rows, settings: Settings) -> PastRun:
+def _from_rows(rows: RunRows, settings: Settings) -> PastRun:
     graded = set(rows.judges())
-    named = deciding(map(judge_name, settings.judges), graded)
+    named = deciding_judges(map(judge_name, settings.judges), graded)
     primary = primary_judge((*named, *sorted(graded - set(named))))
     grades: dict[tuple[str, int], list[Score]] = {place: [] for place in rows.turns}
     for score in rows.scores({primary, *_COLOURING}):
@@ -100,7 +157,7 @@ def _from_rows(rows: Rows, settings: Settings) -> PastRun:
         rows.run,
         primary=primary,
         rubric=tuple(sorted({s.rubric for s in own if s.rubric and not s.by_rule})),
-        cases=_held_cases(rows),
+        cases=_begun_cases(rows),
         language=_language(english for _, english, _ in rows.conversations.values()),
         score=fsum(values) / len(values) if values else None,
         interval=interval_of_mean(values, clusters, seed=settings.seed, ends=ends_of(own)),
@@ -110,13 +167,13 @@ def _from_rows(rows: Rows, settings: Settings) -> PastRun:
     )
 
 
-def _held_cases(rows: Rows) -> frozenset[str]:
-    """The questions that were asked."""
-    spoken = {conversation for conversation, _ in rows.turns}
+def _begun_cases(rows: RunRows) -> frozenset[str]:
+    """The cases of the conversations that began."""
+    with_turns = {conversation for conversation, _ in rows.turns}
     return frozenset(
         case
         for conversation, (case, _, ended) in rows.conversations.items()
-        if ended or conversation in spoken
+        if ended or conversation in with_turns
     )
 
 
@@ -135,7 +192,7 @@ def _means(scores: Sequence[Score]) -> dict[str, float]:
     return {conversation: fsum(found) / len(found) for conversation, found in values.items()}
 
 
-def _from_whole(path: Path, settings: Settings) -> PastRun:
+def _from_results(path: Path, settings: Settings) -> PastRun:
     """Where turns that a customer spoilt are left out, it takes the whole run to know them."""
     results = read_run(path)
     summary = figures_of(results, settings)
@@ -166,33 +223,9 @@ def _row(run: Run, **figures: object) -> PastRun:
     return PastRun.model_validate(known | figures)
 
 
-# Fewer runs than this cannot show a trend: the exact test stays above 5 % whatever the order.
-FEWEST = 5
-_EXACT_UP_TO = 50
-
-
-class Trend(Value):
-    """A slope per step (Theil and Sen) with its 95 % interval, and the p of Mann and Kendall's test."""
-
-    n: int
-    slope: float
-    interval: tuple[float, float]
-    p: float
-
-    @property
-    def falling(self) -> bool:
-        """Whether the slope's interval and the test agree that it goes down."""
-        return self.interval[1] < 0 and self.p < 0.05
-
-    @property
-    def rising(self) -> bool:
-        """Whether both agree that it goes up."""
-        return self.interval[0] > 0 and self.p < 0.05
-
-
 def trend(values: Sequence[float], level: float = 0.95) -> Trend | None:
     """The trend of values in order, equally far apart; None under 5 of them."""
-    if len(values) < FEWEST:
+    if len(values) < MIN_RUNS:
         return None
     slopes = sorted((values[j] - values[i]) / (j - i) for i, j in combinations(range(len(values)), 2))
     return Trend(
@@ -240,72 +273,30 @@ def _orders_by_inversions(n: int) -> list[int]:
     return ways
 
 
-Direction = Literal["too_few", "falling", "rising", "steady"]
-
-# As many comparable runs, the newest ones, make the trend.
-LAST = 20
-
-
-class Fall(Value):
-    """Two runs between which the score fell by more than both intervals leave to chance; `by` is 0..1."""
-
-    earlier: str
-    later: str
-    by: float
-    best: float
-
-
-class History(Value):
-    """The runs of a folder, oldest first, and what the comparable ones among them say.
-
-    `followed` are those with the cases, bot, deciding judge and rubric of the newest one that went on to its
-    end, at most `LAST`; what was stopped or broke off is never among them where a whole run is there.
-    `eroded`: the newest is clearly below the best, although each step was within chance. `dropped`: the
-    newest step that was not. `declining` when either of both slow ways of falling is there.
-    """
-
-    runs: tuple[PastRun, ...]
-    followed: tuple[str, ...]
-    direction: Direction
-    trend: Trend | None
-    dropped: Fall | None
-    eroded: Fall | None
-    unread: tuple[str, ...] = ()
-
-    @property
-    def declining(self) -> bool:
-        """Whether it goes slowly downhill."""
-        return self.direction == "falling" or self.eroded is not None
-
-
 def history(runs: Sequence[PastRun], unread: Sequence[str] = (), last: int = LAST) -> History:
     """What some runs, oldest first, say of how the bot developed."""
     scored = [run for run in runs if run.score is not None]
-    able = [run for run in scored if run.is_whole] or scored
-    like = [run for run in able if run.is_like(able[-1])][-last:]
-    found = trend([run.score or 0.0 for run in like])
-    dropped = _dropped(like)
+    complete = [run for run in scored if run.is_whole] or scored
+    comparable = [run for run in complete if run.is_like(complete[-1])][-last:]
+    slope = trend([run.score or 0.0 for run in comparable])
+    # The newest step down that is larger than chance.
+    steps = reversed(list(pairwise(comparable)))
+    dropped = next((fall for earlier, later in steps if (fall := _fall(earlier, later))), None)
     return History(
         runs=tuple(runs),
-        followed=tuple(run.run for run in like),
-        direction=_direction(found),
-        trend=found,
+        followed=tuple(run.run for run in comparable),
+        direction="too_few"
+        if slope is None
+        else "falling"
+        if slope.falling
+        else "rising"
+        if slope.rising
+        else "steady",
+        trend=slope,
         dropped=dropped,
-        eroded=None if dropped else _eroded(like),
+        eroded=None if dropped else _eroded(comparable),
         unread=tuple(unread),
     )
-
-
-def _direction(found: Trend | None) -> Direction:
-    if found is None or found.n < FEWEST:
-        return "too_few"
-    return "falling" if found.falling else "rising" if found.rising else "steady"
-
-
-def _dropped(runs: Sequence[PastRun]) -> Fall | None:
-    """The newest step down that is larger than chance."""
-    steps = reversed(list(pairwise(runs)))
-    return next((fall for one, other in steps if (fall := _fall(one, other))), None)
 
 
 def _eroded(runs: Sequence[PastRun]) -> Fall | None:
@@ -331,23 +322,23 @@ def _fall(one: PastRun, other: PastRun) -> Fall | None:
     return Fall(earlier=one.run, later=other.run, by=by, best=one.score)
 
 
-def as_json(found: History) -> dict[str, Any]:
+def history_json(history: History) -> dict[str, Any]:
     """The object that `--json` prints, figures rounded to 4 decimals."""
-    followed = frozenset(found.followed)
+    followed = frozenset(history.followed)
     return {
-        "runs": [_run(run, comparable=run.run in followed) for run in found.runs],
+        "runs": [_run(run, comparable=run.run in followed) for run in history.runs],
         "comparable": len(followed),
-        "direction": found.direction,
-        "declining": found.declining,
-        "trend": found.trend and {
-            "n": found.trend.n,
-            "slope": round(found.trend.slope, 4),
-            "interval": [round(end, 4) for end in found.trend.interval],
-            "p": round(found.trend.p, 4),
+        "direction": history.direction,
+        "declining": history.declining,
+        "trend": history.trend and {
+            "n": history.trend.n,
+            "slope": round(history.trend.slope, 4),
+            "interval": [round(end, 4) for end in history.trend.interval],
+            "p": round(history.trend.p, 4),
         },
-        "dropped": _fall_json(found.dropped),
-        "eroded": _fall_json(found.eroded),
-        "unread": list(found.unread),
+        "dropped": _fall_json(history.dropped),
+        "eroded": _fall_json(history.eroded),
+        "unread": list(history.unread),
     }  # fmt: skip
 
 

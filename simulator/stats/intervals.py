@@ -1,9 +1,10 @@
-"""How sure a mean is, when its values come in clusters: turns of one case are not independent."""
+"""Standard errors, intervals and bootstrap draws of values that come in clusters, as turns of a case do."""
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from math import atan, cos, pi, sin, sqrt
 from statistics import NormalDist
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,17 +13,89 @@ from simulator.core.replies import share_of
 from simulator.core.types import Score
 from simulator.stats.agreement import Floats
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
 # Of fewer clusters no interval is shown: it would be too wide to say anything, or too narrow to be true.
-FEWEST = 5
+MIN_CLUSTERS = 5
 LEVEL = 0.95
 DRAWS = 4000
 # Keeps the matrices of drawn cases under about 12 MB, however many cases there are.
 _DRAWS_AT_ONCE = 500_000
 _NORMAL = NormalDist()
+# The 97.5 % quantile of the normal distribution.
+_Z = 1.959964
+RESAMPLES = 2000
+# Keeps one block of draws by rows under about 16 MB.
+_AT_ONCE = 2_000_000
+Codes = NDArray[np.intp]
+# Steps of the integral in `p_values_below`, in the logarithm of its variable: wide and fine enough for six
+# decimals. The more questions there are, the faster the waves that it sums.
+_STEP, _STEP_TIMES_ROOT = 0.1, 1.3
+_ENDS = (-20.0, 12.0)
+
+
+class Clusters(NamedTuple):
+    """Values (0..1) question by question: their sums, and how many there are.
+
+    `floor` is the lowest value there can be: a grade of 1 out of 5 is 0.2. `scatter` is the variance of the
+    values of one and the same question; None where each was asked once.
+    """
+
+    sums: Floats
+    sizes: Floats
+    floor: float = 0.0
+    scatter: float | None = None
+
+    @property
+    def mean(self) -> float:
+        """The mean of all values."""
+        return float(self.sums.sum() / self.sizes.sum())
+
+    def turned(self) -> "Clusters":
+        """The values as 1 - value, so that a lower bound becomes an upper one."""
+        return Clusters(self.sizes - self.sums, self.sizes, 0.0, self.scatter)
+
+    def without_scatter(self) -> "Clusters":
+        """As if each question had been asked so often that chance averages out: only questions differ.
+
+        Their means are drawn together by the share of variance between questions (the intraclass
+        correlation of a mean; Donner and Koval, 1980).
+        """
+        means = self.sums / self.sizes
+        observed = float(means.var(ddof=1)) if len(means) > 1 else 0.0
+        chance = (self.scatter or 0.0) * float((1 / self.sizes).mean())
+        share = np.sqrt(max(0.0, 1 - chance / observed)) if observed > 0 else 1.0
+        return self._replace(sums=self.sizes * (self.mean + share * (means - self.mean)), scatter=0.0)
+
+
+class Draws:
+    """Clusters drawn with replacement: how often each row counts in each of the draws.
+
+    The same clusters and seed give the same draws, so figures of two scorers on the same rows can be
+    subtracted draw by draw (a paired bootstrap).
+    """
+
+    def __init__(self, clusters: Sequence[str], *, seed: int, resamples: int = RESAMPLES) -> None:
+        """Clusters are drawn in the order of their names: the order of the rows does not matter."""
+        names, self.cluster = np.unique(np.asarray(clusters, dtype=object).astype(str), return_inverse=True)
+        self.clusters = len(names)
+        drawn = np.random.default_rng(seed).integers(0, self.clusters, size=(resamples, self.clusters))
+        offsets = drawn + np.arange(resamples)[:, None] * self.clusters
+        flat = np.bincount(offsets.ravel(), minlength=resamples * self.clusters)
+        self._counts = flat.reshape(resamples, self.clusters).astype(np.float64)
+
+    def by_rows(self, rows: Codes, figure: Callable[[Floats], Floats]) -> Floats:
+        """A figure of every draw; it is given blocks of (draws, rows) weights, in the order of `rows`."""
+        step = max(1, _AT_ONCE // max(1, len(rows)))
+        blocks = range(0, len(self._counts), step)
+        clusters = self.cluster[rows]
+        return np.concatenate([figure(self._counts[at : at + step][:, clusters]) for at in blocks])
+
+    def sums(self, columns: Sequence[ArrayLike]) -> Floats:
+        """The sum of each column in every draw: (draws, columns)."""
+        table = np.column_stack([np.asarray(column, dtype=float) for column in columns])
+        by_cluster = np.zeros((self.clusters, table.shape[1]))
+        np.add.at(by_cluster, self.cluster, table)
+        found: Floats = self._counts @ by_cluster
+        return found
 
 
 def clustered_stderr(values: Sequence[float], clusters: Sequence[str]) -> float | None:
@@ -60,10 +133,8 @@ def interval_of_mean(
     40 to 96 %. Of differences, of 6 to 50 cases: 94 to 99 % where nothing changed, but 73 (6 cases), 87
     (10) and 96 % (50) where a bot improved on some cases a lot. `make bench-intervals` prints all of it.
     """
-    import numpy as np
-
     groups = np.array(_sums(values, clusters), dtype=float)
-    if len(groups) < FEWEST:
+    if len(groups) < MIN_CLUSTERS:
         return None
     random = np.random.default_rng(seed)
     if ends is None:
@@ -81,12 +152,67 @@ def ends_of(scores: Iterable[Score]) -> tuple[float, float]:
     return min(lowest, default=0.0), 1.0
 
 
-def _weighed(
-    groups: "NDArray[np.float64]", ends: tuple[float, float], random: "np.random.Generator", draws: int
-) -> "NDArray[np.float64]":
-    """Means under exponential weights (Rubin, 1981): every draw with one more cluster at either end."""
-    import numpy as np
+def cluster_values(values: Sequence[float], names: Sequence[str], floor: float = 0.0) -> Clusters:
+    """Values by the names of their questions, in the order of the names."""
+    _, places = np.unique(np.asarray(names, dtype=object).astype(str), return_inverse=True)
+    column = np.asarray(values, dtype=float)
+    sums, sizes = np.bincount(places, weights=column).astype(float), np.bincount(places).astype(float)
+    free = len(column) - len(sizes)
+    scatter = float(((column - (sums / sizes)[places]) ** 2).sum() / free) if free else None
+    return Clusters(sums, sizes, floor, scatter)
 
+
+def p_below(values: Clusters, target: float, times: float = 1.0) -> float:
+    """The one-sided p-value (0..1) of a mean that is really below the target.
+
+    With `times` it is that of as many times the questions, with the same results.
+    """
+    gains, counts = np.unique(np.round(values.sums - values.sizes * target, 10), return_counts=True)
+    worst = float(np.max(values.sizes)) * (values.floor - target)
+    return float(p_values_below(times * counts[None, :].astype(float), gains, worst)[0])
+
+
+def p_values_below(counts: Floats, gains: Floats, worst: float) -> Floats:
+    """The p-values of many samples: `counts` (samples, gains) says how often each gain occurs in each.
+
+    A gain is what a question has above the target; `worst` is that of the question that went as badly as
+    can be. It is the chance that their sum, each weighed by an exponential draw, is not above 0: the
+    inversion of its characteristic function (Gil-Pelaez, 1951; Imhof, 1961).
+    """
+    scale = max(float(np.max(np.abs(gains), initial=0.0)), abs(worst))
+    if worst >= 0 or scale == 0:
+        return np.where(counts @ (gains < 0), 1.0, 0.0) if worst >= 0 else np.ones(len(counts))
+    step = min(_STEP, _STEP_TIMES_ROOT / float(np.max(counts.sum(axis=1), initial=1.0)) ** 0.5)
+    at = _integral_points(step)[:, None] / scale
+    waves = counts @ np.arctan(at * gains).T + np.arctan(at[:, 0] * worst)
+    damping = counts @ np.log1p((at * gains) ** 2).T + np.log1p((at[:, 0] * worst) ** 2)
+    integral = (np.sin(waves) * np.exp(-damping / 2)).sum(axis=1) * step
+    chances: Floats = np.clip(0.5 - integral / np.pi, 0, 1)
+    return chances
+
+
+@lru_cache(maxsize=8)
+def _integral_points(step: float) -> Floats:
+    points: Floats = np.exp(np.arange(*_ENDS, step))
+    return points
+
+
+def lower_bound(values: Clusters, level: float) -> float:
+    """The one-sided lower bound of the mean at a level of confidence (0.95)."""
+    low, high = values.floor, values.mean
+    for _ in range(30):
+        middle = (low + high) / 2
+        low, high = (middle, high) if p_below(values, middle) <= 1 - level else (low, middle)
+    return low
+
+
+def upper_bound(values: Clusters, level: float) -> float:
+    """The one-sided upper bound of the mean at a level of confidence (0.95)."""
+    return 1 - lower_bound(values.turned(), level)
+
+
+def _weighed(groups: Floats, ends: tuple[float, float], random: np.random.Generator, draws: int) -> Floats:
+    """Means under exponential weights (Rubin, 1981): every draw with one more cluster at either end."""
     low, high = min(ends[0], float(np.min(groups[:, 0] / groups[:, 1]))), ends[1]
     largest, blocks = float(np.max(groups[:, 1])), []
     for rows in _blocks(len(groups) + 1, draws):
@@ -96,12 +222,8 @@ def _weighed(
     return np.clip(np.concatenate(blocks), low, high)
 
 
-def _resampled(
-    groups: "NDArray[np.float64]", random: "np.random.Generator", draws: int
-) -> "NDArray[np.float64]":
+def _resampled(groups: Floats, random: np.random.Generator, draws: int) -> Floats:
     """Means of as many clusters, drawn with replacement."""
-    import numpy as np
-
     blocks = []
     for rows in _blocks(len(groups), draws):
         drawn = groups[random.integers(0, len(groups), size=(rows, len(groups)))].sum(axis=1)
@@ -113,6 +235,15 @@ def _blocks(width: int, draws: int) -> Iterable[int]:
     """How many draws to hold at once, block by block."""
     rows = max(1, _DRAWS_AT_ONCE // width)
     return (min(rows, draws - start) for start in range(0, draws, rows))
+
+
+def wilson(hits: int, n: int) -> tuple[float, float] | None:
+    """The 95 % interval of a share (Wilson, 1927); None without trials."""
+    if not n:
+        return None
+    share, spread = hits / n, _Z * ((hits * (n - hits) / n + _Z**2 / 4) ** 0.5)
+    middle, width = n * share + _Z**2 / 2, n + _Z**2
+    return max(0.0, (middle - spread) / width), min(1.0, (middle + spread) / width)
 
 
 def widened(level: float, clusters: int) -> float:
@@ -156,45 +287,6 @@ def _sums(values: Sequence[float], clusters: Sequence[str]) -> list[tuple[float,
     for value, cluster in zip(values, clusters, strict=True):
         found.setdefault(cluster, []).append(value)
     return [(sum(sorted(found[name])), len(found[name])) for name in sorted(found)]
-
-
-RESAMPLES = 2000
-# Keeps one block of draws by rows under about 16 MB.
-_AT_ONCE = 2_000_000
-
-Codes = NDArray[np.intp]
-
-
-class Draws:
-    """Clusters drawn with replacement: how often each row counts in each of the draws.
-
-    The same clusters and seed give the same draws, so figures of two scorers on the same rows can be
-    subtracted draw by draw (a paired bootstrap).
-    """
-
-    def __init__(self, clusters: Sequence[str], *, seed: int, resamples: int = RESAMPLES) -> None:
-        """Clusters are drawn in the order of their names: the order of the rows does not matter."""
-        names, self.cluster = np.unique(np.asarray(clusters, dtype=object).astype(str), return_inverse=True)
-        self.clusters = len(names)
-        drawn = np.random.default_rng(seed).integers(0, self.clusters, size=(resamples, self.clusters))
-        offsets = drawn + np.arange(resamples)[:, None] * self.clusters
-        flat = np.bincount(offsets.ravel(), minlength=resamples * self.clusters)
-        self._counts = flat.reshape(resamples, self.clusters).astype(np.float64)
-
-    def by_rows(self, rows: Codes, figure: Callable[[Floats], Floats]) -> Floats:
-        """A figure of every draw; it is given blocks of (draws, rows) weights, in the order of `rows`."""
-        step = max(1, _AT_ONCE // max(1, len(rows)))
-        blocks = range(0, len(self._counts), step)
-        clusters = self.cluster[rows]
-        return np.concatenate([figure(self._counts[at : at + step][:, clusters]) for at in blocks])
-
-    def sums(self, columns: Sequence[ArrayLike]) -> Floats:
-        """The sum of each column in every draw: (draws, columns)."""
-        table = np.column_stack([np.asarray(column, dtype=float) for column in columns])
-        by_cluster = np.zeros((self.clusters, table.shape[1]))
-        np.add.at(by_cluster, self.cluster, table)
-        found: Floats = self._counts @ by_cluster
-        return found
 
 
 def interval(draws: Floats, level: float = 0.95) -> tuple[float, float] | None:

@@ -1,4 +1,4 @@
-"""A calibration as it is kept: bound to one rubric, so that it never vouches for another prompt or model."""
+"""Stored calibrations and bias results, bound to one rubric: they vouch for no other prompt or model."""
 
 import contextlib
 import json
@@ -12,11 +12,12 @@ from pydantic import JsonValue, ValidationError
 
 from simulator.core.errors import InputError
 from simulator.core.types import Language, Value
-from simulator.data.files import beside
+from simulator.data.files import temporary_path
 from simulator.stats.bias import BiasRow
 
 FOLDER = Path("calibrations")
 _UNSAFE = re.compile(r"[^\w.-]+")
+BUNDLED = "bundled"
 
 
 class Drift(Value):
@@ -77,8 +78,10 @@ class Calibration(Value):
     def __str__(self) -> str:
         """`AUROC .89 [.84-.93], n 222, mtrag_human faithfulness`; rho where the label has one class only."""
         name, value, low, high = self.headline
-        between = f" [{short(low)}-{short(high)}]" if low is not None and high is not None else ""
-        return f"{name} {short(value)}{between}, n {self.n:,}, {self.dataset} {self.label}"
+        between = (
+            f" [{short_number(low)}-{short_number(high)}]" if low is not None and high is not None else ""
+        )
+        return f"{name} {short_number(value)}{between}, n {self.n:,}, {self.dataset} {self.label}"
 
     @property
     def headline(self) -> Headline:
@@ -89,105 +92,6 @@ class Calibration(Value):
             return Headline("AUROC", self.auroc, low, high)
         rho: Any = self.figures.get("spearman") or {}
         return Headline("rho", rho.get("value"), rho.get("low"), rho.get("high"))
-
-
-def short(value: float | None) -> str:
-    """Two decimals without the leading zero: .89, -.12, 1.00; a stroke for nothing."""
-    if value is None:
-        return "-"
-    shown = f"{value:.2f}".replace("-0.00", "0.00")
-    return shown.replace("0.", ".", 1) if abs(value) < 0.995 else shown
-
-
-def file_name(*parts: str) -> str:
-    """Of judge, label and data set: `groundedness-faithfulness-mtrag_human.json`."""
-    return f"{'-'.join(_UNSAFE.sub('_', part) for part in parts)}.json"
-
-
-def is_better_known(calibration: Calibration, folder: Path = FOLDER) -> bool:
-    """Whether the folder has this calibration from more rows of the same file, of the same rubric."""
-    path = folder / file_name(calibration.judge, calibration.label, calibration.dataset)
-    if not path.is_file():
-        return False
-    with contextlib.suppress(InputError):
-        before = read(path)
-        same = (before.rubric, before.sha256) == (calibration.rubric, calibration.sha256)
-        return same and before.n > calibration.n
-    return False
-
-
-def today() -> date:
-    """The day a calibration is dated with."""
-    return datetime.now(tz=UTC).date()
-
-
-def save(calibration: Calibration, folder: Path = FOLDER) -> Path:
-    """The whole file or the old one; gives its path."""
-    path = folder / file_name(calibration.judge, calibration.label, calibration.dataset)
-    return write(path, calibration)
-
-
-def write(path: Path, kept: Value) -> Path:
-    """Whatever is kept here, as the whole file or the old one; gives its path."""
-    new = beside(path)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        new.write_text(kept.model_dump_json(indent=1) + "\n", encoding="utf-8")
-        new.replace(path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            new.unlink(missing_ok=True)
-        msg = f"{path}: cannot be written ({error.strerror})."
-        raise InputError(msg) from None
-    return path
-
-
-def read(path: Path) -> Calibration:
-    """A stored calibration; raises InputError when it is none."""
-    try:
-        return Calibration.model_validate(json.loads(path.read_text(encoding="utf-8")))
-    except OSError as error:
-        msg = f"{path}: cannot be read ({error.strerror})."
-        raise InputError(msg) from None
-    except (ValueError, ValidationError, RecursionError):
-        msg = f"{path}: not a calibration; make one with: calibrate FILE --judge NAME --label LABEL"
-        raise InputError(msg) from None
-
-
-def calibrations_for(
-    judge: str, rubrics: Collection[str], language: Language | None = None, folder: Path = FOLDER
-) -> tuple[Calibration, ...]:
-    """Those of this judge with exactly this rubric: in this language first, large ones first.
-
-    Grades of several rubrics have none; a rule's own grades, which have no rubric, do not count.
-    """
-    graded_by = {rubric for rubric in rubrics if rubric}
-    if len(graded_by) != 1:
-        return ()
-    found = [each for each in all_in(folder) if each.judge == judge and each.rubric in graded_by]
-    found.sort(key=lambda each: (each.language != (language or each.language), -each.n))
-    return tuple(found)
-
-
-def calibration_for(
-    judge: str, rubrics: Collection[str], language: Language | None = None, folder: Path = FOLDER
-) -> Calibration | None:
-    """The calibration that says most about grades of these rubrics (Score.rubric); None: not calibrated."""
-    return next(iter(calibrations_for(judge, rubrics, language, folder)), None)
-
-
-def all_in(folder: Path) -> Iterator[Calibration]:
-    """The calibrations of a folder; a file that is none, or of another version, vouches for nothing."""
-    try:
-        paths = sorted(folder.glob("*.json"))
-    except OSError:
-        return
-    for path in paths:
-        with contextlib.suppress(InputError):
-            yield read(path)
-
-
-BUNDLED = "bundled"
 
 
 class StoredBias(Value):
@@ -215,35 +119,129 @@ class StoredBias(Value):
         }
 
 
-def biases_file_name(judge: str) -> str:
-    """`bias-turn.json`."""
-    return file_name("bias", judge)
+def short_number(value: float | None) -> str:
+    """Two decimals without the leading zero: .89, -.12, 1.00; a dash for None."""
+    if value is None:
+        return "-"
+    shown = f"{value:.2f}".replace("-0.00", "0.00")
+    return shown.replace("0.", ".", 1) if abs(value) < 0.995 else shown
 
 
-def biases_save(bias: StoredBias, folder: Path = FOLDER) -> Path | None:
-    """The whole file or the old one; its path, or None where more pairs of the same questions are kept.
+def calibration_file_name(*parts: str) -> str:
+    """Of judge, label and data set: `groundedness-faithfulness-mtrag_human.json`."""
+    return f"{'-'.join(_UNSAFE.sub('_', part) for part in parts)}.json"
 
-    Rows of a language that was not probed this time stay as they were, if rubric and questions are the same.
+
+def _name_of(calibration: Calibration) -> str:
+    return calibration_file_name(calibration.judge, calibration.label, calibration.dataset)
+
+
+def has_larger_calibration(calibration: Calibration, folder: Path = FOLDER) -> bool:
+    """Whether the folder has the same calibration (rubric and label file) from more rows."""
+    path = folder / _name_of(calibration)
+    if not path.is_file():
+        return False
+    with contextlib.suppress(InputError):
+        before = read_calibration(path)
+        same = (before.rubric, before.sha256) == (calibration.rubric, calibration.sha256)
+        return same and before.n > calibration.n
+    return False
+
+
+def today() -> date:
+    """The day a calibration is dated with."""
+    return datetime.now(tz=UTC).date()
+
+
+def save_calibration(calibration: Calibration, folder: Path = FOLDER) -> Path:
+    """Stores a calibration in the folder; returns its path."""
+    return _write(folder / _name_of(calibration), calibration)
+
+
+def _write(path: Path, stored: Value) -> Path:
+    """Replaces the file as a whole, or leaves the old one; returns its path."""
+    new = temporary_path(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        new.write_text(stored.model_dump_json(indent=1) + "\n", encoding="utf-8")
+        new.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            new.unlink(missing_ok=True)
+        msg = f"{path}: cannot be written ({error.strerror})."
+        raise InputError(msg) from None
+    return path
+
+
+def read_calibration(path: Path) -> Calibration:
+    """The calibration of a file; raises InputError if it cannot be read or is no calibration."""
+    try:
+        return Calibration.model_validate(json.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        msg = f"{path}: cannot be read ({error.strerror})."
+        raise InputError(msg) from None
+    except (ValueError, ValidationError, RecursionError):
+        msg = f"{path}: not a calibration; make one with: calibrate FILE --judge NAME --label LABEL"
+        raise InputError(msg) from None
+
+
+def calibrations_for(
+    judge: str, rubrics: Collection[str], language: Language | None = None, folder: Path = FOLDER
+) -> tuple[Calibration, ...]:
+    """The calibrations of this judge with exactly this rubric: those in `language` first, then by size.
+
+    None where grades are of several rubrics; grades by rule, which have no rubric, do not count.
     """
-    path = folder / biases_file_name(bias.judge)
-    before = _read(path)
+    graded_by = {rubric for rubric in rubrics if rubric}
+    if len(graded_by) != 1:
+        return ()
+    found = [each for each in stored_calibrations(folder) if each.judge == judge and each.rubric in graded_by]
+    found.sort(key=lambda each: (each.language != (language or each.language), -each.n))
+    return tuple(found)
+
+
+def calibration_for(
+    judge: str, rubrics: Collection[str], language: Language | None = None, folder: Path = FOLDER
+) -> Calibration | None:
+    """The calibration that says most about grades of these rubrics (Score.rubric); None: not calibrated."""
+    return next(iter(calibrations_for(judge, rubrics, language, folder)), None)
+
+
+def stored_calibrations(folder: Path) -> Iterator[Calibration]:
+    """The calibrations of a folder by file name; other files, and those of another version, are skipped."""
+    try:
+        paths = sorted(folder.glob("*.json"))
+    except OSError:
+        return
+    for path in paths:
+        with contextlib.suppress(InputError):
+            yield read_calibration(path)
+
+
+def save_bias(bias: StoredBias, folder: Path = FOLDER) -> Path | None:
+    """Stores a bias result; returns its path, or None where more pairs of the same questions are stored.
+
+    Stored rows of a language that was not probed this time stay, if rubric and questions are the same.
+    """
+    path = folder / calibration_file_name("bias", bias.judge)
+    before = _read_bias(path)
     if before and (before.rubric, before.source) == (bias.rubric, bias.source):
         if any(before.pairs.get(language, 0) > n for language, n in bias.pairs.items()):
             return None
-        kept = tuple(row for row in before.rows if row.language not in bias.pairs)
-        bias = bias.model_copy(update={"rows": (*kept, *bias.rows)})
-    return write(path, bias)
+        other_languages = tuple(row for row in before.rows if row.language not in bias.pairs)
+        bias = bias.model_copy(update={"rows": (*other_languages, *bias.rows)})
+    return _write(path, bias)
 
 
 def bias_for(judge: str, rubrics: Collection[str], folder: Path = FOLDER) -> StoredBias | None:
-    """What is known of this judge with exactly this rubric."""
+    """The stored bias result of this judge with exactly this rubric; None without one."""
     graded_by = {rubric for rubric in rubrics if rubric}
-    found = _read(folder / biases_file_name(judge))
+    found = _read_bias(folder / calibration_file_name("bias", judge))
     return found if found and found.judge == judge and graded_by == {found.rubric} else None
 
 
-def _read(path: Path) -> StoredBias | None:
-    """None where there is no file, or one of another version: it warns of nothing."""
+def _read_bias(path: Path) -> StoredBias | None:
+    """None if there is no file, or one of another version."""
     try:
         return StoredBias.model_validate(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, ValidationError, RecursionError):

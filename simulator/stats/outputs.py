@@ -8,9 +8,9 @@ from math import fsum
 from typing import Any
 
 from simulator.core.types import PASSED, Results, Score, Value
-from simulator.stats.intervals import clustered_stderr
-from simulator.stats.review import wilson
-from simulator.storage.results import judges_of, with_scores
+from simulator.stats.figures import rounded
+from simulator.stats.intervals import clustered_stderr, wilson
+from simulator.storage.results import conversations_with_scores, judges_of
 
 # Before the name of an output, so that one called `passed` is not taken for the whole row.
 OUTPUT = "output:"
@@ -35,7 +35,7 @@ class Share(Value):
     def as_json(self) -> dict[str, Any]:
         """Rounded to 4 decimals."""
         ends = self.interval and [round(end, 4) for end in self.interval]
-        return {"share": _rounded(self.value), "interval": ends, "right": self.right, "of": self.of}
+        return {"share": rounded(self.value), "interval": ends, "right": self.right, "of": self.of}
 
 
 class MetricFigures(Value):
@@ -98,7 +98,7 @@ def outputs_of(results: Results) -> OutputsFigures | None:
     if not any("." in judge for judge in judges_of(results)):
         return None
     found = _OutputTotals()
-    for conversation, by_turn in with_scores(results):
+    for conversation, by_turn in conversations_with_scores(results):
         for scores in by_turn.values():
             found.add(conversation.case.id, scores.values())
     if not found.metrics:
@@ -191,10 +191,10 @@ class _OutputTotals:
 
 
 def _output(output: str, found: _OutputTotals) -> OutputFigures:
-    mine = {judge: each for (name, judge), each in found.metrics.items() if name == output}
+    own = {judge: each for (name, judge), each in found.metrics.items() if name == output}
     return OutputFigures(
         output=output,
-        metrics=tuple(_metric(output, judge, each) for judge, each in mine.items()),
+        metrics=tuple(_metric(output, judge, each) for judge, each in own.items()),
         passed=found.share(f"{OUTPUT}{output}"),
     )
 
@@ -223,15 +223,11 @@ def _texts(value: object) -> list[str]:
 def _output_json(found: OutputFigures) -> dict[str, Any]:
     judges = {
         each.judge: {
-            "mean": _rounded(each.mean),
-            "stderr": _rounded(each.stderr),
+            "mean": rounded(each.mean),
+            "stderr": rounded(each.stderr),
             **each.model_dump(include={"n", "planned", "failed", "skipped", "not_extracted", "threshold"}),
             "passed": each.passed and each.passed.as_json(),
         }
         for each in found.metrics
     }
     return {"passed": found.passed and found.passed.as_json(), "judges": judges}
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 4)

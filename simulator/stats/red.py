@@ -1,10 +1,10 @@
-"""Which turns are red, and by which rule: the flags that people look at first."""
+"""Which turns are red, and by which rule: the turns that people look at first."""
 
 from collections.abc import Collection, Iterable
 from typing import Any, Literal, NamedTuple
 
 from simulator.core.types import (
-    MAIN,
+    MAIN_METRIC,
     PASSED,
     Case,
     Conversation,
@@ -16,10 +16,9 @@ from simulator.core.types import (
     Value,
     compact,
 )
-from simulator.storage.results import ByTurn, StoredConversations, once
+from simulator.storage.results import StoredConversations, TurnScores, cache_latest
 
 Kind = Literal["no_answer", "overall", "groundedness", "correctness", "claims", "facts"]
-
 # In the order in which they are shown and counted; all but the first two are second marks.
 KINDS: tuple[Kind, ...] = ("no_answer", "overall", "groundedness", "correctness", "claims", "facts")
 RANK: dict[Severity, int] = {"major": 0, "moderate": 1, "minor": 2}
@@ -33,13 +32,22 @@ class Mark(Value):
     reason: str = ""
 
 
+class UndecidedTurn(NamedTuple):
+    """A turn without a grade because its evidence conflicts: what `reference` and `passages` say."""
+
+    case: Case
+    turn: Turn
+    reference: str
+    passages: str
+
+
 def primary_judge(judges: Iterable[str]) -> str:
     """The judge that decides score and colour: that of whole rows, `turn`, or else the first one named."""
     names = list(judges)
-    return next((name for name in (MAIN, PASSED, "turn") if name in names), next(iter(names), ""))
+    return next((name for name in (MAIN_METRIC, PASSED, "turn") if name in names), next(iter(names), ""))
 
 
-def deciding(named: Iterable[str], graded: Collection[str]) -> tuple[str, ...]:
+def deciding_judges(named: Iterable[str], graded: Collection[str]) -> tuple[str, ...]:
     """The judges that were named, without `passed` where no output has a threshold and so none decides."""
     return tuple(name for name in named if name != PASSED or name in graded or not graded)
 
@@ -81,7 +89,7 @@ def is_undecided(score: Score) -> bool:
     return score.judge == "turn" and score.state == "skipped" and "conflicts" in score.detail
 
 
-def worst(marks: Iterable[Mark]) -> Severity:
+def worst_severity(marks: Iterable[Mark]) -> Severity:
     """The gravest severity among some marks; `minor` when there are none."""
     return min((mark.severity for mark in marks), key=RANK.__getitem__, default="minor")
 
@@ -129,34 +137,25 @@ def _mark(kind: Kind, score: Score, *, major: bool) -> Mark:
     return compact(Mark(kind=kind, severity=severity, reason=score.reason))
 
 
-class Undecided(NamedTuple):
-    """Such a turn; `reference` and `passages` are the words that contradict each other."""
-
-    case: Case
-    turn: Turn
-    reference: str
-    passages: str
-
-
-@once
-def undecided(results: Results) -> list[Undecided]:
-    """All that the turn judge found, in the order of the run."""
+@cache_latest
+def undecided_turns(results: Results) -> list[UndecidedTurn]:
+    """The turns on which the turn judge found reference and passages in conflict, in the order of the run."""
     conversations = results.conversations
     if isinstance(conversations, StoredConversations):
         return _found(conversations.skipped_by("turn").with_scores())
-    by_talk: dict[str, ByTurn] = {}
+    by_conversation: dict[str, TurnScores] = {}
     for score in filter(is_undecided, results.scores):
-        by_talk.setdefault(score.conversation, {}).setdefault(score.turn, {})[score.judge] = score
+        by_conversation.setdefault(score.conversation, {}).setdefault(score.turn, {})[score.judge] = score
     return _found(
-        (conversation, by_talk[conversation.id])
+        (conversation, by_conversation[conversation.id])
         for conversation in conversations
-        if conversation.id in by_talk
+        if conversation.id in by_conversation
     )
 
 
-def _found(graded: Iterable[tuple[Conversation, ByTurn]]) -> list[Undecided]:
+def _found(graded: Iterable[tuple[Conversation, TurnScores]]) -> list[UndecidedTurn]:
     return [
-        Undecided(conversation.case, turn, *_sides(score))
+        UndecidedTurn(conversation.case, turn, *_sides(score))
         for conversation, by_turn in graded
         for turn in conversation.turns
         for score in by_turn.get(turn.index, {}).values()

@@ -1,4 +1,4 @@
-"""How far people's blind grades agree with the judge, and with each other."""
+"""What people say of a run: a sample for blind grading, its agreement with the judge, the team's review."""
 
 import random
 from collections import Counter
@@ -10,13 +10,21 @@ import numpy as np
 
 from simulator.core.types import Conversation, HumanVerdict, Results, Turn, Value
 from simulator.stats.agreement import Floats, quadratic_kappa
-from simulator.stats.figures import Summary
+from simulator.stats.corrected import Stratum
+from simulator.stats.figures import Summary, rounded
+from simulator.stats.intervals import wilson
 
-SIZE = 40
+SAMPLE_SIZE = 40
 # The share of the sample that is not red, where there are enough turns of both kinds.
 NOT_RED = 1 / 3
-
-Stratum = Literal["red", "not_red"]
+# Where the rule for Overall is switched off, this is still where people's grades turn red.
+RED_LINE = 0.7
+LOW, HIGH, TOP_GRADE = 2, 4, 5
+_SAME = 1e-9
+# Causes for which somebody has to change what the bot knows or finds.
+OF_THE_KNOWLEDGE = frozenset({"knowledge", "retrieval", "ignored", "invented"})
+# Statuses that leave something to do; without a status nobody has taken a point up.
+PENDING = ("open", "doing", "")
 
 
 class SampledTurn(Value):
@@ -26,47 +34,6 @@ class SampledTurn(Value):
     turn: int
     stratum: Stratum
     sampled: float
-
-
-def blind_sample(results: Results, summary: Summary, size: int = SIZE) -> tuple[SampledTurn, ...]:
-    """The same turns for the same run, whenever it is asked; shuffled, so that their order tells nothing.
-
-    Turns without an answer or without a grade of the deciding judge are left out: there is nothing to
-    compare. Without enough turns of one kind the other fills the sample.
-    """
-    red = {(turn.conversation, turn.turn) for turn in summary.reddest}
-    graded = {(s.conversation, s.turn) for s in results.scores if s.judge == summary.primary}
-    turns = [
-        (conversation.id, turn.index)
-        for conversation in results.conversations
-        for turn in conversation.turns
-        if turn.answer.text.strip() and not turn.answer.error and (conversation.id, turn.index) in graded
-    ]
-    lot = random.Random(results.run.id)  # noqa: S311 - a sample, no secret
-    strata: dict[Stratum, list[tuple[str, int]]] = {
-        "red": [turn for turn in turns if turn in red],
-        "not_red": [turn for turn in turns if turn not in red],
-    }
-    wanted = _sizes(len(strata["red"]), len(strata["not_red"]), min(size, len(turns)))
-    drawn = [
-        SampledTurn(conversation=conversation, turn=turn, stratum=name, sampled=wanted[name] / len(members))
-        for name, members in strata.items()
-        for conversation, turn in lot.sample(members, wanted[name])
-    ]
-    lot.shuffle(drawn)
-    return tuple(drawn)
-
-
-def _sizes(red: int, not_red: int, size: int) -> dict[Stratum, int]:
-    """How many of each: a third not red, unless one kind has too few."""
-    others = min(not_red, max(round(size * NOT_RED), size - red))
-    return {"red": size - others, "not_red": others}
-
-
-# Where the rule for Overall is switched off, this is still where people's grades turn red.
-RED_LINE = 0.7
-LOW, HIGH, TOP = 2, 4, 5
-_SAME = 1e-9
 
 
 class DisputedTurn(Value):
@@ -92,7 +59,7 @@ class Reviewers(Value):
     kappa: float | None
 
 
-class Review(Value):
+class BlindAgreement(Value):
     """The judge beside people on the `turns` both have graded (`grades` by people in all).
 
     `within_one` is the share of turns at most one grade apart, `same_side` the share on which both are on
@@ -118,7 +85,7 @@ class Review(Value):
     between: Reviewers | None
 
 
-class _Both(NamedTuple):
+class _ComparedTurn(NamedTuple):
     """One turn: what people gave it on average, what the judge gave it (both 1..5), and its weight."""
 
     conversation: Conversation
@@ -128,151 +95,6 @@ class _Both(NamedTuple):
     judge: float
     red: bool
     weight: float
-
-
-def agreement(results: Results, summary: Summary) -> Review | None:
-    """The judge beside people's blind grades; None where no turn has both."""
-    both, weighted = _weighed(_both(results, summary))
-    if not both:
-        return None
-    human, judge = np.array([b.human for b in both]), np.array([b.judge for b in both])
-    weights = np.array([b.weight for b in both])
-    line = TOP * (RED_LINE if summary.rules.overall is None else summary.rules.overall) - _SAME
-    good, red = human >= line, np.array([b.red for b in both])
-    missed = [b for b in both if not b.red and b.human <= LOW]
-    return Review(
-        turns=len(both),
-        grades=sum(len(b.verdicts) for b in both),
-        reviewers=_reviewers(both),
-        weighted=weighted,
-        within_one=_share(np.abs(judge - human) <= 1 + _SAME, weights),
-        same_side=_share(good != red, weights),
-        kappa=weighted_kappa(judge, human, weights),
-        auroc=weighted_auroc(judge, good, weights),
-        difference=_share(judge - human, weights) / TOP,
-        missed=tuple(_disputed(b) for b in sorted(missed, key=lambda b: (b.human, -b.judge))),
-        missed_in_run=sum(b.weight for b in missed),
-        overcalled=tuple(_disputed(b) for b in both if b.red and b.human >= HIGH),
-        between=_between([b.verdicts for b in both]),
-    )
-
-
-def _both(results: Results, summary: Summary) -> list[_Both]:
-    """The turns that people and the deciding judge have graded, in the order of the run."""
-    red = {(turn.conversation, turn.turn) for turn in summary.reddest}
-    values = {(s.conversation, s.turn): s.value for s in results.scores if s.judge == summary.primary}
-    given: dict[tuple[str, int], list[HumanVerdict]] = {}
-    for verdict in results.verdicts:
-        if verdict.source == "blind" and verdict.grade is not None:
-            given.setdefault((verdict.conversation, verdict.turn), []).append(verdict)
-    found = []
-    for conversation in results.conversations:
-        for turn in conversation.turns:
-            key = (conversation.id, turn.index)
-            verdicts, value = given.get(key), values.get(key)
-            if verdicts and value is not None:
-                human = sum(v.grade or 0.0 for v in verdicts) / len(verdicts)
-                found.append(
-                    _Both(conversation, turn, verdicts, human, TOP * value, key in red, _weight(verdicts))
-                )
-    return found
-
-
-def _weight(verdicts: Iterable[HumanVerdict]) -> float:
-    """How many turns of the run one stands for; 0 where nobody knows."""
-    return next((1 / v.sampled for v in verdicts if v.sampled), 0.0)
-
-
-def _weighed(both: list[_Both]) -> tuple[list[_Both], bool]:
-    """Sampling rates count only where all are known."""
-    if all(b.weight for b in both):
-        return both, len({round(b.weight, 9) for b in both}) > 1
-    return [b._replace(weight=1.0) for b in both], False
-
-
-def _share(of: Any, weights: Floats) -> float:
-    return float(np.average(np.asarray(of, dtype=float), weights=weights))
-
-
-def weighted_kappa(one: Floats, other: Floats, weights: Floats) -> float | None:
-    """Quadratically weighted kappa of two gradings whose rows count by `weights`; None of two constants."""
-    means = _share(one, weights), _share(other, weights)
-    spread = _share((one - means[0]) ** 2, weights) + _share((other - means[1]) ** 2, weights)
-    by_chance = spread + (means[0] - means[1]) ** 2
-    return 1 - _share((one - other) ** 2, weights) / by_chance if by_chance > _SAME else None
-
-
-def weighted_auroc(scores: Floats, good: Any, weights: Floats) -> float | None:
-    """How often (0..1) a good row scores above another one, rows counting by `weights`, ties half."""
-    good = np.asarray(good, dtype=bool)
-    if good.all() or not good.any():
-        return None
-    order = np.argsort(scores[~good], kind="stable")
-    others = scores[~good][order]
-    below = np.concatenate(([0.0], np.cumsum(weights[~good][order])))
-    under, up_to = (below[np.searchsorted(others, scores[good], side=s)] for s in ("left", "right"))
-    return float(((under + up_to) / 2) @ weights[good] / (below[-1] * weights[good].sum()))
-
-
-def _reviewers(both: Iterable[_Both]) -> dict[str, int]:
-    """How many turns each one graded, by name."""
-    names = sorted(v.reviewer for b in both for v in b.verdicts)
-    return {name: names.count(name) for name in dict.fromkeys(names)}
-
-
-def _between(graded: Iterable[Sequence[HumanVerdict]]) -> Reviewers | None:
-    """Every pair of reviewers of one turn, in the order of their names."""
-    several = [sorted(verdicts, key=lambda v: v.reviewer) for verdicts in graded if len(verdicts) > 1]
-    pairs = [(a.grade or 0.0, b.grade or 0.0) for verdicts in several for a, b in combinations(verdicts, 2)]
-    if not pairs:
-        return None
-    within = sum(abs(a - b) <= 1 + _SAME for a, b in pairs) / len(pairs)
-    kappa = quadratic_kappa([a for a, _ in pairs], [b for _, b in pairs]) if len(pairs) > 1 else None
-    return Reviewers(turns=len(several), within_one=within, kappa=kappa)
-
-
-def _disputed(b: _Both) -> DisputedTurn:
-    return DisputedTurn(
-        conversation=b.conversation.id,
-        turn=b.turn.index,
-        question=b.turn.user,
-        answer=b.turn.answer.text,
-        human=b.human,
-        judge=b.judge,
-        comment=next((v.comment for v in b.verdicts if v.comment), ""),
-    )
-
-
-def as_json(review: Review | None) -> dict[str, Any] | None:
-    """What `review --json` prints of it, figures rounded to 4 decimals, without the texts of turns."""
-    if review is None:
-        return None
-    shown = {key: getattr(review, key) for key in ("turns", "grades", "reviewers", "weighted")}
-    for key in ("within_one", "same_side", "kappa", "auroc", "difference"):
-        shown[key] = _rounded(getattr(review, key))
-    missed = {"n": len(review.missed), "in_run": _rounded(review.missed_in_run)}
-    shown["missed"] = missed | {"turns": _places(review.missed)}
-    shown["overcalled"] = {"n": len(review.overcalled), "turns": _places(review.overcalled)}
-    between = review.between
-    shown["between_reviewers"] = between and {
-        "turns": between.turns, "within_one": _rounded(between.within_one), "kappa": _rounded(between.kappa),
-    }  # fmt: skip
-    return shown
-
-
-def _places(turns: Iterable[DisputedTurn]) -> list[dict[str, Any]]:
-    return [t.model_dump(include={"conversation", "turn", "human", "judge", "comment"}) for t in turns]
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 4)
-
-
-# Causes for which somebody has to change what the bot knows or finds.
-OF_THE_KNOWLEDGE = frozenset({"knowledge", "retrieval", "ignored", "invented"})
-# Statuses that leave something to do; without a status nobody has taken a point up.
-PENDING = ("open", "doing", "")
-_Z = 1.959964
 
 
 class ReviewedTurn(Value):
@@ -350,8 +172,8 @@ class PendingReviews(Value):
         return self.open + self.doing + self.unset
 
 
-class Findings(Value):
-    """What the review came to. Of the run's `red` turns the team judged right + wrong + unsure.
+class ReviewFindings(Value):
+    """The result of a review. Of the run's `red` turns the team judged right + wrong + unsure.
 
     `precision` (0..1) is right / (right + wrong) with the 95 % interval of Wilson (1927); `missed` are turns
     that are not red and, as the team says, should be. `articles` are ranked by confirmed red turns.
@@ -384,14 +206,185 @@ class Findings(Value):
         return sum(not turn.red for turn in self.wrong_turns)
 
 
-def findings(results: Results, summary: Summary) -> Findings | None:
+def blind_sample(results: Results, summary: Summary, size: int = SAMPLE_SIZE) -> tuple[SampledTurn, ...]:
+    """The same turns for the same run, whenever it is asked; shuffled, so that their order tells nothing.
+
+    Turns without an answer or without a grade of the deciding judge are left out: there is nothing to
+    compare. Without enough turns of one kind the other fills the sample.
+    """
+    red = {(turn.conversation, turn.turn) for turn in summary.reddest}
+    graded = {(s.conversation, s.turn) for s in results.scores if s.judge == summary.primary}
+    turns = [
+        (conversation.id, turn.index)
+        for conversation in results.conversations
+        for turn in conversation.turns
+        if turn.answer.text.strip() and not turn.answer.error and (conversation.id, turn.index) in graded
+    ]
+    lot = random.Random(results.run.id)  # noqa: S311 - a sample, no secret
+    strata: dict[Stratum, list[tuple[str, int]]] = {
+        "red": [turn for turn in turns if turn in red],
+        "not_red": [turn for turn in turns if turn not in red],
+    }
+    wanted = _sizes(len(strata["red"]), len(strata["not_red"]), min(size, len(turns)))
+    drawn = [
+        SampledTurn(conversation=conversation, turn=turn, stratum=name, sampled=wanted[name] / len(members))
+        for name, members in strata.items()
+        for conversation, turn in lot.sample(members, wanted[name])
+    ]
+    lot.shuffle(drawn)
+    return tuple(drawn)
+
+
+def _sizes(red: int, not_red: int, size: int) -> dict[Stratum, int]:
+    """How many of each: a third not red, unless one kind has too few."""
+    others = min(not_red, max(round(size * NOT_RED), size - red))
+    return {"red": size - others, "not_red": others}
+
+
+def blind_agreement(results: Results, summary: Summary) -> BlindAgreement | None:
+    """The judge beside people's blind grades; None where no turn has both."""
+    both, weighted = _with_weights(_compared_turns(results, summary))
+    if not both:
+        return None
+    human, judge = np.array([b.human for b in both]), np.array([b.judge for b in both])
+    weights = np.array([b.weight for b in both])
+    line = TOP_GRADE * (RED_LINE if summary.rules.overall is None else summary.rules.overall) - _SAME
+    good, red = human >= line, np.array([b.red for b in both])
+    missed = [b for b in both if not b.red and b.human <= LOW]
+    return BlindAgreement(
+        turns=len(both),
+        grades=sum(len(b.verdicts) for b in both),
+        reviewers=_reviewers(both),
+        weighted=weighted,
+        within_one=_share(np.abs(judge - human) <= 1 + _SAME, weights),
+        same_side=_share(good != red, weights),
+        kappa=weighted_kappa(judge, human, weights),
+        auroc=weighted_auroc(judge, good, weights),
+        difference=_share(judge - human, weights) / TOP_GRADE,
+        missed=tuple(_disputed(b) for b in sorted(missed, key=lambda b: (b.human, -b.judge))),
+        missed_in_run=sum(b.weight for b in missed),
+        overcalled=tuple(_disputed(b) for b in both if b.red and b.human >= HIGH),
+        between=_between([b.verdicts for b in both]),
+    )
+
+
+def _compared_turns(results: Results, summary: Summary) -> list[_ComparedTurn]:
+    """The turns that people and the deciding judge have graded, in the order of the run."""
+    red = {(turn.conversation, turn.turn) for turn in summary.reddest}
+    values = {(s.conversation, s.turn): s.value for s in results.scores if s.judge == summary.primary}
+    given: dict[tuple[str, int], list[HumanVerdict]] = {}
+    for verdict in results.verdicts:
+        if verdict.source == "blind" and verdict.grade is not None:
+            given.setdefault((verdict.conversation, verdict.turn), []).append(verdict)
+    found = []
+    for conversation in results.conversations:
+        for turn in conversation.turns:
+            key = (conversation.id, turn.index)
+            verdicts, value = given.get(key), values.get(key)
+            if verdicts and value is not None:
+                human = sum(v.grade or 0.0 for v in verdicts) / len(verdicts)
+                found.append(
+                    _ComparedTurn(
+                        conversation, turn, verdicts, human, TOP_GRADE * value, key in red, _weight(verdicts)
+                    )
+                )
+    return found
+
+
+def _weight(verdicts: Iterable[HumanVerdict]) -> float:
+    """How many turns of the run one stands for; 0 where nobody knows."""
+    return next((1 / v.sampled for v in verdicts if v.sampled), 0.0)
+
+
+def _with_weights(both: list[_ComparedTurn]) -> tuple[list[_ComparedTurn], bool]:
+    """Sampling rates count only where all are known."""
+    if all(b.weight for b in both):
+        return both, len({round(b.weight, 9) for b in both}) > 1
+    return [b._replace(weight=1.0) for b in both], False
+
+
+def _share(of: Any, weights: Floats) -> float:
+    return float(np.average(np.asarray(of, dtype=float), weights=weights))
+
+
+def weighted_kappa(one: Floats, other: Floats, weights: Floats) -> float | None:
+    """Quadratically weighted kappa of two gradings whose rows count by `weights`; None of two constants."""
+    means = _share(one, weights), _share(other, weights)
+    spread = _share((one - means[0]) ** 2, weights) + _share((other - means[1]) ** 2, weights)
+    by_chance = spread + (means[0] - means[1]) ** 2
+    return 1 - _share((one - other) ** 2, weights) / by_chance if by_chance > _SAME else None
+
+
+def weighted_auroc(scores: Floats, good: Any, weights: Floats) -> float | None:
+    """How often (0..1) a good row scores above another one, rows counting by `weights`, ties half."""
+    good = np.asarray(good, dtype=bool)
+    if good.all() or not good.any():
+        return None
+    order = np.argsort(scores[~good], kind="stable")
+    others = scores[~good][order]
+    below = np.concatenate(([0.0], np.cumsum(weights[~good][order])))
+    under, up_to = (below[np.searchsorted(others, scores[good], side=s)] for s in ("left", "right"))
+    return float(((under + up_to) / 2) @ weights[good] / (below[-1] * weights[good].sum()))
+
+
+def _reviewers(both: Iterable[_ComparedTurn]) -> dict[str, int]:
+    """How many turns each one graded, by name."""
+    names = sorted(v.reviewer for b in both for v in b.verdicts)
+    return {name: names.count(name) for name in dict.fromkeys(names)}
+
+
+def _between(graded: Iterable[Sequence[HumanVerdict]]) -> Reviewers | None:
+    """Every pair of reviewers of one turn, in the order of their names."""
+    several = [sorted(verdicts, key=lambda v: v.reviewer) for verdicts in graded if len(verdicts) > 1]
+    pairs = [(a.grade or 0.0, b.grade or 0.0) for verdicts in several for a, b in combinations(verdicts, 2)]
+    if not pairs:
+        return None
+    within = sum(abs(a - b) <= 1 + _SAME for a, b in pairs) / len(pairs)
+    kappa = quadratic_kappa([a for a, _ in pairs], [b for _, b in pairs]) if len(pairs) > 1 else None
+    return Reviewers(turns=len(several), within_one=within, kappa=kappa)
+
+
+def _disputed(b: _ComparedTurn) -> DisputedTurn:
+    return DisputedTurn(
+        conversation=b.conversation.id,
+        turn=b.turn.index,
+        question=b.turn.user,
+        answer=b.turn.answer.text,
+        human=b.human,
+        judge=b.judge,
+        comment=next((v.comment for v in b.verdicts if v.comment), ""),
+    )
+
+
+def agreement_json(review: BlindAgreement | None) -> dict[str, Any] | None:
+    """What `review --json` prints of it, figures rounded to 4 decimals, without the texts of turns."""
+    if review is None:
+        return None
+    shown = {key: getattr(review, key) for key in ("turns", "grades", "reviewers", "weighted")}
+    for key in ("within_one", "same_side", "kappa", "auroc", "difference"):
+        shown[key] = rounded(getattr(review, key))
+    missed = {"n": len(review.missed), "in_run": rounded(review.missed_in_run)}
+    shown["missed"] = missed | {"turns": _places(review.missed)}
+    shown["overcalled"] = {"n": len(review.overcalled), "turns": _places(review.overcalled)}
+    between = review.between
+    shown["between_reviewers"] = between and {
+        "turns": between.turns, "within_one": rounded(between.within_one), "kappa": rounded(between.kappa),
+    }  # fmt: skip
+    return shown
+
+
+def _places(turns: Iterable[DisputedTurn]) -> list[dict[str, Any]]:
+    return [t.model_dump(include={"conversation", "turn", "human", "judge", "comment"}) for t in turns]
+
+
+def review_findings(results: Results, summary: Summary) -> ReviewFindings | None:
     """What the team's review says of the run; None where it has not begun."""
     turns = tuple(_reviewed(results, summary))
     if not turns:
         return None
     judged = Counter(turn.judge_is for turn in turns if turn.red)
     right, wrong = judged["right"], judged["wrong"]
-    return Findings(
+    return ReviewFindings(
         turns=turns,
         red=summary.red,
         right=right,
@@ -405,18 +398,11 @@ def findings(results: Results, summary: Summary) -> Findings | None:
     )
 
 
-def wilson(hits: int, n: int) -> tuple[float, float] | None:
-    """The 95 % interval of a share (Wilson, 1927); None without trials."""
-    if not n:
-        return None
-    share, spread = hits / n, _Z * ((hits * (n - hits) / n + _Z**2 / 4) ** 0.5)
-    middle, width = n * share + _Z**2 / 2, n + _Z**2
-    return max(0.0, (middle - spread) / width), min(1.0, (middle + spread) / width)
-
-
 def _reviewed(results: Results, summary: Summary) -> Iterator[ReviewedTurn]:
-    """The turns of which the team said anything, red ones first as they are ranked."""
-    said = {(v.conversation, v.turn): v for v in results.verdicts if v.source == "review" and _says(v)}
+    """The turns that the team reviewed, red ones first in their rank."""
+    verdicts = {
+        (v.conversation, v.turn): v for v in results.verdicts if v.source == "review" and _is_reviewed(v)
+    }
     values = {(s.conversation, s.turn): s.value for s in results.scores if s.judge == summary.primary}
     turns = {
         (conversation.id, turn.index): (conversation, turn)
@@ -425,19 +411,19 @@ def _reviewed(results: Results, summary: Summary) -> Iterator[ReviewedTurn]:
     }
     red = dict.fromkeys((turn.conversation, turn.turn) for turn in summary.reddest)
     for at in [*red, *(at for at in turns if at not in red)]:
-        if at in said and at in turns:
-            yield _one(*turns[at], said[at], values.get(at), red=at in red)
+        if at in verdicts and at in turns:
+            yield _reviewed_turn(*turns[at], verdicts[at], values.get(at), red=at in red)
 
 
-def _says(verdict: HumanVerdict) -> bool:
-    told = (verdict.cause, verdict.status, verdict.correct_answer, verdict.comment, verdict.assignee)
-    return any((verdict.judge_is, verdict.checked, *told))
+def _is_reviewed(verdict: HumanVerdict) -> bool:
+    texts = (verdict.cause, verdict.status, verdict.correct_answer, verdict.comment, verdict.assignee)
+    return any((verdict.judge_is, verdict.checked, *texts))
 
 
-def _one(
-    conversation: Conversation, turn: Turn, said: HumanVerdict, value: float | None, *, red: bool
+def _reviewed_turn(
+    conversation: Conversation, turn: Turn, verdict: HumanVerdict, value: float | None, *, red: bool
 ) -> ReviewedTurn:
-    kept = ("judge_is", "cause", "status", "correct_answer", "comment", "assignee", "checked")
+    fields = {"judge_is", "cause", "status", "correct_answer", "comment", "assignee", "checked"}
     return ReviewedTurn(
         conversation=conversation.id,
         turn=turn.index,
@@ -446,7 +432,7 @@ def _one(
         answer=turn.answer.text,
         red=red,
         value=value,
-        **said.model_dump(include=set(kept)),
+        **verdict.model_dump(include=fields),
     )
 
 
@@ -498,25 +484,25 @@ def _pending(turns: Iterable[ReviewedTurn]) -> tuple[PendingReviews, ...]:
     return tuple(sorted(found, key=lambda each: (not each.assignee, -each.n, each.assignee)))
 
 
-def reviewed_as_json(found: Findings | None) -> dict[str, Any] | None:
+def findings_json(findings: ReviewFindings | None) -> dict[str, Any] | None:
     """What `review --json` prints of it, figures rounded to 4 decimals, without the texts of turns."""
-    if found is None:
+    if findings is None:
         return None
-    interval = found.interval and [round(end, 4) for end in found.interval]
-    precision = None if found.precision is None else round(found.precision, 4)
-    told = {"conversation", "turn", "red", "value", "comment", "correct_answer"}
+    interval = findings.interval and [round(end, 4) for end in findings.interval]
+    precision = None if findings.precision is None else round(findings.precision, 4)
+    shown = {"conversation", "turn", "red", "value", "comment", "correct_answer"}
     return {
-        "turns": len(found.turns),
-        "red": found.red,
-        "red_judged": found.judged,
+        "turns": len(findings.turns),
+        "red": findings.red,
+        "red_judged": findings.judged,
         "precision_of_red": {
-            "precision": precision, "interval": interval, "n": found.right + found.wrong,
-            "right": found.right, "wrong": found.wrong, "unsure": found.unsure,
+            "precision": precision, "interval": interval, "n": findings.right + findings.wrong,
+            "right": findings.right, "wrong": findings.wrong, "unsure": findings.unsure,
         },
-        "points": [point.model_dump() for point in found.points],
-        "articles": [_article_json(article) for article in found.articles],
-        "pending": [each.model_dump() for each in found.pending],
-        "judge_wrong": [turn.model_dump(include=told) for turn in found.wrong_turns],
+        "points": [point.model_dump() for point in findings.points],
+        "articles": [_article_json(article) for article in findings.articles],
+        "pending": [each.model_dump() for each in findings.pending],
+        "judge_wrong": [turn.model_dump(include=shown) for turn in findings.wrong_turns],
     }  # fmt: skip
 
 

@@ -32,11 +32,11 @@ def alpha_at(held: int, cases: int, alpha: float) -> float:
     """The error that a single look may make after `held` of `cases` questions."""
     planned = looks(cases)
     seen = [at for at in planned if at <= held] or [planned[0]]
-    return nominal(tuple(at / cases for at in planned), alpha)[len(seen) - 1]
+    return nominal_levels(tuple(at / cases for at in planned), alpha)[len(seen) - 1]
 
 
 @cache
-def nominal(fractions: tuple[float, ...], alpha: float, power: float = POWER) -> tuple[float, ...]:
+def nominal_levels(fractions: tuple[float, ...], alpha: float, power: float = POWER) -> tuple[float, ...]:
     """The one-sided level of each look at these shares of the questions, all together `alpha`.
 
     The recursive integration of Armitage, McPherson and Rowe (1969) over a sum of independent increments:

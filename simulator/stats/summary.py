@@ -1,9 +1,10 @@
-"""What a run comes to: every figure that reports show, each with how many grades stand behind it.
+"""The figures of a run that reports show, each with the number of grades behind it.
 
-Whose failure it is decides what it costs: the bot's own failure is graded (lowest, by rule), a
-judge's or the simulator's is left out of the means and counted. Nothing is ever counted as 0
-because it could not be graded. Turns that the simulated customer spoilt count like any other, unless
-they are to be left out; both scores are kept either way.
+The bot's own failure is graded (lowest, by rule); a failure of a judge or of the simulator is counted, and
+left out of the means. Nothing counts as 0 because it could not be graded. Turns that the simulated customer
+spoilt count like any other, unless they are to be left out; both scores are kept either way.
+
+Also here: how a judge's grades develop over the turns (`course`), and what the bot spent (`bot_usage`).
 """
 
 from collections import Counter
@@ -13,7 +14,7 @@ from math import fsum
 from statistics import fmean
 from typing import Any, TypeVar, get_args
 
-from simulator.core.settings import from_run
+from simulator.core.settings import stored_settings
 from simulator.core.types import (
     STOPPED_EARLY,
     Conversation,
@@ -31,11 +32,11 @@ from simulator.core.types import (
     compact,
 )
 from simulator.models.pricing import Prices
-from simulator.stats.agreement import side_by_side, votes
-from simulator.stats.corrected import StratifiedTurn, blind_grades, correct, labelled, shortage
+from simulator.stats.agreement import panel_agreement, vote_agreement
+from simulator.stats.corrected import StratifiedTurn, blind_grades, correct, labelled_turns, shortage
 from simulator.stats.figures import (
     CaseSummary,
-    Customers,
+    CustomerSummary,
     JudgeSummary,
     Mean,
     PersonaSummary,
@@ -50,56 +51,38 @@ from simulator.stats.red import (
     KINDS,
     RANK,
     Mark,
-    deciding,
+    deciding_judges,
     is_unanswered,
     is_undecided,
     primary_judge,
     red_marks,
-    worst,
+    worst_severity,
 )
-from simulator.storage.results import StoredConversations, counted, judges_of, with_scores
+from simulator.storage.results import (
+    StoredConversations,
+    conversations_with_scores,
+    judges_of,
+    without_superseded,
+)
 
-# Its model is one of the run's own roles: what its answers took stands with those.
-_OWN = "demo"
-
-
-def bot_usage(results: Results) -> dict[str, Spending]:
-    """Calls, tokens and dollars by model; empty where no answer told its tokens."""
-    if results.run.settings.get("adapter", _OWN) == _OWN:
-        return {}
-    used: dict[str, tuple[int, int, int]] = {}
-    for told in _told(results):
-        calls, tokens_in, tokens_out = used.get(told.model, (0, 0, 0))
-        used[told.model] = calls + 1, tokens_in + told.tokens_in, tokens_out + told.tokens_out
-    if not used:
-        return {}
-    prices = Prices.of(from_run(results.run.settings))
-    return {model: _spent(model, figures, prices) for model, figures in used.items()}
-
-
-def _told(results: Results) -> Iterator[Usage]:
-    conversations = results.conversations
-    if isinstance(
-        conversations, StoredConversations
-    ):  # a large data set: nothing of its rows is needed but this
-        return conversations.usages()
-    return _usages(turn.answer.usages for conversation in conversations for turn in conversation.turns)
-
-
-def _usages(answers: Iterable[Iterable[Usage]]) -> Iterator[Usage]:
-    for told in answers:
-        yield from told
-
-
-def _spent(model: str, figures: tuple[int, int, int], prices: Prices) -> Spending:
-    """Without its model's name nobody knows a price; it is not free as a stand-in is."""
-    calls, tokens_in, tokens_out = figures
-    cost = prices.cost_usd(Usage(model=model, tokens_in=tokens_in, tokens_out=tokens_out)) if model else None
-    return Spending(calls=calls, tokens_in=tokens_in, tokens_out=tokens_out, cost_usd=cost)
-
-
+# The bundled bot: its model is one of the run's own roles, and its tokens are counted there.
+_BUNDLED_BOT = "demo"
 # Turns after this one are left out: few conversations come so far.
-LAST = 12
+LAST_TURN = 12
+Scores = Mapping[str, Score]
+# Of a large data set, the texts of so many red turns are kept; of the others only where they are, and why.
+MAX_QUOTED = 2_000
+# The details of a score that figures need.
+_DETAILS = ("kind", "output", "passed", "conflicts")
+Item = TypeVar("Item")
+LANGUAGES: tuple[Language, ...] = ("ja", "en")
+# The five graded 1..5 whose raw means add up to the total.
+RAG_METRICS = ("relevance", "groundedness", "similarity", "fluency", "cosine")
+# A conversation that was cut off is not finished: it can be taken up again.
+CUT_OFF = frozenset({Ended.BUDGET, Ended.INTERRUPTED})
+EXCERPT = 160
+CUSTOMERS_UNCHECKED = CustomerSummary()
+_FAILURE_KINDS = frozenset(get_args(Failure.model_fields["kind"].annotation))
 
 
 class Course(Value):
@@ -113,52 +96,6 @@ class Course(Value):
     def turns(self) -> int:
         """Up to which turn it goes."""
         return len(self.overall)
-
-
-def course(results: Results, judge: str, *, raw: bool = False) -> Course | None:
-    """The course of a judge, `raw` on its own scale; None when it graded nothing or no talk has two turns.
-
-    A mean's `planned` is how many turns of that index were spoken.
-    """
-    spoken = [(c.id, turn.index, c.persona) for c in results.conversations for turn in c.turns]
-    spoken = [key for key in spoken if key[1] <= LAST]
-    given = {(s.conversation, s.turn): s for s in results.scores if s.judge == judge and s.state == "scored"}
-    last = max((index for conversation, index, _ in spoken if (conversation, index) in given), default=0)
-    if last < 2:
-        return None
-    personas = dict.fromkeys(persona for *_, persona in spoken)
-    return Course(
-        judge=judge,
-        overall=_means(spoken, given, last, raw),
-        personas={p: _means((key for key in spoken if key[2] == p), given, last, raw) for p in personas},
-    )
-
-
-def _means(
-    spoken: Iterable[tuple[str, int, str]], given: Mapping[tuple[str, int], Score], last: int, raw: bool
-) -> tuple[Mean, ...]:
-    """The mean at each turn index up to `last`."""
-    found: list[list[float]] = [[] for _ in range(last)]
-    planned = [0] * last
-    for conversation, index, _ in spoken:
-        if index <= last:
-            planned[index - 1] += 1
-            score = given.get((conversation, index))
-            value = (score.raw if raw else score.value) if score else None
-            if value is not None:
-                found[index - 1].append(value)
-    return tuple(
-        Mean(mean=fmean(values) if values else None, n=len(values), planned=n)
-        for values, n in zip(found, planned, strict=True)
-    )
-
-
-Scores = Mapping[str, Score]
-
-# Of a large data set, so many red rows are quoted; of the others it is known where they are, and why.
-QUOTED = 2_000
-# What figures need of a score's detail.
-_DETAILS = ("kind", "output", "passed", "conflicts")
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +112,7 @@ class ConversationRow:
 
 @dataclass(frozen=True, slots=True)
 class GradedTurn:
-    """One turn with its scores, and what the deciding judge says of it; large data sets leave out `said`."""
+    """One turn with its scores, and what the deciding judge says of it; large data sets leave out `text`."""
 
     conversation: str
     case: str
@@ -185,134 +122,20 @@ class GradedTurn:
     value: float | None
     marks: tuple[Mark, ...]
     failure: str | None
-    said: Turn | None
+    text: Turn | None
     excluded: bool = False
     unrecorded: bool = False
 
 
 @dataclass(slots=True)
 class RunTurns:
-    """A whole run: what was held, what was spoken in it, how many were not begun, who graded, who voted."""
+    """The conversations that began, their turns, how many did not begin, the judges, and votes."""
 
-    held: list[ConversationRow] = field(default_factory=list)
-    spoken: list[GradedTurn] = field(default_factory=list)
+    conversations: list[ConversationRow] = field(default_factory=list)
+    turns: list[GradedTurn] = field(default_factory=list)
     unbegun: int = 0
     judges: set[str] = field(default_factory=set)
     voted: list[Score] = field(default_factory=list)
-
-
-def gathered(results: Results, rules: RedRules, primary: str) -> RunTurns:
-    """Every turn of the run, with the scores that belong to it; `primary` is the judge that decides."""
-    found, slim = RunTurns(), _Slim() if isinstance(results.conversations, StoredConversations) else None
-    for conversation, by_turn in with_scores(results):
-        if not (conversation.turns or conversation.ended):
-            found.unbegun += conversation.ended is None
-            continue
-        before = len(found.spoken)
-        for turn in conversation.turns:
-            scores = by_turn.get(turn.index, {})
-            found.judges |= scores.keys()
-            found.voted += [s for s in scores.values() if isinstance(s.detail.get("votes"), list)]
-            one = _one(conversation, turn, scores, rules, primary)
-            found.spoken.append(slim(one) if slim else one)
-        red = any(s.marks for s in found.spoken[before:])
-        found.held.append(_held(conversation, conversation.case.question if red or not slim else ""))
-    return found
-
-
-def _held(conversation: Conversation, question: str) -> ConversationRow:
-    broken = tuple(turn.broken_rules for turn in conversation.turns if turn.broken_rules)
-    return ConversationRow(
-        conversation.id, conversation.case.id, question, conversation.persona, conversation.ended, broken
-    )
-
-
-def _one(conversation: Conversation, turn: Turn, scores: Scores, rules: RedRules, primary: str) -> GradedTurn:
-    """A turn whose answer failed is red even while its grades are still missing."""
-    failure = turn_failure(turn)
-    verdict = scores.get(primary)
-    marks = red_marks(conversation.id, scores.values(), rules, primary)
-    if failure and not any(is_unanswered(s) for s in scores.values()):
-        marks = (Mark(kind="no_answer", severity="major", reason=f"no answer: {failure}"),)
-    value = verdict.value if verdict else None
-    about = (conversation.id, conversation.case.id, conversation.persona, turn.index)
-    return GradedTurn(*about, scores, value, marks, failure, turn, unrecorded=turn.unrecorded)
-
-
-class _Slim:
-    """What many rows have in common, kept once: grades without their reasons, and marks without."""
-
-    def __init__(self) -> None:
-        self._known: dict[Any, Any] = {}
-
-    def __call__(self, one: GradedTurn) -> GradedTurn:
-        """The same turn, for figures only."""
-        scores = tuple(map(self._score, one.scores.values()))
-        by_judge = self._once(scores and tuple(map(id, scores)), {s.judge: s for s in scores})
-        marks = tuple(Mark(kind=m.kind, severity=m.severity) for m in one.marks)
-        return replace(one, scores=by_judge, marks=self._once(("marks", *map(str, marks)), marks), said=None)
-
-    def _score(self, score: Score) -> Score:
-        kept = score.reason if score.state == "failed" else ""
-        detail = {key: score.detail[key] for key in _DETAILS if key in score.detail}
-        shown = (score.judge, score.state, score.value, score.raw, score.rubric, score.by_rule)
-        key = (*shown, kept, str(detail))
-        if key not in self._known:
-            self._known[key] = compact(score, conversation="", reason=kept, detail=detail)
-        return self._known[key]  # type: ignore[no-any-return]
-
-    def _once(self, key: Any, value: Any) -> Any:
-        return self._known.setdefault(key, value)
-
-
-def without_spoilt(spoken: Iterable[GradedTurn], customers: Customers) -> list[GradedTurn]:
-    """The turns, those that a customer spoilt without grade and mark; a silent bot is the bot's own fault."""
-    spoilt = frozenset(customers.spoilt)
-    return [
-        replace(s, scores={}, value=None, marks=(), excluded=True)
-        if (s.conversation, s.turn) in spoilt and not s.failure
-        else s
-        for s in spoken
-    ]
-
-
-def turn_failure(turn: Turn) -> str | None:
-    """The kind of the bot's failure in a turn; None when it answered, or when a log does not tell."""
-    if turn.unrecorded:
-        return None
-    if turn.answer.error:
-        return turn.answer.error.kind
-    return None if turn.answer.text.strip() else "empty"
-
-
-def quoted(
-    results: Results, red: Sequence[GradedTurn], rules: RedRules, primary: str
-) -> Iterator[GradedTurn]:
-    """The red turns with what was said in them; of a large data set only the first ones have it."""
-    conversations = results.conversations
-    if not isinstance(conversations, StoredConversations):
-        yield from red
-        return
-    whole = {
-        (conversation.id, turn.index): _one(conversation, turn, by_turn.get(turn.index, {}), rules, primary)
-        for conversation, by_turn in conversations.with_scores([s.conversation for s in red[:QUOTED]])
-        for turn in conversation.turns
-    }
-    yield from (whole.get((s.conversation, s.turn), s) for s in red)
-
-
-__all__ = ["everyone_who_graded", "excerpt", "summarise", "turn_failure"]
-
-Item = TypeVar("Item")
-LANGUAGES: tuple[Language, ...] = ("ja", "en")
-
-# The five graded 1..5 whose raw means add up to the total.
-RAG_METRICS = ("relevance", "groundedness", "similarity", "fluency", "cosine")
-# A conversation that was cut off is not finished: it can be taken up again.
-CUT_OFF = frozenset({Ended.BUDGET, Ended.INTERRUPTED})
-EXCERPT = 160
-NOBODY_LOOKED = Customers()
-_FAILURE_KINDS = frozenset(get_args(Failure.model_fields["kind"].annotation))
 
 
 def summarise(
@@ -321,22 +144,26 @@ def summarise(
     rules: RedRules,
     judges: tuple[str, ...],
     seed: int,
-    customers: Customers = NOBODY_LOOKED,
+    customers: CustomerSummary = CUSTOMERS_UNCHECKED,
 ) -> Summary:
     """The summary of a run as far as it has come; `judges` in the order in which they were named.
 
     `customers` says how the customers were played, and what is to be done with the turns they spoilt.
     """
-    results = counted(results)
+    results = without_superseded(results)
     names = judges or tuple(sorted(judges_of(results)))
     primary, rows = primary_judge(names), results.run.asks_once
-    every = gathered(results, rules, primary)
-    spoken = without_spoilt(every.spoken, customers) if customers.handling == "exclude" else every.spoken
-    started = every.held
+    every = run_turns(results, rules, primary)
+    spoken = without_spoilt(every.turns, customers) if customers.handling == "exclude" else every.turns
+    started = every.conversations
     means = _conversation_means(spoken)
-    values, clusters = _clustered(means, started)
+    graded = [c for c in started if c.id in means]
+    values, costs = [means[c.id] for c in graded], [role.cost_usd for role in results.spending.values()]
+    grades = [
+        s.scores[primary] for s in spoken if primary in s.scores and s.scores[primary].state == "scored"
+    ]
     red = sorted((s for s in spoken if s.marks), key=_worst_first)
-    turns = _graded_turns(results, spoken) if results.verdicts else []
+    turns = _stratified_turns(results, spoken) if results.verdicts else []
     nothing_to_grade = {s.conversation for s in spoken if s.unrecorded} - {
         s.conversation for s in spoken if not s.unrecorded
     }
@@ -348,7 +175,7 @@ def summarise(
         rules=rules,
         score=_mean(values),
         answered_score=_mean(_conversation_means([s for s in spoken if not s.failure]).values()),
-        interval=interval_of_mean(values, clusters, seed=seed, ends=ends_of(_given(spoken, primary))),
+        interval=interval_of_mean(values, [c.case for c in graded], seed=seed, ends=ends_of(grades)),
         conversation_scores=means,
         judges={name: _judge(name, spoken) for name in names},
         personas=() if rows else _personas(results.personas, started, spoken, means, names),
@@ -368,25 +195,137 @@ def summarise(
         red=len(red),
         red_kinds=_red_kinds(red),
         red_second=sum(all(m.kind not in KINDS[:2] for m in s.marks) for s in red),
-        reddest=tuple(map(_red_turn, quoted(results, red, rules, primary))),
+        reddest=tuple(map(_red_turn, with_texts(results, red, rules, primary))),
         bot_failures=dict(Counter(s.failure for s in spoken if s.failure)),
-        panel=side_by_side(results.scores) if any("@" in name for name in every.judges) else (),
-        votes=votes(every.voted),
+        panel=panel_agreement(results.scores) if any("@" in name for name in every.judges) else (),
+        votes=vote_agreement(every.voted),
         corrected=correct(turns, seed=seed),
-        labels=len(labelled(turns)),
+        labels=len(labelled_turns(turns)),
         shortage=shortage(turns),
-        simulator=_simulator(started, every.spoken, customers),
+        simulator=_simulator(started, every.turns, customers),
         spending=results.spending,
         usage=results.usage,
-        cost_usd=_cost(results.spending.values()),
+        cost_usd=None if None in costs else fsum(cost for cost in costs if cost is not None),
         seconds=results.run.seconds,
     )
 
 
-def everyone_who_graded(results: Results, named: tuple[str, ...]) -> tuple[str, ...]:
-    """The judges that were named; those that graded the run later and the panel's models follow by name."""
+def grading_judges(results: Results, named: tuple[str, ...]) -> tuple[str, ...]:
+    """The judges that were named, then those that graded later and the panel's models by name."""
     graded = judges_of(results)
-    return (*(first := deciding(named, graded)), *sorted(graded - set(first)))
+    return (*(first := deciding_judges(named, graded)), *sorted(graded - set(first)))
+
+
+def excerpt(text: str, length: int = EXCERPT) -> str:
+    """The beginning of a text on one line."""
+    line = " ".join(text[: 4 * length].split())
+    return line if len(line) <= length else line[: length - 1].rstrip() + "…"
+
+
+def turn_failure(turn: Turn) -> str | None:
+    """The kind of the bot's failure in a turn; None when it answered, or when a log does not tell."""
+    if turn.unrecorded:
+        return None
+    if turn.answer.error:
+        return turn.answer.error.kind
+    return None if turn.answer.text.strip() else "empty"
+
+
+def run_turns(results: Results, rules: RedRules, primary: str) -> RunTurns:
+    """Every turn of the run, with the scores that belong to it; `primary` is the judge that decides."""
+    run, slim = RunTurns(), _Slim() if isinstance(results.conversations, StoredConversations) else None
+    for conversation, by_turn in conversations_with_scores(results):
+        if not (conversation.turns or conversation.ended):
+            run.unbegun += conversation.ended is None
+            continue
+        before = len(run.turns)
+        for turn in conversation.turns:
+            scores = by_turn.get(turn.index, {})
+            run.judges |= scores.keys()
+            run.voted += [s for s in scores.values() if isinstance(s.detail.get("votes"), list)]
+            graded = _graded_turn(conversation, turn, scores, rules, primary)
+            run.turns.append(slim(graded) if slim else graded)
+        red = any(s.marks for s in run.turns[before:])
+        run.conversations.append(
+            ConversationRow(
+                conversation.id,
+                conversation.case.id,
+                conversation.case.question if red or not slim else "",
+                conversation.persona,
+                conversation.ended,
+                tuple(turn.broken_rules for turn in conversation.turns if turn.broken_rules),
+            )
+        )
+    return run
+
+
+def _graded_turn(
+    conversation: Conversation, turn: Turn, scores: Scores, rules: RedRules, primary: str
+) -> GradedTurn:
+    """A turn whose answer failed is red even while its grades are still missing."""
+    failure = turn_failure(turn)
+    verdict = scores.get(primary)
+    marks = red_marks(conversation.id, scores.values(), rules, primary)
+    if failure and not any(is_unanswered(s) for s in scores.values()):
+        marks = (Mark(kind="no_answer", severity="major", reason=f"no answer: {failure}"),)
+    value = verdict.value if verdict else None
+    about = (conversation.id, conversation.case.id, conversation.persona, turn.index)
+    return GradedTurn(*about, scores, value, marks, failure, turn, unrecorded=turn.unrecorded)
+
+
+class _Slim:
+    """Graded turns for figures only: without texts and reasons, and what many of them share stored once."""
+
+    def __init__(self) -> None:
+        self._shared: dict[Any, Any] = {}
+
+    def __call__(self, turn: GradedTurn) -> GradedTurn:
+        """The same turn without what figures do not need."""
+        scores = tuple(map(self._score, turn.scores.values()))
+        by_judge = self._once(scores and tuple(map(id, scores)), {s.judge: s for s in scores})
+        marks = tuple(Mark(kind=m.kind, severity=m.severity) for m in turn.marks)
+        return replace(turn, scores=by_judge, marks=self._once(("marks", *map(str, marks)), marks), text=None)
+
+    def _score(self, score: Score) -> Score:
+        reason = score.reason if score.state == "failed" else ""
+        detail = {key: score.detail[key] for key in _DETAILS if key in score.detail}
+        figures = (score.judge, score.state, score.value, score.raw, score.rubric, score.by_rule)
+        key = (*figures, reason, str(detail))
+        if key not in self._shared:
+            self._shared[key] = compact(score, conversation="", reason=reason, detail=detail)
+        return self._shared[key]  # type: ignore[no-any-return]
+
+    def _once(self, key: Any, value: Any) -> Any:
+        return self._shared.setdefault(key, value)
+
+
+def without_spoilt(spoken: Iterable[GradedTurn], customers: CustomerSummary) -> list[GradedTurn]:
+    """The turns, without grades and marks where a customer spoilt them and the bot did not fail itself."""
+    spoilt = frozenset(customers.spoilt)
+    return [
+        replace(s, scores={}, value=None, marks=(), excluded=True)
+        if (s.conversation, s.turn) in spoilt and not s.failure
+        else s
+        for s in spoken
+    ]
+
+
+def with_texts(
+    results: Results, red: Sequence[GradedTurn], rules: RedRules, primary: str
+) -> Iterator[GradedTurn]:
+    """The red turns with their texts; of a large data set only the first `MAX_QUOTED` have them."""
+    conversations = results.conversations
+    if not isinstance(conversations, StoredConversations):
+        yield from red
+        return
+    with_text = {
+        (conversation.id, turn.index): _graded_turn(
+            conversation, turn, by_turn.get(turn.index, {}), rules, primary
+        )
+        for conversation, by_turn in conversations.with_scores([s.conversation for s in red[:MAX_QUOTED]])
+        for turn in conversation.turns
+    }
+    yield from (with_text.get((s.conversation, s.turn), s) for s in red)
 
 
 def _conversation_means(spoken: Iterable[GradedTurn]) -> dict[str, float]:
@@ -395,22 +334,10 @@ def _conversation_means(spoken: Iterable[GradedTurn]) -> dict[str, float]:
     for s in spoken:
         if s.value is not None:
             values.setdefault(s.conversation, []).append(s.value)
-    return {key: fsum(found) / len(found) for key, found in values.items()}
+    return {conversation: fsum(found) / len(found) for conversation, found in values.items()}
 
 
-def _clustered(means: dict[str, float], started: Sequence[ConversationRow]) -> tuple[list[float], list[str]]:
-    """The conversation scores beside the cases they belong to."""
-    graded = [c for c in started if c.id in means]
-    return [means[c.id] for c in graded], [c.case for c in graded]
-
-
-def _given(spoken: Iterable[GradedTurn], judge: str) -> Iterator[Score]:
-    """The grades that a judge gave."""
-    given = (s.scores.get(judge) for s in spoken)
-    return (score for score in given if score and score.state == "scored")
-
-
-def _graded_turns(results: Results, spoken: Iterable[GradedTurn]) -> list[StratifiedTurn]:
+def _stratified_turns(results: Results, spoken: Iterable[GradedTurn]) -> list[StratifiedTurn]:
     """The graded turns beside what people gave them blind; those without an answer are graded by rule."""
     people = blind_grades(results.verdicts)
     return [
@@ -427,9 +354,9 @@ def _graded_turns(results: Results, spoken: Iterable[GradedTurn]) -> list[Strati
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
-    """The mean of what is there; None when nothing is."""
-    there = [value for value in values if value is not None]
-    return fsum(there) / len(there) if there else None
+    """The mean of the values that are known; None without any."""
+    known = [value for value in values if value is not None]
+    return fsum(known) / len(known) if known else None
 
 
 def _judge(name: str, spoken: Sequence[GradedTurn]) -> JudgeSummary:
@@ -437,9 +364,10 @@ def _judge(name: str, spoken: Sequence[GradedTurn]) -> JudgeSummary:
     scored = [s for s in spoken if (score := s.scores.get(name)) and score.state == "scored"]
     values = [s.scores[name].value or 0.0 for s in scored]
     excluded = sum(s.excluded for s in spoken)
-    asked = [s for s in spoken if not (s.excluded or s.unrecorded)]
-    failures = Counter(kind for s in asked if (kind := _failure_kind(name, s.scores)))
-    rubrics = _unique(score.rubric for s in scored if (score := s.scores[name]).rubric and not score.by_rule)
+    due = [s for s in spoken if not (s.excluded or s.unrecorded)]
+    failures = Counter(kind for s in due if (kind := _failure_kind(name, s.scores)))
+    graded = (s.scores[name] for s in scored)
+    rubrics = dict.fromkeys(score.rubric for score in graded if score.rubric and not score.by_rule)
     return JudgeSummary(
         mean=_mean(values),
         answered_mean=_mean(s.scores[name].value for s in scored if not s.failure),
@@ -447,12 +375,12 @@ def _judge(name: str, spoken: Sequence[GradedTurn]) -> JudgeSummary:
         stderr=clustered_stderr(values, [s.case for s in scored]),
         n=len(scored),
         planned=len(spoken),
-        skipped=len(asked) - len(scored) - failures.total(),
+        skipped=len(due) - len(scored) - failures.total(),
         failed=failures.total(),
         failures=dict(failures),
         rubrics=tuple(rubrics),
         excluded=excluded,
-        undecided=sum(name in s.scores and is_undecided(s.scores[name]) for s in asked),
+        undecided=sum(name in s.scores and is_undecided(s.scores[name]) for s in due),
     )
 
 
@@ -475,24 +403,24 @@ def _personas(
 ) -> tuple[PersonaSummary, ...]:
     """One row per persona that took part, in order of appearance."""
     names = {p.id: {language: p.speaks(language).name for language in LANGUAGES} for p in known}
-    held = _grouped(started, lambda c: c.persona)
+    by_persona = _grouped(started, lambda c: c.persona)
     turns = _grouped(spoken, lambda s: s.persona)
     return tuple(
         PersonaSummary(
             persona=persona,
             names=names.get(persona, {}),
-            score=_mean(means.get(c.id) for c in mine),
-            conversations=len(mine),
-            graded=sum(c.id in means for c in mine),
+            score=_mean(means.get(c.id) for c in own),
+            conversations=len(own),
+            graded=sum(c.id in means for c in own),
             turns=len(turns.get(persona, [])),
             red=sum(bool(s.marks) for s in turns.get(persona, [])),
-            judges={judge: _cell(judge, turns.get(persona, [])) for judge in judges},
+            judges={judge: _judge_mean(judge, turns.get(persona, [])) for judge in judges},
         )
-        for persona, mine in held.items()
+        for persona, own in by_persona.items()
     )
 
 
-def _cell(judge: str, turns: Sequence[GradedTurn]) -> Mean:
+def _judge_mean(judge: str, turns: Sequence[GradedTurn]) -> Mean:
     """The mean of one judge over some turns."""
     values = [s.scores[judge].value for s in turns if judge in s.scores and s.scores[judge].state == "scored"]
     return Mean(mean=_mean(values), n=len(values), planned=len(turns))
@@ -502,22 +430,22 @@ def _cases(
     started: Sequence[ConversationRow], spoken: Sequence[GradedTurn], means: dict[str, float]
 ) -> tuple[CaseSummary, ...]:
     """The questions, those with most red turns first."""
-    held = _grouped(started, lambda c: c.case)
+    by_case = _grouped(started, lambda c: c.case)
     turns = _grouped(spoken, lambda s: s.case)
-    rows = [_case(found, turns.get(case, []), means) for case, found in held.items()]
+    rows = [_case(own, turns.get(case, []), means) for case, own in by_case.items()]
     return tuple(sorted(rows, key=lambda row: (-row.red, 2.0 if row.score is None else row.score)))
 
 
 def _case(
-    held: Sequence[ConversationRow], turns: Sequence[GradedTurn], means: dict[str, float]
+    conversations: Sequence[ConversationRow], turns: Sequence[GradedTurn], means: dict[str, float]
 ) -> CaseSummary:
     """One question over all the conversations that began with it."""
     red = sorted((s for s in turns if s.marks), key=_worst_first)
     row = CaseSummary(
-        case=held[0].case,
-        question=held[0].question,
-        score=_mean(means.get(c.id) for c in held),
-        conversations=len(held),
+        case=conversations[0].case,
+        question=conversations[0].question,
+        score=_mean(means.get(c.id) for c in conversations),
+        conversations=len(conversations),
         turns=len(turns),
         red=len(red),
         worst=(red[0].conversation, red[0].turn) if red else None,
@@ -536,7 +464,7 @@ def _total(judges: Iterable[str], spoken: Sequence[GradedTurn]) -> Total:
 def _worst_first(s: GradedTurn) -> tuple[int, int, float, int]:
     """Gravest first; at equal gravity what was answered before what was not, then the lowest."""
     value = 2.0 if s.value is None else s.value
-    return RANK[worst(s.marks)], bool(s.failure), value, -len(s.marks)
+    return RANK[worst_severity(s.marks)], bool(s.failure), value, -len(s.marks)
 
 
 def _red_turn(s: GradedTurn) -> RedTurn:
@@ -546,20 +474,14 @@ def _red_turn(s: GradedTurn) -> RedTurn:
         turn=s.turn,
         persona=s.persona,
         case=s.case,
-        question=excerpt(s.said.user) if s.said else "",
-        answer=excerpt(s.said.answer.text) if s.said else "",
+        question=excerpt(s.text.user) if s.text else "",
+        answer=excerpt(s.text.answer.text) if s.text else "",
         value=s.value,
         reason=next((m.reason for m in sorted(s.marks, key=lambda m: RANK[m.severity]) if m.reason), ""),
         failure=s.failure,
         marks=s.marks,
     )
     return compact(turn)
-
-
-def excerpt(text: str, length: int = EXCERPT) -> str:
-    """The beginning of a text on one line."""
-    line = " ".join(text[: 4 * length].split())
-    return line if len(line) <= length else line[: length - 1].rstrip() + "…"
 
 
 def _red_kinds(red: Iterable[GradedTurn]) -> dict[str, int]:
@@ -569,7 +491,7 @@ def _red_kinds(red: Iterable[GradedTurn]) -> dict[str, int]:
 
 
 def _simulator(
-    started: Sequence[ConversationRow], every: Sequence[GradedTurn], customers: Customers
+    started: Sequence[ConversationRow], every: Sequence[GradedTurn], customers: CustomerSummary
 ) -> SimulatorSummary:
     """What the guard of the simulated customer had to do, and what it let through."""
     guarded = [rules for c in started for rules in c.broken]
@@ -584,20 +506,78 @@ def _simulator(
     )
 
 
-def _cost(spending: Iterable[Spending]) -> float | None:
-    """Dollars of all roles; None as soon as one is unknown."""
-    costs = [role.cost_usd for role in spending]
-    return None if None in costs else fsum(cost for cost in costs if cost is not None)
-
-
-def _unique(names: Iterable[str]) -> list[str]:
-    """The names without repetition, in order."""
-    return list(dict.fromkeys(names))
-
-
 def _grouped(items: Iterable[Item], key: Callable[[Item], str]) -> dict[str, list[Item]]:
     """The items by key, in order of the keys' first appearance."""
-    found: dict[str, list[Item]] = {}
+    groups: dict[str, list[Item]] = {}
     for item in items:
-        found.setdefault(key(item), []).append(item)
-    return found
+        groups.setdefault(key(item), []).append(item)
+    return groups
+
+
+def course(results: Results, judge: str, *, raw: bool = False) -> Course | None:
+    """The course of a judge, `raw` on its own scale; None when it graded no second turn.
+
+    A mean's `planned` is how many turns of that index were spoken.
+    """
+    turns = [(c.id, turn.index, c.persona) for c in results.conversations for turn in c.turns]
+    turns = [key for key in turns if key[1] <= LAST_TURN]
+    grades = {(s.conversation, s.turn): s for s in results.scores if s.judge == judge and s.state == "scored"}
+    last = max((index for conversation, index, _ in turns if (conversation, index) in grades), default=0)
+    if last < 2:
+        return None
+    personas = dict.fromkeys(persona for *_, persona in turns)
+    return Course(
+        judge=judge,
+        overall=_means(turns, grades, last, raw),
+        personas={p: _means((key for key in turns if key[2] == p), grades, last, raw) for p in personas},
+    )
+
+
+def _means(
+    turns: Iterable[tuple[str, int, str]], grades: Mapping[tuple[str, int], Score], last: int, raw: bool
+) -> tuple[Mean, ...]:
+    """The mean at each turn index up to `last`."""
+    by_turn: list[list[float]] = [[] for _ in range(last)]
+    planned = [0] * last
+    for conversation, index, _ in turns:
+        if index <= last:
+            planned[index - 1] += 1
+            score = grades.get((conversation, index))
+            value = (score.raw if raw else score.value) if score else None
+            if value is not None:
+                by_turn[index - 1].append(value)
+    return tuple(
+        Mean(mean=fmean(values) if values else None, n=len(values), planned=n)
+        for values, n in zip(by_turn, planned, strict=True)
+    )
+
+
+def bot_usage(results: Results) -> dict[str, Spending]:
+    """What the bot itself spent by model: calls, tokens, dollars; empty where no answer states its tokens."""
+    if results.run.settings.get("adapter", _BUNDLED_BOT) == _BUNDLED_BOT:
+        return {}
+    used: dict[str, tuple[int, int, int]] = {}
+    for usage in _usages(results):
+        calls, tokens_in, tokens_out = used.get(usage.model, (0, 0, 0))
+        used[usage.model] = calls + 1, tokens_in + usage.tokens_in, tokens_out + usage.tokens_out
+    if not used:
+        return {}
+    prices = Prices.of(stored_settings(results.run.settings))
+    return {model: _spent(model, figures, prices) for model, figures in used.items()}
+
+
+def _usages(results: Results) -> Iterator[Usage]:
+    conversations = results.conversations
+    if isinstance(conversations, StoredConversations):  # a large data set: its rows need not be read for it
+        yield from conversations.usages()
+    else:
+        for conversation in conversations:
+            for turn in conversation.turns:
+                yield from turn.answer.usages
+
+
+def _spent(model: str, figures: tuple[int, int, int], prices: Prices) -> Spending:
+    """Without a model's name the cost is unknown (None), and not 0 as that of a stand-in."""
+    calls, tokens_in, tokens_out = figures
+    cost = prices.cost_usd(Usage(model=model, tokens_in=tokens_in, tokens_out=tokens_out)) if model else None
+    return Spending(calls=calls, tokens_in=tokens_in, tokens_out=tokens_out, cost_usd=cost)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from simulator.core.types import Spending
-from simulator.stats.figures import JudgeSummary, SimulatorSummary, Summary
+from simulator.stats.figures import JudgeSummary, SimulatorSummary, Summary, rounded
 from simulator.stats.gate import Gate
 
 _COUNTS = ("n", "planned", "failed", "skipped", "excluded")
@@ -14,17 +14,17 @@ def as_json(summary: Summary, gate: Gate, store: str = "") -> dict[str, Any]:
     return {
         "run": summary.run,
         "store": store,
-        "score": _rounded(summary.score),
-        "interval": [_rounded(end) for end in summary.interval] if summary.interval else None,
+        "score": rounded(summary.score),
+        "interval": [rounded(end) for end in summary.interval] if summary.interval else None,
         "corrected": summary.corrected and summary.corrected.as_json(),
-        "target": gate.asked if isinstance(gate.asked, str) else _rounded(gate.asked),
+        "target": gate.asked if isinstance(gate.asked, str) else rounded(gate.asked),
         "passed": gate.passed,
         "decision": gate.decision,
         "confidence": gate.confidence,
         "conditions": [checked.as_json() for checked in gate.conditions],
         "reasons": list(gate.reasons),
         "judges": {name: _judge_json(judge) for name, judge in summary.judges.items()},
-        "total": {"value": _rounded(summary.total.value), "of": summary.total.of},
+        "total": {"value": rounded(summary.total.value), "of": summary.total.of},
         "conversations": {
             "planned": summary.planned,
             "finished": summary.finished,
@@ -38,9 +38,9 @@ def as_json(summary: Summary, gate: Gate, store: str = "") -> dict[str, Any]:
         "tokens": {
             r: {"in": spent.tokens_in, "out": spent.tokens_out} for r, spent in summary.spending.items()
         },
-        "cost_usd": _rounded(summary.cost_usd),
+        "cost_usd": rounded(summary.cost_usd),
         "usage": {role: {m: _usage(s) for m, s in by.items()} for role, by in summary.usage.items()},
-        "seconds": _rounded(summary.seconds),
+        "seconds": rounded(summary.seconds),
         "offline": summary.offline,
     }
 
@@ -66,11 +66,11 @@ def _simulator_json(played: SimulatorSummary) -> dict[str, Any]:
         "spoilt": len(customers.spoilt),
         "handling": customers.handling,
         "held_again": len(customers.superseded),
-        "score_with_spoilt": _rounded(played.with_spoilt),
-        "score_without_spoilt": _rounded(played.without_spoilt),
+        "score_with_spoilt": rounded(played.with_spoilt),
+        "score_without_spoilt": rounded(played.without_spoilt),
         "figures": {
             name: {
-                "value": _rounded(each.value),
+                "value": rounded(each.value),
                 "n": each.n,
                 "of": each.of,
                 "goal": each.goal,
@@ -87,10 +87,5 @@ def _simulator_json(played: SimulatorSummary) -> dict[str, Any]:
 
 def _judge_json(judge: JudgeSummary) -> dict[str, Any]:
     """One judge in the object that `--json` prints."""
-    means = {key: _rounded(getattr(judge, key)) for key in ("mean", "stderr", "raw_mean")}
+    means = {key: rounded(getattr(judge, key)) for key in ("mean", "stderr", "raw_mean")}
     return means | {key: getattr(judge, key) for key in _COUNTS if key != "excluded" or judge.excluded}
-
-
-def _rounded(value: float | None) -> float | None:
-    """Four decimals."""
-    return None if value is None else round(value, 4)

@@ -1,4 +1,4 @@
-"""A run taken off the disk: its folder, replies that the cache keeps, and where else its text may be."""
+"""Deletes a run: its folder, its replies in the cache; and says where else its text may be."""
 
 import contextlib
 import json
@@ -12,20 +12,20 @@ from typing import Any, NamedTuple
 from simulator.core.errors import InputError
 from simulator.core.types import Results
 from simulator.models.cache import cache_folder
-from simulator.storage.run_file import NAME, RunFile, find_run
+from simulator.storage.run_file import RUN_FILE, RunFile, find_run
 
-# What the program itself leaves in a run folder.
-_OURS = re.compile(
+# The files that the program itself writes into a run folder.
+_RUN_FILES = re.compile(
     r"run\.sqlite(?:-wal|-shm|-journal)?|run\.lock|report(?:-\d+)?\.(?:html|xlsx|json|csv|md)|junit\.xml"
     r"|error\.txt|side-by-side\.html|pairwise\.jsonl|\.(?:report|junit|side-by-side).*\.\d+(?:-.*)?"
 )
-# Shorter texts are said everywhere: "yes" in a cached reply tells nothing.
-_TELLING = 8
-_SHEETS = "https://docs.google.com/spreadsheets/d/"
+# Shorter texts ("yes") occur everywhere, so they do not show that a cached reply belongs to the run.
+_MIN_LENGTH = 8
+_SHEETS_URL = "https://docs.google.com/spreadsheets/d/"
 
 
 class Purge(NamedTuple):
-    """A run that is to go: its folder, the run, and where else its text may be."""
+    """A run to delete: its folder, its results, and where else its text may be."""
 
     folder: Path
     results: Results
@@ -33,98 +33,98 @@ class Purge(NamedTuple):
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """What is in the folder."""
+        """Everything in the folder, sorted."""
         return tuple(sorted(self.folder.iterdir()))
 
 
 @contextlib.contextmanager
-def held_for_purging(name: str, runs: Path) -> Iterator[Purge]:
-    """The run of that name, held so that nobody writes to it; InputError for what is no run folder."""
+def open_purge(name: str, runs: Path) -> Iterator[Purge]:
+    """Opens and locks a run to delete. Raises InputError when its folder is not safe to delete."""
     path = find_run(name, runs)
     folder = path.parent
-    _check(path, folder)
+    if path.name != RUN_FILE:
+        msg = f"{path}: not a run file. Name the run by its id or its folder."
+        raise InputError(msg)
+    if path.is_symlink() or folder.is_symlink():
+        msg = f"{folder}: the folder or its run file is a link. Purge the run at its real location."
+        raise InputError(msg)
+    if Path.cwd().resolve().is_relative_to(folder.resolve()):
+        msg = f"{folder}: this is the current folder. Change to another folder first."
+        raise InputError(msg)
     with contextlib.closing(RunFile.reopen(path)) as file:
         results = file.results()
         _check_contents(folder, results.run.id)
         yield Purge(folder, results, tuple(_elsewhere(folder, results)))
 
 
-def _check(path: Path, folder: Path) -> None:
-    if path.name != NAME:
-        msg = f"{path}: no run folder. Name the run by its id, or its folder."
-        raise InputError(msg)
-    if path.is_symlink() or folder.is_symlink():
-        msg = f"{folder}: is a link, or its run file is. Purge the run where it really lies."
-        raise InputError(msg)
-    if Path.cwd().resolve().is_relative_to(folder.resolve()):
-        msg = f"{folder}: you stand in it. Change to another folder first."
-        raise InputError(msg)
-
-
 def _check_contents(folder: Path, run: str) -> None:
-    """Folders are never the program's; other files may be a team's report, where the folder is the run's."""
-    named = folder.resolve().name == run
-    strange = [
+    """Raises InputError when the folder holds more than a run.
+
+    The program never creates folders in it. Other files may be a team's reports, if it has the run's name.
+    """
+    is_named = folder.resolve().name == run
+    foreign = [
         entry.name
         for entry in folder.iterdir()
-        if (entry.is_dir() and not entry.is_symlink()) or not (named or _OURS.fullmatch(entry.name))
+        if (entry.is_dir() and not entry.is_symlink()) or not (is_named or _RUN_FILES.fullmatch(entry.name))
     ]
-    if strange:
-        msg = f"{folder}: holds what no run does ({', '.join(strange[:3])}). Move that away first."
+    if foreign:
+        names = ", ".join(foreign[:3])
+        msg = f"{folder}: contains files that do not belong to a run ({names}). Move them away first."
         raise InputError(msg)
 
 
-def delete(purge: Purge) -> None:
-    """Removes the folder; links in it are removed, what they lead to stays."""
+def delete_run(purge: Purge) -> None:
+    """Deletes the folder. Links in it are deleted, their targets are not."""
     try:
         shutil.rmtree(purge.folder)
     except OSError as error:
-        msg = f"{error.filename}: cannot be deleted ({error.strerror}). What is left of the run is there."
+        msg = f"{error.filename}: cannot be deleted ({error.strerror}). The rest of the run is still there."
         raise InputError(msg) from None
 
 
 def _elsewhere(folder: Path, results: Results) -> Iterator[str]:
-    """Sheets it was pushed to, and files of other runs that name it."""
+    """Addresses of the sheets that the run was pushed to, and files of other runs that contain its id."""
     sheet = results.notes.get("sheet")
     if isinstance(sheet, dict) and sheet.get("key"):
-        beside = f" (worksheets ending in {sheet['worksheet']})" if sheet.get("worksheet") else ""
-        yield f"{_SHEETS}{sheet['key']}{beside}"
-    mark = results.run.id.encode()
+        worksheets = f" (worksheets ending in {sheet['worksheet']})" if sheet.get("worksheet") else ""
+        yield f"{_SHEETS_URL}{sheet['key']}{worksheets}"
+    run_id = results.run.id.encode()
     for other in sorted(folder.resolve().parent.iterdir()):
-        if other.name != folder.name and (other / NAME).is_file():
+        if other.name != folder.name and (other / RUN_FILE).is_file():
             yield from (
-                str(file) for file in sorted(other.iterdir()) if file.is_file() and _names(file, mark)
+                str(file) for file in sorted(other.iterdir()) if file.is_file() and _contains(file, run_id)
             )
 
 
-def _names(file: Path, mark: bytes) -> bool:
-    """Whether a file holds these bytes, read piece by piece."""
-    kept = b""
-    with contextlib.suppress(OSError), file.open("rb") as opened:
-        while piece := opened.read(1 << 20):
-            if mark in kept + piece:
+def _contains(path: Path, needle: bytes) -> bool:
+    """Whether a file contains these bytes; it is read in chunks."""
+    tail = b""
+    with contextlib.suppress(OSError), path.open("rb") as file:
+        while chunk := file.read(1 << 20):
+            if needle in tail + chunk:
                 return True
-            kept = piece[-len(mark) :]
+            tail = chunk[-len(needle) :]
     return False
 
 
-def replies_of(results: Results, cache: Path | None = None) -> list[str]:
-    """The keys of cached replies that hold what customers, bot or judges of the run said."""
+def cached_replies(results: Results, cache: Path | None = None) -> list[str]:
+    """The keys of cached replies that contain a text of the run's customers, bot or judges."""
     path = cache or cache_folder() / "responses.sqlite"
     if not path.is_file():
         return []
-    said = {text for text in _told(results.model_dump(mode="json")) if len(text) >= _TELLING}
+    texts = {text for text in _texts(results.model_dump(mode="json")) if len(text) >= _MIN_LENGTH}
     try:
         with contextlib.closing(sqlite3.connect(path, timeout=5)) as file:
             rows = file.execute("SELECT key, body FROM responses")
-            return [key for key, body in rows if not said.isdisjoint(_told(_read(body)))]
+            return [key for key, body in rows if not texts.isdisjoint(_texts(_read(body)))]
     except sqlite3.Error as error:
         msg = f"{path}: cannot be read ({error})."
         raise InputError(msg) from None
 
 
-def forget(keys: list[str], cache: Path | None = None) -> None:
-    """Removes replies from the cache for good: freed pages are overwritten."""
+def delete_replies(keys: list[str], cache: Path | None = None) -> None:
+    """Deletes replies from the cache for good: freed pages are overwritten."""
     path = cache or cache_folder() / "responses.sqlite"
     try:
         with contextlib.closing(sqlite3.connect(path, timeout=5, isolation_level=None)) as file:
@@ -138,7 +138,7 @@ def forget(keys: list[str], cache: Path | None = None) -> None:
 
 
 def _read(body: Any) -> Any:
-    """A stored reply; what cannot be read tells nothing."""
+    """A stored reply as JSON; None when it cannot be read."""
     try:
         text = body.decode("utf-8", "surrogatepass") if isinstance(body, bytes) else str(body)
         return json.loads(text)
@@ -146,14 +146,14 @@ def _read(body: Any) -> Any:
         return None
 
 
-def _told(value: Any) -> Iterator[str]:
-    """Every text within a value, those within JSON that is kept as text included."""
+def _texts(value: Any) -> Iterator[str]:
+    """Every text within a value, also within JSON that is stored as text."""
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, list):
         for item in value:
-            yield from _told(item)
+            yield from _texts(item)
     elif isinstance(value, str):
         yield value.strip()
         if value.lstrip().startswith("{"):
-            yield from _told(_read(value))
+            yield from _texts(_read(value))

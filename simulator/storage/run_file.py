@@ -1,8 +1,8 @@
-"""The run file: runs/<id>/run.sqlite, the only truth of a run. One writer, any number of readers.
+"""The run file runs/<id>/run.sqlite, the only truth about a run: one writer, any number of readers.
 
 Every customer line, answer and score is committed as it happens, so that after kill -9 nothing that
-was paid for is asked for again. While an event loop runs, what happens in one turn of it is committed
-together, at the end of that turn; a customer's line at once, before the bot hears it.
+was paid for is requested again. While an event loop runs, the rows of one iteration are committed together
+at its end; a customer's line is committed at once, before it is sent to the bot.
 """
 
 import asyncio
@@ -34,27 +34,32 @@ from simulator.core.types import (
     Utterance,
 )
 from simulator.models.pricing import JUDGE
-from simulator.storage import results as reading
 from simulator.storage import schema
+from simulator.storage.results import StoredConversations, results_of, run_of, scores_of
 
-NAME = "run.sqlite"
-_PLANNED = 'INSERT INTO conversations (id, position, persona, repeat, "case") VALUES (?, ?, ?, ?, ?)'
-_SPOKEN = "INSERT OR REPLACE INTO turns VALUES (?, ?, ?, ?)"
-_LATEST_OF = """SELECT body FROM verdicts
+RUN_FILE = "run.sqlite"
+_INSERT_CONVERSATION = (
+    'INSERT INTO conversations (id, position, persona, repeat, "case") VALUES (?, ?, ?, ?, ?)'
+)
+_INSERT_TURN = "INSERT OR REPLACE INTO turns VALUES (?, ?, ?, ?)"
+_LATEST_VERDICT = """SELECT body FROM verdicts
   WHERE conversation = ? AND turn = ? AND source = ? AND reviewer = ? ORDER BY id DESC LIMIT 1"""
 
 
 class RunFile:
-    """The writing end. Open it with `create` or `reopen`; it is held until `close`."""
+    """A run file open for writing. `create` or `reopen` it; it stays locked until `close`."""
 
     def __init__(self, path: Path, lock: IO[str]) -> None:
-        """Not to be called directly."""
+        """Use `create` or `reopen` instead."""
         self.path = path
         self._lock = lock
-        self._lines: dict[str, str] = {}
-        self._waiting: list[tuple[str, Sequence[tuple[Any, ...]]]] = []
-        self._settling_on: asyncio.AbstractEventLoop | None = None
-        self._failed = self._told = False
+        # The customers' lines of a single-turn data set, which are stored together with the answer.
+        self._utterances: dict[str, str] = {}
+        # Statements with their rows that are not committed yet.
+        self._pending: list[tuple[str, Sequence[tuple[Any, ...]]]] = []
+        self._commit_scheduled_on: asyncio.AbstractEventLoop | None = None
+        # Whether the last commit failed, and whether a caller has seen the error.
+        self._failed = self._reported = False
         try:
             self._file = _connect(path)
         except RunFileError:
@@ -65,47 +70,44 @@ class RunFile:
     def create(
         cls, folder: Path, run: Run, plan: Iterable[Conversation], personas: Iterable[Persona]
     ) -> "RunFile":
-        """A new run folder with its plan; the folder is readable by its owner only."""
+        """Creates a run folder with its plan; only its owner can read it."""
         try:
             folder.mkdir(parents=True, mode=0o700)
-            path = folder / NAME
+            path = folder / RUN_FILE
             path.touch(mode=0o600)
         except OSError as error:
             msg = f"{folder}: cannot be written ({error.strerror}). Choose another folder with --runs."
             raise RunFileError(msg) from None
-        with contextlib.ExitStack() as undone:  # a run without its plan is none
-            undone.callback(shutil.rmtree, folder, ignore_errors=True)
-            opened = cls(path, hold(folder))
-            undone.callback(opened.close)
-            opened._write_plan(run, plan, personas)
-            undone.pop_all()
-        return opened
-
-    def _write_plan(self, run: Run, plan: Iterable[Conversation], personas: Iterable[Persona]) -> None:
-        with self._transaction() as file:
-            schema.create(file)
-            _put(file, "run", run.model_dump_json())
-            people = [p.model_dump(mode="json") for p in personas]
-            _put(file, "personas", json.dumps(people, ensure_ascii=False))
-            file.executemany(_PLANNED, (_planned(conversation, i) for i, conversation in enumerate(plan)))
+        with contextlib.ExitStack() as rollback:  # a folder without a complete plan is not left behind
+            rollback.callback(shutil.rmtree, folder, ignore_errors=True)
+            run_file = cls(path, lock_folder(folder))
+            rollback.callback(run_file.close)
+            with run_file._transaction() as file:
+                schema.create(file)
+                _put(file, "run", run.model_dump_json())
+                bodies = [persona.model_dump(mode="json") for persona in personas]
+                _put(file, "personas", json.dumps(bodies, ensure_ascii=False))
+                file.executemany(_INSERT_CONVERSATION, _conversation_rows(plan, 0))
+            rollback.pop_all()
+        return run_file
 
     @classmethod
     def reopen(cls, path: Path) -> "RunFile":
-        """An existing run, to go on with; says who holds it when another process does."""
+        """Opens an existing run for writing. Raises RunFileError when another process is writing it."""
         schema.check(path)
-        opened = cls(path, hold(path.parent))
+        run_file = cls(path, lock_folder(path.parent))
         try:
-            schema.migrate(opened._file)
+            schema.migrate(run_file._file)
         except sqlite3.Error as error:
-            opened.close()
+            run_file.close()
             msg = f"{path}: cannot be brought up to this version ({error}). Is the disk full?"
             raise RunFileError(msg) from None
-        return opened
+        return run_file
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """All or nothing; what is still waiting to be committed comes first."""
-        self.settle()
+        """A transaction of its own, after everything that is still pending."""
+        self.commit()
         with self._committing() as file:
             yield file
 
@@ -124,121 +126,122 @@ class RunFile:
                 with contextlib.suppress(sqlite3.Error):
                     self._file.execute("ROLLBACK")
 
-    def settle(self) -> None:
-        """Commits what waits. What cannot be written goes on waiting, and is tried again with the next."""
-        if not self._waiting:
+    def commit(self) -> None:
+        """Commits pending rows. Rows that cannot be written stay pending for the next commit."""
+        if not self._pending:
             return
-        self._told = True  # of a failure: whoever calls
+        self._reported = True  # an error reaches the caller
         with self._committing() as file:
-            for statement, rows in self._waiting:
+            for statement, rows in self._pending:
                 file.executemany(statement, rows)
-        self._waiting.clear()
-        self._told = False
+        self._pending.clear()
+        self._reported = False
 
     def _write(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Rows that are committed at the end of the event loop's turn, or at once where none runs.
+        """Writes rows at the end of the event loop's iteration, or at once when no loop runs.
 
-        Raises RunFileError when rows before them could not be written.
+        Raises RunFileError when earlier rows could not be written.
         """
-        self._waiting.append((statement, rows))
-        loop = _running_loop()
+        self._pending.append((statement, rows))
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            loop = None
         if loop is None or self._failed:
             self._failed = False
-            self.settle()
-        elif self._settling_on is not loop:
-            self._settling_on = loop
-            loop.call_soon(self._settle_later)
+            self.commit()
+        elif self._commit_scheduled_on is not loop:
+            self._commit_scheduled_on = loop
+            loop.call_soon(self._scheduled_commit)
 
-    def _settle_later(self) -> None:
-        """At the end of a turn nobody is there to be told of a failure: the next who writes is."""
-        self._settling_on = None
+    def _scheduled_commit(self) -> None:
+        # The loop calls this, so no caller sees an error here: the next one that writes does.
+        self._commit_scheduled_on = None
         try:
-            self.settle()
-        except (RunFileError, sqlite3.ProgrammingError):  # the latter: it was closed meanwhile
-            self._failed, self._told = True, False
+            self.commit()
+        except (RunFileError, sqlite3.ProgrammingError):  # the latter when the file was closed meanwhile
+            self._failed, self._reported = True, False
 
-    def also_planned(self, more: Iterable[Conversation]) -> None:
-        """Conversations that are held after those of the plan."""
+    def add_conversations(self, conversations: Iterable[Conversation]) -> None:
+        """Adds conversations behind those of the plan."""
         with self._transaction() as file:
-            (known,) = file.execute("SELECT count(*) FROM conversations").fetchone()
-            file.executemany(
-                _PLANNED, [_planned(conversation, known + i) for i, conversation in enumerate(more)]
-            )
+            (count,) = file.execute("SELECT count(*) FROM conversations").fetchone()
+            file.executemany(_INSERT_CONVERSATION, _conversation_rows(conversations, count))
 
-    def said(self, conversation: str, turn: int, utterance: Utterance) -> None:
-        """The customer's line of a turn; the answer comes later."""
-        line = utterance.model_dump_json(exclude_defaults=True)
-        if self._asks_once:  # it is what the row says, whenever it is asked: stored with the answer
-            self._lines[conversation] = line
+    def save_utterance(self, conversation: str, turn: int, utterance: Utterance) -> None:
+        """Saves the customer's line of a turn, before it is sent to the bot."""
+        body = utterance.model_dump_json(exclude_defaults=True)
+        if self._asks_once:  # the line is the row's question, also after an interruption: no need to hurry
+            self._utterances[conversation] = body
             return
-        self._write(_SPOKEN, [(conversation, turn, line, None)])
-        self.settle()  # the bot hears it next, and must hear the same line after an interruption
+        self._write(_INSERT_TURN, [(conversation, turn, body, None)])
+        self.commit()  # after an interruption the bot has to get the very same line
 
-    def answered(self, conversation: str, turn: int, answer: Answer) -> None:
-        """The bot's answer of a turn."""
+    def save_answer(self, conversation: str, turn: int, answer: Answer) -> None:
+        """Saves the bot's answer of a turn."""
         body = answer.model_dump_json(exclude_defaults=True)
-        if (line := self._lines.pop(conversation, None)) is not None:
-            self._write(_SPOKEN, [(conversation, turn, line, body)])
+        if (utterance := self._utterances.pop(conversation, None)) is not None:
+            self._write(_INSERT_TURN, [(conversation, turn, utterance, body)])
             return
         self._write(
             "UPDATE turns SET answer = ? WHERE conversation = ? AND turn = ?", [(body, conversation, turn)]
         )
 
-    def ended(self, conversation: str, ended: Ended, reason: str, closing: str) -> None:
-        """Why a conversation stopped."""
+    def save_ending(self, conversation: str, ended: Ended, reason: str, closing: str) -> None:
+        """Saves how and why a conversation ended."""
         self._write(
             "UPDATE conversations SET ended = ?, reason = ?, closing = ? WHERE id = ?",
             [(ended, reason, closing, conversation)],
         )
 
-    def graded(self, scores: Iterable[Score]) -> None:
-        """Scores of a turn; a later one of the same judge replaces an earlier."""
+    def save_scores(self, scores: Iterable[Score]) -> None:
+        """Saves the scores of a turn; a score replaces an earlier one of the same judge."""
         self._write(
             "INSERT OR REPLACE INTO scores VALUES (?, ?, ?, ?)",
             [(s.conversation, s.turn, s.judge, s.model_dump_json(exclude_defaults=True)) for s in scores],
         )
 
-    def called(self, role: Role, usage: Usage, cached: bool, cost_usd: float | None) -> None:
-        """One answered model call; it is committed no later than what came of it."""
+    def save_call(self, role: Role, usage: Usage, cached: bool, cost_usd: float | None) -> None:
+        """Saves an answered model call, which is committed no later than what it led to."""
         self._write(
             "INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?, ?)",
             [(role, usage.model, usage.tokens_in, usage.tokens_out, cached, cost_usd, JUDGE.get())],
         )
 
-    def reviewed(self, verdicts: Iterable[HumanVerdict]) -> int:
-        """What people said of turns; what is known already adds nothing. Gives how many were new."""
+    def save_verdicts(self, verdicts: Iterable[HumanVerdict]) -> int:
+        """Saves what people say about turns; returns how many verdicts are new or changed."""
         added = 0
         with self._transaction() as file:
             for verdict in verdicts:
                 key = (verdict.conversation, verdict.turn, verdict.source, verdict.reviewer)
-                known = file.execute(_LATEST_OF, key).fetchone()
-                said = verdict.model_dump_json()
-                if known is None or not verdict.says_the_same(HumanVerdict.model_validate_json(known[0])):
-                    file.execute("INSERT INTO verdicts VALUES (NULL, ?, ?, ?, ?, ?)", (*key, said))
+                latest = file.execute(_LATEST_VERDICT, key).fetchone()
+                if latest is None or not verdict.same_as(HumanVerdict.model_validate_json(latest[0])):
+                    row = (*key, verdict.model_dump_json())
+                    file.execute("INSERT INTO verdicts VALUES (NULL, ?, ?, ?, ?, ?)", row)
                     added += 1
         return added
 
-    def noted(self, key: str, body: str) -> None:
-        """A note about the whole run (a drift check, where it was pushed to), as JSON."""
+    def save_note(self, key: str, body: str) -> None:
+        """Saves a note about the whole run (a drift check, the sheet it was pushed to), as JSON."""
         with self._transaction() as file:
             _put(file, f"note:{key}", body)
 
     def finish(self, status: Status, seconds: float) -> None:
-        """How this sitting ended, and the time all sittings took."""
+        """Saves how this session ended, and adds its `seconds` to those of earlier sessions."""
         with self._transaction() as file:
-            run = reading.run_of(file)
-            ended = run.model_copy(update={"status": status, "seconds": run.seconds + seconds})
-            _put(file, "run", ended.model_dump_json())
+            run = run_of(file)
+            finished = run.model_copy(update={"status": status, "seconds": run.seconds + seconds})
+            _put(file, "run", finished.model_dump_json())
             file.execute(
                 """UPDATE conversations SET ended = ? WHERE ended IS NULL
                   AND EXISTS (SELECT 1 FROM turns WHERE conversation = id)""",
                 (Ended.INTERRUPTED,),
             )
 
-    def reopened(self) -> None:
-        """Marks a run as running again, and forgets endings that were only interruptions."""
+    def mark_running(self) -> None:
+        """Marks the run as running again, and reopens conversations that were only interrupted."""
         with self._transaction() as file:
-            _put(file, "run", reading.run_of(file).model_copy(update={"status": "running"}).model_dump_json())
+            _put(file, "run", run_of(file).model_copy(update={"status": "running"}).model_dump_json())
             file.execute(
                 "UPDATE conversations SET ended = NULL, reason = '', closing = '' WHERE ended IN (?, ?)",
                 (Ended.INTERRUPTED, Ended.BUDGET),
@@ -246,45 +249,45 @@ class RunFile:
 
     def results(self) -> Results:
         """Everything in the file."""
-        self.settle()
-        return reading.results_of(self._file)
+        self.commit()
+        return results_of(self._file)
 
     @functools.cached_property
     def _asks_once(self) -> bool:
-        """Whether the rows of a data set are asked."""
+        """Whether each conversation is one question of a single-turn data set."""
         return self.run.asks_once
 
     @property
     def run(self) -> Run:
-        """What the run was started with, and how it stands."""
-        return reading.run_of(self._file)
+        """How the run was started, and its current status."""
+        return run_of(self._file)
 
     def conversations(self) -> Sequence[Conversation]:
-        """All conversations in the plan's order, each read when it is asked for, as far as it has come."""
-        self.settle()
-        return reading.StoredConversations(self._file)
+        """All conversations in the order of the plan, each read when it is accessed."""
+        self.commit()
+        return StoredConversations(self._file)
 
     def scores(self, conversation: str) -> list[Score]:
         """The scores that one conversation has so far."""
-        self.settle()
-        return list(reading.scores_of(self._file, conversation))
+        self.commit()
+        return list(scores_of(self._file, conversation))
 
     def unanswered(self) -> dict[str, tuple[int, Utterance]]:
-        """Customer lines that the bot had not answered yet, by conversation."""
-        self.settle()
+        """The turn and the customer's line that wait for the bot's answer, by conversation."""
+        self.commit()
         rows = self._file.execute("SELECT conversation, turn, utterance FROM turns WHERE answer IS NULL")
         return {c: (turn, Utterance.model_validate_json(body)) for c, turn, body in rows}
 
     def close(self) -> None:
-        """Folds the write-ahead log back in and lets the run go.
+        """Commits pending rows, merges the write-ahead log and unlocks the run.
 
-        Raises RunFileError when rows are lost of which nobody was told.
+        Raises RunFileError when rows are lost and no earlier error has said so.
         """
-        told = self._told
+        reported = self._reported
         try:
-            self.settle()
+            self.commit()
         except RunFileError:
-            if not told:
+            if not reported:
                 raise
         finally:
             with contextlib.suppress(sqlite3.Error):
@@ -293,47 +296,45 @@ class RunFile:
             self._lock.close()
 
 
-def note(path: Path, key: str, body: str) -> None:
-    """A note about a finished run, as JSON; it is held only for that moment."""
+def add_note(path: Path, key: str, body: str) -> None:
+    """Saves a note about a finished run, as JSON; the run is locked only meanwhile."""
     with contextlib.closing(RunFile.reopen(path)) as file:
-        file.noted(key, body)
+        file.save_note(key, body)
 
 
 def read_run(path: Path) -> Results:
-    """A run, finished or not, without holding it."""
+    """Reads a run, finished or not, without locking it."""
     schema.check(path)
     try:
         file = sqlite3.connect(path, isolation_level=None, timeout=10)
-        with contextlib.ExitStack() as opened:
-            opened.callback(file.close)
-            file.execute("BEGIN")  # one moment of a run that may be going on
-            results = reading.results_of(file)
-            if isinstance(
-                results.conversations, reading.StoredConversations
-            ):  # which are read as they are asked for
-                opened.pop_all()
+        with contextlib.ExitStack() as stack:
+            stack.callback(file.close)
+            file.execute("BEGIN")  # a consistent snapshot of a run that may be going on
+            results = results_of(file)
+            if isinstance(results.conversations, StoredConversations):  # they still read from the file
+                stack.pop_all()
                 weakref.finalize(results.conversations, file.close)
             return results
     except (sqlite3.Error, ValueError) as error:
         why = str(error).splitlines()[0]
-        msg = f"{path}: the run file is damaged ({why}). Take a copy of it, or rehearse anew."
+        msg = f"{path}: the run file is damaged ({why}). Use a backup, or start a new run."
         raise RunFileError(msg) from None
 
 
 def find_run(name: str, runs: Path) -> Path:
-    """The run file meant by an id, the start of one, `latest`, a folder or a file."""
-    given = Path(name)
+    """The run file for an id, the beginning of one, `latest`, a folder or a file."""
+    path = Path(name)
     with contextlib.suppress(OSError):  # a name longer than any file's
-        if given.is_file():
-            return given
-        if (given / NAME).is_file():
-            return given / NAME
+        if path.is_file():
+            return path
+        if (path / RUN_FILE).is_file():
+            return path / RUN_FILE
     ids = run_ids(runs)
-    meant = ids[-1:] if name == "latest" else [i for i in ids if name and i.startswith(name)]
-    if name in ids or len(meant) == 1:
-        return runs / (name if name in ids else meant[0]) / NAME
-    found = f"{len(meant)} runs start with '{name}'" if meant else f"no run '{name[:80]}' in {runs}/"
-    msg = f"{found}. Newest: {', '.join(reversed((meant or ids)[-5:])) or 'none yet'}."
+    matches = ids[-1:] if name == "latest" else [i for i in ids if name and i.startswith(name)]
+    if name in ids or len(matches) == 1:
+        return runs / (name if name in ids else matches[0]) / RUN_FILE
+    problem = f"{len(matches)} runs start with '{name}'" if matches else f"no run '{name[:80]}' in {runs}/"
+    msg = f"{problem}. Newest: {', '.join(reversed((matches or ids)[-5:])) or 'none yet'}."
     raise RunFileError(msg)
 
 
@@ -341,14 +342,14 @@ def run_ids(runs: Path) -> list[str]:
     """The ids of the runs in a folder, oldest first."""
     if not runs.is_dir():
         return []
-    return sorted(entry.name for entry in runs.iterdir() if (entry / NAME).is_file())
+    return sorted(entry.name for entry in runs.iterdir() if (entry / RUN_FILE).is_file())
 
 
 def new_run_id(now: datetime, personas: Iterable[str]) -> str:
     """An id that sorts by time and can be read aloud: 20260401-093000512-angry-3f2a."""
     names = list(personas)
-    who = names[0] if len(names) == 1 else "mixed"
-    label = "".join(c for c in who if c.isascii() and (c.isalnum() or c in "-_"))[:20] or "persona"
+    persona = names[0] if len(names) == 1 else "mixed"
+    label = "".join(c for c in persona if c.isascii() and (c.isalnum() or c in "-_"))[:20] or "persona"
     return f"{now:%Y%m%d-%H%M%S}{now.microsecond // 1000:03}-{label}-{os.urandom(2).hex()}"
 
 
@@ -363,8 +364,11 @@ def _connect(path: Path) -> sqlite3.Connection:
     return file
 
 
-def hold(folder: Path) -> IO[str]:
-    """A lock that the system drops with the process, however it ends."""
+def lock_folder(folder: Path) -> IO[str]:
+    """Locks a run folder until the returned file is closed, or the process ends in whatever way.
+
+    Raises RunFileError when another process holds the lock.
+    """
     try:
         (folder / "run.lock").touch(mode=0o600)
         lock = (folder / "run.lock").open("a+", encoding="utf-8")
@@ -372,7 +376,7 @@ def hold(folder: Path) -> IO[str]:
         msg = f"{folder}: cannot be written ({error.strerror})."
         raise RunFileError(msg) from None
     try:
-        import fcntl  # not on Windows, where SQLite's own lock has to do
+        import fcntl  # missing on Windows, where SQLite's own lock has to do
 
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except ImportError:
@@ -383,22 +387,17 @@ def hold(folder: Path) -> IO[str]:
         lock.close()
         msg = f"{folder.name} is being written by process {holder}; wait for it, or end it."
         raise RunFileError(msg) from None
-    with contextlib.suppress(OSError):  # who holds it is a courtesy; a full disk is met soon enough
+    with contextlib.suppress(OSError):  # the number is only for the message above
         os.truncate(lock.fileno(), 0)
         os.write(lock.fileno(), str(os.getpid()).encode())
     return lock
 
 
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
-
-
-def _planned(conversation: Conversation, position: int) -> tuple[Any, ...]:
-    case = conversation.case.model_dump_json(exclude_defaults=True)
-    return conversation.id, position, conversation.persona, conversation.repeat, case
+def _conversation_rows(conversations: Iterable[Conversation], first: int) -> Iterator[tuple[Any, ...]]:
+    """Rows for `_INSERT_CONVERSATION`, at the positions from `first` on."""
+    for position, conversation in enumerate(conversations, first):
+        case = conversation.case.model_dump_json(exclude_defaults=True)
+        yield conversation.id, position, conversation.persona, conversation.repeat, case
 
 
 def _put(file: sqlite3.Connection, key: str, body: str) -> None:

@@ -1,4 +1,4 @@
-"""What a run file holds, and how files of earlier versions become today's."""
+"""The tables of a run file, and the migration of files that earlier versions wrote."""
 
 import contextlib
 import sqlite3
@@ -26,7 +26,7 @@ CREATE TABLE calls (
   cached INTEGER NOT NULL, cost_usd REAL
 );
 """
-# What people said of turns, every version of it: the newest counts.
+# What people say about turns. A changed verdict is a further row, and the newest counts.
 _VERDICTS = """
 CREATE TABLE verdicts (
   id INTEGER PRIMARY KEY, conversation TEXT NOT NULL, turn INTEGER NOT NULL, source TEXT NOT NULL,
@@ -34,26 +34,26 @@ CREATE TABLE verdicts (
 );
 CREATE INDEX verdicts_of_a_turn ON verdicts (conversation, turn, source, reviewer);
 """
-# For which judge a call was made; empty where it was for none, or for an earlier version.
+# The judge that a call was made for; empty for other calls, and for those of earlier versions.
 _JUDGE = "ALTER TABLE calls ADD COLUMN judge TEXT NOT NULL DEFAULT ''"
-# From the version before to this one.
+# The statements that lead from the version before to this one.
 _MIGRATIONS = {2: _VERDICTS, 3: _JUDGE}
 
 
 def create(file: sqlite3.Connection) -> None:
-    """All tables, within a transaction of the caller's."""
+    """Creates all tables, within a transaction of the caller."""
     _execute(file, f"{_TABLES}{_VERDICTS}{_JUDGE}")
     file.execute(f"PRAGMA user_version = {VERSION}")
 
 
 def migrate(file: sqlite3.Connection) -> None:
-    """Brings a file of an earlier version up to today's, in one transaction; nothing in it is lost."""
+    """Migrates a file of an earlier version in one transaction; nothing in it is lost."""
     version = version_of(file)
     if version >= VERSION:
         return
     file.execute("BEGIN IMMEDIATE")
     try:
-        for step in range(version_of(file) + 1, VERSION + 1):
+        for step in range(version + 1, VERSION + 1):
             _execute(file, _MIGRATIONS[step])
             file.execute(f"PRAGMA user_version = {step}")
         file.execute("COMMIT")
@@ -63,34 +63,35 @@ def migrate(file: sqlite3.Connection) -> None:
 
 
 def version_of(file: sqlite3.Connection) -> int:
-    """The version that wrote the file; 0 for a file that is not one of ours."""
+    """The schema version of a file; 0 when it is not a run file."""
     return int(file.execute("PRAGMA user_version").fetchone()[0])
 
 
 def _execute(file: sqlite3.Connection, statements: str) -> None:
+    # `executescript` would commit the transaction.
     for statement in statements.split(";"):
         file.execute(statement)
 
 
 def check(path: Path) -> None:
-    """Raises RunFileError for what is no run file, or a newer version's."""
+    """Raises RunFileError for a path that is not a run file, or one that a newer version wrote."""
     if not path.is_file():
-        msg = f"{path}: there is no such run file."
+        msg = f"{path}: this run file does not exist."
         raise RunFileError(msg)
     try:
         with contextlib.closing(sqlite3.connect(path)) as file:
             version = version_of(file)
-            known = file.execute(
-                "SELECT count(*) FROM sqlite_master WHERE name = 'conversations'"
-            ).fetchone()[0]
+            tables = "SELECT count(*) FROM sqlite_master WHERE name = 'conversations'"
+            is_run = bool(file.execute(tables).fetchone()[0])
     except sqlite3.Error as error:
         msg = f"{path}: not a run file ({error})."
         raise RunFileError(msg) from None
     if version > VERSION:
         msg = f"{path}: written by a newer version (schema {version}); update the program."
         raise RunFileError(msg)
-    if not known or version < 1:
+    if not is_run or version < 1:
         msg = (
-            f"{path}: not a run file, or one whose start was cut off before its plan was written; start anew."
+            f"{path}: not a run file, or one whose start was interrupted before its plan was written;"
+            " start a new run."
         )
         raise RunFileError(msg)

@@ -1,6 +1,7 @@
-"""What each sentence of an answer does: claims something, refuses, apologises, hands over.
+"""What a sentence does (claim something, refuse, apologise, hand over), and which side of a matter it takes.
 
-The patterns and the examples that they promise to get right are data, in dialogue_acts.toml.
+The patterns and the examples that they promise to get right are data: dialogue_acts.toml for what a sentence
+does, polarity.toml for the sides of a figure (until, after) and of a fee (charged, free).
 """
 
 import re
@@ -15,9 +16,11 @@ from simulator.text.numerals import FIGURE, Quantity, quantities
 from simulator.text.segments import CJK, normalise, sentences
 from simulator.text.typography import cut, straight_pattern
 
-FILE = Path(__file__).with_name("dialogue_acts.toml")
+ACTS_FILE = Path(__file__).with_name("dialogue_acts.toml")
+STANCES_FILE = Path(__file__).with_name("polarity.toml")
 
-# A sentence beyond this many characters is no courtesy; it also bounds what a pattern can cost.
+# A sentence beyond this many characters is no courtesy, and a clause takes no side; it also bounds what a
+# pattern can cost.
 LONGEST = 600
 
 Act = Literal["courtesy", "question", "no_handover", "handover", "refusal", "referral", "claim"]
@@ -30,6 +33,10 @@ _REASONS = ("ので、", "ため、")
 _LEADS = (*_REASONS, "が、", "けど、", "けれど、", "けれども、", "ものの、")
 _TURNS = re.compile(r"(?:but|however|though|although|nevertheless)\b", re.IGNORECASE)
 _WORD = re.compile(r"\{([a-z]+)\}")
+_FIGURE = re.compile(FIGURE)
+# The pairs of opposites: the list that counts as True, which is also looked for first, and the other one.
+_FEE = ("charged", "free")
+_PAIRS = (("until", "after"), ("before", "later"))
 
 
 class Part(NamedTuple):
@@ -39,11 +46,11 @@ class Part(NamedTuple):
     act: Act
 
 
-class _Patterns:
-    """The compiled patterns of one language."""
+class _ActPatterns:
+    """The compiled patterns of dialogue_acts.toml in one language."""
 
     def __init__(self, language: Language) -> None:
-        table = read_toml(FILE)[language]
+        table = read_toml(ACTS_FILE)[language]
         self.turn, self.aside, self.apology, self.telling = (
             re.compile(straight_pattern(table[name])) for name in ("break", "aside", "apology", "telling")
         )
@@ -68,10 +75,10 @@ class _Patterns:
 @lru_cache(maxsize=1024)
 def parts(text: str, language: Language) -> tuple[Part, ...]:
     """The parts of an answer in order; a text without any CJK character is read as English."""
-    spoken = _spoken(text, language)
-    turn = _patterns(spoken).turn
+    language = _language(text, language)
+    turn = _patterns(language).turn
     pieces = [piece for sentence in sentences(text) for piece in cut(turn, sentence)]
-    return tuple(Part(piece.strip(), _act(piece.strip(), spoken)) for piece in pieces if piece.strip())
+    return tuple(Part(piece.strip(), _act(piece.strip(), language)) for piece in pieces if piece.strip())
 
 
 def is_refusal(text: str, language: Language) -> bool:
@@ -86,13 +93,13 @@ def is_refusal(text: str, language: Language) -> bool:
 
 
 def is_handover(text: str, language: Language) -> bool:
-    """Whether the desk takes on to pass the customer to a person; naming a contact does not count."""
+    """Whether the bot itself passes the customer on to a person; naming a contact does not count."""
     return any(part.act == "handover" for part in parts(text, language))
 
 
 def apologises(text: str, language: Language) -> bool:
     """Whether the answer says sorry."""
-    return bool(_patterns(_spoken(text, language)).apology.search(normalise(text)))
+    return bool(_patterns(_language(text, language)).apology.search(normalise(text)))
 
 
 def claims(text: str, language: Language) -> tuple[str, ...]:
@@ -112,7 +119,7 @@ def _length(text: str, language: Language, act: Act) -> float:
     What only leads up to the rest of its sentence counts half, and not at all where that refuses: then it
     says why.
     """
-    aside, found = _patterns(_spoken(text, language)).aside, parts(text, language)
+    aside, found = _patterns(_language(text, language)).aside, parts(text, language)
     return sum(
         len(aside.sub("", normalise(part.text))) * _standing(part, following)
         for part, following in zip_longest(found, found[1:])
@@ -132,7 +139,8 @@ def _standing(part: Part, following: Part | None) -> float:
     return 0.5 if turns or part.text.endswith(_LEADS) else 1.0
 
 
-def _spoken(text: str, language: Language) -> Language:
+def _language(text: str, language: Language) -> Language:
+    """English for a text without any CJK character, else `language`."""
     return language if _CJK.search(text) else "en"
 
 
@@ -143,17 +151,8 @@ def _act(piece: str, language: Language) -> Act:
 
 
 @cache
-def _patterns(language: Language) -> _Patterns:
-    return _Patterns(language)
-
-
-STANCES_FILE = Path(__file__).with_name("polarity.toml")
-# A clause beyond this many characters takes no side; it also bounds what a pattern can cost.
-
-_FIGURE = re.compile(FIGURE)
-# The pairs of opposites: the list that counts as True, which is also looked for first, and the other one.
-_FEE = ("charged", "free")
-_PAIRS = (("until", "after"), ("before", "later"))
+def _patterns(language: Language) -> _ActPatterns:
+    return _ActPatterns(language)
 
 
 class FigureBound(NamedTuple):
@@ -180,8 +179,8 @@ class Stance(NamedTuple):
     rest: str
 
 
-class _Words:
-    """The compiled lists of one language."""
+class _StancePatterns:
+    """The compiled lists of polarity.toml in one language."""
 
     def __init__(self, language: Language) -> None:
         table = read_toml(STANCES_FILE)[language]
@@ -200,16 +199,16 @@ def stance(text: str) -> Stance:
     plain = normalise(text)
     if len(plain) > LONGEST:
         return Stance(None, frozenset(), plain)
-    words = _words(_stances_spoken(plain))
+    patterns = _stance_patterns(_language(plain, "ja"))
     bounds: set[FigureBound] = set()
     for pair in _PAIRS:
         for name in pair:
-            found = words.lists[name].findall(plain)
+            found = patterns.lists[name].findall(plain)
             bounds |= {FigureBound(pair[0], quantities(each), name == pair[0]) for each in found}
-            plain = words.lists[name].sub(_figure, plain) if found else plain
+            plain = patterns.lists[name].sub(_figure, plain) if found else plain
     sides: set[bool] = set()
     for name in _FEE:
-        plain, count = words.lists[name].subn(" ", plain)
+        plain, count = patterns.lists[name].subn(" ", plain)
         sides |= {name == _FEE[0]} if count else set()
     charged = sides.pop() if len(sides) == 1 else None
     return Stance(charged, frozenset(bound for bound in bounds if bound.figures), plain)
@@ -217,7 +216,9 @@ def stance(text: str) -> Stance:
 
 def without_conditions(plain: str) -> str:
     """A normalised clause without what it only supposes."""
-    return _words(_stances_spoken(plain)).condition.sub(" ", plain) if len(plain) <= LONGEST else plain
+    return (
+        _stance_patterns(_language(plain, "ja")).condition.sub(" ", plain) if len(plain) <= LONGEST else plain
+    )
 
 
 def _figure(found: re.Match[str]) -> str:
@@ -226,10 +227,6 @@ def _figure(found: re.Match[str]) -> str:
     return f" {figure[0]} " if figure else " "
 
 
-def _stances_spoken(plain: str) -> Language:
-    return "ja" if _CJK.search(plain) else "en"
-
-
 @cache
-def _words(language: Language) -> _Words:
-    return _Words(language)
+def _stance_patterns(language: Language) -> _StancePatterns:
+    return _StancePatterns(language)

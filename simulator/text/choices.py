@@ -30,7 +30,7 @@ def place_of(given: str, choices: Sequence[str]) -> int | None:
     by_text = place_of_text(given, choices)
     if by_text is not None:
         return by_text
-    marked = folded(given).strip("()[]{}.: ")
+    marked = folded_choice(given).strip("()[]{}.: ")
     is_number = marked.isascii() and marked.isdecimal() and len(marked) < 3
     place = int(marked) if is_number else LETTERS.find(marked.upper() or "-")
     return place if 0 <= place < len(choices) else None
@@ -40,11 +40,11 @@ def place_of_text(given: str, choices: Sequence[str]) -> int | None:
     """The place (from 0) of the first choice with this text, exactly or but for what makes no difference."""
     if given in choices:
         return list(choices).index(given)
-    wanted = folded(given)
-    return next((place for place, choice in enumerate(choices) if folded(choice) == wanted), None)
+    wanted = folded_choice(given)
+    return next((place for place, choice in enumerate(choices) if folded_choice(choice) == wanted), None)
 
 
-def folded(text: str) -> str:
+def folded_choice(text: str) -> str:
     """A text without what makes no difference: width, case, spaces, marks around it."""
     plain = " ".join(unicodedata.normalize("NFKC", straight(text)).casefold().split())
     return plain.strip(" 。.、,!「」『』\"'") or plain
@@ -212,8 +212,8 @@ def _text_place(text: str, choices: Sequence[str]) -> int | None:
     """The place of the one choice whose text this is; None where two say the same."""
     if len(text) > LONGEST:
         return None
-    said = folded(text)
-    places = [place for place, choice in enumerate(choices) if said and folded(choice) == said]
+    said = folded_choice(text)
+    places = [place for place, choice in enumerate(choices) if said and folded_choice(choice) == said]
     return places[0] if len(places) == 1 else None
 
 
@@ -262,7 +262,7 @@ def _by_line(text: str, choices: Sequence[str], patterns: _Patterns) -> Stated |
 
 
 def _is_text_of(text: str | None, letter: str, choices: Sequence[str]) -> bool:
-    return folded(text or "") == folded(choices[LETTERS.index(letter.upper())])
+    return folded_choice(text or "") == folded_choice(choices[LETTERS.index(letter.upper())])
 
 
 @lru_cache(maxsize=32)

@@ -1,11 +1,24 @@
-"""Dates: 2024年4月1日, 令和6年4月1日, R6.4.1, 2024/4/1, April 1, 2024, 1 April 2024, the 27th."""
+"""Dates, times of day and opening hours, as Japanese and English write them.
+
+Dates: 2024年4月1日, 令和6年4月1日, R6.4.1, 2024/4/1, April 1, 2024, 1 April 2024, the 27th.
+Times: 午後6時, 18:00, 6 pm; hours with their days: 平日 9時～18時, Monday to Friday 9:00-17:00.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from simulator.text.entity_meaning import EVERY_DAY, HOLIDAY, WEEK, Clock, Date, DetailMatch, Hours, Reading
+from simulator.text.entity_meaning import (
+    EVERY_DAY,
+    HOLIDAY,
+    WEEK,
+    CalendarDate,
+    Clock,
+    Date,
+    DetailMatch,
+    Hours,
+)
 from simulator.text.numerals import KANJI, value_of
 
 _AFTER_NOON = {"午後", "夕方", "夜", "夜間", "pm", "p.m."}
@@ -60,7 +73,7 @@ _NEXT = re.compile(r" ?[:はも、,]? ?(?:午[前後]|[ap]m|\d{1,2}(?::|時| ?[a
 
 @dataclass(frozen=True)
 class _Time:
-    """A time in a text, before it is known whether it is one end of opening hours."""
+    """A time in a text, which may be one end of opening hours."""
 
     start: int
     end: int
@@ -102,17 +115,16 @@ def _times(text: str) -> Iterator[_Time]:
             yield _Time(*match.span(), 12 if match["noon"] else 0, 0, "")
             continue
         written = match["h"] or match["hh"] or match["hour"]
-        hour = _clock_number(written)
-        minute = 30 if match["by"] else _clock_number(match["m"] or match["mm"] or "0")
+        hour = _number(written)
+        minute = 30 if match["by"] else _number(match["m"] or match["mm"] or "0")
         alone = written == "一" and not half
         if hour is not None and minute is not None and hour < 30 and minute < 60 and not alone:
-            end = match.end() - text[: match.end()].endswith(".") if False else match.end()
-            yield _Time(match.start(), end, hour, minute, half)
+            yield _Time(*match.span(), hour, minute, half)
 
 
-def _clock_number(written: str) -> int | None:
+def _number(written: str) -> int | None:
     value = value_of(written)
-    return None if value is None else int(value)
+    return int(value) if value is not None else None
 
 
 def _is_range(text: str, one: _Time, after: _Time) -> bool:
@@ -126,7 +138,7 @@ def _is_range(text: str, one: _Time, after: _Time) -> bool:
 
 
 def _bare(text: str, last: _Time) -> _Time | None:
-    """The start of hours whose unit is told only at the end: 9-18時, 2 to 5:30 pm."""
+    """The start of hours whose unit stands only at the end: 9-18時, 2 to 5:30 pm."""
     match = _BARE.search(text, max(0, last.start - 16), last.start)
     if not match or int(match["h"]) > 24:
         return None
@@ -140,7 +152,7 @@ def _hours(text: str, one: _Time, after: _Time) -> DetailMatch:
 
 
 def _clocks(one: _Time, after: _Time) -> tuple[int, int]:
-    """Both ends in minutes: a half of the day told once holds for the other end where it can."""
+    """Both ends in minutes: a half of the day named once holds for the other end where it can."""
     start, end = one.clock, after.clock
     if not after.half and one.half and end <= start and after.hour < 12:
         end += 720
@@ -159,8 +171,8 @@ def _days_beside(text: str, start: int, end: int) -> tuple[int, int, frozenset[s
     behind = _RIGHT.match(text, end, end + _REACH)
     if behind and not _NEXT.match(text, behind.end()) and (named := days_of(behind["days"])):
         is_off = bool(behind["but"] or behind["off"])
-        told = (days or EVERY_DAY) - named if is_off else days | named
-        return left, behind.end(), told
+        open_days = (days or EVERY_DAY) - named if is_off else days | named
+        return left, behind.end(), open_days
     return left, right, days
 
 
@@ -307,11 +319,11 @@ def _english(text: str) -> Iterator[DetailMatch]:
             yield DetailMatch(match.start("d"), match.end(), "date", Date((reading,)))
     for pattern in (_MONTH_FIRST, _MONTH_ALONE, _ORDINAL, _YEAR_ALONE):
         for match in pattern.finditer(text):
-            told = match.groupdict()
-            year = int(told["year"]) if told.get("year") else None
-            name = "alone" if told.get("alone") else "month" if told.get("month") else ""
+            groups = match.groupdict()
+            year = int(groups["year"]) if groups.get("year") else None
+            name = "alone" if groups.get("alone") else "month" if groups.get("month") else ""
             start = match.start(name) if name else match.start("year") if year else match.start()
-            if reading := _reading(year, told.get(name), told.get("d")):
+            if reading := _reading(year, groups.get(name), groups.get("d")):
                 yield DetailMatch(start, match.end(), "date", Date((reading,)))
 
 
@@ -323,13 +335,13 @@ def _year(match: re.Match[str]) -> int | None:
     return _number(match["year"]) if match["year"] else None
 
 
-def _reading(year: int | None, month: str | None, day: str | None) -> Reading | None:
+def _reading(year: int | None, month: str | None, day: str | None) -> CalendarDate | None:
     """A date that exists; None for the 13th month."""
-    told = Reading(year, _month(month) if month else None, _number(day) if day else None)
-    if told == Reading() or (month and not told.month) or (day and not told.day):
+    date = CalendarDate(year, _month(month) if month else None, _number(day) if day else None)
+    if date == CalendarDate() or (month and not date.month) or (day and not date.day):
         return None
-    is_real = (told.month or 1) <= 12 and (told.day or 1) <= 31 and (told.year or 1900) < 2200
-    return told if is_real else None
+    is_real = (date.month or 1) <= 12 and (date.day or 1) <= 31 and (date.year or 1900) < 2200
+    return date if is_real else None
 
 
 def _month(written: str) -> int | None:
@@ -337,11 +349,6 @@ def _month(written: str) -> int | None:
         if written[:3] == name[:3]:
             return number
     return _number(written)
-
-
-def _number(written: str) -> int | None:
-    value = value_of(written)
-    return int(value) if value is not None else None
 
 
 def _with_later_days(text: str, found: Sequence[DetailMatch]) -> list[DetailMatch]:
@@ -362,7 +369,7 @@ def _with_later_days(text: str, found: Sequence[DetailMatch]) -> list[DetailMatc
 
 
 def _inherited(text: str, found: Sequence[DetailMatch]) -> list[DetailMatch]:
-    """With the year told once for both ends of a range: 2026年5月1日～6月30日, 1 May to 30 June 2026."""
+    """With the year stated once for both ends of a range: 2026年5月1日～6月30日, 1 May to 30 June 2026."""
     every = list(found)
     for number, (one, other) in enumerate(pairwise(found)):
         first, second = _only(every[number]), _only(other)
@@ -378,6 +385,6 @@ def _inherited(text: str, found: Sequence[DetailMatch]) -> list[DetailMatch]:
     return every
 
 
-def _only(found: DetailMatch) -> Reading | None:
+def _only(found: DetailMatch) -> CalendarDate | None:
     meaning = found.meaning
     return meaning.readings[0] if isinstance(meaning, Date) and len(meaning.readings) == 1 else None

@@ -1,4 +1,7 @@
-"""Web and e-mail addresses, telephone numbers, and codes such as order numbers."""
+"""The checkable details of a text: addresses, telephone numbers, dates, times, amounts, codes.
+
+What a detail means, and when two are the same, is in entity_meaning.py; dates and times are read in dates.py.
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -8,22 +11,21 @@ from pathlib import Path
 from typing import NamedTuple
 
 from simulator.core.templates import read_toml
-from simulator.text import dates
-from simulator.text import dates as clock
+from simulator.text.dates import dates, times
 from simulator.text.entity_meaning import (
     DAY_OR_DAYS,
     DAYS,
+    CalendarDate,
     Date,
+    DetailIndex,
     DetailMatch,
     Kind,
     Meaning,
     Measure,
-    Reading,
-    StatedDetails,
     Token,
 )
 from simulator.text.numerals import KANJI, NUMERAL, digits_of, value_of
-from simulator.text.segments import CJK, Plain
+from simulator.text.segments import CJK, MaskedText
 
 _TOP = (
     r"(?:jp|com|net|org|info|biz|io|me|tv|app|dev|shop|site|online|cloud|example|test|gov|edu|uk|us|eu|de|fr)"
@@ -231,16 +233,16 @@ def _is_phrase(text: str, match: re.Match[str], unit: str, value: Decimal) -> bo
 
 
 def _day(text: str, match: re.Match[str], value: Decimal) -> DetailMatch | None:
-    """The day of a month, where the words around 27日 tell that it is one."""
+    """The day of a month, where the words around 27日 say that it is one."""
     is_date = _IS_DATE.search(text, max(0, match.start() - 8), match.start())
     if value > 31 or value < 1 or value % 1 or not (is_date or _IS_DATE_BY.match(text, match.end())):
         return None
     start = is_date.start() if is_date else match.start()
-    return DetailMatch(start, match.end(), "date", Date((Reading(day=int(value)),)))
+    return DetailMatch(start, match.end(), "date", Date((CalendarDate(day=int(value)),)))
 
 
 def _is_span(text: str, match: re.Match[str]) -> bool:
-    """Whether the words around 3日 tell that it is three days."""
+    """Whether the words around 3日 say that it is three days."""
     before = _IS_SPAN.search(text, max(0, match.start() - 4), match.start())
     return bool(before or _IS_SPAN_BY.match(text, match.end()))
 
@@ -257,14 +259,11 @@ def _ranged(first: re.Match[str], last: DetailMatch) -> DetailMatch:
 
 
 def _large(match: re.Match[str]) -> DetailMatch | None:
-    """A number with commas between its thousands tells something without a unit, too."""
+    """A number with commas between its thousands says something without a unit, too."""
     value = value_of(match["number"])
     if value is None or value < 1000 or "," not in match["number"]:
         return None
     return DetailMatch(*match.span(), "number", Measure((digits_of(value),), ""))
-
-
-__all__ = ["Kind", "Specific", "located", "specifics_of"]
 
 
 # A line break within a paragraph: between Japanese characters it stands for nothing, elsewhere for a space.
@@ -273,7 +272,7 @@ _WRAPPED = re.compile(r"(?<=\S)\r?\n(?=\S)")
 
 
 class Specific(NamedTuple):
-    """One checkable detail: its kind, the words it is told in, and its one canonical spelling."""
+    """One checkable detail: its kind, the words it is written in, and its one canonical spelling."""
 
     kind: Kind
     text: str
@@ -288,7 +287,7 @@ class Specific(NamedTuple):
 @lru_cache(maxsize=256)
 def specifics_of(text: str) -> tuple[Specific, ...]:
     """The checkable details of a text in their order; small counts, steps and citations are none."""
-    plain = Plain(text)
+    plain = MaskedText(text)
     return tuple(
         Specific(found.kind, plain.written(found.start, found.end), found.meaning) for found in _scan(plain)
     )
@@ -296,38 +295,33 @@ def specifics_of(text: str) -> tuple[Specific, ...]:
 
 def located(specific: Specific, texts: Sequence[str]) -> int | None:
     """The index of the first text that holds this detail; None when none does."""
-    return next((number for number, text in enumerate(texts) if specific.meaning.is_in(_stated(text))), None)
+    return next(
+        (number for number, text in enumerate(texts) if specific.meaning.is_in(_detail_index(text))), None
+    )
 
 
 @lru_cache(maxsize=1024)
-def _stated(text: str) -> StatedDetails:
+def _detail_index(text: str) -> DetailIndex:
     """What a text says line by line, and what it says where its lines are only wrapped."""
-    stated = StatedDetails()
+    index = DetailIndex()
     for version in dict.fromkeys((text, _WRAPPED.sub(" ", _WRAPPED_CJK.sub("", text)))):
-        plain = Plain(version)
-        for found in _scan(plain):
-            found.meaning.add_to(stated)
-        stated.bare |= bare_numbers(plain.lower)
-        stated.measures |= implied(plain.lower)
-    return stated
+        plain = MaskedText(version)
+        for detail in _scan(plain):
+            detail.meaning.add_to(index)
+        index.bare |= bare_numbers(plain.lower)
+        index.measures |= implied(plain.lower)
+    return index
 
 
-def _scan(plain: Plain) -> list[DetailMatch]:
+def _scan(plain: MaskedText) -> list[DetailMatch]:
     """Kind by kind, from the most to the least distinct; what one kind has taken the next does not see."""
     every = list(_taken(plain, urls(plain.text)))
-    for finder in (
-        emails,
-        phones,
-        dates.dates,
-        clock.times,
-        measures,
-        codes,
-    ):
+    for finder in (emails, phones, dates, times, measures, codes):
         every += _taken(plain, finder(plain.lower))
     return sorted(every, key=lambda found: found.start)
 
 
-def _taken(plain: Plain, found: Iterable[DetailMatch]) -> list[DetailMatch]:
+def _taken(plain: MaskedText, found: Iterable[DetailMatch]) -> list[DetailMatch]:
     """These details without overlaps, masked in the text."""
     kept: list[DetailMatch] = []
     for one in sorted(found, key=lambda each: (each.start, -each.end)):

@@ -1,4 +1,8 @@
-"""How far texts bear each other out: an answer its passages, an answer a reference, an answer a question."""
+"""How far texts support each other: passages an answer, an answer a reference or a question.
+
+First the units that texts are compared by, then clauses and what contradicts them, then support by passages
+and agreement with a reference, and last all of it about one turn (TurnEvidence).
+"""
 
 import re
 from collections import Counter
@@ -32,7 +36,7 @@ _FUNCTION_WORDS = """
     both but by can could did do does doing down during each few for from further had has have having he
     her here hers him his how i if in into is it its itself just may me might more most must my no nor not
     now of off on once one only or other our ours out over own please shall she should so some such than
-    that the their theirs them then there these they this those through to too under until up upon us very
+    that the their other_side them then there these they this those through to too under until up upon us very
     was we were what when where which while who whom why will with would yes you your yours it's i'm i'd
     i'll i've we're we've we'll you're you'll you've that's there's they're let's don't doesn't didn't
     can't cannot couldn't won't wouldn't isn't aren't wasn't weren't shouldn't haven't hasn't
@@ -92,7 +96,7 @@ def unit_weight(unit: str) -> float:
     return HIRAGANA if _HIRAGANA.match(unit) else CONTENT
 
 
-def mass(units: Mapping[str, int]) -> float:
+def total_weight(units: Mapping[str, int]) -> float:
     """The summed weight of some units."""
     return sum(unit_weight(unit) * count for unit, count in units.items())
 
@@ -102,20 +106,20 @@ def share(units: Mapping[str, int], within: Collection[str]) -> float:
 
     Of an answer in its passages this is precision, of a reference in an answer it is recall.
     """
-    whole = mass(units)
+    whole = total_weight(units)
     if not whole:
         return 1.0
     return sum(unit_weight(unit) * count for unit, count in units.items() if unit in within) / whole
 
 
 @lru_cache(maxsize=1024)
-def runs(text: str) -> frozenset[str]:
+def trigrams(text: str) -> frozenset[str]:
     """The runs of three tokens of a text in CJK characters, where a shorter match may be chance."""
     found = tokens(text)
     return frozenset(map("".join, _triples(found))) if _is_cjk(found) else frozenset()
 
 
-def in_runs(text: str, known: Collection[str]) -> float:
+def trigram_share(text: str, known: Collection[str]) -> float:
     """The share (0..1) of a text's tokens that lie in a run of three which is also in `known`."""
     found, covered = tokens(text), set[int]()
     for at, triple in enumerate(_triples(found)):
@@ -178,7 +182,7 @@ SAME_CLAUSE, SAME_SENTENCE = 0.6, 0.4
 NEARER = 0.15
 
 
-class Whole(NamedTuple):
+class SentenceContext(NamedTuple):
     """The sentence of a clause: its units, the sides it takes, and whether it denies on the whole."""
 
     units: Counter[str]
@@ -195,13 +199,13 @@ class Clause(NamedTuple):
     text: str
     units: Counter[str]
     denies: bool | None
-    denied: tuple[str, ...]
+    negated_words: tuple[str, ...]
     stance: Stance
-    whole: Whole
+    whole: SentenceContext
     supposes: bool = False
 
 
-def denied(clause: str) -> tuple[str, ...]:
+def negated_words(clause: str) -> tuple[str, ...]:
     """What a clause negates, a word or stem per negation ('' where none is found): () affirms.
 
     Being free of charge is no negation here, nor is what is only supposed.
@@ -217,7 +221,7 @@ def _supposes(clause: str) -> bool:
 
 
 @lru_cache(maxsize=512)
-def stated(text: str) -> tuple[Clause, ...]:
+def stated_clauses(text: str) -> tuple[Clause, ...]:
     """The clauses of a text. A question states what the はい or いいえ after it makes of it."""
     found: list[Clause] = []
     pieces = sentences(text)
@@ -229,9 +233,9 @@ def stated(text: str) -> tuple[Clause, ...]:
 
 def _clauses(sentence: str, reply: re.Match[str] | None, *, asked: bool) -> Iterator[Clause]:
     parts = clauses(sentence)
-    negations = [denied(part) for part in parts]
+    negations = [negated_words(part) for part in parts]
     odd = sum(map(len, negations)) % 2 == 1
-    whole = Whole(count_units(sentence), stance(sentence), odd)
+    whole = SentenceContext(count_units(sentence), stance(sentence), odd)
     for part, what in zip(parts, negations, strict=True):
         if not (units := count_units(part)):
             continue
@@ -267,27 +271,27 @@ def _denies(clause: Clause, known: Iterable[Clause]) -> bool:
         return False
     if clause.denies is None or clause.denies == nearest.denies or _is_elsewhere(clause, nearest):
         return False
-    if clause.supposes or nearest.supposes or min(len(clause.denied), len(nearest.denied)) > 1:
+    if clause.supposes or nearest.supposes or min(len(clause.negated_words), len(nearest.negated_words)) > 1:
         return False
-    if clause.denied:
-        return any(_occurs(word, nearest.text) for word in clause.denied)
-    return any(_occurs(word, clause.text) for word in nearest.denied) or not nearest.denied
+    if clause.negated_words:
+        return any(_occurs(word, nearest.text) for word in clause.negated_words)
+    return any(_occurs(word, clause.text) for word in nearest.negated_words) or not nearest.negated_words
 
 
 def _other_side(clause: Clause, known: Iterable[Clause]) -> bool:
     """The side of a figure, or for a fee against free of charge."""
-    mine, is_fee = clause.stance, clause.stance.charged is not None
-    if not mine.bounds and not is_fee:
+    side, is_fee = clause.stance, clause.stance.charged is not None
+    if not side.bounds and not is_fee:
         return False
-    units = count_units(mine.rest)
+    units = count_units(side.rest)
     same = opposite = 0.0
     for other in known:
-        theirs = other.stance
-        turned = any(bound.opposite in theirs.bounds for bound in mine.bounds)
-        agrees = bool(mine.bounds & theirs.bounds)
-        if is_fee and theirs.charged is not None and not _is_elsewhere(clause, other):
-            turned |= theirs.charged != mine.charged
-            agrees |= theirs.charged == mine.charged
+        other_side = other.stance
+        turned = any(bound.opposite in other_side.bounds for bound in side.bounds)
+        agrees = bool(side.bounds & other_side.bounds)
+        if is_fee and other_side.charged is not None and not _is_elsewhere(clause, other):
+            turned |= other_side.charged != side.charged
+            agrees |= other_side.charged == side.charged
         if not (turned or agrees):
             continue
         alike, around = share(units, other.whole.units), share(clause.whole.units, other.whole.units)
@@ -346,7 +350,7 @@ WORTH_SAYING = 3
 MOST_CLAUSES, MOST_KNOWN = 200, 2000
 
 
-class Finding(NamedTuple):
+class SentenceSupport(NamedTuple):
     """One sentence: the share (0..1) of it that is borne out, its weight, and what speaks against it."""
 
     text: str
@@ -376,8 +380,8 @@ class Support(NamedTuple):
     """
 
     score: float
-    claims: tuple[Finding, ...]
-    beside: tuple[Finding, ...] = ()
+    claims: tuple[SentenceSupport, ...]
+    beside: tuple[SentenceSupport, ...] = ()
 
     @property
     def claimed(self) -> float:
@@ -420,22 +424,22 @@ class PassageContents(NamedTuple):
     """What some passages hold: units, runs of characters, clauses and numbers."""
 
     units: frozenset[str]
-    runs: frozenset[str]
+    trigrams: frozenset[str]
     clauses: tuple[Clause, ...]
     numbers: frozenset[Quantity]
 
 
 @lru_cache(maxsize=512)
 def support(answer: str, passages: tuple[str, ...], language: Language, asked: str = "") -> Support:
-    """What these passages bear out of an answer, by sentence; numbers that the customer gave are known."""
-    known = known_of(passages)
+    """What these passages support of an answer, by sentence; the customer's own numbers count as known."""
+    known = passage_contents(passages)
     known = known._replace(numbers=known.numbers | quantities(asked))
-    findings = {sentence: finding(sentence, known) for sentence in sentences(answer)}
-    stating = [findings.get(claim) or finding(claim, known) for claim in claims(answer, language)]
+    findings = {sentence: sentence_support(sentence, known) for sentence in sentences(answer)}
+    stating = [findings.get(claim) or sentence_support(claim, known) for claim in claims(answer, language)]
     declined = [part.text for part in parts(answer, language) if part.act == "refusal"] if stating else []
     if declined and is_refusal(answer, language):
         declined = []
-    beside = tuple(findings.get(text) or finding(text, known) for text in declined)
+    beside = tuple(findings.get(text) or sentence_support(text, known) for text in declined)
     return Support(_pooled(findings.values()), tuple(stating), beside)
 
 
@@ -446,20 +450,23 @@ def agreement(answer: str, reference: str, language: Language) -> Agreement:
     if outcomes != {"answer"}:
         score = 1.0 if len(outcomes) == 1 else 0.05 if "answer" in outcomes else 0.4
         return Agreement(score, float(len(outcomes) == 1))
-    said, meant = matter(answer, language), matter(reference, language)
-    wanted, given = topic_units(meant), topic_units(said)
-    if not wanted:
-        is_said = float(normalise(reference).strip() in normalise(answer))
-        return Agreement(is_said, is_said)
-    recall, precision = share(wanted, content_units(said)), share(given, content_units(meant))
-    lacking = unmatched(_amounts(meant), quantities(said))
-    others = unmatched(quantities(said), quantities(meant))
-    instead = _instead(unmatched(quantities(meant), quantities(said)), others)
-    against = _denied(said, stated(meant)) or _denied(meant, stated(said))
+    body, reference_body = without_courtesies(answer, language), without_courtesies(reference, language)
+    reference_units, answer_units = topic_units(reference_body), topic_units(body)
+    if not reference_units:
+        is_there = float(normalise(reference).strip() in normalise(answer))
+        return Agreement(is_there, is_there)
+    recall, precision = (
+        share(reference_units, content_units(body)),
+        share(answer_units, content_units(reference_body)),
+    )
+    missing = unmatched(_amounts(reference_body), quantities(body))
+    others = unmatched(quantities(body), quantities(reference_body))
+    instead = _instead(unmatched(quantities(reference_body), quantities(body)), others)
+    against = _denied(body, stated_clauses(reference_body)) or _denied(reference_body, stated_clauses(body))
     score = RECALL * recall + (1 - RECALL) * precision
-    score *= (WRONG_NUMBER if instead else LEFT_OUT if lacking else 1) * (WRONG_SIDE if against else 1)
-    left_out = tuple(clause for clause in clauses_of(meant) if _is_left_out(clause, said))
-    return Agreement(score, recall, left_out, tuple(lacking), tuple(instead), tuple(against))
+    score *= (WRONG_NUMBER if instead else LEFT_OUT if missing else 1) * (WRONG_SIDE if against else 1)
+    left_out = tuple(clause for clause in clauses_of(reference_body) if _is_left_out(clause, body))
+    return Agreement(score, recall, left_out, tuple(missing), tuple(instead), tuple(against))
 
 
 def best_agreement(answer: str, references: Iterable[str], language: Language) -> Agreement:
@@ -470,8 +477,7 @@ def best_agreement(answer: str, references: Iterable[str], language: Language) -
 
 def coverage(question: str, texts: Iterable[str]) -> float:
     """The share (0..1) of a question's content that these texts take up."""
-    asked = topic_units(question)
-    return share(asked, frozenset().union(*(content_units(text) for text in texts)))
+    return share(topic_units(question), frozenset().union(*(content_units(text) for text in texts)))
 
 
 def clauses_of(text: str) -> list[str]:
@@ -480,26 +486,26 @@ def clauses_of(text: str) -> list[str]:
 
 
 @lru_cache(maxsize=128)
-def known_of(passages: tuple[str, ...]) -> PassageContents:
+def passage_contents(passages: tuple[str, ...]) -> PassageContents:
     """What these passages hold, remembered."""
     return PassageContents(
         frozenset().union(*(content_units(text) for text in passages)),
-        frozenset().union(*(runs(text) for text in passages)),
-        tuple(clause for text in passages for clause in stated(text)),
+        frozenset().union(*(trigrams(text) for text in passages)),
+        tuple(clause for text in passages for clause in stated_clauses(text)),
         frozenset().union(*(quantities(text) for text in passages)),
     )
 
 
-def finding(sentence: str, known: PassageContents) -> Finding:
-    """How far a sentence is borne out by what is known, and what speaks against it."""
+def sentence_support(sentence: str, known: PassageContents) -> SentenceSupport:
+    """How far passages support a sentence, and what speaks against it."""
     units, amounts = count_units(sentence), quantities(sentence)
     numbers = unmatched(amounts, known.numbers)
     found = share(units, known.units)
-    if runs(sentence):
-        found = RUNS * in_runs(sentence, known.runs) + (1 - RUNS) * found
+    if trigrams(sentence):
+        found = RUNS * trigram_share(sentence, known.trigrams) + (1 - RUNS) * found
     against = tuple(_denied(sentence, known.clauses))
     missing = len(numbers) / len(amounts) if amounts else 0.0
-    return Finding(sentence, found, mass(units), tuple(numbers), against, missing)
+    return SentenceSupport(sentence, found, total_weight(units), tuple(numbers), against, missing)
 
 
 def _outcome(text: str, language: Language) -> str:
@@ -508,10 +514,10 @@ def _outcome(text: str, language: Language) -> str:
     return "handover" if is_handover(text, language) else "refusal"
 
 
-def _is_left_out(clause: str, said: str) -> bool:
-    """Whether most of a clause that says something is not said."""
+def _is_left_out(clause: str, answer: str) -> bool:
+    """Whether the answer lacks most of a clause that says something."""
     units = topic_units(clause)
-    return mass(units) >= WORTH_SAYING and share(units, content_units(said)) < 0.5
+    return total_weight(units) >= WORTH_SAYING and share(units, content_units(answer)) < 0.5
 
 
 def _instead(lacking: Iterable[Quantity], others: Iterable[Quantity]) -> list[Quantity]:
@@ -528,16 +534,16 @@ def _amounts(text: str) -> frozenset[Quantity]:
 
 def _denied(text: str, known: tuple[Clause, ...]) -> list[str]:
     compared = known[:MOST_KNOWN]
-    return [clause.text for clause in stated(text)[:MOST_CLAUSES] if contradicts(clause, compared)]
+    return [clause.text for clause in stated_clauses(text)[:MOST_CLAUSES] if contradicts(clause, compared)]
 
 
-def _pooled(findings: Iterable[Finding]) -> float:
+def _pooled(findings: Iterable[SentenceSupport]) -> float:
     weighed = [(finding.support, finding.weight) for finding in findings]
     whole = sum(weight for _, weight in weighed)
     return sum(share * weight for share, weight in weighed) / whole if whole else 1.0
 
 
-def matter(text: str, language: Language) -> str:
+def without_courtesies(text: str, language: Language) -> str:
     """The text without its courtesies; all of it when there is nothing else."""
     rest = [part.text for part in parts(text, language) if part.act != "courtesy"]
     return "\n".join(rest) or text
@@ -550,10 +556,10 @@ REPEATS = 0.9
 # From this agreement with the reference on, a customer has what they came for.
 ANSWERED = 0.45
 
-Expected = Literal["comfort", "refuse", "answer"]
+ExpectedResponse = Literal["comfort", "refuse", "answer"]
 
 
-def expected(case: Case) -> Expected:
+def expected_response(case: Case) -> ExpectedResponse:
     """What a right answer does: `comfort` a complaint, `refuse` the unanswerable, or `answer`.
 
     A complaint is a case that must be handed over and has no answerability; without answerability, a
@@ -561,21 +567,21 @@ def expected(case: Case) -> Expected:
     """
     if case.answerable is None and case.handover == "required":
         return "comfort"
-    known = known_answers(case)
+    known = all_references(case)
     declined = bool(known) and all(is_refusal(text, case.language) for text in known)
     return "refuse" if case.answerable is False or (case.answerable is None and declined) else "answer"
 
 
-def known_answers(case: Case) -> tuple[str, ...]:
+def all_references(case: Case) -> tuple[str, ...]:
     """The references of all turns."""
     return tuple(text for row in case.references for text in row)
 
 
-class Reading:
-    """What can be counted about one turn. All of it is remembered by text, so that judges share it."""
+class TurnEvidence:
+    """What can be counted about one turn, cached by text so that judges share it."""
 
     def __init__(self, context: GradingContext) -> None:
-        """Counts nothing yet."""
+        """Nothing is counted before it is asked for."""
         self.context, self.case = context, context.case
         self.language = context.case.language
         self.answer = context.turn.answer.text
@@ -589,7 +595,7 @@ class Reading:
 
     @cached_property
     def handed_over(self) -> bool:
-        """Whether the desk passes the customer on to a person."""
+        """Whether the bot passes the customer on to a person."""
         return is_handover(self.answer, self.language)
 
     @cached_property
@@ -610,7 +616,7 @@ class Reading:
 
     @cached_property
     def support(self) -> Support:
-        """What this turn's passages bear out."""
+        """How far this turn's passages support the answer."""
         return support(self.answer, self.passages, self.language, self.context.turn.user)
 
     @cached_property
@@ -643,36 +649,38 @@ class Reading:
         return max(met, taken * max(coverage(need, [self.answer, source]) for need in needs))
 
     @cached_property
-    def expected(self) -> Expected:
+    def expected(self) -> ExpectedResponse:
         """What a right answer does."""
-        return expected(self.case)
+        return expected_response(self.case)
 
     @cached_property
     def repeats(self) -> bool:
         """Whether an earlier answer of the conversation said nearly the same."""
         if self.refused or self.only_asks:
             return False
-        said = count_units(matter(self.answer, self.language))
-        earlier = [count_units(matter(turn.answer.text, self.language)) for turn in self.context.earlier]
-        return any(min(share(said, each), share(each, said)) >= REPEATS for each in earlier if each)
+        units = count_units(without_courtesies(self.answer, self.language))
+        earlier = [
+            count_units(without_courtesies(turn.answer.text, self.language)) for turn in self.context.earlier
+        ]
+        return any(min(share(units, other), share(other, units)) >= REPEATS for other in earlier if other)
 
     @cached_property
     def contradicts_itself(self) -> bool:
         """Whether it says the opposite of what an earlier answer said."""
-        said = [clause for turn in self.context.earlier for clause in stated(turn.answer.text)]
-        saying = stated(self.answer)[:MOST_CLAUSES] if said else ()
-        return any(contradicts(clause, said[-MOST_KNOWN:]) for clause in saying)
+        earlier = [clause for turn in self.context.earlier for clause in stated_clauses(turn.answer.text)]
+        clauses_now = stated_clauses(self.answer)[:MOST_CLAUSES] if earlier else ()
+        return any(contradicts(clause, earlier[-MOST_KNOWN:]) for clause in clauses_now)
 
     @cached_property
     def already_answered(self) -> bool:
         """Whether an earlier turn gave the answer that the case's reference gives."""
-        said = (turn.answer.text for turn in self.context.earlier)
-        return any(best_agreement(text, self.known, self.language).score >= ANSWERED for text in said)
+        earlier = (turn.answer.text for turn in self.context.earlier)
+        return any(best_agreement(text, self.known, self.language).score >= ANSWERED for text in earlier)
 
     @property
     def known(self) -> tuple[str, ...]:
         """The references of all turns of the case."""
-        return known_answers(self.case)
+        return all_references(self.case)
 
     @cached_property
     def reference_refuses(self) -> bool:
@@ -682,7 +690,7 @@ class Reading:
 
     @cached_property
     def evidence(self) -> Support:
-        """What this turn's passages and references together bear out: the rest is invented."""
+        """How far passages and references together support the answer: the rest is invented."""
         known = (*self.passages, *self.context.references)
         return support(self.answer, known, self.language, self.context.turn.user)
 

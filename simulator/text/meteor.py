@@ -2,6 +2,8 @@
 
 There are several METEORs, and their values differ. This is the one that NLTK computes, with
 alpha 0.9, beta 3 and gamma 0.5. It is not METEOR 1.5, which knows paraphrases and function words.
+Words are paired when they are the same, have the same stem (Porter, 1980, as NLTK has it), or are
+synonyms in WordNet where that is installed.
 """
 
 import os
@@ -12,6 +14,9 @@ from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
+
+Synonyms = Callable[[str], Collection[str]]
+Pair = tuple[int, int]
 
 _IRREGULAR = {
     "skies": "sky", "sky": "sky", "dying": "die", "lying": "lie", "tying": "tie", "news": "news",
@@ -35,7 +40,7 @@ _STEP_4 = (
 
 @lru_cache(maxsize=65536)
 def stem(word: str) -> str:
-    """The stem of a lower-case word; words of other scripts and of two letters are their own."""
+    """Porter's stem of a lower-case word; words of other scripts and of two letters are their own."""
     if word in _IRREGULAR:
         return _IRREGULAR[word]
     if len(word) <= 2:
@@ -61,11 +66,11 @@ def _past(word: str) -> str:
     for suffix in ("ed", "ing"):
         base = word.removesuffix(suffix)
         if base != word and "v" in _shape(base):
-            return _mended(base)
+            return _restored(base)
     return word
 
 
-def _mended(base: str) -> str:
+def _restored(base: str) -> str:
     """What is left of a past form, as a word: conflat(e), hop(p), fil(e)."""
     if base.endswith(("at", "bl", "iz")):
         return base + "e"
@@ -144,10 +149,6 @@ def _shape(base: str) -> str:
     return shape
 
 
-Synonyms = Callable[[str], Collection[str]]
-Pair = tuple[int, int]
-
-
 class PairingStage(NamedTuple):
     """One way to pair words: any of what the answer's word `offers` with what the reference's `takes`."""
 
@@ -185,7 +186,7 @@ def by_synonyms(name: str, synonyms: Synonyms, *, of_stems: bool = False) -> Pai
 
 def variant(stages: Iterable[PairingStage]) -> str:
     """What a result says of the METEOR it is from: `exact+stem`."""
-    return "+".join(context.name for context in stages)
+    return "+".join(stage.name for stage in stages)
 
 
 def alignment(
@@ -197,23 +198,22 @@ def alignment(
     always the alignment with the fewest crossings, which the paper asks for and NLTK does not seek.
     """
     pairs: list[Pair] = []
-    ours, theirs = dict(enumerate(answer)), dict(enumerate(reference))
-    for context in stages:
-        found = _paired(context, ours, theirs)
-        pairs += found
-        for mine, right in found:
-            del ours[mine], theirs[right]
+    answer_words, reference_words = dict(enumerate(answer)), dict(enumerate(reference))
+    for stage in stages:
+        new_pairs = _paired(stage, answer_words, reference_words)
+        pairs += new_pairs
+        for at, partner in new_pairs:
+            del answer_words[at], reference_words[partner]
     return sorted(pairs)
 
 
-def _paired(context: PairingStage, ours: dict[int, str], theirs: dict[int, str]) -> list[Pair]:
-    offers, takes = context.offers, context.takes
+def _paired(stage: PairingStage, answer: dict[int, str], reference: dict[int, str]) -> list[Pair]:
     free: dict[str, list[int]] = defaultdict(list)
-    for place, word in theirs.items():
-        free[takes(word)].append(place)
+    for place, word in reference.items():
+        free[stage.takes(word)].append(place)
     pairs = []
-    for place, word in reversed(ours.items()):
-        partners = [places for form in offers(word) if (places := free.get(form))]
+    for place, word in reversed(answer.items()):
+        partners = [places for form in stage.offers(word) if (places := free.get(form))]
         if partners:
             last = partners[0] if len(partners) == 1 else max(partners, key=lambda places: places[-1])
             pairs.append((place, last.pop()))
@@ -223,9 +223,9 @@ def _paired(context: PairingStage, ours: dict[int, str], theirs: dict[int, str])
 def chunks_of(pairs: Iterable[Pair]) -> int:
     """In how few pieces the paired words stand, each piece without a gap in both texts."""
     pieces, expected = 0, (-1, -1)
-    for mine, right in pairs:
-        pieces += (mine, right) != expected
-        expected = mine + 1, right + 1
+    for pair in pairs:
+        pieces += pair != expected
+        expected = pair[0] + 1, pair[1] + 1
     return pieces
 
 

@@ -14,7 +14,7 @@ from simulator.text.segments import CJK
 from simulator.text.typography import straight
 
 # How answers are compared word for word, and the version of these rules.
-PLAIN = "nfkc-2"
+PLAIN_FORM_VERSION = "nfkc-2"
 
 _GROUPING = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 # Beside kana or kanji a space has no meaning.
@@ -55,7 +55,7 @@ def squad_form(text: str) -> str:
     return " ".join(_ARTICLE.sub(" ", text.lower().translate(_ASCII_PUNCTUATION)).split())
 
 
-DEFAULT = "cjk-char"
+DEFAULT_TOKENIZER = "cjk-char"
 
 _WORD = rf"[^\W_{CJK}]+"
 _TOKEN = re.compile(rf"[{CJK}]|\d+(?:\.\d+)+|{_WORD}(?:'{_WORD})*")
@@ -70,7 +70,7 @@ class Tokenizer(NamedTuple):
     cut: Callable[[str], list[str]]
 
 
-def tokenizer(name: str = DEFAULT) -> Tokenizer:
+def tokenizer(name: str = DEFAULT_TOKENIZER) -> Tokenizer:
     """The tokenizer of that name: cjk-char, mecab, ascii-words, ascii-words+porter, blank or squad."""
     if name == "mecab":
         return _mecab()

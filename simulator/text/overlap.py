@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from simulator.text.meteor import STAGES, PairingStage, by_synonyms, meteor_score, variant, wordnet
-from simulator.text.normalise import DEFAULT, PLAIN, plain_form
+from simulator.text.normalise import DEFAULT_TOKENIZER, PLAIN_FORM_VERSION, plain_form
 from simulator.text.normalise import tokenizer as tokenizer_called
 from simulator.text.segments import CJK
 
@@ -210,7 +210,7 @@ def contains(answer: str, references: Sequence[str]) -> Measured:
     return _found([_stands(_plain(reference), given) for reference in references])
 
 
-def token_f1(answer: str, references: Sequence[str], tokenizer: str = DEFAULT) -> Measured:
+def token_f1(answer: str, references: Sequence[str], tokenizer: str = DEFAULT_TOKENIZER) -> Measured:
     """F1 of the tokens that answer and reference share, in any order (SQuAD; Rajpurkar et al., 2016).
 
     Two texts without any token are equal (1), as in SQuAD. Articles count, but for the tokenizer squad.
@@ -223,7 +223,7 @@ def token_f1(answer: str, references: Sequence[str], tokenizer: str = DEFAULT) -
 
 
 def rouge_l(
-    answer: str, references: Sequence[str], tokenizer: str = DEFAULT, *, beta: float = 1.0
+    answer: str, references: Sequence[str], tokenizer: str = DEFAULT_TOKENIZER, *, beta: float = 1.0
 ) -> Measured:
     """F of the longest common subsequence (Lin, 2004); 0 for a text without any token."""
 
@@ -238,7 +238,7 @@ def rouge_l(
 def meteor(
     answer: str,
     references: Sequence[str],
-    tokenizer: str = DEFAULT,
+    tokenizer: str = DEFAULT_TOKENIZER,
     stages: Sequence[PairingStage] | None = None,
 ) -> Measured:
     """METEOR (Lavie and Agarwal, 2007): by exact words, stems and, where WordNet is installed, synonyms.
@@ -270,7 +270,7 @@ def chrf(answer: str, references: Sequence[str], *, word_order: int = 0) -> Meas
 def _found(matches: Sequence[bool]) -> Measured:
     hit = any(matches)
     parts = Overlap(1.0, 1.0, 1.0, 1) if hit else NOTHING
-    return Measured(parts.f, matches.index(True) if hit else 0, parts, PLAIN, "none")
+    return Measured(parts.f, matches.index(True) if hit else 0, parts, PLAIN_FORM_VERSION, "none")
 
 
 def _nearest(

@@ -66,7 +66,7 @@ _CLUSTER = re.compile(r"(?s).[\uff9e\uff9f\u3099\u309a\u0300-\u036f]*")
 _SUPERSCRIPT = frozenset("¹²³⁰⁴⁵⁶⁷⁸⁹")
 
 
-class Plain:
+class MaskedText:
     """`text` is the original under NFKC, with straight marks; `take` masks a span, `written` undoes it."""
 
     def __init__(self, original: str) -> None:

@@ -1,11 +1,13 @@
-"""Pairs of words that mean the same and are written differently: as asked, and as the article writes it.
+"""The same thing written differently: pairs of words, and lines that may be typed in more than one way.
 
-Without a dictionary a pair is known by its sound (kana, Latin), by its letters, or because replacing the one
-by the other brings the article.
+A pair is a word as it was asked and as the article writes it. Without a dictionary it is known by its sound
+(kana, Latin), by its letters, or because replacing the one by the other brings the article. A line may be
+typed differently as long as its codes, addresses, amounts of money and negations stay.
 """
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from functools import cache, lru_cache
@@ -13,8 +15,10 @@ from importlib import import_module
 from itertools import pairwise, product
 from typing import Any, NamedTuple
 
-from simulator.text.evidence import STOP_WORDS, stem
+from simulator.text.evidence import STOP_WORDS, negated_words, stem
+from simulator.text.numerals import quantities
 from simulator.text.segments import normalise
+from simulator.text.typography import half_width
 
 _KANA = re.compile("[\u3041-\u309f]")
 _SMALL = str.maketrans("ぁぃぅぇぉゃゅょゎゕゖ", "あいうえおやゆよわかけ")
@@ -40,7 +44,7 @@ def hiragana(text: str) -> str:
     return "".join(chr(ord(c) - 0x60) if "\u30a1" <= c <= "\u30f6" else c for c in plain)
 
 
-def folded(text: str) -> str:
+def folded_kana(text: str) -> str:
     """Hiragana without length marks, hyphens and small kana: ウェブサイト, うえぶさいと are the same."""
     joined = _JOINTS.sub("", hiragana(text)).replace("ー", "").replace(_SOKUON, "")
     return joined.translate(_SMALL).translate(_SAME_SOUND)
@@ -112,7 +116,7 @@ SHORTEST = 3
 MOST_WORDS = 400
 
 
-class Pair(NamedTuple):
+class SpellingPair(NamedTuple):
     """One word as it was asked and as the article writes it; `likeness` 0..1, 1 for the same sound."""
 
     asked: str
@@ -125,36 +129,36 @@ def words(text: str) -> list[str]:
     return list(dict.fromkeys(_WORD.findall(text)))[:MOST_WORDS]
 
 
-def strange(question: str, texts: Iterable[str]) -> list[str]:
+def unknown_words(question: str, texts: Iterable[str]) -> list[str]:
     """The words of a question that carry content and occur in none of these texts."""
     known = normalise("\n".join(texts))
     stems = {stem(word) for word in _WORD.findall(known)}
     return [word for word in words(question) if _carries(word) and not _occurs(word, known, stems)]
 
 
-def pairs(question: str, texts: Sequence[str]) -> list[Pair]:
+def spelling_pairs(question: str, texts: Sequence[str]) -> list[SpellingPair]:
     """Words of a question that these texts write differently, the likeliest first; at most five."""
     there, known = normalise(question), "\n".join(texts)
     written = [word for word in words(known) if _carries(word) and normalise(word) not in there]
     compound = [word for word in _joined(known) if normalise(word) not in there]
     candidates = [
-        *product([word for word in strange(question, texts) if not _is_hiragana(word)], written),
+        *product([word for word in unknown_words(question, texts) if not _is_hiragana(word)], written),
         *(both for both in product(_joined(question), written) if _is_joined(*both, normalise(known))),
         *(
             both
-            for both in product(strange(question, texts), compound)
+            for both in product(unknown_words(question, texts), compound)
             if _is_joined(*both, normalise(known))
         ),
     ]
-    found: dict[str, Pair] = {}
+    found: dict[str, SpellingPair] = {}
     for one, other in candidates:
-        likeness = alike(one, other)
-        if likeness > found.get(one, Pair("", "", 0)).likeness:
-            found[one] = Pair(one, other, likeness)
+        likeness = spelling_likeness(one, other)
+        if likeness > found.get(one, SpellingPair("", "", 0)).likeness:
+            found[one] = SpellingPair(one, other, likeness)
     for pair in _within_kana(question, written, known):
-        if pair.likeness > found.get(pair.asked, Pair("", "", 0)).likeness:
+        if pair.likeness > found.get(pair.asked, SpellingPair("", "", 0)).likeness:
             found[pair.asked] = pair
-    best: list[Pair] = []
+    best: list[SpellingPair] = []
     for pair in sorted(found.values(), key=lambda pair: -pair.likeness):
         if not any(pair.asked in other.asked or other.asked in pair.asked for other in best):
             best.append(pair)
@@ -162,9 +166,9 @@ def pairs(question: str, texts: Sequence[str]) -> list[Pair]:
 
 
 @lru_cache(maxsize=65536)
-def alike(one: str, other: str) -> float:
+def spelling_likeness(one: str, other: str) -> float:
     """How alike (0..1) two spellings are; 0 when they are no likely spellings of one word."""
-    a, b = folded(one), folded(other)
+    a, b = folded_kana(one), folded_kana(other)
     if a == b or (a and b and _same_sound(one, other)):
         return 1.0
     if _KANJI.search(a) and _KANJI.search(b):
@@ -181,7 +185,9 @@ def _same_sound(one: str, other: str) -> bool:
     first, second = reading(one), reading(other)
     if not first or not second:
         return False
-    return folded(first) == folded(second) or (len(roman(one)) >= SHORTEST and roman(one) == roman(other))
+    return folded_kana(first) == folded_kana(second) or (
+        len(roman(one)) >= SHORTEST and roman(one) == roman(other)
+    )
 
 
 def _kanji_likeness(a: str, b: str) -> float:
@@ -223,7 +229,7 @@ def _heard(word: str) -> str:
     return re.sub(r"(.)\1", r"\1", re.sub(r"m(?=[pb])", "n", plain))
 
 
-def _within_kana(question: str, written: Iterable[str], known: str) -> Iterator[Pair]:
+def _within_kana(question: str, written: Iterable[str], known: str) -> Iterator[SpellingPair]:
     """とうきょうのてんぽ has no word boundary: the sound of an article's word is looked for inside."""
     runs = [run for run in KANA_ONLY.findall(normalise(question)) if len(run) >= SHORTEST]
     for word in written:
@@ -234,7 +240,7 @@ def _within_kana(question: str, written: Iterable[str], known: str) -> Iterator[
             piece, likeness = _piece(run, word)
             if piece:
                 more = _ending(run.partition(piece)[2], known.partition(word)[2])
-                yield Pair(piece + more, word + more, likeness)
+                yield SpellingPair(piece + more, word + more, likeness)
 
 
 def _piece(run: str, word: str) -> tuple[str, float]:
@@ -242,7 +248,7 @@ def _piece(run: str, word: str) -> tuple[str, float]:
     best = ("", 0.0)
     for start in range(len(run)):
         for end in range(start + SHORTEST, len(run) + 1):
-            likeness = alike(run[start:end], word)
+            likeness = spelling_likeness(run[start:end], word)
             if likeness >= max(best[1], 0.01) and (likeness == 1 or start == 0):
                 best = (run[start:end], likeness)
     return best
@@ -268,7 +274,7 @@ def _joined(text: str) -> list[str]:
 
 def _is_joined(one: str, other: str, known: str) -> bool:
     """Whether two words differ in nothing but how they are joined, and the first is not in the article."""
-    return folded(one) == folded(other) and normalise(one) not in known
+    return folded_kana(one) == folded_kana(other) and normalise(one) not in known
 
 
 def _is_hiragana(word: str) -> bool:
@@ -285,3 +291,50 @@ def _carries(word: str) -> bool:
 def _occurs(word: str, known: str, stems: Iterable[str]) -> bool:
     plain = normalise(word)
     return plain in known if not _LATIN.fullmatch(plain) else stem(plain) in stems
+
+
+_ADDRESS = (
+    r"[A-Za-z][A-Za-z0-9+.\-]{1,15}://[!-~]+"
+    r"|[A-Za-z0-9._%+\-]{1,64}@[A-Za-z0-9\-]+(?:\.[A-Za-z0-9\-]+)+"
+    r"|[A-Za-z0-9\-]{1,63}(?:\.[A-Za-z0-9\-]{1,63})*\.[A-Za-z]{2,}(?![A-Za-z0-9])(?:/[!-~]*)?"
+)
+_MONEY = (
+    r"[¥$€£]\s?\d[\d,.]*"
+    r"|\d[\d,.]*\s?(?:[千万億]\s?\d*\s?)*(?:円|ドル|ユーロ|(?:yen|dollars?|euros?|pounds?|cents?|usd|jpy|eur)\b)"
+)
+# Words, numbers and what joins them; a code is one with a digit and with a letter or a joint in it:
+# E-205, 10GB, 0120-000-371, 9:00, 3.5.
+_RUN = r"(?P<run>[A-Za-z0-9]+(?:[-_./:#][A-Za-z0-9]+)*)"
+_NEGATION = (
+    r"な(?:[いくし]|かっ|けれ)|(?:ませ|まへ)ん|[^ま]ずに|[不無未非]|禁止|対象外|[だダ][めメ]|無理"
+    r"|\b[A-Za-z]+n't\b|\b(?:not|no|never|none|nothing|nobody|nowhere|neither|nor|without|cannot|unable)\b"
+)
+_EXACT = re.compile(f"{_ADDRESS}|{_MONEY}|{_NEGATION}|{_RUN}", re.IGNORECASE)
+_CODES = re.compile(f"{_ADDRESS}|{_RUN}", re.IGNORECASE)
+_DIGITS = re.compile(r"\d+")
+
+
+def exact_spans(text: str) -> list[tuple[int, int]]:
+    """Where (start, end) codes, addresses, telephone numbers, amounts of money and negations stand."""
+    return [match.span() for match in _EXACT.finditer(half_width(text)) if _is_exact(match)]
+
+
+def codes(text: str) -> Counter[str]:
+    """The codes, addresses and telephone numbers in plain lower case, and how often each is there."""
+    return Counter(match[0].lower() for match in _CODES.finditer(half_width(text)) if _is_exact(match))
+
+
+def is_same_matter(one: str, other: str) -> bool:
+    """Whether two ways of typing a line have the same codes, numbers and negations, in the same order."""
+    first, second = ((_exact(text), quantities(text), negated_words(text)) for text in (one, other))
+    return first == second
+
+
+def _is_exact(match: re.Match[str]) -> bool:
+    run = match["run"]
+    return run is None or (not run.isdigit() and any(map(str.isdigit, run)))
+
+
+def _exact(text: str) -> tuple[list[str], list[str]]:
+    parts = [half_width(text)[start:end].lower() for start, end in exact_spans(text)]
+    return parts, _DIGITS.findall(normalise(text))

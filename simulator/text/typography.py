@@ -15,6 +15,10 @@ _LONG = "\u2014\u2015\u2500\u2e3a\ufe58"
 _TABLE = {sign: plain for plain, signs in _ALIKE.items() for sign in signs} | dict.fromkeys(_LONG, "-")
 _ANY = re.compile(f"[{''.join(_TABLE)}]")
 _IN_PATTERN = re.compile(rf"\\?({_ANY.pattern})|\\.", re.DOTALL)
+# Full-width forms as plain ones, character for character, so that positions stay the same.
+_HALF_WIDTH = str.maketrans(
+    {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000: 0x20, 0xFFE5: 0xA5, 0xFFE1: 0xA3}
+)
 # us—desk@example.com, E-205—what now: beside an address, or between a code and a word, it is no hyphen.
 _BEFORE, _AFTER = re.compile(r"[!-~]{0,64}$"), re.compile(r"[!-~]{0,64}")
 _ADDRESS, _CODE, _WORD = re.compile(r"@|://|\w\.[a-z]{2}"), re.compile(r"\d{3}$"), re.compile("[a-z]{2}")
@@ -26,6 +30,11 @@ def straight(text: str) -> str:
     A long dash stays one (—) where words and an address or a code stand without spaces on its sides.
     """
     return text if text.isascii() else _ANY.sub(_plain, text)
+
+
+def half_width(text: str) -> str:
+    """The text with full-width letters, digits and signs, and curly marks, as plain ones, in place."""
+    return straight(text).translate(_HALF_WIDTH)
 
 
 def straight_pattern(pattern: str) -> str:

@@ -1,11 +1,10 @@
-"""A model that plays the customer. The offline player is in offline.py, those with a script in scripts.py."""
+"""The customer as a model plays it: the prompts of a persona, the dialogue, and the guard's retry."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from simulator.core import replies
-from simulator.core import replies as kinds
 from simulator.core.errors import MalformedReply, ModelFailure, PromptError
 from simulator.core.replies import NextLine, encodable
 from simulator.core.templates import (
@@ -21,6 +20,7 @@ from simulator.core.types import Case, Language, Persona, Turn, Utterance
 from simulator.models.client import Messages, Model
 from simulator.users.guard import RULES, Guard
 
+# The texts of personas/_user.toml, with their variables.
 _VARIABLES: dict[str, set[str]] = {
     "greeting": set(),
     "silence": set(),
@@ -29,7 +29,7 @@ _VARIABLES: dict[str, set[str]] = {
     "retry": {"problem"},
     "again": {"problem"},
 }
-# What of the desk's answer the customer model reads at most.
+# Characters of an answer of the desk that the customer model reads.
 LONGEST_ANSWER = 4000
 
 
@@ -60,7 +60,7 @@ class UserPrompts:
     def about(
         self, language: Language, knows: Sequence[str], unknown: Sequence[str], question: str, goal: str
     ) -> dict[str, str]:
-        """What the rules say about the matter, quoted: a case's words cannot open a section of their own."""
+        """The values of the prompt that come from case and persona, quoted: they cannot open a section."""
         lists = ["\n".join(f"- {item}" for item in items) for items in (knows, unknown)]
         texts = dict(zip(("knows", "unknown", "question", "goal"), (*lists, question, goal), strict=True))
         seal = fingerprint(*texts.values())
@@ -71,19 +71,19 @@ class UserPrompts:
         }
 
     def problem(self, language: Language, rule: str) -> str:
-        """What is wrong with a draft that broke this rule, as told to the model."""
+        """The problem of a draft that broke this rule, as the model is shown it."""
         return str(self._tables[language]["problems"][rule])
 
     def form(self, language: Language) -> str:
-        """The reply's form, with what each key means."""
+        """The form of the reply, with the meaning of each key."""
         if language not in self._forms:
             meanings = self._tables[language]["fields"]
             fields = {key: ("text", str(meanings[key])) for key in NextLine.model_fields}
-            self._forms[language] = kinds.skeleton(fields)
+            self._forms[language] = replies.skeleton(fields)
         return self._forms[language]
 
     def fingerprint(self, persona: Persona) -> str:
-        """Changes whenever a word that the customer model reads changes."""
+        """A hash of every word that the customer model reads, except for the case."""
         return fingerprint(repr(self._tables), persona.model_dump_json())
 
 
@@ -100,8 +100,8 @@ class PersonaUser:
     async def __call__(self, case: Case, turns: tuple[Turn, ...]) -> Utterance:
         """The next line, or leaving. A draft that breaks the guard is asked for once more.
 
-        Raises ModelFailure when the second draft breaks it too. After the last turn only the leaving
-        counts: what is said then reaches nobody.
+        Raises ModelFailure if the second draft breaks it too. After the last turn only the leaving counts:
+        the words reach nobody.
         """
         messages = self._messages(case, turns)
         broken: list[str] = []
@@ -123,7 +123,7 @@ class PersonaUser:
         raise ModelFailure("guard", msg, raw=line.message)
 
     def _broken_rule(self, text: str, case: Case, turns: tuple[Turn, ...]) -> str | None:
-        """The guard's verdict, with all that this customer has said, heard and can know."""
+        """The guard's verdict, given all that this customer has said, was told and can know."""
         guard, voice = self.prompts.guards[case.language], self.persona.speaks(case.language)
         return guard.broken_rule(
             text,
@@ -168,18 +168,18 @@ class PersonaUser:
         messages += [{"role": swapped[m.role], "content": m.content} for m in case.history]
         for turn in turns:
             messages.append({"role": "assistant", "content": turn.meant})
-            heard = turn.answer.text[:LONGEST_ANSWER] or self.prompts.text(case.language, "silence")
-            messages.append({"role": "user", "content": heard})
+            answer = turn.answer.text[:LONGEST_ANSWER] or self.prompts.text(case.language, "silence")
+            messages.append({"role": "user", "content": answer})
         return messages
 
 
 def read_line(text: str, reply_form: type[NextLine]) -> NextLine:
-    """A reply of the customer model; from a plain model the text itself is what is said.
+    """The reply of the customer model; a reply without JSON is taken as the customer's words.
 
-    `**DONE**` ends the talk only when it is the whole message.
+    `**DONE**` ends the conversation only if it is the whole message.
     """
     try:
-        line = replies.read(text, reply_form)
+        line = replies.parse_reply(text, reply_form)
     except MalformedReply:
         if "{" in text:
             raise
@@ -190,7 +190,7 @@ def read_line(text: str, reply_form: type[NextLine]) -> NextLine:
 
 
 def _own_lines(case: Case) -> list[str]:
-    """What the customer has said before the first turn, and the question."""
+    """The customer's messages before the first turn, and the question."""
     return [*(line.content for line in case.history if line.role == "user"), case.question]
 
 

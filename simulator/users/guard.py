@@ -1,6 +1,6 @@
-"""Checks on what the simulated customer is about to say, before the bot sees it.
+"""The guard: checks a line of the simulated customer before the bot reads it.
 
-A bot must not be scored on a customer who fell out of the role: each rule names one way of doing so.
+A bot must not be scored on a customer who fell out of the role; each rule names one way of doing so.
 Patterns and limits are data, in personas/_guard.toml.
 """
 
@@ -24,11 +24,11 @@ RULES = (
     "empty", "reasoning", "both_sides", "list", "stage", "markdown", "emoji", "language", "too_long",
     "desk", "flip", "reference", "repeat",
 )  # fmt: skip
-# Characters that are too many whoever speaks: where the persona's usual length is not known.
+# Characters that are too many if the persona's usual length is not known.
 LONGEST = {"ja": 200, "en": 500}
-# How much of a line the patterns see: a model that does not stop writing is too long anyway.
+# Characters of a line that the patterns see; a longer one is too long anyway.
 MOST = 2000
-# A question that begins with as many of an earlier line's letters takes that line up again.
+# A line that holds this many first letters of an earlier one quotes it.
 TAKEN_UP = 30
 
 _BLANK = re.compile(r"[^\S\n]{3,}|\s*\n\s*")
@@ -54,10 +54,10 @@ Patterns = tuple[re.Pattern[str], ...]
 
 
 class Draft(NamedTuple):
-    """A line about to be said, in three views, and what it is held against.
+    """A line in three views, and what it is compared with.
 
-    `written` lacks invisible characters only, `plain` has plain signs for full-width and curly ones, `own`
-    leaves out the words of others that it quotes.
+    `written` lacks only invisible characters, `plain` also has plain signs for full-width and curly ones,
+    `own` also lacks quoted words of others.
     """
 
     written: str
@@ -178,7 +178,7 @@ class _Rules:
         return self.by_words and foreign > max(1, _count(script["own_words"], text))
 
     def is_leaked(self, draft: Draft) -> bool:
-        """Says something that stands only in a right answer: a number, an address, or its wording."""
+        """Says something that only a right answer holds: a number, an address, or its wording."""
         if not draft.references:
             return False
         known = _seen("\n".join((*draft.known, *draft.said)))[1].lower()
@@ -187,8 +187,8 @@ class _Rules:
 
     def _tells(self, text: str, reference: str, known: str) -> bool:
         def new(pattern: re.Pattern[str]) -> frozenset[str]:
-            held, given, open_ = (_values(pattern, part) for part in (reference, text, known))
-            return (held & given) - open_
+            in_reference, in_text, in_known = (_values(pattern, part) for part in (reference, text, known))
+            return (in_reference & in_text) - in_known
 
         if any(not _COMMON.fullmatch(number) for number in new(_NUMBER)) or new(_ADDRESS):
             return True
@@ -199,21 +199,23 @@ class _Rules:
     def _is_worded_like(self, text: str, reference: str, known: str) -> bool:
         """A long run of the reference's words, or most of the line made of them."""
         size, limits = int(self.limits["gram"]), self.limits
-        held, open_ = _joined(reference, self.by_words), _joined(known, self.by_words)
-        told = [gram in held and gram not in open_ for gram in _grams(text, size, self.by_words)]
-        runs = [len(list(run)) for is_told, run in groupby(told) if is_told]
+        from_reference, from_known = _joined(reference, self.by_words), _joined(known, self.by_words)
+        leaked = [
+            gram in from_reference and gram not in from_known for gram in _grams(text, size, self.by_words)
+        ]
+        runs = [len(list(run)) for is_leaked, run in groupby(leaked) if is_leaked]
         if not runs:
             return False
-        many = sum(runs) >= max(limits["fewest"], limits["share"] * len(told))
+        many = sum(runs) >= max(limits["fewest"], limits["share"] * len(leaked))
         return many or max(runs) + size - 1 >= limits["run"]
 
     def is_repeated(self, draft: Draft) -> bool:
-        """Nearly an earlier line; short answers may be given twice, a question be put again in a frame."""
+        """Nearly repeats an earlier line; short answers may recur, and questions in a new frame."""
         core = _core(draft.plain, self.filler)
         if len(core) < self.limits["answer"] or core.isdigit():
             return False
         earlier = [_core(line, self.filler) for line in draft.said]
-        inner = max((_taken_up(line, core) for line in earlier), key=len, default="")
+        inner = max((_quoted_part(line, core) for line in earlier), key=len, default="")
         if len(inner) < self.limits["answer"]:
             return any(self._are_alike(core, line) for line in earlier)
         frame = core.replace(inner, "")
@@ -294,14 +296,14 @@ def _grams(text: str, size: int, by_words: bool) -> list[str]:
 
 @lru_cache(maxsize=512)
 def _core(text: str, filler: Patterns) -> str:
-    """What a line is recognised by: its letters and digits, without words that make no other line of it."""
+    """The letters and digits of a line, without filler words."""
     plain = _seen(text)[1].lower()
     for pattern in filler:
         plain = pattern.sub("", plain)
     return _joined(plain, False)
 
 
-def _taken_up(line: str, core: str) -> str:
+def _quoted_part(line: str, core: str) -> str:
     """The line, or as much of its beginning as a draft quotes of it; empty if it does not."""
     start = core.find(line[:TAKEN_UP]) if line else -1
     if start < 0:

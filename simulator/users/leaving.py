@@ -1,26 +1,26 @@
-"""When a customer had what they came for, and how they left; all of it from stored turns and grades."""
+"""When a customer had their answer, and whether they left in time; from stored turns and grades."""
 
 from collections.abc import Iterable, Mapping
 
 from simulator.core.types import Case, Conversation, Ended, Score, Turn
 from simulator.text.acts import is_handover, is_refusal
-from simulator.text.evidence import best_agreement, expected, known_answers
+from simulator.text.evidence import all_references, best_agreement, expected_response
 
-# From this agreement with a reference on (0..1) everything is answered.
+# From this agreement (0..1) with a reference on, everything is answered.
 ANSWERED = 0.55
-# Of what the turn judge gives (1..5): nothing left out, and nothing wrong.
+# The turn judge's grades (1..5) from which on nothing is left out, and nothing is wrong.
 COMPLETE, CORRECT = 5, 4
-# An answer that is worth this much (0..1) was of use, whoever thinks otherwise.
+# An answer with this value (0..1) was of use, whatever the customer thought.
 USEFUL = 0.8
 # After a complete answer one more turn is thanks or a last doubt.
 TOLERATED = 1
 
 
 class ScoresByTurn(dict[tuple[str, int], dict[str, Score]]):
-    """The scores of each turn, by judge; and, once found, by which turn of a talk everything was answered."""
+    """The scores of each turn, by judge; `answered` caches `answered_by` of each conversation."""
 
     def __init__(self, scores: Iterable[Score] = ()) -> None:
-        """All scores of some talks."""
+        """Groups the scores of some conversations."""
         super().__init__()
         self.answered: dict[str, int | None] = {}
         for score in scores:
@@ -28,13 +28,13 @@ class ScoresByTurn(dict[tuple[str, int], dict[str, Score]]):
 
 
 def is_scripted(conversation: Conversation, settings: Mapping[str, object]) -> bool:
-    """Whether the customer's lines were given beforehand: then nobody is at fault for them."""
-    given = conversation.case.script or settings.get("script") or settings.get("replay")
-    return bool(given) or settings.get("adapter") == "recorded"
+    """Whether the customer's lines were fixed beforehand, so that nobody is at fault for them."""
+    script = conversation.case.script or settings.get("script") or settings.get("replay")
+    return bool(script) or settings.get("adapter") == "recorded"
 
 
 def gives_nothing(turn: Turn, case: Case) -> bool:
-    """Whether the desk answered nothing: a failure or a refusal. Passing on to a person is something."""
+    """Whether the desk gave nothing: a failure or a refusal. Handing over to a person is something."""
     text = turn.answer.text
     if turn.answer.error is not None or not text.strip():
         return True
@@ -42,9 +42,9 @@ def gives_nothing(turn: Turn, case: Case) -> bool:
 
 
 def answered_by(conversation: Conversation, scores: ScoresByTurn) -> int | None:
-    """The turn by which everything was answered: by agreement with a reference, or by the turn judge.
+    """The turn by which everything was answered, by agreement with a reference or by the turn judge.
 
-    None when nothing was, as with complaints, which only a person settles, and unanswerable questions.
+    None if it never was, as with complaints, which only a person settles, and unanswerable questions.
     """
     if conversation.id not in scores.answered:
         scores.answered[conversation.id] = _answered_by(conversation, scores)
@@ -52,15 +52,15 @@ def answered_by(conversation: Conversation, scores: ScoresByTurn) -> int | None:
 
 
 def _answered_by(conversation: Conversation, scores: ScoresByTurn) -> int | None:
-    case, heard = conversation.case, list[str]()
-    known = [text for text in known_answers(case) if not is_refusal(text, case.language)]
-    if expected(case) != "answer":
+    case, answers = conversation.case, list[str]()
+    known = [text for text in all_references(case) if not is_refusal(text, case.language)]
+    if expected_response(case) != "answer":
         return None
     for turn in conversation.turns:
         if gives_nothing(turn, case) or is_handover(turn.answer.text, case.language):
             continue
-        heard.append(turn.answer.text)
-        if known and best_agreement("\n".join(heard), known, case.language).score >= ANSWERED:
+        answers.append(turn.answer.text)
+        if known and best_agreement("\n".join(answers), known, case.language).score >= ANSWERED:
             return turn.index
         if _is_complete(scores.get((conversation.id, turn.index), {}).get("turn")):
             return turn.index
@@ -79,7 +79,7 @@ def left_early(conversation: Conversation, scores: ScoresByTurn) -> bool:
 
 
 def left_late(conversation: Conversation, scores: ScoresByTurn) -> bool | None:
-    """Whether the customer stayed over a turn after everything was answered; None where nobody can tell."""
+    """Whether the customer stayed more than a turn after everything was answered; None if that is unknown."""
     done = answered_by(conversation, scores)
     if done is None or conversation.ended in (None, Ended.RAG_FAILED, Ended.USER_FAILED, *_CUT_OFF):
         return None
@@ -92,8 +92,7 @@ def left_late(conversation: Conversation, scores: ScoresByTurn) -> bool | None:
 def gave_up_early(conversation: Conversation, scores: ScoresByTurn, patience: int, turns: int) -> bool:
     """Whether the customer gave up more than one useless answer before their `patience` ended.
 
-    Giving up when no turn was left of `turns` is none of it; an answer that nobody graded may have been
-    useless.
+    Giving up after the last of `turns` is not early; an ungraded answer may have been useless.
     """
     if conversation.ended is not Ended.GAVE_UP or len(conversation.turns) >= turns:
         return False
@@ -110,7 +109,7 @@ _CUT_OFF = (Ended.BUDGET, Ended.INTERRUPTED)
 
 def _was_useful(turn: Turn, conversation: Conversation, scores: ScoresByTurn) -> bool:
     verdict = scores.get((conversation.id, turn.index), {}).get("turn")
-    if gives_nothing(turn, conversation.case) or verdict is None or not _is_read(verdict):
+    if gives_nothing(turn, conversation.case) or verdict is None or not _is_by_model(verdict):
         return False
     earlier = {each.answer.text for each in conversation.turns if each.index < turn.index}
     return (verdict.value or 0) >= USEFUL and turn.answer.text not in earlier
@@ -118,7 +117,7 @@ def _was_useful(turn: Turn, conversation: Conversation, scores: ScoresByTurn) ->
 
 def _is_complete(verdict: Score | None) -> bool:
     """Whether the turn judge found nothing left out and hardly anything wrong."""
-    if verdict is None or not _is_read(verdict):
+    if verdict is None or not _is_by_model(verdict):
         return False
     complete, correct = verdict.detail.get("completeness"), verdict.detail.get("correctness", CORRECT)
     if not isinstance(complete, int | float) or not isinstance(correct, int | float):
@@ -126,6 +125,6 @@ def _is_complete(verdict: Score | None) -> bool:
     return complete >= COMPLETE and correct >= CORRECT
 
 
-def _is_read(verdict: Score) -> bool:
-    """Whether a model graded; a stand-in's count cannot tell whether anything was left out."""
+def _is_by_model(verdict: Score) -> bool:
+    """Whether a model graded: a stand-in cannot tell whether anything was left out."""
     return verdict.state == "scored" and not verdict.by_rule and not verdict.rubric.startswith("lexical-")

@@ -1,6 +1,6 @@
-"""Where a line can be mistyped, and how: conversion errors, kana, width and marks; slips of the finger.
+"""The ways to mistype a line: conversion errors, kana, width and marks in Japanese, slips in English.
 
-What may be changed is listed in typing_variation.toml; everything else stays as it is.
+Only words that are listed in typing_variation.toml are changed.
 """
 
 import random
@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 
 from simulator.core.templates import read_toml
 from simulator.core.types import Language
-from simulator.text.entity_meaning import half_width
-from simulator.text.typography import straight
+from simulator.text.typography import half_width, straight
 
 FILE = Path(__file__).with_name("typing_variation.toml")
 
@@ -53,7 +52,7 @@ class Edit(NamedTuple):
 
 
 class Typist:
-    """What the two languages share: weights of the kinds, and all the places where a line can be mistyped."""
+    """A language's ways to mistype a line; `weights` say how often each kind is chosen."""
 
     def __init__(self, table: Mapping[str, Any]) -> None:
         """`table` is the language's table of typing_variation.toml."""
@@ -61,12 +60,12 @@ class Typist:
         self.misspellings = _pairs(table["misspellings"])
 
     def edits(self, text: str, rng: random.Random) -> Iterator[Edit]:
-        """What could be mistyped, one way for each place and kind."""
+        """The possible edits of a line, one for each place and kind."""
         raise NotImplementedError
 
 
 class JapaneseTypist(Typist):
-    """Kana on a keyboard or a telephone, converted to kanji by a program that guesses."""
+    """Kana on a keyboard or phone, converted to kanji by an input method that guesses."""
 
     def __init__(self, table: Mapping[str, Any]) -> None:
         super().__init__(table)
@@ -142,7 +141,7 @@ class EnglishTypist(Typist):
         yield from _without_end_mark(text, asks=bool(_ASKED_IN_ENGLISH.search(text)))
 
     def _typed(self, word: str) -> dict[str, list[str]]:
-        """What may be typed for a word; never another word by a slip, never a slip in the first letter."""
+        """What may be typed for a word, by kind; slips spare the first letter and never make another word."""
         contracted = word in self._contractions or word[0].lower() + word[1:] in self._contractions
         found = {
             "homophone": self.homophones.get(word, []),

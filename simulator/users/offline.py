@@ -1,6 +1,6 @@
-"""Who plays the customer without key or endpoint: a persona's phrases, picked by what the desk said.
+"""The customer without a model: a persona's phrases, chosen by the kind of answer that the desk gave.
 
-Deterministic, quick and no language model: good enough to try everything; it understands nothing.
+Deterministic and quick: good enough to try everything, but it understands nothing.
 """
 
 from collections.abc import Sequence
@@ -10,16 +10,16 @@ from string import Template
 from simulator.core.templates import stable_int
 from simulator.core.types import Case, Language, Persona, Turn, Utterance
 from simulator.text.acts import is_handover, is_refusal, parts
-from simulator.text.evidence import CHANCE, best_agreement, coverage, expected, known_answers
+from simulator.text.evidence import CHANCE, all_references, best_agreement, coverage, expected_response
 from simulator.text.wording import wording
 from simulator.users.guard import Guard
 
 # The share of the reference that has to be said (0..1) to be of use, and to content a customer.
 OF_USE, CONTENTING = 0.2, 0.55
-# A fact of which so much (0..1) was said is told.
-TOLD = 0.6
+# A fact counts as mentioned from this share (0..1) of its content on.
+MENTIONED = 0.6
 _PLAINLY = ("$fact",)
-# How many answers a customer puts together.
+# The customer puts together what this many answers say.
 REMEMBERED = 5
 # A question longer than this is cut where a phrase quotes it.
 LONGEST_QUESTION = 60
@@ -27,7 +27,7 @@ _ENDS = "。．.？?！!、, 　"
 
 
 class Situation(StrEnum):
-    """What the desk's last answer was to the customer; mostly named like the table of phrases for it."""
+    """What the desk's last answer means to the customer; mostly named like the table of phrases for it."""
 
     FAILED = "failed"
     REFUSED = "refused"
@@ -57,20 +57,20 @@ class PhraseUser:
         """The next line, or leaving: content, handed over, or out of patience."""
         if not turns:
             return Utterance(text=case.question)
-        met = [self._situation(case, turns[: at + 1]) for at in range(len(turns))]
+        situations = [self._situation(case, turns[: at + 1]) for at in range(len(turns))]
         say = wording(case.language)
-        if met[-1] is Situation.HANDED_OVER:
+        if situations[-1] is Situation.HANDED_OVER:
             return self._leave(case, turns, "handed_over", "thanks", say("left_handed_over"))
-        if met[-1] is Situation.CONTENT:
+        if situations[-1] is Situation.CONTENT:
             return self._leave(case, turns, "satisfied", "thanks", say("left_satisfied"))
-        unhelpful = _last_in_a_row(met)
+        unhelpful = _unhelpful_at_end(situations)
         if unhelpful >= self.persona.patience:
             return self._leave(case, turns, "gave_up", "leaving", say("left_gave_up", count=str(unhelpful)))
-        text = self._tell(case, turns) if met[-1] is Situation.ASKED else None
-        text = text or self._unsaid(case, turns, (met[-1], Situation.USELESS, Situation.PARTLY))
+        text = self._tell(case, turns) if situations[-1] is Situation.ASKED else None
+        text = text or self._unused(case, turns, (situations[-1], Situation.USELESS, Situation.PARTLY))
         if text is None:
             return self._leave(case, turns, "gave_up", "leaving", say("left_speechless"))
-        return Utterance(text=text, reason=say(f"met_{met[-1]}"))
+        return Utterance(text=text, reason=say(f"met_{situations[-1]}"))
 
     def _situation(self, case: Case, turns: Sequence[Turn]) -> Situation:
         """What the last of these answers was, given the answers before it."""
@@ -84,25 +84,25 @@ class PhraseUser:
         help_now, help_so_far = _help(case, turns[-1:]), _help(case, turns[-REMEMBERED:])
         if help_so_far >= CONTENTING:
             return Situation.CONTENT
-        if _asks_back(answer.text, case.language) and _untold(case, turns):
+        if _asks_back(answer.text, case.language) and _unmentioned(case, turns):
             return Situation.ASKED
         return Situation.PARTLY if help_now >= OF_USE else Situation.USELESS
 
     def _tell(self, case: Case, turns: Sequence[Turn]) -> str | None:
-        """The fact that the desk asked for, in this persona's words; None when nothing is left to tell."""
-        for fact in _untold(case, turns):
-            if said := self._unsaid(case, turns, (Situation.ASKED,), fact.strip().rstrip(_ENDS)):
-                return said
+        """The fact that the desk asked for, in this persona's words; None if nothing is left to tell."""
+        for fact in _unmentioned(case, turns):
+            if line := self._unused(case, turns, (Situation.ASKED,), fact.strip().rstrip(_ENDS)):
+                return line
         return None
 
     def _leave(self, case: Case, turns: Sequence[Turn], how: str, phrases: str, reason: str) -> Utterance:
-        words = self._unsaid(case, turns, (phrases,)) or ""
+        words = self._unused(case, turns, (phrases,)) or ""
         return Utterance.model_validate({"text": words, "next": how, "reason": reason})
 
-    def _unsaid(
+    def _unused(
         self, case: Case, turns: Sequence[Turn], situations: Sequence[str], fact: str = ""
     ) -> str | None:
-        """A phrase for the first situation that has one left; None when all are used up."""
+        """A phrase for the first situation that has an unused one; None if all are used up."""
         guard, said = Guard(case.language), [case.question, *(turn.meant for turn in turns)]
         for situation in situations:
             phrases = self.persona.speaks(case.language).phrases.get(situation, ())
@@ -134,15 +134,15 @@ def filled(phrase: str, question: str, fact: str = "") -> str:
 
 
 def _help(case: Case, turns: Sequence[Turn]) -> float:
-    """How much (0..1) of what the customer wants these answers say together.
+    """How much (0..1) of the needed answer these answers give together.
 
-    What they want is the case's reference; without one, an answer that takes up the question and its goal.
-    With a complaint nothing said is of use.
+    That is the case's reference; without one, an answer that takes up the question and its goal. For a
+    complaint no answer is of use.
     """
     texts = [turn.answer.text for turn in turns if turn.answer.error is None]
-    if expected(case) == "comfort":
+    if expected_response(case) == "comfort":
         return 0.0
-    known = [text for text in known_answers(case) if not is_refusal(text, case.language)]
+    known = [text for text in all_references(case) if not is_refusal(text, case.language)]
     if known:
         return best_agreement("\n".join(texts), known, case.language).score
     chance = CHANCE[case.language]
@@ -156,14 +156,14 @@ def _asks_back(answer: str, language: Language) -> bool:
     return bool(acts) and acts[-1] == "question"
 
 
-def _untold(case: Case, turns: Sequence[Turn]) -> list[str]:
-    """The customer's facts that they have not told yet, those first that the desk's last line is about."""
+def _unmentioned(case: Case, turns: Sequence[Turn]) -> list[str]:
+    """The facts that the customer has not mentioned yet, first those that the desk's last line is about."""
     said = [case.question, *(turn.meant for turn in turns)]
-    left = [fact for fact in case.facts.knows if coverage(fact, said) < TOLD]
+    left = [fact for fact in case.facts.knows if coverage(fact, said) < MENTIONED]
     return sorted(left, key=lambda fact: -coverage(fact, [turns[-1].answer.text]))
 
 
-def _last_in_a_row(met: Sequence[Situation]) -> int:
-    """How many answers at the end were of no use, without a useful one between them."""
-    useful = (at for at, situation in enumerate(reversed(met)) if not situation.is_unhelpful)
-    return next(useful, len(met))
+def _unhelpful_at_end(situations: Sequence[Situation]) -> int:
+    """The number of useless answers in a row at the end."""
+    useful = (at for at, situation in enumerate(reversed(situations)) if not situation.is_unhelpful)
+    return next(useful, len(situations))

@@ -1,4 +1,4 @@
-"""The first line in the persona's voice: the case's question said anew, and checked to ask the same.
+"""The first line in the persona's voice: the case's question rephrased, and checked to ask the same.
 
 A bot must not be scored on another question than the case's: where something was lost or added on the way,
 the question is asked as it stands in the file, and that is counted.
@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from simulator.core import replies
-from simulator.core import replies as kinds
 from simulator.core.errors import AccessDenied, MalformedReply, ModelFailure, PromptError
 from simulator.core.replies import encodable
 from simulator.core.templates import (
@@ -23,14 +22,14 @@ from simulator.core.templates import (
 )
 from simulator.core.types import Case, Language, Persona, Turn, Utterance
 from simulator.models.client import Messages, Model
-from simulator.text.entity_meaning import codes
-from simulator.text.evidence import STOP_WORDS, denied, stem
+from simulator.text.evidence import STOP_WORDS, negated_words, stem
 from simulator.text.numerals import quantities, unmatched
 from simulator.text.segments import normalise, tokens
+from simulator.text.spelling import codes
 from simulator.text.typography import straight_pattern
 from simulator.users.guard import LONGEST, Guard
 
-# What can be wrong with an opening beside the guard's rules; `opening_failed`: the model gave none at all.
+# The rules for an opening beside the guard's; `opening_failed`: the model gave none at all.
 RULES = (
     "opening_numbers",
     "opening_codes",
@@ -39,7 +38,7 @@ RULES = (
     "opening_words",
     "opening_failed",
 )
-# Of so many Japanese verbs, or English words that are no names, one may be put differently.
+# One in so many Japanese verbs, or English words that are not names, may be replaced.
 ONE_IN = {"ja": 3, "en": 6}
 
 _VARIABLES: dict[str, set[str]] = {
@@ -78,7 +77,7 @@ _JAPANESE_VERB = re.compile(rf"(?<![{_KANJI}])[{_KANJI}](?=[ぁ-ん])")
 
 
 class OpeningLine(replies.Reply):
-    """What the customer model answers with: the words."""
+    """The reply of the customer model: the words."""
 
     message: str
 
@@ -100,9 +99,9 @@ class OpeningPrompts:
         }
 
     def messages(self, case: Case, persona: Persona) -> Messages:
-        """The one request: who speaks, what they came with, and the form of the reply."""
+        """The request: persona, question, and the form of the reply."""
         table, voice = self._tables[case.language], persona.speaks(case.language)
-        form = kinds.skeleton({"message": ("text", str(table["fields"]["message"]))})
+        form = replies.skeleton({"message": ("text", str(table["fields"]["message"]))})
         question = quote("question", case.question)
         system = render(
             table["system"], name=voice.name, voice=voice.voice.strip(), question=question, form=form
@@ -110,32 +109,32 @@ class OpeningPrompts:
         return [{"role": "system", "content": system}, {"role": "user", "content": render(table["task"])}]
 
     def again(self, language: Language, problem: str) -> str:
-        """What is said to a model whose reply could not be read."""
+        """The message to a model whose reply could not be read."""
         return render(self._tables[language]["again"], problem=problem)
 
-    def broken_rule(self, question: str, said: str, language: Language) -> str | None:
+    def broken_rule(self, question: str, opening: str, language: Language) -> str | None:
         """The first rule that an opening breaks: the guard's, or one of RULES; None when it asks the same."""
-        if rule := self.guards[language].broken_rule(said, ()):
+        if rule := self.guards[language].broken_rule(opening, ()):
             return rule
-        plain, heard = normalise(question), normalise(said)
-        if any(asks.search(plain) and not asks.search(heard) for asks in self._asks[language]):
+        plain, rephrased = normalise(question), normalise(opening)
+        if any(asks.search(plain) and not asks.search(rephrased) for asks in self._asks[language]):
             return "opening_asked"
-        return lost(question, said, language, str(self._tables[language].get("ordinary", "")).split())
+        return lost(question, opening, language, str(self._tables[language].get("ordinary", "")).split())
 
     def fingerprint(self, persona: Persona) -> str:
-        """Changes whenever a word that the customer model reads changes."""
+        """A hash of every word that the customer model reads, except for the case."""
         return fingerprint(repr(self._tables), persona.model_dump_json())
 
 
 class VoicedOpening:
-    """The first line of a conversation: what is asked is the case's, how it is asked is the persona's."""
+    """The first line of a conversation: the case's question in the persona's voice."""
 
     def __init__(self, persona: Persona, model: Model | None, prompts: OpeningPrompts, seed: int) -> None:
         """Without a model the question is asked as it stands; `seed` belongs to this conversation."""
         self.persona, self.model, self.prompts, self.seed = persona, model, prompts, seed
 
     async def __call__(self, case: Case, turns: tuple[Turn, ...]) -> Utterance:
-        """The opening; what was said since makes no difference to it."""
+        """The opening; later turns make no difference to it."""
         return await voiced_opening(case, self.persona, self.model, self.prompts, self.seed)
 
 
@@ -150,16 +149,16 @@ async def voiced_opening(
     if model is None or len(case.question) > LONGEST[case.language]:
         return plain
     try:
-        said = await _said(case, persona, model, prompts, seed)
+        line = await _rephrased(case, persona, model, prompts, seed)
     except AccessDenied:
         raise
     except ModelFailure as error:
         return plain.model_copy(update={"reason": str(error), "broken_rules": ("opening_failed",)})
-    rule = prompts.broken_rule(case.question, said, case.language)
-    return plain.model_copy(update={"broken_rules": (rule,)}) if rule else Utterance(text=said)
+    rule = prompts.broken_rule(case.question, line, case.language)
+    return plain.model_copy(update={"broken_rules": (rule,)}) if rule else Utterance(text=line)
 
 
-async def _said(case: Case, persona: Persona, model: Model, prompts: OpeningPrompts, seed: int) -> str:
+async def _rephrased(case: Case, persona: Persona, model: Model, prompts: OpeningPrompts, seed: int) -> str:
     line = await model.ask(
         prompts.messages(case, persona),
         OpeningLine,
@@ -181,7 +180,7 @@ def _compiled(path: Path, patterns: Iterable[str]) -> tuple[re.Pattern[str], ...
 def _read(text: str, reply_form: type[OpeningLine]) -> OpeningLine:
     """The filled-in form; from a plain model the text itself is what is said."""
     try:
-        line = replies.read(text, reply_form)
+        line = replies.parse_reply(text, reply_form)
     except MalformedReply:
         if "{" in text:
             raise
@@ -189,37 +188,37 @@ def _read(text: str, reply_form: type[OpeningLine]) -> OpeningLine:
     return OpeningLine.model_validate(encodable(line.model_dump()))
 
 
-def lost(question: str, said: str, language: Language, ordinary: Collection[str] = ()) -> str | None:
-    """The first of RULES that says what of a question did not survive, or came in; None when all is there."""
-    if not _same_numbers(question, said):
+def lost(question: str, opening: str, language: Language, ordinary: Collection[str] = ()) -> str | None:
+    """The first of RULES that an opening breaks by losing or adding something; None if it asks the same."""
+    if not _same_numbers(question, opening):
         return "opening_numbers"
-    if codes(question).keys() != codes(said).keys():
+    if codes(question).keys() != codes(opening).keys():
         return "opening_codes"
-    if not _same_negations(question, said):
+    if not _same_negations(question, opening):
         return "opening_negation"
-    return None if _same_words(question, said, language, ordinary) else "opening_words"
+    return None if _same_words(question, opening, language, ordinary) else "opening_words"
 
 
-def _same_numbers(question: str, said: str) -> bool:
-    asked, told = quantities(question), quantities(said)
-    return _digits(question) <= _digits(said) and not unmatched(asked, told) and not unmatched(told, asked)
+def _same_numbers(question: str, opening: str) -> bool:
+    asked, kept = quantities(question), quantities(opening)
+    return _digits(question) <= _digits(opening) and not unmatched(asked, kept) and not unmatched(kept, asked)
 
 
 def _digits(text: str) -> set[str]:
     return set(_DIGITS.findall(_COMMA.sub("", normalise(text))))
 
 
-def _same_negations(question: str, said: str) -> bool:
-    """What is denied still is; nothing else of the question has come to be. "I do not know" may be added."""
-    asked, told = set(denied(question)), set(denied(said))
-    added = {word for word in told - asked if word and word in normalise(question)}
-    return not added and all(word in told if word else bool(told) for word in asked)
+def _same_negations(question: str, opening: str) -> bool:
+    """The same words of the question are denied, and no others. "I do not know" may be added."""
+    asked, kept = set(negated_words(question)), set(negated_words(opening))
+    added = {word for word in kept - asked if word and word in normalise(question)}
+    return not added and all(word in kept if word else bool(kept) for word in asked)
 
 
-def _same_words(question: str, said: str, language: Language, ordinary: Collection[str]) -> bool:
-    """Every name, number and Japanese noun is there again; one in so many of the other words may differ."""
+def _same_words(question: str, opening: str, language: Language, ordinary: Collection[str]) -> bool:
+    """Every name, number and Japanese noun is kept; one in so many of the other words may differ."""
     names, loose = (_japanese_words if language == "ja" else _english_words)(question, ordinary)
-    plain, stems = normalise(said), {stem(word) for word in tokens(said)}
+    plain, stems = normalise(opening), {stem(word) for word in tokens(opening)}
 
     def there(word: str) -> bool:
         return _is_in(word, plain) if language == "ja" else stem(word) in stems

@@ -1,4 +1,4 @@
-"""Customers who say given lines: scripts of a team, replays of a run; afterwards another customer may go on.
+"""Customers with a script, or with the lines of an earlier run; afterwards another customer may go on.
 
 A script is what follows the case's question, in order. It is found by the id of a conversation, by the id of
 its case, or under `*`, which stands for every case.
@@ -24,37 +24,37 @@ ACCEPTED = ".txt, .jsonl or .toml"
 
 
 class MixedUser:
-    """Says given lines in order; then another customer goes on with the dialogue, or leaves it."""
+    """Says its lines in order; then another customer goes on, or the conversation ends."""
 
     def __init__(self, lines: Sequence[Line] = (), then: User | None = None, *, opening: Line = "") -> None:
         """`lines` follow the first; that is `opening`, or the case's question when it is asked for."""
         self.lines, self.then, self.opening = tuple(lines), then, opening
 
     async def __call__(self, case: Case, turns: tuple[Turn, ...]) -> Utterance:
-        """The next line of the script; after the last one what `then` does, or leaving."""
+        """The next line of the script; after the last one that of `then`, or leaving."""
         if not turns:
-            return _said(self.opening or case.question)
+            return _utterance(self.opening or case.question)
         if len(turns) <= len(self.lines):
-            return _said(self.lines[len(turns) - 1])
+            return _utterance(self.lines[len(turns) - 1])
         if self.then is not None:
             return await self.then(case, turns)
         return Utterance(next="satisfied", reason="end of script")
 
 
-def _said(line: Line) -> Utterance:
+def _utterance(line: Line) -> Utterance:
     return line if isinstance(line, Utterance) else Utterance(text=line)
 
 
-def replayed(said: Sequence[Line], then: User | None = None) -> MixedUser:
-    """A customer who says again all that was said in a conversation, its first line included."""
-    return MixedUser(said[1:], then, opening=said[0] if said else "")
+def replayed(lines: Sequence[Line], then: User | None = None) -> MixedUser:
+    """A customer who repeats the lines of a conversation, the first one included."""
+    return MixedUser(lines[1:], then, opening=lines[0] if lines else "")
 
 
-def said_in_run(path: Path) -> dict[str, tuple[Utterance, ...]]:
-    """All that the customer said in each conversation of a run, by conversation id (`persona/case#repeat`).
+def lines_of_run(path: Path) -> dict[str, tuple[Utterance, ...]]:
+    """The customer's lines in each conversation of a run, by conversation id (`persona/case#repeat`).
 
-    The lines are as the bot met them, with what was meant by the mistyped ones. Conversations that were
-    never begun are left out.
+    Lines are as the bot read them; mistyped ones also have the clean text. Conversations without a turn are
+    left out.
     """
     return {
         conversation.id: tuple(Utterance(text=turn.user, clean=turn.clean) for turn in conversation.turns)
@@ -63,8 +63,8 @@ def said_in_run(path: Path) -> dict[str, tuple[Utterance, ...]]:
     }
 
 
-def lines_of_file(path: Path) -> dict[str, tuple[str, ...]]:
-    """The scripts of a file, by case id: what the customer says after the question.
+def read_scripts(path: Path) -> dict[str, tuple[str, ...]]:
+    """The scripts of a file, by case id: the customer's lines after the question.
 
     Text: `# case-id`, and below it one line of the customer per line; without such a head the script is for
     every case. JSONL: `{"id": "case-id", "lines": ["...", "..."]}`. TOML: `"case-id" = ["...", "..."]`.
@@ -89,8 +89,8 @@ def script_of(scripts: Scripts, conversation: Conversation) -> tuple[str, ...] |
     return next((scripts[name] for name in names if name in scripts), None)
 
 
-def unused(scripts: Scripts, plan: Iterable[Conversation]) -> tuple[str, ...]:
-    """The names of scripts that no planned conversation has: misspelt, or of cases that are left out."""
+def unused_scripts(scripts: Scripts, plan: Iterable[Conversation]) -> tuple[str, ...]:
+    """The names of scripts without a planned conversation: misspelt, or of cases that are left out."""
     planned = {EVERY_CASE}.union(*({conversation.id, conversation.case.id} for conversation in plan))
     return tuple(name for name in scripts if name not in planned)
 
@@ -130,12 +130,12 @@ def _from_toml(path: Path) -> Iterator[tuple[str, str, Any]]:
 
 
 def _checked(where: str, name: str, lines: Any) -> tuple[str, ...]:
-    """Lines that can be said, stored and sent: texts, none of them empty."""
+    """The lines without surrounding blanks; CaseFileError unless all of them are texts and none is empty."""
     if not isinstance(lines, list) or not lines:
         msg = f"{where}: '{name}' has no lines; give at least one."
         raise CaseFileError(msg)
     for line in lines:
         if not isinstance(line, str) or not line.strip() or encodable(line) != line:
-            msg = f"{where}: '{name}' has an empty line, or one that is no text."
+            msg = f"{where}: '{name}' has a line that is empty or not text."
             raise CaseFileError(msg)
     return tuple(line.strip() for line in lines)

@@ -1,7 +1,7 @@
-"""A share of what a customer says is typed the way people type: the bot meets 変換ミス, typos and lost marks.
+"""Typing variation: a share of the customer's lines has 変換ミス, typos and missing marks.
 
-A customer who types like a book makes a bot look better than it is. What is meant stays: a change is made
-only if codes, addresses, numbers and negations remain as they were.
+A customer who never mistypes makes a bot look better than it is. The meaning stays: codes, addresses, numbers
+and negations are never changed.
 """
 
 import random
@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from simulator.core.types import Case, Language, Turn, User, Utterance
-from simulator.text.entity_meaning import exact_spans, is_same_matter
+from simulator.text.spelling import exact_spans, is_same_matter
 from simulator.users.mistypings import Edit, typist
 
 # The share (0..1) of a customer's lines that are varied, and the share of those that are varied twice.
@@ -28,20 +28,20 @@ class TypedLine(NamedTuple):
 
 
 class VaryingUser:
-    """Any customer, a share of whose lines is mistyped; what was meant is kept in `Utterance.clean`."""
+    """Any customer, with a share of lines mistyped; `Utterance.clean` has the text as meant."""
 
     def __init__(self, user: User, seed: int, share: float = SHARE) -> None:
         """`seed` belongs to this conversation; `share` is 0..1."""
         self.user, self.seed, self.share = user, seed, share
 
     async def __call__(self, case: Case, turns: tuple[Turn, ...]) -> Utterance:
-        """What the customer says, as typed; closing words reach nobody and are left alone."""
-        said = await self.user(case, turns)
-        if said.next != "stay":
-            return said
+        """The customer's line as typed; closing words reach nobody and are left alone."""
+        line = await self.user(case, turns)
+        if line.next != "stay":
+            return line
         rng = random.Random(f"{self.seed}/typing/{len(turns)}")  # noqa: S311 - a choice, not a secret
-        varied = vary(said.text, case.language, rng, keep=names(case), share=self.share)
-        return said.model_copy(update={"text": varied.text, "clean": said.text}) if varied.kinds else said
+        varied = vary(line.text, case.language, rng, keep=names(case), share=self.share)
+        return line.model_copy(update={"text": varied.text, "clean": line.text}) if varied.kinds else line
 
 
 def vary(
@@ -65,7 +65,7 @@ def vary(
 
 
 def names(case: Case) -> tuple[str, ...]:
-    """What the case quotes, or writes with a capital letter within a sentence: names are not mistyped."""
+    """Names in the case, which are not mistyped: quoted, or capitalised within a sentence."""
     texts = (case.question, case.goal or "", *case.facts.knows, *case.facts.unknown)
     found = (quoted or capital for text in texts for quoted, capital in _NAME.findall(text))
     return tuple(dict.fromkeys(found))

@@ -9,8 +9,8 @@ import pytest
 
 from benchmarks import customers, customers_data
 from benchmarks.customers import Column, accused, main, told_apart
-from simulator.stats.figures import Customers
-from tests.customer_talks import a_case, a_run, a_talk
+from simulator.stats.figures import CustomerSummary
+from tests.customer_conversations import a_case, a_run, a_talk
 
 TURNS: list[dict[str, str]] = [
     line
@@ -116,7 +116,7 @@ def a_column(real: str, simulated: str) -> Column:
         for n in range(20)
     ]
     said = {f"c{n}": (f"{real}{n}",) for n in range(20)}
-    return Column("x", "ja", a_run(*conversations), Customers(), said)
+    return Column("x", "ja", a_run(*conversations), CustomerSummary(), said)
 
 
 def test_lines_of_two_kinds_are_told_apart_and_of_one_kind_are_not() -> None:

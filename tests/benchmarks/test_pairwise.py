@@ -7,8 +7,8 @@ import pytest
 
 from benchmarks.pairwise_validity import read_pairs
 from benchmarks.validity import main
-from tests.labelled import written
-from tests.pairwise import LONG, SHORT, judge, prefers_longer
+from tests.compare_runs import LONG, SHORT, judge, prefers_longer
+from tests.labelled_answers import written
 from tests.servers.openai import serve
 
 WRONG = "It costs 9,999 yen a month, and that includes everything that anybody could ever wish for."

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.validity import main
-from tests.labelled import labelled, written
+from tests.labelled_answers import labelled, written
 
 
 def test_every_fitting_pair_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

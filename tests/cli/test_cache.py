@@ -68,7 +68,7 @@ def test_entries_are_shown_by_endpoint_and_model(capsys: pytest.CaptureFixture[s
     first, *rows = capsys.readouterr().out.splitlines()
     assert first.startswith(f"{cache_file()}: 4 answers, ")
     assert "0 hours to 40 days old" in rows[0]
-    assert rows[-1].endswith("age unknown               before endpoints were noted")
+    assert rows[-1].endswith("age unknown               unknown endpoint")
 
 
 def test_clear_empties_it(capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,7 +13,7 @@ from simulator.cli.app import main
 from simulator.core.types import Language
 from simulator.stats import judge_trust
 from tests.golden_files import compare
-from tests.labelled import labelled, written, written_csv
+from tests.labelled_answers import labelled, written, written_csv
 from tests.servers.faults import Reply
 from tests.servers.openai import OpenAIServer, play, serve
 
@@ -74,7 +74,7 @@ def test_it_looks_as_it_is_meant_to(command: Any, tmp_path: Path, language: Lang
     (tmp_path / "own.py").write_text(OWN, encoding="utf-8")
     written(tmp_path / "labels.jsonl", labelled(language))
     done = command(*USUAL[:3], "own.py:strict", *USUAL[4:])
-    rubric = judge_trust.read(Path("calibrations/strict-faithfulness-shop.json")).rubric
+    rubric = judge_trust.read_calibration(Path("calibrations/strict-faithfulness-shop.json")).rubric
 
     assert done.code == 0
     compare(f"calibrate_{language}.txt", done.out.replace(rubric, "RUBRIC"))
@@ -105,7 +105,7 @@ def test_json_has_the_promised_keys(command: Any) -> None:
 def test_it_is_kept_and_bound_to_its_rubric(command: Any) -> None:
     """Figures and grades, without a text of the answers; a report finds it by the rubric."""
     shown = command(*USUAL, "--json").json
-    kept = judge_trust.read(Path(shown["saved"]))
+    kept = judge_trust.read_calibration(Path(shown["saved"]))
 
     assert shown["saved"] == "calibrations/groundedness-faithfulness-shop.json"
     assert (kept.n, kept.rubric, len(kept.rows)) == (36, shown["rubric"], 36)
@@ -121,8 +121,8 @@ def test_a_sample_does_not_replace_the_whole(command: Any) -> None:
     done = command(*USUAL, "--limit", "20", "--json")
 
     assert (done.code, done.json["n"], done.json["saved"]) == (0, 20, None)
-    assert judge_trust.read(Path("calibrations/groundedness-faithfulness-shop.json")).n == 36
-    assert "was made from more answers than these" in done.err
+    assert judge_trust.read_calibration(Path("calibrations/groundedness-faithfulness-shop.json")).n == 36
+    assert "is based on more answers than these" in done.err
 
 
 def test_a_model_grades_as_in_a_run(command: Any, server: OpenAIServer) -> None:
@@ -171,7 +171,7 @@ def test_what_was_graded_before_a_refusal_is_kept(command: Any, server: OpenAISe
 
     assert (stopped.code, stopped.out) == (3, "")
     assert stopped.err.splitlines()[-1].endswith(
-        "What was graded is kept: the same command goes on from there."
+        "What is done so far is saved: run the same command again to continue."
     )
     assert (done.code, done.json["n"], server.counts["chat"]) == (0, 36, 36 - before)
     assert before >= 12
@@ -192,7 +192,7 @@ def test_ctrl_c_keeps_what_was_graded(command: Any, server: OpenAIServer) -> Non
     done = command(*USUAL, "--cache", "off", "--json")
 
     assert stopped.code == 3
-    assert "error: interrupted. What was graded is kept" in stopped.err
+    assert "error: interrupted. What is done so far is saved" in stopped.err
     assert "Traceback" not in stopped.err
     assert (done.code, done.json["n"]) == (0, 36)
     assert asked < 36

@@ -8,7 +8,7 @@ import pytest
 
 from simulator.cli.app import main
 from simulator.core.errors import UnknownName
-from simulator.core.settings import load
+from simulator.core.settings import load_settings
 from simulator.data.cases import read_cases
 
 PLAIN = "question,answer\n送料はいくらですか,送料は900円です。\n"
@@ -82,12 +82,12 @@ def test_columns_are_pairs(given: str, capsys: pytest.CaptureFixture[str]) -> No
 def test_columns_come_from_flags_environment_and_settings_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     """Commas and repetition mean the same; a table of rehearsal.toml does, too."""
     wanted = {"question": "Q", "references": "a b"}
-    assert load({"columns": ["question=Q", "references = a b"]}).columns == wanted
+    assert load_settings({"columns": ["question=Q", "references = a b"]}).columns == wanted
     monkeypatch.setenv("REHEARSAL_COLUMNS", "question=Q,references=a b")
-    assert load({}).columns == wanted
+    assert load_settings({}).columns == wanted
     monkeypatch.delenv("REHEARSAL_COLUMNS")
     Path("rehearsal.toml").write_text('[columns]\nquestion = "Q"\nreferences = "a b"\n', encoding="utf-8")
-    assert load({}).columns == wanted
+    assert load_settings({}).columns == wanted
 
 
 def test_an_evaluation_grades_against_the_column_that_was_named(capsys: pytest.CaptureFixture[str]) -> None:

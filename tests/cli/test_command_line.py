@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import pytest
 
 from simulator import __version__
-from simulator.cli.app import PROGRAM, WORDS, main
+from simulator.cli.app import COMMANDS, PROGRAM, main
 from simulator.cli.options import NO_FLAG, OF_ROWS, PANELS
 from simulator.core import shelves
-from simulator.core.settings import FILE, Settings, flag
+from simulator.core.settings import SETTINGS_FILE, Settings, flag
 from tests.golden_files import compare
 from tests.servers.openai import Reply, serve
 
@@ -58,7 +58,7 @@ def process(*arguments: str, **environment: str) -> subprocess.CompletedProcess[
     return subprocess.run([*RUN, *arguments], capture_output=True, env=world, check=False)
 
 
-@pytest.mark.parametrize("word", ["", *WORDS])
+@pytest.mark.parametrize("word", ["", *COMMANDS])
 def test_help_is_as_it_is_meant_to_look(run: Any, word: str) -> None:
     """Every command says what it does, what each option means, what it takes and its default."""
     done = run(*filter(None, [word]), "--help")
@@ -92,7 +92,9 @@ def test_the_version_is_printed(run: Any) -> None:
 
 def test_without_a_command_a_rehearsal_starts(run: Any) -> None:
     """Options may follow at once, or stand in the file alone."""
-    Path(FILE).write_text('adapter = "bot.py:answer"\njudges = "turn"\nlimit = 1\n', encoding="utf-8")
+    Path(SETTINGS_FILE).write_text(
+        'adapter = "bot.py:answer"\njudges = "turn"\nlimit = 1\n', encoding="utf-8"
+    )
 
     assert run().code == 0
     assert run("--offline").code == 0
@@ -198,7 +200,7 @@ def test_what_is_to_mend_is_one_line(run: Any, arguments: str, told: str) -> Non
 @pytest.mark.parametrize("word", ["simulate", "doctor"])
 def test_a_broken_file_is_one_line(run: Any, word: str, toml: str, told: str) -> None:
     """Before anything starts, whatever the command."""
-    Path(FILE).write_text(toml, encoding="utf-8")
+    Path(SETTINGS_FILE).write_text(toml, encoding="utf-8")
     done = run(word)
 
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)

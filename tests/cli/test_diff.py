@@ -17,9 +17,9 @@ from simulator.core import shelves
 from simulator.core.templates import read_toml
 from simulator.core.translations import words_of
 from simulator.core.types import Conversation, Language, Results
-from simulator.report.comparison import TEXTS, ComparisonText, chance, markdown, paint, signed
+from simulator.report.comparison import TEXTS, ComparisonText, markdown, p_text, paint, signed
 from simulator.report.html_comparison import PageParts, compared
-from tests.paired import Key, a_result, grades_of, stored
+from tests.diff_runs import Key, a_result, grades_of, stored
 from tests.xss import PAYLOADS
 
 TWELVE = [0.6, 0.8] * 6
@@ -318,7 +318,7 @@ def test_differences_are_signed(value: float | None, text: str) -> None:
 
 def test_chances_are_short() -> None:
     """No more digits than mean something."""
-    assert [chance(p) for p in (None, 0.0001, 0.0123, 0.5)] == ["–", "<0.001", "0.012", "0.50"]
+    assert [p_text(p) for p in (None, 0.0001, 0.0123, 0.5)] == ["–", "<0.001", "0.012", "0.50"]
 
 
 def painted(results: Results) -> PageParts:

@@ -8,17 +8,25 @@ import pytest
 
 from simulator.cli.app import main
 from simulator.core.settings import Settings
-from simulator.core.shelves import our_name
+from simulator.core.shelves import canonical_judge
 from simulator.core.templates import read_toml
 from simulator.core.types import Case, Language
-from simulator.data.datasets import table, taken
-from simulator.grading.fitting import FILE, WORDS, Form, fits_of, looks, metric_file, reason
-from simulator.grading.metric_file import read_outputs
+from simulator.data.datasets import default_judges, judges_of_form
+from simulator.grading.fitting import (
+    FILE,
+    WORDS,
+    AnswerForm,
+    answer_profiles,
+    fits_of,
+    metric_file_text,
+    reason,
+)
+from simulator.grading.metric_file import read_metric_file
 from simulator.runner.plan import plan_rows
 from simulator.text.overlap import meteor, rouge_l
 from tests.servers.openai import serve
 
-FORMS: tuple[Form, ...] = (
+FORMS: tuple[AnswerForm, ...] = (
     "label", "choice", "repeated", "number", "phrase", "code", "json", "sentence", "text",
 )  # fmt: skip
 CURL, WITHOUT = "curl -X GET http://example.com/data", "curl -X http://example.com/data"
@@ -49,16 +57,16 @@ def cases(*references: str, label: bool = False) -> list[Case]:
         (["返品は14日以内です。" * 20, "配送は3日です。" * 20], "text"),
     ],
 )
-def test_the_form_of_right_answers(texts: list[str], form: Form) -> None:
+def test_the_form_of_right_answers(texts: list[str], form: AnswerForm) -> None:
     """What most of them are; few different ones, each several times, are a form of their own."""
-    (look,) = looks(cases(*texts))
+    (look,) = answer_profiles(cases(*texts))
 
     assert (look.output, look.form, look.rows) == ("default", form, len(texts))
 
 
 def test_a_label_column_will_do() -> None:
     """Where there is no reference."""
-    (look,) = looks(cases("肯定", "否定", label=True))
+    (look,) = answer_profiles(cases("肯定", "否定", label=True))
 
     assert look.form == "label"
 
@@ -66,7 +74,7 @@ def test_a_label_column_will_do() -> None:
 def test_json_is_looked_at_key_by_key() -> None:
     """Each output has its own form, and lists in it are JSON again."""
     answer = {"curl": CURL, "n": 3, "cat": CAT, "list": [1]}
-    found = looks(cases(*[json.dumps(answer, ensure_ascii=False)] * 3))
+    found = answer_profiles(cases(*[json.dumps(answer, ensure_ascii=False)] * 3))
 
     assert {look.output: look.form for look in found} == {
         "curl": "code", "n": "number", "cat": "sentence", "list": "json",
@@ -102,36 +110,37 @@ def test_doctor_and_evaluate_agree(
     other = {"question": "どれ？", **more} | ({"label": "否定"} if "label" in more else {})
     text = "\n".join(json.dumps(row, ensure_ascii=False) for row in ({"question": "どこ？", **more}, other))
     Path("r.jsonl").write_text(text, encoding="utf-8")
-    taken = plan_rows(Settings(cases="r.jsonl", protocol="single_turn")).settings.judges
+    default_judges = plan_rows(Settings(cases="r.jsonl", protocol="single_turn")).settings.judges
     assert examine("r.jsonl") == 0
     out = capsys.readouterr().out
     assert examine("r.jsonl", "--json") == 0
 
-    assert f"evaluate が使う指標：{'、'.join(taken)}" in out
-    marked = {our_name(line.split()[1]) for line in out.splitlines() if line.startswith("  ◎")}
-    assert marked == set(taken)
-    assert tuple(json.loads(capsys.readouterr().out)["evaluate"]) == taken
+    assert f"evaluate が使う指標：{'、'.join(default_judges)}" in out
+    marked = {canonical_judge(line.split()[1]) for line in out.splitlines() if line.startswith("  ◎")}
+    assert marked == set(default_judges)
+    assert tuple(json.loads(capsys.readouterr().out)["evaluate"]) == default_judges
 
 
 def test_what_is_taken_fits() -> None:
     """Nothing that is taken is said not to fit, and the order is all that a model changes."""
     for form in FORMS:
-        known, fit = table(form), [fit.judge for fit in fits_of(form) if fit.fits]
+        known, fit = judges_of_form(form), [fit.judge for fit in fits_of(form) if fit.fits]
         assert set(known["taken"]) <= set(fit), form
         assert set(known.get("offline", known["taken"])) == set(known["taken"])
-    assert taken("sentence", offline=False)[0] == "llm_similarity"
-    assert taken("sentence", offline=True)[0] == "rouge_l"
+    assert default_judges("sentence", offline=False)[0] == "llm_similarity"
+    assert default_judges("sentence", offline=True)[0] == "rouge_l"
 
 
 def test_the_offered_file_is_valid(tmp_path: Path) -> None:
     """For every form."""
     found = [
-        looks(cases(text))[0]._replace(output=text) for text in ("山", "3", CURL, CAT, "説明です。" * 30)
+        answer_profiles(cases(text))[0]._replace(output=text)
+        for text in ("山", "3", CURL, CAT, "説明です。" * 30)
     ]
-    Path("m.json").write_text(metric_file(found), encoding="utf-8")
+    Path("m.json").write_text(metric_file_text(found), encoding="utf-8")
 
-    assert [m.name for m in read_outputs("m.json").named[CURL]] == ["rougeL"]
-    assert read_outputs("m.json").decides
+    assert [m.name for m in read_metric_file("m.json").named[CURL]] == ["rougeL"]
+    assert read_metric_file("m.json").decides
 
 
 def test_the_command_that_lacks_a_word() -> None:
@@ -230,7 +239,7 @@ def test_a_meteor_threshold_that_identical_text_misses_is_told(capsys: pytest.Ca
     ("arguments", "told"),
     [
         (["none.jsonl"], "none.jsonl: no such file"),
-        (["--outputs", "m.json"], "--outputs goes with a data set"),
+        (["--outputs", "m.json"], "--outputs needs a data set"),
         (["r.jsonl", "--outputs", "none.json"], "none.json: no such file"),
     ],
 )

@@ -10,7 +10,7 @@ import pytest
 from simulator.cli.app import main
 from simulator.core.types import Results
 from simulator.storage.run_file import find_run, read_run
-from tests.labelled import labelled, written
+from tests.labelled_answers import labelled, written
 from tests.servers.faults import Reply
 from tests.servers.openai import OpenAIServer, play, serve
 
@@ -86,7 +86,7 @@ def test_offline_a_stand_in_has_not_drifted(command: Any) -> None:
     assert (drift["judge"], drift["n"], drift["shift"], drift["drifted"]) == ("groundedness", 36, 0, False)
     assert done.run.notes == {"drift": [drift]}
     first, told, *_ = [line for line in done.err.splitlines() if "--check" in line or "Drift" in line]
-    assert first.startswith("--check: first of all, 36 frozen answers are graded again")
+    assert first.startswith("--check: first, 36 calibrated answers are graded again")
     assert told == (
         "Drift check: groundedness has not drifted: +0 [+0, +0] points of 100 on 36 answers,"
         " 100 % graded the same."
@@ -143,7 +143,7 @@ def test_a_dry_run_announces_it(command: Any, server: OpenAIServer) -> None:
     done = command(*RUN, *CHECK, "--dry-run")
 
     assert done.code == 0
-    assert "36 frozen answers are graded again, past the cache, by groundedness" in done.err
+    assert "36 calibrated answers are graded again by groundedness, without the cache" in done.err
     assert len(server.requests) == asked
     assert not Path("runs").exists()
 

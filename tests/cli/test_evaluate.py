@@ -91,7 +91,7 @@ def test_reports_tell_of_rows_and_not_of_customers(evaluate: Evaluate) -> None:
     shown = "\n".join([out, page.split('id="technical"')[0], (folder / "report.md").read_text("utf-8")])
 
     assert "4 rows, 4 graded" in out
-    assert "4 rows, bot: bot.py:answer. No model takes part" in err
+    assert "4 rows, bot: bot.py:answer. No model is used" in err
     assert "Expected: 3kg" in page
     for word in ("ustomer", "onversation", "Angry", "Data set", "Turn limit", "ended"):
         assert word not in shown.replace("data-ended", "").replace('id="ended"', ""), word
@@ -118,7 +118,7 @@ def test_judges_fit_the_data(more: dict[str, Any], judges: str) -> None:
     planned = plan_rows(Settings(cases=name, protocol="single_turn"))
 
     assert ", ".join(planned.settings.judges) == judges
-    assert f": {judges}. Others: --judges" in "\n".join(planned.told())
+    assert f": {judges}. Others: --judges" in "\n".join(planned.messages())
 
 
 FAULTY: tuple[Any, ...] = (
@@ -180,7 +180,7 @@ def test_a_column_is_called_as_in_the_file() -> None:
     Path("r.csv").write_text("質問,模範回答\nq,a\nr,\n", encoding="utf-8")
     planned = plan_rows(Settings(cases="r.csv", protocol="single_turn", judges=("exact_match",)))
 
-    assert "fill the column '模範回答'." in "\n".join(planned.told())
+    assert "fill the column '模範回答'." in "\n".join(planned.messages())
 
 
 def test_rehearsals_still_stop_at_the_first_faulty_row(evaluate: Evaluate) -> None:
@@ -316,7 +316,7 @@ def test_a_data_set_is_needed(evaluate: Evaluate) -> None:
 def test_words_of_rows_stand_for_other_words() -> None:
     """Each belongs to a text of the reports, in both languages, and uses no variable that this lacks."""
     files = {"html": "page.toml", "fixes": "fixes.toml", "diff": "changes.toml"}
-    tables = {**toml("worksheets.toml"), **read_toml(translations.WORDS_FILE)}
+    tables = {**toml("worksheets.toml"), **read_toml(translations.REPORTS_FILE)}
     for table, entries in toml("rows.toml").items():
         usual = toml(files[table]) if table in files else tables[table]
         for key, pair in entries.items():
@@ -336,8 +336,8 @@ def test_a_lot_is_told(evaluate: Evaluate) -> None:
     own = ("evaluate", rows(*ROWS), "--adapter", "demo", "--dry-run")
     said = [evaluate(*own, "--sample", each)[2] for each in ("2", "3:7", "9")]
 
-    assert "2 of 4 rows by lot (seed 0)." in said[0]
-    assert "3 of 4 rows by lot (seed 7)." in said[1]
+    assert "2 of 4 rows at random (seed 0)." in said[0]
+    assert "3 of 4 rows at random (seed 7)." in said[1]
     assert "All 4 rows: no more than the sample's 9." in said[2]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from simulator.cli.app import main
 from simulator.cli.publish import improvements_for
-from simulator.core.settings import from_run
+from simulator.core.settings import stored_settings
 from simulator.data.cases import read_cases
 from simulator.stats.outcome import figures_of
 from simulator.storage.run_file import read_run
@@ -118,11 +118,11 @@ def test_wrong_input_is_one_line(
 def test_a_report_needs_no_knowledge(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A folder that was moved since is said, and there is something to mend all the same."""
     results = read_run(newest(runs))
-    settings = from_run({**results.run.settings, "knowledge": "no-such-folder"})
+    settings = stored_settings({**results.run.settings, "knowledge": "no-such-folder"})
     capsys.readouterr()
 
     assert improvements_for(results, figures_of(results, settings), settings, "ja").fixes
-    assert "Causes are told without it." in capsys.readouterr().err
+    assert "Causes are given without it." in capsys.readouterr().err
 
 
 def newest(runs: Path) -> Path:

@@ -15,24 +15,24 @@ from rag_adapters._echo import tokens_of
 from simulator.addons.lm_eval import model as likelihood
 from simulator.addons.lm_eval import tasks
 from simulator.addons.lm_eval.grade import number, scores_of
-from simulator.addons.lm_eval.model import Likelihoods, Tokens, generation, likelihoods_told, teller
+from simulator.addons.lm_eval.model import Likelihoods, Tokens, generation, likelihood_summary, logprob_source
 from simulator.addons.lm_eval.tasks import (
     RowPrompt,
     Sources,
     as_chat,
-    begin,
+    begin_session,
     check_known,
     conversation_of,
     plain_text,
     read_task,
-    sent,
+    row_prompt,
     sources_of,
 )
 from simulator.cli.app import main
 from simulator.core.errors import BotFailure, InputError, RehearsalError
-from simulator.core.settings import load
+from simulator.core.settings import load_settings
 from simulator.core.types import Answer, Case, Conversation, Message, Turn, Usage
-from tests.servers.likely import completion
+from tests.servers.logprobs import completion
 
 LOCAL = "task: mine\ndataset_path: json\ndataset_kwargs: {data_files: x.jsonl}\n"
 HUB = "task: theirs\ndataset_path: someone/data\nprocess_results: !function utils.grade\n"
@@ -97,15 +97,15 @@ def test_only_tasks_of_the_hub_need_the_network() -> None:
     ("arguments", "told"),
     [
         (["--tasks", "none.yaml", "--adapter", "demo"], "--tasks none.yaml: no such task file"),
-        (["--tasks", "list.yaml", "--adapter", "demo"], "no task of lm_eval"),
+        (["--tasks", "list.yaml", "--adapter", "demo"], "not a task of lm_eval"),
         (["--tasks", "broken.yaml", "--adapter", "demo"], "cannot be read as a task"),
         (["--tasks", "x", "--include", "nowhere", "--adapter", "demo"], "--include nowhere: no such folder"),
         ([], "harness needs tasks"),
-        (["--write-task", "t.yaml"], "name a data set"),
+        (["--write-task", "t.yaml"], "a data set is missing"),
         (["--write-task", "t.json", "faq.csv"], "is a YAML file; name it t.yaml"),
         (["--write-task", "t.yaml", "faq.csv", "a/faq.csv"], "rename a file"),
         (["--write-task", "t.yaml", "faq.csv", "--choosing", "likelihood"], "needs choices, and a label"),
-        (["--write-task", "t.yaml", "faq.csv", "--filter", "digits=(["], "not a regular expression"),
+        (["--write-task", "t.yaml", "faq.csv", "--filter", "digits=(["], "invalid regular expression"),
         (["--write-task", "t.yaml", "faq.csv", "--filter", "digits"], "write NAME=REGEX"),
     ],
 )
@@ -185,13 +185,13 @@ def test_what_is_likeliest_is_told_by_what_differs() -> None:
     choices = [(request({}, "Q", " a"), -2.0, False), (request({}, "Q", " b"), -1.0, True)]
     contexts = [(request({}, "He", " left"), -1.0, False), (request({}, "She", " left"), -3.0, False)]
 
-    assert likelihoods_told(choices)[1:] == ("b", {"a": -2.0, "b": -1.0})
-    assert likelihoods_told(contexts)[1:] == ("He", {"He": -1.0, "She": -3.0})
+    assert likelihood_summary(choices)[1:] == ("b", {"a": -2.0, "b": -1.0})
+    assert likelihood_summary(contexts)[1:] == ("He", {"He": -1.0, "She": -3.0})
 
 
 def test_columns_of_other_meanings_make_no_dialogue() -> None:
     """Only messages are a history, only a name is a persona, and lm_eval's own tasks are left as they are."""
-    session = begin(load({"offline": True}))
+    session = begin_session(load_settings({"offline": True}))
     odd = {"history": "the history of Rome", "persona": "I like dogs", "turns": 3}
     own = {"history": [{"role": "user", "content": "Hi"}], "turns": ["Q", "and then?"]}
     theirs = SimpleNamespace(
@@ -221,9 +221,11 @@ def test_a_chat_is_sent_as_its_messages() -> None:
     case = Case(id="1", question="2+2", language="en")
     session: Any = SimpleNamespace(masked=lambda text, language: text)
 
-    assert sent(session, request({}, chat, {}), case) == RowPrompt("2+2", "2+2", "Be brief.", history, ())
+    assert row_prompt(session, request({}, chat, {}), case) == RowPrompt(
+        "2+2", "2+2", "Be brief.", history, ()
+    )
     assert plain_text(chat) == "Be brief.\n\n1+1\n\n2\n\n2+2"
-    assert sent(session, request({}, "2+2", {}), case) is None
+    assert row_prompt(session, request({}, "2+2", {}), case) is None
 
 
 class Model:
@@ -244,7 +246,7 @@ def ask(model: Model, *pairs: tuple[str, str]) -> list[tuple[float, bool]]:
     """Their likelihoods, at once."""
 
     async def asked() -> list[tuple[float, bool]]:
-        return await Likelihoods(teller(model, "m"), load({"cache": "off"})).pairs(pairs)  # type: ignore[arg-type]
+        return await Likelihoods(logprob_source(model, "m"), load_settings({"cache": "off"})).pairs(pairs)  # type: ignore[arg-type]
 
     return asyncio.run(asked())
 
@@ -264,11 +266,11 @@ def test_an_endpoint_without_likelihoods_is_refused_in_a_sentence(monkeypatch: p
     monkeypatch.setattr(likelihood, "WAIT", 0)
 
     with pytest.raises(InputError, match=r"m gives no log-likelihoods \(it is a bot that only answers\)"):
-        teller(lambda query: "", "m")
+        logprob_source(lambda query: "", "m")
     with pytest.raises(InputError, match="HTTP 404"):
         ask(Model(BotFailure("refused", "HTTP 404")), ("a", "b"))
     assert ask(Model(BotFailure("error", "HTTP 503")), ("a", "b"))[0][0] == -1.0
-    with pytest.raises(RehearsalError, match="just now"):
+    with pytest.raises(RehearsalError, match="at the moment"):
         ask(Model(*[BotFailure("error", "HTTP 503")] * 8), ("a", "b"))
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-from simulator.cli.app import PROGRAM, WORDS, command_tree, main
-from simulator.cli.options import catalogue, in_japanese
+from simulator.cli.app import COMMANDS, PROGRAM, command_tree, main
+from simulator.cli.options import in_japanese, japanese_help
 from tests.golden_files import compare
 
 KANA = re.compile(r"[ぁ-んァ-ヶ一-鿿]")
@@ -83,7 +83,7 @@ def test_no_japanese_form_has_lost_its_text() -> None:
     behind = {text.partition(" [")[0].strip() for text in said}
     defaults = {default for text in said for default in re.findall(r"\[default: (.*?)[];]", text)}
 
-    assert catalogue().keys() - said - behind - defaults == set()
+    assert japanese_help().keys() - said - behind - defaults == set()
 
 
 @pytest.mark.parametrize("word", ["", "simulate", "evaluate", "doctor"])
@@ -146,4 +146,4 @@ def test_a_group_alone_shows_its_page(page: Any, capsys: pytest.CaptureFixture[s
 
     assert main(["cases"]) == 0
     assert capsys.readouterr().out == asked
-    assert set(WORDS) <= commands().keys()
+    assert set(COMMANDS) <= commands().keys()

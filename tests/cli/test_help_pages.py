@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from simulator.core.translations import templates
+from simulator.core.translations import message_templates
 
 ROWS = re.compile(r"^\| (`.*?`) \|", re.MULTILINE)
 
@@ -27,7 +27,7 @@ def test_both_pages_quote_the_same_messages_as_they_are_printed(root: Path) -> N
     known = [
         (said, told)
         for said, told in pairs
-        for each in templates()
+        for each in message_templates()
         if quotes(said.partition("; ")[0], each.english) and quotes(told, each.japanese)
     ]
 

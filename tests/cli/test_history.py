@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from simulator.cli.app import main
-from simulator.core.settings import from_run
+from simulator.core.settings import stored_settings
 from simulator.core.types import Answer, Failure
 from simulator.report.history import HistoryReport
-from simulator.stats.history import PastRun, as_json, history, past_run, past_runs
+from simulator.stats.history import PastRun, history, history_json, past_run, past_runs
 from simulator.stats.outcome import figures_of
-from simulator.storage.run_file import note, read_run
+from simulator.storage.run_file import add_note, read_run
 from simulator.storage.runs import replay_of
-from tests.paired import START, a_result, grades_of, stored
+from tests.diff_runs import START, a_result, grades_of, stored
 
 
 def a_past(score: float, day: int, reach: float = 0.05, **more: Any) -> PastRun:
@@ -89,15 +89,15 @@ def test_only_runs_like_the_newest_make_the_trend() -> None:
 
     assert len(found.runs) == 11
     assert found.followed == tuple(f"run-{day:02}" for day in range(6, 12))
-    assert as_json(found)["comparable"] == 6
-    assert [run["comparable"] for run in as_json(found)["runs"]].count(True) == 6
+    assert history_json(found)["comparable"] == 6
+    assert [run["comparable"] for run in history_json(found)["runs"]].count(True) == 6
 
 
 def test_a_run_that_stopped_early_is_marked_and_no_reference(capsys: pytest.CaptureFixture[str]) -> None:
     """The others stay comparable with each other; a run that broke off is treated alike."""
     for day in range(5):
         stored(a_result(grades_of([0.8] * 6), f"{day}-whole", days=day))
-    note(
+    add_note(
         stored(a_result(grades_of([0.9] * 2), "5-stopped", days=5)), "stopped_early", '{"decision": "passed"}'
     )
     broken_off = a_result(grades_of([0.7] * 6), "6-cut", days=6)
@@ -173,11 +173,11 @@ def test_the_figures_are_those_of_the_report() -> None:
         }
     )
     path = stored(broken)
-    note(path, "superseded", json.dumps({judged.conversations[5].id: "other"}))
+    add_note(path, "superseded", json.dumps({judged.conversations[5].id: "other"}))
     excluded = stored(a_result(grades, "2-excluded", customer_faults="exclude"))
     for each in (path, excluded):
         results, past = read_run(each), past_run(each)
-        summary = figures_of(results, from_run(results.run.settings))
+        summary = figures_of(results, stored_settings(results.run.settings))
 
         assert past.score == pytest.approx(summary.score)
         assert past.interval == pytest.approx(summary.interval)
@@ -195,7 +195,7 @@ def test_the_worksheet_has_the_same_score(capsys: pytest.CaptureFixture[str]) ->
     from simulator.stats.gate import decide
 
     results = a_result(grades_of([0.83, 0.61, 0.4]), "1-run")
-    summary = figures_of(results, from_run(results.run.settings))
+    summary = figures_of(results, stored_settings(results.run.settings))
     cells = history_sheet(Sheet(results, summary, decide(summary, None, 0.05), "ja")).rows[0].cells
     stored(results)
     assert main(["history"]) == 0

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from simulator.cli.app import main
-from simulator.core.settings import load
+from simulator.core.settings import load_settings
 
 FILES = {"bot.py", "questions.csv", "rehearsal.toml"}
 
@@ -42,7 +42,7 @@ def test_it_writes_a_start_and_says_how_to_go_on(run: Any) -> None:
 def test_the_settings_are_sound(run: Any) -> None:
     """The file names the bot and the questions beside it; both languages are among the questions."""
     run("init")
-    found = load({}, environ={})
+    found = load_settings({}, environ={})
     rows = list(csv.DictReader(Path("questions.csv").read_text("utf-8").splitlines()))
 
     assert (found.adapter, found.cases) == ("bot.py:answer", "questions.csv")

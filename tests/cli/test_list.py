@@ -7,9 +7,9 @@ import pytest
 
 from simulator.cli.app import main
 from simulator.core import shelves as find
-from simulator.core.settings import FILE
+from simulator.core.settings import SETTINGS_FILE
 from tests.golden_files import compare
-from tests.playing import a_run, a_talk
+from tests.run_helpers import a_run, a_talk
 
 
 def listed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -53,7 +53,7 @@ def test_runs_are_listed_from_their_folder(capsys: pytest.CaptureFixture[str], a
     for name in ("20261122-090000-calm-0002", "20261121-090000-angry-0001"):
         a_run(Path("mine"), [a_talk()], name).close()
     if not arguments:
-        Path(FILE).write_text("runs = 'mine'", encoding="utf-8")
+        Path(SETTINGS_FILE).write_text("runs = 'mine'", encoding="utf-8")
     out = listed(capsys, *arguments)
 
     assert out.endswith("runs\n  20261121-090000-angry-0001\n  20261122-090000-calm-0002\n")

@@ -47,10 +47,10 @@ def test_a_run_that_it_ended_goes_on(broken: pytest.MonkeyPatch, capsys: pytest.
 
     assert "Traceback" not in told.out + told.err
     assert last.startswith(
-        "error: a mistake of this program, not of yours (ZeroDivisionError: no place for ***)."
+        "error: an error in this program, not in your files or options (ZeroDivisionError: no place for ***)."
     )
     assert f"Details: {path.parent}/error.txt" in last
-    assert last.endswith(f"The run goes on with: python run.py --resume {path.parent.name}")
+    assert last.endswith(f"Continue the run with: python run.py --resume {path.parent.name}")
     assert before.run.status == "interrupted"
     assert sum(bool(conversation.turns) for conversation in before.conversations) == 2
 
@@ -103,6 +103,6 @@ def test_elsewhere_it_is_told_as_well(
     assert main(GIVEN) == 4
     last = capsys.readouterr().err.splitlines()[-1]
 
-    assert last.startswith("エラー：プログラム自身の誤りです。")
+    assert last.startswith("エラー：このプログラムのエラーです。")
     assert str(cache_folder() / "error.txt") in last
     assert "division by zero" in (cache_folder() / "error.txt").read_text(encoding="utf-8")

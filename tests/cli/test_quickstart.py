@@ -18,7 +18,7 @@ import pytest
 
 from simulator.cli.app import main
 from simulator.core import shelves
-from simulator.core.settings import Settings, load
+from simulator.core.settings import Settings, load_settings
 from simulator.stats.summary import summarise
 from simulator.storage.run_file import find_run, read_run
 
@@ -333,7 +333,7 @@ def test_every_switched_off_line_of_the_sample_can_be_switched_on(sample: Path) 
     file = sample / "rehearsal.toml"
     text = file.read_text(encoding="utf-8")
     Path(file.name).write_text(re.sub(r"^# (\[\w+\]|\w+ = .*)$", r"\1", text, flags=re.MULTILINE), "utf-8")
-    found = load({}, environ={})
+    found = load_settings({}, environ={})
 
     assert tomllib.loads(text).keys() == {"adapter", "cases", "persona", "turns"}
     assert (found.target, found.language, found.red) == (0.8, "ja", Settings().red)

@@ -9,7 +9,7 @@ import pytest
 
 from simulator.cli.app import main
 from simulator.core.errors import InputError
-from simulator.core.settings import Settings, load
+from simulator.core.settings import Settings, load_settings
 from simulator.core.types import Results
 from simulator.privacy.redactor import Redactor
 from simulator.storage.run_file import find_run, read_run
@@ -151,10 +151,10 @@ def test_recorded_answers_are_masked_unless_told(given: dict[str, Any], masks: b
 def test_patterns_come_from_the_file_and_broken_ones_are_told(tmp_path: Path) -> None:
     """redact_patterns = [...] in rehearsal.toml; commas and braces belong to a pattern."""
     (tmp_path / "rehearsal.toml").write_text("redact_patterns = ['K-\\d{3,5}', 'Z\\d']\n", encoding="utf-8")
-    assert load({}).redact_patterns == (r"K-\d{3,5}", r"Z\d")
+    assert load_settings({}).redact_patterns == (r"K-\d{3,5}", r"Z\d")
 
-    with pytest.raises(InputError, match=r"--redact-pattern.*no regular expression"):
-        load({"redact_patterns": ["("]})
+    with pytest.raises(InputError, match=r"--redact-pattern.*not a valid regular expression"):
+        load_settings({"redact_patterns": ["("]})
 
 
 def test_public_texts_are_compared_without_their_signs() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.story import FOLDER, PAGES, Played, Scene, mend, page, play, shown, story
+from benchmarks.story import FOLDER, PAGES, Played, Scene, excerpt, mend, page, play, story
 from simulator.core.types import Language
 from simulator.data.cases import read_cases
 
@@ -119,9 +119,9 @@ def test_a_line_that_never_comes_is_told() -> None:
     """A pattern without a line is an error, not an empty place on the page."""
     said = Played("x", "python run.py", "one\ntwo\nthree\n", {}, 0)
 
-    assert shown(said, [["one", 1], ["three", 1]]) == ["one", "  ⋮", "three"]
+    assert excerpt(said, [["one", 1], ["three", 1]]) == ["one", "  ⋮", "three"]
     with pytest.raises(ValueError, match="no line matches 'four'"):
-        shown(said, [["four", 1]])
+        excerpt(said, [["four", 1]])
 
 
 def test_versions_differ_in_one_thing_each() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulator.cli.app import main
-from simulator.core.translations import TranslatingStream, language_of, templates, told_in
+from simulator.core.translations import TranslatingStream, language_of, message_templates, translate
 from tests.messages_in_source import messages
 from tests.properties import examples
 
@@ -24,14 +24,14 @@ def japanese(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_every_message_of_the_source_has_a_japanese_form() -> None:
     """A new message without one is found here: add it to a file of simulator/core/messages."""
-    known = {template.english for template in templates()}
+    known = {template.english for template in message_templates()}
 
     assert {message: file for message, file in messages().items() if message not in known} == {}
 
 
 def test_a_japanese_message_has_no_other_values() -> None:
     """Each place of the Japanese form is one of the English, and none is empty."""
-    for template in templates():
+    for template in message_templates():
         assert set(PLACE.findall(template.japanese)) <= set(PLACE.findall(template.english)), template
         assert len(set(PLACE.findall(template.english))) == len(PLACE.findall(template.english)), template
         assert template.japanese.strip(), template
@@ -91,14 +91,14 @@ def test_other_words_stay_as_they_are(text: str) -> None:
     """Of bots, files and other programs: only what the program itself can say is translated."""
     strange = f"zq{text}qz"
 
-    assert told_in("ja", strange) == strange
-    assert told_in("en", text) == text
+    assert translate("ja", strange) == strange
+    assert translate("en", text) == text
 
 
 def test_lines_are_translated_one_by_one() -> None:
     """JSON and colours pass; the number of characters taken is that of the text that was given."""
     stream = io.StringIO()
-    template = next(each for each in templates() if "{" not in each.english and each.weight > 30)
+    template = next(each for each in message_templates() if "{" not in each.english and each.weight > 30)
     given_text = f'{{"a": 1}}\n  {template.english}\n\x1b[1mbold\n'
 
     assert TranslatingStream(stream).write(given_text) == len(given_text)

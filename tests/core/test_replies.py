@@ -12,25 +12,27 @@ from pydantic import BaseModel, Field
 
 from simulator.core import replies
 from simulator.core.errors import MalformedReply
-from simulator.core.replies import KINDS, Described, skeleton
+from simulator.core.replies import FIELD_KINDS, Described, skeleton
 from tests.paths import FIXTURES
 from tests.properties import examples
 
-TEXT, TEXTS, GRADE = (KINDS[kind].type for kind in ("text", "texts", "grade"))
-VERDICT = replies.form("verdict", {"reason": TEXT, "grade": GRADE})
-TURN = replies.form("turn", {"steps": TEXTS, "conclusion": TEXT, "correctness": GRADE, "overall": GRADE})
-COMBINED = replies.form("combined", {"turn": TURN, "fluency": VERDICT})
-CLAIM = replies.form(
+TEXT, TEXTS, GRADE = (FIELD_KINDS[kind].type for kind in ("text", "texts", "grade"))
+VERDICT = replies.create_form("verdict", {"reason": TEXT, "grade": GRADE})
+TURN = replies.create_form(
+    "turn", {"steps": TEXTS, "conclusion": TEXT, "correctness": GRADE, "overall": GRADE}
+)
+COMBINED = replies.create_form("combined", {"turn": TURN, "fluency": VERDICT})
+CLAIM = replies.create_form(
     "claim",
     {"claim": TEXT, "passage": TEXT, "verdict": Literal["supported", "contradicted", "not_found"]},
 )
-CLAIMS = replies.form("claims", {"claims": list[CLAIM], "reason": TEXT})  # type: ignore[valid-type]
-LISTED = replies.form("listed", {"reason": TEXT, "claims": list[CLAIM]})  # type: ignore[valid-type]
-SHARE = replies.form(
+CLAIMS = replies.create_form("claims", {"claims": list[CLAIM], "reason": TEXT})  # type: ignore[valid-type]
+LISTED = replies.create_form("listed", {"reason": TEXT, "claims": list[CLAIM]})  # type: ignore[valid-type]
+SHARE = replies.create_form(
     "share", {"reason": TEXT, "share": Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]}
 )
-TONE = replies.form("tone", {"reason": TEXT, "feeling": Annotated[int, Field(ge=-2, le=2)]})
-PANEL = replies.form("panel", {"turn": TURN, "claims": CLAIMS, "tone": TONE})
+TONE = replies.create_form("tone", {"reason": TEXT, "feeling": Annotated[int, Field(ge=-2, le=2)]})
+PANEL = replies.create_form("panel", {"turn": TURN, "claims": CLAIMS, "tone": TONE})
 FORMS: dict[str, type[BaseModel]] = {
     "grade": VERDICT,
     "turn": TURN,
@@ -48,7 +50,7 @@ GOOD = '{"reason": "ok", "grade": 4}'
 def outcome(text: str, form: type[BaseModel] = VERDICT) -> dict[str, Any] | None:
     """What was read, or None when it is malformed."""
     try:
-        return replies.read(text, form).model_dump()
+        return replies.parse_reply(text, form).model_dump()
     except MalformedReply as malformed:
         told = malformed
     assert (told.raw, told.failure.kind) == (text, "malformed")
@@ -61,10 +63,10 @@ def test_mangled_replies_are_read_or_refused(row: dict[str, Any]) -> None:
     """Each reply of the corpus gives its value, or the problem that the model is told."""
     form = FORMS[row["form"]]
     if "value" in row:
-        assert replies.read(row["text"], form).model_dump() == row["value"]
+        assert replies.parse_reply(row["text"], form).model_dump() == row["value"]
     else:
         with pytest.raises(MalformedReply) as met:
-            replies.read(row["text"], form)
+            replies.parse_reply(row["text"], form)
         assert row["malformed"] in str(met.value)
         assert met.value.raw == row["text"]
 

@@ -8,17 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simulator.core import replies
-from simulator.core import replies as kinds
 from simulator.core.errors import MalformedReply
-from simulator.core.replies import KINDS, Claim, Statement, Usefulness
+from simulator.core.replies import FIELD_KINDS, Claim, Statement, Usefulness
 from simulator.core.types import Answer, GradingContext, Passage
-from tests.playing import a_turn, an_exhibit
+from tests.run_helpers import a_turn, an_exhibit
 
 
 def read(kind: str, value: Any) -> Any:
     """What a reply with this value in one field of that kind is read as."""
-    form = replies.form("mine", {"it": KINDS[kind].type})
-    return replies.read(json.dumps({"it": value}, ensure_ascii=False), form).it  # type: ignore[attr-defined]
+    form = replies.create_form("mine", {"it": FIELD_KINDS[kind].type})
+    return replies.parse_reply(json.dumps({"it": value}, ensure_ascii=False), form).it  # type: ignore[attr-defined]
 
 
 def retrieved(*ids: str) -> GradingContext:
@@ -94,18 +93,18 @@ def test_a_claim_counts_when_it_is_supported() -> None:
     ]
     contradicted = Claim(claim="x", passage="p", verdict="contradicted")
 
-    assert kinds.supported_share(claims) == pytest.approx(2 / 3)
-    assert kinds.gravest_claim(claims) == "moderate"
-    assert kinds.gravest_claim([*claims, contradicted]) == "major"
-    assert (kinds.supported_share([]), kinds.gravest_claim([])) == (1.0, None)
+    assert replies.supported_share(claims) == pytest.approx(2 / 3)
+    assert replies.gravest_claim(claims) == "moderate"
+    assert replies.gravest_claim([*claims, contradicted]) == "major"
+    assert (replies.supported_share([]), replies.gravest_claim([])) == (1.0, None)
 
 
 def test_average_precision_goes_by_the_retrievers_order() -> None:
     """Useful at ranks 1 and 3 is (1/1 + 2/3) / 2, however the judge orders its list; unnamed is useless."""
     told = [Usefulness(id="c", useful=1), Usefulness(id="a", useful=1), Usefulness(id="zz", useful=1)]
 
-    assert kinds.average_precision(told, retrieved("a", "b", "c")) == pytest.approx((1 + 2 / 3) / 2)
-    assert kinds.average_precision([Usefulness(id="a", useful=0)], retrieved("a")) == 0
+    assert replies.average_precision(told, retrieved("a", "b", "c")) == pytest.approx((1 + 2 / 3) / 2)
+    assert replies.average_precision([Usefulness(id="a", useful=0)], retrieved("a")) == 0
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=12))
@@ -115,27 +114,27 @@ def test_average_precision_is_a_share_and_best_in_front(hits: list[bool]) -> Non
     told = [Usefulness(id=key, useful=int(hit)) for key, hit in zip(ids, hits, strict=True)]
     front = sorted(ids, key=lambda key: not hits[int(key)])
 
-    assert 0 <= kinds.average_precision(told, retrieved(*ids)) <= 1
-    assert kinds.average_precision(told, retrieved(*front)) == (1 if any(hits) else 0)
+    assert 0 <= replies.average_precision(told, retrieved(*ids)) <= 1
+    assert replies.average_precision(told, retrieved(*front)) == (1 if any(hits) else 0)
 
 
 def test_recall_is_the_share_of_statements_found() -> None:
     """One of two."""
     told = [Statement(text="a", passage="p", found=1), Statement(text="b", passage="", found=0)]
 
-    assert kinds.found_share(told) == 0.5
+    assert replies.recalled_share(told) == 0.5
 
 
 @pytest.mark.parametrize(("raw", "scale", "share"), [(4, (1, 5), 0.8), (0, (0, 1), 0), (1, (-2, 2), 0.75)])
 def test_every_scale_becomes_a_share(raw: float, scale: tuple[float, float], share: float) -> None:
     """Grades by fifths, so that 1 is .2; other scales from end to end."""
-    assert kinds.share_of(raw, scale) == share
+    assert replies.share_of(raw, scale) == share
 
 
 def test_the_form_shows_what_belongs_in_a_list() -> None:
     """A list of findings is shown with one item, its numbers without quotes."""
     meaning = {"id": "code", "useful": "1 or 0"}
 
-    assert kinds.skeleton({"passages": ("usefulness", meaning)}) == (
+    assert replies.skeleton({"passages": ("usefulness", meaning)}) == (
         '{\n  "passages": [{"id": "<code>", "useful": <1 or 0>}, ...]\n}'
     )

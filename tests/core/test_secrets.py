@@ -10,12 +10,12 @@ import pytest
 
 from simulator.cli.app import main
 from simulator.core.secrets import (
-    addressed,
-    concealed,
     is_telling,
     known_secrets,
+    mask_secrets,
     used_secrets,
     without_secrets,
+    without_url_secrets,
 )
 from simulator.storage.run_file import find_run, read_run
 from tests.servers.faults import Reply
@@ -252,8 +252,8 @@ def test_secrets_are_known_by_where_they_come_from() -> None:
         "SSH_KEY": "/home/me/.ssh/id", "LANG": "ja_JP.UTF-8", "DB_PASSWORD": "question",
     }  # fmt: skip
     assert known_secrets({"token": "12345678"}, environ) == ("abcd-efgh-1", "12345678", "s3cretpw")
-    assert concealed("a abcdefgh b", ("abcdefgh",)) == "a *** b"
-    assert addressed("see http://me:pw@host/x?sig=9&n=1") == "see http://***@host/x?sig=***&n=1"
+    assert mask_secrets("a abcdefgh b", ("abcdefgh",)) == "a *** b"
+    assert without_url_secrets("see http://me:pw@host/x?sig=9&n=1") == "see http://***@host/x?sig=***&n=1"
 
 
 @pytest.mark.parametrize(

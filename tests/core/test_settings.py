@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from simulator.core.errors import InputError
-from simulator.core.settings import FILE, NOT_OF_THE_RUN, Settings, flag, from_run, load
+from simulator.core.settings import NOT_STORED, SETTINGS_FILE, Settings, flag, load_settings, stored_settings
 from simulator.core.types import RedRules
 
 FLAG, ENVIRONMENT, TOML = {"turns": 2}, {"REHEARSAL_TURNS": "5"}, "turns = 7"
@@ -18,13 +18,13 @@ FLAG, ENVIRONMENT, TOML = {"turns": 2}, {"REHEARSAL_TURNS": "5"}, "turns = 7"
 
 def written(text: str) -> None:
     """A rehearsal.toml where the test stands."""
-    Path(FILE).write_text(text, encoding="utf-8")
+    Path(SETTINGS_FILE).write_text(text, encoding="utf-8")
 
 
 def problem(flags: Mapping[str, Any] = {}, environ: Mapping[str, str] = {}) -> str:
     """The one line that the user is told."""
     with pytest.raises(InputError) as met:
-        load(flags, environ=environ)
+        load_settings(flags, environ=environ)
     assert "\n" not in str(met.value)
     return str(met.value)
 
@@ -46,7 +46,7 @@ def test_the_nearest_word_counts(
     """Flag, then environment, then file, then default; what is empty was not said."""
     written(toml)
 
-    assert load(flags, environ=environ).turns == turns
+    assert load_settings(flags, environ=environ).turns == turns
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_nothing_is_said_on_purpose(flags: dict[str, Any], field: str, value: fl
     """A 0 on the command line is a 0, also over another number in the file."""
     written("max_failed = 0.5\nuser_temperature = 1\njudge_temperature = 1\nseed = 7")
 
-    assert getattr(load(flags), field) == value
+    assert getattr(load_settings(flags), field) == value
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_a_nothing_that_makes_no_sense_is_told(flags: dict[str, Any]) -> None:
 def test_what_was_not_given_is_not_given() -> None:
     """None, an absent switch and empty lists leave the word to file and environment."""
     written("offline = true\npersona = ['calm']\ncases = 'mine.csv'")
-    found = load({"offline": False, "persona": [], "judges": (), "cases": None})
+    found = load_settings({"offline": False, "persona": [], "judges": (), "cases": None})
 
     assert (found.offline, found.persona, found.cases) == (True, ("calm",), "mine.csv")
     assert found.judges == Settings().judges
@@ -91,12 +91,12 @@ def test_switches_in_the_environment(text: str, value: bool) -> None:
     """1, true, yes and on; 0, false, no and off, which undo what the file says."""
     written(f"offline = {'false' if value else 'true'}")
 
-    assert load({}, environ={"REHEARSAL_OFFLINE": text}).offline is value
+    assert load_settings({}, environ={"REHEARSAL_OFFLINE": text}).offline is value
 
 
 def test_every_setting_can_stand_in_the_environment() -> None:
     """Lists and adapter settings are separated by commas; other variables are not looked at."""
-    found = load({}, environ={
+    found = load_settings({}, environ={
         "REHEARSAL_PERSONA": "angry, calm", "REHEARSAL_SET": "url=http://x,model=m",
         "REHEARSAL_MAX_FAILED": "0",
         "REHEARSAL_USER_TEMPERATURE": "0", "REHEARSAL_LANGUAGE": "en", "REHEARSAL_JSON_OUTPUT": "yes",
@@ -126,7 +126,7 @@ groundedness = false
 [greeting]
 ja = "はい、窓口です。"
 """)
-    found = load({})
+    found = load_settings({})
 
     assert (found.judges, found.target) == (("turn", "fluency"), 0.8)
     assert found.set == {
@@ -142,7 +142,7 @@ ja = "はい、窓口です。"
 ])  # fmt: skip
 def test_ninety_means_nine_tenths(given: Any, kept: float) -> None:
     """A target is a share or a percentage."""
-    assert load({"target": given}).target == pytest.approx(kept)
+    assert load_settings({"target": given}).target == pytest.approx(kept)
 
 
 @pytest.mark.parametrize("target", [-1, 1.2, 1.99, 100.1, float("nan"), float("inf")])
@@ -177,7 +177,7 @@ def test_a_wrong_value_elsewhere_is_named_as_it_stands_there(name: str) -> None:
     )
     value = WRONG[name]
     written(f"{name} = {value!r}")
-    assert problem().startswith(f"{name} in {FILE}: ")
+    assert problem().startswith(f"{name} in {SETTINGS_FILE}: ")
 
 
 @pytest.mark.parametrize(
@@ -209,32 +209,32 @@ def test_a_broken_file_is_one_line(toml: str, told: str) -> None:
 
 def test_a_file_that_cannot_be_read_is_told() -> None:
     """Neither Shift JIS nor a folder is taken for an empty file."""
-    Path(FILE).write_bytes("persona = '怒り'".encode("shift_jis"))
+    Path(SETTINGS_FILE).write_bytes("persona = '怒り'".encode("shift_jis"))
     assert "not valid TOML" in problem()
-    Path(FILE).unlink()
-    Path(FILE).mkdir()
-    assert f"{FILE}: cannot be read" in problem()
+    Path(SETTINGS_FILE).unlink()
+    Path(SETTINGS_FILE).mkdir()
+    assert f"{SETTINGS_FILE}: cannot be read" in problem()
 
 
 def test_names_are_split_once() -> None:
     """Repeated flags and commas mean the same, order is kept and doubles are not."""
-    assert load({"persona": ["angry,calm", " angry "]}).persona == ("angry", "calm")
-    assert load({"set": ["a=1", "b=x=y", " c =", "a=2"]}).set == {"a": "2", "b": "x=y", "c": ""}
+    assert load_settings({"persona": ["angry,calm", " angry "]}).persona == ("angry", "calm")
+    assert load_settings({"set": ["a=1", "b=x=y", " c =", "a=2"]}).set == {"a": "2", "b": "x=y", "c": ""}
 
 
 def test_a_run_goes_on_with_its_own_settings() -> None:
     """What is stored is enough; how to start and to show it is not part of it."""
-    begun = load(
+    begun = load_settings(
         {"turns": 2, "persona": ["calm"], "target": 90, "set": ["a=1"], "resume": "x", "to": ["json"]}
     )
-    stored = begun.of_the_run()
+    stored = begun.stored_values()
 
-    assert not NOT_OF_THE_RUN & stored.keys()
-    assert from_run(stored, resume="x", to=("json",)) == begun
+    assert not NOT_STORED & stored.keys()
+    assert stored_settings(stored, resume="x", to=("json",)) == begun
     with pytest.raises(InputError, match=r"unknown setting 'later'.*\(stored with the run\)"):
-        from_run(stored | {"later": 1})
+        stored_settings(stored | {"later": 1})
     with pytest.raises(InputError, match="turns of the run: 0: "):
-        from_run(stored | {"turns": 0})
+        stored_settings(stored | {"turns": 0})
 
 
 def test_settings_are_frozen_and_closed() -> None:
@@ -253,23 +253,26 @@ VALUES = st.none() | st.booleans() | st.integers(-5, 200) | st.floats() | st.tex
 def test_any_flags_are_settings_or_one_line(flags: dict[str, Any]) -> None:
     """Nothing that can be given ends in another way."""
     try:
-        found = load(flags, environ={})
+        found = load_settings(flags, environ={})
     except InputError as error:
         told = str(error)
     else:
         told = ""
         assert (
-            from_run(found.of_the_run(), **{name: getattr(found, name) for name in NOT_OF_THE_RUN}) == found
+            stored_settings(found.stored_values(), **{name: getattr(found, name) for name in NOT_STORED})
+            == found
         )
     assert "\n" not in told
 
 
 def test_set_flags_add_to_the_files_own(tmp_path: Path) -> None:
     """One key from the command line changes that key, and keeps the others of rehearsal.toml."""
-    (tmp_path / FILE).write_text('adapter = "http"\n[set]\nurl = "u"\nanswer = "a"\n', encoding="utf-8")
+    (tmp_path / SETTINGS_FILE).write_text(
+        'adapter = "http"\n[set]\nurl = "u"\nanswer = "a"\n', encoding="utf-8"
+    )
 
-    assert load({"set": ["answer=b"]}, tmp_path, {}).set == {"url": "u", "answer": "b"}
-    assert load({"set": ["answer=b"]}, tmp_path, {"REHEARSAL_SET": "url=v"}).set == {
+    assert load_settings({"set": ["answer=b"]}, tmp_path, {}).set == {"url": "u", "answer": "b"}
+    assert load_settings({"set": ["answer=b"]}, tmp_path, {"REHEARSAL_SET": "url=v"}).set == {
         "url": "v",
         "answer": "b",
     }
@@ -277,7 +280,7 @@ def test_set_flags_add_to_the_files_own(tmp_path: Path) -> None:
 
 def test_another_adapter_does_not_get_the_files_settings(tmp_path: Path) -> None:
     """The table [set] belongs to the adapter that the file names."""
-    (tmp_path / FILE).write_text('adapter = "http"\n[set]\nurl = "u"\n', encoding="utf-8")
+    (tmp_path / SETTINGS_FILE).write_text('adapter = "http"\n[set]\nurl = "u"\n', encoding="utf-8")
 
-    assert load({"adapter": "bot.py:answer"}, tmp_path, {}).set == {}
-    assert load({"adapter": "http"}, tmp_path, {}).set == {"url": "u"}
+    assert load_settings({"adapter": "bot.py:answer"}, tmp_path, {}).set == {}
+    assert load_settings({"adapter": "http"}, tmp_path, {}).set == {"url": "u"}

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from simulator.core.replies import encodable
 from simulator.core.types import Answer, Case, Ended, GradingContext, Score, Turn, Utterance
-from tests.playing import a_case, an_exhibit
+from tests.run_helpers import a_case, an_exhibit
 
 ANYTHING = st.text(st.characters(exclude_categories=[]))
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from simulator.core.shelves import files_beside, module_of_file, package_at
+from simulator.core.shelves import module_of_file, package_at, source_files
 
 pytestmark = pytest.mark.usefixtures("apart")
 
@@ -55,7 +55,7 @@ def test_a_module_is_made_of_what_it_imports_nearby(tmp_path: Path) -> None:
     written(tmp_path / "lib" / "more.py", "x = 1\n")
     written(tmp_path / "other.py", "")
 
-    found = {path.relative_to(tmp_path.resolve()).as_posix() for path in files_beside(tmp_path / "checks.py")}
+    found = {path.relative_to(tmp_path.resolve()).as_posix() for path in source_files(tmp_path / "checks.py")}
     assert found == {"checks.py", "_checks.toml", "helper.py", "lib/deep.py", "lib/more.py"}
 
 

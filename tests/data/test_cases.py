@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from simulator.core.errors import CaseFileError
 from simulator.core.types import Answer, Case, Facts, Message, Passage
-from simulator.data.cases import columns_of, read_cases, select
+from simulator.data.cases import columns_of, read_cases, select_cases
 from simulator.data.values import COLUMNS, field_of, normalised
 from tests.case_files import as_csv, as_workbook, one, refusal, saved
 from tests.paths import ROOT
@@ -231,10 +231,10 @@ def test_select(tmp_path: Path) -> None:
     """A language and a limit choose from the front, in order."""
     cases = read_cases(saved(tmp_path, "id,question\n1,料金は\n2,How\n3,解約は\n4,Why\n"))
 
-    assert [case.id for case in select(cases)] == ["1", "2", "3", "4"]
-    assert [case.id for case in select(cases, "all", 3)] == ["1", "2", "3"]
-    assert [case.id for case in select(cases, "ja")] == ["1", "3"]
-    assert [case.id for case in select(cases, "en", 1)] == ["2"]
+    assert [case.id for case in select_cases(cases)] == ["1", "2", "3", "4"]
+    assert [case.id for case in select_cases(cases, "all", 3)] == ["1", "2", "3"]
+    assert [case.id for case in select_cases(cases, "ja")] == ["1", "3"]
+    assert [case.id for case in select_cases(cases, "en", 1)] == ["2"]
 
 
 @pytest.mark.parametrize(
@@ -288,11 +288,14 @@ def test_mistakes_in_tables(tmp_path: Path, text: str, message: str) -> None:
     [
         ({"question": ["a"]}, "column 'question': a list is not a text"),
         ({"question": "a", "goal": {"area": "福島"}}, "column 'goal': an object is not a text"),
-        ({"question": "a", "history": ["b"]}, "column 'history': 'b' is no line of a conversation"),
-        ({"question": "a", "history": [{"role": "system", "content": "b"}]}, "'system' is not who speaks"),
-        ({"question": "a", "history": {"role": "user"}}, "an object is no conversation"),
+        ({"question": "a", "history": ["b"]}, "column 'history': 'b' is not a line of a conversation"),
+        (
+            {"question": "a", "history": [{"role": "system", "content": "b"}]},
+            "'system' is not a known speaker",
+        ),
+        ({"question": "a", "history": {"role": "user"}}, "an object is not a conversation"),
         ({"question": "a", "passages": [{"text": "b"}]}, "column 'passages': an object is not a text"),
-        ({"turns": "a"}, "column 'turns': 'a' is no list of turns"),
+        ({"turns": "a"}, "column 'turns': 'a' is not a list of turns"),
         ({"turns": [{"role": "assistant", "content": "a"}]}, "no turn in which the customer says something"),
         ({"turns": [{"reference": "a"}]}, "column 'turns' is empty; every row needs a question"),
         (
@@ -303,7 +306,7 @@ def test_mistakes_in_tables(tmp_path: Path, text: str, message: str) -> None:
     ],
 )
 def test_mistakes_in_json(tmp_path: Path, columns: dict[str, Any], message: str) -> None:
-    """Values of the wrong kind are named with line and column, without control codes."""
+    """Values of the wrong kind are named with line and column, without control characters."""
     with pytest.raises(CaseFileError) as caught:
         one(tmp_path, **columns)
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.data.tables import shown_text
+from simulator.data.workbooks import cell_text
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ from simulator.data.tables import shown_text
 )
 def test_numbers_look_as_formatted(value: float, number_format: str, shown: str) -> None:
     """Leading zeros, separators, signs, units and decimals are those of the number format."""
-    assert shown_text(value, number_format) == shown
+    assert cell_text(value, number_format) == shown
 
 
 @pytest.mark.parametrize(
@@ -38,9 +38,9 @@ def test_numbers_look_as_formatted(value: float, number_format: str, shown: str)
 )
 def test_other_formats_give_the_plain_number(number_format: str) -> None:
     """A format that is not understood changes nothing."""
-    assert shown_text(1234567, number_format) == "1234567"
-    assert shown_text(1234567.0, number_format) == "1234567"
-    assert shown_text(0.1 + 0.2, number_format) == "0.3"
+    assert cell_text(1234567, number_format) == "1234567"
+    assert cell_text(1234567.0, number_format) == "1234567"
+    assert cell_text(0.1 + 0.2, number_format) == "0.3"
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_other_formats_give_the_plain_number(number_format: str) -> None:
 )
 def test_other_values(value: object, shown: str) -> None:
     """Dates are ISO 8601, hours go beyond 24, texts stay, escapes are undone."""
-    assert shown_text(value) == shown
+    assert cell_text(value) == shown
 
 
 @given(
@@ -72,13 +72,13 @@ def test_other_values(value: object, shown: str) -> None:
 )
 def test_any_number_in_any_format(value: float, number_format: str) -> None:
     """Every number in every format is some text."""
-    assert shown_text(value, number_format).strip()
+    assert cell_text(value, number_format).strip()
 
 
 @given(value=st.integers(0, 10**12), zeros=st.integers(1, 20))
 def test_zeros_pad(value: int, zeros: int) -> None:
     """A format of zeros pads to its length and keeps the number."""
-    shown = shown_text(value, "0" * zeros)
+    shown = cell_text(value, "0" * zeros)
 
     assert int(shown) == value
     assert len(shown) == max(zeros, len(str(value)))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.data.documents import LONGEST, Document, chunks, document
+from simulator.data.documents import MAX_LENGTH, Document, chunks, text_document
 
 LINES = st.lists(
     st.text(st.sampled_from("料金は。、 abc.#"), max_size=400) | st.just("## 見出し") | st.just(""),
@@ -23,15 +23,15 @@ def test_short_document_is_one_passage() -> None:
     """A short file is a single passage, as it is written."""
     text = "# 料金\n\n月額4,180円です。\n\n## 支払い\n\n口座振替です。"
 
-    assert list(chunks(document(text + "\n"))) == [text]
-    assert list(chunks(document(""))) == []
+    assert list(chunks(text_document(text + "\n"))) == [text]
+    assert list(chunks(text_document(""))) == []
 
 
 def test_long_document_is_cut_at_headings() -> None:
     """Sections stay whole while they fit, and each passage begins with the document's title."""
     text = "# 案内\n\n" + "\n\n".join(f"## 第{number}章\n\n{'これは説明です。' * 40}" for number in (1, 2, 3))
 
-    first, second, third = chunks(document(text))
+    first, second, third = chunks(text_document(text))
 
     assert first.startswith("# 案内\n\n## 第1章\n\n")
     assert second.startswith("案内\n## 第2章\n\n")
@@ -42,7 +42,7 @@ def test_long_paragraphs_are_cut_at_sentences() -> None:
     """A paragraph that is too long by itself is cut after sentences; its heading stays with its beginning."""
     text = "# 規約\n\n## 解約\n\n" + "解約は毎月20日までにお申し込みください。" * 60
 
-    pieces = list(chunks(document(text)))
+    pieces = list(chunks(text_document(text)))
 
     assert pieces[0].startswith("# 規約\n\n## 解約\n\n解約は")
     assert all(piece.endswith("ください。") for piece in pieces)
@@ -52,9 +52,9 @@ def test_english_passages_are_longer() -> None:
     """English passages may have twice as many characters."""
     text = "Guide\n\n" + "This is a sentence. " * 200
 
-    sizes = [len(piece) for piece in chunks(document(text))]
+    sizes = [len(piece) for piece in chunks(text_document(text))]
 
-    assert LONGEST["ja"] < max(sizes) <= LONGEST["en"]
+    assert MAX_LENGTH["ja"] < max(sizes) <= MAX_LENGTH["en"]
 
 
 def test_unbroken_text_is_cut_anyway() -> None:
@@ -72,7 +72,7 @@ def test_nothing_is_lost_and_nothing_is_too_long(lines: list[str], title: str) -
     bare = [piece.removeprefix(f"{shown}\n") if len(pieces) > 1 and shown else piece for piece in pieces]
 
     assert letters("".join(bare)) == letters(text)
-    assert all(len(piece) <= LONGEST["en"] + text.count("##") * 10 for piece in pieces)
+    assert all(len(piece) <= MAX_LENGTH["en"] + text.count("##") * 10 for piece in pieces)
 
 
 @pytest.mark.parametrize(
@@ -88,4 +88,4 @@ def test_nothing_is_lost_and_nothing_is_too_long(lines: list[str], title: str) -
 )
 def test_titles(text: str, title: str, body: str) -> None:
     """A title comes from front matter, the first heading or a short first line."""
-    assert document(text) == Document(title, body)
+    assert text_document(text) == Document(title, body)

@@ -8,19 +8,19 @@ import pytest
 from simulator.core import shelves
 from simulator.core.errors import CaseFileError
 from simulator.core.settings import Sample
-from simulator.core.shelves import ARTICLE_NAMES, CONTEST_NAMES, our_name
+from simulator.core.shelves import ARTICLE_NAMES, CONTEST_NAMES, canonical_judge
 from simulator.core.types import Case
 from simulator.data import files
 from simulator.data.datasets import (
     DatasetRequest,
     RowPlan,
-    form_of,
-    lacking,
-    outside,
+    answer_form,
+    case_label_problem,
+    missing_need,
+    most_common_form,
     read_dataset,
-    usual_form,
 )
-from simulator.data.files import lines_of
+from simulator.data.files import open_lines
 from simulator.grading.rubric import load_judge
 from tests.case_files import saved
 
@@ -49,14 +49,14 @@ def dataset(folder: Path, *lines: str, name: str = "rows.jsonl") -> list[Case]:
 )
 def test_the_form_of_an_answer(text: str, form: str) -> None:
     """What an answer looks like says how it can be compared."""
-    assert form_of(text) == form
+    assert answer_form(text) == form
 
 
 def test_the_usual_form_is_the_most_frequent() -> None:
     """Of equally many the longer form counts; without any there is none."""
-    assert usual_form(["phrase", "phrase", "text"]) == "phrase"
-    assert usual_form(["phrase", "text"]) == "text"
-    assert usual_form([]) is None
+    assert most_common_form(["phrase", "phrase", "text"]) == "phrase"
+    assert most_common_form(["phrase", "text"]) == "text"
+    assert most_common_form([]) is None
 
 
 def test_the_articles_names_mean_judges_of_the_shelf() -> None:
@@ -65,8 +65,8 @@ def test_the_articles_names_mean_judges_of_the_shelf() -> None:
         assert ours in shelves.judge_names(), given
     assert shelves.judge_name("rougeL") == "rouge_l"
     assert load_judge("em") is load_judge("exact_match")
-    assert our_name("turn") == "turn"
-    assert our_name("cosine_similarity") == "cosine_similarity"
+    assert canonical_judge("turn") == "turn"
+    assert canonical_judge("cosine_similarity") == "cosine_similarity"
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_the_articles_names_mean_judges_of_the_shelf() -> None:
 def test_a_label_is_one_of_the_choices(label: str, problem: str) -> None:
     """By its text, its letter or its number, in either width."""
     case = Case(id="1", question="q", language="ja", choices=("はい", "いいえ"), label=label)
-    said = outside(case, ()) or ""
+    said = case_label_problem(case, ()) or ""
 
     assert problem in said
     assert bool(said) == bool(problem)
@@ -93,9 +93,9 @@ def test_a_label_is_one_of_those_there_are() -> None:
     """Where all labels are known, another one is a mistake; where they are not, none is."""
     case = Case(id="1", question="q", language="ja", label="spam")
 
-    assert outside(case, ()) is None
-    assert outside(case, ("spam", "ham")) is None
-    assert "'spam'" in (outside(case, ("yes", "no")) or "")
+    assert case_label_problem(case, ()) is None
+    assert case_label_problem(case, ("spam", "ham")) is None
+    assert "'spam'" in (case_label_problem(case, ("yes", "no")) or "")
 
 
 def test_a_row_lacks_something_when_nobody_can_grade_it() -> None:
@@ -103,8 +103,8 @@ def test_a_row_lacks_something_when_nobody_can_grade_it() -> None:
     case = Case(id="1", question="q", language="ja")
     needs = frozenset({"references"})
 
-    assert lacking(case, [needs]) == "references"  # type: ignore[list-item]
-    assert lacking(case, [needs, frozenset()]) is None  # type: ignore[list-item]
+    assert missing_need(case, [needs]) == "references"  # type: ignore[list-item]
+    assert missing_need(case, [needs, frozenset()]) is None  # type: ignore[list-item]
 
 
 def test_further_columns_are_values(tmp_path: Path) -> None:
@@ -178,10 +178,10 @@ def test_lines_in_any_encoding(tmp_path: Path, encoding: str) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes("質問\r\n料金は?\n解約は?".encode(encoding))
 
-    assert list(lines_of(path)()) == ["質問\n", "料金は?\n", "解約は?"]
+    assert list(open_lines(path)()) == ["質問\n", "料金は?\n", "解約は?"]
     packed = tmp_path / "a.txt.gz"
     packed.write_bytes(gzip.compress(path.read_bytes()))
-    assert list(lines_of(packed)()) == list(lines_of(path)())
+    assert list(open_lines(packed)()) == list(open_lines(path)())
 
 
 def test_what_is_no_text_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,11 +190,11 @@ def test_what_is_no_text_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         path = tmp_path / "a.csv"
         path.write_bytes(content)
         with pytest.raises(CaseFileError, match=said):
-            lines_of(path)
-    monkeypatch.setattr(files, "bearable_bytes", lambda _: 10)
+            open_lines(path)
+    monkeypatch.setattr(files, "max_unpacked_bytes", lambda _: 10)
     packed = tmp_path / "a.csv.gz"
     packed.write_bytes(gzip.compress(b"x" * 100))
-    assert not files._is_plain(packed)
+    assert not files._is_clean_utf8(packed)
 
 
 def test_objects_need_not_stand_on_lines_of_their_own(tmp_path: Path) -> None:

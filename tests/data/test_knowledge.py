@@ -14,8 +14,8 @@ import pypdf
 import pytest
 
 from simulator.core.errors import InputError
-from simulator.data.documents import LONGEST
-from simulator.data.knowledge import read_knowledge, unread
+from simulator.data.documents import MAX_LENGTH
+from simulator.data.knowledge import read_knowledge, unread_files
 from tests.case_files import as_workbook
 from tests.paths import FIXTURES, ROOT
 
@@ -63,7 +63,7 @@ def test_folder(tmp_path: Path) -> None:
         ("c#1", "D", "見出し"),
         ("row-1", "E", "d.jsonl"),
     ]
-    assert unread(tmp_path) == ()
+    assert unread_files(tmp_path) == ()
 
 
 def test_single_file(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_skipped_files_are_named(tmp_path: Path) -> None:
     grown(tmp_path, a_md="A", b__c_doc="old", d_md="", e="no suffix")
 
     assert [passage.id for passage in read_knowledge(tmp_path)] == ["a"]
-    assert unread(tmp_path) == ("b/c.doc", "d.md", "e")
+    assert unread_files(tmp_path) == ("b/c.doc", "d.md", "e")
 
 
 def test_office_documents(tmp_path: Path) -> None:
@@ -103,8 +103,8 @@ def test_office_documents(tmp_path: Path) -> None:
         ("slides", "slides.pptx"),
     ]
     assert all(p.text.startswith(("# 料金", "料金\n")) for p in passages if p.source == "plans.docx")
-    assert max(len(p.text) for p in passages) <= LONGEST["ja"]
-    assert unread(tmp_path) == ("guide.pdf: 1 picture inside",)
+    assert max(len(p.text) for p in passages) <= MAX_LENGTH["ja"]
+    assert unread_files(tmp_path) == ("guide.pdf: 1 picture inside",)
 
 
 def test_worksheets(tmp_path: Path) -> None:
@@ -151,7 +151,9 @@ def test_scanned_pages(tmp_path: Path) -> None:
     writer.remove_text()
     writer.write(tmp_path / "scan.pdf")
 
-    with pytest.raises(InputError, match=r"no text in it \(scan\.pdf: 1 picture inside\); knowledge is"):
+    with pytest.raises(
+        InputError, match=r"no text in it \(scan\.pdf: 1 picture inside\); a knowledge base is"
+    ):
         list(read_knowledge(tmp_path / "scan.pdf"))
 
 
@@ -209,11 +211,11 @@ def test_passages_are_read_as_they_are_used(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("a.doc", "x", "nothing readable in it; knowledge is Markdown"),
-        ("a.md", "", "nothing readable in it"),
+        ("a.doc", "x", "no readable files; a knowledge base is made of Markdown"),
+        ("a.md", "", "no readable files"),
         ("a.pdf", "%PDF", "not a readable PDF file"),
-        ("a.docx", "x", "not a whole Word file"),
-        ("a.xlsx", "x", "not a whole Excel file"),
+        ("a.docx", "x", "an incomplete Word file"),
+        ("a.xlsx", "x", "an incomplete Excel file"),
         ("a.md", " \n", "no text in it"),
         (
             "a.csv",
@@ -243,7 +245,7 @@ def test_missing_knowledge(tmp_path: Path) -> None:
     """A wrong path is told at once, before the first passage is asked for."""
     with pytest.raises(InputError, match="no such file or folder"):
         read_knowledge(tmp_path / "none")
-    with pytest.raises(InputError, match="nothing readable"):
+    with pytest.raises(InputError, match="no readable files"):
         read_knowledge(tmp_path)
 
 
@@ -254,4 +256,4 @@ def test_links_are_no_trap(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to(tmp_path)
 
     assert [passage.id for passage in read_knowledge(tmp_path)] == ["a"]
-    assert unread(tmp_path) == ("b.md",)
+    assert unread_files(tmp_path) == ("b.md",)

@@ -15,10 +15,10 @@ from pptx.util import Cm
 from simulator.core.errors import CaseFileError
 from simulator.data.documents import (
     Document,
-    presentation,
-    presentation_pictures,
+    count_presentation_pictures,
+    count_word_pictures,
+    presentation_document,
     word_document,
-    word_pictures,
 )
 
 W = nsdecls("w")
@@ -120,9 +120,9 @@ def test_pictures_are_counted(tmp_path: Path) -> None:
     slides.slides.add_slide(slides.slide_layouts[6]).shapes.add_picture(dot(tmp_path), 0, 0)
     slides.save(str(tmp_path / "a.pptx"))
 
-    assert word_pictures(tmp_path / "a.docx") == 2
-    assert presentation_pictures(tmp_path / "a.pptx") == 1
-    assert word_pictures(written(tmp_path, ("Normal", "x"))) == 0
+    assert count_word_pictures(tmp_path / "a.docx") == 2
+    assert count_presentation_pictures(tmp_path / "a.pptx") == 1
+    assert count_word_pictures(written(tmp_path, ("Normal", "x"))) == 0
 
 
 def test_slides(tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def test_slides(tmp_path: Path) -> None:
     untitled.shapes.add_textbox(0, 0, Cm(2), Cm(2)).text_frame.text = "題名なし"
     whole.save(str(tmp_path / "a.pptx"))
 
-    assert presentation(tmp_path / "a.pptx") == Document(
+    assert presentation_document(tmp_path / "a.pptx") == Document(
         "料金の ご案内",
         "## 料金の ご案内\n\n月額4,180円\n\n工事費は無料\n\nA | B\nC | D\n\n枠の中\n\n"
         "値上げは来年です。\n\n題名なし",
@@ -156,7 +156,7 @@ def test_slides(tmp_path: Path) -> None:
     ("data", "message"),
     [
         (b"", "the file is empty"),
-        (b"PK\x03\x04", "not a whole Word file; save it anew from Word"),
+        (b"PK\x03\x04", "an incomplete Word file; save it again from Word"),
         (b"\xd0\xcf\x11\xe0" + "EncryptedPackage".encode("utf-16-le"), "protected with a password"),
     ],
 )
@@ -173,4 +173,4 @@ def test_another_office_file_by_that_name(tmp_path: Path) -> None:
     path = written(tmp_path, ("Normal", "x")).rename(tmp_path / "a.pptx")
 
     with pytest.raises(CaseFileError, match=r"a\.pptx: not a readable PowerPoint file"):
-        presentation(path)
+        presentation_document(path)

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from simulator.core.errors import CaseFileError, InputError
-from simulator.data.files import language_of, lines, plain_suffix, read_text
+from simulator.data.files import language_of, plain_suffix, read_text, split_lines
 from tests.properties import examples
 
 SAMPLE = "番号,質問\n1,髙橋①㈱の領収書は～いつ届きますか\n2,ﾊﾟｽﾜｰﾄﾞを忘れた\n"
@@ -153,8 +153,8 @@ def test_broken_gzip(tmp_path: Path, cut: bytes) -> None:
 @given(text=ANY_TEXT)
 def test_lines_add_up(text: str) -> None:
     """Lines end at line feeds only and lose nothing."""
-    assert "".join(lines(text)) == text
-    assert all(re.fullmatch(r"[^\n]*\n|[^\n]+", line) for line in lines(text))
+    assert "".join(split_lines(text)) == text
+    assert all(re.fullmatch(r"[^\n]*\n|[^\n]+", line) for line in split_lines(text))
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.data.documents import web_page
+from simulator.data.documents import web_document
 
 PAGE = """<!DOCTYPE html><html><head><title>料金 &amp;
 ご案内</title><style>p { color: red }</style><script>var a = "<p>no</p>";</script></head>
@@ -22,7 +22,7 @@ MARKUP = st.sampled_from(
 
 def test_what_is_read() -> None:
     """Headings, lists, tables and lines are kept; scripts, styles and comments are not."""
-    page = web_page(PAGE)
+    page = web_document(PAGE)
 
     assert page.title == "料金 & ご案内"
     assert page.text == (
@@ -33,11 +33,11 @@ def test_what_is_read() -> None:
 
 def test_heading_as_title() -> None:
     """A page without <title> is called by its first heading."""
-    assert web_page("<h2>解約</h2>x").title == "解約"
-    assert web_page("x").title == ""
+    assert web_document("<h2>解約</h2>x").title == "解約"
+    assert web_document("x").title == ""
 
 
 @given(parts=st.lists(MARKUP | st.text(max_size=3), max_size=12))
 def test_broken_markup(parts: list[str]) -> None:
     """However broken the markup is, it gives some text."""
-    assert isinstance(web_page("".join(parts)).text, str)
+    assert isinstance(web_document("".join(parts)).text, str)

@@ -174,8 +174,8 @@ def test_mistakes_name_worksheet_row_and_column(tmp_path: Path) -> None:
         ([["題名"], ["担当", "メモ"], ["a", "b"]], "row 3: no question column. Found: '担当', 'メモ'."),
         ([["質問", "正解"], [None, "b"]], "row 2: column '質問' is empty; every row needs a question"),
         ([["id", "question"], ["1", "a"], [1, "b"]], "row 3: the id '1' is already on row 2"),
-        ([["質問", "質問"], ["a", "b"]], "row 1: the column '質問' is there twice"),
-        ([["質問", "正解"], ["a", "#N/A"]], "row 2: column '正解': it shows '#N/A'; mend the formula"),
+        ([["質問", "質問"], ["a", "b"]], "row 1: the column '質問' occurs twice"),
+        ([["質問", "正解"], ["a", "#N/A"]], "row 2: column '正解': it shows '#N/A'; fix the formula"),
         ([["質問"]], "no questions in it"),
         ([], "no questions in it"),
     ],
@@ -216,8 +216,8 @@ def zipped(**parts: bytes) -> bytes:
     ("data", "message"),
     [
         (b"", "the file is empty"),
-        (b"question\na\n", "not a whole Excel file; save it anew from Excel"),
-        (b"PK\x03\x04", "not a whole Excel file"),
+        (b"question\na\n", "an incomplete Excel file; save it again from Excel"),
+        (b"PK\x03\x04", "an incomplete Excel file"),
         (zipped(a=b"b"), "not a readable Excel file"),
         (b"\xd0\xcf\x11\xe0" + bytes(512), "in the old Excel format, whatever its name says"),
         (

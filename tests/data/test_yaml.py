@@ -88,7 +88,7 @@ BOMB = "- x: &a [1,1,1,1,1,1,1,1,1]\n" + "".join(
         (BOMB, "line 1: aliases (*name) that repeat too much"),
         ("- &a {question: q, x: *a}\n", "line 1: an alias (*name) inside what it stands for"),
         ("- x:\n  - &a [*a]\n", "line 1: an alias (*name) inside"),
-        ("- a\n- b\n", "line 1: 'a' is no row; write \"- question: ...\""),
+        ("- a\n- b\n", "line 1: 'a' is not a row; write \"- question: ...\""),
         ("question: a\n", 'line 1: no list of questions; write "- question: ..." for each question'),
         ("cases:\n  question: a\n", "line 2: no list of questions"),
         ("- question: a\n- question: b: c\n", "line 2: not valid YAML (mapping values are not allowed"),
@@ -97,7 +97,7 @@ BOMB = "- x: &a [1,1,1,1,1,1,1,1,1]\n" + "".join(
         ("- question: a\n---\n- question: b\n", "line 2: not valid YAML (expected a single document"),
         ("- question: a\n- question: 'b\x01'\n", "a control character, which YAML does not allow"),
         ('- question: "\\0"\n', "line 1: a text holds \\0"),
-        ("- question: a\n  question: b\n", "line 2: 'question' is there twice in one row"),
+        ("- question: a\n  question: b\n", "line 2: 'question' occurs twice in one row"),
         ("- ? [a, b]\n  : c\n", "line 1: a name that is a list"),
         ("- <<: a\n", "line 1: << takes over a mapping"),
         (

@@ -4,14 +4,14 @@ import asyncio
 from pathlib import Path
 
 from simulator.cli.app import main
-from simulator.core.settings import from_run
+from simulator.core.settings import stored_settings
 from simulator.core.types import Answer, Passage, Query, Results
-from simulator.diagnosis.ask_again import ask_again, found_anew, own_words, sought
-from simulator.diagnosis.root_cause import articles_of, as_note, blames, found_before
+from simulator.diagnosis.ask_again import ask_again, check_again, missed_searches, own_words
+from simulator.diagnosis.root_cause import articles_of, as_note, root_causes, stored_checks
 from simulator.stats.outcome import figures_of
 from simulator.storage.run_file import find_run, read_run
-from tests.rehearsed import rehearsed
-from tests.team import summary_of
+from tests.reviewed_runs import summary_of
+from tests.sample_runs import rehearsed
 
 ROUTER = Passage(id="kb/router", text="# ルーターの設定\n\nルーターは、電源を入れると約3分で使えます。")
 OTHER = Passage(id="kb/other", text="# 請求\n\n請求書は毎月10日に発行します。")
@@ -64,16 +64,18 @@ def test_a_spelling_is_told_from_a_broken_search() -> None:
     """Found in the article's own words: a spelling, with its pair. Not even then: the search."""
     results = missed()
     summary, articles = summary_of(results), (ROUTER, OTHER)
-    again = asyncio.run(found_anew(bot, sought(results, summary, articles), 5))
+    again = asyncio.run(check_again(bot, missed_searches(results, summary, articles), 5))
     never = {at: found.model_copy(update={"hit": False, "pair": None}) for at, found in again.items()}
-    named = [b for b in blames(results, summary, articles=articles, found=again) if b.cause == "spelling"]
+    named = [
+        b for b in root_causes(results, summary, articles=articles, found=again) if b.cause == "spelling"
+    ]
 
     assert named
     assert {blame.pair for blame in named} == {("るーたー", "ルーター")}
     assert all(blame.sure and "「ルーター」なら見つかります" in blame.evidence for blame in named)
     gone = {at: found.model_copy(update={"ids": ("elsewhere/1",)}) for at, found in again.items()}
-    assert not any(b.sure for b in blames(results, summary, articles=articles, found=gone) if b.pair)
-    broken = {b.cause for b in blames(results, summary, articles=articles, found=never)}
+    assert not any(b.sure for b in root_causes(results, summary, articles=articles, found=gone) if b.pair)
+    broken = {b.cause for b in root_causes(results, summary, articles=articles, found=never)}
     assert "retrieval" in broken
     assert "spelling" not in broken
 
@@ -81,7 +83,7 @@ def test_a_spelling_is_told_from_a_broken_search() -> None:
 def test_a_bot_that_shows_nothing_leaves_it_open() -> None:
     """Nobody knows what it found, so a guess stays a guess."""
     results = missed()
-    found = asyncio.run(found_anew(blind, sought(results, summary_of(results), (ROUTER, OTHER)), 5))
+    found = asyncio.run(check_again(blind, missed_searches(results, summary_of(results), (ROUTER, OTHER)), 5))
 
     assert {each.hit for each in found.values()} == {None}
 
@@ -89,10 +91,10 @@ def test_a_bot_that_shows_nothing_leaves_it_open() -> None:
 def test_what_was_found_can_be_noted() -> None:
     """Noted and read back, it is the same."""
     results = missed()
-    found = asyncio.run(found_anew(bot, sought(results, summary_of(results), (ROUTER, OTHER)), 5))
+    found = asyncio.run(check_again(bot, missed_searches(results, summary_of(results), (ROUTER, OTHER)), 5))
     noted = results.model_copy(update={"notes": {"asked_again": as_note(found)}})
 
-    assert found_before(noted) == found
+    assert stored_checks(noted) == found
 
 
 def test_a_run_is_asked_once(tmp_path: Path) -> None:
@@ -100,15 +102,15 @@ def test_a_run_is_asked_once(tmp_path: Path) -> None:
     arguments = ["--offline", "--persona", "calm", "--turns", "1", "--limit", "24", "--runs", str(tmp_path)]
     main([*arguments, "--judges", "turn", "--json"])
     path = find_run("latest", tmp_path)
-    settings = from_run(read_run(path).run.settings)
+    settings = stored_settings(read_run(path).run.settings)
     first = asyncio.run(ask_again(path, settings))
     results = read_run(path)
     summary = figures_of(results, settings)
     articles = articles_of(settings)
-    causes = blames(results, summary, articles=articles, found=found_before(results))
+    causes = root_causes(results, summary, articles=articles, found=stored_checks(results))
 
     assert first
-    assert found_before(results) == first == asyncio.run(ask_again(path, settings, limit=0))
+    assert stored_checks(results) == first == asyncio.run(ask_again(path, settings, limit=0))
     assert len(causes) == len(summary.reddest)
     assert any(blame.sure for blame in causes if blame.cause in {"spelling", "retrieval"})
     assert not any(

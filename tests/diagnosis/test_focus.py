@@ -10,7 +10,7 @@ from simulator.core.errors import InputError
 from simulator.core.settings import Settings
 from simulator.core.types import Answer, Case, Facts, Message, Passage, Results
 from simulator.data.cases import read_cases
-from simulator.diagnosis.focus import again, case_file, failed_cases
+from simulator.diagnosis.focus import case_file, failed_cases, rerun_options
 from simulator.diagnosis.recommendations import improvements_of
 from tests.diagnosis.test_recommendations import run_of
 
@@ -33,7 +33,7 @@ CASES = (
 def held(**settings: object) -> Results:
     """A run with a red turn and a good one, held with these settings."""
     results, _ = run_of([[2], [5]])
-    stored = Settings.model_validate(settings).of_the_run()
+    stored = Settings.model_validate(settings).stored_values()
     return results.model_copy(update={"run": results.run.model_copy(update={"settings": stored})})
 
 
@@ -41,7 +41,7 @@ def options(**settings: object) -> str:
     """How the failed questions of such a run are asked again."""
     results = held(**settings)
     _, summary = run_of([[2], [5]])
-    return again(results, improvements_of(results, summary).fixes, Path("failed.csv"))
+    return rerun_options(results, improvements_of(results, summary).fixes, Path("failed.csv"))
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".yaml"])

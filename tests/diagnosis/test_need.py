@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simulator.core.types import Answer, Case, GradingContext, Passage, Turn
-from simulator.diagnosis.evidence import Corpus, NeededArticles, held, is_of, need_of, title_of
+from simulator.diagnosis.evidence import Corpus, NeededArticles, is_of, need_of, share_held, title_of
 
 FEE = Passage(
     id="ja/17-fee",
@@ -66,16 +66,16 @@ def test_another_number_does_not_hold_a_reference() -> None:
     text = "24か月以内に解約すると、解約金9,900円がかかります。"
     reference = "24か月以内の解約には、解約金4,800円がかかります。"
 
-    assert held(reference, [FEE.text], "ja") > 0.8
-    assert held(reference, [text], "ja") <= 0.5
+    assert share_held(reference, [FEE.text], "ja") > 0.8
+    assert share_held(reference, [text], "ja") <= 0.5
 
 
 def test_the_search_finds_articles_by_their_words() -> None:
     """The words of a question bring the article that has them first."""
     assert LIBRARY.ranked("機器の返却期限")[0] == RETURN
     assert LIBRARY.finds("解約金はいくら", ["ja/17-fee"], 1)
-    assert LIBRARY.bears_out("解約金4,800円がかかります。")
-    assert not LIBRARY.bears_out("解約金9,900円がかかります。")
+    assert LIBRARY.supports("解約金4,800円がかかります。")
+    assert not LIBRARY.supports("解約金9,900円がかかります。")
     assert Corpus([]).ranked("何か") == []
 
 
@@ -86,7 +86,7 @@ def test_any_text_can_be_searched(text: str, question: str, reference: str) -> N
 
     assert len(title_of(text)) <= 30
     assert len(corpus.ranked(question)) <= 1
-    assert 0 <= held(reference, [text], "ja") <= 1
+    assert 0 <= share_held(reference, [text], "ja") <= 1
 
 
 def test_a_piece_without_the_answer_is_not_the_article() -> None:

@@ -22,7 +22,7 @@ from simulator.core.types import (
     Score,
     Turn,
 )
-from simulator.diagnosis.evidence import Blame, Cause
+from simulator.diagnosis.evidence import Cause, RootCause
 from simulator.diagnosis.recommendations import (
     WORDS,
     Fix,
@@ -37,7 +37,7 @@ from simulator.report.fixes import none_text
 from simulator.stats.figures import Summary
 from simulator.stats.summary import summarise
 from tests.properties import examples
-from tests.rehearsed import rehearsed
+from tests.sample_runs import rehearsed
 
 CAUSES: tuple[Cause, ...] = get_args(Cause)
 FEE = Passage(id="ja/17-fee", text="# 光の解約金\n\n24か月以内の解約は4,800円です。", source="ja/17-fee.md")
@@ -65,10 +65,10 @@ def run_of(grades: Sequence[Sequence[int]], **case: Any) -> tuple[Results, Summa
     return results, summarise(results, rules=RedRules(), judges=("turn",), seed=1)
 
 
-def blamed(summary: Summary, cause: Cause = "ignored", **known: Any) -> list[Blame]:
+def blamed(summary: Summary, cause: Cause = "ignored", **known: Any) -> list[RootCause]:
     """The same cause for every red turn."""
     return [
-        Blame(conversation=red.conversation, turn=red.turn, cause=cause, evidence="なぜなら。", **known)
+        RootCause(conversation=red.conversation, turn=red.turn, cause=cause, evidence="なぜなら。", **known)
         for red in summary.reddest
     ]
 
@@ -78,7 +78,7 @@ def found(grades: Sequence[Sequence[int]], causes: Sequence[dict[str, Any]], **c
     results, summary = run_of(grades, **case)
     pairs = zip(summary.reddest, causes, strict=True)
     told = [
-        Blame(conversation=red.conversation, turn=red.turn, evidence="なぜなら。", **cause)
+        RootCause(conversation=red.conversation, turn=red.turn, evidence="なぜなら。", **cause)
         for red, cause in pairs
     ]
     return improvements(results, summary, told)
@@ -209,7 +209,7 @@ def test_gains_add_up(grades: list[list[int]], causes: list[Cause]) -> None:
     """All fixes together bring what a run with those turns mended would score, and never more than 1."""
     results, summary = run_of(grades)
     told = [
-        Blame(conversation=r.conversation, turn=r.turn, cause=c, evidence="-", articles=("a",))
+        RootCause(conversation=r.conversation, turn=r.turn, cause=c, evidence="-", articles=("a",))
         for r, c in zip(summary.reddest, causes, strict=False)
     ]
     made = improvements(results, summary, told)

@@ -10,18 +10,18 @@ from benchmarks.blame_plants import grounds, plants
 from simulator.core.settings import Settings
 from simulator.core.templates import check_languages, read_toml
 from simulator.core.types import Passage
-from simulator.diagnosis.evidence import Blame, Cause
-from simulator.diagnosis.root_cause import RULES, articles_of, blames, found_before
+from simulator.diagnosis.evidence import Cause, RootCause
+from simulator.diagnosis.root_cause import RULES, articles_of, root_causes, stored_checks
 from simulator.diagnosis.wording import TEXTS
-from tests.rehearsed import hostile, rehearsed
-from tests.team import summary_of
+from tests.reviewed_runs import summary_of
+from tests.sample_runs import hostile, rehearsed
 
 
 def test_planted_faults_are_found() -> None:
     """Four plants of every cause and language: at least 85 % are named, and every cause at least once."""
     with grounds() as both:
         found = [each for ground in both for each in asyncio.run(judged(plants(ground, 4), ground.deleted))]
-    right = [each for each in found if each.plant.cause == each.blame.cause]
+    right = [each for each in found if each.plant.cause == each.root_cause.cause]
 
     assert len(right) / len(found) >= 0.85
     assert {each.plant.cause for each in right} == {*get_args(Cause)} - {"unclear"}
@@ -34,7 +34,7 @@ def test_every_red_turn_has_a_cause(language: str) -> None:
     """One blame for each red turn, in the same order, with evidence."""
     results = rehearsed(language)  # type: ignore[arg-type]
     summary = summary_of(results)
-    found = blames(results, summary)
+    found = root_causes(results, summary)
 
     assert [(b.conversation, b.turn) for b in found] == [(r.conversation, r.turn) for r in summary.reddest]
     assert all(blame.evidence.strip() for blame in found)
@@ -45,7 +45,7 @@ def test_hostile_texts_have_causes_too() -> None:
     """Whatever bots and customers say, a cause is found and nothing breaks."""
     text = "]]>\0<script>alert(1)</script>$evidence{{x}}\u202e『"
     results = hostile(text)
-    found = blames(results, summary_of(results), articles=(Passage(id=text, text=text),))
+    found = root_causes(results, summary_of(results), articles=(Passage(id=text, text=text),))
 
     assert {blame.cause for blame in found} <= {*get_args(Cause)}
     assert len(found) == len(summary_of(results).reddest)
@@ -59,13 +59,13 @@ def test_nothing_that_rests_on_words_is_certain(asks: bool) -> None:
             each
             for ground in both
             for each in asyncio.run(judged(plants(ground, 4), ground.deleted, asks=asks))
-            if each.blame.sure
+            if each.root_cause.sure
         ]
 
-    assert {each.blame.cause for each in found} == (
+    assert {each.root_cause.cause for each in found} == (
         {"no_answer", "retrieval", "spelling"} if asks else {"no_answer"}
     )
-    assert all(each.blame.cause == each.plant.cause for each in found)
+    assert all(each.root_cause.cause == each.plant.cause for each in found)
 
 
 def test_what_words_cannot_tell_is_unclear() -> None:
@@ -81,7 +81,7 @@ def test_what_words_cannot_tell_is_unclear() -> None:
     )
     split = Passage(id="ja/32", text="# 解約金の分割\n\n解約金は、月2,400円ずつ2回に分けてお支払いです。")
     results = results.model_copy(update={"conversations": conversations})
-    found = blames(results, summary_of(results), articles=(split,))
+    found = root_causes(results, summary_of(results), articles=(split,))
     unclear = [blame for blame in found if blame.cause == "unclear"]
 
     assert "knowledge" not in {blame.cause for blame in found}
@@ -99,7 +99,7 @@ def test_without_the_knowledge_nothing_is_sure_about_it() -> None:
         for conversation in results.conversations
     )
     results = results.model_copy(update={"conversations": conversations})
-    found = [b for b in blames(results, summary_of(results)) if b.cause in {"knowledge", "retrieval"}]
+    found = [b for b in root_causes(results, summary_of(results)) if b.cause in {"knowledge", "retrieval"}]
 
     assert not any(blame.sure for blame in found)
     assert all("--knowledge" in blame.evidence for blame in found)
@@ -133,12 +133,12 @@ def test_broken_notes_are_passed_over() -> None:
     """A note that another version wrote never keeps a run from being shown."""
     broken = {"asked_again": [{"conversation": "a"}, 3, {"conversation": "a", "turn": 1, "odd": 1}]}
 
-    assert found_before(rehearsed().model_copy(update={"notes": broken})) == {}
-    assert found_before(rehearsed().model_copy(update={"notes": {"asked_again": "x"}})) == {}
+    assert stored_checks(rehearsed().model_copy(update={"notes": broken})) == {}
+    assert stored_checks(rehearsed().model_copy(update={"notes": {"asked_again": "x"}})) == {}
 
 
 def test_a_blame_is_a_value() -> None:
     """Blames can be stored and read back."""
-    blame = Blame(conversation="a", turn=1, cause="spelling", evidence="x", pair=("るーたー", "ルーター"))
+    blame = RootCause(conversation="a", turn=1, cause="spelling", evidence="x", pair=("るーたー", "ルーター"))
 
-    assert Blame.model_validate_json(blame.model_dump_json()) == blame
+    assert RootCause.model_validate_json(blame.model_dump_json()) == blame

@@ -4,7 +4,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from simulator.text.spelling import alike, folded, hiragana, pairs, reading, roman, strange, words
+from simulator.text.spelling import (
+    folded_kana,
+    hiragana,
+    reading,
+    roman,
+    spelling_likeness,
+    spelling_pairs,
+    unknown_words,
+    words,
+)
 
 NEEDS_DICTIONARY = pytest.mark.skipif(not reading("東京"), reason="the extra ja is not installed")
 
@@ -19,7 +28,7 @@ NEEDS_DICTIONARY = pytest.mark.skipif(not reading("東京"), reason="the extra j
 )  # fmt: skip
 def test_variants_of_one_word_are_alike(one: str, other: str) -> None:
     """Kana, width, long vowels, hyphens, spaces and okurigana make no other word."""
-    assert alike(one, other) >= 0.95
+    assert spelling_likeness(one, other) >= 0.95
 
 
 @pytest.mark.parametrize(
@@ -31,7 +40,7 @@ def test_variants_of_one_word_are_alike(one: str, other: str) -> None:
 )  # fmt: skip
 def test_likely_variants_are_offered(one: str, other: str) -> None:
     """Loan words, British and American spelling and near words are pairs with less certainty."""
-    assert 0.6 <= alike(one, other) < 1
+    assert 0.6 <= spelling_likeness(one, other) < 1
 
 
 @pytest.mark.parametrize(
@@ -47,15 +56,21 @@ def test_likely_variants_are_offered(one: str, other: str) -> None:
 )
 def test_other_words_are_no_pair(one: str, other: str) -> None:
     """Different words, forms of one word and codes are never offered."""
-    assert alike(one, other) < 0.6
+    assert spelling_likeness(one, other) < 0.6
 
 
 @NEEDS_DICTIONARY
 def test_kanji_have_a_reading_with_the_dictionary() -> None:
     """東京, とうきょう and Tokyo are one name."""
-    assert alike("東京", "とうきょう") == alike("東京", "Tokyo") == alike("とうきょう", "Tokyo") == 1
+    assert (
+        spelling_likeness("東京", "とうきょう")
+        == spelling_likeness("東京", "Tokyo")
+        == spelling_likeness("とうきょう", "Tokyo")
+        == 1
+    )
     assert [
-        (p.asked, p.written) for p in pairs("とうきょうのお店はありますか", ["東京の店舗は3つです。"])
+        (p.asked, p.written)
+        for p in spelling_pairs("とうきょうのお店はありますか", ["東京の店舗は3つです。"])
     ] == [("とうきょう", "東京")]
 
 
@@ -63,16 +78,16 @@ def test_the_pair_is_named_within_a_sentence() -> None:
     """The word as it was asked and as the article writes it, also where hiragana has no boundary."""
     article = ["# ルーターの初期設定\n\nルーターの電源を入れ、Wi-Fiにつなぎます。"]
 
-    assert pairs("るーたーの設定を教えて", article)[0][:2] == ("るーたー", "ルーター")
-    assert pairs("わいふぁいがつながらない", article)[0][:2] == ("わいふぁい", "Wi-Fi")
-    assert pairs("wifi settings", ["Setting up your Wi-Fi router"])[0][:2] == ("wifi", "Wi-Fi")
-    assert pairs("ルーターの初期設定", article) == []
+    assert spelling_pairs("るーたーの設定を教えて", article)[0][:2] == ("るーたー", "ルーター")
+    assert spelling_pairs("わいふぁいがつながらない", article)[0][:2] == ("わいふぁい", "Wi-Fi")
+    assert spelling_pairs("wifi settings", ["Setting up your Wi-Fi router"])[0][:2] == ("wifi", "Wi-Fi")
+    assert spelling_pairs("ルーターの初期設定", article) == []
 
 
 def test_strange_words_are_those_the_article_lacks() -> None:
     """Words that occur there, in whatever form, are not strange."""
-    assert strange("違約金の金額", ["解約金の金額は4,800円です。"]) == ["違約金"]
-    assert strange("is the charge refunded", ["We refund all charges."]) == []
+    assert unknown_words("違約金の金額", ["解約金の金額は4,800円です。"]) == ["違約金"]
+    assert unknown_words("is the charge refunded", ["We refund all charges."]) == []
 
 
 def test_long_vowels_and_glides_are_read() -> None:
@@ -85,9 +100,9 @@ def test_long_vowels_and_glides_are_read() -> None:
 @given(st.text(max_size=30), st.text(max_size=30))
 def test_any_two_words_have_a_likeness(one: str, other: str) -> None:
     """A likeness is between 0 and 1, and the same from both sides for the same word."""
-    assert 0 <= alike(one, other) <= 1
-    assert alike(one, one) == 1
-    assert folded(hiragana(one)) == folded(one)
+    assert 0 <= spelling_likeness(one, other) <= 1
+    assert spelling_likeness(one, one) == 1
+    assert folded_kana(hiragana(one)) == folded_kana(one)
 
 
 LOANS = ("ルーター", "スマホ", "ログイン", "プラン", "キャンペーン", "メール", "アダプタ", "データ")
@@ -105,7 +120,7 @@ def spelt(draw: st.DrawFn) -> tuple[list[str], list[str]]:
 def test_words_that_are_spelt_otherwise_are_pairs(spelling: tuple[list[str], list[str]]) -> None:
     """Each word that both have and write differently is named, once, as it stands in each; no other is."""
     asked, written = spelling
-    found = pairs("、".join(asked), ["、".join(written)])
+    found = spelling_pairs("、".join(asked), ["、".join(written)])
 
     assert {pair.asked for pair in found} == set(asked) - set(written)
     assert {pair.written for pair in found} == set(written) - set(asked)
@@ -120,7 +135,7 @@ def test_words_that_are_spelt_otherwise_are_pairs(spelling: tuple[list[str], lis
 )
 def test_pairs_of_any_texts_are_words_of_theirs(question: str, article: str) -> None:
     """Whatever the two say, what is named of them stands there."""
-    found = pairs(question, [article])
+    found = spelling_pairs(question, [article])
 
     assert all(pair.asked.lower() in question.lower() and pair.asked != pair.written for pair in found)
     assert all(word in article for word in words(article))

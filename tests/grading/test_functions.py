@@ -16,7 +16,7 @@ from simulator.core.types import GradingContext, Query, Score
 from simulator.grading.judge import FunctionJudge, LexicalStandIn, scale_of
 from simulator.grading.rubric import load_judge
 from simulator.runner.conversation import ask
-from tests.playing import a_stage, an_exhibit, frame, rubric
+from tests.run_helpers import a_stage, an_exhibit, frame, rubric
 
 pytestmark = pytest.mark.usefixtures("apart")
 
@@ -151,7 +151,7 @@ async def test_a_short_verdict_is_filed_like_a_long_one() -> None:
 
 def rubric_of(judge: str) -> str:
     """The hash under which this judge's grades are filed."""
-    [judging] = a_stage(None, judges=(judge,)).panel.judgings
+    [judging] = a_stage(None, judges=(judge,)).panel.judge_calls
     return str(judging.rubric)  # type: ignore[attr-defined]
 
 

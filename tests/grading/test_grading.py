@@ -9,9 +9,9 @@ from simulator.core.errors import InputError, ModelFailure
 from simulator.core.settings import Settings
 from simulator.core.types import Answer, Failure, GradingContext, Handover, Passage, Score
 from simulator.grading.judge import FunctionJudge, ModelJudge, Panel
-from simulator.grading.panel import lines_of_list
+from simulator.grading.panel import read_list
 from simulator.grading.rubric import LONGEST_MATERIAL, load_form, load_judge
-from tests.playing import a_case, a_stage, a_turn, an_exhibit, at, frame, rubric
+from tests.run_helpers import a_case, a_stage, a_turn, an_exhibit, at, frame, rubric
 from tests.servers.openai import OpenAIServer
 
 NEW = ("claims", "tone", "context_precision", "context_recall", "llm_similarity", "llm_correctness")
@@ -199,10 +199,10 @@ def test_the_teams_lists_are_read_line_by_line(tmp_path: Any) -> None:
     path = tmp_path / "contacts.txt"
     path.write_bytes("# 窓口\n0120-000-111\n\n平日9時～18時\n".encode("cp932"))
 
-    assert lines_of_list(str(path), "--contacts") == ("0120-000-111", "平日9時～18時")
-    assert lines_of_list(None, "--contacts") == ()
+    assert read_list(str(path), "--contacts") == ("0120-000-111", "平日9時～18時")
+    assert read_list(None, "--contacts") == ()
     with pytest.raises(InputError, match=r"^--ng-words: .*nothing.txt"):
-        lines_of_list(str(tmp_path / "nothing.txt"), "--ng-words")
+        read_list(str(tmp_path / "nothing.txt"), "--ng-words")
 
 
 def test_the_settings_bound_the_votes() -> None:

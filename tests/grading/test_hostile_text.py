@@ -14,7 +14,7 @@ from simulator.grading.lexical import LexicalJudge
 from simulator.grading.rubric import LONGEST_EARLIER, LONGEST_MATERIAL
 from simulator.models.client import Model
 from tests.paths import FIXTURES
-from tests.playing import RUBRICS, SAYS, a_case, an_exhibit, at, grader
+from tests.run_helpers import RUBRICS, SAYS, a_case, an_exhibit, at, grader
 from tests.servers.openai import OpenAIServer
 
 LANGUAGES: tuple[Language, ...] = ("ja", "en")
@@ -279,5 +279,5 @@ async def test_an_attack_makes_no_wrong_answer_better_offline(language: Language
 async def _counted(judge: str, answer: str, language: Language) -> float:
     passage = Passage(id="fibre", text=SAYS[language]["passage"])
     turn = Turn(index=1, user=SAYS[language]["question"], answer=Answer(text=answer, passages=(passage,)))
-    score = await LexicalJudge(judge)(an_exhibit(a_case(language), turn=turn))
+    score = LexicalJudge(judge).grade(an_exhibit(a_case(language), turn=turn))
     return score.raw or 0

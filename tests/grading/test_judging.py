@@ -11,7 +11,7 @@ from simulator.core.errors import AccessDenied, InputError, ModelFailure, RunFil
 from simulator.core.types import Answer, Embed, Failure, GradingContext, Language, Passage, Score, Turn
 from simulator.grading.judge import KEPT_REPLY, FunctionJudge, JudgeCall, LexicalStandIn, Panel
 from simulator.models.pricing import BudgetSpent
-from tests.playing import RUBRICS, SAYS, a_case, a_turn, an_exhibit, at, frame, grader, rubric
+from tests.run_helpers import RUBRICS, SAYS, a_case, a_turn, an_exhibit, at, frame, grader, rubric
 from tests.servers.faults import FAULTS, Reply, script
 from tests.servers.openai import OpenAIServer, play
 

@@ -77,7 +77,7 @@ def an_exhibit(
 
 
 async def grade(judge: str, answer: str, case: Case | None = None, *earlier: str, **given: Any) -> Score:
-    return await LexicalJudge(judge)(an_exhibit(answer, case, *earlier, **given))
+    return LexicalJudge(judge).grade(an_exhibit(answer, case, *earlier, **given))
 
 
 async def raw(judge: str, answer: str, case: Case | None = None, *earlier: str, **given: Any) -> float:

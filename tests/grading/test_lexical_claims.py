@@ -18,7 +18,7 @@ async def graded(judge: str, answer: str, *passages: str, **case: Any) -> Score:
     the_case = Case(**(known | case))
     found = tuple(Passage(id=f"p{at}", text=text) for at, text in enumerate(passages, 1))
     turn = Turn(index=1, user=the_case.question, answer=Answer(text=answer, passages=found))
-    return await LexicalJudge(judge)(
+    return LexicalJudge(judge).grade(
         GradingContext(conversation="calm/fees#1", case=the_case, persona="calm", turn=turn)
     )
 

@@ -9,7 +9,7 @@ import pytest
 from simulator.core.types import Language
 from simulator.grading.disturbances import COSTS, disturbances
 from simulator.text.embedding import DIMENSIONS, hash_embed
-from simulator.text.evidence import agreement, best_agreement, denied, support
+from simulator.text.evidence import agreement, best_agreement, negated_words, support
 from simulator.text.numerals import Quantity, quantities, unmatched
 from simulator.text.wording import FILE, percent, quoted
 
@@ -89,7 +89,7 @@ def test_a_quantity_is_shown_as_the_language_writes_it(text: str, language: Lang
 )
 def test_a_negation_is_heard(text: str) -> None:
     """An odd number of them denies."""
-    assert len(denied(text)) % 2 == 1
+    assert len(negated_words(text)) % 2 == 1
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_a_negation_is_heard(text: str) -> None:
 )
 def test_what_only_sounds_negative_affirms(text: str) -> None:
     """Obligations, politeness and double negation."""
-    assert len(denied(text)) % 2 == 0
+    assert len(negated_words(text)) % 2 == 0
 
 
 def test_a_copied_answer_is_wholly_supported_and_an_invented_one_hardly() -> None:

@@ -7,13 +7,13 @@ from xml.etree import ElementTree
 
 import pytest
 
-from simulator.core.document import escaped
+from simulator.core.document import escape_markdown
 from simulator.core.types import Language
 from simulator.report.files import GETA, csv_bytes, junit_xml
 from simulator.report.markdown import markdown
 from tests.golden_files import compare
-from tests.rehearsed import hostile, rehearsed
-from tests.report.test_worksheets import told
+from tests.report.test_worksheets import report_context
+from tests.sample_runs import hostile, rehearsed
 
 FORMULAS = ("=1+1", "+1", "-1", "@SUM(A1)", "\t=1", " =HYPERLINK()", "＝1+1", '=cmd|"/c calc"!A0')
 
@@ -26,24 +26,24 @@ def rows(data: bytes, encoding: str = "utf-8-sig") -> list[dict[str, str]]:
 @pytest.mark.parametrize("language", ["ja", "en"])
 def test_the_comment_for_a_pull_request(language: Language) -> None:
     """As it is posted, in the language of the run."""
-    compare(f"report_{language}.md", markdown(told(language)))
+    compare(f"report_{language}.md", markdown(report_context(language)))
 
 
 def test_a_row_for_every_turn() -> None:
     """UTF-8 with BOM, so that Excel shows Japanese; a column for every judge."""
-    data = csv_bytes(told())
+    data = csv_bytes(report_context())
     read = rows(data)
 
     assert data.startswith(b"\xef\xbb\xbf")
-    assert len(read) == told().summary.turns
-    assert sum(row["red"] == "red" for row in read) == told().summary.red
+    assert len(read) == report_context().summary.turns
+    assert sum(row["red"] == "red" for row in read) == report_context().summary.red
     assert {"turn.grade", "turn.reason", "cosine.grade"} <= set(read[0])
 
 
 def test_what_an_encoding_lacks_is_seen() -> None:
     """CP932 has neither emoji nor hangul: a geta stands for each."""
     results = hostile("丸①と😀と한")
-    read = rows(csv_bytes(told("ja", results), "cp932"), "cp932")
+    read = rows(csv_bytes(report_context("ja", results), "cp932"), "cp932")
 
     assert any(f"丸①と{GETA}と{GETA}" in cell for row in read for cell in row.values())
 
@@ -51,7 +51,7 @@ def test_what_an_encoding_lacks_is_seen() -> None:
 @pytest.mark.parametrize("text", FORMULAS)
 def test_no_cell_is_a_formula(text: str) -> None:
     """Whatever a bot, a model or a customer says, a spreadsheet takes it for text."""
-    for row in rows(csv_bytes(told("ja", hostile(text)))):
+    for row in rows(csv_bytes(report_context("ja", hostile(text)))):
         for cell in row.values():
             assert not cell.lstrip(" \u3000").startswith(("=", "+", "@", "\t", "＝"))
 
@@ -59,7 +59,7 @@ def test_no_cell_is_a_formula(text: str) -> None:
 @pytest.mark.parametrize("text", ["<b>&\"']]>", "\x00\x01\x1b[31m", "\ufffe\uffff", "日本語😀"])
 def test_junit_is_always_well_formed(text: str) -> None:
     """A red turn is a failure; what XML cannot hold is replaced."""
-    shown = told("ja", hostile(text))
+    shown = report_context("ja", hostile(text))
     suite = ElementTree.fromstring(junit_xml(shown))  # noqa: S314 - our own file
 
     assert len(suite.findall("testcase/failure")) == int(suite.get("failures", ""))
@@ -68,7 +68,7 @@ def test_junit_is_always_well_formed(text: str) -> None:
 
 def test_junit_has_a_case_per_turn_and_one_for_the_target() -> None:
     """Ungraded turns are errors."""
-    shown = told()
+    shown = report_context()
     suite = ElementTree.fromstring(junit_xml(shown))  # noqa: S314 - our own file
     failures = suite.findall("testcase/failure")
 
@@ -82,7 +82,7 @@ def test_junit_has_a_case_per_turn_and_one_for_the_target() -> None:
 )
 def test_markdown_is_neither_markup_nor_link_nor_mention(text: str) -> None:
     """Every special character is escaped, and a name that would be called is broken."""
-    shown = escaped(text)
+    shown = escape_markdown(text)
     bare: Any = shown.replace("\\", "").replace("\u2060", "")
 
     assert bare == text
@@ -94,4 +94,4 @@ def test_markdown_is_neither_markup_nor_link_nor_mention(text: str) -> None:
 
 def test_the_worst_ten_are_quoted() -> None:
     """A comment stays short."""
-    assert markdown(told("ja", rehearsed())).count("\n- **▲") <= 10
+    assert markdown(report_context("ja", rehearsed())).count("\n- **▲") <= 10

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from simulator.core.errors import InputError
-from simulator.grading.metric_file import Outputs, read_outputs, write_thresholds
+from simulator.grading.metric_file import MetricFile, read_metric_file, write_thresholds
 
 ARTICLE = """{
   "default": ["em", "rougeL"],
@@ -69,13 +69,15 @@ REFUSED_TOML = {
 }
 
 
-def read(text: str, name: str = "metric_output_info.json") -> Outputs:
+def read(text: str, name: str = "metric_output_info.json") -> MetricFile:
     Path(name).write_text(text, encoding="utf-8")
-    return read_outputs(name)
+    return read_metric_file(name)
 
 
-def told(outputs: Outputs) -> dict[str, list[tuple[str, str, float | None]]]:
-    return {name: [(m.filed, m.judge, m.threshold) for m in each] for name, each in outputs.named.items()}
+def judges_of(outputs: MetricFile) -> dict[str, list[tuple[str, str, float | None]]]:
+    return {
+        name: [(m.score_name, m.judge, m.threshold) for m in each] for name, each in outputs.named.items()
+    }
 
 
 @pytest.mark.parametrize("text", [ARTICLE, TOML])
@@ -83,7 +85,7 @@ def test_all_shapes_are_understood(text: str) -> None:
     """Names, objects and both in one list, as JSON or TOML; scores keep the names that were given."""
     outputs = read(text, "metrics.toml" if text is TOML else "metrics.json")
 
-    assert told(outputs) == {
+    assert judges_of(outputs) == {
         "default": [("em", "exact_match", 1), ("rougeL", "rouge_l", None)],
         "method": [("em", "exact_match", 1)],
         "path": [
@@ -179,4 +181,4 @@ def test_the_files_of_the_guide_say_the_same(root: Path, page: str) -> None:
     text = (root / "docs" / page).read_text(encoding="utf-8")
     first = {kind: text.split(f"```{kind}\n", 1)[1].split("```", 1)[0] for kind in ("json", "toml")}
 
-    assert told(read(first["json"])) == told(read(first["toml"], "guide.toml"))
+    assert judges_of(read(first["json"])) == judges_of(read(first["toml"], "guide.toml"))

@@ -10,7 +10,7 @@ from simulator.core.types import Answer, Case, Failure, GradingContext, RedRules
 from simulator.grading.outputs import OutputPanel
 from simulator.grading.panel import Grading
 from simulator.stats.red import red_marks
-from tests.playing import a_stage
+from tests.run_helpers import a_stage
 from tests.servers.openai import OpenAIServer, Reply
 
 FILE = {
@@ -220,4 +220,4 @@ def test_the_forecast_counts_unnamed_outputs() -> None:
     assert isinstance(grading.panel, OutputPanel)
     grading.outputs.expect([a_row("", {"a": 1, "b": 2, "c": 3, "d": 4}).case, a_row("", {"b": 1}).case])
 
-    assert [name for name, _ in grading.asked] == ["llm_similarity"] * 3 + ["llm_correctness"]
+    assert [name for name, _ in grading.judges_per_turn] == ["llm_similarity"] * 3 + ["llm_correctness"]

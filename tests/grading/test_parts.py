@@ -7,13 +7,13 @@ import pytest
 from tenacity import wait_none
 
 from simulator.core.errors import AccessDenied, MalformedReply
-from simulator.core.replies import form, read_parts
+from simulator.core.replies import create_form, parse_parts
 from simulator.core.types import Score
 from simulator.grading.judge import ModelJudge
 from simulator.models.cache import ResponseCache
 from simulator.models.client import Connections, Model
 from simulator.models.pricing import Ledger
-from tests.playing import RUBRICS, an_exhibit, endpoint, frame, rubric
+from tests.run_helpers import RUBRICS, an_exhibit, endpoint, frame, rubric
 from tests.servers.faults import Reply, error, script
 from tests.servers.openai import OpenAIServer
 
@@ -229,7 +229,9 @@ async def test_a_part_that_failed_is_asked_for_anew_where_the_rest_is_cached() -
     assert server.counts["chat"] == 3
 
 
-PARTS = form("grades", {name: form(name, {"reason": str, "grade": int}) for name in ("one", "two")})
+PARTS = create_form(
+    "grades", {name: create_form(name, {"reason": str, "grade": int}) for name in ("one", "two")}
+)
 
 
 @pytest.mark.parametrize(
@@ -243,7 +245,7 @@ PARTS = form("grades", {name: form(name, {"reason": str, "grade": int}) for name
 )
 def test_complete_parts_are_read_out_of_a_broken_object(text: str) -> None:
     """Up to where it is cut off, and around what is no JSON; what a string quotes is no part."""
-    parts = read_parts(text, PARTS)
+    parts = parse_parts(text, PARTS)
 
     assert parts["one"].model_dump() == {"reason": "a", "grade": 1}  # type: ignore[union-attr]
     assert isinstance(parts["two"], MalformedReply)
@@ -253,7 +255,7 @@ def test_an_earlier_part_does_not_stand_in_for_a_broken_later_one() -> None:
     """What is said last is binding."""
     draft, final = '"one": {"reason": "draft", "grade": 1}', '"one": {"reason": "final", "grade": '
     text = f'{{{draft}, {final}, "two": {{"reason": "b", "grade": 2}}'
-    parts = read_parts(text, PARTS)
+    parts = parse_parts(text, PARTS)
 
     assert isinstance(parts["one"], MalformedReply)
     assert parts["two"].model_dump() == {"reason": "b", "grade": 2}  # type: ignore[union-attr]

@@ -25,7 +25,7 @@ from simulator.grading.rubric import (
     within,
 )
 from tests.golden_files import compare
-from tests.playing import (
+from tests.run_helpers import (
     RUBRICS,
     SAYS,
     a_case,
@@ -269,7 +269,7 @@ def test_a_judge_of_ones_own_is_a_file(tmp_path: Path) -> None:
         ('"厳しく。"', '"$answer を厳しく。"', "[ja] criterion uses $answer, which nothing fills"),
         ('"厳しく。"', '"5$で厳しく。"', "[ja] criterion has a lone dollar"),
         ("[en]\n", "[english]\n", "the table [en] is missing"),
-        ("[ja]", "[ja", "Mend the file"),
+        ("[ja]", "[ja", "Fix the file"),
     ],
 )
 def test_a_broken_judge_file_is_one_line(tmp_path: Path, old: str, new: str, problem: str) -> None:

@@ -7,7 +7,7 @@ from judges.label import label
 from simulator import Answer, Case, GradingContext, InputError, Score, Turn
 from simulator.data.datasets import label_forms, label_problem, label_set_problem, labels_in, labels_of
 from simulator.grading.judge import FunctionJudge
-from tests.playing import frame
+from tests.run_helpers import frame
 
 JA, EN, NUMBERS = ("問題", "普通"), ("spam", "ham"), ("0", "1")
 

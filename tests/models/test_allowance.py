@@ -11,7 +11,7 @@ from simulator.models.pricing import Allowance, BudgetSpent
 async def call(allowance: Allowance, most: float, cost: float, seen: list[float]) -> None:
     """One call that costs less than it held."""
     async with allowance.room(most):
-        seen.append(allowance.spent + allowance.held)
+        seen.append(allowance.spent + allowance.reserved)
         await asyncio.sleep(0)
         allowance.spent += cost
 
@@ -28,7 +28,7 @@ async def test_the_budget_is_never_exceeded() -> None:
         assert max(seen) <= 5.0
         assert 4.5 <= allowance.spent <= 5.0
         assert 0 < len(refused) == 200 - len(seen)
-        assert (allowance.held, allowance.in_flight) == (0.0, 0)
+        assert (allowance.reserved, allowance.in_flight) == (0.0, 0)
 
 
 async def test_a_call_waits_for_what_others_give_back() -> None:
@@ -70,4 +70,4 @@ async def test_who_gives_up_waiting_holds_nothing() -> None:
     await asyncio.gather(let_in, return_exceptions=True)
 
     assert len(seen) == 1
-    assert (allowance.held, allowance.in_flight) == (0.0, 0)
+    assert (allowance.reserved, allowance.in_flight) == (0.0, 0)

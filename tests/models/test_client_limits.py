@@ -18,7 +18,7 @@ from tests.scripted_models import ASKED, GOOD, KEY, connected, model_at, verdict
 from tests.servers.faults import Reply
 from tests.servers.metering import Meter
 from tests.servers.openai import OpenAIServer, tokens
-from tests.servers.play import ChatRequest
+from tests.servers.replies import ChatRequest
 
 
 def limited(server: OpenAIServer, made: Connections, role: Role = "judge", **limits: int) -> Model:

@@ -13,7 +13,7 @@ from simulator.storage.run_file import find_run, read_run
 from tests.crash.mix import RATES, failures, mean_of_answered, options
 from tests.servers.faults import FAULTS, Faults, Reply, script
 from tests.servers.openai import play, serve
-from tests.servers.play import ChatRequest
+from tests.servers.replies import ChatRequest
 
 TIMEOUT = 0.4
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from simulator.core.errors import AccessDenied, ModelFailure
-from simulator.models.embedding import MOST_TEXTS, Batches, Embeddings
+from simulator.models.embedding import MOST_TEXTS, EmbeddingBatcher, Embeddings
 
 
 class Endpoint:
@@ -25,7 +25,7 @@ class Endpoint:
 async def test_what_is_asked_at_once_is_one_request() -> None:
     """Equal texts are sent once; everybody gets the rows of their own texts, in their order."""
     endpoint = Endpoint()
-    batches = Batches(endpoint)
+    batches = EmbeddingBatcher(endpoint)
     found = await asyncio.gather(*(batches([f"回答{n}", "正解"]) for n in range(20)))
 
     assert endpoint.requests == [["回答0", "正解", *(f"回答{n}" for n in range(1, 20))]]
@@ -34,7 +34,7 @@ async def test_what_is_asked_at_once_is_one_request() -> None:
 
 async def test_the_tokens_are_shared_out_to_the_last_one() -> None:
     """Longer texts have the larger shares, which add up to what the endpoint counted."""
-    batches = Batches(Endpoint())
+    batches = EmbeddingBatcher(Endpoint())
     found = await asyncio.gather(batches(["a" * 500]), batches(["b" * 7]), batches(["c" * 50]))
 
     assert sum(each.tokens for each in found) == 557
@@ -44,7 +44,7 @@ async def test_the_tokens_are_shared_out_to_the_last_one() -> None:
 async def test_a_failure_is_nobody_elses() -> None:
     """A refused request is split until its cause is alone."""
     endpoint = Endpoint()
-    batches = Batches(endpoint)
+    batches = EmbeddingBatcher(endpoint)
     texts = [["bad" if n == 11 else f"t{n}"] for n in range(16)]
     found = await asyncio.gather(*map(batches, texts), return_exceptions=True)
 
@@ -56,7 +56,7 @@ async def test_a_failure_is_nobody_elses() -> None:
 async def test_what_no_smaller_request_can_mend_is_not_tried_again(failure: ModelFailure) -> None:
     """A refused key, an endpoint that is not there: one request, and everybody is told."""
     endpoint = Endpoint(failure)
-    batches = Batches(endpoint)
+    batches = EmbeddingBatcher(endpoint)
     found = await asyncio.gather(batches(["bad"]), batches(["good"]), return_exceptions=True)
 
     assert list(found) == [failure, failure]
@@ -66,7 +66,7 @@ async def test_what_no_smaller_request_can_mend_is_not_tried_again(failure: Mode
 async def test_a_request_is_no_larger_than_endpoints_take() -> None:
     """More texts go into the next request."""
     endpoint = Endpoint()
-    batches = Batches(endpoint)
+    batches = EmbeddingBatcher(endpoint)
     await asyncio.gather(*(batches([f"{n}", f"正解{n}"]) for n in range(MOST_TEXTS)))
 
     assert [len(request) for request in endpoint.requests] == [MOST_TEXTS, MOST_TEXTS]
@@ -75,7 +75,7 @@ async def test_a_request_is_no_larger_than_endpoints_take() -> None:
 async def test_whoever_gives_up_takes_nobody_along() -> None:
     """A cancelled one is left out before the request, and not missed after it."""
     endpoint = Endpoint()
-    batches = Batches(endpoint)
+    batches = EmbeddingBatcher(endpoint)
     asked = [asyncio.create_task(batches([text])) for text in "abc"]
     await asyncio.sleep(0)
     asked[1].cancel()
@@ -95,7 +95,7 @@ async def test_closing_gives_up_what_is_under_way() -> None:
         await asyncio.Event().wait()
         return Embeddings([], 0)
 
-    batches = Batches(hang, tick=0)
+    batches = EmbeddingBatcher(hang, tick=0)
     asked = asyncio.create_task(batches(["a"]))
     await begun.wait()
     await batches.close()

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from simulator.core.errors import InputError
-from simulator.core.settings import JPY_PER_USD, Price, Settings, dollars, from_run, load
+from simulator.core.settings import JPY_PER_USD, Price, Settings, dollars, load_settings, stored_settings
 
 
 def loaded(**flags: Any) -> Settings:
     """With an empty environment."""
-    return load(flags, environ={})
+    return load_settings(flags, environ={})
 
 
 @pytest.mark.parametrize(("written", "expected"), [
@@ -37,7 +37,7 @@ def test_the_rate_is_a_setting() -> None:
     settings = loaded(budget="800円", jpy_per_usd="160")
 
     assert settings.budget == pytest.approx(5)
-    assert from_run(settings.of_the_run()).budget == pytest.approx(5)
+    assert stored_settings(settings.stored_values()).budget == pytest.approx(5)
 
 
 def test_own_prices_come_from_tables_and_files() -> None:
@@ -51,12 +51,12 @@ def test_own_prices_come_from_tables_and_files() -> None:
 
     assert loaded().prices == {"a": Price(input=1, output=2), "b:7": free}
     assert loaded(prices="own.toml").prices == {"a": own, "b:7": free}
-    assert load({}, environ={"REHEARSAL_PRICES": "nested.toml"}).prices["c"] == Price(input=3)
-    assert from_run(loaded(prices="own.toml").of_the_run()).prices["a"] == own
+    assert load_settings({}, environ={"REHEARSAL_PRICES": "nested.toml"}).prices["c"] == Price(input=3)
+    assert stored_settings(loaded(prices="own.toml").stored_values()).prices["a"] == own
 
 
 @pytest.mark.parametrize(("text", "said"), [
-    (None, "cannot be read"), ("[", "no valid TOML"), ("[a]\noutput = 1", "a input: Field required"),
+    (None, "cannot be read"), ("[", "not valid TOML"), ("[a]\noutput = 1", "a input: Field required"),
     ("[a]\ninput = -1", "greater than or equal"), ("[a]\ninput = 1\ncurrency = 'EUR'", "'USD' or 'JPY'"),
     ("[a]\ninput = 1\nper = 2", "a per"), ("a = 1", "a: "),
 ])  # fmt: skip

@@ -15,10 +15,10 @@ from simulator import Answer, Query, Transient
 from simulator.cli.app import main
 from simulator.core import shelves
 from simulator.core.errors import ModelFailure, OutOfPatience
-from simulator.core.settings import load
-from simulator.core.translations import told_in
+from simulator.core.settings import load_settings
+from simulator.core.translations import translate
 from simulator.models.limiter import Limiter, Pause, Rates, RetryAfter
-from simulator.models.patience import HeldUp, Notices, Patience
+from simulator.models.patience import HeldBack, Notices, Patience
 from simulator.storage.run_file import find_run, read_run
 from tests.scripted_models import ASKED, GOOD, connected, model_at
 from tests.servers.faults import Reply
@@ -32,12 +32,12 @@ QUERY = Query(text="料金は？", session="s1", case="c1", language="ja")
 
 def test_patience_is_declared_once() -> None:
     """By default two minutes, or as long as one answer may take; what is given holds."""
-    assert load({}, environ={}).patience == 120
-    assert load({"timeout": 600}, environ={}).patience == 600
-    assert load({"timeout": 600, "patience": 5}, environ={}).patience == 5
-    assert load({}, environ={"REHEARSAL_PATIENCE": "7.5"}).patience == 7.5
+    assert load_settings({}, environ={}).patience == 120
+    assert load_settings({"timeout": 600}, environ={}).patience == 600
+    assert load_settings({"timeout": 600, "patience": 5}, environ={}).patience == 5
+    assert load_settings({}, environ={"REHEARSAL_PATIENCE": "7.5"}).patience == 7.5
     Path("rehearsal.toml").write_text("patience = 9\n", encoding="utf-8")
-    assert load({}, environ={}).patience == 9
+    assert load_settings({}, environ={}).patience == 9
 
 
 @pytest.mark.parametrize("status", [429, 503])
@@ -51,7 +51,7 @@ async def test_to_be_asked_again_tomorrow_is_a_failure_at_once(status: int) -> N
 
     assert server.counts["chat"] == 1
     assert "--patience is 120 s" in str(met.value)
-    assert "86,400 秒待つように" in told_in("ja", str(met.value))
+    assert "86,400 秒待つように" in translate("ja", str(met.value))
 
 
 async def test_one_who_is_told_to_wait_for_ever_holds_up_nobody() -> None:
@@ -120,7 +120,7 @@ def test_what_a_429_holds_up_counts() -> None:
         limiter, rates = Limiter(1), Rates()
         rates.hold(30, loop.time())
         patient, hasty, began = Patience(120), Patience(20), loop.time()
-        with pytest.raises(HeldUp, match=r"longer than --patience allows \(20 s\)"):
+        with pytest.raises(HeldBack, match=r"longer than --patience allows \(20 s\)"):
             await place(limiter, rates, hasty)
         at_once = loop.time() - began
         await place(limiter, rates, patient)
@@ -149,7 +149,7 @@ def test_a_call_held_up_again_and_again_gives_up() -> None:
 
         others = asyncio.create_task(refused())
         await asyncio.sleep(0)
-        with pytest.raises(HeldUp):
+        with pytest.raises(HeldBack):
             await place(limiter, rates, Patience(120))
         others.cancel()
         limiter.close()

@@ -1,4 +1,4 @@
-"""Requests and tokens a minute: what is given is kept in every minute, what is told is believed with care."""
+"""Requests and tokens a minute: configured ones hold in every minute, reported ones are used with care."""
 
 import math
 
@@ -7,15 +7,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulator.models.limiter import (
-    LONGEST_TOLD,
+    LONGEST_REPORTED_WAIT,
     MINUTE,
     REQUESTS,
     TOKENS,
     Bucket,
     Rates,
     Window,
+    limit_in_headers,
     seconds_in,
-    told_in,
     wait_asked_for,
 )
 from tests.properties import examples
@@ -25,8 +25,8 @@ MESSAGES = {"messages": [{"role": "user", "content": "料金はいくらです�
 
 def headers(kind: str, limit: object, left: object, reset: str = "") -> dict[str, str]:
     """The three headers of a kind."""
-    told = {"limit": limit, "remaining": left, "reset": reset}
-    return {f"x-ratelimit-{what}-{kind}": str(value) for what, value in told.items()}
+    values = {"limit": limit, "remaining": left, "reset": reset}
+    return {f"x-ratelimit-{what}-{kind}": str(value) for what, value in values.items()}
 
 
 @given(
@@ -35,7 +35,7 @@ def headers(kind: str, limit: object, left: object, reset: str = "") -> dict[str
 )
 @settings(max_examples=examples(60), deadline=None)
 def test_no_minute_takes_more_than_is_given(most: int, calls: list[tuple[float, int]]) -> None:
-    """However calls arrive: whoever waits as long as told keeps the limit in every minute."""
+    """However calls arrive: calls that wait for the delay stay within the limit in every minute."""
     window, now, taken = Window(TOKENS, most), 0.0, list[tuple[float, int]]()
     for pause, amount in calls:
         now += pause
@@ -59,13 +59,13 @@ def test_estimates_are_corrected_by_what_was_used() -> None:
     """A call that took fewer tokens than estimated makes room at once; one that failed took none."""
     rates = Rates([Window(TOKENS, 1000)])
     first, second = rates.take(900, 0.0), rates.take(100, 0.0)
-    assert rates.hindered(300, 1.0)
+    assert rates.delays(300, 1.0)
 
     rates.spent(first, 300, 100)
-    assert not rates.hindered(500, 1.0)
-    assert rates.hindered(501, 1.0)
+    assert not rates.delays(500, 1.0)
+    assert rates.delays(501, 1.0)
     rates.failed(second)
-    assert not rates.hindered(600, 1.0)
+    assert not rates.delays(600, 1.0)
 
 
 def test_the_estimate_counts_prompt_and_reply_and_learns() -> None:
@@ -83,12 +83,12 @@ def test_the_estimate_counts_prompt_and_reply_and_learns() -> None:
 def test_calls_slow_down_before_they_are_refused() -> None:
     """With two of sixty left and a second for each to come back, the third call waits that second."""
     rates = Rates()
-    rates.answered(rates.take(0, 0.0), headers("requests", 60, 2, "58s"), 0.0)
+    rates.update(rates.take(0, 0.0), headers("requests", 60, 2, "58s"), 0.0)
     rates.take(0, 0.0)
     rates.take(0, 0.0)
 
-    assert list(rates.hindered(0, 0.0).values()) == [pytest.approx(1)]
-    assert not rates.hindered(0, 1.01)
+    assert list(rates.delays(0, 0.0).values()) == [pytest.approx(1)]
+    assert not rates.delays(0, 1.01)
 
 
 def test_calls_sent_after_the_answered_one_are_counted() -> None:
@@ -97,31 +97,31 @@ def test_calls_sent_after_the_answered_one_are_counted() -> None:
     first = rates.take(100, 0.0)
     rates.take(100, 0.0)
     rates.take(100, 0.0)
-    rates.answered(first, headers("requests", 60, 2, "58s") | headers("tokens", 1000, 300, "42s"), 0.0)
+    rates.update(first, headers("requests", 60, 2, "58s") | headers("tokens", 1000, 300, "42s"), 0.0)
 
-    assert len(rates.hindered(101, 0.0)) == 2
+    assert len(rates.delays(101, 0.0)) == 2
 
 
 def test_an_answer_that_comes_late_tells_nothing_new() -> None:
-    """What a newer call was told stands."""
+    """The report to a newer call is kept."""
     rates = Rates()
     slow, quick = rates.take(0, 0.0), rates.take(0, 0.0)
-    rates.answered(quick, headers("requests", 60, 0, "60s"), 1.0)
-    rates.answered(slow, headers("requests", 60, 59, "1s"), 2.0)
+    rates.update(quick, headers("requests", 60, 0, "60s"), 1.0)
+    rates.update(slow, headers("requests", 60, 59, "1s"), 2.0)
 
-    assert rates.hindered(0, 1.5)
+    assert rates.delays(0, 1.5)
 
 
 def test_a_limit_by_the_day_is_tried_after_a_minute() -> None:
     """Nobody waits for hours on the word of a header; the endpoint itself may refuse then."""
     bucket = Bucket(REQUESTS)
-    bucket.told(told_in(headers("requests", 200, 0, "24h"), "requests"), 0, 0.0)  # type: ignore[arg-type]
+    bucket.update(limit_in_headers(headers("requests", 200, 0, "24h"), "requests"), 0, 0.0)  # type: ignore[arg-type]
 
-    assert bucket.delay(1, 0.0) == LONGEST_TOLD
+    assert bucket.delay(1, 0.0) == LONGEST_REPORTED_WAIT
     assert bucket.delay(1, 59.0) == 1
     assert bucket.delay(1, 60.0) == 0
     bucket.take(1, 60.0)
-    assert bucket.delay(1, 60.0) == LONGEST_TOLD
+    assert bucket.delay(1, 60.0) == LONGEST_REPORTED_WAIT
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_a_limit_by_the_day_is_tried_after_a_minute() -> None:
 )
 def test_headers_that_make_no_sense_are_not_believed(limit: str, left: str) -> None:
     """Some gateways send zeros for what they do not meter."""
-    assert told_in(headers("requests", limit, left, "1s"), "requests") is None
+    assert limit_in_headers(headers("requests", limit, left, "1s"), "requests") is None
 
 
 @pytest.mark.parametrize(
@@ -146,10 +146,10 @@ def test_a_pause_holds_all_calls_to_the_model() -> None:
     """After 429 with Retry-After nobody else runs into the same wall."""
     rates = Rates()
     rates.hold(wait_asked_for({"retry-after": "7"}) or 0, 100.0)
-    assert list(rates.hindered(0, 101.0).values()) == [6]
+    assert list(rates.delays(0, 101.0).values()) == [6]
     rates.hold(1, 101.0)
-    assert list(rates.hindered(0, 102.0).values()) == [5]
-    assert not rates.hindered(0, 107.0)
+    assert list(rates.delays(0, 102.0).values()) == [5]
+    assert not rates.delays(0, 107.0)
 
 
 def test_milliseconds_are_more_exact_than_seconds() -> None:

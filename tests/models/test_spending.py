@@ -8,7 +8,7 @@ from simulator.core.errors import InputError
 from simulator.core.settings import Price, Settings
 from simulator.core.types import Role, Spending, Usage
 from simulator.models.pricing import BudgetSpent, Ledger, Prices, check_prices
-from tests.rehearsed import rehearsed
+from tests.sample_runs import rehearsed
 
 PRICED, UNPRICED = "gpt-4.1", "nobody-knows-this-model"
 

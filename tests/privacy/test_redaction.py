@@ -58,7 +58,7 @@ def test_a_teams_own_patterns_are_masked_first_group_or_all() -> None:
 
 def test_a_broken_pattern_says_how_to_mend_it() -> None:
     """A regular expression that is none is the user's to mend."""
-    with pytest.raises(InputError, match="no regular expression"):
+    with pytest.raises(InputError, match="invalid regular expression"):
         Redactor(["("])
 
 

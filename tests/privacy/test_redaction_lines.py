@@ -26,7 +26,7 @@ from functools import cache
 import pytest
 
 from simulator.core.types import Language
-from simulator.privacy.patterns import patterns, signs
+from simulator.privacy.patterns import patterns, scripts_in
 from simulator.privacy.redactor import Redactor
 from tests.paths import FIXTURES
 
@@ -124,7 +124,7 @@ def test_a_pattern_that_is_not_tried_would_find_nothing(language: Language) -> N
     texts += [_LABEL.sub("\ue000\ue000\ue000\ue000", line) for line in _lines(language, PARTS)[::4]]
 
     for pattern in patterns():
-        rest = [text for text in texts if not pattern.needs <= signs(text)]
+        rest = [text for text in texts if not pattern.needs <= scripts_in(text)]
         assert not any(map(pattern.regex.search, rest)), pattern.regex.pattern
 
 

@@ -116,7 +116,7 @@ def test_every_command_uses_what_there_is(root: Path, guide: str) -> None:
         if ":" not in adapter:
             given = dict(setting.split("=", 1) for setting in values(words, "--set"))
             offered = {"chat": None, "cases": (Case(id="c", question="q", language="ja"),)}
-            shelves.bound_settings(adapter, shelves.connector(adapter), given, offered)
+            shelves.adapter_arguments(adapter, shelves.connector(adapter), given, offered)
 
     assert set(shelves.adapter_names()) <= seen
 

@@ -12,7 +12,7 @@ from rag_adapters._request import headers_of
 from rag_adapters.http import HttpBot, connect
 from simulator import BotFailure, InputError, Message, Passage, Query
 from tests.servers import bot as bots
-from tests.servers.bot import Asked, BotServer
+from tests.servers.bot import BotServer, ReceivedQuestion
 from tests.servers.faults import Reply
 
 HISTORY = (Message(role="user", content="前の質問"), Message(role="assistant", content="前の答え"))
@@ -22,7 +22,7 @@ QUERY = Query(text='料金は"いくら"？', history=HISTORY, session="angry/c1
 @pytest.fixture
 async def server() -> AsyncIterator[BotServer]:
     """A bot that answers with one price and one source until a test tells it otherwise."""
-    async with BotServer(lambda _: bots.said("990円です。", "料金表")) as running:
+    async with BotServer(lambda _: bots.bot_reply("990円です。", "料金表")) as running:
         yield running
 
 
@@ -132,7 +132,7 @@ async def test_a_bot_that_repeats_its_key_does_not_spread_it(
     failed = await failure(server, **settings)
     server.behaviour = lambda _: {"sk-very-secret": 1}
     listed = await failure(server, **settings)
-    server.behaviour = lambda _: bots.said("a", "sk-very-secret")
+    server.behaviour = lambda _: bots.bot_reply("a", "sk-very-secret")
     cited = await asked(server, passages="data.sources", **settings)
 
     assert listed == ("malformed", "no 'data' in the reply, which has the keys ***")
@@ -202,7 +202,7 @@ async def test_answers_of_other_shapes(server: BotServer, body: Any, path: str, 
             "no 'data' in the reply, which has the keys result",
         ),
         (
-            lambda _: bots.said({"text": "a"}),
+            lambda _: bots.bot_reply({"text": "a"}),
             "malformed",
             "what stands at data.reply is no text: it has the keys text",
         ),
@@ -214,7 +214,7 @@ async def test_answers_of_other_shapes(server: BotServer, body: Any, path: str, 
     ],
 )
 async def test_failures_say_what_came_instead(
-    server: BotServer, behaviour: Callable[[Asked], Any], kind: str, said: str
+    server: BotServer, behaviour: Callable[[ReceivedQuestion], Any], kind: str, said: str
 ) -> None:
     """Each failure has its kind, and a message of one short line."""
     server.behaviour = behaviour
@@ -267,7 +267,7 @@ async def test_a_hanging_bot_can_be_left(server: BotServer) -> None:
 async def test_cookies_of_one_customer_do_not_reach_another(server: BotServer) -> None:
     """Customers share the connections, not the cookies."""
     server.behaviour = lambda _: Reply(
-        body=json.dumps(bots.said("a")).encode(), headers={"set-cookie": "session=1"}
+        body=json.dumps(bots.bot_reply("a")).encode(), headers={"set-cookie": "session=1"}
     )
     bot = connect(url=server.url, answer="data.reply")
     await bot(QUERY)

@@ -10,7 +10,7 @@ from rag_adapters._likelihood import Place, Token, scores_of, tokens_needed
 from rag_adapters.openai_chat import connect
 from simulator import Answer, BotFailure, InputError, Message, Query
 from tests.servers.faults import Reply, error
-from tests.servers.likely import said
+from tests.servers.logprobs import text_of_tokens
 from tests.servers.openai import OpenAIServer
 
 LABELS = ("適切", "不適切")
@@ -113,7 +113,7 @@ def test_how_many_tokens_are_asked_for() -> None:
 async def test_the_likeliest_label_is_the_answer() -> None:
     """One request with logprobs for the twenty likeliest tokens; the scores come with the answer."""
     likely = ({"不": -0.1, "適": -2.5},)
-    async with OpenAIServer(lambda _: Reply(said(likely), likely=likely)) as server:
+    async with OpenAIServer(lambda _: Reply(text_of_tokens(likely), likely=likely)) as server:
         answer = await asked(server)
 
     assert answer.text == "不適切"

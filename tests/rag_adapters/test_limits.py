@@ -28,14 +28,14 @@ NAMES = ["timeout", "concurrency", "retries"]
 @pytest.fixture
 async def server() -> AsyncIterator[BotServer]:
     """A bot that answers until a test tells it otherwise."""
-    async with BotServer(lambda _: bots.said("990円です。")) as running:
+    async with BotServer(lambda _: bots.bot_reply("990円です。")) as running:
         yield running
 
 
 def failing(times: int, reply: Reply) -> Callable[[Any], Any]:
     """A bot's behaviour: so many failures, then an answer."""
     left = [reply] * times
-    return lambda _: left.pop() if left else bots.said("990円です。")
+    return lambda _: left.pop() if left else bots.bot_reply("990円です。")
 
 
 async def connected(server: BotServer, **settings: str) -> Any:
@@ -66,12 +66,12 @@ def test_every_adapter_takes_them(name: str) -> None:
         if parameter.default is parameter.empty and key != "cases"
     }
     given = {**required, "timeout": "2.5", "concurrency": "3", "retries": "1"}
-    bound = shelves.bound_settings(name, connect, given, {"cases": cases, "chat": None})
+    bound = shelves.adapter_arguments(name, connect, given, {"cases": cases, "chat": None})
 
     assert [bound[key] for key in NAMES] == [2.5, 3, 1]
     for wrong in ({"timeout": "0"}, {"concurrency": "0"}, {"retries": "-1"}, {"retries": "two"}):
         with pytest.raises(InputError, match=f"adapter {name}: --set {next(iter(wrong))}="):
-            shelves.bound_settings(name, connect, {**required, **wrong}, {"cases": cases, "chat": None})
+            shelves.adapter_arguments(name, connect, {**required, **wrong}, {"cases": cases, "chat": None})
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
@@ -140,7 +140,7 @@ async def test_a_bot_that_is_not_there_yet(unused_tcp_port: int) -> None:
             try:
                 return await http(query)
             except BotFailure:
-                late = BotServer(lambda _: bots.said("a"), port=unused_tcp_port)
+                late = BotServer(lambda _: bots.bot_reply("a"), port=unused_tcp_port)
                 await stack.enter_async_context(late)
                 raise
 
@@ -270,14 +270,14 @@ async def connect(*, timeout: str = "own", **more: str):
     return Bot()
 """
     write("shop.py", shop)
-    bot: Any = await shelves.connect(
+    rag: Any = await shelves.connect(
         "shop.py:connect", {"timeout": "mine", "concurrency": "1", "retries": "2"}, {}
     )
-    answer = await bot(QUERY)
-    await bot.aclose()
+    answer = await rag(QUERY)
+    await rag.aclose()
 
-    made: Any = type(bot.bot)
-    assert type(bot) is LimitedBot
+    made: Any = type(rag.bot)
+    assert type(rag) is LimitedBot
     assert answer == "a"
     assert (made.timeout, made.closed, made.asked) == ("mine", True, 3)
 
@@ -285,11 +285,11 @@ async def connect(*, timeout: str = "own", **more: str):
 async def test_waiting_for_a_place_is_no_waiting_for_the_bot() -> None:
     """Ten questions one after another take longer than the time-out, and none of them is late."""
 
-    async def bot(_query: Query) -> Answer:
+    async def rag(_query: Query) -> Answer:
         await asyncio.sleep(0.05)
         return Answer(text="a")
 
-    bot = within(Limits(concurrency=1, timeout=0.3), bot)
+    bot = within(Limits(concurrency=1, timeout=0.3), rag)
     answers = await asyncio.gather(*(ask(bot, QUERY, 0.3) for _ in range(10)))
 
     assert [answer.error for answer in answers] == [None] * 10

@@ -11,7 +11,7 @@ from simulator import Answer, BotFailure, InputError, Passage, Usage
 from simulator.core import shelves
 from simulator.core.shelves import module_of_file
 from simulator.runner.conversation import ask
-from tests.runnables import MEMORY, PRELUDE, PRICES, QUERY, asked, connected, forget, write
+from tests.langchain_bot import MEMORY, PRELUDE, PRICES, QUERY, answer_of, connected, forget, write
 
 
 @pytest.fixture(autouse=True)
@@ -54,7 +54,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 )
 async def test_the_input_is_found_from_what_is_declared_or_by_trying(source: str, said: str) -> None:
     """A string, one field, a field beside the history, a list of messages: whichever it takes."""
-    assert (await asked(source)).text == said
+    assert (await answer_of(source)).text == said
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ async def test_the_input_may_be_told(settings: dict[str, str], said: str) -> Non
         bot = RunnableLambda(lambda given: repr(plain(given)))
     """
 
-    assert (await asked(source, QUERY, **settings)).text == said
+    assert (await answer_of(source, QUERY, **settings)).text == said
 
 
 async def test_a_chain_of_prompt_model_and_parser_shows_what_it_retrieved() -> None:
@@ -95,7 +95,7 @@ async def test_a_chain_of_prompt_model_and_parser_shows_what_it_retrieved() -> N
         bot = asked | prompt | Echo() | StrOutputParser()
     """
 
-    answer = await asked(source)
+    answer = await answer_of(source)
 
     assert (
         answer.text
@@ -115,7 +115,7 @@ async def test_a_retriever_within_a_retriever_is_its_own_affair() -> None:
         bot = Sieve() | joined
     """
 
-    assert (await asked(source)).passages == (Passage(id="1", text="マンシ"),)
+    assert (await answer_of(source)).passages == (Passage(id="1", text="マンシ"),)
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ async def test_documents_are_found_where_chains_and_graphs_keep_them(returned: s
         def f(question: str): return {returned}
         bot = RunnableLambda(f)
     """
-    answer = await asked(source)
+    answer = await answer_of(source)
 
     assert (answer.text, answer.passages) == ("a", (PRICES,))
 
@@ -197,7 +197,7 @@ async def test_a_retriever_that_finds_nothing_was_seen() -> None:
         bot = Bare() | joined | RunnableLambda(lambda text: text or "a")
     """
 
-    assert await asked(source) == Answer(text="a")
+    assert await answer_of(source) == Answer(text="a")
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ async def test_what_tells_nothing_of_passages_shows_none(returned: str) -> None:
     """No field for them, or one of that name which holds something else: nobody knows."""
     source = f"def f(question: str): return {returned}\nbot = RunnableLambda(f)"
 
-    assert await asked(source) == Answer(text="a", shows_passages=False)
+    assert await answer_of(source) == Answer(text="a", shows_passages=False)
 
 
 async def test_the_words_of_tools_count_where_there_are_no_documents() -> None:
@@ -224,7 +224,7 @@ async def test_the_words_of_tools_count_where_there_are_no_documents() -> None:
         bot = RunnableLambda(f)
     """
 
-    assert await asked(source) == Answer(
+    assert await answer_of(source) == Answer(
         text="b", passages=(Passage(id="search-1", text="今", source="search"),)
     )
 
@@ -237,7 +237,7 @@ async def test_paths_of_ones_own() -> None:
         bot = RunnableLambda(f)
     """
 
-    answer = await asked(source, answer="out.said", passages="found[0].d")
+    answer = await answer_of(source, answer="out.said", passages="found[0].d")
 
     assert (answer.text, answer.passages) == ("yes", (PRICES,))
 
@@ -252,7 +252,7 @@ async def test_tokens_of_all_models_are_counted() -> None:
         bot = FakeMessagesListChatModel(responses=[said]) | StrOutputParser()
     """
 
-    assert (await asked(source)).usage == Usage(model="m-1", tokens_in=7, tokens_out=3)
+    assert (await answer_of(source)).usage == Usage(model="m-1", tokens_in=7, tokens_out=3)
 
 
 @pytest.mark.parametrize(
@@ -266,7 +266,7 @@ async def test_tokens_of_all_models_are_counted() -> None:
 )
 async def test_what_makes_a_runnable_is_called_first(source: str) -> None:
     """A function, sync or async, or a class, called without arguments."""
-    assert (await asked(source)).text == "料金は？"
+    assert (await answer_of(source)).text == "料金は？"
 
 
 async def test_many_questions_at_once_try_only_once() -> None:
@@ -311,7 +311,7 @@ async def test_many_questions_at_once_try_only_once() -> None:
 async def test_what_is_no_answer_is_typed(source: str, kind: str, said: str) -> None:
     """The message says what came, and where in the user's own code."""
     with pytest.raises(BotFailure) as caught:
-        await asked(f"{source}\nbot = RunnableLambda(f)")
+        await answer_of(f"{source}\nbot = RunnableLambda(f)")
 
     assert caught.value.failure.kind == kind
     assert said in caught.value.failure.message
@@ -322,7 +322,7 @@ async def test_the_line_of_the_users_own_code_is_told() -> None:
     """Not that of the library which called it."""
     line = PRELUDE.count("\n") + 1
     with pytest.raises(BotFailure, match=rf"^bot.py, line {line}: KeyError: 'key'"):
-        await asked("def f(text: str): return {}['key']\nbot = RunnableLambda(f)")
+        await answer_of("def f(text: str): return {}['key']\nbot = RunnableLambda(f)")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from simulator import BotFailure, Message, Query
-from tests.runnables import FIRST, MEMORY, PRICES, QUERY, asked, connected, forget
+from tests.langchain_bot import FIRST, MEMORY, PRICES, QUERY, answer_of, connected, forget
 
 
 @pytest.fixture(autouse=True)
@@ -41,7 +41,7 @@ GRAPH = """
 @pytest.mark.parametrize("typed", ["typing", "__import__('typing_extensions')"])
 async def test_a_graph_with_a_state_of_its_own(typed: str) -> None:
     """Question in; answer and documents are read from the state it ends with."""
-    answer = await asked(GRAPH.format(typed=typed))
+    answer = await answer_of(GRAPH.format(typed=typed))
 
     assert answer.text == "料金は？ マンションプランは月額4,180円です。"
     assert answer.passages == (PRICES,)
@@ -93,7 +93,7 @@ async def test_an_agent_with_a_tool_that_retrieves() -> None:
         bot = create_agent(Model(messages=iter(said)), tools=[search])
     """
 
-    answer = await asked(source)
+    answer = await answer_of(source)
 
     assert (answer.text, answer.passages) == ("月額4,180円です。", (PRICES,))
 
@@ -112,7 +112,7 @@ async def test_a_graph_that_waits_for_a_person_has_not_answered() -> None:
     """
     )
     with pytest.raises(BotFailure, match="stopped for a person: 返金してよいですか"):
-        await asked(source)
+        await answer_of(source)
 
 
 async def test_a_chain_with_a_message_history_is_told_the_question_alone() -> None:
@@ -157,7 +157,7 @@ async def test_a_workflow_of_the_functional_api() -> None:
         async def bot(question: str) -> dict:
             return {"answer": question, "documents": Shelf().invoke(question)}
     """
-    answer = await asked(source)
+    answer = await answer_of(source)
 
     assert (answer.text, answer.passages) == ("料金は？", (PRICES,))
 
@@ -178,4 +178,4 @@ async def test_a_graph_with_a_state_of_pydantic() -> None:
         bot = StateGraph(State).add_node(reply).add_edge(START, "reply").compile()
     """
 
-    assert (await asked(source)).text == "料金は？"
+    assert (await answer_of(source)).text == "料金は？"

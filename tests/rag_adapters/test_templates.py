@@ -11,7 +11,7 @@ import pytest
 from rag_adapters._options import TEMPLATES, read_template, template_names
 from rag_adapters.http import connect
 from simulator import BotFailure, InputError, Message, Passage, Query
-from tests.servers.bot import Asked, BotServer
+from tests.servers.bot import BotServer, ReceivedQuestion
 from tests.servers.jobs import JobServer
 from tests.servers.platforms import CONTENT, KEY, BedrockGateway, DifyServer, PlatformServer
 from tests.servers.streaming import StreamServer, event
@@ -31,7 +31,7 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> None:
 async def plain() -> AsyncIterator[BotServer]:
     """A bot of the plain shape: the questions before this one, and the question."""
 
-    def answer(asked: Asked) -> dict[str, Any]:
+    def answer(asked: ReceivedQuestion) -> dict[str, Any]:
         before = len(asked.body["history"])
         return {"answer": f"{before}: {asked.body['question']}", "passages": PASSAGES}
 

@@ -11,10 +11,10 @@ import pytest
 
 from simulator.core.types import Language, Results
 from simulator.report.html import render, side_by_side
-from simulator.report.judges import standings
-from tests.rehearsed import hostile, large, rehearsed
-from tests.rehearsed_page import everywhere, full
+from simulator.report.judges import judge_trusts
 from tests.report.test_html import XSS, compared, painted, rendered
+from tests.sample_pages import everywhere, full
+from tests.sample_runs import hostile, large, rehearsed
 from tests.xss import PAYLOADS
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -90,7 +90,7 @@ def opened(tab: Any, folder: Path, html: str, scheme: str = "light") -> Any:
 def trusted(language: Language = "ja") -> str:
     """A page with everything, standings among it."""
     run = painted(full(language, offline=True))
-    return render(*run, language, standings(run.results, run.summary, language))
+    return render(*run, language, judge_trusts(run.results, run.summary, language))
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -27,12 +27,11 @@ from simulator.core.types import (
     Score,
     Turn,
 )
-from simulator.report import features
 from simulator.report.console import paint
 from simulator.report.context import ReportContext
 from simulator.report.html import render
 from simulator.report.markdown import markdown
-from simulator.report.run import sections
+from simulator.report.sections import CHOICES, choices_section, sections
 from simulator.report.worksheets import summary_sheet
 from simulator.runner.prompt_file import read_prompt
 from simulator.runner.prompts import PromptRenderer
@@ -125,21 +124,21 @@ def test_other_runs_have_nothing_of_it() -> None:
     results = a_run()
 
     assert choices(results.model_copy(update={"scores": ()})) is None
-    assert features.choices_section(results.model_copy(update={"conversations": ()}), "en") is None
+    assert choices_section(results.model_copy(update={"conversations": ()}), "en") is None
 
 
 @pytest.mark.parametrize("language", ["ja", "en"])
 def test_every_view_has_the_table(language: Language) -> None:
     """Console, page, Markdown and the worksheet of figures, in the reader's language."""
     results = a_run(language=language)
-    told = a_report(results, language)
+    context = a_report(results, language)
     screen = Console(file=StringIO(), width=110)
-    paint(told.summary, told.gate, results, language, screen)
-    shown = features.CHOICES_TEXT(language, "by_subject"), features.CHOICES_TEXT(language, "not_extracted")
-    page = render(results, told.summary, told.gate, language)
-    sheet = {row.key: row.cells for row in summary_sheet(told).rows}
+    paint(context.summary, context.gate, results, language, screen)
+    shown = CHOICES(language, "by_subject"), CHOICES(language, "not_extracted")
+    page = render(results, context.summary, context.gate, language)
+    sheet = {row.key: row.cells for row in summary_sheet(context).rows}
 
-    for view in (screen.file.getvalue(), page, markdown(told).replace("\\", "")):  # type: ignore[attr-defined]
+    for view in (screen.file.getvalue(), page, markdown(context).replace("\\", "")):  # type: ignore[attr-defined]
         for text in (*shown, "algebra", "0.5000 ± 0.2887", "0.6250 ± 0.1830", "0.250"):
             assert text in view
     assert sheet["choices.subjects.algebra"]["value"].number == 0.5
@@ -149,11 +148,11 @@ def test_every_view_has_the_table(language: Language) -> None:
 def test_subjects_cannot_speak_to_a_page() -> None:
     """What a data set calls a subject is text."""
     results = a_run([("<script>x</script>", "A", "A"), ("\x1b[31mred", "B", "A")])
-    told = a_report(results, "en")
-    page = render(results, told.summary, told.gate, "en")
+    context = a_report(results, "en")
+    page = render(results, context.summary, context.gate, "en")
 
     assert "<script>x" not in page
-    assert "\x1b" not in page + markdown(told)
+    assert "\x1b" not in page + markdown(context)
 
 
 def test_as_json() -> None:
@@ -168,7 +167,7 @@ def test_as_json() -> None:
 
 def test_words_are_the_same_in_both_languages() -> None:
     """Neither language lacks one."""
-    tables = read_toml(features.CHOICES_TEXT.path)
+    tables = read_toml(CHOICES.path)
 
     assert set(tables["ja"]) == set(tables["en"])
 

@@ -14,7 +14,7 @@ from simulator.report.console import paint, paint_sections
 from simulator.stats.gate import decide
 from simulator.stats.summary import summarise
 from tests.golden_files import compare
-from tests.rehearsed import JUDGES, hostile, rehearsed
+from tests.sample_runs import JUDGES, hostile, rehearsed
 
 EVIL = "\x1b[2J\x1b]0;owned\x07[bold red]markup[/] :smile: \x9b31m\u202eabc"
 

@@ -8,9 +8,9 @@ from rich.cells import cell_len
 
 from simulator.core.templates import read_toml
 from simulator.core.types import Language, Spending
-from simulator.report.estimate import TEXT, forecast_lines
+from simulator.report.estimate import TEXTS, forecast_lines
 from simulator.runner.estimate import ByModel, Forecast, SampledAnswers, TokenRange, UnknownCost, forecast
-from tests.playing import a_case, a_stage, a_talk
+from tests.run_helpers import a_case, a_stage, a_talk
 from tests.servers.openai import OpenAIServer
 
 SERVER = OpenAIServer()  # never started: nothing is called
@@ -18,10 +18,10 @@ PRICED: dict[str, Any] = {
     "user_model": "gpt-4.1-mini", "judge_model": "gpt-4.1", "embed_model": "text-embedding-3-small",
     "adapter": "bot.py:answer",
 }  # fmt: skip
-HEARD = SampledAnswers(TokenRange(30, 40, 50), TokenRange(0, 100, 300), 1, tells=True, asked=3)
+HEARD = SampledAnswers(TokenRange(30, 40, 50), TokenRange(0, 100, 300), 1, reports_retrieval=True, asked=3)
 
 
-def told(language: Language = "ja", **settings: Any) -> list[str]:
+def lines_of(language: Language = "ja", **settings: Any) -> list[str]:
     """The lines for ten questions to a bot of one's own."""
     plan = [a_talk(a_case(language, id=f"q{n}")) for n in range(10)]
     return list(forecast_lines(forecast(a_stage(SERVER, **(PRICED | settings)), plan)))
@@ -29,7 +29,7 @@ def told(language: Language = "ja", **settings: Any) -> list[str]:
 
 def test_money_comes_first() -> None:
     """From what to what, in dollars and yen, and what the table says."""
-    first, gap, head, *rest = told("en")
+    first, gap, head, *rest = lines_of("en")
 
     assert first.startswith("Cost: 0.0")
     assert " USD (" in first
@@ -42,7 +42,7 @@ def test_money_comes_first() -> None:
 
 def test_what_is_unknown_is_priced_and_can_be_found_out() -> None:
     """Passages and leaving with their dollars; then how to know better."""
-    lines = "\n".join(told())
+    lines = "\n".join(lines_of())
 
     assert "・ボットが資料を見せるか：見せなければ 0." in lines
     assert "・お客様がいつ去るか：全員が最初の回答で去れば 0." in lines
@@ -53,7 +53,7 @@ def test_what_is_unknown_is_priced_and_can_be_found_out() -> None:
 
 def test_columns_line_up() -> None:
     """Japanese letters are two cells wide."""
-    table = told()[2:6]
+    table = lines_of()[2:6]
     widths = {cell_len(line) for line in table}
 
     assert len(widths) == 1
@@ -61,7 +61,7 @@ def test_columns_line_up() -> None:
 
 def test_an_unknown_price_is_said() -> None:
     """Calls and tokens are told all the same."""
-    lines = told("en", judge_model="nobody-knows-it")
+    lines = lines_of("en", judge_model="nobody-knows-it")
 
     assert lines[0].startswith("Cost: price unknown")
     assert "unknown" in lines[4]
@@ -73,7 +73,7 @@ def test_what_was_heard_is_told(number: int, says: str) -> None:
     """How many questions were asked, whose costs these were, and what the answers were like."""
     spent: ByModel = {("judge", "m"): Spending(calls=9, cost_usd=1.0)}
     found = Forecast(
-        spent, spent, low=spent, high=spent, heard={"en": HEARD._replace(number=number)}, asks_a_bot=True,
+        spent, spent, low=spent, high=spent, samples={"en": HEARD._replace(number=number)}, asks_a_bot=True,
         unknown=(UnknownCost("lengths"),),
     )  # fmt: skip
     lines = "\n".join(forecast_lines(found))
@@ -88,7 +88,7 @@ def test_an_earlier_run_is_named() -> None:
     """It leaves nothing unknown; what everything could come to at most is said beside it."""
     spent: ByModel = {("judge", "m"): Spending(calls=9, cost_usd=1.0)}
     most: ByModel = {("judge", "m"): Spending(calls=9, cost_usd=2.0)}
-    found = Forecast(most, spent, "20261121-a-run", low=spent, high=spent, unheard=True)
+    found = Forecast(most, spent, "20261121-a-run", low=spent, high=spent, sample_skipped=True)
     lines = list(forecast_lines(found))
 
     assert lines[0].startswith("Cost: about 1.00 USD (150 JPY), probably 1.00 to 1.00 USD")
@@ -100,7 +100,7 @@ def test_an_earlier_run_is_named() -> None:
 
 def test_both_languages_say_the_same() -> None:
     """Every text is there in Japanese and in English, with the same variables."""
-    tables = read_toml(TEXT.path)
+    tables = read_toml(TEXTS.path)
     variables = {
         language: {key: set(re.findall(r"\$(\w+)", text)) for key, text in table.items()}
         for language, table in tables.items()

@@ -1,4 +1,4 @@
-"""What to mend, as people see it: terminal, page, worksheet, Markdown."""
+"""What to fix, as people see it: terminal, page, worksheet, Markdown."""
 
 import html
 import io
@@ -12,7 +12,7 @@ from rich.console import Console
 
 from simulator.core.translations import words_of
 from simulator.core.types import Language, RedRules, Results
-from simulator.diagnosis.evidence import Blame, Cause
+from simulator.diagnosis.evidence import Cause, RootCause
 from simulator.diagnosis.recommendations import Improvements, cause_name, improvements, improvements_of
 from simulator.report.console import paint_fixes
 from simulator.report.context import ReportContext
@@ -23,42 +23,46 @@ from simulator.report.worksheets import worksheets
 from simulator.sheets.model import SheetWords, layouts
 from simulator.stats.gate import decide
 from simulator.stats.summary import summarise
-from tests.rehearsed import JUDGES, hostile, large, rehearsed
+from tests.sample_runs import JUDGES, hostile, large, rehearsed
 
 EVIL = "<img src=x onerror=alert(1)>\x1b[2J[bold]=1+1|`@team`](http://x)"
 
 
-def told(results: Results, language: Language = "ja", mends: Improvements | None = None) -> ReportContext:
+def report_context(
+    results: Results, language: Language = "ja", improvements: Improvements | None = None
+) -> ReportContext:
     """All that reports are made from."""
     summary = summarise(results, rules=RedRules(), judges=JUDGES, seed=42)
-    return ReportContext(results, summary, decide(summary, None, 0.05), language, mends=mends)
+    return ReportContext(results, summary, decide(summary, None, 0.05), language, improvements=improvements)
 
 
 def spoilt() -> ReportContext:
     """A run in which every other red turn is the simulated customer's fault."""
     results = rehearsed("ja")
-    summary = told(results).summary
+    summary = report_context(results).summary
     causes = [
-        Blame(
+        RootCause(
             conversation=red.conversation, turn=red.turn, evidence="なぜなら。",
             cause="customer" if number % 2 else "ignored", articles=(f"a{number}",),
         )
         for number, red in enumerate(summary.reddest)
     ]  # fmt: skip
-    return told(results, mends=improvements(results, summary, causes))
+    return report_context(results, improvements=improvements(results, summary, causes))
 
 
 def printed(known: ReportContext, width: int = 80, top: int = 10) -> str:
     """The list as a terminal of that width shows it."""
     out = io.StringIO()
     words = words_of(known.summary, known.language)
-    paint_fixes(known.improvements, "run-1", words, Console(file=out, width=width), top=top)
+    paint_fixes(known.recommendations, "run-1", words, Console(file=out, width=width), top=top)
     return out.getvalue()
 
 
 def page(known: ReportContext) -> str:
-    """The page with what to mend."""
-    return render(known.results, known.summary, known.gate, known.language, mends=known.mends)
+    """The page with what to fix."""
+    return render(
+        known.results, known.summary, known.gate, known.language, improvements=known.recommendations
+    )
 
 
 def row(known: ReportContext, at: int = 0) -> dict[str, str]:
@@ -71,7 +75,7 @@ def row(known: ReportContext, at: int = 0) -> dict[str, str]:
 @pytest.mark.parametrize("language", ["ja", "en"])
 def test_the_list_fits_the_terminal(language: Language, width: int) -> None:
     """Ranked, with the gain, the cause and an example, no line wider than the terminal."""
-    shown = printed(told(rehearsed(language), language), width)
+    shown = printed(report_context(rehearsed(language), language), width)
 
     assert max(map(cell_len, shown.splitlines())) <= width
     assert "\n1.  " in shown
@@ -81,16 +85,16 @@ def test_the_list_fits_the_terminal(language: Language, width: int) -> None:
 @pytest.mark.parametrize("language", ["ja", "en"])
 def test_too_little_to_forecast_from_is_said_in_words(language: Language) -> None:
     """On the terminal, in Markdown and on the page; no report has a gain then."""
-    known = told(rehearsed(language), language)
+    known = report_context(rehearsed(language), language)
     words = words_of(known.summary, language)
-    few = told(rehearsed(language), language, known.improvements.model_copy(update={"green": 3}))
+    few = report_context(rehearsed(language), language, known.recommendations.model_copy(update={"green": 3}))
     said = FIXES(language, "too_few", green="3", least="5")
-    summary = "\n".join(item.text for item in summary_items(few.improvements, "run-1", words))
-    markdown = fixes_markdown(few.improvements, "run-1", words)
+    summary = "\n".join(item.text for item in summary_items(few.recommendations, "run-1", words))
+    markdown = fixes_markdown(few.recommendations, "run-1", words)
 
     for shown in (" ".join(printed(few, 200).split()), summary, html.unescape(page(few))):
         assert said in shown
-    for shown in (printed(few), summary, markdown, fixes_section(few.improvements, words)):
+    for shown in (printed(few), summary, markdown, fixes_section(few.recommendations, words)):
         assert not re.search(r"\+\d+\.\d (?:点|points)", shown)
     assert "gain" not in row(few)
     assert "gain" in row(known)
@@ -98,11 +102,11 @@ def test_too_little_to_forecast_from_is_said_in_words(language: Language) -> Non
 
 def test_only_the_best_are_listed() -> None:
     """The rest is counted."""
-    known = told(rehearsed("ja"))
+    known = report_context(rehearsed("ja"))
     shown = printed(known, top=1)
 
     assert "\n2.  " not in shown
-    assert f"ほか {len(known.improvements.fixes) - 1} 件" in shown
+    assert f"ほか {len(known.recommendations.fixes) - 1} 件" in shown
 
 
 def test_faults_of_the_customer_stand_apart_everywhere() -> None:
@@ -118,15 +122,15 @@ def test_faults_of_the_customer_stand_apart_everywhere() -> None:
 def test_a_green_run_says_so() -> None:
     """There is nothing to mend, and that is good news."""
     results = rehearsed("ja")
-    known = told(results.model_copy(update={"scores": (), "conversations": ()}))
+    known = report_context(results.model_copy(update={"scores": (), "conversations": ()}))
 
     assert "直すところはありません" in printed(known)
-    assert "直すところはありません" in fixes_markdown(known.improvements, "run-1", known.names)
+    assert "直すところはありません" in fixes_markdown(known.recommendations, "run-1", known.names)
 
 
 def test_cards_lead_to_their_turns() -> None:
     """Every link of the block is an id of the page, and the best fix has the longest bar."""
-    shown = page(told(rehearsed("ja")))
+    shown = page(report_context(rehearsed("ja")))
     block = shown[shown.index('<ol class="fixes">') : shown.index('id="before"')]
     links = re.findall(r'href="#([^"]+)"', block)
 
@@ -137,7 +141,7 @@ def test_cards_lead_to_their_turns() -> None:
 
 def test_anchors_are_those_of_the_page() -> None:
     """What `--json` links to is there."""
-    known = told(rehearsed("ja"))
+    known = report_context(rehearsed("ja"))
     shown = page(known)
 
     assert all(f'id="{anchor}"' in shown for anchor in anchors_of(known.results).values())
@@ -145,7 +149,7 @@ def test_anchors_are_those_of_the_page() -> None:
 
 def test_a_row_is_the_teams_from_run_to_run() -> None:
     """Its key names cause and place, not the run; three columns are the team's."""
-    sheet = next(sheet for sheet in worksheets(told(rehearsed("ja"))) if sheet.name == "fixes")
+    sheet = next(sheet for sheet in worksheets(report_context(rehearsed("ja"))) if sheet.name == "fixes")
     theirs = [column.title for column in sheet.columns if column.owner == "team"]
 
     assert theirs == ["担当者", "対応状況", "メモ"]
@@ -155,7 +159,7 @@ def test_a_row_is_the_teams_from_run_to_run() -> None:
 
 def test_the_review_has_the_cause_beside_the_teams_own() -> None:
     """As a suggestion: their own column stays empty; its note says why."""
-    known = told(rehearsed("ja"))
+    known = report_context(rehearsed("ja"))
     review = next(sheet for sheet in worksheets(known) if sheet.name == "review")
     suggested = [row.cells["likely_cause"] for row in review.rows if row.cells["likely_cause"].text]
 
@@ -174,9 +178,9 @@ def test_causes_are_called_alike_everywhere(language: Language) -> None:
 
 def test_hostile_texts_stay_texts() -> None:
     """No tag, no control code, no markup, whoever said it."""
-    known = told(hostile(EVIL))
+    known = report_context(hostile(EVIL))
     shown = printed(known)
-    written = fixes_markdown(known.improvements, "run-1", known.names)
+    written = fixes_markdown(known.recommendations, "run-1", known.names)
 
     assert "\x1b" not in shown + written + page(known)
     assert not re.search(r"(?<!\\)<img", page(known) + written)
@@ -186,7 +190,7 @@ def test_hostile_texts_stay_texts() -> None:
 
 def test_the_block_is_small() -> None:
     """A thousand conversations of three turns leave the page its budget."""
-    shown = page(told(large(300)))
+    shown = page(report_context(large(300)))
     block = shown[shown.index('<ol class="fixes">') : shown.index('id="before"')]
 
     assert len(block.encode()) < 25_000
@@ -205,8 +209,8 @@ def test_the_words_are_there_in_both_languages() -> None:
 
 def test_what_was_looked_up_is_not_looked_up_again() -> None:
     """Reports take what they are given."""
-    known = told(rehearsed("ja"))
+    known = report_context(rehearsed("ja"))
     none = Improvements(language="ja", score=None, goal=0.8)
 
-    assert told(known.results, mends=none).improvements is none
+    assert report_context(known.results, improvements=none).recommendations is none
     assert improvements_of(known.results, known.summary).fixes

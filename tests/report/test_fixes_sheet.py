@@ -11,10 +11,10 @@ from simulator.sheets.google_api import target
 from simulator.sheets.google_pull import pull
 from simulator.sheets.model import Worksheet
 from tests.excel import Person
-from tests.pushing import KEY, column, letter, patient, pushed, row_of, sheets_server
-from tests.rehearsed import rehearsed
-from tests.report.test_fixes import told
+from tests.report.test_fixes import report_context
+from tests.sample_runs import rehearsed
 from tests.servers.sheets import SheetsServer
+from tests.sheets_sink import KEY, column, letter, patient, pushed, row_of, sheets_server
 
 TAB = "改善"
 
@@ -28,7 +28,9 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[SheetsServer]:
 
 def of_run(run: str) -> Worksheet:
     """The fixes of the rehearsed run, under another id."""
-    return next(sheet for sheet in worksheets(told(rehearsed("ja", id=run))) if sheet.name == "fixes")
+    return next(
+        sheet for sheet in worksheets(report_context(rehearsed("ja", id=run))) if sheet.name == "fixes"
+    )
 
 
 def test_the_sheet_keeps_what_the_team_wrote(server: SheetsServer) -> None:
@@ -41,7 +43,7 @@ def test_the_sheet_keeps_what_the_team_wrote(server: SheetsServer) -> None:
             TAB, f"{letter(column(server, name, 'fixes'))}{row_of(server, first.rows[0].key, TAB)}", text
         )
     pushed(of_run("run-2"))
-    rows = {row.key: row.cells for row in pull(target(KEY), ["fixes"], door=patient()).rows["fixes"]}
+    rows = {row.key: row.cells for row in pull(target(KEY), ["fixes"], client=patient()).rows["fixes"]}
 
     assert len(rows) == len(first.rows)
     assert {cells["run"] for cells in rows.values()} == {"run-2"}

@@ -117,7 +117,7 @@ def test_exit_codes_are_those_of_the_page(walk: Walk) -> None:
 
 def test_both_pages_lead_the_same_way(root: Path) -> None:
     """The same blocks and commands but for language, the same tables and figures, in the same order."""
-    told = []
+    pages = []
     for page in PAGES:
         text = (
             (root / "docs" / page)
@@ -129,9 +129,9 @@ def test_both_pages_lead_the_same_way(root: Path) -> None:
         commands = re.findall(r"^\$ (?!echo)(.*)$", text, re.MULTILINE)
         headings = re.findall(r"^## (\d+)\.", text, re.MULTILINE)
         rows = [line.count("|") for line in text.splitlines() if line.startswith("|")]
-        told.append(([kind for kind, _ in blocks], commands, headings, rows))
+        pages.append(([kind for kind, _ in blocks], commands, headings, rows))
 
-    assert told[0] == told[1]
+    assert pages[0] == pages[1]
 
 
 @pytest.mark.parametrize("page", PAGES)

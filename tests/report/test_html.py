@@ -20,8 +20,8 @@ from simulator.stats.gate import decide
 from simulator.stats.summary import summarise
 from tests.golden_files import compare
 from tests.properties import examples
-from tests.rehearsed import JUDGES, hostile, large, rehearsed
-from tests.rehearsed_page import better, everywhere, full
+from tests.sample_pages import better, everywhere, full
+from tests.sample_runs import JUDGES, hostile, large, rehearsed
 
 XSS = (
     "x</script></style></title><script>alert(1)</script><img src=x onerror=alert(1)>\"'><svg/onload=alert(1)>"
@@ -171,10 +171,10 @@ def test_the_policy_allows_the_pages_own_script_and_style_and_nothing_else() -> 
 
 def test_the_pages_own_words_are_there_in_both_languages() -> None:
     """The same keys with the same variables."""
-    told = tomllib.loads(PAGE.path.read_text("utf-8"))
+    tables = tomllib.loads(PAGE.path.read_text("utf-8"))
     variables = {
         language: {key: set(re.findall(r"\$(\w+)", text)) for key, text in texts.items()}
-        for language, texts in told.items()
+        for language, texts in tables.items()
     }
 
     assert variables["ja"] == variables["en"]
@@ -305,8 +305,7 @@ def test_the_cell_to_mend_first_is_named() -> None:
 @pytest.mark.parametrize(("language", "said"), [("ja", "◎ よく合う"), ("en", "◎ agrees well")])
 def test_every_judge_of_the_map_says_how_far_to_trust_it(language: Language, said: str) -> None:
     """Below its means; a judge that has warnings says so."""
-    well = {"ja": "人の判断とよく合う", "en": "people mostly agree"}[language]
-    known = JudgeTrusts(judges={"turn": JudgeTrust(calibration="AUROC .89", level=well, warnings=("W",))})
+    known = JudgeTrusts(judges={"turn": JudgeTrust(calibration="AUROC .89", level="well", warnings=("W",))})
     page = Page(render(*painted(full(language)), language, known)).text
 
     assert said in page

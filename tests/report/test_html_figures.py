@@ -7,15 +7,15 @@ import pytest
 from simulator.core.translations import Words
 from simulator.core.types import RedRules
 from simulator.report.html import shade
-from simulator.report.html_charts import Heat, charts, heat_map
+from simulator.report.html_charts import HeatMap, charts, heat_map
 from simulator.report.judges import UNKNOWN
 from simulator.stats.figures import Mean
-from tests.rehearsed import large, rehearsed
-from tests.rehearsed_page import full
 from tests.report.test_html import painted, rendered
+from tests.sample_pages import full
+from tests.sample_runs import large, rehearsed
 
 
-def map_of(*overall: float, limit: float = 0.7) -> Heat:
+def map_of(*overall: float, limit: float = 0.7) -> HeatMap:
     """The heat map of customers with these means, ten conversations each."""
     summary = painted(rehearsed("en")).summary
     (each, *_), judges = summary.personas, {"turn": summary.judges["turn"]}
@@ -23,8 +23,8 @@ def map_of(*overall: float, limit: float = 0.7) -> Heat:
         each.model_copy(update={"score": m, "judges": {"turn": Mean(mean=m, n=10, planned=10)}})
         for m in overall
     )
-    told = {"personas": rows, "judges": judges, "rules": RedRules(overall=limit)}
-    return heat_map(summary.model_copy(update=told), UNKNOWN, ["turn"], Words("en"))
+    changes = {"personas": rows, "judges": judges, "rules": RedRules(overall=limit)}
+    return heat_map(summary.model_copy(update=changes), UNKNOWN, ["turn"], Words("en"))
 
 
 @pytest.mark.parametrize(

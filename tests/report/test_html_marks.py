@@ -59,9 +59,9 @@ def test_a_figure_within_a_claim_is_not_named_twice() -> None:
 
 def test_only_what_is_not_supported_is_a_flaw() -> None:
     """Contradictions first; a score of another shape has none."""
-    told = [("a", "supported"), ("b", "not_found"), ("c", "contradicted"), ("", "not_found")]
+    verdicts = [("a", "supported"), ("b", "not_found"), ("c", "contradicted"), ("", "not_found")]
     known = {"conversation": "c", "turn": 1, "state": "scored"}
-    claims = [{"claim": words, "passage": "p", "verdict": verdict} for words, verdict in told]
+    claims = [{"claim": words, "passage": "p", "verdict": verdict} for words, verdict in verdicts]
     scores = {
         "claims": Score.model_validate(
             {"judge": "claims", "detail": {"claims": [*claims, 7, None]}, **known}

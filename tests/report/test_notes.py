@@ -2,13 +2,13 @@
 
 import pytest
 
-from simulator.core.translations import Words, goal, points
+from simulator.core.translations import Words, points, target_points
 from simulator.core.types import RedRules, Results, Spending
 from simulator.report.context import notes, short_of, verdict
 from simulator.stats.figures import Summary
 from simulator.stats.gate import decide
 from simulator.stats.summary import summarise
-from tests.rehearsed import JUDGES, rehearsed
+from tests.sample_runs import JUDGES, rehearsed
 
 
 def figures(results: Results | None = None) -> Summary:
@@ -42,7 +42,7 @@ def test_distances_fit_the_figures_beside_them() -> None:
     """What is shown adds up."""
     assert short_of(0.71, 0.9) == "19"
     assert short_of(0.8996, 0.9) == "0.04"
-    assert (goal(0.9), goal(0.905)) == ("90", "90.5")
+    assert (target_points(0.9), target_points(0.905)) == ("90", "90.5")
 
 
 @pytest.mark.parametrize(

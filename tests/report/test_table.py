@@ -9,7 +9,7 @@ from simulator.report.tables import money, personas_table, rules_text, usage_tab
 from simulator.stats.figures import Summary
 from simulator.stats.summary import summarise
 from tests.golden_files import compare
-from tests.rehearsed import JUDGES, hostile, rehearsed
+from tests.sample_runs import JUDGES, hostile, rehearsed
 
 
 def figures(results: Results) -> Summary:

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simulator.core import shelves
-from simulator.core.templates import one
-from simulator.core.translations import WORDS_FILE, Words, plain
+from simulator.core.templates import singular
+from simulator.core.translations import REPORTS_FILE, Words, safe_text
 from simulator.core.types import Ended, Failure, Role, Status
 from simulator.stats.gate import Problem
 from simulator.stats.red import KINDS
@@ -19,7 +19,7 @@ from simulator.users.guard import RULES
 
 ENTRIES = [
     (f"{table}.{key}", pair)
-    for table, entries in tomllib.loads(WORDS_FILE.read_text(encoding="utf-8")).items()
+    for table, entries in tomllib.loads(REPORTS_FILE.read_text(encoding="utf-8")).items()
     for key, pair in entries.items()
 ]
 
@@ -103,16 +103,16 @@ def test_variables_are_filled_and_numbers_grouped() -> None:
 )
 def test_control_codes_are_stripped(text: str, shown: str) -> None:
     """Whole terminal sequences go; line breaks, tabs, emoji and Japanese stay."""
-    assert plain(text) == shown
+    assert safe_text(text) == shown
 
 
 @given(st.text(alphabet=st.characters(codec=None), max_size=40))
 def test_no_text_keeps_a_control_code(text: str) -> None:
     """Whatever the text, it can be printed and encoded; cleaning twice changes nothing."""
-    shown = plain(text)
+    shown = safe_text(text)
 
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", shown)
-    assert plain(shown) == shown
+    assert safe_text(shown) == shown
     shown.encode()
 
 
@@ -130,7 +130,7 @@ def test_one_is_singular_in_english() -> None:
     words, japanese = Words("en", rows=True), Words("ja", rows=True)
 
     assert [words("conversations_n", n=n) for n in (1, 2)] == ["1 row", "2 rows"]
-    assert one("$a rows of $b rows, $c", {"a": "11", "b": "1", "c": "1 rows"}) == "$a rows of $b row, $c"
+    assert singular("$a rows of $b rows, $c", {"a": "11", "b": "1", "c": "1 rows"}) == "$a rows of $b row, $c"
     assert japanese("conversations_n", n=1) == "1 行"
     assert words("total", n=3) == "Total of 3 RAG metrics"
     assert japanese("total", n=3) == "RAG 3指標の合計"

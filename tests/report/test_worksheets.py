@@ -11,16 +11,18 @@ from simulator.report.context import ReportContext
 from simulator.report.worksheets import worksheets
 from simulator.sheets.model import Worksheet
 from simulator.stats.gate import decide
-from simulator.stats.review import SIZE, blind_sample
+from simulator.stats.review import SAMPLE_SIZE, blind_sample
 from simulator.stats.summary import summarise
 from tests.golden_files import compare
-from tests.rehearsed import rehearsed
+from tests.sample_runs import rehearsed
 
 NAMES = ("summary", "review", "fixes", "conversations", "blind", "questions", "history", "technical")
 JUDGES = ("turn", "relevance", "groundedness", "similarity", "fluency", "cosine")
 
 
-def told(language: Language = "ja", results: Results | None = None, **settings: Any) -> ReportContext:
+def report_context(
+    language: Language = "ja", results: Results | None = None, **settings: Any
+) -> ReportContext:
     """What the worksheets of the rehearsed run are made from."""
     results = results or rehearsed(language)
     summary = summarise(results, rules=RedRules(), judges=JUDGES, seed=42)
@@ -29,13 +31,15 @@ def told(language: Language = "ja", results: Results | None = None, **settings: 
 
 def sheets(*args: Any, **settings: Any) -> dict[str, Worksheet]:
     """The worksheets by name."""
-    return {sheet.name: sheet for sheet in worksheets(told(*args, **settings))}
+    return {sheet.name: sheet for sheet in worksheets(report_context(*args, **settings))}
 
 
 @pytest.mark.parametrize("language", ["ja", "en"])
 def test_the_worksheets_as_they_are(language: Language) -> None:
     """Every cell of every worksheet, in the language of the run."""
-    shown = [sheet.model_dump(mode="json", exclude_defaults=True) for sheet in worksheets(told(language))]
+    shown = [
+        sheet.model_dump(mode="json", exclude_defaults=True) for sheet in worksheets(report_context(language))
+    ]
 
     compare(f"worksheets_{language}.json", json.dumps(shown, ensure_ascii=False, indent=1) + "\n")
 
@@ -43,7 +47,7 @@ def test_the_worksheets_as_they_are(language: Language) -> None:
 @pytest.mark.parametrize("language", ["ja", "en"])
 def test_every_row_and_column_has_a_key_of_its_own(language: Language) -> None:
     """Keys are what rows and columns are known by, whatever people do to a worksheet."""
-    found = worksheets(told(language))
+    found = worksheets(report_context(language))
 
     assert tuple(sheet.name for sheet in found) == NAMES
     for sheet in found:
@@ -64,7 +68,7 @@ def test_conversations_have_the_layout_of_the_article() -> None:
     assert keys[:5] == ["key", "config", "user1", "assistant1", "check1"]
     assert [c.title for c in sheet.columns[2:5]] == ["お客様1", "回答1", "採点1"]
     assert set(config) == {"date", "persona", "case", "run", "ended"}
-    assert len(red) == len(told().summary.reddest)
+    assert len(red) == len(report_context().summary.reddest)
     assert all(cell.text.startswith("▲ ") for cell in red)
     assert all(cell.note for cell in red)
 
@@ -111,7 +115,7 @@ def test_the_review_begins_with_the_reddest() -> None:
     team = {column.key for column in sheet.columns if column.owner == "team"}
 
     assert order == sorted(order, key=["重大", "中", "軽", ""].index)
-    assert len(sheet.rows) == told().summary.turns
+    assert len(sheet.rows) == report_context().summary.turns
     assert team == {"judge_is", "correct_answer", "cause", "comment", "assignee", "checked", "status"}
     assert not any(team & set(row.cells) for row in sheet.rows)
     assert [c.title for c in sheet.column("status").choices][:2] == ["未対応", "対応中"]
@@ -153,7 +157,7 @@ def test_the_sample_is_two_thirds_red_where_it_can_be(red_every: int, red: int) 
     summary = summarise(results, rules=RedRules(), judges=("turn",), seed=42)
     sample = blind_sample(results, summary)
 
-    assert len(sample) == SIZE
+    assert len(sample) == SAMPLE_SIZE
     assert sum(drawn.stratum == "red" for drawn in sample) == red
     assert {drawn.sampled for drawn in sample if drawn.stratum == "red"} == {red / summary.red}
     assert blind_sample(results, summary) == sample
@@ -186,7 +190,7 @@ def test_the_summary_leaves_the_decision_to_people() -> None:
 
 def test_the_history_is_a_picture_too() -> None:
     """A row per run, the newest first, with a chart of score and target."""
-    now = told()
+    now = report_context()
     before = now.results.run.model_copy(update={"id": "20200101-000000-angry-0000"})
     past = (now.results.model_copy(update={"run": before}), now.summary, now.gate)
     sheet = sheets(past=(past,))["history"]

@@ -8,11 +8,11 @@ import pytest
 
 from simulator.cli.app import main
 from simulator.core.types import Answer, Results, Step, Turn, Usage, Utterance
-from simulator.report import features
+from simulator.report.sections import bot_usage_section
 from simulator.stats.summary import bot_usage
 from simulator.storage.results import LARGE, StoredConversations
 from simulator.storage.run_file import RunFile, find_run, read_run
-from tests.paired import a_result, grades_of
+from tests.diff_runs import a_result, grades_of
 from tests.servers.faults import Reply
 from tests.servers.openai import serve
 
@@ -67,9 +67,9 @@ def test_what_nobody_told_is_not_made_up() -> None:
     """No tokens, no part of the report; an unknown or unnamed model has no price; the demo's are ours."""
     used = Usage(model="nobody-knows-it", tokens_in=5, tokens_out=1)
     unnamed = answered(used, Usage(tokens_in=1), None)
-    shown = features.section(unnamed, "en")
+    shown = bot_usage_section(unnamed, "en")
 
-    assert features.section(answered(None), "en") is None
+    assert bot_usage_section(answered(None), "en") is None
     assert bot_usage(answered(used, adapter="demo")) == {}
     assert {model: spent.cost_usd for model, spent in bot_usage(unnamed).items()} == {
         "nobody-knows-it": None,
@@ -102,8 +102,8 @@ def test_a_large_data_set_is_not_held_for_it(tmp_path: Path) -> None:
         (first, Answer(text='"usage"', usage=usage)),
         (second, Answer(text="!", steps=(Step(link="a", text="", usage=usage),) * 2)),
     ):
-        file.said(conversation.id, 1, Utterance(text="?"))
-        file.answered(conversation.id, 1, answer)
+        file.save_utterance(conversation.id, 1, Utterance(text="?"))
+        file.save_answer(conversation.id, 1, answer)
     file.close()
     results = read_run(file.path)
     found = bot_usage(results)

@@ -9,15 +9,15 @@ import pytest
 
 from simulator.addons.matrix import report
 from simulator.cli.app import main
-from simulator.cli.matrix import matrix_of
+from simulator.cli.matrix import matrix_of_chain
 from simulator.core import shelves
 from simulator.core.errors import BotFailure, InputError
 from simulator.core.settings import Settings
 from simulator.core.templates import read_toml
 from simulator.core.types import Answer, Bot, Case, Conversation, Passage, Query, Usage
 from simulator.data.cases import read_cases
-from simulator.runner.chains import AppliedPrompts, is_chain, outcome, read_chain
-from simulator.runner.prompt_file import used_in
+from simulator.runner.chains import AppliedPrompts, is_chain, link_variables, read_chain
+from simulator.runner.prompt_file import variables_in
 from simulator.storage.run_file import find_run, read_run
 from tests.servers.openai import serve
 
@@ -158,7 +158,8 @@ def test_an_output_that_is_missing_is_the_bots_failure(chain: Path) -> None:
 
     assert answer.error is not None
     assert (
-        answer.error.message == "link reply: its prompt needs $intent_category, which no link before it gave"
+        answer.error.message
+        == "link reply: its prompt needs $intent_category, which no earlier link returned"
     )
 
 
@@ -234,11 +235,11 @@ def test_what_links_come_to() -> None:
     )
     text = f"So: {{{said}}}"
 
-    assert outcome("it", text) == {
+    assert link_variables("it", text) == {
         "it": text, "it_category": "a b", "it_tel": "0120", "it_n": "1.50", "it_ok": "true",
         "it_more": '{"city":"京都"}', "it_more_city": "京都", "it_list": '[1,"x"]',
     }  # fmt: skip
-    assert outcome("it", "plain") == {"it": "plain"}
+    assert link_variables("it", "plain") == {"it": "plain"}
 
 
 @pytest.mark.parametrize(
@@ -246,8 +247,8 @@ def test_what_links_come_to() -> None:
     [
         (('prompt = "intent.toml"\n', ""), "chain.toml: link intent: prompt: Field required."),
         (('name = "intent"', 'name = "the intent"'), "name: letters, digits and _ only"),
-        (('name = "reply"', 'name = "intent"'), "the link's name 'intent' stands twice"),
-        (('name = "reply"', 'name = "chain"'), "'chain' is what the whole is called"),
+        (('name = "reply"', 'name = "intent"'), "the link's name 'intent' is used twice"),
+        (('name = "reply"', 'name = "chain"'), "'chain' is the name of the whole chain"),
         (('name = "reply"', 'name = "intent_two"'), "$intent_two could mean either"),
         (('cases = "intent.csv"', 'case = "intent.csv"'), "unknown setting 'case'. Did you mean cases"),
         (('judges = ["exact_match"]', "turns = 1\nresume = 'x'"), "unknown setting 'resume'"),
@@ -275,7 +276,7 @@ def test_variables_are_checked_along_the_chain(chain: Path, capsys: pytest.Captu
 
 def test_what_a_chain_is_evaluated_on(chain: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Every link that has rows, then the whole; a link without rows cannot be run alone."""
-    told = {data.name: data.settings for data in matrix_of(read_chain(chain)).data}
+    told = {data.name: data.settings for data in matrix_of_chain(read_chain(chain)).data}
 
     assert list(told) == ["intent", "chain"]
     assert told["chain"] == {"cases": "rows.csv", "judges": ["exact_match"], "prompt": "chain.toml"}
@@ -287,15 +288,15 @@ def test_what_a_chain_is_evaluated_on(chain: Path, capsys: pytest.CaptureFixture
     assert errors == [
         'error: chain.toml: this link has no rows of its own: write cases = "rows.csv" there.',
         "error: unknown link of chain.toml 'replay'. Did you mean reply? There are: intent, reply.",
-        "error: a chain is evaluated alone: python run.py evaluate chain.toml --link NAME",
-        "error: --prompt: chain.toml says it for each link.",
+        "error: a chain must be evaluated alone: python run.py evaluate chain.toml --link NAME",
+        "error: --prompt: chain.toml sets it for each link.",
     ]
 
 
 def test_both_languages_of_the_words_agree() -> None:
     """Same keys, same variables."""
-    tables = read_toml(report.CHAIN_WORDS_TEXTS.path)
+    tables = read_toml(report.CHAIN_TEXTS.path)
 
     assert tables["ja"].keys() == tables["en"].keys()
     for key, text in tables["ja"].items():
-        assert used_in(text) == used_in(tables["en"][key])
+        assert variables_in(text) == variables_in(tables["en"][key])

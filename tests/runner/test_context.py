@@ -17,7 +17,7 @@ from simulator.runner import context
 from simulator.runner.context import RunContext, versions
 from simulator.users.base import PersonaUser
 from simulator.users.offline import PhraseUser
-from tests.playing import RUBRICS, a_case, a_stage, a_talk, an_exhibit, at, grader
+from tests.run_helpers import RUBRICS, a_case, a_stage, a_talk, an_exhibit, at, grader
 from tests.servers.openai import OpenAIServer
 
 JUDGES = (*RUBRICS, "cosine")
@@ -26,7 +26,7 @@ AWAY = OpenAIServer(port=9)  # never started: making a stage connects to nothing
 
 def kinds(made: RunContext) -> list[type]:
     """What grades, in order."""
-    return [type(judging) for judging in made.panel.judgings]
+    return [type(judging) for judging in made.panel.judge_calls]
 
 
 async def test_without_a_model_stand_ins_play() -> None:

@@ -13,7 +13,7 @@ from simulator.core.types import Answer, Bot, Case, Conversation, Ended, Query, 
 from simulator.models.pricing import BudgetSpent
 from simulator.runner.conversation import ask, converse
 from simulator.users.scripted import MixedUser
-from tests.playing import a_case, a_rich_case, a_talk, a_turn, echo
+from tests.run_helpers import a_case, a_rich_case, a_talk, a_turn, echo
 
 
 class Notes:
@@ -22,11 +22,11 @@ class Notes:
     def __init__(self) -> None:
         self.lines: list[tuple[str, int, str]] = []
 
-    def said(self, conversation: str, turn: int, utterance: Utterance) -> None:
+    def save_utterance(self, conversation: str, turn: int, utterance: Utterance) -> None:
         """The customer's line."""
         self.lines.append(("said", turn, utterance.text))
 
-    def answered(self, conversation: str, turn: int, answer: Answer) -> None:
+    def save_answer(self, conversation: str, turn: int, answer: Answer) -> None:
         """The bot's answer."""
         self.lines.append(("answered", turn, answer.text))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from simulator.data.files import beside
+from simulator.data.files import temporary_path
 from tests.crash.endpoint import Call, Watching
 from tests.crash.processes import Cold, Warm
 from tests.crash.repeats import Sitting, repeats
@@ -102,5 +102,5 @@ def test_what_dead_processes_left_is_removed(tmp_path: Path) -> None:
     alive.write_text("half", encoding="utf-8")
     (tmp_path / ".report.xlsx.backup").write_text("somebody's", encoding="utf-8")
 
-    assert beside(tmp_path / "report.xlsx").name == f".report.xlsx.{os.getpid()}"
+    assert temporary_path(tmp_path / "report.xlsx").name == f".report.xlsx.{os.getpid()}"
     assert sorted(tmp_path.iterdir()) == sorted([alive, tmp_path / ".report.xlsx.backup"])

@@ -9,19 +9,19 @@ from hypothesis import strategies as st
 
 from simulator.core.types import Conversation, GradingContext, Language
 from simulator.grading.rubric import load_judge
-from simulator.models.pricing import together
+from simulator.models.pricing import total_spending
 from simulator.runner.context import RunContext
 from simulator.runner.estimate import (
     Forecast,
+    RoleModel,
     SampledAnswers,
     TokenRange,
-    Who,
     by_role,
     forecast,
-    seen,
+    model_context,
     tokens,
 )
-from tests.playing import a_case, a_stage, a_talk, a_turn, an_exhibit
+from tests.run_helpers import a_case, a_stage, a_talk, a_turn, an_exhibit
 from tests.servers.openai import OpenAIServer
 
 SERVER = OpenAIServer()  # never started: nothing is called
@@ -169,7 +169,9 @@ def test_the_range_says_why_it_is_wide() -> None:
     """A bot of one's own may show passages or not, and customers may leave at once; both ends are priced."""
     priced = {"user_model": "gpt-4.1-mini", "judge_model": "gpt-4.1", "embed_model": "text-embedding-3-small"}
     found = forecast(a_stage(SERVER, adapter="bot.py:answer", **priced), PLAN)
-    low, usual, high = (together(list(each.values())) for each in (found.low, found.expected, found.high))
+    low, usual, high = (
+        total_spending(list(each.values())) for each in (found.low, found.expected, found.high)
+    )
     passages, leaving, lengths = found.unknown
 
     assert [each.what for each in found.unknown] == ["passages", "leaving", "lengths"]
@@ -216,10 +218,12 @@ def test_what_was_heard_is_taken_instead_of_guesses() -> None:
     """Longer answers and passages are more tokens; where the bot shows none, nothing needs them."""
     context = a_stage(SERVER, adapter="bot.py:answer", judges=("groundedness", "fluency"), judging="separate")
     short, nothing = TokenRange(10, 20, 30), TokenRange(0, 0, 0)
-    shown = SampledAnswers(short, TokenRange(90, 100, 110), 2, tells=True)
+    shown = SampledAnswers(short, TokenRange(90, 100, 110), 2, reports_retrieval=True)
     talkative = shown._replace(answer=TokenRange(500, 600, 700))
-    silent = SampledAnswers(short, nothing, 0, tells=False)
-    by_bot = [forecast(context, PLAN, hear=partial(bilingual, each)) for each in (shown, talkative, silent)]
+    silent = SampledAnswers(short, nothing, 0, reports_retrieval=False)
+    by_bot = [
+        forecast(context, PLAN, sample_bot=partial(bilingual, each)) for each in (shown, talkative, silent)
+    ]
     judged = [by_role(each.expected)["judge"] for each in by_bot]
 
     assert [unknown(each) for each in by_bot] == [{"leaving", "lengths"}] * 3
@@ -239,7 +243,7 @@ def test_judges_that_see_the_answer_alone_are_sized_so() -> None:
         forecast(a_stage(SERVER, judges=("answer_relevancy",), turns=turns), PLAN).expected
         for turns in (1, 6)
     )
-    judge: Who = ("judge", "judge-model")
+    judge: RoleModel = ("judge", "judge-model")
 
     assert few[judge] == many[judge]
     assert six[judge].tokens_in == pytest.approx(6 * one[judge].tokens_in, abs=6)
@@ -257,9 +261,9 @@ async def test_what_a_judge_shows_a_model_is_seen_without_one() -> None:
     def at_once(context: GradingContext) -> int:
         return 1
 
-    assert seen(load_judge("answer_relevancy"), context).turn.answer.passages == ()  # type: ignore[arg-type]
-    assert seen(load_judge("handover"), context) is context  # type: ignore[arg-type]
-    assert all(seen(judge, context) is context for judge in (asks_nobody, wants_more, at_once))
+    assert model_context(load_judge("answer_relevancy"), context).turn.answer.passages == ()  # type: ignore[arg-type]
+    assert model_context(load_judge("handover"), context) is context  # type: ignore[arg-type]
+    assert all(model_context(judge, context) is context for judge in (asks_nobody, wants_more, at_once))
 
 
 def test_a_field_of_listed_words_is_one_of_them() -> None:

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from simulator.core.types import Conversation, Results, Run
-from simulator.runner.estimate import Forecast, Who, experience, forecast
+from simulator.runner.estimate import Forecast, RoleModel, forecast, similar_run
 from simulator.runner.run import rehearse
 from simulator.storage.run_file import RunFile, run_ids
-from tests.playing import Quiet, a_case, a_stage, a_talk, echo
+from tests.run_helpers import Quiet, a_case, a_stage, a_talk, echo
 from tests.servers.openai import OpenAIServer, play
 
 PRICED: dict[str, Any] = {
@@ -46,7 +46,7 @@ async def held(plan: tuple[Conversation, ...], server: OpenAIServer, **changes: 
     """A run of these questions in the folder of runs."""
     context = a_stage(server, **(PRICED | changes))
     name = f"20261121-0904{len(run_ids(Path('runs'))):02}-angry-0001"
-    run = Run(id=name, created=created(), settings=context.settings.of_the_run(), models=context.models())
+    run = Run(id=name, created=created(), settings=context.settings.stored_values(), models=context.models())
     with contextlib.closing(
         RunFile.create(Path("runs") / name, run, plan, list(context.personas.values()))
     ) as file:
@@ -101,7 +101,7 @@ async def test_only_a_run_alike_teaches() -> None:
         plan = asked(2, "q")
 
         def learnt(plan: tuple[Conversation, ...] = plan, **changes: Any) -> str | None:
-            found = experience(a_stage(server, **(PRICED | changes)), plan, Path("runs"))
+            found = similar_run(a_stage(server, **(PRICED | changes)), plan, Path("runs"))
             return found and found.run
 
         english = (a_talk(a_case("en")),)
@@ -109,9 +109,9 @@ async def test_only_a_run_alike_teaches() -> None:
         assert learnt(judges=("turn",)) is learnt(judge_model="gpt-4o") is learnt(adapter="x.py:y") is None
         assert learnt(judging="separate") is learnt(english) is None
         with contextlib.closing(RunFile.reopen(Path("runs", run.run.id, "run.sqlite"))) as file:
-            file.reopened()
+            file.mark_running()
         assert learnt() is None
-        assert experience(a_stage(server, **PRICED), plan, Path("nowhere")) is None
+        assert similar_run(a_stage(server, **PRICED), plan, Path("nowhere")) is None
 
 
 async def test_a_persona_leaves_as_its_own_kind_does() -> None:
@@ -124,9 +124,9 @@ async def test_a_persona_leaves_as_its_own_kind_does() -> None:
     async with OpenAIServer(angry_leaves) as server:
         await held((*asked(8, "a"), *asked(8, "b", "calm")), server)
         context = a_stage(server, **PRICED)
-        found = experience(context, asked(1, "q"), Path("runs"))
+        found = similar_run(context, asked(1, "q"), Path("runs"))
         assert found is not None
-        courses = [found.course(context, a_talk(persona=name)) for name in ("angry", "calm", "beginner")]
+        courses = [found.length(context, a_talk(persona=name)) for name in ("angry", "calm", "beginner")]
 
     assert courses[0].leaving > 0.4 > courses[2].leaving > courses[1].leaving
     assert {course.turns for course in courses} == {4}
@@ -137,14 +137,14 @@ async def test_more_conversations_make_the_range_narrower() -> None:
     async with OpenAIServer(leaves) as server:
         await held(asked(1, "one"), server)
         context, plan = a_stage(server, **PRICED), asked(40, "main")
-        alone = experience(context, plan, Path("runs"))
+        alone = similar_run(context, plan, Path("runs"))
         await held(asked(12, "pilot"), server)
-        twelve = experience(context, plan, Path("runs"))
+        twelve = similar_run(context, plan, Path("runs"))
     assert alone is not None
     assert twelve is not None
 
-    assert (alone.held, alone.varying, alone.spread(40) > 1) == (1, 1.0, True)
-    assert 0.1 < twelve.varying < 0.7
+    assert (alone.conversations, alone.variation, alone.spread(40) > 1) == (1, 1.0, True)
+    assert 0.1 < twelve.variation < 0.7
     assert twelve.spread(1000) < twelve.spread(10) < alone.spread(1000)
 
 
@@ -154,6 +154,6 @@ async def test_what_only_later_turns_take_may_cost_nothing() -> None:
     async with OpenAIServer() as server:
         await held((a_talk(case),), server)
         found = forecast(a_stage(server, **PRICED), (a_talk(case),), Path("runs"))
-    embed: Who = ("embed", "text-embedding-3-small")
+    embed: RoleModel = ("embed", "text-embedding-3-small")
 
     assert [found.low[embed].calls, found.expected[embed].calls] == [0, 1]

@@ -13,9 +13,9 @@ import pytest
 from simulator.cli.app import main
 from simulator.core.settings import Shard, read_shard
 from simulator.core.types import Answer, Conversation
-from simulator.runner.merge import find_parts, joined, part_of, read_part
-from simulator.storage.run_file import RunFile, find_run, note, read_run
-from tests.playing import a_case
+from simulator.runner.merge import find_parts, merged_notes, read_part, shard_conversations
+from simulator.storage.run_file import RunFile, add_note, find_run, read_run
+from tests.run_helpers import a_case
 
 SHARDS = 5
 BOT = '''
@@ -77,7 +77,7 @@ def test_every_conversation_is_in_one_shard_with_all_of_its_question() -> None:
         for n in range(23)
         for who in ("angry", "calm")
     ]
-    shards = [part_of(plan, Shard(number, 4)) for number in range(1, 5)]
+    shards = [shard_conversations(plan, Shard(number, 4)) for number in range(1, 5)]
 
     assert sorted(conversation.id for shard in shards for conversation in shard) == sorted(
         conversation.id for conversation in plan
@@ -90,7 +90,7 @@ def test_every_conversation_is_in_one_shard_with_all_of_its_question() -> None:
 def test_a_shard_does_not_depend_on_the_order() -> None:
     """The same questions in another order give the same shards, in that order."""
     plan = [Conversation(id=f"a/q{n}#1", case=a_case(id=f"q{n}"), persona="a") for n in range(12)]
-    one, other = part_of(plan, Shard(2, 5)), part_of(plan[::-1], Shard(2, 5))
+    one, other = shard_conversations(plan, Shard(2, 5)), shard_conversations(plan[::-1], Shard(2, 5))
 
     assert one == other[::-1]
     assert one
@@ -238,7 +238,7 @@ def test_two_different_tellings_are_refused(
     path = find_run("latest", tmp_path / "twice")
     conversation = read_run(path).conversations[0]
     with closing(RunFile.reopen(path)) as file:
-        file.answered(conversation.id, 1, Answer(text="800円です。"))
+        file.save_answer(conversation.id, 1, Answer(text="800円です。"))
 
     assert main(["merge", *parts, str(tmp_path / "twice"), "--runs", "merged"]) == 2
     said = capsys.readouterr().err
@@ -276,14 +276,14 @@ def test_what_was_noted_is_joined(parts: list[str], tmp_path: Path) -> None:
     """Cross-examinations follow one another; the sheet of a part is not that of the whole."""
     for number, name in enumerate(parts, 1):
         shutil.copytree(name, tmp_path / name)
-        note(find_run("latest", tmp_path / name), "asked_again", json.dumps([{"turn": number}]))
-        note(find_run("latest", tmp_path / name), "sheet", json.dumps({"key": "k"}))
+        add_note(find_run("latest", tmp_path / name), "asked_again", json.dumps([{"turn": number}]))
+        add_note(find_run("latest", tmp_path / name), "sheet", json.dumps({"key": "k"}))
     main(["merge", str(tmp_path), "--runs", "merged"])
     notes = read_run(find_run("latest", Path("merged"))).notes
 
     assert notes["asked_again"] == [{"turn": number} for number in range(1, 6)]
     assert "sheet" not in notes
-    assert joined([{"a": {"x": 1}}, {"a": {"y": 2}, "b": [1]}]) == {"a": {"x": 1, "y": 2}, "b": [1]}
+    assert merged_notes([{"a": {"x": 1}}, {"a": {"y": 2}, "b": [1]}]) == {"a": {"x": 1, "y": 2}, "b": [1]}
 
 
 def test_a_run_that_is_being_written_is_refused(parts: list[str], capsys: pytest.CaptureFixture[str]) -> None:

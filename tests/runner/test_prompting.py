@@ -11,8 +11,8 @@ from simulator.core.errors import InputError, PromptError, UnknownName
 from simulator.core.settings import Settings
 from simulator.core.templates import LANGUAGES, read_toml
 from simulator.core.types import Case, Conversation, Message, Query, Traits, traits_of
-from simulator.runner.prompt_file import Prompt, described, read_prompt, split_variant
-from simulator.runner.prompts import PromptedBot, PromptRenderer, check_examples, lacks, rows_of
+from simulator.runner.prompt_file import Prompt, describe_prompt, read_prompt, split_variant
+from simulator.runner.prompts import PromptedBot, PromptRenderer, case_lookup, check_examples, row_check
 
 FULL = """
 version = 2
@@ -71,7 +71,7 @@ def test_prompts_of_the_shelf_hold_together(name: str) -> None:
         assert tuple(prompt.wordings) == LANGUAGES
         assert all(wording.title for wording in prompt.wordings.values())
         assert prompt.version
-    assert f"version {prompt.version}" in described(shelves.prompt_path(name))
+    assert f"version {prompt.version}" in describe_prompt(shelves.prompt_path(name))
 
 
 def test_a_row_is_filled_in() -> None:
@@ -153,7 +153,7 @@ def test_examples_come_from_a_data_set_beside_the_prompt() -> None:
     prompt = read_prompt(written(text + "shots=3", "sets/mine.toml"))
 
     assert PromptRenderer(prompt)(ROW).user.split() == ["x:1", "y:0", "z:0", "やあ"]
-    with pytest.raises(PromptError, match="4 examples are asked for, and there are 3"):
+    with pytest.raises(PromptError, match="4 examples are required, but there are only 3"):
         read_prompt("sets/mine.toml", 4)
     with pytest.raises(PromptError, match="how many of its rows are shown"):
         read_prompt(written(text, "sets/mine.toml"))
@@ -218,10 +218,10 @@ def test_a_name_may_have_a_variant(name: str, parts: tuple[str, str]) -> None:
         (("$questionです", "${正解}"), "[ja] user: $正解 would give the solution away"),
         (("$$100）", "$100）"), "[ja] user: a lone dollar; write $$"),
         (('example = "文：$question／$answer"\n[en]', "[en]"), "example uses $answer in one language only"),
-        (('1 = "不適切"', '1 = "適切"'), "[labels.ja] says the same for two labels"),
-        (('1 = "rude"', ""), "must say something for the same labels"),
+        (('1 = "不適切"', '1 = "適切"'), "[labels.ja] has the same text for two labels"),
+        (('1 = "rude"', ""), "must have texts for the same labels"),
         ((', label = "1" }', " }"), "[examples] row 001 has no label to show"),
-        (("shots = 2", "shots = 4"), "4 examples are asked for, and there are 3"),
+        (("shots = 2", "shots = 4"), "4 examples are required, but there are only 3"),
         (("shots = 2", "shot = 2"), "examples.shot: Extra inputs"),
         (('en.system = "You are an expert."', ""), "[variants.expert] has no [en]"),
         (("[ja]", '[ja]\nchoice = "$label"'), "[ja] choice uses $label; it may use $letter, $number, $text"),
@@ -242,7 +242,7 @@ def test_mistakes_are_told_in_one_line(change: tuple[str, str], told: str) -> No
 
 def test_a_row_lacks_a_column() -> None:
     """The sentence names the prompt and the column; an empty cell is there, a missing one is not."""
-    told = lacks(prompt_of(FULL))
+    told = row_check(prompt_of(FULL))
 
     assert told(ROW) is None
     assert told(ROW.model_copy(update={"values": {"お客様の 種類": ""}})) is None
@@ -250,14 +250,14 @@ def test_a_row_lacks_a_column() -> None:
         "the prompt mine needs a column 'お客様の種類'; this row has none."
     )
     assert (
-        lacks(prompt_of("version=1\n[ja]\nuser='$choices'"))(ROW)
+        row_check(prompt_of("version=1\n[ja]\nuser='$choices'"))(ROW)
         == "the prompt mine needs $choices; this row has none."
     )
 
 
 async def asked(bot: Any, text: str = FULL, query: Query | None = None) -> Any:
     plan = [conversation(ROW)]
-    return await PromptedBot(bot, prompt_of(text), rows_of(plan))(query or Query(text="やあ", case="r1"))
+    return await PromptedBot(bot, prompt_of(text), case_lookup(plan))(query or Query(text="やあ", case="r1"))
 
 
 async def test_a_bot_is_told_what_it_takes() -> None:
@@ -285,10 +285,10 @@ async def test_a_bot_is_told_what_it_takes() -> None:
 
 
 async def test_turns_are_not_lost_silently() -> None:
-    """A bot that is told of no earlier turns is refused examples that are turns."""
+    """A bot that is does not receive earlier turns is refused examples that are turns."""
     text = FULL.replace("$examples\n\n", "").replace("shots = 2", 'shots = 2\nas = "turns"')
 
-    with pytest.raises(InputError, match="told of no earlier turns"):
+    with pytest.raises(InputError, match="does not receive earlier turns"):
         await asked(lambda query: query, text)
 
 
@@ -311,11 +311,11 @@ async def test_the_shelf_knows_who_takes_a_system_text() -> None:
 
 def test_a_prompt_is_for_rows() -> None:
     """A rehearsal with customers never applies one, though rehearsal.toml names it."""
-    from simulator.runner.chains import applied
+    from simulator.runner.chains import applied_prompts
 
-    assert applied(Settings()) is None
+    assert applied_prompts(Settings()) is None
     with pytest.raises(InputError, match="only `evaluate` applies a prompt"):
-        applied(Settings(prompt="choose"))
+        applied_prompts(Settings(prompt="choose"))
 
 
 def test_workers_get_every_file_of_a_prompt(tmp_path: Path) -> None:

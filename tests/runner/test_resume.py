@@ -17,7 +17,7 @@ import pytest
 from simulator.cli.app import main
 from simulator.core.templates import stable_int
 from simulator.core.types import Ended, Results
-from simulator.storage.run_file import NAME, find_run, read_run
+from simulator.storage.run_file import RUN_FILE, find_run, read_run
 from tests.crash.trial import is_sound, played
 from tests.paths import ROOT
 from tests.servers.faults import Reply
@@ -244,7 +244,10 @@ def test_a_full_disk_is_one_line(server: OpenAIServer) -> None:
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (b"", "not a run file, or one whose start was cut off before its plan was written; start anew"),
+        (
+            b"",
+            "not a run file, or one whose start was interrupted before its plan was written; start a new run",
+        ),
         (b"SQLite format 3\0" + b"\xff" * 4096, "not a run file"),
         (b"a text that somebody keeps here\n" * 100, "not a run file (file is not a database)"),
     ],
@@ -255,7 +258,7 @@ def test_what_is_no_run_is_one_line(
     """Exit code 2, whatever stands in the file's place, for `report` as well."""
     folder = tmp_path / "runs" / "20260401-093000-angry-0000"
     folder.mkdir(parents=True)
-    (folder / NAME).write_bytes(damage)
+    (folder / RUN_FILE).write_bytes(damage)
 
     for arguments in (["--resume", "latest"], ["report", folder.name]):
         code = main(arguments)

@@ -80,7 +80,7 @@ def test_long_cells(tmp_path: Path) -> None:
     [
         ("a.csv", 'question\n"open\nnever closed\n', "line 2: not a readable table row"),
         ("a.csv", "question,x\na,b\nyes, but no,1\n", "line 3: 3 cells under 2 column names"),
-        ("a.csv", "質問,質問\na,b\n", "line 1: the column '質問' is there twice"),
+        ("a.csv", "質問,質問\na,b\n", "line 1: the column '質問' occurs twice"),
         ("a.jsonl", '{"question": "a"}\n{"question": "b"\n', "line 2: not valid JSON"),
         ("a.jsonl", '{"question": "a"}\n"b"\n', "line 2: not an object"),
         ("a.jsonl", '{"question": "\\ud83d"}', "line 1: a text holds"),

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from simulator.cli.app import main
-from simulator.core.settings import from_run
+from simulator.core.settings import stored_settings
 from simulator.core.types import Results
 from simulator.report.context import ReportContext
 from simulator.report.html import render
 from simulator.report.tables import turn_rows
 from simulator.report.worksheets import worksheets
 from simulator.runner.masking import masks_of
-from simulator.stats import summary as spoken
+from simulator.stats import summary
 from simulator.stats.answerability import answerability, handovers
 from simulator.stats.gate import decide
 from simulator.stats.outcome import figures_of
@@ -55,13 +55,13 @@ def both(run: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Results, Results]:
     large = read_run(run)
     assert isinstance(held.conversations, tuple)
     assert isinstance(large.conversations, reading.StoredConversations)
-    assert isinstance(large.scores, reading.Scores)
+    assert isinstance(large.scores, reading.StoredScores)
     return held, large
 
 
 def told(results: Results) -> ReportContext:
     """Everything that views are made of."""
-    summary = figures_of(results, from_run(results.run.settings))
+    summary = figures_of(results, stored_settings(results.run.settings))
     return ReportContext(results, summary, decide(summary, None, 0.05), "ja")
 
 
@@ -75,13 +75,14 @@ def test_rows_are_read_as_they_were_written(run: Path, monkeypatch: pytest.Monke
     assert conversations[4:6] == list(held.conversations[4:6])  # type: ignore[comparison-overlap]
     assert tuple(large.scores) == held.scores
     assert (len(large.scores), large.scores[1]) == (len(held.scores), held.scores[1])
-    assert list(reading.with_scores(large)) == list(reading.with_scores(held))
+    assert list(reading.conversations_with_scores(large)) == list(reading.conversations_with_scores(held))
 
 
 @pytest.mark.parametrize(
     "look",
     [
-        overview.english_share, overview.retrieves, overview.marks, overview.begun, reading.judges_of,
+        overview.english_share, overview.has_passages, overview.has_expectations, overview.count_begun,
+        reading.judges_of,
         answerability, handovers, masks_of,
     ],
 )  # fmt: skip
@@ -119,7 +120,7 @@ def test_worksheets_leave_out_what_nobody_reads(run: Path, monkeypatch: pytest.M
 
 def test_only_the_gravest_rows_are_quoted(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Further red rows are counted and listed with their marks, but without what was said."""
-    monkeypatch.setattr(spoken, "QUOTED", 3)
+    monkeypatch.setattr(summary, "MAX_QUOTED", 3)
     _, large = both(run, monkeypatch)
     reddest = told(large).summary.reddest
 

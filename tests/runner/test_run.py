@@ -17,7 +17,7 @@ from simulator.runner.context import RunContext
 from simulator.runner.plan import read_plan
 from simulator.runner.run import create_run, perform, rehearse
 from simulator.storage.run_file import RunFile, read_run
-from tests.playing import RUBRICS, Quiet, a_case, a_run, a_stage, a_talk, echo
+from tests.run_helpers import RUBRICS, Quiet, a_case, a_run, a_stage, a_talk, echo
 from tests.servers.faults import Reply
 from tests.servers.openai import OpenAIServer, play
 
@@ -62,7 +62,7 @@ async def resumed(
 ) -> tuple[Results, str | None]:
     """The same run taken up again."""
     with contextlib.closing(RunFile.reopen(folder / results.run.id / "run.sqlite")) as file:
-        file.reopened()
+        file.mark_running()
         async with staged(server, **settings) as context:
             context.ledger.roles = dict(results.spending)
             stopped = await rehearse(file, context, echo, Quiet())

@@ -7,7 +7,7 @@ import pytest
 
 from simulator.core.types import Conversation, GradingContext, Score
 from simulator.runner import run as experiment
-from tests.playing import Quiet
+from tests.run_helpers import Quiet
 from tests.runner.test_run import questions, run
 from tests.servers.openai import OpenAIServer
 
@@ -33,7 +33,7 @@ class Lagging(Quiet):
 
 async def test_what_is_to_be_graded_does_not_pile_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Dialogues go before grades, but no conversation begins while too many turns wait for theirs."""
-    monkeypatch.setattr(experiment, "MOST_UNGRADED", 0)
+    monkeypatch.setattr(experiment, "MAX_UNGRADED", 0)
     progress = Lagging()
     async with OpenAIServer(latency=0.001) as server:
         results, why = await run(tmp_path, questions(15), server, progress=progress, calls=1, concurrency=1)

@@ -16,10 +16,10 @@ from aiohttp import web
 
 from tests.servers.faults import Reply
 from tests.servers.loopback import LoopbackServer, dumps, on_thread, reset
-from tests.servers.play import play
+from tests.servers.replies import play
 
 
-class Asked(NamedTuple):
+class ReceivedQuestion(NamedTuple):
     """One question put to the bot; `nth` counts the questions of its session from 1."""
 
     body: Any
@@ -32,10 +32,10 @@ class Asked(NamedTuple):
         return str(self.body.get("message", "")) if isinstance(self.body, dict) else ""
 
 
-Behaviour = Callable[[Asked], dict[str, Any] | Reply]
+Behaviour = Callable[[ReceivedQuestion], dict[str, Any] | Reply]
 
 
-def said(reply: Any, *sources: str) -> dict[str, Any]:
+def bot_reply(reply: Any, *sources: str) -> dict[str, Any]:
     """An answer in the bot's shape, its sources ranked by falling score."""
     ranked = [
         {"id": f"faq-{at}", "text": text, "score": 1 - at / 10} for at, text in enumerate(sources, start=1)
@@ -43,70 +43,70 @@ def said(reply: Any, *sources: str) -> dict[str, Any]:
     return {"data": {"reply": reply, "sources": ranked}}
 
 
-def answers(asked: Asked) -> dict[str, Any]:
+def answers(asked: ReceivedQuestion) -> dict[str, Any]:
     """A sentence of a support desk in the question's language, from two sources."""
     reply = play({"messages": [{"role": "user", "content": asked.message}]})
-    return said(reply, f"Q: {asked.message}\nA: {reply}", "営業時間は平日9時から18時です。")
+    return bot_reply(reply, f"Q: {asked.message}\nA: {reply}", "営業時間は平日9時から18時です。")
 
 
-def fails(_asked: Asked) -> Reply:
+def fails(_received: ReceivedQuestion) -> Reply:
     """HTTP 500."""
     return Reply(status=500, body=b'{"error": "internal"}')
 
 
-def hangs(asked: Asked) -> Reply:
+def hangs(asked: ReceivedQuestion) -> Reply:
     """The right answer, an hour late."""
     return Reply(body=dumps(answers(asked)), delay=3600)
 
 
-def says_nothing(_asked: Asked) -> dict[str, Any]:
+def says_nothing(_received: ReceivedQuestion) -> dict[str, Any]:
     """An empty reply without sources."""
-    return said("")
+    return bot_reply("")
 
 
-def says_null(_asked: Asked) -> dict[str, Any]:
+def says_null(_received: ReceivedQuestion) -> dict[str, Any]:
     """Null in place of the reply."""
-    return said(None)
+    return bot_reply(None)
 
 
-def talks_on(_asked: Asked) -> dict[str, Any]:
+def talks_on(_received: ReceivedQuestion) -> dict[str, Any]:
     """A reply of 200,000 characters."""
-    return said("長い回答。" * 40_000)
+    return bot_reply("長い回答。" * 40_000)
 
 
-def sends_control_codes(_asked: Asked) -> dict[str, Any]:
+def sends_control_codes(_received: ReceivedQuestion) -> dict[str, Any]:
     """A reply with terminal escapes, a null character, a bell and right-to-left marks."""
-    return said("\x1b[31m赤\x1b[0m\x00\x07\x1b]0;title\x07\u202e<b>&amp;</b>\r\nend")
+    return bot_reply("\x1b[31m赤\x1b[0m\x00\x07\x1b]0;title\x07\u202e<b>&amp;</b>\r\nend")
 
 
-def is_no_json(_asked: Asked) -> Reply:
+def is_no_json(_received: ReceivedQuestion) -> Reply:
     """Plain text under a JSON content type."""
     return Reply(body="返品は30日以内です。".encode())
 
 
-def is_html(_asked: Asked) -> Reply:
+def is_html(_received: ReceivedQuestion) -> Reply:
     """A login page with status 200."""
     return Reply(body=b"<!doctype html><title>Login</title>", headers={"content-type": "text/html"})
 
 
-def lacks_the_path(asked: Asked) -> dict[str, Any]:
+def lacks_the_path(asked: ReceivedQuestion) -> dict[str, Any]:
     """JSON without `data.reply`."""
     return {"result": {"text": asked.message}}
 
 
-def resets(_asked: Asked) -> Reply:
+def resets(_received: ReceivedQuestion) -> Reply:
     """A reset connection."""
     return Reply(close=True)
 
 
-def echoes_headers(asked: Asked) -> dict[str, Any]:
+def echoes_headers(asked: ReceivedQuestion) -> dict[str, Any]:
     """The request's headers, names in lower case, as JSON text."""
-    return said(json.dumps(asked.headers, ensure_ascii=False))
+    return bot_reply(json.dumps(asked.headers, ensure_ascii=False))
 
 
-def counts_its_session(asked: Asked) -> dict[str, Any]:
+def counts_its_session(asked: ReceivedQuestion) -> dict[str, Any]:
     """How many questions this session has asked, this one included."""
-    return said(str(asked.nth))
+    return bot_reply(str(asked.nth))
 
 
 class BotServer(LoopbackServer):
@@ -140,7 +140,7 @@ class BotServer(LoopbackServer):
         except ValueError:
             return web.Response(status=400, text="the body is no JSON")
         self.keep(request, raw, body)
-        answer = self.behaviour(self._asked(request, body))
+        answer = self.behaviour(self._received(request, body))
         reply = answer if isinstance(answer, Reply) else Reply(body=dumps(answer))
         await asyncio.sleep(self.latency if reply.delay is None else reply.delay)
         if reply.close:
@@ -149,11 +149,11 @@ class BotServer(LoopbackServer):
         response.headers.update(reply.headers)
         return response
 
-    def _asked(self, request: web.BaseRequest, body: Any) -> Asked:
+    def _received(self, request: web.BaseRequest, body: Any) -> ReceivedQuestion:
         session = str(body.get("session")) if isinstance(body, dict) else ""
         self.sessions[session] += 1
         headers = {name.lower(): value for name, value in request.headers.items()}
-        return Asked(body, headers, self.sessions[session])
+        return ReceivedQuestion(body, headers, self.sessions[session])
 
 
 def serve(behaviour: Behaviour = answers, **options: Any) -> AbstractContextManager[BotServer]:

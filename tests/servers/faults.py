@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tests.servers.likely import Likely
-from tests.servers.play import ChatRequest, draw, play
+from tests.servers.logprobs import Likely
+from tests.servers.replies import ChatRequest, draw, play
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def script(replies: Iterable[Reply | str], then: Callable[[ChatRequest], Any] = 
     return answer
 
 
-def heard(answer: str | Reply, request: ChatRequest) -> Reply:
+def as_reply(answer: str | Reply, request: ChatRequest) -> Reply:
     """An answerer's result as a Reply whose text is filled in."""
     reply = Reply(answer) if isinstance(answer, str) else answer
     open_ = reply.status < 400 and reply.body is None and not reply.close
@@ -157,7 +157,7 @@ class Faults:
 
     def __call__(self, request: ChatRequest) -> str | Reply:
         """The answer to this call."""
-        sound = heard(self.then(request), request)
+        sound = as_reply(self.then(request), request)
         fault = self._fault(request)
         if fault is None or not sound.speaks:
             return sound

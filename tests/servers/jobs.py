@@ -1,4 +1,4 @@
-"""A bot that takes a question as a job and is asked after it until it is done."""
+"""A bot that accepts a question as a job, which the client polls until it is done."""
 
 import json
 from collections import Counter
@@ -7,14 +7,14 @@ from typing import Any
 
 from aiohttp import web
 
-from tests.servers.bot import said
+from tests.servers.bot import bot_reply
 from tests.servers.faults import Reply
 from tests.servers.loopback import LoopbackServer, dumps
 
 COURSE = (
     {"status": "queued"},
     {"status": "running", "progress": 50},
-    {"status": "completed", "result": said("990円です。", "料金表")["data"]},
+    {"status": "completed", "result": bot_reply("990円です。", "料金表")["data"]},
 )
 
 

@@ -65,8 +65,49 @@ class LoopbackServer:
             await self._runner.cleanup()
 
 
+class RawLoopbackServer:
+    """A server of bare connections on 127.0.0.1, for what no HTTP library would send.
+
+    Its subclass answers in `converse`; the connection is closed afterwards.
+    """
+
+    path = ""
+
+    def __init__(self) -> None:
+        self.port = 0
+        self._tasks: list[asyncio.Task[None]] = []
+
+    @property
+    def url(self) -> str:
+        """The address clients are given."""
+        return f"http://127.0.0.1:{self.port}{self.path}"
+
+    async def converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Read from one connection and answer."""
+        raise NotImplementedError
+
+    async def __aenter__(self) -> Self:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self.port = self._server.sockets[0].getsockname()[1]
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._server.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if task := asyncio.current_task():
+            self._tasks.append(task)
+        with contextlib.suppress(asyncio.CancelledError, asyncio.IncompleteReadError, ConnectionError):
+            await self.converse(reader, writer)
+        with contextlib.suppress(ConnectionError):
+            writer.close()
+
+
 class Startable(Protocol):
-    """What serves inside an `async with`."""
+    """A server for an `async with`."""
 
     async def __aenter__(self) -> Any: ...
 

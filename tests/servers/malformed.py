@@ -1,15 +1,14 @@
-"""A server that speaks HTTP wrongly, or not at all: it reads a request and answers with bytes as they are."""
+"""A server that answers with invalid HTTP, or with no HTTP at all: bytes exactly as a test gives them."""
 
 import asyncio
-import contextlib
 import gzip
 import re
 import zlib
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any, Self
+from typing import Any
 
-from tests.servers.loopback import on_thread
+from tests.servers.loopback import RawLoopbackServer, on_thread
 
 _OK = b"HTTP/1.1 200 OK\r\n"
 _JSON = b"Content-Type: application/json\r\n"
@@ -51,7 +50,7 @@ MALFORMED: dict[str, bytes] = {
     "bad chunk size": _CHUNKED + b"zz\r\n" + BODY + b"\r\n0\r\n\r\n",
     "negative chunk size": _CHUNKED + b"-10\r\n" + BODY + b"\r\n0\r\n\r\n",
     "endless chunk size": _CHUNKED + b"f" * 40 + b"\r\n" + BODY,
-    "chunk longer than told": _CHUNKED + b"3\r\n" + BODY + b"\r\n0\r\n\r\n",
+    "chunk longer than announced": _CHUNKED + b"3\r\n" + BODY + b"\r\n0\r\n\r\n",
     "no last chunk": _CHUNKED + b"10\r\n" + BODY + b"\r\n",
     "truncated body": _with(b"Content-Length: 1600"),
     "no gzip": _with(_SOUND.strip(), b"Content-Encoding: gzip"),
@@ -76,53 +75,34 @@ def bomb(encoding: str, *, megabytes: int = 1024, status: bytes = b"200 OK") -> 
     block = pack.compress(b" " * 2**24) + pack.flush(zlib.Z_FULL_FLUSH)
     begin = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\xff" if encoding == "gzip" else b""
     body = begin + block * (megabytes // 16)
-    told = b"Content-Type: application/json\r\nContent-Encoding: %s\r\nContent-Length: %d\r\n\r\n"
-    return b"HTTP/1.1 %s\r\n" % status + told % (encoding.encode(), len(body)) + body
+    headers = b"Content-Type: application/json\r\nContent-Encoding: %s\r\nContent-Length: %d\r\n\r\n"
+    return b"HTTP/1.1 %s\r\n" % status + headers % (encoding.encode(), len(body)) + body
 
 
 Answer = bytes | Callable[[bytes], bytes]
 
 
-class RawServer:
+class RawServer(RawLoopbackServer):
     """Answers every request with bytes as they are, and closes the connection.
 
     `answer` may look at the request. With `pace` it sends byte by byte, so many seconds apart; with `holds`
     the connection stays open after the answer.
     """
 
+    path = "/v1"
+
     def __init__(self, answer: Answer, *, pace: float = 0.0, holds: bool = False) -> None:
+        super().__init__()
         self.answer, self.pace, self.holds = answer, pace, holds
         self.requests: list[bytes] = []
-        self.port = 0
-        self._tasks: list[asyncio.Task[None]] = []
 
-    @property
-    def url(self) -> str:
-        """The address clients are given."""
-        return f"http://127.0.0.1:{self.port}/v1"
-
-    async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        self.port = self._server.sockets[0].getsockname()[1]
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        self._server.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if task := asyncio.current_task():
-            self._tasks.append(task)
-        with contextlib.suppress(asyncio.CancelledError, asyncio.IncompleteReadError, ConnectionError):
-            head = await reader.readuntil(b"\r\n\r\n")
-            length = re.search(rb"content-length: *(\d+)", head, re.IGNORECASE)
-            request = head + await reader.readexactly(int(length[1]) if length else 0)
-            self.requests.append(request)
-            await self._send(writer, self.answer(request) if callable(self.answer) else self.answer)
-        with contextlib.suppress(ConnectionError):
-            writer.close()
+    async def converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Read one request and send the bytes."""
+        head = await reader.readuntil(b"\r\n\r\n")
+        length = re.search(rb"content-length: *(\d+)", head, re.IGNORECASE)
+        request = head + await reader.readexactly(int(length[1]) if length else 0)
+        self.requests.append(request)
+        await self._send(writer, self.answer(request) if callable(self.answer) else self.answer)
 
     async def _send(self, writer: asyncio.StreamWriter, answer: bytes) -> None:
         for at in range(len(answer)) if self.pace else ():
@@ -141,6 +121,6 @@ def ok(body: bytes, *headers: bytes, status: bytes = b"200 OK") -> bytes:
     return b"HTTP/1.1 %s\r\n" % status + b"".join(line + b"\r\n" for line in lines) + b"\r\n" + body
 
 
-def serve(answer: Answer, **given: Any) -> AbstractContextManager[RawServer]:
+def serve(answer: Answer, **options: Any) -> AbstractContextManager[RawServer]:
     """The server on a thread of its own."""
-    return on_thread(RawServer(answer, **given))
+    return on_thread(RawServer(answer, **options))

@@ -1,4 +1,4 @@
-"""Requests and tokens a minute, as endpoints meter them: told in headers, refused with 429 beyond."""
+"""Requests and tokens a minute, as endpoints meter them: shown in headers, 429 above the limit."""
 
 import time
 from collections.abc import Mapping

@@ -22,12 +22,12 @@ import numpy as np
 from aiohttp import web
 from numpy.typing import NDArray
 
-from tests.servers.faults import FAULTS, Answerer, Faults, Reply, error, heard, script
-from tests.servers.likely import completion, content
+from tests.servers.bad_requests import objection_to
+from tests.servers.faults import FAULTS, Answerer, Faults, Reply, as_reply, error, script
+from tests.servers.logprobs import completion, content
 from tests.servers.loopback import LoopbackServer, dumps, on_thread, reset, until_killed
 from tests.servers.metering import Meter
-from tests.servers.objections import objection_to
-from tests.servers.play import ChatRequest, play, text_of
+from tests.servers.replies import ChatRequest, play, text_of
 from tests.servers.streaming import trickled
 
 __all__ = ["FAULTS", "Faults", "OpenAIServer", "Reply", "error", "ngram_vector", "play", "script", "serve"]
@@ -97,20 +97,20 @@ class OpenAIServer(LoopbackServer):
         try:
             body = json.loads(raw) if raw else None
         except ValueError:
-            return _told(request, error(400, "We could not parse the JSON body of your request."))
+            return _failure(request, error(400, "We could not parse the JSON body of your request."))
         self.keep(request, raw, body)
         if not self._admitted(request):
-            return _told(request, error(401))
+            return _failure(request, error(401))
         if path.endswith("/models") and request.method == "GET":
             return self._list_models()
         if request.method == "POST" and isinstance(body, dict):
             return await self._metered(request, path, body)
-        return _told(request, error(404, f"Invalid URL ({request.method} {path})", code="unknown_url"))
+        return _failure(request, error(404, f"Invalid URL ({request.method} {path})", code="unknown_url"))
 
     async def _metered(self, request: web.BaseRequest, path: str, body: ChatRequest) -> web.StreamResponse:
         refusal = self.meter.admit(len(json.dumps(body, ensure_ascii=False)) / 3) if self.meter else None
         told = self.meter.headers() if self.meter else {}
-        response = _told(request, refusal) if refusal else await self._answer(request, path, body)
+        response = _failure(request, refusal) if refusal else await self._answer(request, path, body)
         if not response.prepared:
             response.headers.update(told)
         return response
@@ -123,7 +123,7 @@ class OpenAIServer(LoopbackServer):
             return _json(completion(body))
         if path.endswith("/embeddings"):
             return await self._embeddings(request, body)
-        return _told(request, error(404, f"Invalid URL (POST {path})", code="unknown_url"))
+        return _failure(request, error(404, f"Invalid URL (POST {path})", code="unknown_url"))
 
     async def _stats(self, request: web.BaseRequest) -> web.Response:
         told = {"counts": self.counts, "statuses": self.statuses, "max_in_flight": self.max_in_flight}
@@ -148,10 +148,10 @@ class OpenAIServer(LoopbackServer):
 
     async def _chat(self, request: web.BaseRequest, body: ChatRequest) -> web.StreamResponse:
         self.counts["chat"] += 1
-        reply = objection_to(body, self.refuses) or heard(self.reply(body), body)
+        reply = objection_to(body, self.refuses) or as_reply(self.reply(body), body)
         await _pause(self.latency if reply.delay is None else reply.delay)
         if not reply.speaks:
-            return _told(request, reply)
+            return _failure(request, reply)
         if body.get("stream"):
             return await self._stream(request, body, reply)
         if reply.close:
@@ -196,11 +196,11 @@ class OpenAIServer(LoopbackServer):
         self.counts["embeddings"] += 1
         texts = _inputs(body)
         if not texts or "" in texts:
-            return _told(request, error(400, "'$.input' is invalid. Please check the API reference."))
+            return _failure(request, error(400, "'$.input' is invalid. Please check the API reference."))
         given = self.embed(body) if self.embed is not None else None
         if isinstance(given, Reply):
             await _pause(self.embeddings_latency if given.delay is None else given.delay)
-            return _told(request, given)
+            return _failure(request, given)
         await _pause(self.embeddings_latency)
         packed, size = body.get("encoding_format") == "base64", body.get("dimensions") or DIMENSIONS
         if given is None:
@@ -210,7 +210,7 @@ class OpenAIServer(LoopbackServer):
         return _vectors(body, texts, vectors)
 
 
-def _told(request: web.BaseRequest, reply: Reply) -> web.Response:
+def _failure(request: web.BaseRequest, reply: Reply) -> web.Response:
     """The answer to a reply that is no message: an error, a raw body, a reset."""
     if reply.close:
         return reset(request)

@@ -1,47 +1,25 @@
-"""A forward proxy on 127.0.0.1: plain requests are passed on, CONNECT opens a tunnel."""
+"""A forward proxy on 127.0.0.1: plain requests are forwarded, CONNECT opens a tunnel."""
 
 import asyncio
 import contextlib
 from base64 import b64encode
-from typing import Self
 from urllib.parse import urlsplit
 
+from tests.servers.loopback import RawLoopbackServer
 
-class ProxyServer:
-    """Passes on what it is asked to; `seen` keeps the first line of every request.
 
-    With `login` ("name:password") it refuses who does not bring it with 407.
+class ProxyServer(RawLoopbackServer):
+    """Forwards requests; `seen` keeps the first line of every one.
+
+    With `login` ("name:password") it refuses requests without it with 407.
     """
 
     def __init__(self, login: str = "") -> None:
+        super().__init__()
         self.login, self.seen = login, list[str]()
-        self.port = 0
-        self._tasks: list[asyncio.Task[None]] = []
 
-    @property
-    def url(self) -> str:
-        """The address clients are given."""
-        return f"http://127.0.0.1:{self.port}"
-
-    async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        self.port = self._server.sockets[0].getsockname()[1]
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        self._server.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if task := asyncio.current_task():
-            self._tasks.append(task)
-        with contextlib.suppress(asyncio.CancelledError, asyncio.IncompleteReadError):
-            await self._answer(reader, writer)
-        writer.close()
-
-    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Forward one request, or tunnel a connection."""
         head = await reader.readuntil(b"\r\n\r\n")
         line, _, headers = head.decode("latin-1").partition("\r\n")
         self.seen.append(line)
@@ -54,24 +32,27 @@ class ProxyServer:
         else:
             parts = urlsplit(address)
             rest = parts._replace(scheme="", netloc="").geturl()
-            # One request per connection: what comes after it would not be rewritten.
-            passed = f"{method} {rest} {version}\r\nconnection: close\r\n{headers}".encode("latin-1")
-            await self._tunnel(reader, writer, parts.netloc.partition(":"), passed)
+            # One request per connection: a second one would not be rewritten.
+            forwarded = f"{method} {rest} {version}\r\nconnection: close\r\n{headers}".encode("latin-1")
+            await self._tunnel(reader, writer, parts.netloc.partition(":"), forwarded)
 
     @staticmethod
     async def _tunnel(
-        reader: asyncio.StreamReader, writer: asyncio.StreamWriter, to: tuple[str, str, str], first: bytes
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        address: tuple[str, str, str],
+        first: bytes,
     ) -> None:
-        far_reader, far_writer = await asyncio.open_connection(to[0], int(to[2]))
+        far_reader, far_writer = await asyncio.open_connection(address[0], int(address[2]))
         if first:
             far_writer.write(first)
         else:
             writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
-        there = asyncio.create_task(_copy(reader, far_writer))
+        upstream = asyncio.create_task(_copy(reader, far_writer))
         try:
             await _copy(far_reader, writer)
         finally:
-            there.cancel()
+            upstream.cancel()
             far_writer.close()
 
 

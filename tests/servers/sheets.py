@@ -19,7 +19,7 @@ from tests.servers import sheets_drive as drive
 from tests.servers import sheets_html as html
 from tests.servers.loopback import LoopbackServer, dumps, reset
 from tests.servers.sheets_auth import Account, Accounts
-from tests.servers.sheets_door import by_refresh_token, by_service_account
+from tests.servers.sheets_client import by_refresh_token, by_service_account
 from tests.servers.sheets_errors import ApiError, Json, domain_policy, service_disabled
 from tests.servers.sheets_people import Person
 from tests.servers.sheets_schema import Mask, Method, checked_query, mask, methods, parsed, selected
@@ -33,7 +33,7 @@ MARI = "mari@example.com"
 _PAGE = "/spreadsheets/d/"
 
 
-class Asked:
+class LoggedRequest:
     """One request on its way: what is known of it so far, for the log."""
 
     def __init__(self, request: web.BaseRequest, raw: bytes) -> None:
@@ -130,7 +130,7 @@ class SheetsServer(LoopbackServer):
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one request."""
         raw = await request.read()
-        asked, started = Asked(request, raw), time.perf_counter()
+        asked, started = LoggedRequest(request, raw), time.perf_counter()
         answer, lost = self._answer(asked)
         if trouble := asked.meets("slow"):
             await asyncio.sleep(trouble.seconds)
@@ -144,7 +144,7 @@ class SheetsServer(LoopbackServer):
         )
         return reset(request) if lost else answer
 
-    def _answer(self, asked: Asked) -> tuple[web.Response, bool]:
+    def _answer(self, asked: LoggedRequest) -> tuple[web.Response, bool]:
         """The answer, and whether it never arrives."""
         try:
             return self._dispatched(asked)
@@ -154,7 +154,7 @@ class SheetsServer(LoopbackServer):
             # A fault of this server's own: the test that meets it shall see where.
             return _json(ApiError(500, traceback.format_exc()).body, 500), False
 
-    def _dispatched(self, asked: Asked) -> tuple[web.Response, bool]:
+    def _dispatched(self, asked: LoggedRequest) -> tuple[web.Response, bool]:
         if self.refusals:
             return _refusal(self.refusals.pop(0)), False
         if asked.path.startswith(_PAGE) or asked.path == "/":
@@ -163,14 +163,14 @@ class SheetsServer(LoopbackServer):
             return self._token(asked), False
         return self._drive(asked) if asked.path.startswith("/drive/") else self._sheets(asked)
 
-    def _named(self, asked: Asked, method: str, access: Access) -> None:
+    def _named(self, asked: LoggedRequest, method: str, access: Access) -> None:
         """Now that it is known what is asked: the first trouble on its way is its own."""
         asked.method, asked.access = method, access
         asked.trouble = next((trouble for trouble in self.troubles if trouble.meets(method, access)), None)
         if asked.trouble:
             asked.trouble.times -= 1
 
-    def _page(self, asked: Asked) -> web.Response:
+    def _page(self, asked: LoggedRequest) -> web.Response:
         asked.method, asked.access = "page", "page"
         with self.store.lock:
             if asked.path == "/":
@@ -178,14 +178,16 @@ class SheetsServer(LoopbackServer):
             book = self.store.books.get(asked.path.removeprefix(_PAGE).partition("/")[0])
             return _html(html.page(book)) if book else web.Response(status=404, text="no such spreadsheet")
 
-    def _token(self, asked: Asked) -> web.Response:
+    def _token(self, asked: LoggedRequest) -> web.Response:
         self._named(asked, "token", "token")
         if trouble := asked.meets("status"):
             return trouble.answer()
         status, body = self.accounts.exchange(dict(parse_qsl(asked.raw.decode())), self.token_uri)
         return _json(body, status)
 
-    def _admit(self, asked: Asked, service: str, method: str, access: Access, scopes: frozenset[str]) -> None:
+    def _admit(
+        self, asked: LoggedRequest, service: str, method: str, access: Access, scopes: frozenset[str]
+    ) -> None:
         """Who is it, may they call at all, and not too often."""
         self._named(asked, method, access)
         asked.account = self.accounts.caller(asked.header, method, scopes, self.auth)
@@ -197,7 +199,7 @@ class SheetsServer(LoopbackServer):
         if service == "sheets":
             self.quota.count(asked.account.email if asked.account else "", access, project)
 
-    def _sheets(self, asked: Asked) -> tuple[web.Response, bool]:
+    def _sheets(self, asked: LoggedRequest) -> tuple[web.Response, bool]:
         method, parts = _routed(asked)
         access: Access = "read" if api.Call(method.name, {}, {}, {}, None).is_read else "write"
         self._admit(asked, "sheets", method.name, access, method.scopes)
@@ -213,7 +215,7 @@ class SheetsServer(LoopbackServer):
             answer = _json(made)
         return answer, bool(asked.meets("lost"))
 
-    def _drive(self, asked: Asked) -> tuple[web.Response, bool]:
+    def _drive(self, asked: LoggedRequest) -> tuple[web.Response, bool]:
         (_, _, name, access, handler), parts = drive.routed(asked.verb, asked.path)
         self._admit(asked, "drive", name, "read" if access == "read" else "write", drive.SCOPES)
         if trouble := asked.meets("status", "reset"):
@@ -225,7 +227,7 @@ class SheetsServer(LoopbackServer):
         return _json(made), bool(asked.meets("lost"))
 
 
-def _routed(asked: Asked) -> tuple[Method, dict[str, str]]:
+def _routed(asked: LoggedRequest) -> tuple[Method, dict[str, str]]:
     for method in methods():
         if method.verb == asked.verb and (found := method.path.fullmatch(asked.path)):
             return method, found.groupdict()

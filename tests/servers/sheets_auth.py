@@ -1,4 +1,4 @@
-"""Who calls: service accounts that sign for themselves (RS256), and people's refresh tokens."""
+"""Authentication: service accounts that sign for themselves (RS256), and people's refresh tokens."""
 
 import secrets
 import time

@@ -10,7 +10,7 @@ from tests.servers.sheets_errors import Json, invalid
 from tests.servers.sheets_grid import Cell, Shift, shifted
 from tests.servers.sheets_schema import Mask
 from tests.servers.sheets_state import Sheet, grid_area, grid_range
-from tests.servers.sheets_typing import shown
+from tests.servers.sheets_typing import displayed
 from tests.servers.sheets_values import write_value
 
 _BORDERS = ("top", "bottom", "left", "right")
@@ -132,7 +132,7 @@ def _sort_key(edit: Edit, sheet: Sheet, row: int, column: int) -> Any:
         return 0, value["numberValue"], ""
     if "boolValue" in value:
         return 2, int(value["boolValue"]), ""
-    return 1, 0, shown(value, None).casefold()
+    return 1, 0, displayed(value, None).casefold()
 
 
 def find_replace(edit: Edit, told: Json) -> Json:
@@ -175,7 +175,7 @@ def _replace(
     formula = "formulaValue" in entered
     if not entered or (formula and not told.get("includeFormulas")):
         return 0, formula
-    text = entered["formulaValue"] if formula else shown(entered, None)
+    text = entered["formulaValue"] if formula else displayed(entered, None)
     replacement = told.get("replacement") or ""
     new, found = pattern.subn(replacement if told.get("searchByRegex") else lambda _: replacement, text)
     if found:

@@ -1,4 +1,4 @@
-"""What formulas come to: arithmetic, comparisons, references and the functions a summary needs."""
+"""Evaluates formulas: arithmetic, comparisons, references and the functions a summary needs."""
 
 import fnmatch
 import re

@@ -1,4 +1,4 @@
-"""What Google answers when it refuses, in its own words and shapes."""
+"""Google's error responses, in its own wording and format."""
 
 import contextlib
 from collections.abc import Iterator

@@ -168,14 +168,17 @@ class Grid:
     def used(self) -> Box:
         """The smallest box from A1 with all values and notes in it."""
         filled = [
-            (row, column) for row, cells in self.cells.items() for column, cell in cells.items() if told(cell)
+            (row, column)
+            for row, cells in self.cells.items()
+            for column, cell in cells.items()
+            if has_value(cell)
         ]
         bottom = max((row for row, _ in filled), default=-1) + 1
         right = max((column for _, column in filled), default=-1) + 1
         return Box(0, bottom, 0, right)
 
 
-def told(cell: Cell) -> bool:
+def has_value(cell: Cell) -> bool:
     """Whether the cell has a value."""
     return "userEnteredValue" in cell
 

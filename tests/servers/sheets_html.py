@@ -1,4 +1,4 @@
-"""A spreadsheet as a page, to look at what a program made of it."""
+"""A spreadsheet as an HTML page, for looking at the result of a program."""
 
 from html import escape
 

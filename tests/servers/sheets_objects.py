@@ -29,7 +29,7 @@ BANDING = Kind("bandedRanges", "bandedRangeId", "bandedRange", "BandedRange", "b
 CHART = Kind("charts", "chartId", "chart", "EmbeddedChart", "chart")
 
 
-def found(edit: Edit, kind: Kind, number: Any) -> tuple[Sheet, int]:
+def find_object(edit: Edit, kind: Kind, number: Any) -> tuple[Sheet, int]:
     """The worksheet and place of an object, refused when there is none."""
     for sheet in edit.book.sheets:
         for place, known in enumerate(sheet.lists[kind.list]):
@@ -61,7 +61,7 @@ def _clean(told: Json) -> Json:
 
 def delete(edit: Edit, kind: Kind, number: Any) -> Json:
     """Delete an object."""
-    sheet, place = found(edit, kind, number)
+    sheet, place = find_object(edit, kind, number)
     del sheet.lists[kind.list][place]
     return {}
 
@@ -70,7 +70,7 @@ def update(edit: Edit, kind: Kind, told: Json) -> Json:
     """Update an object by its mask."""
     tree = fields_of(told, kind.schema, kind.name)
     given = told.get(kind.name) or {}
-    sheet, place = found(edit, kind, given.get(kind.id))
+    sheet, place = find_object(edit, kind, given.get(kind.id))
     known = sheet.lists[kind.list][place]
     sheet.lists[kind.list][place] = updated(known, given, tree) | {kind.id: known[kind.id]}
     return {}
@@ -103,7 +103,9 @@ def _check_editors(edit: Edit, users: list[str]) -> None:
 
 def update_protected_range(edit: Edit, told: Json) -> Json:
     """updateProtectedRange, by those who may edit it."""
-    sheet, place = found(edit, PROTECTED_RANGE, (told.get("protectedRange") or {}).get("protectedRangeId"))
+    sheet, place = find_object(
+        edit, PROTECTED_RANGE, (told.get("protectedRange") or {}).get("protectedRangeId")
+    )
     if not edit.may_edit(sheet.lists["protectedRanges"][place]):
         raise invalid(PROTECTED)
     return update(edit, PROTECTED_RANGE, told)
@@ -111,7 +113,7 @@ def update_protected_range(edit: Edit, told: Json) -> Json:
 
 def delete_protected_range(edit: Edit, told: Json) -> Json:
     """deleteProtectedRange, by those who may edit it."""
-    sheet, place = found(edit, PROTECTED_RANGE, told.get("protectedRangeId"))
+    sheet, place = find_object(edit, PROTECTED_RANGE, told.get("protectedRangeId"))
     if not edit.may_edit(sheet.lists["protectedRanges"][place]):
         raise invalid(PROTECTED)
     return delete(edit, PROTECTED_RANGE, told.get("protectedRangeId"))
@@ -204,7 +206,7 @@ def _check_sources(edit: Edit, told: Any) -> None:
 
 def update_chart_spec(edit: Edit, told: Json) -> Json:
     """updateChartSpec: the whole of it."""
-    sheet, place = found(edit, CHART, told.get("chartId"))
+    sheet, place = find_object(edit, CHART, told.get("chartId"))
     _check_sources(edit, told.get("spec") or {})
     sheet.lists["charts"][place] = sheet.lists["charts"][place] | {"spec": told.get("spec") or {}}
     return {}
@@ -212,7 +214,7 @@ def update_chart_spec(edit: Edit, told: Json) -> Json:
 
 def update_chart_position(edit: Edit, told: Json) -> Json:
     """UpdateEmbeddedObjectPosition."""
-    sheet, place = found(edit, CHART, told.get("objectId"))
+    sheet, place = find_object(edit, CHART, told.get("objectId"))
     tree = fields_of(told, "OverlayPosition", "newPosition.overlayPosition")
     known = sheet.lists["charts"][place]
     given = (told.get("newPosition") or {}).get("overlayPosition") or {}

@@ -9,7 +9,7 @@ from tests.servers.sheets_compute import effective, shown_error
 from tests.servers.sheets_errors import Json
 from tests.servers.sheets_grid import Axis, Cell
 from tests.servers.sheets_state import Sheet, Spreadsheet, metadata_sheet
-from tests.servers.sheets_typing import is_date, shown
+from tests.servers.sheets_typing import displayed, is_date
 
 _DEFAULT_FORMAT: Json = {
     "backgroundColor": {"red": 1, "green": 1, "blue": 1},
@@ -40,7 +40,7 @@ def number_format(cell: Cell) -> Json | None:
 def formatted(book: Spreadsheet, sheet: Sheet, cell: Cell) -> str:
     """What stands in the cell on the screen."""
     entered = cell.get("userEnteredValue")
-    return shown(effective(book, sheet, entered), number_format(cell)) if entered else ""
+    return displayed(effective(book, sheet, entered), number_format(cell)) if entered else ""
 
 
 def cell_data(book: Spreadsheet, sheet: Sheet, cell: Cell) -> Json:
@@ -48,7 +48,7 @@ def cell_data(book: Spreadsheet, sheet: Sheet, cell: Cell) -> Json:
     made = dict(cell)
     if entered := cell.get("userEnteredValue"):
         made["effectiveValue"] = effective(book, sheet, entered)
-        made["formattedValue"] = shown(made["effectiveValue"], number_format(cell))
+        made["formattedValue"] = displayed(made["effectiveValue"], number_format(cell))
         if link := _LINK.match(entered.get("formulaValue", "")):
             made["hyperlink"] = link[1].replace('""', '"')
     given = cell.get("userEnteredFormat")
@@ -77,11 +77,11 @@ def cell_value(book: Spreadsheet, sheet: Sheet, cell: Cell, render: str, dates: 
         return entered["formulaValue"]
     value = effective(book, sheet, entered)
     if render == "FORMATTED_VALUE":
-        return shown(value, number_format(cell))
+        return displayed(value, number_format(cell))
     if "errorValue" in value:
         return shown_error(value["errorValue"]["type"])
     if dates == "FORMATTED_STRING" and is_date(number_format(cell)):
-        return shown(value, number_format(cell))
+        return displayed(value, number_format(cell))
     return next(iter(value.values()))
 
 

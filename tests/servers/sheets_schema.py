@@ -1,4 +1,4 @@
-"""Requests held against Google's own discovery document of Sheets v4: names, types, enums, one-ofs."""
+"""Validates requests against Google's own discovery document of Sheets v4: names, types, enums, one-ofs."""
 
 import json
 import re

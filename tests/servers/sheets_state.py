@@ -1,4 +1,4 @@
-"""Spreadsheets as they are: worksheets with their cells, and all that hangs on them."""
+"""The state of spreadsheets: worksheets with their cells, and the objects attached to them."""
 
 import copy
 import secrets

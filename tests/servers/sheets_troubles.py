@@ -1,4 +1,4 @@
-"""Trouble to order, quotas, and the log of what was asked."""
+"""Faults on demand, quotas, and the log of requests."""
 
 import time
 from collections import Counter, deque

@@ -1,4 +1,4 @@
-"""What a person's or a program's text becomes in a cell, and how a cell's value is shown."""
+"""How the text of a person or program becomes a cell's value, and how the value is displayed."""
 
 import re
 from datetime import datetime, timedelta
@@ -105,7 +105,7 @@ def serial(moment: datetime) -> float:
     return (moment - _EPOCH) / timedelta(days=1)
 
 
-def shown(value: Json, number_format: Json | None) -> str:
+def displayed(value: Json, number_format: Json | None) -> str:
     """An effective value as it stands in the cell."""
     if "boolValue" in value:
         return "TRUE" if value["boolValue"] else "FALSE"

@@ -1,4 +1,4 @@
-"""Bots that answer in pieces: whatever bytes a test wants, in whatever chunks."""
+"""Bots that stream their answers: any bytes, in any chunks."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""The fake bot answers, and misbehaves, as told."""
+"""The fake bot answers, and misbehaves, as configured."""
 
 import json
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
 from tests.servers.faults import FAULTS, Faults, Reply
-from tests.servers.play import play
+from tests.servers.replies import play
 
 
 class Grade(BaseModel):

@@ -13,7 +13,7 @@ from tests.servers.sheets_formulas import renamed_in, shifted_formula
 from tests.servers.sheets_grid import deleted, inserted, moved
 from tests.servers.sheets_read import formatted, resource
 from tests.servers.sheets_schema import document, mask, methods
-from tests.servers.sheets_typing import shown
+from tests.servers.sheets_typing import displayed
 
 TABLE: list[list[Any]] = [["a", "b", "c"], [1, 2, 3], ["x", "y", "z"]]
 ROWS = {"sheetId": 0, "dimension": "ROWS"}
@@ -314,7 +314,7 @@ def test_renames_are_followed() -> None:
 )
 def test_numbers_are_shown_by_their_pattern(value: float, pattern: Any, text: str) -> None:
     """Percent, thousands, optional digits, signs, dates."""
-    assert shown({"numberValue": value}, pattern) == text
+    assert displayed({"numberValue": value}, pattern) == text
 
 
 def test_masks_are_trees() -> None:

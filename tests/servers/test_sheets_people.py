@@ -137,7 +137,7 @@ def test_metadata_of_another_project_is_not_seen(server: SheetsServer, book: Any
 
 
 def _as(server: SheetsServer, info: dict[str, Any]) -> Any:
-    from tests.servers.sheets_door import by_service_account
+    from tests.servers.sheets_client import by_service_account
 
     return by_service_account(info, server.url)
 

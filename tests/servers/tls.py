@@ -1,4 +1,4 @@
-"""A bot over TLS, with a certificate of an authority that nobody but the test knows."""
+"""A bot over TLS, with a certificate of an authority that only the test trusts."""
 
 import ssl
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""A bot behind OAuth 2.0 client credentials, and the endpoint that gives its tokens."""
+"""A bot behind OAuth 2.0 client credentials, and the endpoint that issues its tokens."""
 
 import asyncio
 import json
@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, unquote_plus
 
 from aiohttp import web
 
-from tests.servers.bot import said
+from tests.servers.bot import bot_reply
 from tests.servers.faults import Reply
 from tests.servers.loopback import LoopbackServer, dumps
 
@@ -49,7 +49,7 @@ class TokenServer(LoopbackServer):
         live = token.startswith("token-") and token not in self.revoked and not self.refuses_all
         if scheme != "Bearer" or not live:
             return web.Response(status=401, text=f"no access with {token}")
-        return web.Response(body=dumps(said(f"with {token}")), content_type="application/json")
+        return web.Response(body=dumps(bot_reply(f"with {token}")), content_type="application/json")
 
     def _token(self, request: web.BaseRequest, form: dict[str, str]) -> web.Response:
         self.forms.append(form)

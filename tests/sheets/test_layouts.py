@@ -14,7 +14,7 @@ from simulator.report.worksheets import worksheets
 from simulator.sheets.model import (
     FILE,
     LANGUAGES,
-    SPOKEN,
+    TURN_COLUMNS,
     SheetWords,
     Worksheet,
     folded,
@@ -23,7 +23,7 @@ from simulator.sheets.model import (
 )
 from simulator.stats.gate import decide
 from simulator.stats.summary import summarise
-from tests.report.test_worksheets import told
+from tests.report.test_worksheets import report_context
 
 
 def painted(language: Language, *, rows: bool) -> tuple[Worksheet, ...]:
@@ -50,7 +50,7 @@ def titles() -> Iterator[tuple[str, dict[str, Any]]]:
             for language in LANGUAGES:
                 for rows in (False, True):
                     words = SheetWords(language, rows=rows)
-                    columns |= {folded(words("column", key, n="")): key for key in SPOKEN}
+                    columns |= {folded(words("column", key, n="")): key for key in TURN_COLUMNS}
         choices: dict[str, dict[str, str]] = {}
         for _, sheet in mine:
             for column in sheet.columns:
@@ -84,7 +84,7 @@ def test_the_stored_titles_are_those_that_reports_paint() -> None:
 @pytest.mark.parametrize("language", ["ja", "en"])
 def test_every_title_is_known(language: Language) -> None:
     """Of each column, also those of which there are as many as turns, and of each choice."""
-    sheets = worksheets(told(language))
+    sheets = worksheets(report_context(language))
 
     assert language_of(sheets) == language
     assert [sheet.name for sheet in sheets] == list(layouts())

@@ -12,7 +12,9 @@ from simulator.sheets.google_api import target
 from simulator.sheets.google_pull import pull
 from simulator.sheets.google_push import push
 from tests.properties import examples
-from tests.pushing import (
+from tests.servers.sheets import SheetsServer
+from tests.servers.sheets_people import Person
+from tests.sheets_sink import (
     KEY,
     TITLE,
     Meddled,
@@ -26,8 +28,6 @@ from tests.pushing import (
     row_of,
     sheets_server,
 )
-from tests.servers.sheets import SheetsServer
-from tests.servers.sheets_people import Person
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def filled(server: SheetsServer) -> Person:
 
 def comments(title: str = TITLE) -> dict[str, str]:
     """The team's comments by the rows' keys, as read back."""
-    rows = pull(target(KEY), ["review"], door=patient()).rows["review"]
+    rows = pull(target(KEY), ["review"], client=patient()).rows["review"]
     return {row.key: row.cells.get("comment", "") for row in rows}
 
 
@@ -203,9 +203,9 @@ def test_a_copy_beside_the_original_is_a_copy(server: SheetsServer) -> None:
 def test_questions_that_people_add_are_not_added_again(server: SheetsServer) -> None:
     """A row without a key and with the question of the run is that question."""
     from simulator.report.worksheets import worksheets
-    from tests.report.test_worksheets import told
+    from tests.report.test_worksheets import report_context
 
-    (sheet,) = (s for s in worksheets(told()) if s.name == "questions")
+    (sheet,) = (s for s in worksheets(report_context()) if s.name == "questions")
     asked = sheet.rows[1].cells["question"].text
     pushed(sheet.model_copy(update={"rows": sheet.rows[:1]}))
     server.person(KEY).type(sheet.title, "B3", f" {asked}　")
@@ -223,15 +223,15 @@ def test_people_edit_during_a_push(
     """Between reading and writing rows and columns move: no team cell is touched, and all is right."""
     mari = filled(server)
     sheet = review(question="変わった")
-    door = Meddled(lambda: deed(server, mari), after=after)
-    push([sheet.model_copy(update={"rows": (*review("r2").rows, *sheet.rows)})], target(KEY), door=door)
+    client = Meddled(lambda: deed(server, mari), after=after)
+    push([sheet.model_copy(update={"rows": (*review("r2").rows, *sheet.rows)})], target(KEY), client=client)
 
     assert comments() == {f"r1/{k}": f"私見 {k}" for k in "abc"} | dict.fromkeys(["r2/a", "r2/b", "r2/c"], "")
     for key in ("r1/a", "r1/b", "r1/c", "r2/a", "r2/b", "r2/c"):
         wanted = "変わった" if key.startswith("r1") else f"質問 {key}"
         assert mari.read(TITLE, at(server, key, "question")) == wanted
     assert pushed(review("r2")).writes == 0
-    assert not [n for n in pull(target(KEY), ["review"], door=patient()).notes if "same key" in n]
+    assert not [n for n in pull(target(KEY), ["review"], client=patient()).notes if "same key" in n]
 
 
 def test_a_row_of_another_run_that_was_hit_is_named(server: SheetsServer) -> None:
@@ -239,8 +239,8 @@ def test_a_row_of_another_run_that_was_hit_is_named(server: SheetsServer) -> Non
     pushed(review("r1", "a"))
     pushed(review("r2", "a"))
     mari = server.person(KEY)
-    door = Meddled(lambda: mari.sort(TITLE, "A2:I60", "A"))
-    done = push([review("r2", "a", question="変わった")], target(KEY), door=door)
+    client = Meddled(lambda: mari.sort(TITLE, "A2:I60", "A"))
+    done = push([review("r2", "a", question="変わった")], target(KEY), client=client)
 
     assert done.notes == (
         "確認: people sorted it meanwhile, and row 2 may show another row's figures; push r1/a again.",
@@ -254,8 +254,8 @@ def test_a_row_of_another_run_that_was_hit_is_named(server: SheetsServer) -> Non
 def test_a_worksheet_deleted_during_a_push_is_made_again(server: SheetsServer, after: bool) -> None:
     """Google refuses the write, or the look after it; looking again tells what to do."""
     mari = filled(server)
-    door = Meddled(lambda: mari.delete_sheet(TITLE), after=after)
-    done = push([review("r2")], target(KEY), door=door)
+    client = Meddled(lambda: mari.delete_sheet(TITLE), after=after)
+    done = push([review("r2")], target(KEY), client=client)
 
     assert (done.worksheets, done.rows) == ((TITLE,), 3)
 
@@ -264,10 +264,10 @@ def test_restless_people_end_a_push(server: SheetsServer) -> None:
     """Rows that move at every attempt end in one line."""
     pushed(review())
     mari = server.person(KEY)
-    door = Meddled(*[lambda: mari.insert_rows(TITLE, 2)] * 50)
+    client = Meddled(*[lambda: mari.insert_rows(TITLE, 2)] * 50)
 
     with pytest.raises(InputError, match="people keep moving"):
-        push([review(question="変わった")], target(KEY), door=door)
+        push([review(question="変わった")], target(KEY), client=client)
 
 
 class Play:

@@ -11,9 +11,9 @@ from simulator.runner.plan import read_plan
 from simulator.sheets.google_api import target
 from simulator.sheets.google_pull import pull, worksheet_values
 from simulator.sheets.model import PulledRow, Worksheet, layouts
-from tests.pushing import KEY, TITLE, at, column, letter, patient, pushed, review, row_of, sheets_server
-from tests.report.test_worksheets import told
+from tests.report.test_worksheets import report_context
 from tests.servers.sheets import SheetsServer
+from tests.sheets_sink import KEY, TITLE, at, column, letter, patient, pushed, review, row_of, sheets_server
 
 QUESTIONS = "テスト質問"
 
@@ -25,16 +25,16 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[SheetsServer]:
 
 
 def pulled(*names: str) -> dict[str, dict[str, PulledRow]]:
-    found = pull(target(KEY), names or ("review",), door=patient()).rows
+    found = pull(target(KEY), names or ("review",), client=patient()).rows
     return {name: {row.key: row for row in rows} for name, rows in found.items()}
 
 
 def notes(*names: str) -> tuple[str, ...]:
-    return pull(target(KEY), names or ("review",), door=patient()).notes
+    return pull(target(KEY), names or ("review",), client=patient()).notes
 
 
 def built(name: str, language: str = "ja") -> Worksheet:
-    return next(s for s in worksheets(told(language)) if s.name == name)  # type: ignore[arg-type]
+    return next(s for s in worksheets(report_context(language)) if s.name == name)  # type: ignore[arg-type]
 
 
 def test_what_was_typed_comes_back_by_key(server: SheetsServer) -> None:
@@ -135,10 +135,12 @@ def test_damaged_rows_are_noted(server: SheetsServer) -> None:
 def test_what_is_not_there_is_noted(server: SheetsServer) -> None:
     """One line for each worksheet; the others are read."""
     pushed(review())
-    told = pull(target(KEY), ["blind", "review"], door=patient())
+    report_context = pull(target(KEY), ["blind", "review"], client=patient())
 
-    assert set(told.rows) == {"review"}
-    assert told.notes == ("blind: there is no such worksheet, or its column of keys was deleted; left out.",)
+    assert set(report_context.rows) == {"review"}
+    assert report_context.notes == (
+        "blind: there is no such worksheet, or its column of keys was deleted; left out.",
+    )
 
 
 @pytest.mark.parametrize("language", ["ja", "en"])
@@ -203,7 +205,7 @@ def test_another_worksheet_can_still_be_named(server: SheetsServer) -> None:
     assert asked(server) == ["送料は"]
     pushed(built("questions"))
 
-    assert worksheet_values(f"sheet:{KEY}#シート1", door=patient()) == ("シート1", [["質問"], ["送料は"]])
+    assert worksheet_values(f"sheet:{KEY}#シート1", client=patient()) == ("シート1", [["質問"], ["送料は"]])
     assert "送料は" not in asked(server)
     with pytest.raises(InputError, match="no worksheet まとめ"):
         read_plan(Settings(cases=f"sheet:{KEY}#まとめ"))

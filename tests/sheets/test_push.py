@@ -14,7 +14,10 @@ from simulator.sheets.google_api import Target, target
 from simulator.sheets.google_push import push
 from simulator.sheets.model import Chart
 from tests.golden_files import compare
-from tests.pushing import (
+from tests.report.test_worksheets import report_context
+from tests.sample_runs import large
+from tests.servers.sheets import SheetsServer
+from tests.sheets_sink import (
     KEY,
     TITLE,
     Time,
@@ -28,9 +31,6 @@ from tests.pushing import (
     row_of,
     sheets_server,
 )
-from tests.rehearsed import large
-from tests.report.test_worksheets import told
-from tests.servers.sheets import SheetsServer
 
 RED = {"red": 250 / 255, "green": 219 / 255, "blue": 218 / 255}
 
@@ -55,7 +55,7 @@ def test_worksheets_as_people_see_them(server: SheetsServer) -> None:
 @pytest.mark.parametrize("language", ["ja", "en"])
 def test_a_run_in_a_sheet(server: SheetsServer, language: Language) -> None:
     """All worksheets of a run, in its language, with its red cells."""
-    done = push(worksheets(told(language)), target(KEY), language=language, door=patient())
+    done = push(worksheets(report_context(language)), target(KEY), language=language, client=patient())
     book = server.book(KEY)
     fills = [
         c.get("userEnteredFormat", {}).get("backgroundColorStyle")
@@ -66,7 +66,7 @@ def test_a_run_in_a_sheet(server: SheetsServer, language: Language) -> None:
 
     assert [sheet.title for sheet in book.sheets[1:]] == list(done.worksheets)
     assert done.worksheets[0] == ("まとめ" if language == "ja" else "Summary")
-    assert fills.count({"rgbColor": RED}) >= len(told(language).summary.reddest)
+    assert fills.count({"rgbColor": RED}) >= len(report_context(language).summary.reddest)
 
 
 def test_the_layout_of_a_worksheet(server: SheetsServer) -> None:
@@ -111,7 +111,7 @@ def test_marks_are_fills_and_notes(server: SheetsServer) -> None:
 
 def test_the_history_has_a_picture(server: SheetsServer) -> None:
     """Score and target over time; a later run is drawn, too."""
-    pushed(*(s for s in worksheets(told()) if s.name == "history"))
+    pushed(*(s for s in worksheets(report_context()) if s.name == "history"))
     chart = server.book(KEY).sheet("推移").lists["charts"][0]["spec"]
 
     assert chart["basicChart"]["domains"][0]["reversed"]
@@ -122,10 +122,10 @@ def test_the_history_has_a_picture(server: SheetsServer) -> None:
 
 def test_a_second_push_changes_nothing(server: SheetsServer) -> None:
     """No write at all, not one cell; every worksheet is found again."""
-    sheets = worksheets(told())
-    first = push(sheets, target(KEY), door=patient())
+    sheets = worksheets(report_context())
+    first = push(sheets, target(KEY), client=patient())
     revision = server.book(KEY).revision
-    again = push(sheets, target(KEY), door=patient())
+    again = push(sheets, target(KEY), client=patient())
 
     assert len(first.worksheets) == 8
     assert (again.worksheets, again.rows, again.cells, again.writes) == ((), 0, 0, 0)
@@ -134,9 +134,9 @@ def test_a_second_push_changes_nothing(server: SheetsServer) -> None:
 
 def test_a_hundred_conversations_are_a_handful_of_requests(server: SheetsServer) -> None:
     """All worksheets of 100 conversations of three turns: few requests, none larger than 2 MB."""
-    sheets = worksheets(told("ja", large(100)))
+    sheets = worksheets(report_context("ja", large(100)))
     server.log.clear()
-    done = push(sheets, target(KEY), door=patient())
+    done = push(sheets, target(KEY), client=patient())
 
     assert done.rows > 450
     assert (server.log.reads, server.log.writes) == (done.reads, done.writes)
@@ -150,7 +150,7 @@ def test_writes_are_a_second_apart(server: SheetsServer) -> None:
     time = Time()
     keys = "".join(chr(0x4E00 + n) for n in range(60))
     sheet = review(keys=keys, question="長い話" * 15_000)
-    done = push([sheet], target(KEY), door=patient(time))
+    done = push([sheet], target(KEY), client=patient(time))
 
     server.log.assert_payloads_fit()
     assert done.writes > 3

@@ -11,8 +11,8 @@ from simulator.sheets.google_pull import pull
 from simulator.sheets.google_push import LONGEST, printable, units
 from simulator.sheets.model import Row, SheetCell, Worksheet
 from tests.properties import examples
-from tests.pushing import KEY, cell, one_cell, patient, pushed, sheets_server
 from tests.servers.sheets import SheetsServer
+from tests.sheets_sink import KEY, cell, one_cell, patient, pushed, sheets_server
 
 TECHNICAL = "技術情報"
 FORMULAS = (
@@ -108,6 +108,6 @@ def test_any_text_can_be_sent(text: str) -> None:
 def test_any_text_comes_back(server: SheetsServer, text: str) -> None:
     """Pushed and pulled it is the same, but for blanks around it."""
     pushed(one_cell(text))
-    rows = pull(target(KEY), ["technical"], door=patient()).rows["technical"]
+    rows = pull(target(KEY), ["technical"], client=patient()).rows["technical"]
 
     assert rows[0].cells.get("value", "") == printable(text, "ja").strip()

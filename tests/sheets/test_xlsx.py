@@ -19,13 +19,13 @@ from simulator.report.context import ReportContext
 from simulator.report.worksheets import worksheets
 from simulator.sheets import excel
 from simulator.sheets.excel_read import read_edited
-from simulator.sheets.merge import cell_text, lines_high, units
+from simulator.sheets.merge import cell_text, line_count, units
 from simulator.sheets.model import Choice, Column, Row, SheetCell, Worksheet
 from simulator.stats.gate import decide
-from simulator.stats.summary import everyone_who_graded, summarise
+from simulator.stats.summary import grading_judges, summarise
 from tests.golden_files import compare
-from tests.rehearsed import hostile
-from tests.report.test_worksheets import told
+from tests.report.test_worksheets import report_context
+from tests.sample_runs import hostile
 
 # What spreadsheets have taken for formulas, links, commands or markup of their own.
 ATTACKS = (
@@ -71,7 +71,7 @@ def parts(path: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize("language", ["ja", "en"])
 def test_the_workbook_as_it_is(tmp_path: Path, language: Language) -> None:
     """Titles, fills, notes, dropdowns, widths, names and pages; of each worksheet the first three rows."""
-    book: Any = openpyxl.load_workbook(excel.write(worksheets(told(language)), tmp_path / "a.xlsx"))
+    book: Any = openpyxl.load_workbook(excel.write(worksheets(report_context(language)), tmp_path / "a.xlsx"))
     shown = {sheet.title: as_shown(sheet) for sheet in book.worksheets}
     shown["names"] = {name: found.attr_text for name, found in sorted(book.defined_names.items())}
 
@@ -127,7 +127,7 @@ def test_a_text_that_looks_like_a_formula_stays_one_when_its_cell_is_edited(tmp_
 def test_a_run_full_of_it(tmp_path: Path, attack: str) -> None:
     """Wherever a bot, a model or a customer can write: all parts are sound XML without a formula."""
     results = hostile(attack)
-    summary = summarise(results, rules=RedRules(), judges=everyone_who_graded(results, ("turn",)), seed=1)
+    summary = summarise(results, rules=RedRules(), judges=grading_judges(results, ("turn",)), seed=1)
     run = ReportContext(results, summary, decide(summary, 0.9, 0.05), "ja")
 
     path = excel.write(worksheets(run), tmp_path / "a.xlsx")
@@ -192,7 +192,7 @@ def test_rows_are_as_high_as_their_text_up_to_a_screen(tmp_path: Path) -> None:
 )
 def test_how_high_a_text_is(text: str, high: int) -> None:
     """Ten narrow characters or five kanji a line."""
-    assert lines_high(text, 10, 9) == high
+    assert line_count(text, 10, 9) == high
 
 
 def test_a_choice_may_hold_a_comma(tmp_path: Path) -> None:
@@ -239,7 +239,7 @@ def test_libreoffice_opens_it_and_what_it_saves_is_read(tmp_path: Path, language
     office = shutil.which("soffice")
     if office is None:
         pytest.skip("there is no LibreOffice on this machine")
-    path = excel.write(worksheets(told(language)), tmp_path / "report.xlsx")
+    path = excel.write(worksheets(report_context(language)), tmp_path / "report.xlsx")
     profile = f"-env:UserInstallation=file://{tmp_path / 'profile'}"
     command = [office, profile, "--headless", "--convert-to", "xlsx", "--outdir", "saved", str(path)]
 

@@ -17,13 +17,13 @@ from simulator.core.errors import RunFileError
 from simulator.report.worksheets import worksheets
 from simulator.sheets import excel
 from simulator.sheets.excel_read import read_edited
-from simulator.sheets.merge import as_found, fingerprint
+from simulator.sheets.merge import fingerprint, unedited
 from simulator.sheets.model import PulledRow, Row, SheetCell, Worksheet
 from tests.excel import Person
 from tests.properties import examples
-from tests.report.test_worksheets import told
+from tests.report.test_worksheets import report_context
 
-SHEETS = worksheets(told("ja"))
+SHEETS = worksheets(report_context("ja"))
 TEAM = {sheet.name: [c for c in sheet.columns if c.owner == "team"] for sheet in SHEETS}
 TABS = {sheet.name: sheet.title for sheet in SHEETS}
 
@@ -233,7 +233,7 @@ def test_files_that_are_not_ours_or_cannot_be_read(
 
     assert excel.save(SHEETS, run_file).name == "report-3.xlsx"
     assert {name: run_file.with_name(name).read_bytes() for name in before} == before
-    assert "report.xlsx: not a whole Excel file; save it anew from Excel. It is left alone." in (
+    assert "report.xlsx: an incomplete Excel file; save it again from Excel. It is left alone." in (
         capsys.readouterr().err
     )
 
@@ -329,7 +329,7 @@ def test_the_fingerprint_is_that_of_what_is_read(run_file: Path) -> None:
     path = run_file.with_name("report.xlsx")
     before = fingerprint(read_edited(path).sheets)
 
-    assert fingerprint(as_found(SHEETS)) == before
+    assert fingerprint(unedited(SHEETS)) == before
     edits: list[Any] = [
         lambda p: p.type("確認", 3, "コメント", "!"),
         lambda p: p.rename("確認", "コメント", "メモ"),

@@ -1,4 +1,4 @@
-"""A worksheet that lets go of its rows and notes is written as one that keeps them."""
+"""A worksheet that keeps few of its rows and notes in memory is written like one that keeps all."""
 
 import tracemalloc
 import zipfile
@@ -30,7 +30,7 @@ def written(path: Path, kind: type) -> dict[str, bytes]:
     book.close()
     for page in pages:
         if isinstance(page, Page):
-            page.let_go()
+            page.close_notes()
     with zipfile.ZipFile(path) as archive:
         return {each: archive.read(each) for each in archive.namelist()}
 

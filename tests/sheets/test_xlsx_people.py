@@ -14,7 +14,7 @@ from simulator.report.worksheets import worksheets
 from simulator.sheets import excel
 from simulator.sheets.model import PulledRow
 from tests.excel import Person
-from tests.report.test_worksheets import told
+from tests.report.test_worksheets import report_context
 
 
 @pytest.fixture
@@ -28,7 +28,9 @@ def path(tmp_path: Path) -> Path:
 @functools.cache
 def _workbook() -> bytes:
     """Written once; every test does something else to a copy of it."""
-    written_in = [sheet for sheet in worksheets(told()) if sheet.name in ("review", "blind", "questions")]
+    written_in = [
+        sheet for sheet in worksheets(report_context()) if sheet.name in ("review", "blind", "questions")
+    ]
     with tempfile.TemporaryDirectory() as folder:
         return excel.write(written_in, Path(folder, "report.xlsx")).read_bytes()
 
@@ -46,7 +48,7 @@ def rows(path: Path, name: str) -> dict[str, PulledRow]:
 @pytest.mark.parametrize("language", ["ja", "en"])
 def test_all_that_is_written_is_read(tmp_path: Path, language: Language) -> None:
     """Every worksheet, every row by its key, every cell by its column; choices by their ids."""
-    sheets = worksheets(told(language))
+    sheets = worksheets(report_context(language))
     found = excel.read(excel.write(sheets, tmp_path / "report.xlsx"))
 
     assert set(found) == {sheet.name for sheet in sheets}

@@ -6,7 +6,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from simulator.stats.agreement import auroc, average_ranks, binned, kendall, quadratic_kappa, spearman
+from simulator.stats.agreement import auroc, average_ranks, kendall, nearest_levels, quadratic_kappa, spearman
 
 
 def test_equal_values_share_the_mean_of_their_ranks() -> None:
@@ -98,4 +98,4 @@ def test_quadratic_kappa_is_that_of_the_confusion_matrix() -> None:
 )
 def test_grades_go_to_the_nearest_level(levels: list[float], expected: list[float]) -> None:
     """The grades 1 to 5 on another scale: linear, halves up."""
-    assert binned([0, 0.25, 0.5, 0.75, 1], levels).tolist() == expected
+    assert nearest_levels([0, 0.25, 0.5, 0.75, 1], levels).tolist() == expected

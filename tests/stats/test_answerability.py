@@ -4,9 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simulator.core.types import Answer, Case, Conversation, Failure, Handover, Results, Turn
-from simulator.report.features import facts, grids
-from simulator.stats.answerability import answerability, handovers, outcome
-from tests.rehearsed import rehearsed
+from simulator.report.answerable import facts, grids
+from simulator.stats.answerability import answerability, handovers, turn_outcome
+from tests.sample_runs import rehearsed
 
 ANSWER = "月額4,180円です。"
 REFUSAL = "申し訳ございません。その件は資料では確認できませんでした。"
@@ -121,4 +121,4 @@ def test_any_text_has_an_outcome(text: str) -> None:
     """Whatever a bot says is an answer, a refusal, a question back or a failure."""
     turn = Turn(index=1, user="?", answer=Answer(text=text))
 
-    assert outcome(turn, "ja") in {"answered", "refused", "asked_back", "not_answered"}
+    assert turn_outcome(turn, "ja") in {"answered", "refused", "asked_back", "not_answered"}

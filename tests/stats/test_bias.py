@@ -8,7 +8,7 @@ from simulator.addons.bias_probes.plan import bundled, probes
 from simulator.core.templates import LANGUAGES
 from simulator.core.types import GradingContext, Score, State
 from simulator.stats.bias import Bias, BiasRow, Probe, bias_table, is_bound, measure_bias
-from tests.playing import RUBRICS, a_stage
+from tests.run_helpers import RUBRICS, a_stage
 from tests.servers.openai import OpenAIServer
 
 CASES, KNOWLEDGE = bundled()

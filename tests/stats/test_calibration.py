@@ -2,7 +2,14 @@
 
 import pytest
 
-from simulator.stats.calibration import LabelledGrade, Yardstick, figures_json, histogram, humans, measure
+from simulator.stats.calibration import (
+    LabelledGrade,
+    Yardstick,
+    figures_json,
+    histogram,
+    human_agreement,
+    measure,
+)
 
 BY = Yardstick(scale=(1, 5), levels=(1, 2, 3, 4), good_from=3.5, seed=1)
 
@@ -85,12 +92,12 @@ def test_people_are_compared_with_each_other() -> None:
         LabelledGrade(group=str(at), grade=1, people=sum(pair) / 2, votes=pair, annotators=("A", "B"))
         for at, pair in enumerate(votes)
     ]
-    found = humans(marked, BY)
+    found = human_agreement(marked, BY)
 
     assert found is not None
     assert (found.scorer.n, found.annotators, found.pairs) == (10, 2, 1)
     assert found.kappa == pytest.approx(1 - 0.2 / (1.36 + 1.04 + 0.04))
-    assert humans(rows((1, 1)), BY) is None
+    assert human_agreement(rows((1, 1)), BY) is None
 
 
 def test_domains_are_kept_apart_and_the_lowest_is_named() -> None:

@@ -12,17 +12,17 @@ import pytest
 
 from simulator.cli.app import main
 from simulator.core.types import Answer, Case, Conversation, Results, Run, Score, Turn
-from simulator.report.features import classes_section
+from simulator.report.sections import classes_section
 from simulator.stats.classification import (
     Classification,
     ClassifiedRow,
     classifications,
     classify,
+    classify_counts,
     f1_table,
-    figures_of,
     per_class,
     positive_of,
-    ranked,
+    rank_classifications,
 )
 from tests.paths import ROOT
 
@@ -33,7 +33,7 @@ POSITIVES, ALL = 60, 856
 
 def of_counts(tp: int, fp: int, fn: int) -> Classification:
     """The figures of a binary classifier on the article's rows."""
-    return figures_of(np.array([[ALL - tp - fp - fn, fp, 0], [fn, tp, 0]]), BINARY)
+    return classify_counts(np.array([[ALL - tp - fp - fn, fp, 0], [fn, tp, 0]]), BINARY)
 
 
 def delta_stderr(tp: int, fp: int, fn: int) -> float:
@@ -163,7 +163,7 @@ def test_what_was_not_extracted_is_wrong() -> None:
 
 def test_agreement() -> None:
     """Cohen's kappa and Matthews' correlation by their definitions; none where a side is constant."""
-    found = figures_of(np.array([[45, 15, 0], [25, 15, 0]]), BINARY)
+    found = classify_counts(np.array([[45, 15, 0], [25, 15, 0]]), BINARY)
 
     assert found.kappa == pytest.approx(0.1304, abs=1e-4)
     assert found.mcc == pytest.approx((45 * 15 - 15 * 25) / (60 * 40 * 70 * 30) ** 0.5)
@@ -253,7 +253,7 @@ def test_runs_by_f1() -> None:
     assert [row.f1 for row in rows] == sorted((row.f1 for row in rows), reverse=True)
     other = f1_table([("poor", poor), ("other", a_run([("1", "1"), ("0", "0")]))])
     assert not any(row.baseline for row in other)
-    assert ranked([]) == ()
+    assert rank_classifications([]) == ()
 
 
 def test_what_reports_tell() -> None:

@@ -10,18 +10,18 @@ from hypothesis import strategies as st
 from simulator.core.types import Answer, Failure
 from simulator.stats.agreement import Floats
 from simulator.stats.comparison import (
-    Changes,
     Difference,
-    as_json,
-    changes,
-    companion,
+    RunComparison,
+    compare_runs,
+    comparison_json,
     differences,
+    find_companion,
     is_guarded,
     is_replayed,
     more_needed,
 )
-from simulator.storage.runs import Head, replay_of
-from tests.paired import Key, a_result, a_side, grades_of, side_of
+from simulator.storage.runs import RunQuestions, replay_of
+from tests.diff_runs import Key, a_result, a_side, grades_of, side_of
 from tests.properties import examples
 
 GRADE = st.sampled_from([0.2, 0.4, 0.6, 0.8, 1.0])
@@ -33,11 +33,11 @@ GRADES = st.dictionaries(
 )
 
 
-def compared(before: list[float], after: list[float], **more: object) -> Changes:
-    return changes(a_side(grades_of(before)), a_side(grades_of(after), "after", **more), seed=1)
+def compared(before: list[float], after: list[float], **more: object) -> RunComparison:
+    return compare_runs(a_side(grades_of(before)), a_side(grades_of(after), "after", **more), seed=1)
 
 
-def row(found: Changes, judge: str = "turn") -> Difference:
+def row(found: RunComparison, judge: str = "turn") -> Difference:
     return next(each for each in found.judges if each.judge == judge)
 
 
@@ -46,7 +46,7 @@ def row(found: Changes, judge: str = "turn") -> Difference:
 def test_a_run_against_itself_is_no_change(grades: dict[Key, list[float]]) -> None:
     """All differences are zero, nothing turned, and it is never a regression."""
     side = a_side(grades)
-    found = changes(side, side, seed=1)
+    found = compare_runs(side, side, seed=1)
 
     assert row(found).difference == 0
     assert row(found).interval in (None, (0, 0))
@@ -61,7 +61,7 @@ def test_a_run_against_itself_is_no_change(grades: dict[Key, list[float]]) -> No
 def test_swapping_the_runs_negates(one: dict[Key, list[float]], other: dict[Key, list[float]]) -> None:
     """Differences, intervals and verdicts turn round; p stays."""
     a, b = a_side(one), a_side(other, "after")
-    there, back = changes(a, b, seed=1), changes(b, a, seed=1)
+    there, back = compare_runs(a, b, seed=1), compare_runs(b, a, seed=1)
     first, second = row(there), row(back)
     other_way = {"better": "worse", "worse": "better"}
 
@@ -101,7 +101,7 @@ def test_many_conversations_about_few_cases_are_little_data() -> None:
     before = {(case, "calm", n): [1.0] for case in "ab" for n in range(20)}
     after = {key: [0.4] for key in before}
 
-    assert changes(a_side(before), a_side(after, "after"), seed=1).verdict == "not_enough"
+    assert compare_runs(a_side(before), a_side(after, "after"), seed=1).verdict == "not_enough"
 
 
 def test_no_difference_says_how_large_one_could_be() -> None:
@@ -127,7 +127,7 @@ def test_how_many_more_by_hand() -> None:
 def test_repeats_are_averaged() -> None:
     """Three repeats before and one after make one pair."""
     before: dict[Key, list[float]] = {("a", "calm", n): [v] for n, v in enumerate((0.2, 0.4, 0.6), 1)}
-    found = row(changes(a_side(before), a_side({("a", "calm", 1): [1.0]}, "after"), seed=1))
+    found = row(compare_runs(a_side(before), a_side({("a", "calm", 1): [1.0]}, "after"), seed=1))
 
     assert (found.pairs, found.after) == (1, 1.0)
     assert found.before == pytest.approx(0.4)
@@ -140,7 +140,7 @@ def test_another_judge_can_make_a_regression() -> None:
     fallen = a_result(grades_of([0.4] * n), "after", judges=("groundedness",)).scores
     kept = tuple(s for s in a_result(grades_of([0.8] * n), "after", judges=("turn",)).scores)
     other = a_result(grades_of([0.8] * n), "after").model_copy(update={"scores": kept + fallen})
-    found = changes(side_of(one), side_of(other), seed=1)
+    found = compare_runs(side_of(one), side_of(other), seed=1)
 
     assert found.verdict == "no_difference"
     assert row(found, "groundedness").verdict == "worse"
@@ -201,7 +201,9 @@ def test_a_case_that_must_not_break_is_a_regression_of_its_own(tag: str) -> None
     """Green before and red now, although the mean rose and one case says nothing by itself."""
     before = dict.fromkeys("abcdefgh", 0.8) | {"z": 0.8}
     after = dict.fromkeys("abcdefgh", 1.0) | {"z": 0.4}
-    found = changes(a_side(grades_of(before)), a_side(grades_of(after), "after", tags={"z": (tag,)}), seed=1)
+    found = compare_runs(
+        a_side(grades_of(before)), a_side(grades_of(after), "after", tags={"z": (tag,)}), seed=1
+    )
 
     assert found.regression
     assert [(b.case, b.turns) for b in found.broken] == [("z", (("calm/z#1", 1),))]
@@ -212,7 +214,7 @@ def test_a_guarded_case_that_was_red_before_did_not_break() -> None:
     """Nor does one that the other run lacks, but that is said."""
     tags = {"z": ("必須",), "y": ("必須",)}
     before, after = {"a": 0.8, "z": 0.4}, {"a": 0.8, "z": 0.2, "y": 0.2}
-    found = changes(a_side(grades_of(before)), a_side(grades_of(after), "after", tags=tags), seed=1)
+    found = compare_runs(a_side(grades_of(before)), a_side(grades_of(after), "after", tags=tags), seed=1)
 
     assert (found.broken, found.regression) == ((), False)
     assert (found.guarded, found.unchecked) == (2, ("y",))
@@ -235,8 +237,8 @@ def test_turns_are_paired_by_line() -> None:
     """Free conversations: the first turn and equal lines; of a replay all."""
     grades: dict[Key, list[float]] = {(case, "calm", 1): [0.8, 0.8, 0.8] for case in "abc"}
     fallen = {key: [0.8, 0.4, 0.8] for key in grades}
-    free = changes(a_side(grades), a_side(fallen, "after", lines="別の質問"), seed=1)
-    same = changes(a_side(grades), a_side(fallen, "after", replay="runs/before/run.sqlite"), seed=1)
+    free = compare_runs(a_side(grades), a_side(fallen, "after", lines="別の質問"), seed=1)
+    same = compare_runs(a_side(grades), a_side(fallen, "after", replay="runs/before/run.sqlite"), seed=1)
 
     assert (free.same_lines, free.lines, free.reds.turned_red) == (3, 9, 0)
     assert (same.same_lines, same.lines, same.reds.turned_red) == (9, 9, 3)
@@ -266,7 +268,7 @@ def test_an_unanswered_turn_turns_red() -> None:
     conversations = (conversation.model_copy(update={"turns": (failed,)}), one.conversations[1])
     other = one.model_copy(update={"conversations": conversations, "scores": one.scores[1:]})
 
-    assert changes(side_of(one), side_of(other), seed=1).reds.turned_red == 1
+    assert compare_runs(side_of(one), side_of(other), seed=1).reds.turned_red == 1
 
 
 def test_what_makes_runs_hard_to_compare_is_said() -> None:
@@ -279,7 +281,7 @@ def test_what_makes_runs_hard_to_compare_is_said() -> None:
     other = result.model_copy(
         update={"conversations": (conversation.model_copy(update={"case": asked}), *result.conversations[1:])}
     )
-    found = changes(one, side_of(other), seed=1)
+    found = compare_runs(one, side_of(other), seed=1)
 
     assert {c.kind: c.names or (c.before, c.after) for c in found.cautions} == {
         "settings": ("turns",),
@@ -294,7 +296,7 @@ def test_parts_are_the_personas_and_the_commonest_tags() -> None:
     before: dict[Key, list[float]] = {(f"c{i}", p, 1): [0.6] for i in range(6) for p in ("calm", "angry")}
     after = {key: [1.0 if key[1] == "calm" else 0.6] for key in before}
     tags = {f"c{i}": ("fees", "必須") for i in range(4)}
-    found = changes(a_side(before, tags=tags), a_side(after, "after", tags=tags), seed=1)
+    found = compare_runs(a_side(before, tags=tags), a_side(after, "after", tags=tags), seed=1)
 
     assert {p.name: round(p.difference, 3) for p in found.personas} == {"calm": 0.4, "angry": 0.0}
     assert [(t.name, t.pairs) for t in found.tags] == [("fees", 8)]
@@ -318,8 +320,8 @@ def test_the_companion_is_the_other_kind_with_the_same_bot() -> None:
     told: dict[str, Any] = {"set": {"top": "4"}}
     asked = frozenset({("q1", "A"), ("q2", "B")})
 
-    def head(name: str, questions: frozenset[tuple[str, str]] = asked, **more: Any) -> Head:
-        return Head(a_result({}, name, **more).run, questions)
+    def head(name: str, questions: frozenset[tuple[str, str]] = asked, **more: Any) -> RunQuestions:
+        return RunQuestions(a_result({}, name, **more).run, questions)
 
     before = head("a")
     replay = head("r", days=2, replay="runs/a/run.sqlite", **told)
@@ -328,15 +330,15 @@ def test_the_companion_is_the_other_kind_with_the_same_bot() -> None:
     reworded = head("z", frozenset({("q1", "A"), ("q2", "C")}), days=2, **told)
     runs = (before, replay, failed, reworded, free, older, another)
 
-    assert companion(before.run, replay, runs) == free.run
-    assert companion(before.run, replay, (before, replay, failed, reworded)) is None
-    assert companion(before.run, free, runs) == replay.run
-    assert companion(before.run, another, runs) is None
+    assert find_companion(before.run, replay, runs) == free.run
+    assert find_companion(before.run, replay, (before, replay, failed, reworded)) is None
+    assert find_companion(before.run, free, runs) == replay.run
+    assert find_companion(before.run, another, runs) is None
 
 
 def test_json_is_rounded_and_named() -> None:
     """Judges by name, four decimals."""
-    shown = as_json(compared([0.6, 0.8] * 10, [0.8, 0.7] * 10))
+    shown = comparison_json(compared([0.6, 0.8] * 10, [0.8, 0.7] * 10))
 
     assert shown["judges"]["turn"]["difference"] == 0.05
     assert shown["verdict"] in ("no_difference", "better")

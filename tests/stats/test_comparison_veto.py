@@ -2,8 +2,8 @@
 
 import pytest
 
-from simulator.stats.comparison import changes
-from tests.paired import a_result, a_side, grades_of, side_of
+from simulator.stats.comparison import compare_runs
+from tests.diff_runs import a_result, a_side, grades_of, side_of
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_another_judge_has_a_veto_only_where_more_turned_red(
             (a_result(grades_of(after), "after"), other),
         )
     ]
-    found = changes(*sides, seed=1)
+    found = compare_runs(*sides, seed=1)
 
     assert tuple(each.judge for each in found.judges) == both
     assert found.verdict == verdict
@@ -42,7 +42,7 @@ def test_another_judge_has_a_veto_only_where_more_turned_red(
 def test_what_must_not_break_stays_absolute() -> None:
     """One guarded case that turned red is a regression, however much better the rest became."""
     tags = {"case-0": ("must-not-break",)}
-    found = changes(
+    found = compare_runs(
         a_side(grades_of([0.8] + [0.2] * 12), tags=tags),
         a_side(grades_of([0.6] + [1.0] * 12), "after", tags=tags),
         seed=1,

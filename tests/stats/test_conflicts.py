@@ -10,12 +10,12 @@ import pytest
 
 from simulator.cli.app import main
 from simulator.core.types import GradingContext, Language, Score
-from simulator.stats.red import undecided
+from simulator.stats.red import undecided_turns
 from simulator.storage import results
 from simulator.storage.run_file import find_run, read_run
-from tests.playing import a_case, a_turn, an_exhibit, at, grader
+from tests.run_helpers import a_case, a_turn, an_exhibit, at, grader
 from tests.servers.openai import OpenAIServer, serve
-from tests.servers.play import text_of
+from tests.servers.replies import text_of
 
 Evaluate = Callable[..., tuple[int, str]]
 ARTICLE = "マンション1ギガは、税込み月額5,280円です。"
@@ -112,11 +112,11 @@ def test_large_data_sets_flag_the_same_cases(evaluated: Evaluate, monkeypatch: p
     """Also where rows and scores are not held in memory."""
     evaluated()
     run = find_run("latest", Path("runs"))
-    held = undecided(read_run(run))
+    held = undecided_turns(read_run(run))
     monkeypatch.setattr(results, "LARGE", 1)
 
     assert [(each.case.id, each.turn.index) for each in held] == [("fees", 1)]
-    assert undecided(read_run(run)) == held
+    assert undecided_turns(read_run(run)) == held
 
 
 DISAGREE = {

@@ -20,8 +20,8 @@ from simulator.stats.gate import Gate, decide
 from simulator.stats.intervals import interval_of_mean
 from simulator.stats.summary import summarise
 from simulator.stats.summary_json import as_json
-from tests.graded_blind import JUDGE, graded, verdict
-from tests.rehearsed import JUDGES
+from tests.blind_grades import JUDGE, graded, verdict
+from tests.sample_runs import JUDGES
 
 RUNS = 300
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from simulator.stats.summary import LAST, course
-from tests.rehearsed import rehearsed
-from tests.rehearsed_page import full
+from simulator.stats.summary import LAST_TURN, course
+from tests.sample_pages import full
+from tests.sample_runs import rehearsed
 
 
 def test_each_turn_has_its_mean_with_n() -> None:
@@ -42,4 +42,4 @@ def test_there_is_none_where_nothing_goes_on() -> None:
 
     assert course(rehearsed(), "nobody") is None
     assert course(single, "turn") is None
-    assert LAST >= 3
+    assert LAST_TURN >= 3

@@ -6,9 +6,9 @@ import pytest
 
 from simulator.core.types import RedRules
 from simulator.stats.figures import Summary
-from simulator.stats.gate import apart, decide
+from simulator.stats.gate import decide, texts_apart
 from simulator.stats.summary import summarise
-from tests.rehearsed import JUDGES, rehearsed
+from tests.sample_runs import JUDGES, rehearsed
 
 
 def summary(**changes: Any) -> Summary:
@@ -54,7 +54,7 @@ def test_a_near_miss_never_reads_as_equal() -> None:
     (reason,) = decide(summary(score=0.8996), 0.9, 0.05, 1.0).reasons
 
     assert reason.startswith("score 0.8996 is 0.0004 below the target 0.9000")
-    assert apart(0.5, 0.9) == ("0.50", "0.40", "0.90")
+    assert texts_apart(0.5, 0.9) == ("0.50", "0.40", "0.90")
 
 
 @pytest.mark.parametrize(("failed", "incomplete"), [(5, False), (6, True)])

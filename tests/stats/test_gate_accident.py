@@ -13,7 +13,7 @@ import yaml
 from simulator.cli.app import main
 from simulator.core.errors import InputError
 from simulator.core.roles import endpoints
-from simulator.core.settings import Settings, from_run
+from simulator.core.settings import Settings, stored_settings
 from simulator.core.translations import Words
 from simulator.core.types import Language, RedRules
 from simulator.report.context import notes, verdict
@@ -21,7 +21,7 @@ from simulator.stats.gate import decide
 from simulator.stats.outcome import figures_of, gate_of
 from simulator.stats.summary import summarise
 from simulator.storage.run_file import run_ids
-from tests.paired import a_result, grades_of, stored
+from tests.diff_runs import a_result, grades_of, stored
 from tests.servers.openai import serve
 
 CONTRADICTING = (
@@ -50,7 +50,7 @@ def log(*, contexts: bool = True) -> str:
 def graded(grades: Sequence[float], **settings: Any) -> dict[str, Any]:
     """Verdict, decision and reasons about a run whose questions were graded like this."""
     results = a_result(grades_of(grades), judges=("turn",), **settings)
-    held = from_run(results.run.settings)
+    held = stored_settings(results.run.settings)
     gate = gate_of(results, figures_of(results, held), held)
     return {"passed": gate.passed, "decision": gate.decision, "reasons": gate.reasons, "gate": gate}
 
@@ -89,7 +89,7 @@ def test_a_question_counts_once() -> None:
         for persona in ("angry", "calm", "beginner")
     }
     results = a_result(grades, target=0.5)
-    held = from_run(results.run.settings)
+    held = stored_settings(results.run.settings)
 
     assert gate_of(results, figures_of(results, held), held).passed is True
 
@@ -136,7 +136,7 @@ def test_with_a_certainty_and_without_it_is_the_same_condition() -> None:
 def test_reports_say_what_missed_the_target(language: Language, phrase: str, note: str) -> None:
     """Not by how much the score is above it."""
     results = a_result(grades_of([0.2] * 2 + [1] * 7), target=0.5)
-    held = from_run(results.run.settings)
+    held = stored_settings(results.run.settings)
     summary = figures_of(results, held)
     gate = gate_of(results, summary, held)
     words = Words(language)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.gate import Kind, simulate
-from simulator.stats.gate import clusters, doubt, doubts, lower, upper
+from simulator.stats.intervals import cluster_values, lower_bound, p_below, p_values_below, upper_bound
 
 
 def names(count: int) -> list[str]:
@@ -21,19 +21,19 @@ def binomial_tail(n: int, hits: int, chance: float) -> float:
 @pytest.mark.parametrize("count", [5, 59, 400, 5000])
 def test_a_perfect_run_keeps_the_doubt_of_the_rule_of_three(count: int) -> None:
     """Of n that are all right, 1 - 0.05 ** (1 / n) may still be wrong: no interval of width zero."""
-    found = clusters([1.0] * count, names(count))
+    found = cluster_values([1.0] * count, names(count))
 
-    assert lower(found, 0.95) == pytest.approx(0.05 ** (1 / count), abs=1e-6)
-    assert upper(found, 0.95) == pytest.approx(1)
+    assert lower_bound(found, 0.95) == pytest.approx(0.05 ** (1 / count), abs=1e-6)
+    assert upper_bound(found, 0.95) == pytest.approx(1)
 
 
 def test_yes_and_no_give_the_exact_binomial_interval() -> None:
     """38 of 40: 0.8508 to 0.9910, as every table of Clopper and Pearson says."""
-    found = clusters([1.0] * 38 + [0.0] * 2, names(40))
+    found = cluster_values([1.0] * 38 + [0.0] * 2, names(40))
 
-    assert (lower(found, 0.95), upper(found, 0.95)) == pytest.approx((0.85085, 0.99104), abs=1e-4)
+    assert (lower_bound(found, 0.95), upper_bound(found, 0.95)) == pytest.approx((0.85085, 0.99104), abs=1e-4)
     for target in (0.8, 0.9, 0.93):
-        assert doubt(found, target) == pytest.approx(binomial_tail(40, 38, target), abs=1e-6)
+        assert p_below(found, target) == pytest.approx(binomial_tail(40, 38, target), abs=1e-6)
 
 
 @pytest.mark.parametrize("count", [100, 400, 900])
@@ -43,18 +43,19 @@ def test_many_questions_are_no_trouble(count: int) -> None:
     tail = binomial_tail(count, hits, 0.9)
     gains = np.array([-0.9, 0.1])
 
-    assert doubts(np.array([[count - hits, hits]], float), gains, -0.9)[0] == pytest.approx(tail, abs=1e-6)
+    below = p_values_below(np.array([[count - hits, hits]], float), gains, -0.9)
+    assert below[0] == pytest.approx(tail, abs=1e-6)
 
 
 def test_it_is_the_bayesian_bootstrap_with_one_question_more() -> None:
     """Weights drawn at random give the same bound."""
     random = np.random.default_rng(7)
     values = random.choice([0.2, 0.4, 0.6, 0.8, 1.0], 60)
-    found = clusters(values.tolist(), [f"q{n // 3}" for n in range(60)], floor=0.2)
+    found = cluster_values(values.tolist(), [f"q{n // 3}" for n in range(60)], floor=0.2)
     weights = random.exponential(size=(100_000, 21))
     sums, sizes = np.append(found.sums, 3 * 0.2), np.append(found.sizes, 3)
 
-    assert lower(found, 0.95) == pytest.approx(
+    assert lower_bound(found, 0.95) == pytest.approx(
         np.quantile(weights @ sums / (weights @ sizes), 0.05), abs=0.002
     )
 
@@ -62,18 +63,18 @@ def test_it_is_the_bayesian_bootstrap_with_one_question_more() -> None:
 def test_repeats_of_a_question_are_not_new_questions() -> None:
     """Forty questions tell more than ten that were asked four times."""
     values = [1.0] * 36 + [0.0] * 4
-    many = clusters(values, names(40))
-    few = clusters(values, [f"q{n // 4}" for n in range(40)])
+    many = cluster_values(values, names(40))
+    few = cluster_values(values, [f"q{n // 4}" for n in range(40)])
 
-    assert lower(few, 0.95) < lower(many, 0.95) - 0.05
+    assert lower_bound(few, 0.95) < lower_bound(many, 0.95) - 0.05
     assert few.scatter == 0
     assert many.scatter is None
 
 
 def test_without_chance_only_questions_differ() -> None:
     """What repeats could remove is removed; the mean stays."""
-    alike = clusters([1, 0, 1, 0, 1, 0], ["a", "a", "b", "b", "c", "c"])
-    mixed = clusters([1, 1, 1, 0, 0, 0], ["a", "a", "b", "b", "c", "c"])
+    alike = cluster_values([1, 0, 1, 0, 1, 0], ["a", "a", "b", "b", "c", "c"])
+    mixed = cluster_values([1, 1, 1, 0, 0, 0], ["a", "a", "b", "b", "c", "c"])
 
     assert np.allclose(alike.without_scatter().sums, [1, 1, 1])
     assert np.ptp(mixed.without_scatter().sums) < np.ptp(mixed.sums)
@@ -84,16 +85,17 @@ def test_a_floor_helps() -> None:
     """Where no grade can be below 0.2, the worst that can happen is not 0."""
     values, asked = [1.0] * 30, names(30)
 
-    assert lower(clusters(values, asked, 0.2), 0.95) > lower(clusters(values, asked), 0.95)
+    with_floor, without = cluster_values(values, asked, 0.2), cluster_values(values, asked)
+    assert lower_bound(with_floor, 0.95) > lower_bound(without, 0.95)
 
 
 def test_all_at_the_target_is_full_of_doubt() -> None:
     """Nothing above it, nothing for sure; and nothing is certain below the lowest value there is."""
-    found = clusters([0.5] * 8, names(8))
+    found = cluster_values([0.5] * 8, names(8))
 
-    assert doubt(found, 0.5) == pytest.approx(1, abs=1e-4)
-    assert doubt(found._replace(floor=0.5), 0.4) == 0
-    assert lower(found, 0.95) < 0.5 < upper(found, 0.95)
+    assert p_below(found, 0.5) == pytest.approx(1, abs=1e-4)
+    assert p_below(found._replace(floor=0.5), 0.4) == 0
+    assert lower_bound(found, 0.95) < 0.5 < upper_bound(found, 0.95)
 
 
 KINDS = [

@@ -7,40 +7,46 @@ import pytest
 
 from simulator.cli.app import main
 from simulator.core.errors import UnknownName
-from simulator.core.settings import Condition, asked, check_names, conditions, read_confidence, read_target
+from simulator.core.settings import (
+    Condition,
+    check_names,
+    parse_conditions,
+    read_confidence,
+    read_target,
+    target_conditions,
+)
 from simulator.core.translations import Words
 from simulator.core.types import Language, RedRules, Results
 from simulator.report.context import notes, verdict
-from simulator.report.run import conditions_table
+from simulator.report.gate import conditions_table
 from simulator.stats.corrected import CorrectedScore
 from simulator.stats.gate import (
-    MOST,
+    MAX_QUESTIONS,
     CheckedCondition,
     MeasuredFigure,
-    check,
+    check_condition,
     check_corrected,
-    clusters,
     decide_conditions,
-    doubt,
-    measured,
-    unheard,
+    measure_condition,
+    ungraded_personas,
 )
+from simulator.stats.intervals import cluster_values, p_below
 from simulator.stats.summary import summarise
-from tests.paired import a_result, grades_of, stored
-from tests.rehearsed import JUDGES, rehearsed
+from tests.diff_runs import a_result, grades_of, stored
+from tests.sample_runs import JUDGES, rehearsed
 
 
 def shares(hits: int, n: int, repeats: int = 1) -> MeasuredFigure:
     """So many of n questions were answered well, each asked so often."""
     values = [float(place < hits) for place in range(n) for _ in range(repeats)]
-    found = clusters(values, [f"q{place}" for place in range(n) for _ in range(repeats)])
+    found = cluster_values(values, [f"q{place}" for place in range(n) for _ in range(repeats)])
     return MeasuredFigure(found.mean, found, len(values), conversations=len(values))
 
 
 def checked(text: str, found: MeasuredFigure, level: float | None = 0.95) -> CheckedCondition:
     """One condition decided."""
-    (condition,) = conditions(text)
-    return check(condition, found, level, 0.05)
+    (condition,) = parse_conditions(text)
+    return check_condition(condition, found, level, 0.05)
 
 
 @pytest.mark.parametrize(("given", "read"), [
@@ -57,9 +63,11 @@ def test_a_target_is_a_number_or_conditions(given: Any, read: Any) -> None:
 
 
 @pytest.mark.parametrize(("given", "said"), [
-    ("turn => 0.9", "is no condition"), ("turn", "is no condition"), ("0.8 <= turn", "is no condition"),
-    ("turn >= 0.9 or red <= 0.1", "is no condition"), ("turn >= 0.9 and", "is no condition"),
-    ("", "is no condition"), ("__import__('os')", "is no condition"), ("turn >= 1.2.3", "is no number"),
+    ("turn => 0.9", "is not a condition"), ("turn", "is not a condition"),
+    ("0.8 <= turn", "is not a condition"),
+    ("turn >= 0.9 or red <= 0.1", "is not a condition"), ("turn >= 0.9 and", "is not a condition"),
+    ("", "is not a condition"), ("__import__('os')", "is not a condition"),
+    ("turn >= 1.2.3", "is not a number"),
     ("turn >= 1.2", "between 0 and 1"), ("turn == 0.9", "write turn >= 0.9"), (True, "between 0 and 1"),
     ("severity_major <= 1.5", "is a number of turns"), ("severity_major >= 1", "can only be limited"),
     ("p95_seconds >= 1", "can only be limited"), ("cost_usd <= -1", "is an amount of dollars"),
@@ -78,7 +86,7 @@ def test_names_that_are_not_there_are_refused_with_those_that_are() -> None:
     with pytest.raises(UnknownName, match=r"unknown figure in --target 'tern'. Did you mean turn\?.*score"):
         check_names("score >= 0.9 and tern >= 0.8", JUDGES)
     check_names("turn >= 0.9 and fluency >= 0.8 and severity_minor <= 3", JUDGES)
-    assert asked(0.9) == (Condition(name="score", comparison=">=", threshold=0.9),)
+    assert target_conditions(0.9) == (Condition(name="score", comparison=">=", threshold=0.9),)
 
 
 def test_a_certainty_may_be_a_percentage() -> None:
@@ -117,8 +125,8 @@ def test_what_would_settle_it_does() -> None:
 
     assert found.decision == "undecided"
     assert found.more.questions == found.more.conversations
-    assert doubt(values, 0.8, (41 + found.more.questions) / 40) <= 0.05
-    assert doubt(values, 0.8, (40 + found.more.questions / 2) / 40) > 0.05
+    assert p_below(values, 0.8, (41 + found.more.questions) / 40) <= 0.05
+    assert p_below(values, 0.8, (40 + found.more.questions / 2) / 40) > 0.05
 
 
 def test_repeats_help_only_against_chance() -> None:
@@ -139,7 +147,7 @@ def test_too_close_for_any_number() -> None:
     found = checked("turn >= 0.9", shares(36, 40))
 
     assert (found.decision, found.lack, found.more) == ("undecided", "close", None)
-    assert MOST >= 1000
+    assert MAX_QUESTIONS >= 1000
 
 
 def test_missing_values_and_missing_questions_never_pass() -> None:
@@ -233,7 +241,7 @@ def test_every_figure_agrees_with_the_summary(name: str, value: float | None) ->
     """What the gate measures is what reports show."""
     results = rehearsed()
     summary = summarise(results, rules=RedRules(), judges=JUDGES, seed=42)
-    found = measured(Condition(name=name, comparison="<=", threshold=0.5), results, summary)
+    found = measure_condition(Condition(name=name, comparison="<=", threshold=0.5), results, summary)
 
     known = {
         "turn": summary.score, "score": summary.score, "fluency": summary.judges["fluency"].mean,
@@ -298,15 +306,18 @@ def test_who_was_never_heard_is_missed() -> None:
     """A persona whose conversations all lack a grade keeps the gate from passing."""
     results: Results = rehearsed()
     summary = summarise(results, rules=RedRules(), judges=JUDGES, seed=42)
-    assert unheard(results, summary) == ()
+    assert ungraded_personas(results, summary) == ()
     kept = {k: v for k, v in summary.conversation_scores.items() if not k.startswith("calm/")}
     silent = summary.model_copy(update={"conversation_scores": kept})
 
-    assert unheard(results, silent) == ("calm",)
+    assert ungraded_personas(results, silent) == ("calm",)
     judges = {name: judge.model_copy(update={"failed": 0}) for name, judge in summary.judges.items()}
     calm = {"simulator": summary.simulator.model_copy(update={"failed": 0}), "judges": judges}
     gate = decide_conditions(
-        silent.model_copy(update=calm), [checked("score >= 0.8", shares(60, 60))], 0.05, unheard=("calm",)
+        silent.model_copy(update=calm),
+        [checked("score >= 0.8", shares(60, 60))],
+        0.05,
+        ungraded_personas=("calm",),
     )
     assert (gate.passed, gate.decision, gate.incomplete) == (False, "undecided", False)
     assert gate.reasons == ("no graded conversation of calm, who took part",)

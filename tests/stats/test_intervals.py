@@ -11,15 +11,22 @@ from hypothesis import strategies as st
 
 from benchmarks.intervals import Kind, simulate
 from simulator.core.types import Score
-from simulator.stats.gate import clusters as clustered
-from simulator.stats.gate import lower
-from simulator.stats.intervals import FEWEST, clustered_stderr, ends_of, interval_of_mean
+from simulator.stats.intervals import (
+    MIN_CLUSTERS,
+    cluster_values,
+    clustered_stderr,
+    ends_of,
+    interval_of_mean,
+    lower_bound,
+)
 from tests.properties import examples
 
 VALUES = [0.2, 0.4, 0.6, 0.8, 1.0]
 NAMES = ["a", "b", "c", "d", "e"]
 GRADED = st.lists(
-    st.tuples(st.sampled_from([0.0, *VALUES]), st.sampled_from("abcdefgh")), min_size=FEWEST, max_size=24
+    st.tuples(st.sampled_from([0.0, *VALUES]), st.sampled_from("abcdefgh")),
+    min_size=MIN_CLUSTERS,
+    max_size=24,
 )
 
 
@@ -55,12 +62,12 @@ def test_under_two_clusters_no_error_can_be_told(clusters: list[str]) -> None:
 
 
 @pytest.mark.parametrize("ends", [(0.0, 1.0), None])
-@pytest.mark.parametrize("count", range(FEWEST + 1))
+@pytest.mark.parametrize("count", range(MIN_CLUSTERS + 1))
 def test_no_interval_under_five_clusters(count: int, ends: tuple[float, float] | None) -> None:
     """However many values they have."""
     found = interval_of_mean([0.2, 0.8] * count, names(count) * 2, seed=1, ends=ends)
 
-    assert (found is None) == (count < FEWEST)
+    assert (found is None) == (count < MIN_CLUSTERS)
 
 
 @pytest.mark.parametrize("ends", [(0.2, 1.0), None])
@@ -106,7 +113,7 @@ def test_what_holds_of_any_grades(
     interval = found(graded)
 
     assert found(order.sample(graded, len(graded))) == interval
-    assert (interval is None) == (len({name for _, name in graded}) < FEWEST)
+    assert (interval is None) == (len({name for _, name in graded}) < MIN_CLUSTERS)
     if interval:
         mean = statistics.fmean(value for value, _ in graded)
         assert 0 <= interval[0] <= mean + 1e-9
@@ -137,7 +144,7 @@ def test_it_reaches_no_less_far_than_the_bound_of_the_gate(values: list[float]) 
     """Nobody is told that more is sure than what `--confidence 0.95` would let pass."""
     low, _ = interval_of_mean(values, names(len(values)), seed=1, ends=(0.2, 1.0)) or (1, 1)
 
-    assert low <= lower(clustered(values, names(len(values)), 0.2), 0.95) + 0.01
+    assert low <= lower_bound(cluster_values(values, names(len(values)), 0.2), 0.95) + 0.01
 
 
 def test_where_no_grade_is_below_a_fifth_the_worst_is_not_zero() -> None:

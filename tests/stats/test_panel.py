@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from simulator.core.types import Score
-from simulator.stats.agreement import side_by_side, votes
+from simulator.stats.agreement import panel_agreement, vote_agreement
 
 
 def graded(judge: str, grades: Sequence[int], **more: Any) -> list[Score]:
@@ -18,7 +18,9 @@ def graded(judge: str, grades: Sequence[int], **more: Any) -> list[Score]:
 def test_models_are_compared_on_the_turns_both_have_graded() -> None:
     """The same grades agree fully; a model that gives a grade more everywhere is shifted by a fifth."""
     own = graded("turn", [1, 3, 4, 2])
-    same, kinder = side_by_side([*own, *graded("turn@a", [1, 3, 4, 2, 5]), *graded("turn@b", [2, 4, 5, 3])])
+    same, kinder = panel_agreement(
+        [*own, *graded("turn@a", [1, 3, 4, 2, 5]), *graded("turn@b", [2, 4, 5, 3])]
+    )
 
     assert (same.judge, same.model, same.n, same.kappa, same.shift) == ("turn", "a", 4, 1, 0)
     assert (kinder.model, round(kinder.shift, 6)) == ("b", 0.2)
@@ -30,16 +32,16 @@ def test_what_a_rule_decided_shows_no_agreement() -> None:
     """A turn without an answer is graded by rule for everybody."""
     ruled = [*graded("turn", [1], by_rule=True), *graded("turn@a", [1], by_rule=True)]
 
-    assert side_by_side(ruled) == ()
+    assert panel_agreement(ruled) == ()
 
 
 def test_votes_far_apart_are_counted() -> None:
-    """Of two turns with three votes each, one disagrees."""
+    """Of two turns with three vote_agreement each, one disagrees."""
     scores = [
         *graded("turn", [4], detail={"votes": [4, 4, 5], "spread": 1, "disagreement": False}),
         *graded("turn", [3], detail={"votes": [1, 3, 5], "spread": 4, "disagreement": True}),
     ]
-    [found] = votes(scores)
+    [found] = vote_agreement(scores)
 
     assert (found.judge, found.n, found.votes, found.disagreed, found.mean_spread) == ("turn", 2, 3, 1, 2.5)
-    assert votes(graded("turn", [4])) == ()
+    assert vote_agreement(graded("turn", [4])) == ()

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from simulator.core.types import RedRules, Score
-from simulator.stats.red import primary_judge, red_marks, worst
+from simulator.stats.red import primary_judge, red_marks, worst_severity
 
 TALK = "angry/fees#0"
 
@@ -112,7 +112,7 @@ def test_skipped_failed_and_foreign_scores_mark_nothing() -> None:
 )
 def test_severity_is_the_judges_or_follows_the_grade(score: Score, severity: str) -> None:
     """A judge's own severity wins; otherwise the lower grades are major."""
-    assert worst(red_marks(TALK, [score], RedRules(), "turn")) == severity
+    assert worst_severity(red_marks(TALK, [score], RedRules(), "turn")) == severity
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from simulator.cli.app import main
 from simulator.core.types import Results
 from simulator.storage.run_file import find_run, read_run, run_ids
-from tests.paired import a_result, stored
+from tests.diff_runs import a_result, stored
 
 BOT = "def answer(question):\n    return '分かりません。', []\n"
 

@@ -3,8 +3,15 @@
 import pytest
 
 from simulator.core.types import HumanVerdict
-from simulator.stats.review import Findings, Point, agreement, findings, reviewed_as_json, wilson
-from tests.team import (
+from simulator.stats.intervals import wilson
+from simulator.stats.review import (
+    Point,
+    ReviewFindings,
+    blind_agreement,
+    findings_json,
+    review_findings,
+)
+from tests.reviewed_runs import (
     AGAIN,
     CAMPAIGN,
     FEE,
@@ -15,15 +22,15 @@ from tests.team import (
     RETURNS,
     TIMEOUT,
     reviewed_run,
-    said,
     summary_of,
+    vote,
 )
 
 
-def found(*verdicts: HumanVerdict, gold: tuple[str, ...] = ()) -> Findings:
+def found(*verdicts: HumanVerdict, gold: tuple[str, ...] = ()) -> ReviewFindings:
     """The findings of the rehearsed run with these verdicts."""
     results = reviewed_run(*verdicts, gold=gold)
-    known = findings(results, summary_of(results))
+    known = review_findings(results, summary_of(results))
     assert known
     return known
 
@@ -31,8 +38,8 @@ def found(*verdicts: HumanVerdict, gold: tuple[str, ...] = ()) -> Findings:
 def test_precision_is_of_red_marks_only() -> None:
     """Two right, one wrong, one unsure of the red ones; a wrong one that is not red is a missing mark."""
     known = found(
-        said(FEE, "right"), said(AGAIN, "right"), said(CAMPAIGN, "wrong"), said(RETURN, "unsure"),
-        said(GOOD, "wrong", comment="料金が古い"), said(INVOICE, comment="あとで見ます"),
+        vote(FEE, "right"), vote(AGAIN, "right"), vote(CAMPAIGN, "wrong"), vote(RETURN, "unsure"),
+        vote(GOOD, "wrong", comment="料金が古い"), vote(INVOICE, comment="あとで見ます"),
     )  # fmt: skip
 
     assert (known.right, known.wrong, known.unsure, known.judged) == (2, 1, 1, 4)
@@ -53,12 +60,12 @@ def test_wilson_as_published() -> None:
 def test_points_are_counted_by_cause_and_status() -> None:
     """A false alarm is no point; a missing mark with a cause is one, and a confirmed mark without."""
     known = found(
-        said(FEE, "right", "knowledge", status="open"),
-        said(AGAIN, "right", "knowledge", status="open"),
-        said(CAMPAIGN, "wrong", "invented", status="wontfix"),
-        said(RETURN, "right"),
-        said(GOOD, "wrong", "invented", status="mended"),
-        said(INVOICE, comment="口調が硬い"),
+        vote(FEE, "right", "knowledge", status="open"),
+        vote(AGAIN, "right", "knowledge", status="open"),
+        vote(CAMPAIGN, "wrong", "invented", status="wontfix"),
+        vote(RETURN, "right"),
+        vote(GOOD, "wrong", "invented", status="mended"),
+        vote(INVOICE, comment="口調が硬い"),
     )
 
     assert set(known.points) == {
@@ -72,11 +79,11 @@ def test_points_are_counted_by_cause_and_status() -> None:
 def test_articles_are_ranked_by_confirmed_red_turns() -> None:
     """Retrieved or gold; causes that lie not with the knowledge, and what is unsure, do not count."""
     known = found(
-        said(FEE, "right", "ignored"),
-        said(AGAIN, cause="knowledge"),
-        said(RETURN, "right", "tone"),
-        said(INVOICE, "unsure", "retrieval"),
-        said(GOOD, "wrong", "invented"),
+        vote(FEE, "right", "ignored"),
+        vote(AGAIN, cause="knowledge"),
+        vote(RETURN, "right", "tone"),
+        vote(INVOICE, "unsure", "retrieval"),
+        vote(GOOD, "wrong", "invented"),
         gold=(RETURNS, "ja/99-new"),
     )
     listed = [(a.passage, len(a.turns), a.retrieved, a.gold, a.source) for a in known.articles]
@@ -93,12 +100,12 @@ def test_articles_are_ranked_by_confirmed_red_turns() -> None:
 def test_who_has_something_left_to_do() -> None:
     """Open, in progress or without a status; what is done, false or nobody's point is not left."""
     known = found(
-        said(FEE, "right", "knowledge", status="open", assignee="佐藤"),
-        said(AGAIN, "right", "knowledge", assignee="佐藤"),
-        said(CAMPAIGN, "wrong", assignee="佐藤"),
-        said(RETURN, "right", status="mended", assignee="鈴木"),
-        said(INVOICE, "right", status="doing", assignee="鈴木"),
-        said(TIMEOUT, "right", "other"),
+        vote(FEE, "right", "knowledge", status="open", assignee="佐藤"),
+        vote(AGAIN, "right", "knowledge", assignee="佐藤"),
+        vote(CAMPAIGN, "wrong", assignee="佐藤"),
+        vote(RETURN, "right", status="mended", assignee="鈴木"),
+        vote(INVOICE, "right", status="doing", assignee="鈴木"),
+        vote(TIMEOUT, "right", "other"),
     )
     left = [(each.assignee, each.open, each.doing, each.unset, each.n) for each in known.pending]
 
@@ -107,27 +114,27 @@ def test_who_has_something_left_to_do() -> None:
 
 def test_verdicts_on_sight_tell_nothing_of_agreement() -> None:
     """However many there are: only blind grades are compared."""
-    results = reviewed_run(*(said(at, "right") for at in (FEE, AGAIN, CAMPAIGN)))
+    results = reviewed_run(*(vote(at, "right") for at in (FEE, AGAIN, CAMPAIGN)))
 
-    assert agreement(results, summary_of(results)) is None
+    assert blind_agreement(results, summary_of(results)) is None
     assert summary_of(results).labels == 0
 
 
 def test_nothing_said_is_nothing_found() -> None:
     """No verdict, an empty one, blind ones only, and a turn that is not there."""
     blind = HumanVerdict(conversation=FEE[0], turn=1, source="blind", grade=3, comment="x")
-    results = reviewed_run(blind, said(FEE), said(("nobody#0", 1), "right"))
+    results = reviewed_run(blind, vote(FEE), vote(("nobody#0", 1), "right"))
 
-    assert findings(results, summary_of(results)) is None
-    assert reviewed_as_json(None) is None
+    assert review_findings(results, summary_of(results)) is None
+    assert findings_json(None) is None
 
 
 def test_json_has_all_of_it() -> None:
     """Counts, interval, points, articles with their turns, who has what left, and wrong turns."""
-    shown = reviewed_as_json(
+    shown = findings_json(
         found(
-            said(FEE, "right", "ignored"),
-            said(CAMPAIGN, "wrong", comment="資料にある", correct_answer="はい"),
+            vote(FEE, "right", "ignored"),
+            vote(CAMPAIGN, "wrong", comment="資料にある", correct_answer="はい"),
         )
     )
 

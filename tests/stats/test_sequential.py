@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from simulator.cli.app import main
-from simulator.stats.sequential import alpha_at, batches, looks, nominal
+from simulator.stats.sequential import alpha_at, batches, looks, nominal_levels
 from simulator.storage.run_file import find_run, read_run
-from tests.playing import a_case, a_talk
+from tests.run_helpers import a_case, a_talk
 
 # Marks what is good without a model; the bot counts how often it was asked.
 BOT = """
@@ -42,8 +42,8 @@ def test_eight_looks_or_as_many_as_there_are_questions() -> None:
 
 def test_the_error_is_spent_as_the_literature_has_it() -> None:
     """One look spends all; the first of several spends alpha * t ** power, and all together no more."""
-    assert nominal((1.0,), 0.05) == pytest.approx((0.05,), abs=1e-5)
-    levels = nominal((0.25, 0.5, 0.75, 1.0), 0.05)
+    assert nominal_levels((1.0,), 0.05) == pytest.approx((0.05,), abs=1e-5)
+    levels = nominal_levels((0.25, 0.5, 0.75, 1.0), 0.05)
 
     assert levels[0] == pytest.approx(0.05 * 0.25**1.5, abs=1e-5)
     assert list(levels) == sorted(levels)
@@ -54,7 +54,7 @@ def test_linear_spending_is_what_tables_have() -> None:
     """Lan and DeMets with alpha * t, one-sided 0.025, five looks: z of 2.58, 2.49, 2.41, 2.34, 2.28."""
     from statistics import NormalDist
 
-    levels = nominal((0.2, 0.4, 0.6, 0.8, 1.0), 0.025, 1.0)
+    levels = nominal_levels((0.2, 0.4, 0.6, 0.8, 1.0), 0.025, 1.0)
     bounds = [NormalDist().inv_cdf(1 - level) for level in levels]
 
     assert bounds == pytest.approx([2.576, 2.490, 2.407, 2.337, 2.279], abs=0.01)

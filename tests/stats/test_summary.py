@@ -12,7 +12,7 @@ from simulator.stats.intervals import interval_of_mean
 from simulator.stats.summary import excerpt, summarise
 from simulator.stats.summary_json import as_json
 from tests.golden_files import compare
-from tests.rehearsed import JUDGES, large, rehearsed
+from tests.sample_runs import JUDGES, large, rehearsed
 
 
 def summary(results: Results | None = None, judges: tuple[str, ...] = JUDGES) -> Summary:

@@ -1,4 +1,4 @@
-"""`purge RUN`: what goes, what is refused, and what is told of the rest."""
+"""`purge RUN`: what goes, what is refused, and what is said about the rest."""
 
 import io
 import json
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from simulator.cli.app import main
-from simulator.storage.run_file import RunFile, find_run, note, read_run
+from simulator.storage.run_file import RunFile, add_note, find_run, read_run
 from tests.servers.openai import OpenAIServer, play, serve
 
 CASES = "id,question,language,answer\nq1,届いた服を返せますか,ja,14日以内なら返品できます。\n"
@@ -29,11 +29,11 @@ class Terminal(io.StringIO):
 def runs(tmp_path: Path) -> Path:
     """A folder with one finished run."""
     (tmp_path / "cases.csv").write_text(CASES, encoding="utf-8")
-    assert held() == 0
+    assert simulate() == 0
     return tmp_path / "runs"
 
 
-def held(*options: str) -> int:
+def simulate(*options: str) -> int:
     return main(["--cases", "cases.csv", "--adapter", "recorded", "--turns", "1", "--offline", *options])
 
 
@@ -44,12 +44,12 @@ def test_a_run_is_deleted_wholly(runs: Path, capfd: pytest.CaptureFixture[str]) 
     capfd.readouterr()
 
     assert main(["purge", "latest", "--yes", "--json"]) == 0
-    told = json.loads(capfd.readouterr().out)
+    output = json.loads(capfd.readouterr().out)
     assert not folder.exists()
-    assert (told["purged"], told["cache"], told["elsewhere"]) == (
+    assert (output["purged"], output["cache"], output["elsewhere"]) == (
         str(folder.relative_to(Path.cwd())), {"deleted": 0, "left": 0}, [],
     )  # fmt: skip
-    assert told["files"] >= 3
+    assert output["files"] >= 3
 
 
 @pytest.mark.parametrize(("typed", "gone"), [("y\n", True), ("はい\n", True), ("\n", False), ("n\n", False)])
@@ -121,15 +121,15 @@ def test_links_are_not_followed(runs: Path, tmp_path: Path) -> None:
 def test_it_says_where_else_text_of_the_run_may_be(runs: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """The sheet it was pushed to, and a later run's page that shows both."""
     first = find_run("latest", runs)
-    note(first, "sheet", json.dumps({"key": "KEY123", "worksheet": " v1"}))
-    assert held() == 0
+    add_note(first, "sheet", json.dumps({"key": "KEY123", "worksheet": " v1"}))
+    assert simulate() == 0
     main(["report", first.parent.name, "latest"])
     capfd.readouterr()
 
     assert main(["purge", first.parent.name, "--yes"]) == 0
-    told = capfd.readouterr().err
-    assert "spreadsheets/d/KEY123" in told
-    assert "side-by-side.html" in told
+    errors = capfd.readouterr().err
+    assert "spreadsheets/d/KEY123" in errors
+    assert "side-by-side.html" in errors
 
 
 @pytest.fixture
@@ -138,8 +138,8 @@ def paid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServ
     with serve(play) as server:
         monkeypatch.setenv("REHEARSAL_JUDGE_URL", server.url)
         for number, question in enumerate(("届いた服を返せますか", "送料はいくらですか"), 1):
-            told = f"id,question,language,answer\nq{number},{question},ja,{question}とのことですが、はい。\n"
-            (tmp_path / "cases.csv").write_text(told, encoding="utf-8")
+            rows = f"id,question,language,answer\nq{number},{question},ja,{question}とのことですが、はい。\n"
+            (tmp_path / "cases.csv").write_text(rows, encoding="utf-8")
             main(["--cases", "cases.csv", "--adapter", "recorded", "--turns", "1", "--judges", "turn"])
         yield server
 
@@ -150,15 +150,15 @@ def test_the_cached_replies_of_a_run_can_go_with_it(
     """--cache removes the replies that hold text of the run, from the bytes of the file, too."""
     cache = tmp_path / "cache" / "rehearsal" / "responses.sqlite"
     first = min((tmp_path / "runs").iterdir())
-    said = next(s.reason for s in read_run(first / "run.sqlite").scores)
+    reason = next(s.reason for s in read_run(first / "run.sqlite").scores)
     before = _rows(cache)
     capfd.readouterr()
 
     assert main(["purge", first.name, "--yes", "--cache", "--json"]) == 0
-    told = json.loads(capfd.readouterr().out)["cache"]
-    assert told["deleted"] >= 1
-    assert _rows(cache) == before - told["deleted"]
-    assert said.encode() not in b"".join(
+    cache_counts = json.loads(capfd.readouterr().out)["cache"]
+    assert cache_counts["deleted"] >= 1
+    assert _rows(cache) == before - cache_counts["deleted"]
+    assert reason.encode() not in b"".join(
         path.read_bytes() for path in cache.parent.iterdir() if path.is_file()
     )
 

@@ -1,4 +1,4 @@
-"""What is read from a run file is equal to what was written, and what is shared is held once."""
+"""What is read from a run file is equal to what was written, and what is shared exists once."""
 
 import contextlib
 import os
@@ -9,28 +9,28 @@ from pathlib import Path
 from simulator.core.types import Answer, Conversation, Passage, Score, Utterance, compact
 from simulator.storage.run_file import RunFile, read_run
 from tests.paths import ROOT
-from tests.playing import a_case, a_run, a_talk
+from tests.run_helpers import a_case, a_run, a_talk
 
 CASE = a_case()
 PLAN = (a_talk(CASE), a_talk(CASE).model_copy(update={"id": "calm/fees#2"}), a_talk(a_case(id="fees-2")))
 PASSAGE = Passage(id="p", text="料金表", source="fees.md")
 
 
-def written(folder: Path) -> RunFile:
+def write_run(folder: Path) -> RunFile:
     """Three conversations, two of them of the same case, each with a turn and a grade."""
     file = a_run(folder, PLAN, "20261121-090400-angry-0001")
     for conversation in PLAN:
-        file.said(conversation.id, 1, Utterance(text="いくら？"))
-        file.answered(conversation.id, 1, Answer(text="月額です。", passages=(PASSAGE,)))
+        file.save_utterance(conversation.id, 1, Utterance(text="いくら？"))
+        file.save_answer(conversation.id, 1, Answer(text="月額です。", passages=(PASSAGE,)))
         detail = {"steps": ["a"], "conclusion": "良い", "overall": 4}
-        known = {"judge": "turn", "turn": 1, "state": "scored", "value": 0.8, "raw": 4.0, "rubric": "4f1d"}
-        file.graded([Score(conversation=conversation.id, reason="良い", detail=detail, **known)])
+        fields = {"judge": "turn", "turn": 1, "state": "scored", "value": 0.8, "raw": 4.0, "rubric": "4f1d"}
+        file.save_scores([Score(conversation=conversation.id, reason="良い", detail=detail, **fields)])
     return file
 
 
 def test_what_conversations_share_is_held_once(tmp_path: Path) -> None:
     """Cases, passages, the names in scores, and what judges say of more than one turn."""
-    with contextlib.closing(written(tmp_path / "runs")) as file:
+    with contextlib.closing(write_run(tmp_path / "runs")) as file:
         results = read_run(file.path)
     first, second, third = results.conversations
 
@@ -44,10 +44,10 @@ def test_what_conversations_share_is_held_once(tmp_path: Path) -> None:
 
 def test_a_conversation_is_read_when_it_is_asked_for(tmp_path: Path) -> None:
     """One at a time, in the plan's order, as far as it has come by then."""
-    with contextlib.closing(written(tmp_path / "runs")) as file:
+    with contextlib.closing(write_run(tmp_path / "runs")) as file:
         conversations = file.conversations()
-        file.said(PLAN[0].id, 2, Utterance(text="もう一度"))
-        file.answered(PLAN[0].id, 2, Answer(text="はい。"))
+        file.save_utterance(PLAN[0].id, 2, Utterance(text="もう一度"))
+        file.save_answer(PLAN[0].id, 2, Answer(text="はい。"))
         assert [len(conversation.turns) for conversation in conversations] == [2, 1, 1]
         assert (len(conversations), conversations[1], conversations[1:]) == (
             3,
@@ -74,10 +74,10 @@ import tracemalloc
 from simulator.storage.run_file import RunFile
 from simulator.core.types import compact
 from simulator.core.types import Passage
-made = [Passage(id="a", text="b") for _ in range(100)]
+passages = [Passage(id="a", text="b") for _ in range(100)]
 tracemalloc.start()
-kept = [compact(each) for each in made]
-print(tracemalloc.get_traced_memory()[0] / len(kept))
+small = [compact(passage) for passage in passages]
+print(tracemalloc.get_traced_memory()[0] / len(small))
 """
 
 
@@ -86,7 +86,9 @@ def test_a_small_value_is_small() -> None:
 
     From 3.13 on it gives each value room for thirty of them.
     """
-    world = os.environ | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, "-c", SIZE], env=world, capture_output=True, text=True, check=True)
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    process = subprocess.run(
+        [sys.executable, "-c", SIZE], env=environment, capture_output=True, text=True, check=True
+    )
 
-    assert float(done.stdout) < (200 if sys.version_info < (3, 13) else 450)
+    assert float(process.stdout) < (200 if sys.version_info < (3, 13) else 450)

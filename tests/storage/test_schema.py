@@ -46,7 +46,7 @@ def test_an_earlier_run_takes_what_is_new(earlier: Path) -> None:
     before = read_run(earlier)
     said = HumanVerdict(conversation=before.conversations[0].id, turn=1, source="blind", grade=4)
     with contextlib.closing(RunFile.reopen(earlier)) as file:
-        assert file.reviewed([said]) == 1
+        assert file.save_verdicts([said]) == 1
     after = read_run(earlier)
 
     assert after.verdicts == (said,)

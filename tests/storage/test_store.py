@@ -25,9 +25,9 @@ from simulator.core.types import (
     Usage,
     Utterance,
 )
-from simulator.storage.run_file import NAME, RunFile, find_run, new_run_id, read_run, run_ids
+from simulator.storage.run_file import RUN_FILE, RunFile, find_run, new_run_id, read_run, run_ids
 from tests.paths import ROOT
-from tests.playing import a_case, a_rich_case, a_run, a_talk
+from tests.run_helpers import a_case, a_rich_case, a_run, a_talk
 
 ID = "20261121-090400-angry-0001"
 PLAN = (a_talk(a_rich_case()), a_talk(a_case("en", id="fees-2")), a_talk(a_case(id="fees-3")))
@@ -61,17 +61,17 @@ def why(path: Path) -> str:
 def test_what_is_written_is_read_back(file: RunFile) -> None:
     """Plan, lines, answers, grades, endings and calls come back as the same values, in the plan's order."""
     failed = Answer(text="", error=Failure(kind="timeout", message="no answer within 60 s"), seconds=60)
-    file.said(FIRST, 1, Utterance(text="いくら？"))
-    file.answered(FIRST, 1, ANSWER)
-    file.said(FIRST, 2, Utterance(text="本当？", broken_rules=("repeat",)))
-    file.answered(FIRST, 2, failed)
-    file.graded(
+    file.save_utterance(FIRST, 1, Utterance(text="いくら？"))
+    file.save_answer(FIRST, 1, ANSWER)
+    file.save_utterance(FIRST, 2, Utterance(text="本当？", broken_rules=("repeat",)))
+    file.save_answer(FIRST, 2, failed)
+    file.save_scores(
         [a_score(), a_score("fluency", state="skipped", value=None, raw=None, detail={"kind": ["x"]})]
     )
-    file.ended(FIRST, Ended.SATISFIED, "解決した", "どうも。")
-    file.called("user", Usage(model="m", tokens_in=10, tokens_out=2), False, 0.25)
-    file.called("user", Usage(model="m", tokens_in=10, tokens_out=2), True, 0.0)
-    file.called("judge", Usage(model="?"), False, None)
+    file.save_ending(FIRST, Ended.SATISFIED, "解決した", "どうも。")
+    file.save_call("user", Usage(model="m", tokens_in=10, tokens_out=2), False, 0.25)
+    file.save_call("user", Usage(model="m", tokens_in=10, tokens_out=2), True, 0.0)
+    file.save_call("judge", Usage(model="?"), False, None)
     file.close()
 
     results = read_run(file.path)
@@ -93,7 +93,7 @@ def test_what_is_written_is_read_back(file: RunFile) -> None:
 def test_a_line_without_its_answer_is_no_turn_yet(file: RunFile) -> None:
     """What was said but not answered is kept apart, to be asked again after an interruption."""
     line = Utterance(text="いくら？", broken_rules=("desk",))
-    file.said(FIRST, 1, line)
+    file.save_utterance(FIRST, 1, line)
 
     assert file.results().conversations[0].turns == ()
     assert file.unanswered() == {FIRST: (1, line)}
@@ -101,34 +101,34 @@ def test_a_line_without_its_answer_is_no_turn_yet(file: RunFile) -> None:
 
 def test_a_later_grade_replaces_an_earlier_one(file: RunFile) -> None:
     """One judge has one score per turn: the last."""
-    file.graded([a_score(state="failed", value=None, raw=None), a_score("fluency")])
-    file.graded([a_score(raw=2, value=0.4)])
+    file.save_scores([a_score(state="failed", value=None, raw=None), a_score("fluency")])
+    file.save_scores([a_score(raw=2, value=0.4)])
 
     assert [(s.judge, s.raw) for s in file.results().scores] == [("fluency", 4), ("turn", 2)]
 
 
 def test_a_reader_sees_a_run_that_is_being_written(file: RunFile) -> None:
     """Each step is there for other processes as soon as it is written."""
-    file.said(FIRST, 1, Utterance(text="いくら？"))
+    file.save_utterance(FIRST, 1, Utterance(text="いくら？"))
     assert read_run(file.path).conversations[0].turns == ()
 
-    file.answered(FIRST, 1, ANSWER)
+    file.save_answer(FIRST, 1, ANSWER)
     assert read_run(file.path).conversations[0].turns[0].answer == ANSWER
     assert read_run(file.path).run.status == "running"
 
 
 def test_finishing_marks_what_was_cut_off(file: RunFile) -> None:
     """Conversations that had begun count as interrupted, the others as not held; time adds up."""
-    file.said(FIRST, 1, Utterance(text="?"))
-    file.said(SECOND, 1, Utterance(text="?"))
-    file.ended(SECOND, Ended.SATISFIED, "", "")
+    file.save_utterance(FIRST, 1, Utterance(text="?"))
+    file.save_utterance(SECOND, 1, Utterance(text="?"))
+    file.save_ending(SECOND, Ended.SATISFIED, "", "")
     file.finish("interrupted", 2.5)
-    file.reopened()
+    file.mark_running()
     again = file.results()
     assert [c.ended for c in again.conversations] == [None, Ended.SATISFIED, None]
     assert again.run.status == "running"
 
-    file.ended(THIRD, Ended.BUDGET, "", "")
+    file.save_ending(THIRD, Ended.BUDGET, "", "")
     file.finish("stopped", 1.5)
     done = file.results()
     assert [c.ended for c in done.conversations] == [Ended.INTERRUPTED, Ended.SATISFIED, Ended.BUDGET]
@@ -143,11 +143,11 @@ def test_a_run_is_its_owners(file: RunFile) -> None:
 
 def test_closing_leaves_one_file(file: RunFile) -> None:
     """The write-ahead log is folded in, so that the run can be copied."""
-    file.said(FIRST, 1, Utterance(text="?"))
+    file.save_utterance(FIRST, 1, Utterance(text="?"))
     file.close()
     read_run(file.path)
 
-    assert sorted(path.name for path in file.path.parent.iterdir()) == ["run.lock", NAME]
+    assert sorted(path.name for path in file.path.parent.iterdir()) == ["run.lock", RUN_FILE]
 
 
 def test_there_is_one_writer(file: RunFile) -> None:
@@ -178,8 +178,8 @@ def test_a_bug_while_writing_leaves_nothing_half_done(file: RunFile) -> None:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        file.graded(scores())
-    file.graded([a_score("fluency")])
+        file.save_scores(scores())
+    file.save_scores([a_score("fluency")])
 
     assert [score.judge for score in file.results().scores] == ["fluency"]
 
@@ -211,8 +211,8 @@ def test_foreign_files_are_no_runs(tmp_path: Path) -> None:
 
     assert "not a run file (file is not a database)" in why(text)
     assert "not a run file" in why(other)
-    assert "start anew" in why(empty)
-    assert "there is no such run file" in why(tmp_path / "nothing.sqlite")
+    assert "start a new run" in why(empty)
+    assert "this run file does not exist" in why(tmp_path / "nothing.sqlite")
     assert not (tmp_path / "nothing.sqlite").exists()
 
 
@@ -261,7 +261,7 @@ def test_a_run_is_found_by_what_people_write(tmp_path: Path) -> None:
     for name in ("20260401-093000-angry-1111", "20260402-093000-calm-2222"):
         a_run(runs, PLAN[:1], name).close()
     (runs / "not-a-run").mkdir()
-    newest = runs / "20260402-093000-calm-2222" / NAME
+    newest = runs / "20260402-093000-calm-2222" / RUN_FILE
 
     assert run_ids(runs) == ["20260401-093000-angry-1111", "20260402-093000-calm-2222"]
     for name in (
@@ -314,7 +314,7 @@ def test_a_large_run_is_read_in_linear_time(tmp_path: Path) -> None:
     started = time.perf_counter()
     a_run(tmp_path / "runs", plan, ID).close()
 
-    assert read_run(tmp_path / "runs" / ID / NAME).planned == 10_000
+    assert read_run(tmp_path / "runs" / ID / RUN_FILE).planned == 10_000
     assert time.perf_counter() - started < 5
 
 
@@ -324,9 +324,9 @@ def test_what_people_said_keeps_its_history(file: RunFile) -> None:
     other = one.model_copy(update={"judge_is": "wrong", "comment": "資料どおり"})
     blind = HumanVerdict(conversation=FIRST, turn=1, source="blind", reviewer="Sato", grade=2)
 
-    assert file.reviewed([one, blind]) == 2
-    assert file.reviewed([one.model_copy(update={"given": datetime.now(tz=UTC)})]) == 0
-    assert file.reviewed([other, blind]) == 1
+    assert file.save_verdicts([one, blind]) == 2
+    assert file.save_verdicts([one.model_copy(update={"given": datetime.now(tz=UTC)})]) == 0
+    assert file.save_verdicts([other, blind]) == 1
     assert set(file.results().verdicts) == {other, blind}
     with contextlib.closing(sqlite3.connect(file.path)) as database:
         assert database.execute("SELECT count(*) FROM verdicts").fetchone() == (3,)
@@ -334,7 +334,7 @@ def test_what_people_said_keeps_its_history(file: RunFile) -> None:
 
 def test_notes_about_the_run_are_kept(file: RunFile) -> None:
     """The newest note of a name is read back."""
-    file.noted("check", '{"drifted": false}')
-    file.noted("check", '{"drifted": true}')
+    file.save_note("check", '{"drifted": false}')
+    file.save_note("check", '{"drifted": true}')
 
     assert file.results().notes == {"check": {"drifted": True}}

@@ -5,7 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simulator.text.acts import is_handover, is_refusal
-from simulator.text.evidence import content_units, coverage, mass, share, stem, topic_units, unit_weight
+from simulator.text.evidence import (
+    content_units,
+    coverage,
+    share,
+    stem,
+    topic_units,
+    total_weight,
+    unit_weight,
+)
 from simulator.text.segments import clauses, normalise, sentences, tokens
 
 
@@ -98,7 +106,7 @@ def test_share_is_precision_of_an_answer_and_recall_of_a_reference() -> None:
     assert share(short, long) == 1
     assert 0 < share(long, short) < 1
     assert share(content_units(""), long) == 1
-    assert mass(content_units("")) == 0
+    assert total_weight(content_units("")) == 0
 
 
 def test_a_question_is_covered_as_far_as_texts_take_it_up() -> None:
@@ -120,6 +128,6 @@ def test_refusals_and_handovers_are_told_apart_from_answers() -> None:
 @given(st.text(max_size=200))
 def test_any_text_is_cut_without_losing_its_tokens(text: str) -> None:
     """Whatever a bot says: no exception, and weights are finite and not negative."""
-    assert mass(content_units(text)) >= 0
+    assert total_weight(content_units(text)) >= 0
     assert all(sentence.strip() for sentence in sentences(text))
     assert not is_handover("", "ja")

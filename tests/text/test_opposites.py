@@ -3,11 +3,11 @@
 import pytest
 
 from simulator.text.acts import stance
-from simulator.text.evidence import contradicts, stated
+from simulator.text.evidence import contradicts, stated_clauses
 
 
 def opposes(text: str, known: str) -> bool:
-    return any(contradicts(clause, stated(known)) for clause in stated(text))
+    return any(contradicts(clause, stated_clauses(known)) for clause in stated_clauses(text))
 
 
 @pytest.mark.parametrize(

@@ -20,20 +20,20 @@ from simulator.text import acts as dialogue_acts
 from simulator.text.acts import claims, is_handover, is_refusal
 from simulator.text.choices import stated
 from simulator.text.entities import specifics_of
-from simulator.text.entity_meaning import codes
-from simulator.text.evidence import denied
+from simulator.text.evidence import negated_words
 from simulator.text.normalise import plain_form
 from simulator.text.numerals import quantities
 from simulator.text.segments import sentences
+from simulator.text.spelling import codes
 from simulator.text.typography import cut, straight, straight_pattern
-from simulator.users.faults import lines_of
+from simulator.users.faults import fault_patterns
 from simulator.users.guard import Guard
 from tests.paths import FIXTURES
 from tests.properties import examples
 
 DATA = FIXTURES
 LANGUAGES: tuple[Language, ...] = ("ja", "en")
-ACTS = tomllib.loads(dialogue_acts.FILE.read_text(encoding="utf-8"))
+ACTS = tomllib.loads(dialogue_acts.ACTS_FILE.read_text(encoding="utf-8"))
 VARIANTS = {"'": "‘’ʼ＇", '"': "“”„＂", "-": "‐‑‒–−－—―"}
 GUARDS = {language: Guard(language) for language in LANGUAGES}
 CHOICES = ("8", "2", "24", "120")
@@ -77,8 +77,8 @@ def chosen(text: str, _: Language) -> str | None:
 
 
 def customer(text: str, language: Language) -> object:
-    lines = lines_of(language)
-    return lines.asks(text), lines.thanks(text), len(lines.stated(text)), len(lines.names(text))
+    lines = fault_patterns(language)
+    return lines.asks(text), lines.thanks(text), len(lines.statements(text)), len(lines.names(text))
 
 
 Detector = Callable[[str, Language], object]
@@ -88,8 +88,8 @@ DETECTORS: dict[str, tuple[Detector, Callable[[Language], list[str]]]] = {
     "apology": (dialogue_acts.apologises, acts),
     "acts": (lambda text, language: [part.act for part in dialogue_acts.parts(text, language)], acts),
     "claims": (lambda text, language: [straight(each) for each in claims(text, language)], acts),
-    "negation": (lambda text, _: denied(text), acts),
-    "feeling": (lambda text, language: lexical.felt(text, language).strength, acts),
+    "negation": (lambda text, _: negated_words(text), acts),
+    "feeling": (lambda text, language: lexical.feeling_of(text, language).strength, acts),
     "disturbances": (disturbances, acts),
     "numbers": (lambda text, _: quantities(text), lambda language: rows(f"facts_{language}.jsonl", "answer")),
     "facts": (

@@ -2,7 +2,8 @@
 
 import pytest
 
-from simulator.text.entity_meaning import codes, exact_spans, half_width, is_same_matter
+from simulator.text.spelling import codes, exact_spans, is_same_matter
+from simulator.text.typography import half_width
 
 
 @pytest.mark.parametrize(

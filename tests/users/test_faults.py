@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from simulator.core.shelves import persona, persona_names
 from simulator.core.templates import read_toml
 from simulator.core.types import Conversation, Ended, Facts, Language, Message, Results
-from simulator.users.faults import FILE, KINDS, SPOILING, customer_faults, inventions, lines_of
+from simulator.users.faults import FILE, KINDS, SPOILING, customer_faults, fault_patterns, inventions
 from simulator.users.offline import filled
-from tests.customer_talks import (
+from tests.customer_conversations import (
     QUESTION,
     REFERENCE,
     REFUSAL,
@@ -20,7 +20,7 @@ from tests.customer_talks import (
     a_talk,
     a_verdict,
 )
-from tests.rehearsed import hostile, rehearsed
+from tests.sample_runs import hostile, rehearsed
 
 ASKED, TOLD, REFUSED, OTHER = QUESTION["ja"], REFERENCE["ja"], REFUSAL["ja"], UNRELATED["ja"]
 
@@ -94,7 +94,7 @@ def test_everything_the_customer_was_given_is_known() -> None:
 
 def test_sums_of_what_is_known_are_known() -> None:
     """3,300 and 22,000 make 25,300; 2,200 in 24 instalments make 52,800."""
-    lines = lines_of("ja")
+    lines = fault_patterns("ja")
 
     assert inventions("合計25,300円になります。", ["手数料3,300円", "工事費22,000円"], lines) == []
     assert inventions("全部で52,800円になります。", ["月2,200円を24回"], lines) == []

@@ -7,23 +7,32 @@ from hypothesis import strategies as st
 from simulator.core.types import Conversation, Ended, Facts, Language
 from simulator.stats.customers import (
     NaiveBayes,
-    customers,
-    early,
+    angry_thanks,
+    early_leaving,
     goal_coverage,
     grams,
-    guessed,
-    length,
-    lengths,
-    openings,
-    prompt,
-    questions,
-    spread,
-    thanks,
+    length_quartiles,
+    line_length,
+    line_lengths,
+    opening_variety,
+    persona_guesses,
+    prompt_leaving,
+    question_share,
+    summarise_customers,
 )
-from simulator.stats.figures import Figure
-from simulator.users.faults import lines_of
+from simulator.stats.figures import CustomerFigure
+from simulator.users.faults import fault_patterns
 from simulator.users.leaving import ScoresByTurn
-from tests.customer_talks import QUESTION, REFERENCE, REFUSAL, UNRELATED, a_case, a_person, a_run, a_talk
+from tests.customer_conversations import (
+    QUESTION,
+    REFERENCE,
+    REFUSAL,
+    UNRELATED,
+    a_case,
+    a_person,
+    a_run,
+    a_talk,
+)
 
 ASKED, TOLD, REFUSED, OTHER = QUESTION["ja"], REFERENCE["ja"], REFUSAL["ja"], UNRELATED["ja"]
 
@@ -32,7 +41,7 @@ def test_lengths_are_medians_and_quartiles_by_language_and_persona() -> None:
     """Characters in Japanese, words in English; the case's own question is not counted."""
     ja = [a_talk((ASKED, OTHER), ("あ" * n, OTHER), persona=who) for n, who in ((10, "angry"), (20, "calm"))]
     en = a_talk((QUESTION["en"], "x"), ("one two three", "x"), case=a_case("en"), persona="calm")
-    found = lengths([*ja, en])
+    found = line_lengths([*ja, en])
 
     assert found["ja"]["all"].model_dump() == {"low": 12.5, "median": 15, "high": 17.5, "n": 2}
     assert found["ja"]["angry"].median == 10
@@ -54,15 +63,15 @@ def test_lengths_are_medians_and_quartiles_by_language_and_persona() -> None:
 )
 def test_questions_are_told_from_statements(line: str, language: Language, asks: bool) -> None:
     """By how they end."""
-    assert lines_of(language).asks(line) is asks
+    assert fault_patterns(language).asks(line) is asks
 
 
 def test_the_share_of_questions_leaves_the_first_line_out() -> None:
     """It is the case's."""
     conversation = a_talk((ASKED, OTHER), ("いつから？", OTHER), ("分かりました。", OTHER))
 
-    assert questions([conversation]) == Figure(value=0.5, n=1, of=2)
-    assert questions([]).value is None
+    assert question_share([conversation]) == CustomerFigure(value=0.5, n=1, of=2)
+    assert question_share([]).value is None
 
 
 def test_goal_coverage_is_what_the_customer_raises_of_the_goal() -> None:
@@ -84,7 +93,7 @@ def test_early_counts_refusals_after_which_customers_left_satisfied() -> None:
         a_talk((ASKED, TOLD), ended=Ended.SATISFIED),
         a_talk((ASKED, REFUSED), ended=Ended.BUDGET),
     ]
-    found = early(conversations, ScoresByTurn())
+    found = early_leaving(conversations, ScoresByTurn())
 
     assert (found.n, found.of) == (1, 3)
 
@@ -100,7 +109,7 @@ def test_prompt_counts_complete_answers_that_ended_the_talk() -> None:
         a_talk((ASKED, OTHER), (ASKED, TOLD), ended=Ended.TURN_LIMIT, id="5"),
         a_talk((ASKED, OTHER), ended=Ended.GAVE_UP, id="6"),
     ]
-    found = prompt(conversations, ScoresByTurn())
+    found = prompt_leaving(conversations, ScoresByTurn())
 
     assert (found.n, found.of) == (2, 4)
 
@@ -119,7 +128,7 @@ def test_prompt_counts_complete_answers_that_ended_the_talk() -> None:
 )
 def test_thanks_are_told_from_sarcasm_and_requests(line: str, language: Language, thanked: bool) -> None:
     """Thanks for nothing are none."""
-    assert lines_of(language).thanks(line) is thanked
+    assert fault_patterns(language).thanks(line) is thanked
 
 
 def test_thanks_of_the_angry_count_while_nothing_is_answered() -> None:
@@ -129,7 +138,7 @@ def test_thanks_of_the_angry_count_while_nothing_is_answered() -> None:
         a_talk((ASKED, TOLD), ended=Ended.SATISFIED, closing="どうもありがとう。"),
         a_talk((ASKED, OTHER), ("ありがとうございます。", OTHER), persona="calm"),
     ]
-    found = thanks(conversations, ScoresByTurn(a_run(*conversations).scores))
+    found = angry_thanks(conversations, ScoresByTurn(a_run(*conversations).scores))
 
     assert (found.n, found.of) == (1, 2)
 
@@ -141,8 +150,8 @@ def test_openings_count_where_the_first_line_was_voiced() -> None:
         for line, who in (("解約金は！", "angry"), ("解約金は！", "calm"), ("あの、解約金は", "beginner"))
     ]
 
-    assert openings(voiced).value == pytest.approx(2 / 3)
-    assert openings([a_talk((ASKED, OTHER), persona=who) for who in ("a", "b")]).value is None
+    assert opening_variety(voiced).value == pytest.approx(2 / 3)
+    assert opening_variety([a_talk((ASKED, OTHER), persona=who) for who in ("a", "b")]).value is None
 
 
 def voiced_by(who: str, case: str, *lines: str) -> Conversation:
@@ -159,7 +168,7 @@ def test_personas_are_guessed_from_lines_that_others_of_them_said() -> None:
         voiced_by("calm", "2", "恐れ入ります。もう少しお聞かせいただければと存じます。"),
     ]
 
-    assert guessed(conversations, ()).value == 1
+    assert persona_guesses(conversations, ()).value == 1
 
 
 def test_a_guess_does_not_know_the_very_lines_it_judges() -> None:
@@ -172,12 +181,12 @@ def test_a_guess_does_not_know_the_very_lines_it_judges() -> None:
         voiced_by("calm", "1", "聞いているのです。なぜでしょう。"),
     ]
 
-    assert guessed(conversations, people).n == 0
+    assert persona_guesses(conversations, people).n == 0
 
 
 def test_nobody_is_guessed_where_there_is_one_persona() -> None:
     """There would be nothing to tell."""
-    assert guessed([voiced_by("angry", "1", "早く！")], ()).value is None
+    assert persona_guesses([voiced_by("angry", "1", "早く！")], ()).value is None
 
 
 def test_naive_bayes_prefers_the_label_that_a_text_is_like() -> None:
@@ -192,8 +201,8 @@ def test_naive_bayes_prefers_the_label_that_a_text_is_like() -> None:
 def test_a_run_has_all_figures_with_their_goals() -> None:
     """Given lines are nobody's play; without anything to measure there is no value and no verdict."""
     conversation = a_talk((ASKED, REFUSED), ("契約番号はA-1032-55です。", REFUSED), ended=Ended.SATISFIED)
-    found = customers(a_run(conversation))
-    nobody = customers(a_run(conversation, replay="earlier"))
+    found = summarise_customers(a_run(conversation))
+    nobody = summarise_customers(a_run(conversation, replay="earlier"))
 
     assert list(found.figures) == [
         "questions", "goal_coverage", "early", "prompt", "invented", "thanks", "persona", "repeated",
@@ -208,7 +217,7 @@ def test_a_run_has_all_figures_with_their_goals() -> None:
 @given(st.lists(st.integers(0, 500), min_size=1, max_size=30))
 def test_quartiles_stand_in_order(sizes: list[int]) -> None:
     """Low, median, high, within what was measured."""
-    found = spread(sizes)
+    found = length_quartiles(sizes)
 
     assert min(sizes) <= found.low <= found.median <= found.high <= max(sizes)
     assert found.n == len(sizes)
@@ -217,8 +226,8 @@ def test_quartiles_stand_in_order(sizes: list[int]) -> None:
 @given(st.text(max_size=40))
 def test_lengths_are_never_negative(line: str) -> None:
     """Whatever is said."""
-    assert length(line, "ja") >= 0
-    assert length(line, "en") >= 0
+    assert line_length(line, "ja") >= 0
+    assert line_length(line, "en") >= 0
 
 
 def test_facts_that_are_taken_up_are_no_style() -> None:
@@ -239,13 +248,13 @@ def test_facts_that_are_taken_up_are_no_style() -> None:
         )
     ]
 
-    assert guessed(conversations, ()).of == 4
+    assert persona_guesses(conversations, ()).of == 4
 
 
 def test_a_goal_is_met_or_missed_only_where_there_is_enough_to_tell() -> None:
     """Ten at least; a limit is met from below, a goal from above."""
-    assert Figure(value=0.5, n=1, of=2, goal=0.9).met is None
-    assert Figure(value=None, n=0, of=0, goal=0.9).met is None
-    assert Figure(value=0.5, n=5, of=10).met is None
-    assert Figure(value=0.5, n=5, of=10, goal=0.9).met is False
-    assert Figure(value=0.0, n=0, of=10, goal=0.02, at_most=True).met is True
+    assert CustomerFigure(value=0.5, n=1, of=2, goal=0.9).met is None
+    assert CustomerFigure(value=None, n=0, of=0, goal=0.9).met is None
+    assert CustomerFigure(value=0.5, n=5, of=10).met is None
+    assert CustomerFigure(value=0.5, n=5, of=10, goal=0.9).met is False
+    assert CustomerFigure(value=0.0, n=0, of=10, goal=0.02, at_most=True).met is True

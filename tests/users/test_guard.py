@@ -17,7 +17,7 @@ from simulator.users import guard
 from simulator.users.guard import RULES, Guard
 from simulator.users.offline import filled
 from tests.paths import FIXTURES
-from tests.playing import a_case, a_turn, at, player, prompts
+from tests.run_helpers import a_case, a_turn, at, player, prompts
 from tests.servers.openai import OpenAIServer, script
 
 GUARDS = prompts().guards

@@ -12,7 +12,7 @@ from simulator.core import shelves
 from simulator.core.errors import AccessDenied, PromptError
 from simulator.core.types import Case, Language, Utterance
 from simulator.users.opening import RULES, OpeningPrompts, VoicedOpening, lost, voiced_opening
-from tests.playing import a_case, a_turn, at, prompts
+from tests.run_helpers import a_case, a_turn, at, prompts
 from tests.servers.openai import OpenAIServer, Reply, script
 
 FILE = shelves.PERSONAS / "_opening.toml"

@@ -10,13 +10,13 @@ from simulator.core.types import Answer, Case, Ended, Turn, Utterance
 from simulator.users.scripted import (
     EVERY_CASE,
     MixedUser,
-    lines_of_file,
+    lines_of_run,
+    read_scripts,
     replayed,
-    said_in_run,
     script_of,
-    unused,
+    unused_scripts,
 )
-from tests.playing import a_case, a_run, a_talk, a_turn
+from tests.run_helpers import a_case, a_run, a_talk, a_turn
 
 ONE = (a_turn(),)
 
@@ -62,14 +62,14 @@ def test_the_lines_of_a_run(tmp_path: Path) -> None:
     file = a_run(tmp_path, [first, second])
     said = Utterance(text="月いくら？"), Utterance(text="たかい", clean="高い")
     for index, line in enumerate(said, 1):
-        file.said(first.id, index, line)
-        file.answered(first.id, index, Answer(text="はい。"))
-    file.ended(first.id, Ended.GAVE_UP, "", "")
+        file.save_utterance(first.id, index, line)
+        file.save_answer(first.id, index, Answer(text="はい。"))
+    file.save_ending(first.id, Ended.GAVE_UP, "", "")
     file.close()
 
-    assert said_in_run(file.path) == {first.id: said}
+    assert lines_of_run(file.path) == {first.id: said}
     with pytest.raises(RunFileError, match="no such run file"):
-        said_in_run(tmp_path / "run.sqlite")
+        lines_of_run(tmp_path / "run.sqlite")
 
 
 SCRIPTS = {"fees-1": ("それって、ずっと同じ値段ですか。", "ありがとう。"), "fees-2": ("How long?",)}
@@ -95,12 +95,12 @@ def written(folder: Path, name: str, text: str) -> Path:
 )
 def test_three_kinds_of_script_files(tmp_path: Path, name: str, text: str) -> None:
     """Text under heads, JSONL and TOML hold the same, whatever the ends of their lines."""
-    assert lines_of_file(written(tmp_path, name, text)) == SCRIPTS
+    assert read_scripts(written(tmp_path, name, text)) == SCRIPTS
 
 
 def test_a_text_without_heads_is_for_every_case(tmp_path: Path) -> None:
     """Lines before the first head belong to all cases that have no script of their own."""
-    scripts = lines_of_file(written(tmp_path, "a.txt", "もしもし？\nまだですか。\n# fees-2\nHow long?\n"))
+    scripts = read_scripts(written(tmp_path, "a.txt", "もしもし？\nまだですか。\n# fees-2\nHow long?\n"))
 
     assert scripts == {EVERY_CASE: ("もしもし？", "まだですか。"), "fees-2": ("How long?",)}
 
@@ -115,9 +115,9 @@ def test_a_text_without_heads_is_for_every_case(tmp_path: Path) -> None:
         ("a.jsonl", '["a"]', "line 1: not a script"),
         ("a.jsonl", '{"lines": ["a"]}', "line 1: not a script"),
         ("a.jsonl", '{"id": "x", "lines": "a"}', "'x' has no lines"),
-        ("a.jsonl", '{"id": "x", "lines": ["a", " "]}', "has an empty line"),
-        ("a.jsonl", '{"id": "x", "lines": ["\\ud83d"]}', "one that is no text"),
-        ("a.toml", "x = [1]", "one that is no text"),
+        ("a.jsonl", '{"id": "x", "lines": ["a", " "]}', "has a line that is empty or not text"),
+        ("a.jsonl", '{"id": "x", "lines": ["\\ud83d"]}', "has a line that is empty or not text"),
+        ("a.toml", "x = [1]", "has a line that is empty or not text"),
         ("a.toml", "[x]\ny = 1", "'x' has no lines"),
         ("a.txt", " \n", "the file is empty"),
     ],
@@ -125,7 +125,7 @@ def test_a_text_without_heads_is_for_every_case(tmp_path: Path) -> None:
 def test_a_broken_script_file_is_named(tmp_path: Path, name: str, text: str, problem: str) -> None:
     """File, line and what to write instead, before anything starts."""
     with pytest.raises(CaseFileError) as met:
-        lines_of_file(written(tmp_path, name, text))
+        read_scripts(written(tmp_path, name, text))
 
     assert name in str(met.value)
     assert problem in str(met.value)
@@ -134,7 +134,7 @@ def test_a_broken_script_file_is_named(tmp_path: Path, name: str, text: str, pro
 def test_broken_toml_is_named(tmp_path: Path) -> None:
     """As in every other TOML file."""
     with pytest.raises(PromptError, match=r"a\.toml"):
-        lines_of_file(written(tmp_path, "a.toml", "x = ["))
+        read_scripts(written(tmp_path, "a.toml", "x = ["))
 
 
 def test_the_nearest_script_is_taken() -> None:
@@ -152,7 +152,7 @@ def test_scripts_without_a_conversation_are_told() -> None:
     """A misspelt id shows; the script for every case is always of use."""
     conversation, lines = a_talk(), ("a",)
 
-    assert unused(
+    assert unused_scripts(
         {EVERY_CASE: lines, "fees-1": lines, conversation.id: lines, "fee-1": lines}, [conversation]
     ) == ("fee-1",)
-    assert unused({"fees-1": lines}, []) == ("fees-1",)
+    assert unused_scripts({"fees-1": lines}, []) == ("fees-1",)

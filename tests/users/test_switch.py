@@ -27,21 +27,21 @@ from simulator.core.types import (
 )
 from simulator.report.console import paint
 from simulator.report.context import ReportContext
-from simulator.report.customers import TEXT, sentences
+from simulator.report.customers import TEXTS, sentences
 from simulator.report.html import render
 from simulator.report.worksheets import summary_sheet
 from simulator.runner.run import AGAIN, rehearse, second_attempts, superseded
-from simulator.stats.customers import customers
+from simulator.stats.customers import summarise_customers
 from simulator.stats.figures import Summary
 from simulator.stats.gate import decide
 from simulator.stats.summary import summarise
 from simulator.stats.summary_json import as_json
-from simulator.storage.results import counted
+from simulator.storage.results import without_superseded
 from simulator.storage.run_file import RunFile, read_run
 from simulator.users.faults import KINDS
-from tests.customer_talks import QUESTION, UNRELATED, a_case, a_run, a_talk, a_verdict
-from tests.playing import Quiet, a_stage, echo
-from tests.playing import a_run as a_file
+from tests.customer_conversations import QUESTION, UNRELATED, a_case, a_run, a_talk, a_verdict
+from tests.run_helpers import Quiet, a_stage, echo
+from tests.run_helpers import a_run as a_file
 
 ASKED, OTHER = QUESTION["ja"], UNRELATED["ja"]
 MADE_UP = "契約番号はA-1032-55です。"
@@ -58,7 +58,7 @@ def spoilt_run() -> Results:
 
 
 def summary(results: Results, handling: str = "keep") -> Summary:
-    played = customers(results, handling)
+    played = summarise_customers(results, handling)
     return summarise(results, rules=RedRules(), judges=("turn",), seed=1, customers=played)
 
 
@@ -123,7 +123,7 @@ def test_reports_say_what_stands_out(language: Language) -> None:
     assert "70" in said
     assert "90" in said
     assert said.split(" ")[0] in out.getvalue()
-    assert TEXT(language, "title") in page
+    assert TEXTS(language, "title") in page
     assert 'id="customers"' in page
     assert {"customers", "customers.invented"} <= {row.key for row in rows}
 
@@ -137,7 +137,7 @@ def test_where_nobody_looked_reports_say_nothing() -> None:
 
     assert sentences(unseen.simulator, "en") == []
     assert 'id="customers"' not in render(results, unseen, gate, "en")
-    assert sentences(summary(results).simulator, "en") == [TEXT("en", "fine")]
+    assert sentences(summary(results).simulator, "en") == [TEXTS("en", "fine")]
 
 
 def saying(line: Callable[[Conversation], str]) -> Callable[[Conversation], User]:
@@ -181,7 +181,7 @@ async def test_spoilt_conversations_are_held_once_more_and_the_clean_one_counts(
     ]
     assert results.notes[SUPERSEDED] == {"angry/one#1": "angry/one#1~2"}
     assert len(results.scores) == 6
-    left = counted(results)
+    left = without_superseded(results)
     assert [conversation.id for conversation in left.conversations] == ["angry/two#1", "angry/one#1~2"]
     assert (left.planned, {score.conversation for score in left.scores}) == (
         2,
@@ -219,7 +219,7 @@ def test_an_attempt_that_was_cut_off_does_not_stand_in() -> None:
     again = a_talk((ASKED, OTHER), id=first.id + AGAIN, ended=Ended.BUDGET)
 
     assert superseded(a_run(first, again)) == {again.id: first.id}
-    assert counted(a_run(first, again)).planned == 2
+    assert without_superseded(a_run(first, again)).planned == 2
 
 
 def written(folder: Path, results: Results) -> Path:
@@ -232,10 +232,10 @@ def written(folder: Path, results: Results) -> Path:
     ) as file:
         for conversation in results.conversations:
             for turn in conversation.turns:
-                file.said(conversation.id, turn.index, Utterance(text=turn.user))
-                file.answered(conversation.id, turn.index, turn.answer)
-            file.ended(conversation.id, Ended.GAVE_UP, "", "")
-        file.graded(results.scores)
+                file.save_utterance(conversation.id, turn.index, Utterance(text=turn.user))
+                file.save_answer(conversation.id, turn.index, turn.answer)
+            file.save_ending(conversation.id, Ended.GAVE_UP, "", "")
+        file.save_scores(results.scores)
         return file.path
 
 
@@ -256,11 +256,11 @@ def test_report_counts_spoilt_turns_as_asked(
 
 def test_reports_have_the_same_words_in_both_languages() -> None:
     """And a name for every kind of fault and every figure."""
-    tables = read_toml(TEXT.path)
+    tables = read_toml(TEXTS.path)
 
     assert set(tables["ja"]) == set(tables["en"])
     assert {f"kind_{kind}" for kind in KINDS} <= set(tables["ja"])
-    assert {f"figure_{name}" for name in customers(spoilt_run()).figures} <= set(tables["ja"])
+    assert {f"figure_{name}" for name in summarise_customers(spoilt_run()).figures} <= set(tables["ja"])
     for key, text in tables["ja"].items():
         assert set(Template(text).get_identifiers()) == set(Template(tables["en"][key]).get_identifiers())
 

@@ -15,12 +15,13 @@ from hypothesis import strategies as st
 
 from simulator.core import shelves
 from simulator.core.types import Case, Facts, Language, Turn, Utterance
-from simulator.text.entity_meaning import codes, exact_spans, half_width
+from simulator.text.spelling import codes, exact_spans
+from simulator.text.typography import half_width
 from simulator.users.guard import Guard
 from simulator.users.mistypings import EnglishTypist, JapaneseTypist, slips, typist
 from simulator.users.typing_variation import MOST_CHANGES, SHARE, TypedLine, VaryingUser, names, vary
-from tests.playing import a_case, a_turn
 from tests.properties import examples
+from tests.run_helpers import a_case, a_turn
 
 LANGUAGES: tuple[Language, Language] = ("ja", "en")
 # No single change of the tables is further than this from what was meant.

@@ -1,4 +1,8 @@
-"""A figure of an answer put wrong: another amount, date, duration, opening time or telephone number."""
+"""Edits of a right answer: a figure changed, a statement turned into its opposite, or the whole said curtly.
+
+Figures are amounts, dates, durations, opening times and telephone numbers. The rules for statements are in
+flips.toml, those for curt answers in curt.toml.
+"""
 
 import re
 from collections.abc import Callable, Iterator
@@ -20,8 +24,6 @@ _PHONE = r"(?<![\w-])(0\d{1,4}[-‐－ー]\d{1,4}[-‐－ー]\d{3,4})(?![\d-])"
 _MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
 # Quoted labels of buttons, addresses and codes are no figures.
 _UNTOUCHED = re.compile(r"「[^」]*」|\"[^\"]*\"|https?://\S+|\S+@\S+|\b[A-Z]+-\d+")
-
-
 # What follows a figure that is denied or changes into another one.
 _DENIED = re.compile(
     r"(?:は|が|も)(?:かかり|いただき|請求し)?(?:ません|不要)|から(?=[0-9０-９])"
@@ -30,6 +32,30 @@ _DENIED = re.compile(
 # What stands before one that is a condition, and what says "always" after it.
 _CONDITION = re.compile(r"\bIf the $")
 _ALWAYS = r"(?:いつでも|(?<=open 24 hours)(?! a day)|(?<= 24 hours)(?=[.,]))"
+FILE = Path(__file__).with_name("flips.toml")
+# Labels of buttons and questions that are quoted keep their words.
+_QUOTED = re.compile(r"「[^」]*」|\"[^\"]*\"")
+_ENDED = re.compile(r"[。！？\n]|[.!?](?=\s|$)")
+# Nothing, or one sentence with a telephone number.
+_ONLY_CONTACT = re.compile(r"|[^。\n]*\d{3}-\d{3,4}[^。\n]*。?")
+PLAIN_FILE = Path(__file__).with_name("curt.toml")
+_U = dict(zip("いきぎしちにびみり", "うくぐすつぬぶむる", strict=True))
+_A = dict(zip("いきぎしちにびみり", "わかがさたなばまら", strict=True))
+_TE = {"み": "んで", "び": "んで", "に": "んで", "ち": "って", "り": "って", "い": "って"} | {
+    "き": "いて", "ぎ": "いで", "し": "して"
+}  # fmt: skip
+_E_ROW = "えけげせてねべめれぜで"
+# Verbs that keep their stem although it ends in i: でき(る), 過ぎ(る), 見(る), て い(る).
+_KEEPS = re.compile(
+    r"(?:でき|出来|起き|過ぎ|すぎ|足り|借り|降り|感じ|信じ|生じ|閉じ|落ち|伸び|用い|見|着|[てで]い)$"
+)
+# 直し is a stem of 直す, 確認し one of 確認する: after a lone kanji し belongs to the verb.
+_OWN_SHI = re.compile(r"(?:^|[^一-龥々])[一-龥々]し$")
+_ENDING = re.compile(r"(?<=[ぁ-ん一-龥])(ませんでした|ません|ました|ます)")
+_REQUEST = re.compile(r"(?:お|ご)([一-龥々]+[ぁ-ん]{0,2}(?:[一-龥]{1,2}[ぁ-ん]{0,2})?)ください")
+_PREFIX = re.compile(r"(?<![一-龥ァ-ヶ])(?:お|ご)(?=[一-龥])(?!客|金|互|飯|宅|店)")
+_PLAIN_QUOTED = re.compile(r"(「[^」]*」|\"[^\"]*\")")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z\"])")
 
 
 class Flip(NamedTuple):
@@ -47,6 +73,22 @@ class _Figure(NamedTuple):
     sort: str
     found: re.Pattern[str]
     others: Callable[[re.Match[str], Random], list[str]]
+
+
+class _Rule(NamedTuple):
+    """One way to turn a sentence, as flips.toml has it."""
+
+    sort: str
+    find: re.Pattern[str]
+    put: str
+    turns: str
+    unless: re.Pattern[str] | None
+    beside: re.Pattern[str] | None
+
+
+class _Rules(NamedTuple):
+    rules: tuple[_Rule, ...]
+    openings: dict[str, re.Pattern[str]]
 
 
 def figure_flips(answer: str, evidence: str, material: str, language: Language, draw: Random) -> list[Flip]:
@@ -202,8 +244,14 @@ def _figure(sort: str, pattern: str, others: Callable[[re.Match[str], Random], l
 _JA_SPAN = (
     "営業日|日間|週間|[かヶカヵ]月|年間|年|時間|分間|分(?![割の])|秒間|秒|日(?=以内|後|前|以上|ほど|を)"
 )
+
+
 _EN_SPAN = "(?:business |working )?days?|weeks?|months?|years?|hours?|minutes?|seconds?"
+
+
 _HOURS = _figure("hours", r"(?<!\d)\d{1,2}[:：]\d{2}\s?[〜～~–-]\s?\d{1,2}[:：]\d{2}(?!\d)", _hours)
+
+
 _FIGURES: dict[Language, tuple[_Figure, ...]] = {
     "ja": (
         _figure("phone", _PHONE, _phones),
@@ -232,30 +280,6 @@ _FIGURES: dict[Language, tuple[_Figure, ...]] = {
         _figure("count", rf"{_NUMBER}%", _counts),
     ),
 }  # fmt: skip
-
-
-FILE = Path(__file__).with_name("flips.toml")
-# Labels of buttons and questions that are quoted keep their words.
-_QUOTED = re.compile(r"「[^」]*」|\"[^\"]*\"")
-_ENDED = re.compile(r"[。！？\n]|[.!?](?=\s|$)")
-# Nothing, or one sentence with a telephone number.
-_ONLY_CONTACT = re.compile(r"|[^。\n]*\d{3}-\d{3,4}[^。\n]*。?")
-
-
-class _Rule(NamedTuple):
-    """One way to turn a sentence, as flips.toml has it."""
-
-    sort: str
-    find: re.Pattern[str]
-    put: str
-    turns: str
-    unless: re.Pattern[str] | None
-    beside: re.Pattern[str] | None
-
-
-class _Rules(NamedTuple):
-    rules: tuple[_Rule, ...]
-    openings: dict[str, re.Pattern[str]]
 
 
 def opposite_flips(answer: str, language: Language) -> list[Flip]:
@@ -315,28 +339,6 @@ def _rules(language: Language) -> _Rules:
     ]  # fmt: skip
     openings = {"yes": re.compile(table["opening_of_no"]), "no": re.compile(table["opening_of_yes"])}
     return _Rules(tuple(rules), openings)
-
-
-PLAIN_FILE = Path(__file__).with_name("curt.toml")
-
-_U = dict(zip("いきぎしちにびみり", "うくぐすつぬぶむる", strict=True))
-_A = dict(zip("いきぎしちにびみり", "わかがさたなばまら", strict=True))
-_TE = {"み": "んで", "び": "んで", "に": "んで", "ち": "って", "り": "って", "い": "って"} | {
-    "き": "いて", "ぎ": "いで", "し": "して"
-}  # fmt: skip
-_E_ROW = "えけげせてねべめれぜで"
-# Verbs that keep their stem although it ends in i: でき(る), 過ぎ(る), 見(る), て い(る).
-_KEEPS = re.compile(
-    r"(?:でき|出来|起き|過ぎ|すぎ|足り|借り|降り|感じ|信じ|生じ|閉じ|落ち|伸び|用い|見|着|[てで]い)$"
-)
-# 直し is a stem of 直す, 確認し one of 確認する: after a lone kanji し belongs to the verb.
-_OWN_SHI = re.compile(r"(?:^|[^一-龥々])[一-龥々]し$")
-
-_ENDING = re.compile(r"(?<=[ぁ-ん一-龥])(ませんでした|ません|ました|ます)")
-_REQUEST = re.compile(r"(?:お|ご)([一-龥々]+[ぁ-ん]{0,2}(?:[一-龥]{1,2}[ぁ-ん]{0,2})?)ください")
-_PREFIX = re.compile(r"(?<![一-龥ァ-ヶ])(?:お|ご)(?=[一-龥])(?!客|金|互|飯|宅|店)")
-_PLAIN_QUOTED = re.compile(r"(「[^」]*」|\"[^\"]*\")")
-_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z\"])")
 
 
 def plainly(text: str, language: Language) -> str:

@@ -1,4 +1,4 @@
-"""Judges before generated pairs: what moves them that should not, and what should and does not."""
+"""`calibrate --probes`: generated pairs graded by judges, and the result stored for each judge."""
 
 import asyncio
 import random
@@ -19,10 +19,10 @@ from simulator.grading.judge import Panel
 from simulator.grading.rubric import Rubric, load_judge
 from simulator.models.pricing import Ledger
 from simulator.runner.context import RunContext
-from simulator.runner.labelled import Grader, forecast, graders_of, worst_of
+from simulator.runner.labelled_answers import GraderKind, grading_estimate, score_names, worst_error
 from simulator.stats import judge_trust
 from simulator.stats.bias import Bias, Probe, measure_bias
-from simulator.stats.judge_trust import BUNDLED, StoredBias, biases_save
+from simulator.stats.judge_trust import BUNDLED, StoredBias, save_bias
 
 
 class ProbeRequest(NamedTuple):
@@ -36,32 +36,34 @@ class ProbeRequest(NamedTuple):
 
 
 class ProbeRun:
-    """One set of probes before the judges; made before anything is paid."""
+    """Probes graded by judges. Making it reads all input, so that errors show before anything is paid."""
 
-    def __init__(self, wish: ProbeRequest, settings: Settings, folder: Path = judge_trust.FOLDER) -> None:
-        """Makes the probes and reads the judges; connects to nothing yet."""
-        self.wish, self.folder = wish, folder
-        made = probes(*_questions(wish), language=wish.language, seed=settings.seed)
-        self.probes = limited(made, wish.limit, settings.seed)
+    def __init__(self, request: ProbeRequest, settings: Settings, folder: Path = judge_trust.FOLDER) -> None:
+        """Makes the probes and reads the judges without connecting to anything."""
+        self.request, self.folder = request, folder
+        made = probes(*_questions(request), language=request.language, seed=settings.seed)
+        self.probes = limited(made, request.limit, settings.seed)
         if not self.probes:
             msg = (
-                f"{wish.cases or 'the bundled questions'}: no pair can be made. Questions need a right"
+                f"{request.cases or 'the bundled questions'}: no pair can be made. Questions need a right"
                 " answer, and contexts or --knowledge with the passages they name."
             )
             raise InputError(msg)
         known = endpoints(settings)
-        self.settings = probed_with(settings, wish.judges, by_model=known["judge"] is not None)
+        self.settings = probed_with(settings, request.judges, by_model=known["judge"] is not None)
         self.context = RunContext(self.settings, known, (), Ledger.of(self.settings))
         names = dict(zip(self.settings.judges, self.context.judges, strict=True))
-        self.judges = tuple(names[name] for name in wish.judges)
-        self.panel = Panel([j for j in self.context.panel.judgings if set(graders_of(j)) & set(self.judges)])
+        self.judges = tuple(names[name] for name in request.judges)
+        self.panel = Panel(
+            [j for j in self.context.panel.judge_calls if set(score_names(j)) & set(self.judges)]
+        )
         self.states: Counter[str] = Counter()
         self.rubrics: dict[str, Counter[str]] = {judge: Counter() for judge in self.judges}
 
     @property
     def source(self) -> str:
         """Whose questions they are."""
-        return Path(self.wish.cases).name if self.wish.cases else BUNDLED
+        return Path(self.request.cases).name if self.request.cases else BUNDLED
 
     @property
     def contexts(self) -> list[GradingContext]:
@@ -69,7 +71,7 @@ class ProbeRun:
         return list({e.conversation: e for p in self.probes for e in (p.base, p.changed)}.values())
 
     @property
-    def grader(self) -> Grader:
+    def grader(self) -> GraderKind:
         """Who grades: a model where one may be asked, else a stand-in, or functions alone."""
         rubrics = [
             j for j in self.judges if isinstance(self.context.judges[j], Rubric) or j in shelves.form_names()
@@ -80,7 +82,7 @@ class ProbeRun:
 
     def forecast(self) -> Spending:
         """Calls, tokens and dollars at most, from the real prompts."""
-        return forecast(self.context, self.panel, self.contexts)
+        return grading_estimate(self.context, self.panel, self.contexts)
 
     async def grade(self, progress: Callable[[Score], None] = lambda _: None) -> Bias:
         """All of them graded and compared, and every connection closed.
@@ -104,20 +106,20 @@ class ProbeRun:
         try:
             return await measure_bias(self.probes, one, rules=rules, seed=seed, at_once=calls)
         except BaseExceptionGroup as group:
-            raise worst_of(group) from None
+            raise worst_error(group) from None
         finally:
             await self.context.close(None)
 
     def keep(self, bias: Bias) -> dict[str, Path | None]:
         """Writes what was found, one file a judge; None where more pairs were known before."""
-        return {judge: biases_save(self._kept(judge, bias), self.folder) for judge in self.judges}
+        return {judge: save_bias(self._stored(judge, bias), self.folder) for judge in self.judges}
 
     def rubric(self, judge: str) -> str:
         """The rubric that graded most."""
         found = self.rubrics[judge].most_common(1)
         return found[0][0] if found else ""
 
-    def _kept(self, judge: str, bias: Bias) -> StoredBias:
+    def _stored(self, judge: str, bias: Bias) -> StoredBias:
         rows = tuple(row for row in bias.rows if row.judge in (judge, f"{judge}.correctness"))
         return StoredBias(
             judge=judge, rubric=self.rubric(judge), model=self._model(judge), source=self.source,
@@ -163,7 +165,7 @@ def limited(made: Iterable[Probe], limit: int | None, seed: int) -> tuple[Probe,
     return tuple(found)
 
 
-def named(judges: str) -> tuple[str, ...]:
+def judge_names(judges: str) -> tuple[str, ...]:
     """The judges of `turn,claims`; raises InputError for none."""
     names = tuple(dict.fromkeys(name.strip() for name in judges.split(",") if name.strip()))
     if not names:
@@ -172,7 +174,7 @@ def named(judges: str) -> tuple[str, ...]:
     return names
 
 
-def spoken(language: str | None) -> Language | None:
+def probe_language(language: str | None) -> Language | None:
     """The language of the probes; None is both. Raises UnknownName."""
     if language is None:
         return None
@@ -181,11 +183,11 @@ def spoken(language: str | None) -> Language | None:
     return cast(Language, language)
 
 
-def _questions(wish: ProbeRequest) -> tuple[Sequence[Case], Sequence[Passage]]:
-    if wish.cases is None and wish.knowledge is None:
+def _questions(request: ProbeRequest) -> tuple[Sequence[Case], Sequence[Passage]]:
+    if request.cases is None and request.knowledge is None:
         return bundled()
-    if wish.cases is None:
+    if request.cases is None:
         msg = "--knowledge goes with --cases: whose questions are asked about it?"
         raise InputError(msg)
-    knowledge = tuple(read_knowledge(wish.knowledge)) if wish.knowledge else ()
-    return read_cases(wish.cases), knowledge
+    knowledge = tuple(read_knowledge(request.knowledge)) if request.knowledge else ()
+    return read_cases(request.cases), knowledge

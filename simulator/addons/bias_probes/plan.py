@@ -1,4 +1,4 @@
-"""Where probes come from: questions with a right answer and the passages that bear it out."""
+"""Probes made of questions with a right answer and its passages, and of the pages of a knowledge base."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,9 +15,8 @@ from simulator.core.types import Answer, Case, GradingContext, Language, Passage
 from simulator.data.cases import read_cases
 from simulator.data.files import language_of
 from simulator.data.knowledge import read_knowledge
-from simulator.models.families import same_family
-from simulator.stats.bias import EXPECTED, KINDS, Kind, Probe, without_language
-from simulator.text.evidence import content_units, coverage, expected, share
+from simulator.stats.bias import EXPECTED, Kind, Probe, without_language
+from simulator.text.evidence import content_units, coverage, expected_response, share
 from simulator.text.segments import sentences
 
 # Passages shown beside each other, the gold ones among them: as many as a retriever gives.
@@ -26,6 +25,11 @@ SHOWN = 4
 KNOWN = 0.75
 # An answer taken from a passage: so many sentences at most.
 TAKEN = 2
+FILE = Path(__file__).with_name("manner.toml")
+# Facts of one answer that are flipped, and sentences of one page: a few of each, from everywhere.
+FLIPS_PER_CASE, FLIPS_PER_PAGE = 4, 2
+# Pages of a language that are searched for sentences; a large knowledge base has more than enough.
+PAGES = 120
 
 
 class Source(Value):
@@ -75,7 +79,7 @@ def bundled() -> tuple[tuple[Case, ...], tuple[Passage, ...]]:
 def sources(cases: Iterable[Case], knowledge: Sequence[Passage], seed: int) -> list[Source]:
     """The cases that can be answered and whose right answer and passages are known."""
     by_id = {passage.id: passage for passage in knowledge}
-    found = (_source(case, knowledge, by_id, seed) for case in cases if expected(case) == "answer")
+    found = (_source(case, knowledge, by_id, seed) for case in cases if expected_response(case) == "answer")
     return [source for source in found if source is not None]
 
 
@@ -169,13 +173,6 @@ def _others(case: Case, gold: Sequence[Passage], knowledge: Sequence[Passage], s
 
 def _language_of(passages: Sequence[Passage]) -> Language:
     return language_of("\n".join(passage.text for passage in passages))
-
-
-FILE = Path(__file__).with_name("manner.toml")
-# Facts of one answer that are flipped, and sentences of one page: a few of each, from everywhere.
-FLIPS_PER_CASE, FLIPS_PER_PAGE = 4, 2
-# Pages of a language that are searched for sentences; a large knowledge base has more than enough.
-PAGES = 120
 
 
 def probes(
@@ -342,6 +339,3 @@ def _text(language: Language, key: str) -> Any:
 @cache
 def _texts() -> dict[str, Any]:
     return read_toml(FILE)
-
-
-__all__ = ["EXPECTED", "KINDS", "Probe", "bundled", "probes", "same_family"]

@@ -1,4 +1,4 @@
-"""What probes made of the judges, for a terminal: a table for each kind, and what is broken in words."""
+"""The result of bias probes for a terminal: a table for each kind of probe, and broken bounds in words."""
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby
@@ -10,13 +10,13 @@ from rich.text import Text
 
 from simulator.core.document import wrap
 from simulator.core.templates import LANGUAGES, Texts
-from simulator.core.translations import Words, plain
+from simulator.core.translations import Words, safe_text
 from simulator.core.types import Language
 from simulator.report.context import Note
 from simulator.report.judges import bias_text
 from simulator.stats.bias import Bias, BiasRow, bias_table
 
-TEXTS = Texts(Path(__file__).parents[1] / "calibration" / "calibration.toml")
+WORDS = Texts(Path(__file__).with_name("report.toml"))
 # Columns of the table of biases that are shown: of facts that were flipped also how many were caught.
 _STAYS, _FALLS = (2, 3, 4, 5, 6, 7, 12), (2, 3, 6, 7, 8, 9, 10, 12)
 _KIND, _JUDGE, _INTERVAL, _BOUND, _HELD = 1, 2, 7, 11, 12
@@ -27,17 +27,17 @@ class ProbeReport:
     """One set of probes on one console, in the language of the probes: both where there are both."""
 
     def __init__(self, bias: Bias, console: Console) -> None:
-        """What was found, and where it is shown."""
+        """`bias` is what is reported, on `console`."""
         self.bias, self.console = bias, console
         self.languages = [each for each in LANGUAGES if any(row.language == each for row in bias.rows)]
 
-    def paint(self, who: Mapping[Language, str], notes: Mapping[Language, Sequence[Note]]) -> None:
-        """Everything: `who` graded, the tables, what is broken, `notes` on the models."""
+    def paint(self, graders: Mapping[Language, str], notes: Mapping[Language, Sequence[Note]]) -> None:
+        """Prints for each language who graded, the tables, broken bounds, and notes on the models."""
         for language in self.languages:
             self._line("")
-            self._line(TEXTS(language, "probes_title"), "bold underline")
-            self._line(TEXTS(language, "probes_of", n=f"{self.bias.probes:,}", all=f"{self.bias.contexts:,}"))
-            self._line(who[language])
+            self._line(WORDS(language, "title"), "bold underline")
+            self._line(WORDS(language, "of", n=f"{self.bias.probes:,}", all=f"{self.bias.contexts:,}"))
+            self._line(graders[language])
             self._tables(language)
             self._line("")
             self._verdict(language)
@@ -46,8 +46,8 @@ class ProbeReport:
 
     def _tables(self, language: Language) -> None:
         rows = [row for row in self.bias.rows if row.language == language]
-        head, *shown = bias_table(self.bias.model_copy(update={"rows": tuple(rows)}), language)
-        for _, group in groupby(zip(rows, shown, strict=True), key=lambda pair: pair[0].kind):
+        head, *texts = bias_table(self.bias.model_copy(update={"rows": tuple(rows)}), language)
+        for _, group in groupby(zip(rows, texts, strict=True), key=lambda pair: pair[0].kind):
             self._kind(head, list(group))
 
     def _kind(self, head: Sequence[str], group: Sequence[tuple[BiasRow, Sequence[str]]]) -> None:
@@ -66,15 +66,15 @@ class ProbeReport:
         self.console.print(grid, highlight=False)
 
     def _verdict(self, language: Language) -> None:
-        """What moves whom, in words: 要注意."""
+        """The rows whose bound does not hold, in words (要注意)."""
         broken = [row for row in self.bias.broken if row.language == language and row.judge]
         if not broken:
-            self._line(TEXTS(language, "probes_held"))
+            self._line(WORDS(language, "held"))
         words = Words(language)
         for row in broken:
             name = words.name("judge", row.judge.removesuffix(".correctness"))
-            told = bias_text(row, words.name("category", "correctness"), language)
-            self._line("! " + TEXTS(language, "probes_broken", judge=name, what=told), _ALARM)
+            text = bias_text(row, words.name("category", "correctness"), language)
+            self._line("! " + WORDS(language, "broken", judge=name, what=text), _ALARM)
 
     def _line(self, text: str, style: str = "") -> None:
         for line in wrap(self._fit(text), self.console.width):
@@ -82,4 +82,4 @@ class ProbeReport:
 
     def _fit(self, text: str) -> str:
         encoding = self.console.encoding
-        return plain(text).encode(encoding, "replace").decode(encoding)
+        return safe_text(text).encode(encoding, "replace").decode(encoding)

@@ -8,33 +8,35 @@ from simulator.core.errors import InputError
 from simulator.core.types import Value
 from simulator.models.cache import ResponseCache
 from simulator.runner.context import RunContext
-from simulator.runner.labelled import (
+from simulator.runner.labelled_answers import (
     JudgeName,
     LabelFile,
     LabelledAnswer,
-    LabelledRun,
+    LabelledGrading,
     RowGrade,
-    grades_of,
-    mark_between_references,
     read_labels,
-    sample,
+    reference_separator,
+    row_grades,
+    sample_rows,
 )
 from simulator.stats import judge_trust
 from simulator.stats.intervals import Draws, drawn_mean, interval
 from simulator.stats.judge_trust import Calibration, Drift
 
 # Rows that are graded again at most, and the shift (of 0..1) that is drift however few they are.
-ROWS, TOO_FAR = 40, 0.1
+MAX_ROWS, TOO_FAR = 40, 0.1
 
 
-class Frozen(Value):
+class FrozenRows(Value):
     """A calibration, and the label file that it was made with, unchanged."""
 
     calibration: Calibration
     path: Path
 
 
-def frozen_sets(check: Path, judges: Sequence[str], folder: Path = judge_trust.FOLDER) -> tuple[Frozen, ...]:
+def frozen_sets(
+    check: Path, judges: Sequence[str], folder: Path = judge_trust.FOLDER
+) -> tuple[FrozenRows, ...]:
     """What a run can be checked against: `check` is a stored calibration, or a calibrated label file.
 
     Raises InputError when none of these judges was calibrated with it, or when the file has changed.
@@ -43,9 +45,9 @@ def frozen_sets(check: Path, judges: Sequence[str], folder: Path = judge_trust.F
         found = [frozen] if JudgeName.of(frozen.calibration.judge).judge in judges else []
     else:
         sha256 = read_labels(check).sha256
-        known = [c for c in judge_trust.all_in(folder) if c.sha256 == sha256 and c.rows]
+        known = [c for c in judge_trust.stored_calibrations(folder) if c.sha256 == sha256 and c.rows]
         first = {JudgeName.of(c.judge).judge: c for c in sorted(known, key=lambda c: c.judge, reverse=True)}
-        found = [Frozen(calibration=c, path=check) for name, c in sorted(first.items()) if name in judges]
+        found = [FrozenRows(calibration=c, path=check) for name, c in sorted(first.items()) if name in judges]
     if not found:
         msg = (
             f"{check}: none of the judges {', '.join(judges)} was calibrated with it."
@@ -55,17 +57,17 @@ def frozen_sets(check: Path, judges: Sequence[str], folder: Path = judge_trust.F
     return tuple(found)
 
 
-async def drift(context: RunContext, frozen: Frozen, *, seed: int, rows: int = ROWS) -> Drift:
+async def drift(context: RunContext, frozen: FrozenRows, *, seed: int, rows: int = MAX_ROWS) -> Drift:
     """Grades at most so many of the frozen rows anew, past the cache, with the judge of this run."""
     calibration = frozen.calibration
     old = dict(calibration.rows)
     name = JudgeName.of(calibration.judge)
     file = read_labels(frozen.path)
-    drawn = sample([row for row in file.rows if row.case.id in old], rows, seed)
-    runner = LabelledRun(context, name.judge)
+    drawn = sample_rows([row for row in file.rows if row.case.id in old], rows, seed)
+    runner = LabelledGrading(context, name.judge)
     with _asked_anew(context.connections.cache):
-        graded = await runner.grade(drawn, apart=mark_between_references(file.rows))
-    new = grades_of(graded, name.field)
+        graded = await runner.grade(drawn, separator=reference_separator(file.rows))
+    new = row_grades(graded, name.field)
     failed = sum(each.score.state == "failed" for each in graded)
     rubrics = {each.score.rubric for each in graded if each.score.rubric}
     return _drift(calibration, old, new, failed, same=rubrics <= {calibration.rubric}, seed=seed)
@@ -108,10 +110,10 @@ def _bounds(
     return interval(drawn_mean(changes, draws)) if draws.clusters > 1 else None
 
 
-def _of_calibration(path: Path) -> Frozen | None:
+def _of_calibration(path: Path) -> FrozenRows | None:
     """A stored calibration with its label file; None when this is another kind of JSON file."""
     try:
-        calibration = judge_trust.read(path)
+        calibration = judge_trust.read_calibration(path)
     except InputError:
         return None
     if not calibration.rows:
@@ -123,7 +125,7 @@ def _of_calibration(path: Path) -> Frozen | None:
         what = "is gone" if file is None else "has changed since"
         msg = f"{path}: the label file {calibration.file} {what}; calibrate again."
         raise InputError(msg)
-    return Frozen(calibration=calibration, path=file)
+    return FrozenRows(calibration=calibration, path=file)
 
 
 def _changed(file: LabelFile, calibration: Calibration) -> bool:

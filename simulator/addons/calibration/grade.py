@@ -1,20 +1,23 @@
-"""Grades and labels side by side: the rows that an analysis measures, with the scorers to beat."""
+"""A judge's grades compared with people's labels, beside trivial scorers that every judge has to beat."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from simulator.core.errors import InputError, UnknownName
-from simulator.runner.labelled import (
+from simulator.core.types import Language
+from simulator.runner.labelled_answers import (
     Dimension,
     GradedRow,
     LabelFile,
     LabelledAnswer,
     RowGrade,
-    context_of,
-    grades_of,
+    labelled_context,
+    row_grades,
 )
-from simulator.stats import agreement
 from simulator.stats.calibration import Figures, LabelledGrade, Yardstick, measure
+from simulator.text.overlap import lcs_length
+from simulator.text.segments import tokens
 
 # Where the rows of several domains stand together, the first of these that tells them apart.
 _DOMAINS = ("domain", "subset", "dataset", "topic", "category")
@@ -23,7 +26,7 @@ _DOMAINS = ("domain", "subset", "dataset", "topic", "category")
 class Counts(NamedTuple):
     """What became of the labelled rows before the judge: n = rows less skipped and failed.
 
-    `unlabelled` rows of the file are none of them. `reason` is the commonest one of what is missing.
+    `unlabelled` rows of the file are not among `rows`. `reason` is the most frequent one of what is missing.
     """
 
     rows: int
@@ -52,18 +55,18 @@ def compare(
     by: str | None = None,
     precision: float = 0.9,
     seed: int = 42,
-    apart: str = "",
+    separator: str = "",
 ) -> LabelComparison:
-    """Measures a judge's grades against one dimension; raises InputError when there is nothing to compare.
+    """Compares a judge's grades with one label; raises InputError when no row has both.
 
-    `by` names what tells domains apart, `apart` is the mark between references that stand in one text.
+    `by` names the column or `meta` field of the domains, `apart` is the mark between references in one text.
     """
     counts = _counts(file, graded, label)
-    grades = [grade for grade in grades_of(graded, field) if label.said(grade.row)]
+    grades = [grade for grade in row_grades(graded, field) if label.human_grade(grade.row)]
     if not grades:
         raise InputError(_nothing(file, label, counts))
     domain = domain_of(file, by)
-    marked = [_marked(grade, label, domain, apart) for grade in grades]
+    marked = [_marked(grade, label, domain, separator) for grade in grades]
     yardstick = Yardstick(grades[0].scale, label.levels, label.good_from, precision, seed)
     rubrics = [each.score.rubric for each in graded if each.score.state == "scored" and each.score.rubric]
     return LabelComparison(
@@ -71,29 +74,32 @@ def compare(
         figures=measure(marked, yardstick),
         counts=counts,
         rubric=max(set(rubrics), key=lambda rubric: (rubrics.count(rubric), rubric)) if rubrics else "",
-        own_reference=sum(_is_own_reference(grade.row) for grade in grades),
+        own_reference=sum(
+            (grade.row.case.answer or "").strip() in map(str.strip, grade.row.case.references_at(1))
+            for grade in grades
+        ),
     )
 
 
 def domain_of(file: LabelFile, by: str | None) -> str:
     """The column or `meta` field that tells domains apart; empty when there is none."""
-    known = {key for row in file.rows for key in row.about}
+    known = {key for row in file.rows for key in row.attributes}
     if by is not None:
         if by not in known:
             raise UnknownName("field for --by", by, known)
         return by
-    fitting = (name for name in _DOMAINS if len({row.about.get(name, "") for row in file.rows}) > 1)
+    fitting = (name for name in _DOMAINS if len({row.attributes.get(name, "") for row in file.rows}) > 1)
     return next(fitting, "")
 
 
 def _counts(file: LabelFile, graded: Sequence[GradedRow], label: Dimension) -> Counts:
-    labelled = [each for each in graded if label.said(each.row)]
+    labelled = [each for each in graded if label.human_grade(each.row)]
     skipped = [each.score for each in labelled if each.score.state == "skipped"]
     failed = [each.score for each in labelled if each.score.state == "failed"]
     reasons = [score.reason for score in (failed or skipped)]
     return Counts(
         rows=len(labelled),
-        unlabelled=sum(not label.said(row) for row in file.rows),
+        unlabelled=sum(not label.human_grade(row) for row in file.rows),
         skipped=len(skipped),
         failed=len(failed),
         reason=max(set(reasons), key=lambda text: (reasons.count(text), text)) if reasons else "",
@@ -101,7 +107,7 @@ def _counts(file: LabelFile, graded: Sequence[GradedRow], label: Dimension) -> C
 
 
 def _nothing(file: LabelFile, label: Dimension, counts: Counts) -> str:
-    """Why no row could be compared, in one line."""
+    """The message that says why no row could be compared."""
     if counts.failed:
         return f"{file.path}: the judge failed on all rows: {counts.reason}"
     contexts = any(row.case.contexts for row in file.rows)
@@ -109,32 +115,65 @@ def _nothing(file: LabelFile, label: Dimension, counts: Counts) -> str:
     return f"{file.path}: the judge skipped all {counts.skipped} rows: {counts.reason}{hint}"
 
 
-def _marked(grade: RowGrade, label: Dimension, domain: str, apart: str) -> LabelledGrade:
-    said = label.said(grade.row)
-    assert said is not None  # noqa: S101 - rows without a label were left out
+def _marked(grade: RowGrade, label: Dimension, domain: str, separator: str) -> LabelledGrade:
+    votes = label.human_grade(grade.row)
+    assert votes is not None  # noqa: S101 - rows without a label were left out
     return LabelledGrade(
         group=grade.row.group,
         grade=grade.value,
-        people=said.mean,
-        part=grade.row.about.get(domain, "") if domain else "",
-        votes=said.votes,
-        annotators=said.annotators,
-        scorers={**_trivial(grade.row, apart), **grade.row.published},
+        people=votes.mean,
+        part=grade.row.attributes.get(domain, "") if domain else "",
+        votes=votes.votes,
+        annotators=votes.annotators,
+        scorers={**_trivial(grade.row, separator), **grade.row.published_scores},
     )
 
 
-def _trivial(row: LabelledAnswer, apart: str) -> dict[str, float]:
-    """What can be said without judging, as far as the row has something to compare with."""
+def _trivial(row: LabelledAnswer, separator: str) -> dict[str, float]:
+    """What the trivial scorers give, as far as the row has contexts or references to compare with."""
     case, answer = row.case, row.case.answer or ""
-    references = context_of(row, apart).references
-    found = {"length": agreement.length(answer)}
+    references = labelled_context(row, separator).references
+    scores = {"length": answer_length(answer)}
     if case.contexts:
-        found["token_precision"] = agreement.token_precision(answer, case.contexts, case.language)
+        scores["token_precision"] = token_precision(answer, case.contexts, case.language)
     if references:
-        found["token_recall"] = agreement.token_recall(answer, references, case.language)
-        found["rouge_l"] = agreement.rouge_l(answer, references)
-    return found
+        scores["token_recall"] = token_recall(answer, references, case.language)
+        scores["rouge_l"] = rouge_l(answer, references)
+    return scores
 
 
-def _is_own_reference(row: LabelledAnswer) -> bool:
-    return any((row.case.answer or "").strip() == text.strip() for text in row.case.references_at(1))
+def answer_length(answer: str) -> float:
+    """How long the answer is: characters without blanks."""
+    return float(len("".join(answer.split())))
+
+
+def token_precision(answer: str, passages: Iterable[str], language: Language) -> float:
+    """The share (0..1) of the answer's words (Japanese: pairs of characters) that are in the passages."""
+    words = _units(answer, language)
+    known = set(_units("\n".join(passages), language))
+    return sum(unit in known for unit in words) / len(words) if words else 0.0
+
+
+def token_recall(answer: str, references: Iterable[str], language: Language) -> float:
+    """The share (0..1) of the nearest reference's words (Japanese: pairs of characters) in the answer."""
+    words = set(_units(answer, language))
+    units_of_references = [_units(reference, language) for reference in references]
+    return max(
+        (sum(unit in words for unit in units) / len(units) for units in units_of_references if units),
+        default=0.0,
+    )
+
+
+def rouge_l(answer: str, references: Iterable[str]) -> float:
+    """ROUGE-L F1 (Lin, 2004; 0..1) with the nearest reference, over words; in Japanese over characters."""
+    words, best = tokens(answer), 0.0
+    for reference in map(tokens, references):
+        if common := lcs_length(words, reference):
+            best = max(best, 2 * common / (len(words) + len(reference)))
+    return best
+
+
+def _units(text: str, language: Language) -> Sequence[str | tuple[str, str]]:
+    """Words; in Japanese pairs of characters, and the one character of a text that has no more."""
+    words = tokens(text)
+    return list(pairwise(words)) or words if language == "ja" else words

@@ -9,11 +9,18 @@ from simulator.addons.calibration.grade import domain_of
 from simulator.core.errors import InputError, RunFileError
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings
-from simulator.core.shelves import our_name
+from simulator.core.shelves import canonical_judge
 from simulator.core.types import PASSED, Conversation, GradingContext, Results, Score, Spending, Turn
 from simulator.grading import outputs as splitting
 from simulator.grading.judge import Panel
-from simulator.grading.metric_file import COMPARES, DEFAULT, WHOLE, Outputs, number, write_thresholds
+from simulator.grading.metric_file import (
+    BINARY_JUDGES,
+    COMPARING_JUDGES,
+    DEFAULT,
+    MetricFile,
+    threshold_text,
+    write_thresholds,
+)
 from simulator.grading.outputs import (
     OutputJudges,
     Part,
@@ -23,22 +30,26 @@ from simulator.grading.outputs import (
     text_at,
     whole_object,
 )
-from simulator.models.pricing import Ledger, together
+from simulator.models.pricing import Ledger, total_spending
 from simulator.runner.context import RunContext
-from simulator.runner.labelled import (
+from simulator.runner.labelled_answers import (
     Dimension,
     LabelledAnswer,
-    context_of,
-    dimension,
-    forecast,
-    mark_between_references,
+    grading_estimate,
+    labelled_context,
+    read_dimension,
     read_labels,
-    sample,
-    worst_of,
+    reference_separator,
+    sample_rows,
+    worst_error,
 )
 from simulator.stats.calibration import Method, Suggestion, suggest
 from simulator.stats.corrected import blind_grades
 from simulator.stats.figures import Summary
+
+# A blind grade from here on (four of five) says that the answer is right.
+GOOD = 0.8
+Place = tuple[str, int]
 
 
 class LabelledScore(NamedTuple):
@@ -56,7 +67,7 @@ class LabelledScore(NamedTuple):
     group: str
 
 
-class Evidence(NamedTuple):
+class JudgedScores(NamedTuple):
     """All scores of a file or a run, and what became of the rest: unlabelled, skipped and failed rows."""
 
     judged: tuple[LabelledScore, ...]
@@ -70,6 +81,176 @@ class Evidence(NamedTuple):
         return list(dict.fromkeys(each.judge for each in self.judged))
 
 
+class ThresholdRequest(NamedTuple):
+    """Which answers: the file, the label that says right or wrong, what tells domains apart, how many."""
+
+    file: str
+    label: str | None = None
+    good: str | None = None
+    by: str | None = None
+    limit: int | None = None
+
+
+class LabelledAnswers:
+    """Labelled answers to grade. Making it reads all input, so that errors show before anything is paid."""
+
+    def __init__(self, request: ThresholdRequest, outputs: MetricFile, settings: Settings) -> None:
+        """Reads labels and judges without connecting to anything."""
+        self.file, self.outputs = read_labels(request.file), outputs
+        self.domain = domain_of(self.file, request.by)
+        self.label = read_dimension(self.file, self._name(request.label), request.good)
+        self.labels = {self.label.name: self.label} | self._of_outputs(request)
+        labelled = [
+            row for row in self.file.rows if any(each.human_grade(row) for each in self.labels.values())
+        ]
+        self.rows = sample_rows(labelled, request.limit, settings.seed)
+        self.unlabelled = len(self.file.rows) - len(labelled)
+        self.judges = OutputJudges(outputs)
+        plain = settings.model_copy(update={"judges": self.judges.judge_names, "judging": "separate"})
+        self.context = RunContext(plain, endpoints(settings), (), Ledger.of(settings))
+        self.panel = self.judges.panel(self.context.grading.judge_calls, ())
+        separator = reference_separator(self.file.rows)
+        self.contexts = [labelled_context(row, separator) for row in self.rows]
+
+    def _name(self, given: str | None) -> str:
+        if given is not None:
+            return given
+        plain = [name for name in self.file.dimensions if name not in self.outputs.named]
+        if len(plain) == 1 or (not plain and self.file.dimensions):
+            return (plain or self.file.dimensions)[0]
+        known = ", ".join(self.file.dimensions)
+        msg = f"{self.file.path}: several things are labelled ({known}): name one with --label."
+        raise InputError(msg)
+
+    def _of_outputs(self, request: ThresholdRequest) -> dict[str, Dimension]:
+        """Labels of single outputs: those that are called like one."""
+        if request.label is not None:
+            return {}
+        names = [name for name in self.file.dimensions if name in self.outputs.named]
+        return {name: read_dimension(self.file, name, request.good) for name in names}
+
+    def forecast(self) -> Spending:
+        """Calls, tokens and dollars at most; nothing where no model grades."""
+        shown: dict[str, list[GradingContext]] = {}
+        for context in self.contexts:
+            for part in splitting.parts_of(self.outputs, context).parts:
+                for metric in part.metrics:
+                    shown.setdefault(metric.judge, []).append(splitting.context_of(part, context))
+        inner = {name: Panel(judgings) for name, (judgings, _) in self.panel.judge_calls_of.items()}
+        return total_spending(
+            [grading_estimate(self.context, inner[name], contexts) for name, contexts in shown.items()]
+        )
+
+    async def evidence(self, told: Callable[[Score], None]) -> JudgedScores:
+        """All rows graded, and every connection closed; raises what makes grading impossible."""
+        try:
+            graded = await self._graded(told)
+        finally:
+            await self.context.close(None)
+        judged = [
+            each
+            for row, context, scores in zip(self.rows, self.contexts, graded, strict=True)
+            for each in self._judged(row, context, scores)
+        ]
+        states = [score.state for scores in graded for score in scores]
+        return JudgedScores(tuple(judged), self.unlabelled, states.count("skipped"), states.count("failed"))
+
+    async def _graded(self, told: Callable[[Score], None]) -> list[list[Score]]:
+        found: list[list[Score]] = [[] for _ in self.contexts]
+        waiting = iter(range(len(found)))
+
+        async def work() -> None:
+            for at in waiting:
+                await asyncio.sleep(0)  # judges that never wait would keep Ctrl-C waiting
+                found[at] = await self.panel.grade(self.contexts[at])
+                told(found[at][0]) if found[at] else None
+
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                for _ in range(min(len(found), self.context.settings.calls)):
+                    tasks.create_task(work())
+        except BaseExceptionGroup as group:
+            raise worst_error(group) from None
+        return found
+
+    def _judged(
+        self, row: LabelledAnswer, context: GradingContext, scores: Iterable[Score]
+    ) -> Iterable[LabelledScore]:
+        """The row's scores with its labels; an output that is its reference is not what is wrong."""
+        split = splitting.parts_of(self.outputs, context).parts
+        same = {part.output: splitting.is_reference(part) for part in split}
+        for score in scores:
+            output = score.detail.get("output")
+            if not isinstance(output, str) or "@" in score.judge:
+                continue
+            label = self.labels.get(output, self.label)
+            judge = score.judge.removeprefix(f"{output}.")
+            value = measured(score, judge, same=same.get(output, False))
+            if value is None or (said := label.human_grade(row)) is None:
+                continue
+            right = said.mean >= label.good_from
+            if right or len(split) == 1 or label is not self.label or not same.get(output, False):
+                domain = row.attributes.get(self.domain, "") if self.domain else ""
+                yield LabelledScore(judge, output, domain, value, score.scale, right, row.group)
+
+
+class SuggestionMethod(NamedTuple):
+    """By which method, and with which seed for the interval."""
+
+    method: Method = "quantile"
+    quantile: float = 0.05
+    seed: int = 42
+
+    def of(self, judged: Sequence[LabelledScore]) -> Suggestion:
+        """What these scores speak for; no threshold at the low end of a scale, which every answer reaches."""
+        values, right = [each.value for each in judged], [each.right for each in judged]
+        groups = [each.group for each in judged]
+        found = suggest(values, right, groups, self.method, self.quantile, self.seed)
+        if found.threshold is None or found.threshold > judged[0].scale[0]:
+            return found
+        nothing = dict.fromkeys(("threshold", "interval", "right_passing", "wrong_passing"))
+        return found.model_copy(update=nothing)
+
+
+class SuggestedThreshold(NamedTuple):
+    """A suggestion for a judge of an output, of all domains ("") or of one; `scale` is what it is on."""
+
+    judge: str
+    output: str
+    domain: str
+    scale: tuple[float, float]
+    suggestion: Suggestion
+
+    @property
+    def name(self) -> str:
+        """What it is about, in short."""
+        about = self.judge if self.output == DEFAULT else f"{self.output}.{self.judge}"
+        return f"{about} [{self.domain}]" if self.domain else about
+
+    def as_json(self) -> dict[str, Any]:
+        """Judge, output and domain (null: all), the threshold and what it rests on."""
+        told = self.suggestion.model_dump(exclude={"method"})
+        shares = {
+            key: None if told[key] is None else round(told[key], 4)
+            for key in ("right_passing", "wrong_passing")
+        }
+        about = {"judge": self.judge, "output": self.output, "domain": self.domain or None}
+        return about | {"scale": list(self.scale)} | told | shares
+
+
+class ThresholdChange(NamedTuple):
+    """A threshold of a metric file, before and after."""
+
+    output: str
+    judge: str
+    before: float | None
+    after: float
+
+    def as_json(self) -> dict[str, Any]:
+        """As `--json` shows it."""
+        return self._asdict()
+
+
 def measured(score: Score, judge: str, *, same: bool) -> float | None:
     """The score that is held against thresholds; None where there is none, or where none is held.
 
@@ -78,18 +259,18 @@ def measured(score: Score, judge: str, *, same: bool) -> float | None:
     """
     if score.state != "scored" or score.raw is None or score.by_rule:
         return None
-    return score.scale[1] if same and our_name(judge) in COMPARES else score.raw
+    return score.scale[1] if same and canonical_judge(judge) in COMPARING_JUDGES else score.raw
 
 
 def of_output(
-    judged: Sequence[LabelledScore], output: str, judge: str, file: Outputs | None
+    judged: Sequence[LabelledScore], output: str, judge: str, file: MetricFile | None
 ) -> list[LabelledScore]:
     """The scores that speak for the threshold of a judge of an output, as a metric file names both.
 
     Those of this very output, or of a domain of that name; for `default` those of all outputs that the file
     does not name.
     """
-    mine = [each for each in judged if our_name(each.judge) == our_name(judge)]
+    mine = [each for each in judged if canonical_judge(each.judge) == canonical_judge(judge)]
     if exact := [each for each in mine if each.output == output]:
         return exact
     if output == DEFAULT:
@@ -112,121 +293,9 @@ def parts(judged: Iterable[LabelledScore]) -> dict[tuple[str, str, str], list[La
     )
 
 
-class ThresholdRequest(NamedTuple):
-    """Which answers: the file, the label that says right or wrong, what tells domains apart, how many."""
-
-    file: str
-    label: str | None = None
-    good: str | None = None
-    by: str | None = None
-    limit: int | None = None
-
-
-class LabelledAnswers:
-    """Made before anything is paid, so that whatever is wrong with file, label or judges shows here."""
-
-    def __init__(self, wish: ThresholdRequest, outputs: Outputs, settings: Settings) -> None:
-        """Reads labels and judges; connects to nothing yet."""
-        self.file, self.outputs = read_labels(wish.file), outputs
-        self.domain = domain_of(self.file, wish.by)
-        self.label = dimension(self.file, self._name(wish.label), wish.good)
-        self.labels = {self.label.name: self.label} | self._of_outputs(wish)
-        labelled = [row for row in self.file.rows if any(each.said(row) for each in self.labels.values())]
-        self.rows = sample(labelled, wish.limit, settings.seed)
-        self.unlabelled = len(self.file.rows) - len(labelled)
-        self.judges = OutputJudges(outputs)
-        plain = settings.model_copy(update={"judges": self.judges.names_given, "judging": "separate"})
-        self.context = RunContext(plain, endpoints(settings), (), Ledger.of(settings))
-        self.panel = self.judges.panel(self.context.grading.judgings, ())
-        apart = mark_between_references(self.file.rows)
-        self.contexts = [context_of(row, apart) for row in self.rows]
-
-    def _name(self, given: str | None) -> str:
-        if given is not None:
-            return given
-        plain = [name for name in self.file.dimensions if name not in self.outputs.named]
-        if len(plain) == 1 or (not plain and self.file.dimensions):
-            return (plain or self.file.dimensions)[0]
-        known = ", ".join(self.file.dimensions)
-        msg = f"{self.file.path}: several things are labelled ({known}): name one with --label."
-        raise InputError(msg)
-
-    def _of_outputs(self, wish: ThresholdRequest) -> dict[str, Dimension]:
-        """Labels of single outputs: those that are called like one."""
-        if wish.label is not None:
-            return {}
-        names = [name for name in self.file.dimensions if name in self.outputs.named]
-        return {name: dimension(self.file, name, wish.good) for name in names}
-
-    def forecast(self) -> Spending:
-        """Calls, tokens and dollars at most; nothing where no model grades."""
-        shown: dict[str, list[GradingContext]] = {}
-        for context in self.contexts:
-            for part in splitting.parts_of(self.outputs, context).parts:
-                for metric in part.metrics:
-                    shown.setdefault(metric.judge, []).append(splitting.context_of(part, context))
-        inner = {name: Panel(judgings) for name, (judgings, _) in self.panel.judgings_of.items()}
-        return together([forecast(self.context, inner[name], contexts) for name, contexts in shown.items()])
-
-    async def evidence(self, told: Callable[[Score], None]) -> Evidence:
-        """All rows graded, and every connection closed; raises what makes grading impossible."""
-        try:
-            graded = await self._graded(told)
-        finally:
-            await self.context.close(None)
-        judged = [
-            each
-            for row, context, scores in zip(self.rows, self.contexts, graded, strict=True)
-            for each in self._judged(row, context, scores)
-        ]
-        states = [score.state for scores in graded for score in scores]
-        return Evidence(tuple(judged), self.unlabelled, states.count("skipped"), states.count("failed"))
-
-    async def _graded(self, told: Callable[[Score], None]) -> list[list[Score]]:
-        found: list[list[Score]] = [[] for _ in self.contexts]
-        waiting = iter(range(len(found)))
-
-        async def work() -> None:
-            for at in waiting:
-                await asyncio.sleep(0)  # judges that never wait would keep Ctrl-C waiting
-                found[at] = await self.panel.grade(self.contexts[at])
-                told(found[at][0]) if found[at] else None
-
-        try:
-            async with asyncio.TaskGroup() as tasks:
-                for _ in range(min(len(found), self.context.settings.calls)):
-                    tasks.create_task(work())
-        except BaseExceptionGroup as group:
-            raise worst_of(group) from None
-        return found
-
-    def _judged(
-        self, row: LabelledAnswer, context: GradingContext, scores: Iterable[Score]
-    ) -> Iterable[LabelledScore]:
-        """The row's scores with its labels; an output that is its reference is not what is wrong."""
-        split = splitting.parts_of(self.outputs, context).parts
-        same = {part.output: splitting.is_reference(part) for part in split}
-        for score in scores:
-            output = score.detail.get("output")
-            if not isinstance(output, str) or "@" in score.judge:
-                continue
-            label = self.labels.get(output, self.label)
-            judge = score.judge.removeprefix(f"{output}.")
-            value = measured(score, judge, same=same.get(output, False))
-            if value is None or (said := label.said(row)) is None:
-                continue
-            right = said.mean >= label.good_from
-            if right or len(split) == 1 or label is not self.label or not same.get(output, False):
-                domain = row.about.get(self.domain, "") if self.domain else ""
-                yield LabelledScore(judge, output, domain, value, score.scale, right, row.group)
-
-
-# A blind grade from here on (four of five) says that the answer is right.
-GOOD = 0.8
-Place = tuple[str, int]
-
-
-def evidence_of(results: Results, summary: Summary, judges: tuple[str, ...], by: str | None) -> Evidence:
+def scores_of_run(
+    results: Results, summary: Summary, judges: tuple[str, ...], by: str | None
+) -> JudgedScores:
     """Every score of a turn that people judged; raises RunFileError where nobody did.
 
     `judges` are those that are asked about (empty: all). `by` is `tags` or `persona`: what parts domains.
@@ -253,7 +322,7 @@ def evidence_of(results: Results, summary: Summary, judges: tuple[str, ...], by:
             continue
         failed, skipped = failed + (score.state == "failed"), skipped + (score.state == "skipped")
         judged += _judged(score, *turns[place], right=said[place], by=by)
-    return Evidence(tuple(judged), len(turns) - len(said), skipped, failed)
+    return JudgedScores(tuple(judged), len(turns) - len(said), skipped, failed)
 
 
 def said_right(results: Results, summary: Summary) -> dict[Place, bool]:
@@ -304,64 +373,7 @@ def _part(output: str, conversation: Conversation, turn: Turn) -> Part:
     return Part(output, (), given or "", tuple(right), "" if given is not None else "key")
 
 
-class How(NamedTuple):
-    """By which method, and with which seed for the interval."""
-
-    method: Method = "quantile"
-    quantile: float = 0.05
-    seed: int = 42
-
-    def of(self, judged: Sequence[LabelledScore]) -> Suggestion:
-        """What these scores speak for; no threshold at the low end of a scale, which every answer reaches."""
-        values, right = [each.value for each in judged], [each.right for each in judged]
-        groups = [each.group for each in judged]
-        found = suggest(values, right, groups, self.method, self.quantile, self.seed)
-        if found.threshold is None or found.threshold > judged[0].scale[0]:
-            return found
-        nothing = dict.fromkeys(("threshold", "interval", "right_passing", "wrong_passing"))
-        return found.model_copy(update=nothing)
-
-
-class SuggestedThreshold(NamedTuple):
-    """A suggestion for a judge of an output, of all domains ("") or of one; `scale` is what it is on."""
-
-    judge: str
-    output: str
-    domain: str
-    scale: tuple[float, float]
-    suggestion: Suggestion
-
-    @property
-    def name(self) -> str:
-        """What it is about, in short."""
-        about = self.judge if self.output == DEFAULT else f"{self.output}.{self.judge}"
-        return f"{about} [{self.domain}]" if self.domain else about
-
-    def as_json(self) -> dict[str, Any]:
-        """Judge, output and domain (null: all), the threshold and what it rests on."""
-        told = self.suggestion.model_dump(exclude={"method"})
-        shares = {
-            key: None if told[key] is None else round(told[key], 4)
-            for key in ("right_passing", "wrong_passing")
-        }
-        about = {"judge": self.judge, "output": self.output, "domain": self.domain or None}
-        return about | {"scale": list(self.scale)} | told | shares
-
-
-class Change(NamedTuple):
-    """A threshold of a metric file, before and after."""
-
-    output: str
-    judge: str
-    before: float | None
-    after: float
-
-    def as_json(self) -> dict[str, Any]:
-        """As `--json` shows it."""
-        return self._asdict()
-
-
-def suggestions(evidence: Evidence, how: How) -> list[SuggestedThreshold]:
+def suggestions(evidence: JudgedScores, how: SuggestionMethod) -> list[SuggestedThreshold]:
     """For every judge of every output, and of every domain where there are several."""
     return [
         SuggestedThreshold(judge, output, domain, judged[0].scale, how.of(judged))
@@ -369,7 +381,9 @@ def suggestions(evidence: Evidence, how: How) -> list[SuggestedThreshold]:
     ]
 
 
-def changes(evidence: Evidence, how: How, file: Outputs | None) -> Iterator[Change]:
+def changes(
+    evidence: JudgedScores, how: SuggestionMethod, file: MetricFile | None
+) -> Iterator[ThresholdChange]:
     """What the metric file should say; without a file, every judge and output there is.
 
     Judges that say right or wrong keep their thresholds: there is nothing between 0 and 1 to choose.
@@ -378,14 +392,16 @@ def changes(evidence: Evidence, how: How, file: Outputs | None) -> Iterator[Chan
     wanted = known or dict.fromkeys((each.output, each.judge) for each in evidence.judged)
     for (output, judge), before in wanted.items():
         judged = of_output(evidence.judged, output, judge, file)
-        if our_name(judge) in WHOLE or not judged:
+        if canonical_judge(judge) in BINARY_JUDGES or not judged:
             continue
         found = how.of(judged)
         if found.threshold is not None:
             low, high = judged[0].scale
-            yield Change(output, judge, before, float(number(min(high, max(low, found.threshold)))))
+            yield ThresholdChange(
+                output, judge, before, float(threshold_text(min(high, max(low, found.threshold))))
+            )
 
 
-def write(path: Path, wanted: Sequence[Change]) -> None:
+def write(path: Path, wanted: Sequence[ThresholdChange]) -> None:
     """Puts them into the metric file, in its own shape; makes the file where there is none."""
     write_thresholds(path, {(each.output, each.judge): each.after for each in wanted})

@@ -8,10 +8,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from simulator.addons.calibration.thresholds import Change, Evidence, How, SuggestedThreshold
+from simulator.addons.calibration.thresholds import (
+    JudgedScores,
+    SuggestedThreshold,
+    SuggestionMethod,
+    ThresholdChange,
+)
 from simulator.core.document import wrap
 from simulator.core.templates import Texts
-from simulator.core.translations import plain
+from simulator.core.translations import safe_text
 from simulator.core.types import Language
 from simulator.grading.metric_file import DEFAULT
 
@@ -19,115 +24,117 @@ WORDS = Texts(Path(__file__).with_name("thresholds.toml"))
 
 
 class ThresholdsReport(NamedTuple):
-    """What is painted: where it is from, how it was made, what came of it, and what was written where."""
+    """What is printed: the source, the method, the suggestions, and what was written where."""
 
     source: str
-    how: How
-    evidence: Evidence
-    found: Sequence[SuggestedThreshold]
+    how: SuggestionMethod
+    evidence: JudgedScores
+    suggestions: Sequence[SuggestedThreshold]
     language: Language
     path: Path | None = None
-    changes: Sequence[Change] = ()
+    changes: Sequence[ThresholdChange] = ()
 
 
-def paint(shown: ThresholdsReport, console: Console) -> None:
-    """Prints the table, what to mind, and what was written; everything as text, never as markup."""
-    for line in (_say(shown, "title", source=shown.source), _method(shown)):
+def paint(report: ThresholdsReport, console: Console) -> None:
+    """Prints the table, notes, and what was written; everything as text, never as markup."""
+    for line in (_say(report, "title", source=report.source), _method(report)):
         _line(console, line)
     console.print()
-    console.print(_table(shown), highlight=False)
+    console.print(_table(report), highlight=False)
     console.print()
-    for line in (*_notes(shown), *_written(shown)):
+    for line in (*_notes(report), *_written(report)):
         _line(console, line)
 
 
-def _method(shown: ThresholdsReport) -> str:
-    how = shown.how
-    return _say(shown, how.method, percent=f"{100 * (1 - how.quantile):g}", quantile=f"{how.quantile:g}")
+def _method(report: ThresholdsReport) -> str:
+    how = report.how
+    return _say(report, how.method, percent=f"{100 * (1 - how.quantile):g}", quantile=f"{how.quantile:g}")
 
 
-def _table(shown: ThresholdsReport) -> Table:
+def _table(report: ThresholdsReport) -> Table:
     grid = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
     columns = ("output", "judge", "domain", "threshold", "interval", "right", "wrong")
-    told = {"domain": any(each.domain for each in shown.found)}
-    told["output"] = any(each.output != DEFAULT for each in shown.found)
-    kept = [column for column in columns if told.get(column, True)]
-    for column in kept:
+    values = {"domain": any(each.domain for each in report.suggestions)}
+    values["output"] = any(each.output != DEFAULT for each in report.suggestions)
+    columns_shown = [column for column in columns if values.get(column, True)]
+    for column in columns_shown:
         text = column in ("output", "judge", "domain")
         grid.add_column(
-            Text(_say(shown, column), "dim"), justify="left" if text else "right", no_wrap=not text
+            Text(_say(report, column), "dim"), justify="left" if text else "right", no_wrap=not text
         )
-    for each in shown.found:
-        row = dict(zip(columns, _row(each, shown), strict=True))
-        grid.add_row(*(Text(plain(row[column])) for column in kept))
+    for each in report.suggestions:
+        row = dict(zip(columns, _row(each, report), strict=True))
+        grid.add_row(*(Text(safe_text(row[column])) for column in columns_shown))
     return grid
 
 
-def _row(each: SuggestedThreshold, shown: ThresholdsReport) -> Iterator[str]:
-    found, none = each.suggestion, _say(shown, "none")
-    yield _say(shown, "whole") if each.output == DEFAULT else each.output
+def _row(each: SuggestedThreshold, report: ThresholdsReport) -> Iterator[str]:
+    found, none = each.suggestion, _say(report, "none")
+    yield _say(report, "whole") if each.output == DEFAULT else each.output
     yield each.judge
-    yield each.domain or _say(shown, "all")
+    yield each.domain or _say(report, "all")
     yield none if found.threshold is None else f"{found.threshold:.4g}"
     yield none if found.interval is None else f"{found.interval[0]:.3g}–{found.interval[1]:.3g}"
-    yield _share(found.right_passing, found.right, shown)
-    yield _share(found.wrong_passing, found.wrong, shown)
+    yield _share(found.right_passing, found.right, report)
+    yield _share(found.wrong_passing, found.wrong, report)
 
 
-def _share(share: float | None, n: int, shown: ThresholdsReport) -> str:
+def _share(share: float | None, n: int, report: ThresholdsReport) -> str:
     if share is None:
-        return _say(shown, "none")
-    return _say(shown, "share", percent=f"{100 * share:.1f}", n=f"{n:,}")
+        return _say(report, "none")
+    return _say(report, "share", percent=f"{100 * share:.1f}", n=f"{n:,}")
 
 
-def _notes(shown: ThresholdsReport) -> Iterator[str]:
-    wholly = {(each.judge, each.output) for each in shown.found if not each.domain and _is_noted(each)}
-    for each in shown.found:
+def _notes(report: ThresholdsReport) -> Iterator[str]:
+    wholly = {(each.judge, each.output) for each in report.suggestions if not each.domain and _is_noted(each)}
+    for each in report.suggestions:
         found = each.suggestion
         if each.domain and (each.judge, each.output) in wholly:
             continue  # said of all of them
         if found.threshold is None:
-            key = _why_not(each, shown)
-            yield f"! {_say(shown, key, name=each.name)}"
+            key = _why_not(each, report)
+            yield f"! {_say(report, key, name=each.name)}"
         elif found.few:
-            yield f"! {_say(shown, 'few', name=each.name, n=f'{found.right:,}')}"
-    counts = {"skipped": f"{shown.evidence.skipped:,}", "failed": f"{shown.evidence.failed:,}"}
-    if shown.evidence.skipped or shown.evidence.failed:
-        yield f"- {_say(shown, 'skipped', **counts)}"
-    if shown.evidence.unlabelled:
-        yield f"- {_say(shown, 'unlabelled', n=f'{shown.evidence.unlabelled:,}')}"
-    yield f"- {_say(shown, 'interval_note', seed=str(shown.how.seed))}"
+            yield f"! {_say(report, 'few', name=each.name, n=f'{found.right:,}')}"
+    counts = {"skipped": f"{report.evidence.skipped:,}", "failed": f"{report.evidence.failed:,}"}
+    if report.evidence.skipped or report.evidence.failed:
+        yield f"- {_say(report, 'skipped', **counts)}"
+    if report.evidence.unlabelled:
+        yield f"- {_say(report, 'unlabelled', n=f'{report.evidence.unlabelled:,}')}"
+    yield f"- {_say(report, 'interval_note', seed=str(report.how.seed))}"
 
 
 def _is_noted(each: SuggestedThreshold) -> bool:
     return each.suggestion.threshold is None or each.suggestion.few
 
 
-def _why_not(each: SuggestedThreshold, shown: ThresholdsReport) -> str:
+def _why_not(each: SuggestedThreshold, report: ThresholdsReport) -> str:
     if not each.suggestion.right:
         return "no_right"
-    if shown.how.method == "quantile":
+    if report.how.method == "quantile":
         return "low_end"
     return "no_cut" if each.suggestion.wrong else "no_wrong"
 
 
-def _written(shown: ThresholdsReport) -> Iterator[str]:
-    if shown.path is None:
+def _written(report: ThresholdsReport) -> Iterator[str]:
+    if report.path is None:
         return
-    if not shown.changes:
-        yield _say(shown, "unchanged", path=str(shown.path))
+    if not report.changes:
+        yield _say(report, "unchanged", path=str(report.path))
         return
-    yield _say(shown, "written", path=str(shown.path))
-    for each in shown.changes:
-        before = _say(shown, "none") if each.before is None else f"{each.before:g}"
-        told = {"output": each.output, "judge": each.judge, "before": before, "after": f"{each.after:g}"}
-        yield _say(shown, "changed", **told)
+    yield _say(report, "written", path=str(report.path))
+    for each in report.changes:
+        before = _say(report, "none") if each.before is None else f"{each.before:g}"
+        values = {"output": each.output, "judge": each.judge, "before": before, "after": f"{each.after:g}"}
+        yield _say(report, "changed", **values)
 
 
-def _say(shown: ThresholdsReport, key: str, **values: str) -> str:
-    return WORDS(shown.language, key, **values)
+def _say(report: ThresholdsReport, key: str, **values: str) -> str:
+    return WORDS(report.language, key, **values)
 
 
 def _line(console: Console, text: str) -> None:
-    for line in wrap(plain(text).encode(console.encoding, "replace").decode(console.encoding), console.width):
+    for line in wrap(
+        safe_text(text).encode(console.encoding, "replace").decode(console.encoding), console.width
+    ):
         console.print(Text(line), highlight=False)

@@ -1,258 +1,31 @@
-"""What the outcomes say: wins and losses of every two runs, biases of the judge, ratings of all runs."""
+"""What the outcomes of a comparison say: wins and losses, bias of the judge, ratings."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import comb, log
-from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.core.templates import Texts
-from simulator.core.types import Case, Conversation, GradingContext, Results, Value
+from simulator.addons.compare.grade import Outcome, Side
+from simulator.core.types import Value
 from simulator.stats.agreement import Floats, spearman
 from simulator.stats.intervals import Draws, interval, interval_of_mean
 
+# Bootstrap draws of the ratings.
+DRAWS = 1000
+# With fewer decided pairs nothing is said about what length would explain.
+ENOUGH = 20
+# What is less likely than this by chance counts as a difference.
+LEVEL = 0.05
+# Keeps the two slopes finite where longer answers always win.
+_RIDGE = 0.01
 # Virtual wins of each side of every pair that met, together one tie: a run that won everything stays finite.
 PRIOR = 0.5
 # Where the mean of all runs lies, and how much is ten times the odds: the scale of Elo (1978).
 MIDDLE, DECADE = 1000.0, 400.0
 _ITERATIONS, _ENOUGH = 5000, 1e-10
-
-
-def log_strengths(wins: Floats, *, prior: float = PRIOR) -> Floats:
-    """The log-odds strengths of k runs, with mean 0; NaN for runs that never met the first one's circle.
-
-    `wins[..., i, j]` is how often i was preferred to j, ties as halves; leading axes are draws.
-    """
-    met = _met(wins)
-    mine = _circle(met)
-    counted = np.where(met, wins + prior, 0.0)[..., mine, :][..., :, mine]
-    found = np.full(wins.shape[:-1], np.nan)
-    found[..., mine] = _fitted(counted)
-    return found
-
-
-def elo(strengths: Floats) -> Floats:
-    """Log-odds strengths on Elo's scale, mean 1000."""
-    scaled: Floats = MIDDLE + strengths * DECADE / math.log(10)
-    return scaled
-
-
-def _met(wins: Floats) -> NDArray[np.bool_]:
-    """Which runs were compared in any draw: (k, k), symmetric."""
-    any_draw = wins.reshape(-1, *wins.shape[-2:]).sum(axis=0)
-    found: NDArray[np.bool_] = (any_draw + any_draw.T) > 0
-    return found
-
-
-def _circle(met: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """The runs that are linked by comparisons with the first one."""
-    reached, fresh = {0}, {0}
-    while fresh:
-        fresh = {int(j) for i in fresh for j in np.flatnonzero(met[i])} - reached
-        reached |= fresh
-    return np.array(sorted(reached), dtype=np.intp)
-
-
-def _fitted(wins: Floats) -> Floats:
-    """The MM iteration; every step raises the likelihood."""
-    totals, met = wins.sum(axis=-1), wins + np.swapaxes(wins, -1, -2)
-    logs = np.zeros(totals.shape)
-    for _ in range(_ITERATIONS):
-        strengths = np.exp(logs)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            expected = met / (strengths[..., :, None] + strengths[..., None, :])
-            new = np.log(totals) - np.log(expected.sum(axis=-1))
-        new = np.nan_to_num(new, nan=0.0, neginf=-50.0, posinf=50.0)
-        new -= new.mean(axis=-1, keepdims=True)
-        moved, logs = float(np.abs(new - logs).max(initial=0.0)), new
-        if moved < _ENOUGH:
-            break
-    return logs
-
-
-Key = tuple[str, str, int]
-
-
-class Pair(NamedTuple):
-    """One turn of two runs, `a` and `b` (their ids), with what each of them answered."""
-
-    a: str
-    b: str
-    one: GradingContext
-    other: GradingContext
-    repeat: int = 1
-
-    @property
-    def answers(self) -> tuple[str, str]:
-        """What both said."""
-        return self.one.turn.answer.text, self.other.turn.answer.text
-
-
-class TurnPairs(NamedTuple):
-    """The comparable turns of two runs, and how many turns are not.
-
-    `differing` turns exist in both, but the customer said something else; `alone` were answered in one run
-    only, for the other one ends before, or is a log without an answer to them.
-    """
-
-    pairs: tuple[Pair, ...]
-    differing: int
-    alone: int
-
-
-def matched(one: Results, other: Results) -> TurnPairs:
-    """Pairs by case, persona, repeat and turn, as long as the customer's lines are the same."""
-    theirs = {_key(conversation): conversation for conversation in other.conversations}
-    pairs: list[Pair] = []
-    differing = alone = 0
-    for conversation in one.conversations:
-        beside = theirs.pop(_key(conversation), None)
-        if beside is None:
-            alone += len(conversation.turns)
-            continue
-        case = (conversation if one.run.id > other.run.id else beside).case
-        same = list(_same(conversation, beside, case))
-        found = [
-            Pair(one.run.id, other.run.id, *both, conversation.repeat)
-            for both in same
-            if not any(each.turn.unrecorded for each in both)
-        ]
-        shorter, longer = sorted((len(conversation.turns), len(beside.turns)))
-        pairs += found
-        differing += shorter - len(same)
-        alone += longer - shorter + len(same) - len(found)
-    alone += sum(len(conversation.turns) for conversation in theirs.values())
-    return TurnPairs(tuple(pairs), differing, alone)
-
-
-def _key(conversation: Conversation) -> Key:
-    return conversation.case.id, conversation.persona, conversation.repeat
-
-
-def _same(
-    one: Conversation, other: Conversation, case: Case
-) -> Iterator[tuple[GradingContext, GradingContext]]:
-    """The turns of two conversations up to the first at which the customer says something else.
-
-    Both are held against one `case`, the later run's: its references may have been mended since.
-    """
-    if one.case.history != other.case.history:
-        return
-    for at, (mine, theirs) in enumerate(zip(one.turns, other.turns, strict=False)):
-        if (mine.index, mine.user) != (theirs.index, theirs.user):
-            return
-        yield _exhibit(one, case, at), _exhibit(other, case, at)
-
-
-def _exhibit(conversation: Conversation, case: Case, at: int) -> GradingContext:
-    return GradingContext(
-        conversation=conversation.id,
-        case=case,
-        persona=conversation.persona,
-        turn=conversation.turns[at],
-        earlier=conversation.turns[:at],
-    )
-
-
-Side = Literal["a", "b"]
-Verdict = Literal["a", "b", "tie"]
-How = Literal["model", "stand_in", "rule"]
-
-
-class Ballot(Value):
-    """One reading of a pair: which answer stood first, and which was found better."""
-
-    first: Side
-    verdict: Verdict
-    reason: str = ""
-
-    @property
-    def position(self) -> Literal["first", "second", "tie"]:
-        """The place of the answer that was preferred."""
-        return "tie" if self.verdict == "tie" else "first" if self.verdict == self.first else "second"
-
-
-class Read(Value):
-    """What a model said of two answers in the order shown, whichever runs they are from."""
-
-    verdict: Literal["1", "2", "tie"]
-    reason: str = ""
-
-    def ballot(self, first: Side) -> Ballot:
-        """The verdict by run, where the answer of `first` was answer 1."""
-        second: Side = "b" if first == "a" else "a"
-        meant: dict[str, Verdict] = {"1": first, "2": second, "tie": "tie"}
-        return Ballot(first=first, verdict=meant[self.verdict], reason=self.reason)
-
-
-class Outcome(Value):
-    """One compared turn. `verdict` is None where the judging failed; `problem` then says why.
-
-    `margin` is how clear it is, as far as that is known: by a stand-in the difference of its measures.
-    """
-
-    a: str
-    b: str
-    conversation: str
-    case: str
-    persona: str
-    repeat: int
-    turn: int
-    question: str
-    answers: tuple[str, str]
-    how: How
-    verdict: Verdict | None
-    reason: str = ""
-    ballots: tuple[Ballot, ...] = ()
-    margin: float = 0.0
-    problem: str = ""
-
-    @property
-    def share(self) -> float:
-        """What `b` has of this pair: 1 for a win, 0.5 for a tie."""
-        return {"b": 1.0, "a": 0.0}.get(self.verdict or "tie", 0.5)
-
-    @property
-    def disagreed(self) -> bool:
-        """Whether the two orders led to different verdicts."""
-        return len({ballot.verdict for ballot in self.ballots}) > 1
-
-
-def settled(ballots: Sequence[Ballot]) -> Verdict:
-    """The verdict that both orders share; a tie when they differ."""
-    verdicts = {ballot.verdict for ballot in ballots}
-    return verdicts.pop() if len(verdicts) == 1 else "tie"
-
-
-def outcome(pair: Pair, how: How, verdict: Verdict | None, **more: object) -> Outcome:
-    """The outcome of a pair, with what is known of the turn."""
-    known = {
-        "a": pair.a,
-        "b": pair.b,
-        "conversation": pair.one.conversation,
-        "case": pair.one.case.id,
-        "persona": pair.one.persona,
-        "repeat": pair.repeat,
-        "turn": pair.one.turn.index,
-        "question": pair.one.turn.user,
-        "answers": pair.answers,
-        "how": how,
-        "verdict": verdict,
-    }
-    return Outcome.model_validate(known | more)
-
-
-# Bootstrap draws of the ratings.
-DRAWS = 1000
-# Under so many decided pairs nothing is said about what length would explain.
-ENOUGH = 20
-# What is less likely than this by chance is taken for a difference.
-LEVEL = 0.05
-# Keeps the two slopes finite where longer answers always win.
-_RIDGE = 0.01
 
 Lead = Literal["a", "b", "level"]
 
@@ -266,8 +39,8 @@ class Share(Value):
     n: int = 0
 
 
-class Part(Value):
-    """The verdicts of one part of the turns (a persona); `share` is what `b` has, ties as halves."""
+class PersonaShare(Value):
+    """The verdicts on the turns of one persona; `share` is what `b` has, ties as halves."""
 
     name: str
     wins_a: int
@@ -279,7 +52,7 @@ class Part(Value):
 class Duel(Value):
     """Two runs: the verdicts, what `b` has of them, and how many turns could not be compared.
 
-    `p_value` is of the two-sided sign test over cases, by which side has more of the case.
+    `p_value` is that of the two-sided sign test over cases, by which side has more of the case.
     """
 
     a: str
@@ -294,11 +67,11 @@ class Duel(Value):
     share: Share
     cases: int
     p_value: float
-    personas: tuple[Part, ...] = ()
+    personas: tuple[PersonaShare, ...] = ()
 
     @property
     def lead(self) -> Lead:
-        """Who is better beyond chance: the interval leaves out one half, and the sign test agrees."""
+        """Which run is better beyond chance: the interval leaves out one half, and the sign test agrees."""
         low, high = self.share.low, self.share.high
         if low is None or high is None or low <= 0.5 <= high or self.p_value >= LEVEL:
             return "level"
@@ -317,14 +90,14 @@ class Rating(Value):
     losses: int
 
 
-class Position(Value):
+class PositionBias(Value):
     """Whether order decided: the share of preferences for what stood first, and of orders that disagree."""
 
     first: Share
     disagreed: Share
 
 
-class Length(Value):
+class LengthBias(Value):
     """Whether length decided: how often the longer of two answers won, and what length explains.
 
     `correlation` is Spearman's of the log ratio of lengths and the outcome; `even` is the share of `b` that a
@@ -347,11 +120,11 @@ class PairwiseFigures(Value):
     problem: str
     duels: tuple[Duel, ...]
     ratings: tuple[Rating, ...]
-    position: Position | None
-    length: Length
+    position: PositionBias | None
+    length: LengthBias
 
 
-class Apart(NamedTuple):
+class Uncompared(NamedTuple):
     """How many turns of two runs could not be compared."""
 
     differing: int
@@ -359,53 +132,63 @@ class Apart(NamedTuple):
 
 
 def compared(
-    runs: Sequence[str], outcomes: Sequence[Outcome], apart: Mapping[tuple[str, str], Apart], seed: int
+    runs: Sequence[str],
+    outcomes: Sequence[Outcome],
+    uncompared: Mapping[tuple[str, str], Uncompared],
+    seed: int,
 ) -> PairwiseFigures:
-    """The figures of all outcomes; `apart` names the pairs of runs in the order of the report."""
-    decided = [each for each in outcomes if each.verdict is not None]
-    failed = [each for each in outcomes if each.verdict is None]
+    """The figures of all outcomes; `uncompared` names the pairs of runs in the order of the report."""
+    decided = [outcome for outcome in outcomes if outcome.verdict is not None]
+    failed = [outcome for outcome in outcomes if outcome.verdict is None]
     return PairwiseFigures(
         runs=tuple(runs),
         pairs=len(outcomes),
-        asked=sum(each.how != "rule" for each in outcomes),
+        asked=sum(outcome.how != "rule" for outcome in outcomes),
         failed=len(failed),
         problem=failed[0].problem if failed else "",
-        duels=tuple(_duel(outcomes, names, left, seed) for names, left in apart.items()),
+        duels=tuple(_duel(outcomes, names, turns, seed) for names, turns in uncompared.items()),
         ratings=_ratings(runs, decided, seed),
         position=_position(decided, seed),
         length=_length(decided, seed, two=len(runs) == 2),
     )
 
 
-def _duel(outcomes: Sequence[Outcome], names: tuple[str, str], apart: Apart, seed: int) -> Duel:
-    mine = [each for each in outcomes if (each.a, each.b) == names]
-    found = [each for each in mine if each.verdict is not None]
-    personas = sorted({each.persona for each in found})
-    shown = personas if len(personas) > 1 else []
-    parts = [_part(name, [o for o in found if o.persona == name], seed) for name in shown]
-    whole = _part("", found, seed)
+def _duel(outcomes: Sequence[Outcome], names: tuple[str, str], uncompared: Uncompared, seed: int) -> Duel:
+    of_both = [outcome for outcome in outcomes if (outcome.a, outcome.b) == names]
+    decided = [outcome for outcome in of_both if outcome.verdict is not None]
+    personas = sorted({outcome.persona for outcome in decided})
+    verdicts = [outcome.verdict for outcome in decided]
     return Duel(
         a=names[0],
         b=names[1],
-        wins_a=whole.wins_a,
-        ties=whole.ties,
-        wins_b=whole.wins_b,
-        failed=len(mine) - len(found),
-        by_rule=sum(each.how == "rule" for each in found),
-        differing=apart.differing,
-        alone=apart.alone,
-        share=whole.share,
-        cases=len({each.case for each in found}),
-        p_value=_sign_test(found),
-        personas=tuple(parts),
+        wins_a=verdicts.count("a"),
+        ties=verdicts.count("tie"),
+        wins_b=verdicts.count("b"),
+        failed=len(of_both) - len(decided),
+        by_rule=sum(outcome.how == "rule" for outcome in decided),
+        differing=uncompared.differing,
+        alone=uncompared.alone,
+        share=_share_of_b(decided, seed),
+        cases=len({outcome.case for outcome in decided}),
+        p_value=_sign_test(decided),
+        personas=tuple(_persona_share(name, decided, seed) for name in personas if len(personas) > 1),
     )
 
 
-def _part(name: str, outcomes: Sequence[Outcome], seed: int) -> Part:
-    verdicts = [each.verdict for each in outcomes]
-    share = _share([each.share for each in outcomes], [each.case for each in outcomes], seed)
-    counts = {verdict: verdicts.count(verdict) for verdict in ("a", "tie", "b")}
-    return Part(name=name, wins_a=counts["a"], ties=counts["tie"], wins_b=counts["b"], share=share)
+def _persona_share(name: str, decided: Sequence[Outcome], seed: int) -> PersonaShare:
+    outcomes = [outcome for outcome in decided if outcome.persona == name]
+    verdicts = [outcome.verdict for outcome in outcomes]
+    return PersonaShare(
+        name=name,
+        wins_a=verdicts.count("a"),
+        ties=verdicts.count("tie"),
+        wins_b=verdicts.count("b"),
+        share=_share_of_b(outcomes, seed),
+    )
+
+
+def _share_of_b(outcomes: Sequence[Outcome], seed: int) -> Share:
+    return _share([outcome.share for outcome in outcomes], [outcome.case for outcome in outcomes], seed)
 
 
 def _share(values: Sequence[float], clusters: Sequence[str], seed: int) -> Share:
@@ -418,64 +201,76 @@ def _share(values: Sequence[float], clusters: Sequence[str], seed: int) -> Share
 def _sign_test(outcomes: Sequence[Outcome]) -> float:
     """How likely (0..1) so one-sided a division of the cases would be, were both runs equally good."""
     lean: dict[str, float] = {}
-    for each in outcomes:
-        lean[each.case] = lean.get(each.case, 0.0) + each.share - 0.5
+    for outcome in outcomes:
+        lean[outcome.case] = lean.get(outcome.case, 0.0) + outcome.share - 0.5
     signs = [total > 0 for total in lean.values() if total]
     fewer = min(sum(signs), len(signs) - sum(signs))
     tail = sum(comb(len(signs), k) for k in range(fewer + 1))
     return min(1.0, 2 * tail / (1 << len(signs)))
 
 
-def _position(outcomes: Sequence[Outcome], seed: int) -> Position | None:
+# --- bias of the judge ---
+
+
+def _position(outcomes: Sequence[Outcome], seed: int) -> PositionBias | None:
     """None where nobody read in an order: a stand-in, or rules only."""
-    read = [each for each in outcomes if each.ballots]
-    if not read:
+    ordered = [outcome for outcome in outcomes if outcome.ballots]
+    if not ordered:
         return None
     preferring = [
-        (float(b.position == "first"), o.case) for o in read for b in o.ballots if b.position != "tie"
+        (float(ballot.position == "first"), outcome.case)
+        for outcome in ordered
+        for ballot in outcome.ballots
+        if ballot.position != "tie"
     ]
-    first = _share([value for value, _ in preferring], [case for _, case in preferring], seed)
-    disagreed = _share([float(each.disagreed) for each in read], [each.case for each in read], seed)
-    return Position(first=first, disagreed=disagreed)
-
-
-def _length(outcomes: Sequence[Outcome], seed: int, *, two: bool) -> Length:
-    """Answers that are missing have no length, and what rules decide is no judgement."""
-    judged = [each for each in outcomes if each.how != "rule"]
-    ratios = [_ratio(each.answers) for each in judged]
-    won = [
-        (float((ratio > 0) == (each.verdict == "b")), each.case)
-        for each, ratio in zip(judged, ratios, strict=True)
-        if each.verdict != "tie" and ratio
-    ]
-    longer = _share([value for value, _ in won], [case for _, case in won], seed)
-    shares = [each.share for each in judged]
-    return Length(
-        longer=longer,
-        correlation=spearman(ratios, shares) if len(judged) > 1 else None,
-        even=_even(ratios, shares) if two and longer.n >= ENOUGH else None,
+    return PositionBias(
+        first=_share([first for first, _ in preferring], [case for _, case in preferring], seed),
+        disagreed=_share(
+            [float(outcome.disagreed) for outcome in ordered], [outcome.case for outcome in ordered], seed
+        ),
     )
 
 
-def _ratio(answers: tuple[str, str]) -> float:
+def _length(outcomes: Sequence[Outcome], seed: int, *, two: bool) -> LengthBias:
+    """Missing answers have no length, and what rules decide is no judgement."""
+    judged = [outcome for outcome in outcomes if outcome.how != "rule"]
+    ratios = [_log_ratio(outcome.answers) for outcome in judged]
+    won = [
+        (float((ratio > 0) == (outcome.verdict == "b")), outcome.case)
+        for outcome, ratio in zip(judged, ratios, strict=True)
+        if outcome.verdict != "tie" and ratio
+    ]
+    longer = _share([value for value, _ in won], [case for _, case in won], seed)
+    shares = [outcome.share for outcome in judged]
+    return LengthBias(
+        longer=longer,
+        correlation=spearman(ratios, shares) if len(judged) > 1 else None,
+        even=_share_at_equal_length(ratios, shares) if two and longer.n >= ENOUGH else None,
+    )
+
+
+def _log_ratio(answers: tuple[str, str]) -> float:
     """The logarithm of how much longer the second answer is, blanks left out."""
     one, other = (len("".join(text.split())) for text in answers)
     return log((other + 1) / (one + 1))
 
 
-def _even(ratios: Sequence[float], shares: Sequence[float]) -> float:
+def _share_at_equal_length(ratios: Sequence[float], shares: Sequence[float]) -> float:
     """The intercept, as a share, of a logistic regression on the ratio of lengths (Newton's method)."""
     spread = float(np.std(ratios)) or 1.0
     rows = np.column_stack([np.ones(len(ratios)), np.asarray(ratios) / spread])
-    wanted, found = np.asarray(shares), np.zeros(2)
+    observed, weights = np.asarray(shares), np.zeros(2)
     for _ in range(50):
-        said = 1 / (1 + np.exp(-rows @ found))
-        slope = rows.T @ (wanted - said) - _RIDGE * found
-        step = np.linalg.solve((rows.T * (said * (1 - said))) @ rows + _RIDGE * np.eye(2), slope)
-        found = found + np.clip(step, -2, 2)
+        predicted = 1 / (1 + np.exp(-rows @ weights))
+        slope = rows.T @ (observed - predicted) - _RIDGE * weights
+        step = np.linalg.solve((rows.T * (predicted * (1 - predicted))) @ rows + _RIDGE * np.eye(2), slope)
+        weights = weights + np.clip(step, -2, 2)
         if float(np.abs(step).max()) < 1e-9:
             break
-    return float(1 / (1 + np.exp(-found[0])))
+    return float(1 / (1 + np.exp(-weights[0])))
+
+
+# --- ratings (Bradley-Terry) ---
 
 
 def _ratings(runs: Sequence[str], outcomes: Sequence[Outcome], seed: int) -> tuple[Rating, ...]:
@@ -484,25 +279,25 @@ def _ratings(runs: Sequence[str], outcomes: Sequence[Outcome], seed: int) -> tup
         return ()
     points = elo(log_strengths(_wins(runs, outcomes)))
     drawn = elo(log_strengths(_drawn_wins(runs, outcomes, seed)))
-    found = [_rating(run, float(points[at]), drawn[:, at], outcomes) for at, run in enumerate(runs)]
-    return tuple(sorted(found, key=lambda each: (each.rating is None, -(each.rating or 0.0))))
+    ratings = [_rating(run, float(points[at]), drawn[:, at], outcomes) for at, run in enumerate(runs)]
+    return tuple(sorted(ratings, key=lambda rating: (rating.rating is None, -(rating.rating or 0.0))))
 
 
 def _rating(run: str, points: float, drawn: Floats, outcomes: Iterable[Outcome]) -> Rating:
-    mine: list[tuple[Outcome, Side]] = [
-        (o, "a" if o.a == run else "b") for o in outcomes if run in (o.a, o.b)
+    of_run: list[tuple[Outcome, Side]] = [
+        (outcome, "a" if outcome.a == run else "b") for outcome in outcomes if run in (outcome.a, outcome.b)
     ]
-    known = not np.isnan(points)
-    clusters = {outcome.case for outcome, _ in mine}
-    low, high = (interval(drawn) if known and len(clusters) > 1 else None) or (None, None)
+    is_rated = not np.isnan(points)
+    cases = {outcome.case for outcome, _ in of_run}
+    low, high = (interval(drawn) if is_rated and len(cases) > 1 else None) or (None, None)
     return Rating(
         run=run,
-        rating=points if known else None,
+        rating=points if is_rated else None,
         low=low,
         high=high,
-        wins=sum(outcome.verdict == side for outcome, side in mine),
-        ties=sum(outcome.verdict == "tie" for outcome, _ in mine),
-        losses=sum(outcome.verdict not in (side, "tie") for outcome, side in mine),
+        wins=sum(outcome.verdict == side for outcome, side in of_run),
+        ties=sum(outcome.verdict == "tie" for outcome, _ in of_run),
+        losses=sum(outcome.verdict not in (side, "tie") for outcome, side in of_run),
     )
 
 
@@ -510,22 +305,64 @@ def _wins(runs: Sequence[str], outcomes: Sequence[Outcome]) -> Floats:
     """How often each run was preferred to each other one: (k, k), ties as halves."""
     place = {run: at for at, run in enumerate(runs)}
     wins = np.zeros((len(runs), len(runs)))
-    for each in outcomes:
-        wins[place[each.b], place[each.a]] += each.share
-        wins[place[each.a], place[each.b]] += 1 - each.share
+    for outcome in outcomes:
+        wins[place[outcome.b], place[outcome.a]] += outcome.share
+        wins[place[outcome.a], place[outcome.b]] += 1 - outcome.share
     return wins
 
 
 def _drawn_wins(runs: Sequence[str], outcomes: Sequence[Outcome], seed: int) -> Floats:
     """The same for cases drawn with replacement: (draws, k, k)."""
     place, size = {run: at for at, run in enumerate(runs)}, len(runs)
-    cells = [(place[each.b], place[each.a], each.share) for each in outcomes]
     columns = np.zeros((len(outcomes), size * size))
-    for row, (i, j, share) in enumerate(cells):
-        columns[row, i * size + j] += share
-        columns[row, j * size + i] += 1 - share
-    draws = Draws([each.case for each in outcomes], seed=seed, resamples=DRAWS)
+    for row, outcome in enumerate(outcomes):
+        i, j = place[outcome.b], place[outcome.a]
+        columns[row, i * size + j] += outcome.share
+        columns[row, j * size + i] += 1 - outcome.share
+    draws = Draws([outcome.case for outcome in outcomes], seed=seed, resamples=DRAWS)
     return draws.sums(list(columns.T)).reshape(DRAWS, size, size)
 
 
-WORDS = Texts(Path(__file__).with_name("pairwise.toml"))
+def elo(strengths: Floats) -> Floats:
+    """Log-odds strengths on Elo's scale, mean 1000."""
+    scaled: Floats = MIDDLE + strengths * DECADE / math.log(10)
+    return scaled
+
+
+def log_strengths(wins: Floats, *, prior: float = PRIOR) -> Floats:
+    """The log-odds strengths of k runs, with mean 0; NaN for runs that no comparison links with the first.
+
+    `wins[..., i, j]` is how often i was preferred to j, ties as halves; leading axes are draws.
+    """
+    any_draw = wins.reshape(-1, *wins.shape[-2:]).sum(axis=0)
+    met: NDArray[np.bool_] = (any_draw + any_draw.T) > 0
+    linked = _linked_with_first(met)
+    strengths = np.full(wins.shape[:-1], np.nan)
+    strengths[..., linked] = _fit(np.where(met, wins + prior, 0.0)[..., linked, :][..., :, linked])
+    return strengths
+
+
+def _linked_with_first(met: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """The runs that are linked by comparisons with the first one, itself included."""
+    reached, fresh = {0}, {0}
+    while fresh:
+        fresh = {int(j) for i in fresh for j in np.flatnonzero(met[i])} - reached
+        reached |= fresh
+    return np.array(sorted(reached), dtype=np.intp)
+
+
+def _fit(wins: Floats) -> Floats:
+    """Maximum likelihood by the MM iteration (Hunter, 2004); every step raises the likelihood."""
+    totals, met = wins.sum(axis=-1), wins + np.swapaxes(wins, -1, -2)
+    logs = np.zeros(totals.shape)
+    for _ in range(_ITERATIONS):
+        strengths = np.exp(logs)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            expected = met / (strengths[..., :, None] + strengths[..., None, :])
+            new = np.log(totals) - np.log(expected.sum(axis=-1))
+        new = np.nan_to_num(new, nan=0.0, neginf=-50.0, posinf=50.0)
+        new -= new.mean(axis=-1, keepdims=True)
+        moved, logs = float(np.abs(new - logs).max(initial=0.0)), new
+        if moved < _ENOUGH:
+            break
+    return logs

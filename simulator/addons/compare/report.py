@@ -1,4 +1,4 @@
-"""A comparison in parts: what is said in words, tables, lists. The console and Markdown only paint them."""
+"""The report of a comparison as sections, and the same on a terminal, as a page, as Markdown and as JSON."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -11,26 +11,32 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from simulator.addons.compare.figures import WORDS, Duel, Outcome, PairwiseFigures, Share
-from simulator.core.document import escaped, wrap
+from simulator.addons.compare.figures import Duel, PairwiseFigures, Share
+from simulator.addons.compare.grade import WORDS, Outcome
+from simulator.core.document import escape_markdown, wrap
 from simulator.core.roles import LEXICAL
-from simulator.core.translations import plain
+from simulator.core.translations import safe_text
 from simulator.core.types import Language, Value
 from simulator.report.html import part, policy
 from simulator.report.listing import Item, Say, Section
 
-# Clear wins shown of each run, and how much of each text.
+# Clear wins shown of each run, and how many characters of each text.
 EXAMPLES, LONGEST = 3, 160
-# Of fewer pairs no bias is told.
+# With fewer pairs nothing is said about bias.
 FEW = 8
+FOLDER = Path(__file__).parent
+# The length of a whole bar.
+WIDTH = 600.0
+_ALARM, _SOFT, _TITLE = "bold red", "dim", "bold underline"
 
+# The grades (0..1) of each run, by conversation and turn.
 Overall = Mapping[str, Mapping[tuple[str, int], float]]
 
 
 class PairwiseReport(NamedTuple):
-    """All that is painted: `overall` holds each run's own grades, `names` the titles of personas."""
+    """All that is painted; `names` are the titles of personas by their ids."""
 
-    compared: PairwiseFigures
+    figures: PairwiseFigures
     outcomes: Sequence[Outcome]
     model: str
     language: Language
@@ -40,7 +46,7 @@ class PairwiseReport(NamedTuple):
     @property
     def letters(self) -> dict[str, str]:
         """A, B, C ... in the order in which the runs were named."""
-        return {run: chr(ord("A") + at) for at, run in enumerate(self.compared.runs)}
+        return {run: chr(ord("A") + at) for at, run in enumerate(self.figures.runs)}
 
 
 def say_in(language: Language) -> Say:
@@ -54,37 +60,36 @@ def say_in(language: Language) -> Say:
     return say
 
 
-def sections(shown: PairwiseReport) -> Iterator[Section]:
-    """From the verdict to the details."""
-    say = say_in(shown.language)
-    yield _head(shown, say)
-    yield _duels(shown, say)
-    if len(shown.compared.runs) > 2:
-        yield _ratings(shown, say)
-    yield _bias(shown, say)
-    yield from _personas(shown, say)
-    yield from _examples(shown, say)
-    if apart := _apart(shown, say):
-        yield apart
+def sections(report: PairwiseReport) -> Iterator[Section]:
+    """The parts of the report, from the verdict to the details."""
+    say = say_in(report.language)
+    yield _head(report, say)
+    yield _duels(report, say)
+    if len(report.figures.runs) > 2:
+        yield _ratings(report, say)
+    yield _bias(report, say)
+    yield from _personas(report, say)
+    yield from _examples(report, say)
+    if section := _uncompared(report, say):
+        yield section
 
 
-def _head(shown: PairwiseReport, say: Say) -> Section:
-    found, letters = shown.compared, shown.letters
+def _head(report: PairwiseReport, say: Say) -> Section:
+    figures, letters = report.figures, report.letters
     title = say("title", letters=" / ".join(letters.values()))
-    judge = say("by_stand_in") if shown.model == LEXICAL else say("by_model", model=shown.model)
-    ruled = found.pairs - found.asked
+    judge = say("by_stand_in") if report.model == LEXICAL else say("by_model", model=report.model)
     lines = [
         *(say("run", letter=letter, run=run) for run, letter in letters.items()),
         judge,
-        say("pairs", pairs=found.pairs, asked=found.asked, ruled=ruled),
+        say("pairs", pairs=figures.pairs, asked=figures.asked, ruled=figures.pairs - figures.asked),
     ]
-    if found.failed:
-        lines.append(say("failed_line", failed=found.failed, problem=found.problem))
+    if figures.failed:
+        lines.append(say("failed_line", failed=figures.failed, problem=figures.problem))
     return Section(title, items=tuple(map(Item, lines)))
 
 
-def _duels(shown: PairwiseReport, say: Say) -> Section:
-    letters, duels = shown.letters, shown.compared.duels
+def _duels(report: PairwiseReport, say: Say) -> Section:
+    letters, duels = report.letters, report.figures.duels
     lead = "\n".join(_verdict(duel, letters, say) for duel in duels)
     if len(duels) == 1:
         a, b = letters[duels[0].a], letters[duels[0].b]
@@ -118,53 +123,50 @@ def _verdict(duel: Duel, letters: Mapping[str, str], say: Say) -> str:
     return f"{say('against', a=a, b=b)}: {say('better', winner=winner)}"
 
 
-def _ratings(shown: PairwiseReport, say: Say) -> Section:
+def _ratings(report: PairwiseReport, say: Say) -> Section:
     rows = []
-    for each in shown.compared.ratings:
-        points = "-" if each.rating is None else f"{each.rating:.0f}"
-        if each.low is not None and each.high is not None:
-            points += f" [{each.low:.0f}, {each.high:.0f}]"
-        rows.append((shown.letters[each.run], points, f"{each.wins}-{each.ties}-{each.losses}"))
+    for rating in report.figures.ratings:
+        points = "-" if rating.rating is None else f"{rating.rating:.0f}"
+        if rating.low is not None and rating.high is not None:
+            points += f" [{rating.low:.0f}, {rating.high:.0f}]"
+        rows.append((report.letters[rating.run], points, f"{rating.wins}-{rating.ties}-{rating.losses}"))
     head = (say("run_head"), say("rating"), say("record"))
     return Section(say("ratings_title"), table=(head, *rows), aside=say("ratings_note"))
 
 
-def _bias(shown: PairwiseReport, say: Say) -> Section:
-    facts, items = [(say("position"), _position(shown, say))], []
-    length, position = shown.compared.length, shown.compared.position
-    if position and _is_off(position.first):
-        items.append(Item(say("position_biased")))
+def _bias(report: PairwiseReport, say: Say) -> Section:
+    length, position, items = report.figures.length, report.figures.position, []
+    if position is None:
+        order = say("position_none" if report.model == LEXICAL else "position_unread")
+    else:
+        order = say("position_line", first=bounded(position.first), disagreed=bounded(position.disagreed))
+        if _is_off(position.first):
+            items.append(Item(say("position_biased")))
+    facts = [(say("position"), order)]
     if not length.longer.n:
         facts.append((say("length"), say("length_none")))
     else:
-        told = "-" if length.correlation is None else f"{length.correlation:+.2f}"
-        known = {"n": length.longer.n, "longer": bounded(length.longer), "correlation": told}
-        facts.append((say("length"), say("length_line", **known)))
+        correlation = "-" if length.correlation is None else f"{length.correlation:+.2f}"
+        line = say("length_line", n=length.longer.n, longer=bounded(length.longer), correlation=correlation)
+        facts.append((say("length"), line))
         if _is_off(length.longer):
             items.append(Item(say("length_biased" if (length.longer.value or 0) > 0.5 else "short_biased")))
     if length.even is not None:
-        letter = shown.letters[shown.compared.runs[1]]
+        letter = report.letters[report.figures.runs[1]]
         facts.append((say("even"), say("even_line", letter=letter, share=percent(length.even))))
     return Section(say("bias_title"), facts=tuple(facts), items=tuple(items), alarm=True)
 
 
-def _position(shown: PairwiseReport, say: Say) -> str:
-    position = shown.compared.position
-    if position is None:
-        return say("position_none" if shown.model == LEXICAL else "position_unread")
-    return say("position_line", first=bounded(position.first), disagreed=bounded(position.disagreed))
-
-
 def _is_off(share: Share) -> bool:
-    """Whether the interval leaves out one half by more than a little; of a few pairs nothing is said."""
+    """Whether the interval leaves out one half by more than a little; never with a few pairs."""
     if share.low is None or share.high is None or share.n < FEW:
         return False
     return share.low > 0.55 or share.high < 0.45
 
 
-def _personas(shown: PairwiseReport, say: Say) -> Iterator[Section]:
-    letters = shown.letters
-    for duel in shown.compared.duels:
+def _personas(report: PairwiseReport, say: Say) -> Iterator[Section]:
+    letters = report.letters
+    for duel in report.figures.duels:
         if not duel.personas:
             continue
         a, b = letters[duel.a], letters[duel.b]
@@ -174,7 +176,7 @@ def _personas(shown: PairwiseReport, say: Say) -> Iterator[Section]:
         )  # fmt: skip
         rows = [
             (
-                shown.names.get(part.name, part.name),
+                report.names.get(part.name, part.name),
                 *map(str, (part.wins_a, part.ties, part.wins_b)),
                 bounded(part.share),
             )
@@ -183,16 +185,17 @@ def _personas(shown: PairwiseReport, say: Say) -> Iterator[Section]:
         yield Section(f"{say('personas_title')}  {say('against', a=a, b=b)}", table=(head, *rows))
 
 
-def _examples(shown: PairwiseReport, say: Say) -> Iterator[Section]:
-    letters, most = shown.letters, EXAMPLES if len(shown.compared.duels) == 1 else 1
-    for duel in shown.compared.duels:
-        mine = [each for each in shown.outcomes if (each.a, each.b) == (duel.a, duel.b)]
+def _examples(report: PairwiseReport, say: Say) -> Iterator[Section]:
+    letters, most = report.letters, EXAMPLES if len(report.figures.duels) == 1 else 1
+    for duel in report.figures.duels:
+        outcomes = [outcome for outcome in report.outcomes if (outcome.a, outcome.b) == (duel.a, duel.b)]
         note = say("examples_note", a=letters[duel.a], b=letters[duel.b])
         for side, run in (("b", duel.b), ("a", duel.a)):
             title = say("examples_title", letter=letters[run])
-            if len(shown.compared.duels) > 1:
+            if len(report.figures.duels) > 1:
                 title += f"  {say('against', a=letters[duel.a], b=letters[duel.b])}"
-            items = tuple(_example(each, shown, say) for each in clearest(mine, side, shown.overall)[:most])
+            wins = clearest(outcomes, side, report.overall)[:most]
+            items = tuple(_example(outcome, report, say) for outcome in wins)
             lead = "" if items else say("no_examples", letter=letters[run])
             yield Section(title, lead, items=items, aside=note if items else "")
 
@@ -200,38 +203,48 @@ def _examples(shown: PairwiseReport, say: Say) -> Iterator[Section]:
 def clearest(outcomes: Sequence[Outcome], side: str, overall: Overall) -> list[Outcome]:
     """The clearest wins of one side, each of another case: those that a judge read before those by rule."""
 
-    def clearness(each: Outcome) -> tuple[bool, float]:
-        at = (each.conversation, each.turn)
-        one, other = (overall.get(run, {}).get(at) for run in (each.a, each.b))
-        graded = 0.0 if one is None or other is None else (other - one if side == "b" else one - other)
-        return each.how != "rule", each.margin or graded
+    def clearness(outcome: Outcome) -> tuple[bool, float]:
+        at = (outcome.conversation, outcome.turn)
+        one, other = (overall.get(run, {}).get(at) for run in (outcome.a, outcome.b))
+        difference = 0.0 if one is None or other is None else other - one
+        return outcome.how != "rule", outcome.margin or (difference if side == "b" else -difference)
 
-    found: dict[str, Outcome] = {}
-    for each in sorted((o for o in outcomes if o.verdict == side), key=clearness, reverse=True):
-        found.setdefault(each.case, each)
-    return list(found.values())[:EXAMPLES]
-
-
-def _example(each: Outcome, shown: PairwiseReport, say: Say) -> Item:
-    persona = shown.names.get(each.persona, each.persona)
-    names = (shown.letters[each.a], shown.letters[each.b])
-    lines = [
-        (say("customer"), cut(each.question)),
-        *zip(names, map(cut, each.answers), strict=True),
-        (say("reason"), cut(each.reason)),
-    ]
-    return Item(say("example", case=each.case, persona=persona, turn=each.turn), tuple(lines))
+    by_case: dict[str, Outcome] = {}
+    wins = [outcome for outcome in outcomes if outcome.verdict == side]
+    for outcome in sorted(wins, key=clearness, reverse=True):
+        by_case.setdefault(outcome.case, outcome)
+    return list(by_case.values())[:EXAMPLES]
 
 
-def _apart(shown: PairwiseReport, say: Say) -> Section | None:
-    letters = shown.letters
-    left = [duel for duel in shown.compared.duels if duel.differing or duel.alone]
-    if not left:
+def _example(outcome: Outcome, report: PairwiseReport, say: Say) -> Item:
+    persona = report.names.get(outcome.persona, outcome.persona)
+    letters = (report.letters[outcome.a], report.letters[outcome.b])
+    lines = (
+        (say("customer"), cut(outcome.question)),
+        *zip(letters, map(cut, outcome.answers), strict=True),
+        (say("reason"), cut(outcome.reason)),
+    )
+    return Item(say("example", case=outcome.case, persona=persona, turn=outcome.turn), lines)
+
+
+def _uncompared(report: PairwiseReport, say: Say) -> Section | None:
+    letters = report.letters
+    duels = [duel for duel in report.figures.duels if duel.differing or duel.alone]
+    if not duels:
         return None
-    lines = [
-        say("apart_line", a=letters[d.a], b=letters[d.b], differing=d.differing, alone=d.alone) for d in left
-    ]
-    return Section(say("apart"), items=tuple(map(Item, lines)), aside=say("apart_hint", run=left[0].a))
+    items = tuple(
+        Item(
+            say(
+                "apart_line",
+                a=letters[duel.a],
+                b=letters[duel.b],
+                differing=duel.differing,
+                alone=duel.alone,
+            )
+        )
+        for duel in duels
+    )
+    return Section(say("apart"), items=items, aside=say("apart_hint", run=duels[0].a))
 
 
 def bounded(share: Share) -> str:
@@ -249,18 +262,15 @@ def percent(share: float) -> str:
 
 
 def cut(text: str) -> str:
-    """One line, not too long."""
+    """The text in one line of at most LONGEST characters."""
     line = " ".join(text.split())
     return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
 
 
-_ALARM, _SOFT, _TITLE = "bold red", "dim", "bold underline"
-
-
-def paint(shown: PairwiseReport, console: Console) -> None:
+def paint(report: PairwiseReport, console: Console) -> None:
     """Prints the whole comparison."""
     painter = _Painter(console)
-    for section in sections(shown):
+    for section in sections(report):
         painter.section(section)
 
 
@@ -284,9 +294,9 @@ class _Painter:
 
     def _table(self, rows: Sequence[Sequence[str]]) -> None:
         """Columns as wide as their widest cell, counts to the right."""
-        shown = [[self._fit(" ".join(cell.split())) for cell in row] for row in rows]
-        widths = [max(map(cell_len, column)) for column in zip(*shown, strict=True)]
-        for number, (head, *row) in enumerate(shown):
+        fitted = [[self._fit(" ".join(cell.split())) for cell in row] for row in rows]
+        widths = [max(map(cell_len, column)) for column in zip(*fitted, strict=True)]
+        for number, (head, *row) in enumerate(fitted):
             cells = [" " * (w - cell_len(cell)) + cell for cell, w in zip(row, widths[1:], strict=True)]
             line = "  ".join([head + " " * (widths[0] - cell_len(head)), *cells])
             self.console.print(Text(line, style="" if number else _SOFT), highlight=False, no_wrap=True)
@@ -303,16 +313,11 @@ class _Painter:
     def _fit(self, text: str) -> str:
         """The text without control codes, and without what this console's encoding does not have."""
         encoding = self.console.encoding
-        return plain(text).encode(encoding, "replace").decode(encoding)
-
-
-FOLDER = Path(__file__).parent
-# The length of a whole bar.
-WIDTH = 600.0
+        return safe_text(text).encode(encoding, "replace").decode(encoding)
 
 
 class Bar(NamedTuple):
-    """The verdicts of two runs side by side: what it says, and the three lengths."""
+    """The verdicts of two runs side by side: a title, and the three lengths."""
 
     title: str
     left: float
@@ -320,35 +325,35 @@ class Bar(NamedTuple):
     right: float
 
 
-def render(shown: PairwiseReport) -> str:
+def render(report: PairwiseReport) -> str:
     """The page; it carries its style, needs no network and runs no script."""
-    head, *rest = sections(shown)
+    head, *rest = sections(report)
     style = f"{part('report.css')}\n{(FOLDER / 'compare.css').read_text(encoding='utf-8').strip()}"
-    return _template().render(
-        language=shown.language,
+    return _page_template().render(
+        language=report.language,
         policy=policy(style, ""),
         style=Markup(style),  # noqa: S704 - a file of ours
         head=head,
         sections=rest,
-        bars=_bars(shown),
+        bars=_bars(report),
     )
 
 
-def _bars(shown: PairwiseReport) -> list[Bar]:
-    say, letters, found = say_in(shown.language), shown.letters, []
-    for duel in shown.compared.duels:
+def _bars(report: PairwiseReport) -> list[Bar]:
+    say, letters, bars = say_in(report.language), report.letters, []
+    for duel in report.figures.duels:
         counts = (duel.wins_a, duel.ties, duel.wins_b)
-        if not (whole := sum(counts)):
+        if not (total := sum(counts)):
             continue
         a, b = letters[duel.a], letters[duel.b]
         names = (say("wins_of", letter=a), say("ties"), say("wins_of", letter=b))
         title = " / ".join(f"{name} {count:,}" for name, count in zip(names, counts, strict=True))
-        found.append(Bar(title, *(WIDTH * count / whole for count in counts)))
-    return found
+        bars.append(Bar(title, *(WIDTH * count / total for count in counts)))
+    return bars
 
 
 @lru_cache(maxsize=1)
-def _template() -> Template:
+def _page_template() -> Template:
     env = Environment(
         loader=FileSystemLoader(FOLDER, encoding="utf-8"),
         autoescape=True,
@@ -361,68 +366,65 @@ def _template() -> Template:
 
 
 def _clean(value: Any) -> Any:
-    """What every expression of the page passes through: text loses its control codes."""
-    return plain(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    """The value of an expression of the page; text loses its control codes."""
+    return safe_text(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def markdown(shown: PairwiseReport) -> str:
-    """The whole comparison."""
-    lines = [line for at, section in enumerate(sections(shown)) for line in _section(section, at)]
+def markdown(report: PairwiseReport) -> str:
+    """The whole comparison as Markdown."""
+    lines = [line for at, section in enumerate(sections(report)) for line in _markdown_section(section, at)]
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _section(section: Section, at: int) -> Iterator[str]:
-    yield f"{'##' if at else '#'} {escaped(section.title)}"
+def _markdown_section(section: Section, at: int) -> Iterator[str]:
+    yield f"{'##' if at else '#'} {escape_markdown(section.title)}"
     yield ""
     for line in filter(None, section.lead.split("\n")):
-        yield f"**{escaped(line)}**"
+        yield f"**{escape_markdown(line)}**"
         yield ""
-    yield from _table(section.table)
-    lines = [f"- {escaped(name)}: {escaped(text)}" for name, text in section.facts]
+    for row in section.table:
+        yield f"| {' | '.join(map(escape_markdown, row))} |"
+        if row is section.table[0]:
+            yield "|" + " --- |" * len(row)
+    if section.table:
+        yield ""
+    lines = [f"- {escape_markdown(name)}: {escape_markdown(text)}" for name, text in section.facts]
     for item in section.items:
-        lines.append(f"- {escaped(item.text)}")
-        lines += [f"  - {escaped(name)}: {escaped(text)}" for name, text in item.beneath]
+        lines.append(f"- {escape_markdown(item.text)}")
+        lines += [f"  - {escape_markdown(name)}: {escape_markdown(text)}" for name, text in item.beneath]
     if lines:
         yield from (*lines, "")
     if section.aside:
-        yield from (f"_{escaped(section.aside)}_", "")
+        yield from (f"_{escape_markdown(section.aside)}_", "")
 
 
-def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    for at, row in enumerate(rows):
-        yield f"| {' | '.join(map(escaped, row))} |"
-        if at == 0:
-            yield "|" + " --- |" * len(row)
-    if rows:
-        yield ""
-
-
-def as_json(shown: PairwiseReport) -> dict[str, Any]:
-    """Figures first; then every pair that was compared."""
-    found = shown.compared
+def as_json(report: PairwiseReport) -> dict[str, Any]:
+    """The figures, then every pair that was compared; numbers with four decimals."""
+    figures = report.figures
     return {
-        "runs": list(found.runs),
-        "judge": shown.model,
-        "offline": shown.model == LEXICAL,
-        "pairs": found.pairs,
-        "asked": found.asked,
-        "failed": found.failed,
-        "duels": [{**_plain(duel), "lead": duel.lead} for duel in found.duels],
-        "ratings": [_plain(rating) for rating in found.ratings],
-        "position": found.position and _plain(found.position),
-        "length": _plain(found.length),
-        "outcomes": [_outcome(each) for each in shown.outcomes],
+        "runs": list(figures.runs),
+        "judge": report.model,
+        "offline": report.model == LEXICAL,
+        "pairs": figures.pairs,
+        "asked": figures.asked,
+        "failed": figures.failed,
+        "duels": [{**_as_json(duel), "lead": duel.lead} for duel in figures.duels],
+        "ratings": [_as_json(rating) for rating in figures.ratings],
+        "position": figures.position and _as_json(figures.position),
+        "length": _as_json(figures.length),
+        "outcomes": [
+            {
+                **_as_json(outcome, exclude={"question", "answers"}),
+                "disagreed": outcome.disagreed,
+                "lengths": [len("".join(text.split())) for text in outcome.answers],
+            }
+            for outcome in report.outcomes
+        ],
     }
 
 
-def _outcome(each: Outcome) -> dict[str, Any]:
-    told: dict[str, Any] = _plain(each)
-    told |= {"disagreed": each.disagreed, "lengths": [len("".join(text.split())) for text in each.answers]}
-    return {key: value for key, value in told.items() if key not in ("question", "answers")}
-
-
-def _plain(value: Value) -> Any:
-    return _rounded(value.model_dump(mode="json"))
+def _as_json(value: Value, exclude: set[str] | None = None) -> Any:
+    return _rounded(value.model_dump(mode="json", exclude=exclude))
 
 
 def _rounded(value: Any) -> Any:

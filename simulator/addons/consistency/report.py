@@ -1,4 +1,4 @@
-"""What people read of a cross-examination and of consistency: lines for a terminal, Markdown, and JSON."""
+"""The report of a cross-examination and of consistency: lines for a terminal, Markdown, and JSON."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -13,11 +13,11 @@ from simulator.addons.consistency.grade import (
     TurnFollowUps,
     crossings,
 )
-from simulator.core.translations import plain
+from simulator.core.translations import safe_text
 from simulator.core.types import Language, Results
 
 Style = Literal["title", "plain", "alarm", "soft"]
-# What is shown of each kind at most; all is in the JSON.
+# At most so many of each kind are shown; the JSON has all.
 SHOWN = 20
 _MARK = {"title": "## ", "plain": "", "alarm": "### ", "soft": "- "}
 
@@ -30,7 +30,7 @@ class ReportLine(NamedTuple):
 
 
 class ConsistencyReport(NamedTuple):
-    """All there is to tell; `examined` is None where only consistency was asked for."""
+    """All that is reported; `examined` is None where only consistency was asked for."""
 
     run: str
     language: Language
@@ -38,91 +38,93 @@ class ConsistencyReport(NamedTuple):
     consistency: Consistency
 
 
-def lines(told: ConsistencyReport) -> Iterator[ReportLine]:
-    """Everything, line by line; what bots and models said is without control codes."""
-    if told.examined is not None:
-        yield from _examination(told, told.examined)
-    yield from _consistency(told)
+def lines(report: ConsistencyReport) -> Iterator[ReportLine]:
+    """The report line by line; texts of bots and models are without control codes."""
+    if report.examined is not None:
+        yield from _examination(report, report.examined)
+    yield from _consistency(report)
 
 
-def markdown(told: ConsistencyReport) -> str:
-    """The same as Markdown; quoted text is shown as it is and cannot set itself."""
-    shown = (f"{_MARK[line.style]}{_escaped(line.text)}" for line in lines(told))
-    return "\n\n".join(shown) + "\n"
+def markdown(report: ConsistencyReport) -> str:
+    """The report as Markdown; quoted text is escaped."""
+    texts = (f"{_MARK[line.style]}{_escaped(line.text)}" for line in lines(report))
+    return "\n\n".join(texts) + "\n"
 
 
-def as_json(told: ConsistencyReport) -> dict[str, Any]:
-    """The same for programs, with nothing left out."""
-    every = crossings(told.examined or ())
-    found = told.consistency
-    shown: dict[str, Any] = {
-        "run": told.run,
+def as_json(report: ConsistencyReport) -> dict[str, Any]:
+    """The report for programs, with nothing left out."""
+    checks = crossings(report.examined or ())
+    consistency = report.consistency
+    body: dict[str, Any] = {
+        "run": report.run,
         "consistency": {
-            "share": found.share,
-            "low": found.low,
-            "high": found.high,
-            "cases": [{"case": case.case, "pairs": case.pairs, "share": case.share} for case in found.cases],
-            "disagreements": [clash.model_dump(mode="json") for clash in found.clashes],
+            "share": consistency.share,
+            "low": consistency.low,
+            "high": consistency.high,
+            "cases": [
+                {"case": case.case, "pairs": case.pairs, "share": case.share} for case in consistency.cases
+            ],
+            "disagreements": [clash.model_dump(mode="json") for clash in consistency.clashes],
         },
     }
-    if told.examined is not None:
-        shown["examined"] = {
-            "turns": len(told.examined),
-            "questions": len(every),
-            "outcomes": _counted(every),
-            "crossings": [crossing.model_dump(mode="json") for crossing in every],
-            "by": sorted({each.by for each in told.examined}),
+    if report.examined is not None:
+        body["examined"] = {
+            "turns": len(report.examined),
+            "questions": len(checks),
+            "outcomes": _counts(checks),
+            "crossings": [check.model_dump(mode="json") for check in checks],
+            "by": sorted({turn.by for turn in report.examined}),
         }
-    return shown
+    return body
 
 
 def consistency_line(results: Results, language: Language) -> str | None:
     """One sentence for a report where customers were told different things; None where they were not."""
-    if results.run.asks_once:  # nobody is told anything: rows are asked
+    if results.run.asks_once:  # rows of a data set, no customers
         return None
-    found = consistency(results)
-    counted = [clash for case in found.cases for clash in case.clashes]
-    if not counted:
+    cases = consistency(results).cases
+    clashes = [clash for case in cases for clash in case.clashes]
+    if not clashes:
         return None
-    case = next(case.case for case in found.cases if case.clashes)
-    first = counted[0].found
+    case = next(case.case for case in cases if case.clashes)
+    first = clashes[0].found
     return TEXTS(
         language,
         "in_report",
-        n=f"{len(counted):,}",
-        case=plain(case),
-        one=plain(first.one),
-        other=plain(first.other),
+        n=f"{len(clashes):,}",
+        case=safe_text(case),
+        one=safe_text(first.one),
+        other=safe_text(first.other),
     )
 
 
-def _examination(told: ConsistencyReport, examined: Sequence[TurnFollowUps]) -> Iterator[ReportLine]:
-    every, say = crossings(examined), _sayer(told.language)
-    yield ReportLine(say("title", run=told.run), "title")
-    if not every:
+def _examination(report: ConsistencyReport, examined: Sequence[TurnFollowUps]) -> Iterator[ReportLine]:
+    checks, say = crossings(examined), _say_in(report.language)
+    yield ReportLine(say("title", run=report.run), "title")
+    if not checks:
         yield ReportLine(say("nothing"))
         return
-    by = "; ".join(sorted({_named(each.by, told.language) for each in examined}))
-    yield ReportLine(say("asked", turns=f"{len(examined):,}", questions=f"{len(every):,}", by=by))
-    counts = _counted(every)
+    by = "; ".join(sorted({_names(turn.by, report.language) for turn in examined}))
+    yield ReportLine(say("asked", turns=f"{len(examined):,}", questions=f"{len(checks):,}", by=by))
+    counts = _counts(checks)
     yield ReportLine(
         "  ".join(f"{say(outcome)} {counts[outcome]}" for outcome in OUTCOMES if counts[outcome])
     )
     for outcome in ("contradicts", "corrects"):
-        found = [each for each in every if each.verdict.outcome == outcome]
-        for crossing in found[:SHOWN]:
-            yield from _crossing(crossing, told.language)
-        if len(found) > SHOWN:
-            yield ReportLine(say("more", n=f"{len(found) - SHOWN:,}"), "soft")
+        matches = [check for check in checks if check.verdict.outcome == outcome]
+        for check in matches[:SHOWN]:
+            yield from _check(check, report.language)
+        if len(matches) > SHOWN:
+            yield ReportLine(say("more", n=f"{len(matches) - SHOWN:,}"), "soft")
 
 
-def _crossing(crossing: FollowUpCheck, language: Language) -> Iterator[ReportLine]:
-    say, verdict = _sayer(language), crossing.verdict
-    where = f"{crossing.conversation} {say('turn', n=str(crossing.turn))}"
-    yield ReportLine(f"{say(verdict.outcome)}: {plain(where)}", "alarm")
+def _check(check: FollowUpCheck, language: Language) -> Iterator[ReportLine]:
+    say, verdict = _say_in(language), check.verdict
+    where = f"{check.conversation} {say('turn', n=str(check.turn))}"
+    yield ReportLine(f"{say(verdict.outcome)}: {safe_text(where)}", "alarm")
     for key, text in (
         ("first", verdict.first_quote),
-        ("question", crossing.asked.question),
+        ("question", check.asked.question),
         ("later", verdict.later_quote),
         ("why", verdict.reason),
     ):
@@ -130,79 +132,75 @@ def _crossing(crossing: FollowUpCheck, language: Language) -> Iterator[ReportLin
             yield ReportLine(f"{say(key)}: {_one_line(text)}", "soft")
 
 
-def _consistency(told: ConsistencyReport) -> Iterator[ReportLine]:
-    say, found = _sayer(told.language), told.consistency
+def _consistency(report: ConsistencyReport) -> Iterator[ReportLine]:
+    say, figures = _say_in(report.language), report.consistency
     yield ReportLine(say("consistency_title"), "title")
-    if found.share is None:
+    if figures.share is None:
         yield ReportLine(say("consistency_none"))
     else:
         bounds = ""
-        if found.low is not None and found.high is not None:
-            bounds = say("interval", low=_percent(found.low), high=_percent(found.high))
-        cases, pairs = len(found.cases), sum(case.pairs for case in found.cases)
+        if figures.low is not None and figures.high is not None:
+            bounds = say("interval", low=_percent(figures.low), high=_percent(figures.high))
+        cases, pairs = len(figures.cases), sum(case.pairs for case in figures.cases)
         yield ReportLine(
             say(
                 "consistency_line",
                 cases=f"{cases:,}",
                 pairs=f"{pairs:,}",
-                share=_percent(found.share),
+                share=_percent(figures.share),
                 interval=bounds,
             )
         )
         yield ReportLine(say("clashes_counted"))
-    distinct = _distinct(found.clashes)
-    if found.share is not None and not distinct:
+    # Of clashes with the same two statements the first.
+    distinct = list({frozenset((c.found.one, c.found.other)): c for c in reversed(figures.clashes)}.values())[
+        ::-1
+    ]
+    if figures.share is not None and not distinct:
         yield ReportLine(say("consistency_fine"))
     for clash in distinct[:SHOWN]:
-        yield from _clash(clash, told.language)
+        yield from _clash(clash, report.language)
     if len(distinct) > SHOWN:
         yield ReportLine(say("more", n=f"{len(distinct) - SHOWN:,}"), "soft")
 
 
 def _clash(clash: Clash, language: Language) -> Iterator[ReportLine]:
-    say = _sayer(language)
+    say = _say_in(language)
     yield ReportLine(say(f"link_{clash.link}"), "alarm")
     yield ReportLine(
-        f"{plain(clash.one)} {say('turn', n=str(clash.one_turn))}: {_one_line(clash.found.one)}", "soft"
+        f"{safe_text(clash.one)} {say('turn', n=str(clash.one_turn))}: {_one_line(clash.found.one)}", "soft"
     )
-    other = f"{plain(clash.other)} {say('turn', n=str(clash.other_turn))}"
+    other = f"{safe_text(clash.other)} {say('turn', n=str(clash.other_turn))}"
     yield ReportLine(f"{other}: {_one_line(clash.found.other)}", "soft")
 
 
-def _distinct(clashes: Sequence[Clash]) -> list[Clash]:
-    """One of those with the same two statements."""
-    return list({frozenset((each.found.one, each.found.other)): each for each in reversed(clashes)}.values())[
-        ::-1
-    ]
-
-
-def _counted(every: Sequence[FollowUpCheck]) -> dict[str, int]:
-    counts = Counter(each.verdict.outcome for each in every)
+def _counts(checks: Sequence[FollowUpCheck]) -> dict[str, int]:
+    counts = Counter(check.verdict.outcome for check in checks)
     return {outcome: counts[outcome] for outcome in OUTCOMES}
 
 
-def _sayer(language: Language) -> Any:
+def _say_in(language: Language) -> Any:
     return lambda key, **values: TEXTS(language, key, **values)
 
 
-def _named(by: str, language: Language) -> str:
+def _names(by: str, language: Language) -> str:
     return " / ".join(
-        TEXTS(language, "stand_in") if part == STAND_IN else plain(part) for part in by.split(" / ")
+        TEXTS(language, "stand_in") if part == STAND_IN else safe_text(part) for part in by.split(" / ")
     )
 
 
 def _percent(share: float) -> str:
-    """In whole per cents; what is not quite all is never shown as all."""
+    """In whole per cent; 99.9 where it is not quite all."""
     rounded = round(100 * share)
     return f"{99.9 if rounded == 100 and share < 1 else rounded:g}"
 
 
 def _one_line(text: str) -> str:
-    return " ".join(plain(text).split())
+    return " ".join(safe_text(text).split())
 
 
 def _escaped(text: str) -> str:
-    """Text in which Markdown and HTML mean nothing."""
+    """The text with Markdown and HTML escaped."""
     for sign in "\\`*_[]<>#|!":
         text = text.replace(sign, f"\\{sign}")
     return text

@@ -1,4 +1,4 @@
-"""The way to a scheduler: one that is there already, or one in this process with so many workers."""
+"""Connects to a Dask scheduler: the one of --scheduler, or a local one with --workers."""
 
 import asyncio
 import contextlib
@@ -15,64 +15,64 @@ from simulator import __version__
 from simulator.core.errors import InputError, RehearsalError
 from simulator.core.settings import Settings
 
-# The program's own folder, on whichever machine this is.
+# The program's own folder on this machine.
 ROOT = Path(__file__).resolve().parent.parent.parent.parent
 
 
-# All that a run notes of itself, and what carries it to the workers.
+# Packages whose versions are compared: those that a run records, and those that connect to workers.
 COMPARED = ("openai", "langchain-core", "faiss-cpu", "pydantic", "numpy", "dask", "distributed")
-# The folders that make up the program; two copies of it are the same when all of this is.
+# Folders and files that two copies of the program must have in common.
 _PROGRAM = ("simulator", "judges", "personas", "rag_adapters", "demo")
 _SUFFIXES = (".py", ".toml")
 
 
-def about() -> dict[str, str]:
-    """Versions of Python, of this program and of packages, and a hash of the program's own files."""
-    found = {"rehearsal": __version__, "python": ".".join(platform.python_version_tuple()[:2])}
+def environment() -> dict[str, str]:
+    """Versions of Python, this program and packages, and a hash of the program's own files."""
+    versions = {"rehearsal": __version__, "python": ".".join(platform.python_version_tuple()[:2])}
     for package in COMPARED:
         with suppress(importlib.metadata.PackageNotFoundError):
-            found[package] = importlib.metadata.version(package)
-    return found | {"program": _program()}
+            versions[package] = importlib.metadata.version(package)
+    return versions | {"program": _program_hash()}
 
 
-def _program() -> str:
-    """Read anew each time: desks start from the files as they are, however long their worker has run."""
+def _program_hash() -> str:
+    """Not cached: processes start from the current files, however long their worker has run."""
     files = (path for folder in _PROGRAM for path in (ROOT / folder).rglob("*"))
-    known = sorted(path for path in files if path.suffix in _SUFFIXES and path.is_file())
+    program_files = sorted(path for path in files if path.suffix in _SUFFIXES and path.is_file())
     digest = hashlib.sha256()
-    for path in known:
+    for path in program_files:
         digest.update(path.relative_to(ROOT).as_posix().encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
 
 def difference(here: Mapping[str, str], there: Mapping[str, str]) -> str | None:
-    """The first thing that is not the same, in words; None when all is."""
+    """The first difference between two environments, as a sentence without subject; None if there is none."""
     for name, version in here.items():
-        found = there.get(name, "none")
-        if found != version and name == "program":
+        other = there.get(name, "none")
+        if other != version and name == "program":
             return "its copy of the program has other files than this one"
-        if found != version:
-            return f"it has {name} {found}, this machine {version}"
+        if other != version:
+            return f"it has {name} {other}, this machine {version}"
     return None
 
 
 class SchedulerLost(RehearsalError):
-    """The scheduler is gone; what was reported is written, the rest is open."""
+    """The scheduler is gone; what workers reported is saved, the rest is still open."""
 
     def __init__(self, address: str) -> None:
         super().__init__(f"the scheduler at {address} is lost; any engine can finish the run.")
 
 
 class WorkersLost(RehearsalError):
-    """Nobody is left to hold a conversation, or one of them ends every process that holds it."""
+    """No worker is left, or a conversation was lost with too many of them."""
 
 
-# Seconds to reach a scheduler, or to be answered by it.
+# Seconds to wait for a scheduler's connection or answer.
 PATIENCE = 10.0
 LOCAL = "this machine"
-# A cluster of this process alone: no dashboard, and nothing that listens beyond the machine.
-_WITHIN = {
+# A local cluster has no dashboard, and listens on nothing beyond this machine.
+_LOCAL_CONFIG = {
     "distributed.scheduler.http.routes": [],
     "distributed.worker.http.routes": [],
     "distributed.admin.system-monitor.interval": "10s",
@@ -82,37 +82,37 @@ _WITHIN = {
 
 
 class Connection:
-    """A client of a scheduler; whoever asks a scheduler that is gone is told so."""
+    """A client of a scheduler; its methods raise SchedulerLost once the scheduler is gone."""
 
     def __init__(self, client: Any, address: str) -> None:
-        """`address` as it is shown."""
+        """`address` as messages show it."""
         self.client, self.address = client, address
 
     @property
     def is_up(self) -> bool:
-        """Whether the scheduler can be asked."""
+        """Whether the scheduler is connected."""
         return bool(self.client.status == "running")
 
     async def workers(self) -> dict[str, int]:
-        """The workers that are there, and how many tasks each takes at a time."""
+        """The addresses of all workers, each with its number of threads."""
         try:
-            found: dict[str, int] = await asyncio.wait_for(self.client.nthreads(), PATIENCE)
+            threads: dict[str, int] = await asyncio.wait_for(self.client.nthreads(), PATIENCE)
         except (TimeoutError, OSError):
             raise SchedulerLost(self.address) from None
         if not self.is_up:
             raise SchedulerLost(self.address)
-        return found
+        return threads
 
-    async def call(self, worker: str, function: Callable[..., Any], *given: Any) -> Any:
-        """What a function of ours gives on one worker, outside its tasks."""
-        found = await self.client.run(function, *given, workers=[worker])
-        return found[worker]
+    async def call(self, worker: str, function: Callable[..., Any], *args: Any) -> Any:
+        """The result of a function on one worker, outside its tasks."""
+        results = await self.client.run(function, *args, workers=[worker])
+        return results[worker]
 
-    def task(self, worker: str, function: Callable[..., Any], *given: Any, key: str) -> Any:
-        """A task for one worker and no other, to be awaited. What it is given and gives is plain data."""
+    def task(self, worker: str, function: Callable[..., Any], *args: Any, key: str) -> Any:
+        """The future of a task for this one worker. Its arguments and result are plain data."""
         return self.client.submit(
             _by_name(function),
-            *given,
+            *args,
             key=key,
             workers=[worker],
             allow_other_workers=False,
@@ -121,7 +121,7 @@ class Connection:
         )
 
     async def outcome(self, future: Any) -> Any:
-        """What a task gave; a cancelled one is told from a lost scheduler."""
+        """The result of a task; raises SchedulerLost if it was cancelled because the scheduler is gone."""
         from distributed.client import FutureCancelledError
 
         try:
@@ -131,26 +131,26 @@ class Connection:
                 raise SchedulerLost(self.address) from None
             raise
 
-    def listen(self, topic: str, hear: Callable[[dict[str, Any]], None]) -> None:
-        """Tells `hear` of everything that workers report under a topic."""
-        self.client.subscribe_topic(topic, lambda event: hear(event[1]))
+    def subscribe(self, topic: str, callback: Callable[[dict[str, Any]], None]) -> None:
+        """Calls `callback` with every event that workers publish under a topic."""
+        self.client.subscribe_topic(topic, lambda event: callback(event[1]))
 
 
 def _by_name(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function as a worker finds it: a scheduler reads tasks, too, and need not have our program."""
+    """The function by its name: a scheduler reads tasks as well, and may not have this program."""
     module, name = function.__module__, function.__name__
 
-    def call(*given: Any) -> Any:
+    def call(*args: Any) -> Any:
         import importlib
 
-        return getattr(importlib.import_module(module), name)(*given)
+        return getattr(importlib.import_module(module), name)(*args)
 
     return call
 
 
 @asynccontextmanager
 async def connected(settings: Settings) -> AsyncIterator[Connection]:
-    """The scheduler of `--scheduler`, or `--workers` in this process; closed again in the end."""
+    """A connection to `--scheduler`, or to a local cluster with `--workers`; closed at the end."""
     dask, distributed = _libraries()
     with _quiet(), dask.config.set({"distributed.comm.timeouts.connect": f"{PATIENCE:g}s"}):
         async with contextlib.AsyncExitStack() as opened:
@@ -173,12 +173,12 @@ def _libraries() -> tuple[Any, Any]:
 
 @asynccontextmanager
 async def _local(dask: Any, distributed: Any, workers: int) -> AsyncIterator[Any]:
-    """Workers on threads of this process: each has desks, and those are processes."""
+    """A cluster with workers on threads of this process; they start processes of their own."""
     from distributed.comm import inproc
 
-    # A name for this process. Left alone, it is found out by way of a public address.
+    # Otherwise the name of this process is found out by contacting a public address.
     inproc.global_manager._ip = "127.0.0.1"
-    with dask.config.set(_WITHIN):
+    with dask.config.set(_LOCAL_CONFIG):
         cluster = await distributed.LocalCluster(
             n_workers=workers,
             threads_per_worker=1,
@@ -211,9 +211,9 @@ async def _client(distributed: Any, where: Any, address: str) -> AsyncIterator[C
 
 @contextlib.contextmanager
 def _quiet() -> Any:
-    """What the libraries log about lost peers is told by us, in one line."""
-    known = [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]
-    loggers = [logging.getLogger(name) for name in (*known, "tornado.application")]
+    """Silences what the libraries log about lost peers: this program reports it in one line."""
+    names = [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]
+    loggers = [logging.getLogger(name) for name in (*names, "tornado.application")]
     before = [logger.level for logger in loggers]
     for logger in loggers:
         logger.setLevel(logging.CRITICAL + 1)

@@ -1,4 +1,8 @@
-"""What runs inside a worker of the cluster: it keeps desks, hands them batches and passes on their events."""
+"""Runs in a Dask worker: starts processes that play batches of conversations, and passes their events on.
+
+Every process connects its own bot, and a bot that crashes ends no worker. First in this module: what such
+a process runs; then the files that are sent to workers; then what the worker itself runs.
+"""
 
 import asyncio
 import contextlib
@@ -18,37 +22,53 @@ from pathlib import Path
 from typing import IO, Any, get_args
 
 from simulator.addons.dask import connection
+from simulator.addons.dask.batch import BatchRecord
 from simulator.addons.dask.connection import ROOT
-from simulator.addons.dask.outbox import Outbox
 from simulator.core.errors import InputError, RehearsalError
 from simulator.core.roles import endpoints
-from simulator.core.settings import PREFIX, Settings, from_run
+from simulator.core.settings import PREFIX, Settings, stored_settings
 from simulator.core.types import Bot, Case, Conversation, GradingContext, Persona, Role, Score
 from simulator.models.pricing import Allowance, Ledger
 from simulator.runner.chains import AppliedPrompts
 from simulator.runner.context import RunContext
 from simulator.runner.prompt_file import split_variant
-from simulator.runner.run import Runner, first_of
+from simulator.runner.run import Runner, first_error
 
-# Seconds without an order after which nobody is expected to give one.
+# Seconds without an order after which a process ends.
 IDLE = 300.0
-# Seconds in which events are gathered: so much is lost with a process that is killed.
+# Seconds for which events are collected; these are lost with a process that is killed.
 GATHER = 0.1
-# Seconds that connections are given to close once the worker is gone.
+# Seconds that connections may take to close once the worker is gone.
 LEAVING = 5.0
+# Seconds between two checks whether the driver still waits for a batch.
+LOOK = 0.5
+CLOSING = 5.0
+# Imports the program from its own folder, neither from the worker's current folder nor the user's files.
+_COMMAND = (
+    f"import sys; sys.path.insert(0, {str(ROOT)!r}); from simulator.addons.dask.worker import main; main()"
+)
+# A bot's folder with more files or bytes is probably not meant to be sent.
+MOST_FILES, MOST_BYTES = 5_000, 200_000_000
+# Files from outside the current folder are put below this one.
+ELSEWHERE = ".elsewhere"
+_SKIPPED_FOLDERS = frozenset({"__pycache__", "node_modules", "site-packages", "venv"})
+_SECRET = re.compile(r"secret|credential|service[-_. ]?account|id_rsa|\.(pem|key|p12|pfx)$", re.IGNORECASE)
+_FILE_SETTINGS = ("outputs", "guidelines", "contacts", "ng_words", "script", "replay")
+# Longer values of --set are texts, not names of files.
+_LONGEST_NAME = 500
 
 
-class Purse(Ledger):
-    """A ledger whose budget is given anew with every batch: the driver keeps the books of the run."""
+class BatchLedger(Ledger):
+    """A ledger with a new budget for every batch; the run's own ledger is the driver's."""
 
     def grant(self, budget: float | None) -> None:
-        """So many dollars, of which nothing is spent; None is without limit."""
+        """Starts again with this budget in dollars; None means no limit."""
         self.budget, self.roles = budget, {}
         self._allowance = None if budget is None else Allowance(budget)
 
 
 class NoProgress:
-    """Progress that nobody watches: the driver shows it."""
+    """Shows nothing: the driver shows the progress."""
 
     def turn(self, conversation: Conversation) -> None:
         """Nothing."""
@@ -61,48 +81,48 @@ class NoProgress:
 
 
 class WorkerContext:
-    """The stage of a run as this process has set it up, and the bot."""
+    """The RunContext of this process, and its bot."""
 
     def __init__(self, spec: Mapping[str, Any]) -> None:
-        """Reads judges and settings of the user's files; connects to nothing yet."""
+        """Reads settings, judges and the user's files; connects to nothing yet."""
         _share_rates(spec["rates"])
-        settings = from_run(spec["settings"])
+        settings = stored_settings(spec["settings"])
         personas = [Persona.model_validate(persona) for persona in spec["personas"]]
-        self.purse = Purse({}, None, Ledger.of(settings).prices)
-        self.context = RunContext(settings, endpoints(settings, strict=False), personas, self.purse)
+        self.ledger = BatchLedger({}, None, Ledger.of(settings).prices)
+        self.context = RunContext(settings, endpoints(settings, strict=False), personas, self.ledger)
         self.cases = [Case.model_validate(case) for case in spec["cases"]]
         self.bot: Bot | None = None
 
     async def open(self) -> dict[str, Any]:
-        """Connects the bot; gives what has to be the same on every desk."""
+        """Connects the bot; returns what has to be the same in every process."""
         plan = [Conversation(id=c.id, case=c, persona="", repeat=1) for c in self.cases]
         self.bot = await self.context.bot(plan)
-        return signs(self.context)
+        return setup_facts(self.context)
 
-    async def hold(self, batch: Mapping[str, Any], post: "Post") -> dict[str, Any]:
-        """Holds and grades a batch; gives how it came to its end."""
-        outbox = Outbox(batch, post.event)
-        self.purse.grant(batch["budget"])
-        self.purse.record = outbox.called
+    async def play(self, batch: Mapping[str, Any], sender: "EventSender") -> dict[str, Any]:
+        """Plays and grades a batch; returns why it stopped, if it did, and whether its budget is spent."""
+        record = BatchRecord(batch, sender.event)
+        self.ledger.grant(batch["budget"])
+        self.ledger.record = record.save_call
         self.context.settings = self.context.settings.model_copy(update={"concurrency": batch["concurrency"]})
         assert self.bot is not None  # noqa: S101 - orders come after `open`
-        runner = Runner(outbox, self.context, self.bot, NoProgress())
+        runner = Runner(record, self.context, self.bot, NoProgress())
         stopped: str | None = None
         try:
             await runner.run()
         except* RehearsalError as group:
-            stopped = str(first_of(group))
+            stopped = str(first_error(group))
         return {"stopped": stopped, "out_of_budget": runner.out_of_budget is not None}
 
 
-def signs(context: RunContext) -> dict[str, Any]:
-    """The models of each role, where they are reached, and the hashes of all prompts."""
+def setup_facts(context: RunContext) -> dict[str, Any]:
+    """What must be the same everywhere: the models, their addresses, and the hashes of all prompts."""
     addresses = {role: end.address if end else "" for role, end in context.endpoints.items()}
     return {"models": context.models(), "addresses": addresses, "prompts": context.fingerprints()}
 
 
 def _share_rates(rates: Mapping[str, Mapping[str, int | None]]) -> None:
-    """What the run may ask of an endpoint within a minute is divided among all desks."""
+    """Limits each endpoint to this process's share of the run's requests and tokens per minute."""
     for role in get_args(Role):
         for what in ("rpm", "tpm"):
             name = f"{PREFIX}{role.upper()}_{what.upper()}"
@@ -111,64 +131,63 @@ def _share_rates(rates: Mapping[str, Mapping[str, int | None]]) -> None:
                 os.environ[name] = str(share)
 
 
-class Post:
-    """The way out. Events that happen within a moment go together, as one parcel."""
+class EventSender:
+    """Writes events to the worker; those within GATHER seconds go together, as one report."""
 
     def __init__(self, out: IO[str]) -> None:
-        """Nothing is waiting yet."""
         self._out = out
         self._events: list[str] = []
 
     def event(self, event: str) -> None:
-        """Something that happened, as JSON."""
+        """Adds an event, as JSON."""
         if not self._events:
             asyncio.get_running_loop().call_later(GATHER, self.flush)
         self._events.append(event)
 
     def flush(self) -> None:
-        """Sends what is waiting."""
+        """Sends the events that are waiting."""
         if self._events:
             events, self._events = self._events, []
             self._write(f"[{','.join(events)}]")
 
-    def answer(self, *said: Any) -> None:
-        """The answer to an order, after everything that happened before it."""
+    def answer(self, *values: Any) -> None:
+        """Answers an order, after all events that came before."""
         self.flush()
-        self._write(json.dumps(said, ensure_ascii=False))
+        self._write(json.dumps(values, ensure_ascii=False))
 
     def _write(self, line: str) -> None:
         try:
             self._out.write(line + "\n")
             self._out.flush()
-        except OSError:  # the worker is gone, and with it everybody who could write this down
+        except OSError:  # the worker is gone: nobody can save this any more
             os._exit(0)
 
 
-async def _serve(orders: "asyncio.Queue[str]", post: Post) -> None:
-    desk: WorkerContext | None = None
+async def _serve(orders: "asyncio.Queue[str]", sender: EventSender) -> None:
+    process: WorkerContext | None = None
     try:
         while order := await asyncio.wait_for(orders.get(), IDLE):
             body = json.loads(order)
-            if desk is None:
-                desk = WorkerContext(body)
-                post.answer("open", await desk.open())
+            if process is None:
+                process = WorkerContext(body)
+                sender.answer("open", await process.open())
             else:
-                post.answer("over", await desk.hold(body, post))
+                sender.answer("over", await process.play(body, sender))
     except TimeoutError:
         pass
     except RehearsalError as error:
-        post.answer("refused", str(error))
+        sender.answer("refused", str(error))
     finally:
-        if desk is not None:
-            await desk.context.close(desk.bot)
+        if process is not None:
+            await process.context.close(process.bot)
 
 
 async def _work() -> None:
-    """Orders are read beside the loop; the end of stdin cancels whatever is going on."""
+    """Reads orders on a thread beside the event loop; the end of stdin cancels the current one."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     orders: asyncio.Queue[str] = asyncio.Queue()
     out = os.fdopen(os.dup(1), "w", encoding="utf-8", errors="replace")
-    os.dup2(2, 1)  # whatever a bot prints is no event
+    os.dup2(2, 1)  # what a bot prints must not be taken for an event
 
     def read() -> None:
         for line in sys.stdin:
@@ -179,11 +198,11 @@ async def _work() -> None:
 
     threading.Thread(target=read, daemon=True, name="orders").start()
 
-    await _serve(orders, Post(out))
+    await _serve(orders, EventSender(out))
 
 
 def main() -> None:
-    """What `worker` starts; Ctrl-C in a terminal is for the driver alone."""
+    """Entry point of a process; Ctrl-C in a terminal is handled by the driver alone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.stdin.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
     with contextlib.suppress(asyncio.CancelledError):
@@ -191,20 +210,9 @@ def main() -> None:
     os._exit(0)  # a bot's thread that hangs must not keep the process
 
 
-# What a bot's folder may hold at most; more is likely not meant to travel.
-MOST_FILES, MOST_BYTES = 5_000, 200_000_000
-# What lies outside the folder where the user stands is put below this one.
-ELSEWHERE = ".elsewhere"
-_PASSED_OVER = frozenset({"__pycache__", "node_modules", "site-packages", "venv"})
-_SECRET = re.compile(r"secret|credential|service[-_. ]?account|id_rsa|\.(pem|key|p12|pfx)$", re.IGNORECASE)
-_ONE_FILE = ("outputs", "guidelines", "contacts", "ng_words", "script", "replay")
-# Longer values of --set are texts, not names of files.
-_LONGEST_NAME = 500
-
-
 @dataclass
 class ShippedFiles:
-    """Files by the name they have in the worker's folder, and what was left out as a likely secret."""
+    """Files by their name in the worker's folder, and the names of those left out as likely secrets."""
 
     files: dict[str, bytes] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)
@@ -212,21 +220,21 @@ class ShippedFiles:
     _folders: dict[Path, str] = field(default_factory=dict)
 
     def file(self, name: str) -> str:
-        """Takes one file along; gives the name by which the worker finds it."""
+        """Adds one file; returns its name on the worker."""
         path = _absolute(name)
-        called = f"{self._called(path.parent)}/{path.name}".removeprefix("./")
+        called = f"{self._remote_name(path.parent)}/{path.name}".removeprefix("./")
         self._add(path, called)
         return called
 
     def beside(self, name: str) -> str:
-        """Takes a file and all that lies in its folder along; gives the file's name there."""
+        """Adds a file and everything else in its folder; returns the file's name on the worker."""
         path = _absolute(name)
         self.folder(path.parent)
         return self.file(name)
 
     def folder(self, path: Path) -> str:
-        """Takes a folder with all below it along; gives its name there."""
-        called = self._called(path)
+        """Adds a folder with everything below it; returns its name on the worker."""
+        called = self._remote_name(path)
         for each in _below(path):
             if _SECRET.search(each.name) and each.suffix != ".py":
                 self.left_out += [each.name] * (each.name not in self.left_out)
@@ -234,11 +242,11 @@ class ShippedFiles:
                 self._add(each, f"{called}/{each.relative_to(path).as_posix()}".removeprefix("./"))
         return called
 
-    def _called(self, folder: Path) -> str:
+    def _remote_name(self, folder: Path) -> str:
         here = Path.cwd()
         if folder.is_relative_to(here):
             return folder.relative_to(here).as_posix()
-        # One number for each folder: what lies side by side here does so there.
+        # One number for each folder, so that files of one folder stay together.
         return f"{ELSEWHERE}/{self._folders.setdefault(folder, str(len(self._folders)))}"
 
     def _add(self, path: Path, called: str) -> None:
@@ -260,7 +268,7 @@ class ShippedFiles:
 
 
 def pack(settings: Settings) -> tuple[Settings, ShippedFiles]:
-    """The settings as a worker has to read them, and the files they name."""
+    """The settings with the file names that workers have, and the files themselves."""
     shipment = ShippedFiles()
     changes: dict[str, object] = {
         "adapter": _code(settings.adapter, shipment),
@@ -269,29 +277,29 @@ def pack(settings: Settings) -> tuple[Settings, ShippedFiles]:
     }
     if settings.prompt:
         changes["prompt"] = _prompt(settings, shipment)
-    for name in _ONE_FILE:
-        if given := getattr(settings, name):
-            changes[name] = shipment.file(given)
+    for name in _FILE_SETTINGS:
+        if path := getattr(settings, name):
+            changes[name] = shipment.file(path)
     return settings.model_copy(update=changes), shipment
 
 
 def _prompt(settings: Settings, shipment: ShippedFiles) -> str:
-    """The prompt's name for the workers, with every file that it or its chain is made of."""
-    found, given = AppliedPrompts(settings), str(settings.prompt)
-    for name in found.code:
+    """The prompt's name on the workers; every file that it or its chain consists of is added."""
+    prompts, option = AppliedPrompts(settings), str(settings.prompt)
+    for name in prompts.code:
         _code(name, shipment)
-    name, variant = (given, "") if found.chain else split_variant(given)
-    inside = all(_absolute(str(path)).is_relative_to(Path.cwd()) for path in found.files)
-    for path in found.files:
+    name, variant = (option, "") if prompts.chain else split_variant(option)
+    inside = all(_absolute(str(path)).is_relative_to(Path.cwd()) for path in prompts.files)
+    for path in prompts.files:
         _ = shipment.file(str(path)) if inside else shipment.beside(str(path))
     if not name.endswith(".toml"):
-        return given  # by its name: of the shelf, or of the folder prompts/, which went along
+        return option  # a name of the shelf, or of the folder prompts/, which was added
     called = shipment.file(name)
     return f"{called}:{variant}" if variant else called
 
 
 def _code(name: str, shipment: ShippedFiles) -> str:
-    """`bot.py:answer` with its folder; for `package.module:thing` of the user's, the folder they stand in."""
+    """Adds the folder of `bot.py:answer`, or the current folder for `package.module:thing` of the user's."""
     module, colon, attribute = name.rpartition(":")
     if not colon:
         return name
@@ -310,7 +318,7 @@ def _judge(name: str, shipment: ShippedFiles) -> str:
 
 
 def _value(text: str, shipment: ShippedFiles) -> str:
-    """A value of --set that names a file (`@file`, too), a folder, or code; any other as it is."""
+    """A value of --set: files (also `@file`), folders and code are added; other values stay unchanged."""
     mark = "@" if text.startswith("@") else ""
     name = text.removeprefix("@")
     if not name or len(name) > _LONGEST_NAME or "\n" in name or "\0" in name:
@@ -325,12 +333,12 @@ def _value(text: str, shipment: ShippedFiles) -> str:
 
 
 def _below(folder: Path) -> Iterator[Path]:
-    """Every file that is neither hidden nor made by a tool, nor part of a run."""
+    """Every file that is not hidden, generated by a tool, or part of a run."""
     for at, folders, files in os.walk(folder):
         folders[:] = sorted(
             name
             for name in folders
-            if not name.startswith(".") and name not in _PASSED_OVER and not _is_run(Path(at, name))
+            if not name.startswith(".") and name not in _SKIPPED_FOLDERS and not _is_run(Path(at, name))
         )
         yield from (Path(at, name) for name in sorted(files) if not name.startswith("."))
 
@@ -340,46 +348,35 @@ def _is_run(folder: Path) -> bool:
 
 
 def _absolute(name: str) -> Path:
-    return Path(os.path.abspath(name))  # noqa: PTH100 - a link stays what it is called
+    return Path(os.path.abspath(name))  # noqa: PTH100 - links must keep their names
 
 
-# Seconds between two looks at whether anybody still waits for a batch.
-LOOK = 0.5
-CLOSING = 5.0
-
-
-# Not from where the worker stands, nor from where the user's files are: from the program's own folder.
-_COMMAND = (
-    f"import sys; sys.path.insert(0, {str(ROOT)!r}); from simulator.addons.dask.worker import main; main()"
-)
-
-
-class DeskLost(Exception):
-    """The process of a desk ended while it had something to do."""
+class ProcessLost(Exception):
+    """A process ended before its batch did."""
 
 
 @dataclass
-class Rehearsal:
-    """One run on this worker: its folder, what a desk has to know, and the desks without work."""
+class RunOnWorker:
+    """One run on this worker: the folder of its files, the specification for processes, and its processes."""
 
     folder: Path
     spec: str
-    free: "list[DeskProcess]" = field(default_factory=list)
-    all: "list[DeskProcess]" = field(default_factory=list)
+    free: "list[WorkerProcess]" = field(default_factory=list)
+    all: "list[WorkerProcess]" = field(default_factory=list)
 
 
 # By run. Tasks run on threads of the worker, several at a time.
-_known: dict[str, Rehearsal] = {}
+_known: dict[str, RunOnWorker] = {}
 _lock = threading.Lock()
 
 
-def about() -> dict[str, str]:
-    """What this worker runs on."""
-    return connection.about()
+def environment() -> dict[str, str]:
+    """The versions on this worker."""
+    return connection.environment()
 
 
 async def prepare(run: str, spec: str, files: dict[str, bytes], dask_worker: Any) -> None:
-    """Puts the user's files into a folder of their own; a second time does nothing."""
+    """Writes the user's files into a folder of their own, unless that was done before."""
     await asyncio.to_thread(_prepare, run, spec, files, dask_worker.local_directory)
 
 
@@ -389,11 +386,11 @@ def _prepare(run: str, spec: str, files: dict[str, bytes], scratch: str) -> None
             return
         folder = Path(tempfile.mkdtemp(prefix="rehearsal-", dir=scratch))
         _unpack(files, folder)
-        _known[run] = Rehearsal(folder, spec)
+        _known[run] = RunOnWorker(folder, spec)
 
 
 def _unpack(files: dict[str, bytes], folder: Path) -> None:
-    """Writes what was shipped; readable by this user only."""
+    """Writes the files, readable by this user only."""
     for name, content in files.items():
         path = folder / name
         if not path.resolve().is_relative_to(folder.resolve()):
@@ -405,7 +402,7 @@ def _unpack(files: dict[str, bytes], folder: Path) -> None:
 
 
 async def dismiss(run: str) -> None:
-    """Ends all desks of a run and removes its files."""
+    """Ends all processes of a run and removes its files."""
     await asyncio.to_thread(_dismiss, run)
 
 
@@ -413,54 +410,53 @@ def _dismiss(run: str) -> None:
     with _lock:
         rehearsal = _known.pop(run, None)
     if rehearsal is not None:
-        for desk in rehearsal.all:
-            desk.dismiss()
-        for desk in rehearsal.all:
-            desk.wait()
+        for process in rehearsal.all:
+            process.dismiss()
+        for process in rehearsal.all:
+            process.wait()
         shutil.rmtree(rehearsal.folder, ignore_errors=True)
 
 
 def begin(run: str) -> dict[str, Any]:
-    """Has a desk opened; gives what it found, or why it was refused or lost."""
+    """Starts a process; returns the facts of its setup, or why it was refused or lost."""
     try:
-        with _desk(run) as desk:
-            return {"signs": desk.signs, "refused": desk.refused}
-    except DeskLost as error:
+        with _process(run) as process:
+            return {"facts": process.facts, "refused": process.refused}
+    except ProcessLost as error:
         return {"lost": str(error)}
 
 
-def hold(run: str, key: str, batch: str) -> dict[str, Any]:
-    """Has a batch held, and passes on what happens under the topic `run`.
+def play(run: str, key: str, batch: str) -> dict[str, Any]:
+    """Plays a batch in a process, and publishes its events under the topic `run`.
 
-    Gives how it ended, or why it was lost. Nobody waiting any more ends it, too.
+    Returns how it ended, or why it was lost. It also ends when the driver no longer waits for it.
     """
     try:
-        return _hold(run, key, batch)
-    except DeskLost as error:
+        return _play(run, key, batch)
+    except ProcessLost as error:
         return {"lost": str(error)}
 
 
-def _hold(run: str, key: str, batch: str) -> dict[str, Any]:
-    """Gives also how many parcels of events were sent."""
+def _play(run: str, key: str, batch: str) -> dict[str, Any]:
     from distributed import get_worker
 
     worker = get_worker()
     task = str(worker.get_current_task())
     sent = 0
-    with _desk(run) as desk:
-        if desk.refused:
-            return {"stopped": desk.refused, "out_of_budget": False, "parcels": 0}
-        desk.tell(batch)
+    with _process(run) as process:
+        if process.refused:
+            return {"stopped": process.refused, "out_of_budget": False, "reports": 0}
+        process.send(batch)
         while True:
-            line = desk.line(LOOK)
+            line = process.line(LOOK)
             if line and line.startswith('["over"'):
-                return {**json.loads(line)[1], "parcels": sent}
+                return {**json.loads(line)[1], "reports": sent}
             if line:
                 worker.log_event(run, {"batch": key, "events": line})
                 sent += 1
             if not _is_wanted(worker, task):
-                desk.kill()
-                return {"stopped": None, "out_of_budget": False, "parcels": sent}
+                process.kill()
+                return {"stopped": None, "out_of_budget": False, "reports": sent}
 
 
 def _is_wanted(worker: Any, task: str) -> bool:
@@ -470,26 +466,26 @@ def _is_wanted(worker: Any, task: str) -> bool:
 
 
 @contextlib.contextmanager
-def _desk(run: str) -> Iterator["DeskProcess"]:
-    """A desk for one batch; it is free again afterwards, unless its process has ended."""
+def _process(run: str) -> Iterator["WorkerProcess"]:
+    """A free process, or a new one; free again afterwards unless it has ended."""
     with _lock:
         rehearsal = _known.get(run)
         if rehearsal is None:
-            raise DeskLost("this worker knows nothing of the run")
-        rehearsal.free = [desk for desk in rehearsal.free if desk.is_alive]
-        found = rehearsal.free.pop() if rehearsal.free else None
-    desk = found or DeskProcess(rehearsal)
-    yield desk
+            raise ProcessLost("this worker does not know the run")
+        rehearsal.free = [process for process in rehearsal.free if process.is_alive]
+        free = rehearsal.free.pop() if rehearsal.free else None
+    process = free or WorkerProcess(rehearsal)
+    yield process
     with _lock:
-        if desk.is_alive and not desk.refused:
-            rehearsal.free.append(desk)
+        if process.is_alive and not process.refused:
+            rehearsal.free.append(process)
 
 
-class DeskProcess:
-    """A desk as its worker sees it."""
+class WorkerProcess:
+    """A child process of a worker, in which batches are played."""
 
-    def __init__(self, rehearsal: Rehearsal) -> None:
-        """Starts it and waits until it has connected the bot, or has refused to."""
+    def __init__(self, rehearsal: RunOnWorker) -> None:
+        """Starts the process and waits until it has connected the bot, or has refused."""
         self.process = subprocess.Popen(  # noqa: S603 - our own program
             [sys.executable, "-P", "-c", _COMMAND],
             cwd=rehearsal.folder,
@@ -499,39 +495,39 @@ class DeskProcess:
         )
         rehearsal.all.append(self)
         self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-        threading.Thread(target=self._read, daemon=True, name="desk").start()
-        self.tell(rehearsal.spec)
-        self.signs: dict[str, Any] = {}
+        threading.Thread(target=self._read, daemon=True, name="worker-process").start()
+        self.send(rehearsal.spec)
+        self.facts: dict[str, Any] = {}
         self.refused: str | None = None
-        what, said = json.loads(self.line(None) or "")
-        if what == "open":
-            self.signs = said
+        event, value = json.loads(self.line(None) or "")
+        if event == "open":
+            self.facts = value
         else:
-            self.refused = str(said)
+            self.refused = str(value)
 
     @property
     def is_alive(self) -> bool:
         """Whether it can be given another batch."""
         return self.process.poll() is None
 
-    def tell(self, order: str) -> None:
-        """One line on its stdin."""
+    def send(self, order: str) -> None:
+        """Writes one line to its stdin."""
         assert self.process.stdin is not None  # noqa: S101 - opened as a pipe
         try:
             self.process.stdin.write(order.encode("utf-8", "replace") + b"\n")
             self.process.stdin.flush()
         except OSError:
-            raise DeskLost(self._how()) from None
+            raise ProcessLost(self._exit_message()) from None
 
     def line(self, timeout: float | None) -> str | None:
-        """What it says next; None when there is nothing for so many seconds."""
+        """Its next line; None after `timeout` seconds without one. Raises ProcessLost if it has ended."""
         try:
             line = self._lines.get(timeout=timeout)
         except queue.Empty:
             return None
         if line is None:
-            self._lines.put(None)  # for whoever asks next
-            raise DeskLost(self._how())
+            self._lines.put(None)  # for the next caller
+            raise ProcessLost(self._exit_message())
         return line
 
     def _read(self) -> None:
@@ -541,27 +537,27 @@ class DeskProcess:
                 self._lines.put(line.decode("utf-8", "replace"))
         self._lines.put(None)
 
-    def _how(self) -> str:
+    def _exit_message(self) -> str:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(1)
         code = self.process.poll()
         return f"its process ended{'' if code is None else f' with code {code}'}"
 
     def dismiss(self) -> None:
-        """Lets it close its connections and go."""
+        """Closes its stdin, so that it closes its connections and ends."""
         with contextlib.suppress(OSError):
             if self.process.stdin is not None:
                 self.process.stdin.close()
 
     def wait(self) -> None:
-        """Until it is gone."""
+        """Waits until it has ended; kills it after a while."""
         try:
             self.process.wait(CLOSING + 1)
         except subprocess.TimeoutExpired:
             self.kill()
 
     def kill(self) -> None:
-        """At once."""
+        """Ends it at once."""
         self.process.kill()
         self.process.wait()
         self.dismiss()

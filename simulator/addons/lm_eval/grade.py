@@ -1,7 +1,7 @@
-"""The run file of an evaluation by lm_eval: made when the first requests are there, and gone on with later.
+"""Runs an evaluation by lm_eval: its run file, its grades by our judges, and lm_eval's metrics as scores.
 
 Every answer is committed as it arrives, so that nothing is asked twice after an interruption. lm_eval's own
-cache is not used for it: it knows neither a dialogue nor a failure, and outlives the bot it was made with.
+cache is not used for it: it has neither dialogues nor failures, and outlives the bot it was made with.
 """
 
 import asyncio
@@ -23,28 +23,28 @@ from lm_eval.api.registry import register_filter
 from simulator.addons.lm_eval import tasks
 from simulator.addons.lm_eval.model import RequestAnswerer, TaskRequest
 from simulator.addons.lm_eval.tasks import (
-    NOTE,
-    OF_A_TASK,
+    HARNESS_NOTE,
     PLAIN,
     SCRIPTED,
+    TASK_SETTINGS,
     TEXT,
     Session,
     Sources,
-    begin,
+    begin_session,
     check_known,
-    current,
+    current_session,
     documents,
     metric_name,
-    row_of,
-    say,
+    row_key,
     sources_of,
+    write_line,
 )
 from simulator.core.errors import InputError, RehearsalError, RunFileError
 from simulator.core.replies import encodable
 from simulator.core.settings import Settings
-from simulator.core.shelves import ROOT, told
+from simulator.core.shelves import ROOT, describe_error
 from simulator.core.types import (
-    MAIN,
+    MAIN_METRIC,
     Answer,
     Case,
     Conversation,
@@ -59,41 +59,51 @@ from simulator.core.types import (
 from simulator.grading.outputs import object_within, text_at
 from simulator.grading.panel import Grading
 from simulator.runner.context import RunContext
-from simulator.runner.run import Progress, create_run, first_of
+from simulator.runner.conversation import grading_context
+from simulator.runner.run import Progress, create_run, first_error
 from simulator.storage.run_file import RunFile, read_run
 
+PERCENT = (0.0, 100.0)
+# Pairs of a document's log-likelihood and its length.
+_PERPLEXITIES = frozenset({"word_perplexity", "byte_perplexity", "bits_per_byte"})
+Sample = Mapping[str, Any]
+# Bootstrap samples for metrics whose standard error lm_eval does not have in closed form.
+BOOTSTRAP = 1000
+# Shows the progress of the conversations of a context.
+Watching = Callable[[Sequence[Conversation], RunContext], AbstractContextManager[Progress]]
 
-class RunBook:
-    """Writes one run."""
+
+class RunWriter:
+    """Writes the run file of one evaluation, from the first conversation on."""
 
     def __init__(self, session: Session, settings: Settings, asked: dict[str, Any]) -> None:
-        """`settings` are stored with the run; `asked` says what is needed to go on with it."""
+        """`settings` are stored with the run; `asked` is what is needed to resume it."""
         self.session, self.settings, self.asked = session, settings, asked
         self.file: RunFile | None = None
         self._pending: dict[str, tuple[int, Utterance]] = {}
         self._known: dict[str, Conversation] = {}
         self._started = time.monotonic()
 
-    def go_on(self, path: Path) -> None:
-        """With a run that was interrupted."""
+    def resume(self, path: Path) -> None:
+        """Continues a run that was interrupted."""
         self.file = RunFile.reopen(path)
-        self.file.reopened()
+        self.file.mark_running()
         self._pending = self.file.unanswered()
         self._known = {conversation.id: conversation for conversation in self.file.conversations()}
-        self.session.ledger.record = self.file.called
+        self.session.ledger.record = self.file.save_call
 
     @property
     def path(self) -> Path | None:
-        """The run file, as soon as there is one."""
+        """The run file; None before the first conversation."""
         return self.file.path if self.file else None
 
     def begun(self, conversations: Sequence[Conversation]) -> list[Conversation]:
-        """The conversations as far as they have come; raises RunFileError when the task has changed since."""
+        """The conversations as far as they have come; raises RunFileError if a task has changed since."""
         new = [conversation for conversation in conversations if conversation.id not in self._known]
         if self.file is None:
             self._create(tuple(new))
         elif new:
-            self.file.also_planned(new)
+            self.file.add_conversations(new)
         self._known |= {conversation.id: conversation for conversation in new}
         for conversation in conversations:
             if self._known[conversation.id].case != conversation.case:
@@ -103,10 +113,10 @@ class RunBook:
 
     def _create(self, plan: tuple[Conversation, ...]) -> None:
         present = {conversation.persona for conversation in plan}
-        personas = tuple(each for each in self.session.whole.personas.values() if each.id in present)
-        self.file = create_run(self.settings, self.session.whole, plan, personas)
-        self.file.noted(NOTE, json.dumps(self.asked, ensure_ascii=False))
-        self.session.ledger.record = self.file.called
+        personas = tuple(each for each in self.session.full_context.personas.values() if each.id in present)
+        self.file = create_run(self.settings, self.session.full_context, plan, personas)
+        self.file.save_note(HARNESS_NOTE, json.dumps(self.asked, ensure_ascii=False))
+        self.session.ledger.record = self.file.save_call
 
     @property
     def _open(self) -> RunFile:
@@ -117,35 +127,35 @@ class RunBook:
 
     @property
     def name(self) -> str:
-        """What conversations of this run are called where a bot keeps them apart."""
+        """The name of this run, for bots that keep sessions apart."""
         return self._open.path.parent.name
 
     def pending(self, conversation: Conversation) -> Utterance | None:
-        """A line that the bot had not answered yet."""
+        """The customer's line that the bot has not answered yet, if any."""
         turn, line = self._pending.get(conversation.id, (0, None))
         return line if turn == len(conversation.turns) + 1 else None
 
-    def said(self, conversation: str, turn: int, utterance: Utterance) -> None:
-        """The customer's line of a turn."""
-        self._open.said(conversation, turn, utterance)
+    def save_utterance(self, conversation: str, turn: int, utterance: Utterance) -> None:
+        """Saves the customer's line."""
+        self._open.save_utterance(conversation, turn, utterance)
 
-    def answered(self, conversation: str, turn: int, answer: Answer) -> None:
-        """The bot's answer of a turn."""
-        self._open.answered(conversation, turn, answer)
+    def save_answer(self, conversation: str, turn: int, answer: Answer) -> None:
+        """Saves the bot's answer."""
+        self._open.save_answer(conversation, turn, answer)
 
-    def ended(self, conversation: str, ended: Ended, reason: str, closing: str) -> None:
-        """Why a conversation stopped."""
-        self._open.ended(conversation, ended, reason, closing)
+    def save_ending(self, conversation: str, ended: Ended, reason: str, closing: str) -> None:
+        """Saves how and why a conversation ended."""
+        self._open.save_ending(conversation, ended, reason, closing)
 
-    def graded(self, scores: Iterable[Score], measured: dict[str, Any]) -> None:
-        """The grades of all documents, and what lm_eval made of them."""
-        self._open.graded(scores)
-        self._open.noted(NOTE, json.dumps({**self.asked, **measured}, ensure_ascii=False))
+    def save_scores(self, scores: Iterable[Score], measured: dict[str, Any]) -> None:
+        """Saves the scores of all documents, and lm_eval's results in the note."""
+        self._open.save_scores(scores)
+        self._open.save_note(HARNESS_NOTE, json.dumps({**self.asked, **measured}, ensure_ascii=False))
 
     def close(self, status: Status) -> None:
-        """How this sitting ended; nothing when nothing had begun."""
+        """Saves the final status, if there is a run file."""
         if self.file is not None:
-            self.file.settle()
+            self.file.commit()
             self.file.finish(status, time.monotonic() - self._started)
             self.file.close()
 
@@ -154,21 +164,21 @@ Asked = tuple[Mapping[str, Any], str]
 
 
 class ExtractedPart(str):
-    """A part of an answer, which knows of which output it is and what the whole answer was."""
+    """One output of an answer; `whole` is the whole answer."""
 
     output: str
     whole: str
 
     @classmethod
     def of(cls, whole: str, output: str) -> Self:
-        """The output's text; empty where the answer has none."""
-        made = cls(text_at(object_within(whole, (output,)) or {}, output) or "")
-        made.whole, made.output = whole, output
-        return made
+        """The output's text; empty if the answer has none."""
+        part = cls(text_at(object_within(whole, (output,)) or {}, output) or "")
+        part.whole, part.output = whole, output
+        return part
 
 
 class Grader:
-    """The judges of one task. What it graded is kept, with reasons and all, until the process ends."""
+    """The judges of one task; their scores are kept until the process ends."""
 
     def __init__(self, task: str, settings: Settings) -> None:
         """`settings` are the task's own; models, money and limits are those of the session."""
@@ -177,15 +187,15 @@ class Grader:
         self._grading: tuple[Session, Grading] | None = None
 
     def grade(self, asked: Sequence[Asked]) -> None:
-        """Grades what has not been graded yet, as many answers at a time as there may be calls."""
-        waiting = {self._key(doc, text): (doc, text) for doc, text in asked}
-        still = [each for key, each in waiting.items() if key not in self.scores]
-        if still:
-            current().run(self._grade(still))
-            self._say_failures(still)
+        """Grades the answers that have no scores yet, `--calls` at a time."""
+        by_key = {self._key(doc, text): (doc, text) for doc, text in asked}
+        ungraded = [each for key, each in by_key.items() if key not in self.scores]
+        if ungraded:
+            current_session().run(self._grade(ungraded))
+            self._report_failures(ungraded)
 
     def metrics(self, doc: Mapping[str, Any], text: str) -> dict[str, float]:
-        """The grades of an answer (of its filter's output), or of part of it, by judge."""
+        """The grades of an answer (or of one of its outputs) by judge, from 0 to 1."""
         if self._key(doc, text) not in self.scores:
             self.grade([(doc, text)])
         values: dict[str, list[float]] = {}
@@ -195,43 +205,43 @@ class Grader:
         return {name: sum(each) / len(each) for name, each in values.items()}
 
     def graded(self, doc: Mapping[str, Any], text: str) -> list[Score]:
-        """The grades themselves; none where nobody has graded this answer."""
+        """The scores of an answer; empty if it was not graded."""
         return self.scores.get(self._key(doc, text), [])
 
     def names(self, filters: Sequence[str]) -> list[str]:
-        """What the grades come to be called with these filters: outputs have one each."""
+        """The names of the metrics with these filters; every output has one of its own."""
         outputs = self.grading.outputs
         named = outputs.file.named if outputs else {}
         whole = [name for name in filters if name not in named]
         found = [metric_name(each, name) for name in whole for each in self.grading.names]
-        return found + [f"{name}.{metric.filed}" for name in filters for metric in named.get(name, ())]
+        return found + [f"{name}.{metric.score_name}" for name in filters for metric in named.get(name, ())]
 
     def _key(self, doc: Mapping[str, Any], text: str) -> tuple[str, str]:
         return str(doc["id"]), text.whole if isinstance(text, ExtractedPart) else str(text)
 
     @property
     def grading(self) -> Grading:
-        """The judges, at the models of the session of this process."""
-        session = current()
+        """The judges, with the models of the current session."""
+        session = current_session()
         if self._grading is None or self._grading[0] is not session:
-            own = {name: getattr(self.settings, name) for name in OF_A_TASK}
+            own = {name: getattr(self.settings, name) for name in TASK_SETTINGS}
             settings = session.settings.model_copy(update=own)
-            self._grading = (session, Grading(settings, session.context.models_of))
+            self._grading = (session, Grading(settings, session.context.model_factory))
         return self._grading[1]
 
     async def _grade(self, asked: Sequence[Asked]) -> None:
         waiting = iter(asked)
 
-        async def one_after_the_other() -> None:
+        async def work() -> None:
             for doc, text in waiting:
                 self.scores[self._key(doc, text)] = await self._graded(doc, text)
 
         try:
             async with asyncio.TaskGroup() as tasks:
                 for _ in range(self.grading.settings.calls):
-                    tasks.create_task(one_after_the_other())
+                    tasks.create_task(work())
         except ExceptionGroup as group:
-            raise first_of(group) from None
+            raise first_error(group) from None
 
     async def _graded(self, doc: Mapping[str, Any], text: str) -> list[Score]:
         whole = text.whole if isinstance(text, ExtractedPart) else str(text)
@@ -241,7 +251,7 @@ class Grader:
         return scores
 
     def _name(self, score: Score, text: str) -> str:
-        """What a grade is called in the filter of this text; "" where it belongs to another one."""
+        """The name of a score's metric in the filter of this text; "" if it belongs to another filter."""
         output = str(score.detail.get("output", ""))
         if isinstance(text, ExtractedPart):
             return score.judge.removeprefix(f"{output}.") if output == text.output else ""
@@ -253,40 +263,32 @@ class Grader:
         outputs = self.grading.outputs
         return frozenset(outputs.file.named) if outputs else frozenset()
 
-    def _say_failures(self, asked: Sequence[Asked]) -> None:
-        found = [score for doc, text in asked for score in self.graded(doc, text)]
-        failed = sum(score.state == "failed" for score in found)
-        if failed and failed == sum(score.state != "skipped" for score in found):
-            why = next(score.reason for score in found if score.state == "failed")
+    def _report_failures(self, asked: Sequence[Asked]) -> None:
+        scores = [score for doc, text in asked for score in self.graded(doc, text)]
+        failed = sum(score.state == "failed" for score in scores)
+        if failed and failed == sum(score.state != "skipped" for score in scores):
+            why = next(score.reason for score in scores if score.state == "failed")
             msg = f"{self.task}: no judge could grade anything: {why}"
             raise RehearsalError(msg)
         if failed:
-            say(f"{self.task}: {failed:,} of {len(found):,} grades failed; they are in no mean.")
+            write_line(f"{self.task}: {failed:,} of {len(scores):,} grades failed; they are in no mean.")
 
 
 def contexts(doc: Mapping[str, Any], text: str) -> list[GradingContext]:
-    """An answer before its judges: with its passages and earlier turns where the bot was asked here."""
-    row = row_of(doc)
-    conversation = current().of_rows.get(row) if row else None
+    """What judges see of an answer: with its passages and earlier turns if this program asked the bot."""
+    row = row_key(doc)
+    conversation = current_session().of_rows.get(row) if row else None
     if conversation is None:
-        conversation = _told(doc, text)
+        conversation = _single_turn(doc, text)
     last = conversation.turns[-1]
     cut = last.model_copy(update={"answer": last.answer.model_copy(update={"text": text})})
     turns = (*conversation.turns[:-1], cut)
-    return [
-        GradingContext(
-            conversation=conversation.id,
-            case=conversation.case,
-            persona=conversation.persona,
-            turn=turn,
-            earlier=turns[:at],
-        )
-        for at, turn in enumerate(turns)
-    ]
+    conversation = conversation.model_copy(update={"turns": turns})
+    return [grading_context(conversation, index) for index in range(1, len(turns) + 1)]
 
 
-def _told(doc: Mapping[str, Any], text: str) -> Conversation:
-    """What any other model of lm_eval said."""
+def _single_turn(doc: Mapping[str, Any], text: str) -> Conversation:
+    """The answer of another model of lm_eval as a conversation of one turn."""
     case = Case.model_validate_json(doc["case"])
     silent = None if text.strip() else Failure(kind="empty", message="empty answer")
     answer = Answer(text=text, shows_passages=False, error=silent)
@@ -298,7 +300,7 @@ _GRADERS: dict[str, Grader] = {}
 
 
 def new_grader(task: str, settings: Settings) -> Grader:
-    """The judges of a task from now on."""
+    """Makes the judges of a task."""
     _GRADERS[task] = Grader(task, settings)
     return _GRADERS[task]
 
@@ -309,25 +311,19 @@ def grader_of(doc: Mapping[str, Any]) -> Grader:
 
 
 def names_of_task(task: str, filters: Sequence[str]) -> list[str] | None:
-    """What the grades of a task of ours are called; None for a task of others."""
+    """The names of the metrics of one of our tasks; None for any other task."""
     grader = _GRADERS.get(task)
     return grader.names(filters) if grader else None
 
 
 def graded_of(doc: Mapping[str, Any], text: str) -> list[Score]:
-    """The grades of an answer to a row of ours; none where it was not our judges who graded."""
+    """The scores of an answer to a row of our own; empty if our judges did not grade it."""
     grader = _GRADERS.get(str(doc["task"]))
     return grader.graded(doc, text) if grader else []
 
 
-PERCENT = (0.0, 100.0)
-# Pairs of a document's log-likelihood and its length.
-_PERPLEXITIES = frozenset({"word_perplexity", "byte_perplexity", "bits_per_byte"})
-Sample = Mapping[str, Any]
-
-
-def metrics_of(name: str, task: Any) -> list[str]:
-    """The metrics of a task as far as they are known before anything is asked, in order."""
+def task_metrics(name: str, task: Any) -> list[str]:
+    """The metrics of a task that are known before anything is asked, in order."""
     filters = [each.name for each in getattr(task, "_filters", ())] or [PLAIN]
     if getattr(task.config, "process_results", None) is not None and (ours := names_of_task(name, filters)):
         return ours
@@ -335,17 +331,17 @@ def metrics_of(name: str, task: Any) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def mains_of(tasks: Mapping[str, Any]) -> dict[str, str]:
-    """Each task's first metric, where the tasks differ in it: then it decides, under one name for all."""
-    found = {name: next(iter(metrics_of(name, task)), "") for name, task in tasks.items()}
-    return found if len(set(found.values())) > 1 else {}
+def main_metrics(tasks: Mapping[str, Any]) -> dict[str, str]:
+    """Each task's first metric if they differ: then it becomes the primary judge, under the name MAIN."""
+    metrics = {name: next(iter(task_metrics(name, task)), "") for name, task in tasks.items()}
+    return metrics if len(set(metrics.values())) > 1 else {}
 
 
-def names_of(tasks: Mapping[str, Any]) -> list[str]:
-    """All judges of a run of these tasks, the one that decides first."""
-    mains = mains_of(tasks)
-    every = dict.fromkeys(name for task in tasks for name in metrics_of(task, tasks[task]))
-    return [*([MAIN] if mains else ()), *every]
+def judge_names(tasks: Mapping[str, Any]) -> list[str]:
+    """All judges of a run of these tasks, the primary one first."""
+    mains = main_metrics(tasks)
+    every = dict.fromkeys(name for task in tasks for name in task_metrics(task, tasks[task]))
+    return [*([MAIN_METRIC] if mains else ()), *every]
 
 
 def scores_of(session: Session, samples: Mapping[str, Sequence[Sample]]) -> list[Score]:
@@ -353,17 +349,17 @@ def scores_of(session: Session, samples: Mapping[str, Sequence[Sample]]) -> list
 
     What another task measures, or another turn of a dialogue, is skipped, so that it is not missing.
     """
-    mains, found = mains_of(session.tasks), []
+    mains, found = main_metrics(session.tasks), []
     for task, of_task in samples.items():
         for score in _scores_of_task(session, task, of_task):
             if score.judge == mains.get(task):
-                found.append(score.model_copy(update={"judge": MAIN}))
+                found.append(score.model_copy(update={"judge": MAIN_METRIC}))
             found.append(score)
     return [*found, *_not_asked(session, found)]
 
 
 def _not_asked(session: Session, found: Sequence[Score]) -> Iterator[Score]:
-    judges = dict.fromkeys([*names_of(session.tasks), *(score.judge for score in found)])
+    judges = dict.fromkeys([*judge_names(session.tasks), *(score.judge for score in found)])
     filed: dict[tuple[str, int], set[str]] = {}
     for score in found:
         filed.setdefault((score.conversation, score.turn), set()).add(score.judge)
@@ -388,7 +384,7 @@ def _scores_of_task(session: Session, task: str, samples: Sequence[Sample]) -> I
 
 
 def _is_ours(sample: Sample) -> bool:
-    return row_of(sample["doc"]) is not None and bool(graded_of(sample["doc"], _text(sample)))
+    return row_key(sample["doc"]) is not None and bool(graded_of(sample["doc"], _text(sample)))
 
 
 def _text(sample: Sample) -> Any:
@@ -397,7 +393,7 @@ def _text(sample: Sample) -> Any:
 
 
 def _given(sample: Sample, conversation: Conversation) -> Iterator[Score]:
-    """The judges' own grades; those of an output came with the whole answer already."""
+    """Our judges' scores; those of an output are already among those of the whole answer."""
     if isinstance(_text(sample), ExtractedPart):
         return
     for score in graded_of(sample["doc"], _text(sample)):
@@ -432,13 +428,13 @@ def _measured(
 
 
 def _on_scale(bare: Score, raw: float, scale: tuple[float, float], higher: bool, language: Any) -> Score:
-    """The grade as a share of its scale; what lies outside is put at its end, and said."""
+    """The metric as a share of its scale; values outside count as its end, and the reason says so."""
     low, high = scale
     share = (min(max(raw, low), high) - low) / (high - low)
-    told = [] if low <= raw <= high else [TEXT(language, "clamped", raw=f"{raw:g}")]
-    told += [] if higher else [TEXT(language, "lower", raw=f"{raw:g}")]
+    notes = [] if low <= raw <= high else [TEXT(language, "clamped", raw=f"{raw:g}")]
+    notes += [] if higher else [TEXT(language, "lower", raw=f"{raw:g}")]
     shown = scale if low <= raw <= high else (min(low, raw), max(high, raw))
-    scored = _scored(bare, raw, shown, " ".join(told))
+    scored = _scored(bare, raw, shown, " ".join(notes))
     return scored.model_copy(update={"value": share if higher else 1 - share})
 
 
@@ -458,7 +454,7 @@ def _likelihood(metric: str, value: Any) -> float | None:
 
 
 def number(value: Any) -> float | None:
-    """A metric's value of one document; None for what only means something for all of them together."""
+    """A metric's value of one document; None if it means something only for all documents together."""
     if isinstance(value, (str, bytes, list, tuple, dict)) or value is None:
         return None
     try:
@@ -483,16 +479,8 @@ def _scales(samples: Iterable[Sample]) -> dict[str, tuple[float, float]]:
 
 def _higher_is_better(session: Session, task: str) -> Mapping[str, bool]:
     found = session.tasks.get(task)
-    told = found.higher_is_better() if found is not None else {}
-    return {str(metric): better is not False for metric, better in told.items()}
-
-
-# Draws for those metrics whose error lm_eval does not have in closed form.
-BOOTSTRAP = 1000
-
-
-# Who is told how the conversations go on, with the stage they are held on.
-Watching = Callable[[Sequence[Conversation], RunContext], AbstractContextManager[Progress]]
+    describe_error = found.higher_is_better() if found is not None else {}
+    return {str(metric): better is not False for metric, better in describe_error.items()}
 
 
 def evaluate(
@@ -502,77 +490,77 @@ def evaluate(
     watching: Watching,
     resumed: Path | None = None,
 ) -> tuple[Path, str | None]:
-    """Has lm_eval evaluate the bot; gives the run file, and why it stopped early if it did.
+    """Has lm_eval evaluate the bot; returns the run file, and why it stopped early, None if it did not.
 
-    `written` are the task files of data sets, and `resumed` is a run to go on with. Raises InputError for
+    `written` are the task files of data sets, and `resumed` is a run to continue. Raises InputError for
     tasks that cannot be loaded; nothing is written then.
     """
     sources = sources_of([*asked.tasks, *map(str, written)], asked.include)
     tasks.check_installed()
     tasks.prepare(online=sources.online)
     evaluator = tasks.evaluator()
-    session = begin(settings, read_run(resumed) if resumed else None)
+    session = begin_session(settings, read_run(resumed) if resumed else None)
     try:
         manager, loaded = _loaded(sources)
         session.tasks = loaded["tasks"]
-        judges = tuple(names_of(session.tasks))
+        judges = tuple(judge_names(session.tasks))
         stored = settings.model_copy(update={"protocol": "single_turn", "judges": judges or settings.judges})
-        book = RunBook(session, stored, asked.model_dump(mode="json"))
+        writer = RunWriter(session, stored, asked.model_dump(mode="json"))
         if resumed:
-            book.go_on(resumed)
-        asking = RequestAnswerer(session, book, lambda plan: watching(plan, session.context))
-        return _written(book, lambda: _evaluated(evaluator, manager, asking, asked, loaded))
+            writer.resume(resumed)
+        asking = RequestAnswerer(session, writer, lambda plan: watching(plan, session.context))
+        return _written(writer, lambda: _evaluated(evaluator, manager, asking, asked, loaded))
     finally:
         session.close()
 
 
-def _written(book: RunBook, evaluated: Callable[[], Any]) -> tuple[Path, str | None]:
-    """The run, finished or broken off; what broke it off before it began is raised."""
+def _written(writer: RunWriter, evaluated: Callable[[], Any]) -> tuple[Path, str | None]:
+    """Saves the results; returns the run file and why it stopped. Errors before the run began are raised."""
     status: Status = "interrupted"
     try:
-        found = evaluated()
-        book.graded(scores_of(book.session, found["samples"]), measured(found))
+        results = evaluated()
+        writer.save_scores(scores_of(writer.session, results["samples"]), measured(results))
         status = "finished"
     except KeyboardInterrupt:
-        if book.path is None:
+        if writer.path is None:
             raise
-        return book.path, "interrupted"
+        return writer.path, "interrupted"
     except RehearsalError as error:
-        if isinstance(error, InputError) or book.path is None:
+        if isinstance(error, InputError) or writer.path is None:
             raise
         status = "stopped"
-        return book.path, str(error)
+        return writer.path, str(error)
     except Exception as error:  # lm_eval and a task's own code raise what they like
         if _evaluation_is_ours(error):
             raise
-        msg = f"lm_eval stopped: {_said(error)}"
+        msg = f"lm_eval stopped: {_error_text(error)}"
         raise InputError(msg) from None
     finally:
-        book.close(status)
-    return _there(book), None
+        writer.close(status)
+    return _there(writer), None
 
 
-def _said(error: BaseException) -> str:
-    """What was raised, and where in a task's own code; that we called the library says nothing."""
-    said, here, _ = told(error).partition(f" ({ROOT / 'simulator'}")
-    return f"{said}." if here else said
+def _error_text(error: BaseException) -> str:
+    """The error and where it is in a task's own code; a place in this program is left out."""
+    text, here, _ = describe_error(error).partition(f" ({ROOT / 'simulator'}")
+    return f"{text}." if here else text
 
 
 def _evaluation_is_ours(error: BaseException) -> bool:
-    """Whether it was raised in this program, and is a bug."""
+    """Whether the error was raised in this program, and so is a bug."""
     frames = traceback.extract_tb(error.__traceback__)
     return bool(frames) and Path(frames[-1].filename).is_relative_to(ROOT / "simulator")
 
 
-def _there(book: RunBook) -> Path:
-    if book.path is None:
+def _there(writer: RunWriter) -> Path:
+    if writer.path is None:
         msg = "these tasks asked nothing."
         raise InputError(msg)
-    return book.path
+    return writer.path
 
 
 def _loaded(sources: Sources) -> tuple[Any, Mapping[str, Any]]:
-    """lm_eval's own task manager, and the tasks and groups; whatever is wrong with one is told in a line."""
+    """lm_eval's task manager, and the tasks and groups; raises InputError if one cannot be loaded."""
     manager_of = importlib.import_module("lm_eval.tasks").TaskManager
     manager = manager_of(
         include_path=[str(each) for each in sources.include] or None, include_defaults=sources.own
@@ -584,7 +572,7 @@ def _loaded(sources: Sources) -> tuple[Any, Mapping[str, Any]]:
         raise
     except Exception as error:  # lm_eval, the libraries below it and a task's own code raise what they like
         offline = "" if sources.online else " It was loaded offline."
-        msg = f"--tasks {','.join(names)}: cannot be loaded: {_said(error)}{offline}"
+        msg = f"--tasks {','.join(names)}: cannot be loaded: {_error_text(error)}{offline}"
         raise InputError(msg) from None
 
 
@@ -613,7 +601,7 @@ def _roots(loaded: Mapping[str, Any]) -> list[Any]:
 
 
 def measured(found: Mapping[str, Any]) -> dict[str, Any]:
-    """What lm_eval made of all documents: per task and group its metrics with their errors."""
+    """lm_eval's results: for each task and group, the metrics with their standard errors."""
     versions = found.get("versions") or {}
     return {
         "lm_eval": str(found.get("lm_eval_version", "")),
@@ -624,34 +612,34 @@ def measured(found: Mapping[str, Any]) -> dict[str, Any]:
                 "version": str(versions.get(name, "")),
                 "shots": (found.get("n-shot") or {}).get(name),
                 "n": (found.get("n-samples") or {}).get(name, {}).get("effective"),
-                "metrics": list(_metrics(told)),
+                "metrics": list(_metrics(describe_error)),
             }
-            for name, told in found["results"].items()
+            for name, describe_error in found["results"].items()
         ],
     }
 
 
-def _metrics(told: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _metrics(describe_error: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """`acc,none` and `acc_stderr,none` as one entry."""
-    for key, value in told.items():
+    for key, value in describe_error.items():
         metric, comma, filter_name = key.partition(",")
         if comma and not metric.endswith("_stderr") and (figure := number(value)) is not None:
-            error = number(told.get(f"{metric}_stderr,{filter_name}"))
+            error = number(describe_error.get(f"{metric}_stderr,{filter_name}"))
             yield {"metric": metric, "filter": filter_name, "value": figure, "stderr": error}
 
 
 def rows(*, rehearsal: Mapping[str, Any], **_: Any) -> dict[str, Dataset]:
-    """The documents of a task (`custom_dataset`), read anew from the data set itself."""
+    """The documents of a task (`custom_dataset`), read from the data set itself."""
     task = str(rehearsal["task"])
     found = documents(task, rehearsal["settings"])
     if found.skipped:
-        say(f"{task}: rows left out: {found.skipped:,} (`evaluate` says why).")
+        write_line(f"{task}: rows left out: {found.skipped:,} (`evaluate` says why).")
     new_grader(task, found.settings)
     return {"test": Dataset.from_list(found.rows)}
 
 
 def judged(doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, float]:
-    """A document's metrics (`process_results`): its grades from 0 to 1 by judge, as far as it was graded."""
+    """A document's metrics (`process_results`): its grades from 0 to 1 by judge."""
     return grader_of(doc).metrics(doc, _tasks_text(results))
 
 
@@ -661,11 +649,11 @@ class BatchedTask(Filter):  # type: ignore[misc]
 
     def apply(self, resps: Iterable[Any], docs: Sequence[Mapping[str, Any]]) -> list[Any]:
         """The answers as they are."""
-        found = list(resps)
-        ours = [(doc, _tasks_text([each])) for doc, each in zip(docs, found, strict=True) if row_of(doc)]
+        answers = list(resps)
+        ours = [(doc, _tasks_text([each])) for doc, each in zip(docs, answers, strict=True) if row_key(doc)]
         if ours:
             grader_of(ours[0][0]).grade(ours)
-        return found
+        return answers
 
 
 @register_filter("rehearsal_output")
@@ -677,7 +665,7 @@ class Output(Filter):  # type: ignore[misc]
         self.output = output
 
     def apply(self, resps: Iterable[Any], docs: Sequence[Mapping[str, Any]]) -> list[ExtractedPart]:
-        """The output's text of each answer, which remembers the whole one."""
+        """The output's text of each answer, with the whole answer."""
         return [ExtractedPart.of(_tasks_text([each]), self.output) for each in resps]
 
 

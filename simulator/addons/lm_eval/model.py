@@ -16,37 +16,37 @@ from lm_eval.api.model import LM
 from lm_eval.api.registry import register_model
 from pydantic import Field
 
-from simulator.addons.lm_eval.report import given_for_a_task, whole_name
+from simulator.addons.lm_eval.report import changed_settings, resolved_name
 from simulator.addons.lm_eval.tasks import (
-    OF_A_TASK,
     SCRIPTED,
-    Place,
-    PromptedBot,
+    TASK_SETTINGS,
+    DocumentKey,
     RowPrompt,
+    RowPromptedBot,
     Session,
     as_chat,
-    begin,
+    begin_session,
     conversation_of,
-    place_of,
+    document_key,
     plain_text,
-    row_of,
-    say,
-    sent,
+    row_key,
+    row_prompt,
+    write_line,
 )
 from simulator.core.errors import BotFailure, InputError, RehearsalError
 from simulator.core.secrets import without_secrets
-from simulator.core.settings import RowSettings, Settings, from_run, load
+from simulator.core.settings import RowSettings, Settings, load_settings, stored_settings
 from simulator.core.types import Answer, Bot, Conversation, Ended, Turn, User, Utterance, Value
 from simulator.data.files import language_of
 from simulator.models.cache import ResponseCache, request_key
 from simulator.runner.conversation import converse
 from simulator.runner.estimate import tokens
-from simulator.runner.run import Progress, first_of
+from simulator.runner.run import Progress, first_error
 from simulator.users.scripted import MixedUser
 
 
 class TaskRequest(Value):
-    """Tasks by name or file, data sets that are made tasks, and what they are told of their rows.
+    """Tasks by name or file, data sets that become tasks, and the settings of their rows.
 
     `limit` is how many documents of each task, `shots` how many examples lm_eval puts before each.
     """
@@ -61,12 +61,12 @@ class TaskRequest(Value):
 
     @classmethod
     def of(cls, settings: Settings, filters: dict[str, str], **named: tuple[str, ...]) -> Self:
-        """Names of files with their folders, so that a run can be taken up elsewhere."""
+        """A request with whole file names, so that a run can be resumed from any folder."""
         known = {key: tuple(map(_whole, names)) for key, names in named.items()}
         if not known["tasks"] and not known["cases"]:
             msg = "harness needs tasks: --tasks NAME or FILE.yaml; or a data set: harness questions.jsonl"
             raise InputError(msg)
-        rows = given_for_a_task(settings) if known["cases"] else {}
+        rows = changed_settings(settings) if known["cases"] else {}
         shots = None if known["cases"] else settings.shots  # else they are the prompt's
         return cls(**known, filters=filters, rows=rows, limit=settings.limit, shots=shots)
 
@@ -77,38 +77,38 @@ class TaskRequest(Value):
 
     def task_settings(self, settings: Settings) -> Settings:
         """The settings for writing the tasks of the data sets."""
-        usual = {name: getattr(settings, name) for name in Settings.model_fields if name not in OF_A_TASK}
-        return from_run({**usual, **self.rows})
+        usual = {name: getattr(settings, name) for name in Settings.model_fields if name not in TASK_SETTINGS}
+        return stored_settings({**usual, **self.rows})
 
 
 def _whole(name: str) -> str:
     """A file or folder with the folder it is in; a task of the same name as a folder is a task."""
     is_path = Path(name).suffix or "/" in name or "\\" in name
-    return str(Path(name).resolve()) if is_path and Path(name).exists() else whole_name(name)
+    return str(Path(name).resolve()) if is_path and Path(name).exists() else resolved_name(name)
 
 
-def of_the_bot(settings: Settings) -> Settings:
-    """The settings for who asks the bot: what is said of rows and their judges belongs to the tasks."""
+def bot_settings(settings: Settings) -> Settings:
+    """The settings for asking the bot; those about rows and judges belong to the tasks."""
     names = (*RowSettings.model_fields, "judges", "cases")
     return settings.model_copy(update={name: Settings.model_fields[name].get_default() for name in names})
 
 
-# Each token of a text: its log-likelihood (natural; None for a first one that nothing precedes), and whether
-# the model itself would have said it there.
+# Each token of a text: its natural log-likelihood (None for the first one), and whether the model itself
+# would write it there.
 Tokens = Sequence[tuple[float | None, bool]]
-Tell = Callable[[str], Awaitable[Tokens]]
+LogprobSource = Callable[[str], Awaitable[Tokens]]
 # Attempts, and seconds before the second one; they double.
 ATTEMPTS, WAIT = 4, 0.5
-# What no further attempt would change: the endpoint does not tell, or not us.
+# Failures that no further attempt would change: the endpoint does not support it, or denies access.
 _FINAL = ("refused", "malformed", "denied")
 
 
-def teller(bot: Bot, adapter: str) -> Tell:
-    """What a bot tells likelihoods by; raises InputError for one that cannot."""
+def logprob_source(bot: Bot, adapter: str) -> LogprobSource:
+    """The bot's function for log-likelihoods; raises InputError if it has none."""
     inner: Any = bot
     while inner is not None:
-        if found := getattr(inner, "prompt_logprobs", None):
-            return found  # type: ignore[no-any-return]
+        if source := getattr(inner, "prompt_logprobs", None):
+            return source  # type: ignore[no-any-return]
         inner = vars(inner).get("bot") if hasattr(inner, "__dict__") else None
     raise _refused(adapter, "it is a bot that only answers")
 
@@ -122,19 +122,19 @@ def _refused(adapter: str, why: str) -> InputError:
 
 
 class Likelihoods:
-    """Asks for each text once, however many choices share it."""
+    """Log-likelihoods of texts; each text is requested once, however many choices share it."""
 
-    def __init__(self, tell: Tell, settings: Settings) -> None:
-        """`settings` say how many are asked for at once, for how long, and whether they are kept."""
-        self._tell, self._settings = tell, settings
-        self._whose = request_key(settings.adapter, without_secrets(settings.set))
+    def __init__(self, source: LogprobSource, settings: Settings) -> None:
+        """`settings` has the concurrency, the timeout and the cache."""
+        self._source, self._settings = source, settings
+        self._bot_key = request_key(settings.adapter, without_secrets(settings.set))
         self._cache = ResponseCache(settings.cache)
         self._places = asyncio.Semaphore(settings.concurrency)
-        self._asked: dict[str, asyncio.Task[Tokens]] = {}
+        self._requests: dict[str, asyncio.Task[Tokens]] = {}
         self._tasks: asyncio.TaskGroup
 
     def close(self) -> None:
-        """Closes what it keeps its findings in."""
+        """Closes the cache."""
         self._cache.close()
 
     async def pairs(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[float, bool]]:
@@ -151,7 +151,7 @@ class Likelihoods:
             async with asyncio.TaskGroup() as self._tasks:
                 running = [self._tasks.create_task(_awaited(each)) for each in work]
         except ExceptionGroup as group:
-            raise first_of(group) from None
+            raise first_error(group) from None
         return [task.result() for task in running]
 
     async def _pair(self, context: str, continuation: str) -> tuple[float, bool]:
@@ -159,38 +159,39 @@ class Likelihoods:
         bare = context.rstrip()
         before = await self._tokens(bare) if bare else ()
         whole = await self._tokens(context + continuation)
-        told = whole[min(len(before), max(0, len(whole) - 1)) :]
-        return math.fsum(value or 0.0 for value, _ in told), all(greedy for _, greedy in told)
+        tokens = whole[min(len(before), max(0, len(whole) - 1)) :]
+        return math.fsum(value or 0.0 for value, _ in tokens), all(greedy for _, greedy in tokens)
 
     async def _whole(self, text: str) -> float:
         return math.fsum(value or 0.0 for value, _ in await self._tokens(text))
 
     async def _tokens(self, text: str) -> Tokens:
-        if text not in self._asked:
-            self._asked[text] = self._tasks.create_task(self._kept(text))
-        return await self._asked[text]
+        if text not in self._requests:
+            self._requests[text] = self._tasks.create_task(self._cached(text))
+        return await self._requests[text]
 
-    async def _kept(self, text: str) -> Tokens:
-        key = request_key(self._whose, {"echo": text})
+    async def _cached(self, text: str) -> Tokens:
+        key = request_key(self._bot_key, {"echo": text})
         if (known := self._cache.get(key)) is not None and isinstance(known.get("tokens"), list):
             return [(value, bool(greedy)) for value, greedy in known["tokens"]]
         async with self._places:
-            found = await self._persistently(text)
-        self._cache.put(key, {"tokens": [list(each) for each in found]}, self._settings.adapter)
-        return found
+            tokens = await self._with_retries(text)
+        self._cache.put(key, {"tokens": [list(each) for each in tokens]}, self._settings.adapter)
+        return tokens
 
-    async def _persistently(self, text: str) -> Tokens:
+    async def _with_retries(self, text: str) -> Tokens:
         for attempt in range(ATTEMPTS):
             try:
                 async with asyncio.timeout(self._settings.timeout):
-                    return await self._tell(text)
+                    return await self._source(text)
             except (BotFailure, TimeoutError) as error:
                 failure = error
             if isinstance(failure, BotFailure) and failure.failure.kind in _FINAL:
                 raise _refused(self._settings.adapter, str(failure))
             await asyncio.sleep(WAIT * 2**attempt if attempt < ATTEMPTS - 1 else 0)
         why = str(failure) or f"no answer within {self._settings.timeout:g} s"
-        msg = f"adapter {self._settings.adapter} tells no log-likelihoods just now ({why}); try again later."
+        adapter = self._settings.adapter
+        msg = f"adapter {adapter} returns no log-likelihoods at the moment ({why}); try again later."
         raise RehearsalError(msg)
 
 
@@ -201,12 +202,12 @@ async def _awaited(work: Awaitable[Any]) -> Any:
 Watch = Callable[[Sequence[Conversation]], AbstractContextManager[Progress]]
 
 
-class Book(Protocol):
-    """Where conversations are written as they happen, and taken up again after an interruption."""
+class ConversationStore(Protocol):
+    """Saves conversations as they happen, and continues them after an interruption."""
 
     @property
     def name(self) -> str:
-        """What these conversations are called where a bot keeps them apart from others."""
+        """The name of these conversations, for bots that keep sessions apart."""
         ...
 
     def begun(self, conversations: Sequence[Conversation]) -> list[Conversation]:
@@ -214,27 +215,27 @@ class Book(Protocol):
         ...
 
     def pending(self, conversation: Conversation) -> Utterance | None:
-        """A line of the customer that the bot had not answered yet."""
+        """The customer's line that the bot has not answered yet, if any."""
         ...
 
-    def said(self, conversation: str, turn: int, utterance: Utterance) -> None:
-        """The customer's line."""
+    def save_utterance(self, conversation: str, turn: int, utterance: Utterance) -> None:
+        """Saves the customer's line."""
         ...
 
-    def answered(self, conversation: str, turn: int, answer: Answer) -> None:
-        """The bot's answer."""
+    def save_answer(self, conversation: str, turn: int, answer: Answer) -> None:
+        """Saves the bot's answer."""
         ...
 
-    def ended(self, conversation: str, ended: Ended, reason: str, closing: str) -> None:
-        """Why a conversation stopped."""
+    def save_ending(self, conversation: str, ended: Ended, reason: str, closing: str) -> None:
+        """Saves how and why a conversation ended."""
         ...
 
 
-class NoBook:
-    """Nothing is written: lm_eval's own command line keeps what it wants to keep."""
+class NoStore:
+    """Saves nothing: lm_eval's own command line saves what it needs."""
 
     def __init__(self) -> None:
-        """Has a name that no other process has."""
+        """Has a unique name."""
         self.name = secrets.token_hex(4)
 
     def begun(self, conversations: Sequence[Conversation]) -> list[Conversation]:
@@ -244,14 +245,14 @@ class NoBook:
     def pending(self, conversation: Conversation) -> Utterance | None:
         """Nothing."""
 
-    def said(self, conversation: str, turn: int, utterance: Utterance) -> None:
-        """Forgets it."""
+    def save_utterance(self, conversation: str, turn: int, utterance: Utterance) -> None:
+        """Nothing."""
 
-    def answered(self, conversation: str, turn: int, answer: Answer) -> None:
-        """Forgets it."""
+    def save_answer(self, conversation: str, turn: int, answer: Answer) -> None:
+        """Nothing."""
 
-    def ended(self, conversation: str, ended: Ended, reason: str, closing: str) -> None:
-        """Forgets it."""
+    def save_ending(self, conversation: str, ended: Ended, reason: str, closing: str) -> None:
+        """Nothing."""
 
 
 class _Unwatched:
@@ -262,7 +263,7 @@ class _Unwatched:
 
 @contextlib.contextmanager
 def unwatched(plan: Sequence[Conversation]) -> Iterator[Progress]:
-    """Nobody is told how it goes on."""
+    """Shows no progress."""
     yield _Unwatched()
 
 
@@ -274,24 +275,26 @@ class _Asked(NamedTuple):
 class RequestAnswerer:
     """Answers lm_eval's three kinds of requests."""
 
-    def __init__(self, session: Session, book: Book | None = None, watch: Watch = unwatched) -> None:
-        """`watch` is told of the conversations while they are held."""
-        self.session, self.book, self.watch = session, book or NoBook(), watch
-        self._often: Counter[Place] = Counter()
+    def __init__(
+        self, session: Session, store: ConversationStore | None = None, watch: Watch = unwatched
+    ) -> None:
+        """`watch` shows the progress of conversations."""
+        self.session, self.store, self.watch = session, store or NoStore(), watch
+        self._counts: Counter[DocumentKey] = Counter()
 
     def generate(self, requests: Sequence[Any]) -> list[str]:
-        """What the bot says last in each conversation, cut as the request asks; "" where it failed."""
+        """The bot's last answer in each conversation, cut as the request asks; "" if it failed."""
         asked = [self._asked(request) for request in requests]
-        prompts = {each.conversation.case.id: told for each in asked if (told := self._sent(each))}
-        begun = self.book.begun([each.conversation for each in asked])
+        prompts = {each.conversation.case.id: prompt for each in asked if (prompt := self._row_prompt(each))}
+        begun = self.store.begun([each.conversation for each in asked])
         with self.watch(begun) as progress:
-            held = self.session.run(self._hold(begun, prompts, progress))
-        for each, conversation in zip(asked, held, strict=True):
+            conversations = self.session.run(self._converse_all(begun, prompts, progress))
+        for each, conversation in zip(asked, conversations, strict=True):
             self._remember(each.request, conversation)
-        _say_failures(held)
+        _report_failures(conversations)
         return [
             generation(conversation, each.request.args[1])
-            for each, conversation in zip(asked, held, strict=True)
+            for each, conversation in zip(asked, conversations, strict=True)
         ]
 
     def likelihoods(self, requests: Sequence[Any]) -> list[tuple[float, bool]]:
@@ -299,52 +302,52 @@ class RequestAnswerer:
         found = self.session.run(
             self._pairs([(self._masked(plain_text(each.args[0])), each.args[1]) for each in requests])
         )
-        by_document: dict[Place, list[tuple[Any, float, bool]]] = {}
+        by_document: dict[DocumentKey, list[tuple[Any, float, bool]]] = {}
         for request, (value, greedy) in zip(requests, found, strict=True):
-            by_document.setdefault(place_of(request), []).append((request, value, greedy))
-        self._write(likelihoods_told(each) for each in by_document.values())
+            by_document.setdefault(document_key(request), []).append((request, value, greedy))
+        self._save(likelihood_summary(each) for each in by_document.values())
         return found
 
     def rolling(self, requests: Sequence[Any]) -> list[float]:
         """The log-likelihood of each whole text."""
         found = self.session.run(self._texts([self._masked(request.args[0]) for request in requests]))
-        self._write((request, f"{value:.4f}", {}) for request, value in zip(requests, found, strict=True))
+        self._save((request, f"{value:.4f}", {}) for request, value in zip(requests, found, strict=True))
         return found
 
-    def _sent(self, asked: _Asked) -> RowPrompt | None:
-        return sent(self.session, asked.request, asked.conversation.case)
+    def _row_prompt(self, asked: _Asked) -> RowPrompt | None:
+        return row_prompt(self.session, asked.request, asked.conversation.case)
 
     def _masked(self, text: str) -> str:
         return self.session.masked(text, language_of(text))
 
     def _asked(self, request: Any, question: str | None = None) -> _Asked:
-        self._often[place_of(request)] += 1
-        number = self._often[place_of(request)]
+        self._counts[document_key(request)] += 1
+        number = self._counts[document_key(request)]
         return _Asked(request, conversation_of(self.session, request, number, question=question))
 
     def _remember(self, request: Any, conversation: Conversation) -> None:
-        self.session.conversations.setdefault(place_of(request), []).append(conversation)
-        if row := row_of(request.doc):
+        self.session.conversations.setdefault(document_key(request), []).append(conversation)
+        if row := row_key(request.doc):
             self.session.of_rows[row] = conversation
 
-    async def _hold(
+    async def _converse_all(
         self, conversations: Sequence[Conversation], prompts: dict[str, RowPrompt], progress: Progress
     ) -> list[Conversation]:
         bot = await self.session.bot(tuple(conversations))
-        prompted = PromptedBot(bot, prompts) if prompts else bot
-        waiting, held = iter(enumerate(conversations)), list(conversations)
+        prompted = RowPromptedBot(bot, prompts) if prompts else bot
+        waiting, finished = iter(enumerate(conversations)), list(conversations)
 
-        async def one_after_the_other() -> None:
+        async def work() -> None:
             for place, conversation in waiting:
-                held[place] = await self._converse(conversation, prompted, progress)
+                finished[place] = await self._converse(conversation, prompted, progress)
 
         try:
             async with asyncio.TaskGroup() as tasks:
                 for _ in range(min(self.session.settings.concurrency, len(conversations))):
-                    tasks.create_task(one_after_the_other())
+                    tasks.create_task(work())
         except ExceptionGroup as group:
-            raise first_of(group) from None
-        return held
+            raise first_error(group) from None
+        return finished
 
     async def _converse(self, conversation: Conversation, bot: Bot, progress: Progress) -> Conversation:
         if conversation.ended is not None:
@@ -354,23 +357,23 @@ class RequestAnswerer:
             conversation,
             self._user(conversation),
             bot,
-            self.book,
+            self.store,
             turns=turns,
             parting=parting,
-            session=f"{self.book.name}/{conversation.id}",
+            session=f"{self.store.name}/{conversation.id}",
             timeout=self.session.settings.timeout,
-            pending=self.book.pending(conversation),
+            pending=self.store.pending(conversation),
             on_turn=progress.turn,
         )
         if done.ended is Ended.USER_FAILED:
             msg = f"{conversation.id}: the simulated customer failed: {done.reason}"
             raise RehearsalError(msg)
-        self.book.ended(done.id, done.ended or Ended.TURN_LIMIT, done.reason, done.closing)
+        self.store.save_ending(done.id, done.ended or Ended.TURN_LIMIT, done.reason, done.closing)
         progress.ended(done)
         return done
 
     def _turns(self, conversation: Conversation) -> tuple[int, bool]:
-        """One turn and the lines of the document, unless somebody goes on from there."""
+        """One turn and the lines of the document, unless a persona continues from there."""
         if conversation.persona == SCRIPTED:
             return 1 + len(conversation.case.script), False
         return self.session.playing.turns(conversation)
@@ -384,50 +387,52 @@ class RequestAnswerer:
 
     async def _likelihoods(self) -> Likelihoods:
         settings = self.session.settings
-        return Likelihoods(teller(await self.session.bot(()), settings.adapter), settings)
+        return Likelihoods(logprob_source(await self.session.bot(()), settings.adapter), settings)
 
     async def _pairs(self, pairs: list[tuple[str, str]]) -> list[tuple[float, bool]]:
-        with contextlib.closing(await self._likelihoods()) as told:
-            return await told.pairs(pairs)
+        with contextlib.closing(await self._likelihoods()) as likelihoods:
+            return await likelihoods.pairs(pairs)
 
     async def _texts(self, texts: list[str]) -> list[float]:
-        with contextlib.closing(await self._likelihoods()) as told:
-            return await told.texts(texts)
+        with contextlib.closing(await self._likelihoods()) as likelihoods:
+            return await likelihoods.texts(texts)
 
-    def _write(self, told: Iterator[tuple[Any, str, dict[str, float]]]) -> None:
-        """Each document as one turn: what stood before, and the likeliest of what might follow."""
-        answers = [(self._asked(request), Answer(text=text, logprobs=lls)) for request, text, lls in told]
-        begun = self.book.begun([asked.conversation for asked, _ in answers])
+    def _save(self, documents: Iterator[tuple[Any, str, dict[str, float]]]) -> None:
+        """Saves each document as one turn: its text, and the likeliest continuation as the answer."""
+        answers = [
+            (self._asked(request), Answer(text=text, logprobs=lls)) for request, text, lls in documents
+        ]
+        begun = self.store.begun([asked.conversation for asked, _ in answers])
         for (asked, answer), conversation in zip(answers, begun, strict=True):
             turn = Turn(index=1, user=conversation.case.question, answer=answer)
-            held = conversation.model_copy(update={"turns": (turn,), "ended": Ended.TURN_LIMIT})
+            finished = conversation.model_copy(update={"turns": (turn,), "ended": Ended.TURN_LIMIT})
             if conversation.ended is None:
-                self.book.said(conversation.id, 1, Utterance(text=turn.user))
-                self.book.answered(conversation.id, 1, answer)
-                self.book.ended(conversation.id, Ended.TURN_LIMIT, "", "")
-            self._remember(asked.request, held)
+                self.store.save_utterance(conversation.id, 1, Utterance(text=turn.user))
+                self.store.save_answer(conversation.id, 1, answer)
+                self.store.save_ending(conversation.id, Ended.TURN_LIMIT, "", "")
+            self._remember(asked.request, finished)
 
 
-def likelihoods_told(found: Sequence[tuple[Any, float, bool]]) -> tuple[Any, str, dict[str, float]]:
-    """A document's first request, what is likeliest, and how likely everything is that it was asked for.
+def likelihood_summary(requests: Sequence[tuple[Any, float, bool]]) -> tuple[Any, str, dict[str, float]]:
+    """A document's first request, the likeliest choice, and the log-likelihood of every choice.
 
-    Where the choices differ in what stands before and not in what follows, they are told by the former.
+    If the choices differ in their contexts and not in their continuations, they are named by the contexts.
     """
-    first = found[0][0]
-    contexts = {request.args[0] for request, _, _ in found}
-    part = 0 if len(contexts) > 1 and len({request.args[1] for request, _, _ in found}) == 1 else 1
-    same = [each for each in found if part == 0 or each[0].args[0] == first.args[0]]
+    first = requests[0][0]
+    contexts = {request.args[0] for request, _, _ in requests}
+    part = 0 if len(contexts) > 1 and len({request.args[1] for request, _, _ in requests}) == 1 else 1
+    same = [each for each in requests if part == 0 or each[0].args[0] == first.args[0]]
     values = {str(request.args[part]).strip(): value for request, value, _ in same}
     return first, max(values, key=lambda text: values[text]), values
 
 
-def generation(conversation: Conversation, given: Any) -> str:
-    """The last answer, up to the first of the texts to stop at and to the most tokens allowed.
+def generation(conversation: Conversation, options: Any) -> str:
+    """The last answer, cut at the first of the texts to stop at, and at the maximum number of tokens.
 
-    Tokens are counted by the bot's endpoint where it says so, and else estimated.
+    Tokens are those that the bot's endpoint reports, otherwise estimated.
     """
     answer = conversation.turns[-1].answer if conversation.turns else Answer(text="")
-    kwargs = given if isinstance(given, dict) else {}
+    kwargs = options if isinstance(options, dict) else {}
     until = kwargs.get("until") or ()
     stops = [until] if isinstance(until, str) else list(until)
     ends = [at for stop in stops if stop and (at := answer.text.find(stop)) >= 0]
@@ -438,41 +443,41 @@ def generation(conversation: Conversation, given: Any) -> str:
 def _shortened(answer: Answer, most: Any) -> str:
     if not isinstance(most, int) or most < 1:
         return answer.text
-    told = answer.usage.tokens_out if answer.usage else 0
-    count = told or tokens(answer.text)
+    count = (answer.usage.tokens_out if answer.usage else 0) or tokens(answer.text)
     return answer.text if count <= most else answer.text[: len(answer.text) * most // count]
 
 
-def _say_failures(held: Sequence[Conversation]) -> None:
-    """How often the bot gave no answer, and why."""
-    last = [conversation.turns[-1].answer.error for conversation in held if conversation.turns]
+def _report_failures(conversations: Sequence[Conversation]) -> None:
+    """Reports how often the bot gave no answer, and why."""
+    last = [conversation.turns[-1].answer.error for conversation in conversations if conversation.turns]
     kinds = Counter(error.kind for error in last if error)
     if kinds:
         why = ", ".join(f"{kind} {count}" for kind, count in kinds.most_common())
-        say(f"{kinds.total()} of {len(held)} requests got no answer ({why}): they count as empty answers.")
+        failed, asked = kinds.total(), len(conversations)
+        write_line(f"{failed} of {asked} requests got no answer ({why}): they count as empty answers.")
 
 
-# Named here so that they are registered before ours, which would else be the only one.
+# Imported first: otherwise ours would be the only registered model.
 ITS_OWN = models.MODEL_MAPPING
-# What lm_eval tells every model, and what is of no use to a bot.
-_NOT_OURS = ("batch_size", "max_batch_size", "device", "trust_remote_code")
+# Arguments that lm_eval passes to every model and that mean nothing for a bot.
+_IGNORED_ARGS = ("batch_size", "max_batch_size", "device", "trust_remote_code")
 
 
 @register_model("rehearsal")
 class RehearsalLM(LM):  # type: ignore[misc]
-    """The bot under rehearsal; its likelihoods are those of its endpoint, where that tells any."""
+    """The bot under test as a model of lm_eval; likelihoods come from its endpoint."""
 
     def __init__(self, asking: RequestAnswerer | None = None, **model_args: Any) -> None:
-        """lm_eval's command line gives `model_args`: settings of a rehearsal, and else of the adapter."""
+        """lm_eval's command line passes `model_args`: settings of this program or of the adapter."""
         super().__init__()
         if asking is None:
-            session = begin(settings_of(model_args))
+            session = begin_session(settings_of(model_args))
             atexit.register(session.close)
             asking = RequestAnswerer(session)
         self.asking = asking
 
     def generate_until(self, requests: list[Any], disable_tqdm: bool = False) -> list[str]:
-        """What the bot says to each request."""
+        """The bot's answer to each request."""
         return self.asking.generate(requests)
 
     def loglikelihood(self, requests: list[Any], disable_tqdm: bool = False) -> list[tuple[float, bool]]:
@@ -491,18 +496,18 @@ class RehearsalLM(LM):  # type: ignore[misc]
 
     @property
     def tokenizer_name(self) -> str:
-        """Whoever makes tokens of texts, it is not us."""
+        """A name for caches; this program has no tokenizer."""
         return "rehearsal"
 
 
 def settings_of(model_args: Mapping[str, Any]) -> Settings:
     """The settings that lm_eval's `--model_args` stand for, over environment and rehearsal.toml."""
-    given = {key: _text(value) for key, value in model_args.items() if key not in _NOT_OURS}
-    flags: dict[str, Any] = {key: value for key, value in given.items() if key in Settings.model_fields}
-    own = [f"{key}={value}" for key, value in given.items() if key not in Settings.model_fields]
-    return load(flags | ({"set": own} if own else {}))
+    texts = {key: _text(value) for key, value in model_args.items() if key not in _IGNORED_ARGS}
+    flags: dict[str, Any] = {key: value for key, value in texts.items() if key in Settings.model_fields}
+    own = [f"{key}={value}" for key, value in texts.items() if key not in Settings.model_fields]
+    return load_settings(flags | ({"set": own} if own else {}))
 
 
 def _text(value: Any) -> str:
-    """As it was written: lm_eval makes booleans and numbers of texts."""
+    """A value as it was typed: lm_eval converts texts to booleans and numbers."""
     return str(value).lower() if isinstance(value, bool) else "none" if value is None else str(value)

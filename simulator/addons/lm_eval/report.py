@@ -1,4 +1,4 @@
-"""What lm_eval measured, as a part of every report of the run."""
+"""lm_eval's results as a section of every report, and tasks of lm_eval written from data sets."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,52 +10,60 @@ import yaml
 
 from simulator import __version__
 from simulator.addons.lm_eval.tasks import (
-    NOTE,
-    OF_A_TASK,
+    HARNESS_NOTE,
+    TASK_SETTINGS,
     TEXT,
     check_written,
-    current,
+    current_session,
     documents,
     is_chosen,
     metric_name,
 )
 from simulator.core import shelves
-from simulator.core.document import Cell, Section, Table, count
+from simulator.core.document import Cell, Section, Table, count_cell
 from simulator.core.errors import InputError, RunFileError
 from simulator.core.settings import Settings
-from simulator.core.translations import plain
+from simulator.core.translations import safe_text
 from simulator.core.types import Language, Results
 from simulator.grading.panel import Grading
 
+_FUNCTIONS = Path(__file__).with_name("functions.txt")
+# Settings that may name a file.
+_PATHS = ("prompt", "outputs", "guidelines", "contacts", "ng_words")
+_NAME = re.compile(r"[^\w.-]+")
+# A bot's answers have paragraphs: by default lm_eval would cut them at the first one.
+_GENERATION = {"until": [], "max_gen_toks": 4096}
+_CHOICE_METRICS = ("acc", "acc_norm")
+
 
 def section(results: Results, language: Language) -> Section | None:
-    """Tasks and groups with their metrics; None in a run that lm_eval has not measured, or not yet."""
-    note: Any = results.notes.get(NOTE)
+    """Tasks and groups with their metrics; None for a run without results of lm_eval."""
+    note: Any = results.notes.get(HARNESS_NOTE)
     if not isinstance(note, dict) or not isinstance(note.get("results"), list):
         return None
-    found: list[Any] = note["results"]
-    tasks = [each for each in found if not each["group"]]
-    told = {"version": str(note.get("lm_eval")), "tasks": str(len(tasks)), "n": f"{_documents(tasks):,}"}
+    results_of_tasks: list[Any] = note["results"]
+    tasks = [each for each in results_of_tasks if not each["group"]]
+    counts = {
+        "version": str(note.get("lm_eval")),
+        "tasks": str(len(tasks)),
+        "n": f"{sum(each.get('n') or 0 for each in tasks):,}",
+    }
     return Section(
-        key=NOTE,
+        key=HARNESS_NOTE,
         title=TEXT(language, "title"),
-        line=TEXT(language, "line", **told),
-        tables=(_table(found, language),),
+        line=TEXT(language, "line", **counts),
+        tables=(_table(results_of_tasks, language),),
         notes=(TEXT(language, "note"),),
         figures={key: note[key] for key in ("lm_eval", "tasks", "results") if key in note},
     )
 
 
-def _documents(tasks: list[Any]) -> int:
-    return sum(each.get("n") or 0 for each in tasks)
-
-
-def _table(found: list[Any], language: Language) -> Table:
+def _table(results: list[Any], language: Language) -> Table:
     return Table(
         name="tasks",
         title="",
         columns=tuple(TEXT(language, key) for key in ("task", "value", "n", "shots")),
-        rows=tuple(row for each in found for row in _rows(each, language)),
+        rows=tuple(row for each in results for row in _rows(each, language)),
     )
 
 
@@ -64,20 +72,12 @@ def _rows(each: Any, language: Language) -> Iterator[tuple[Cell, ...]]:
     for metric in each["metrics"]:
         error = "" if metric["stderr"] is None else f" ± {metric['stderr']:.4f}"
         value = Cell(text=f"{metric['value']:.4f}{error}", number=round(metric["value"], 4))
-        measured = plain(f"{name} · {metric_name(metric['metric'], metric['filter'])}")
+        measured = safe_text(f"{name} · {metric_name(metric['metric'], metric['filter'])}")
         yield Cell(text=measured), value, _count(each["n"]), _count(each["shots"])
 
 
 def _count(value: Any) -> Cell:
-    return count(value) if isinstance(value, int) else Cell(text="–")
-
-
-_FUNCTIONS = Path(__file__).with_name("functions.txt")
-# Fields that may name a file, and those of which every name may.
-_PATHS = ("prompt", "outputs", "guidelines", "contacts", "ng_words")
-_NAME = re.compile(r"[^\w.-]+")
-# A bot's answers have paragraphs: they are not cut at the first one, as lm_eval would by itself.
-_GENERATION = {"until": [], "max_gen_toks": 4096}
+    return count_cell(value) if isinstance(value, int) else Cell(text="–")
 
 
 class _Function(str):
@@ -94,9 +94,9 @@ _Dumper.add_representer(_Function, lambda dumper, name: dumper.represent_scalar(
 def write_tasks(
     target: Path, cases: Sequence[str], settings: Settings, filters: Mapping[str, str]
 ) -> tuple[Path, ...]:
-    """Writes `target` and what belongs to it; gives the task files, the group last where there are several.
+    """Writes `target` with its functions; returns the task files, the group last if there are several.
 
-    `filters` are names and regular expressions: what of an answer is graded, each beside the others.
+    `filters` maps names to regular expressions: the part of an answer that each finds is graded.
     """
     check_written(settings)
     if target.suffix not in (".yaml", ".yml"):
@@ -115,7 +115,7 @@ def write_tasks(
     if several:
         written.append((target, group_of(name, tasks)))
     root = Template(_FUNCTIONS.read_text(encoding="utf-8")).substitute(root=repr(str(shelves.ROOT)))
-    for path, text in [(functions, root), *((path, _yaml(told)) for path, told in written)]:
+    for path, text in [(functions, root), *((path, _yaml(content)) for path, content in written)]:
         _write(path, text)
     return tuple(path for path, _ in written)
 
@@ -124,25 +124,27 @@ def task_of(
     name: str, cases: str, settings: Settings, filters: Mapping[str, str], functions: str
 ) -> dict[str, Any]:
     """The YAML of one task, as a mapping; raises InputError for a data set that cannot be used."""
-    given = given_for_a_task(settings) | {"cases": whole_name(cases)}
-    found = documents(name, given)
-    chosen = given | {"judges": list(found.settings.judges)}
+    changed = changed_settings(settings) | {"cases": resolved_name(cases)}
+    rows = documents(name, changed)
+    stored = changed | {"judges": list(rows.settings.judges)}
     task: dict[str, Any] = {
         "task": name,
         "custom_dataset": _Function(f"{functions}.rows"),
-        "dataset_kwargs": {"rehearsal": {"task": name, "settings": chosen}},
+        "dataset_kwargs": {"rehearsal": {"task": name, "settings": stored}},
         "test_split": "test",
         "fewshot_split": "test",
         "doc_to_text": "text",
-        "metadata": {"version": __version__, "rows": len(found.rows)},
+        "metadata": {"version": __version__, "rows": len(rows.rows)},
     }
     if is_chosen(settings):
-        metrics = [{"metric": each, "aggregation": "mean", "higher_is_better": True} for each in _CHOSEN]
-        # Japanese goes on without a space.
-        between = "" if any(row["language"] == "ja" for row in found.rows) else " "
+        metrics = [
+            {"metric": each, "aggregation": "mean", "higher_is_better": True} for each in _CHOICE_METRICS
+        ]
+        # Japanese continues without a space.
+        between = "" if any(row["language"] == "ja" for row in rows.rows) else " "
         likeliest = {"doc_to_choice": "choices", "doc_to_target": "gold", "target_delimiter": between}
         return task | {"output_type": "multiple_choice", **likeliest, "metric_list": metrics}
-    outputs, judges = _judges(found.settings)
+    outputs, judges = _judges(rows.settings)
     return task | {
         "output_type": "generate_until",
         "doc_to_target": "target",
@@ -151,9 +153,6 @@ def task_of(
         "metric_list": [{"metric": each, "aggregation": "mean", "higher_is_better": True} for each in judges],
         "filter_list": [*_filters(filters), *map(_output, outputs)],
     }
-
-
-_CHOSEN = ("acc", "acc_norm")
 
 
 def group_of(name: str, tasks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -175,25 +174,25 @@ def group_of(name: str, tasks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _judges(settings: Settings) -> tuple[list[str], list[str]]:
-    """The outputs that a metric file names, and everyone whose grades are metrics."""
-    own = {name: getattr(settings, name) for name in OF_A_TASK}
-    session = current()
-    grading = Grading(session.settings.model_copy(update=own), session.context.models_of)
+    """The outputs that a metric file names, and the names of all judges whose grades are metrics."""
+    own = {name: getattr(settings, name) for name in TASK_SETTINGS}
+    session = current_session()
+    grading = Grading(session.settings.model_copy(update=own), session.context.model_factory)
     if grading.outputs is None:
         return [], list(grading.names)
     named = grading.outputs.file.named
-    filed = dict.fromkeys(metric.filed for metrics in named.values() for metric in metrics)
+    filed = dict.fromkeys(metric.score_name for metrics in named.values() for metric in metrics)
     return [each for each in named if each != "default"], list(dict.fromkeys([*grading.names, *filed]))
 
 
-def _filters(given: Mapping[str, str]) -> list[dict[str, Any]]:
-    """The whole answer, or what each pattern finds of it; all are graded at once."""
+def _filters(patterns: Mapping[str, str]) -> list[dict[str, Any]]:
+    """The filters for the whole answer, or for the part that each pattern finds."""
     graded = [{"function": "take_first"}, {"function": "rehearsal_judges"}]
-    if not given:
+    if not patterns:
         return [{"name": "none", "filter": graded}]
     return [
         {"name": name, "filter": [{"function": "regex", "regex_pattern": pattern, "fallback": ""}, *graded]}
-        for name, pattern in given.items()
+        for name, pattern in patterns.items()
     ]
 
 
@@ -202,30 +201,32 @@ def _output(name: str) -> dict[str, Any]:
     return {"name": name, "filter": [{"function": "take_first"}, extracted]}
 
 
-def given_for_a_task(settings: Settings) -> dict[str, Any]:
-    """What of the settings is not as usual; files with their whole path, for lm_eval may run anywhere."""
-    usual = Settings()
-    stored = settings.model_dump(mode="json", include=set(OF_A_TASK))
-    given = {key: value for key, value in stored.items() if getattr(settings, key) != getattr(usual, key)}
-    given.pop("cases", None)
+def changed_settings(settings: Settings) -> dict[str, Any]:
+    """A task's settings that are not the defaults; files with whole paths, for lm_eval may run anywhere."""
+    defaults = Settings()
+    stored = settings.model_dump(mode="json", include=set(TASK_SETTINGS))
+    changed = {
+        key: value for key, value in stored.items() if getattr(settings, key) != getattr(defaults, key)
+    }
+    changed.pop("cases", None)
     if settings.redacts:
-        given["redact"] = "on"  # whoever is asked: lm_eval's command line may have another adapter
+        changed["redact"] = "on"  # for every bot: lm_eval's command line may have another adapter
     if "judges" in settings.model_fields_set:
-        given["judges"] = [whole_name(name) for name in settings.judges]
+        changed["judges"] = [resolved_name(name) for name in settings.judges]
     if (own := Path("prompts", f"{settings.prompt}.toml")).is_file():
-        given["prompt"] = str(own.resolve())
-    return {key: whole_name(value) if key in _PATHS else value for key, value in given.items()}
+        changed["prompt"] = str(own.resolve())
+    return {key: resolved_name(value) if key in _PATHS else value for key, value in changed.items()}
 
 
-def whole_name(name: str) -> str:
+def resolved_name(name: str) -> str:
     """`mine.toml`, `mine.py:strict` and `rows.xlsx#sheet` with their folder; other names as they are."""
     parts = (name.rpartition(sign) for sign in (":", "#"))
     file, sign, rest = next((each for each in parts if Path(each[0]).is_file()), (name, "", ""))
     return f"{Path(file).resolve()}{sign}{rest}" if Path(file).is_file() else name
 
 
-def _yaml(told: Mapping[str, Any]) -> str:
-    return yaml.dump(dict(told), Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=110)
+def _yaml(content: Mapping[str, Any]) -> str:
+    return yaml.dump(dict(content), Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=110)
 
 
 def _write(path: Path, text: str) -> None:

@@ -25,107 +25,123 @@ from simulator.core import shelves
 from simulator.core.errors import CaseFileError, InputError
 from simulator.core.replies import encodable
 from simulator.core.roles import endpoints
-from simulator.core.settings import Settings, from_run, load
+from simulator.core.settings import Settings, load_settings, stored_settings
 from simulator.core.templates import Texts
 from simulator.core.types import Bot, Case, Conversation, Language, Message, Query, Results, traits_of
 from simulator.data.datasets import labels_in
 from simulator.data.files import language_of
 from simulator.models.pricing import Ledger
-from simulator.runner.chains import applied
+from simulator.runner.chains import applied_prompts
 from simulator.runner.context import RunContext
-from simulator.runner.conversation import called
+from simulator.runner.conversation import call_bot
 from simulator.runner.masking import masked_case
 from simulator.runner.plan import plan_rows
 from simulator.runner.prompts import PromptRenderer, RenderedPrompt
 
 T = TypeVar("T")
 # A document: the task's name, and its number there.
-Place = tuple[str, int]
+DocumentKey = tuple[str, int]
+SCRIPTED = "scripted"
+_BOT = "assistant"
+# For a document without text: lm_eval may ask for the likelihood of anything.
+NO_TEXT = "…"
+NEEDED = "lm-eval>=0.4.12"
+OURS = ("simulator.addons.lm_eval.model", "simulator.addons.lm_eval.grade")
+TEXT = Texts(Path(__file__).with_name("harness.toml"))
+# The note of a run with its tasks and lm_eval's results.
+HARNESS_NOTE = "harness"
+# The name of the filter of a task without others.
+PLAIN = "none"
+Document = dict[str, Any]
+# The settings that a written task contains: those about its rows and their judges.
+TASK_SETTINGS = (
+    "cases", "columns", "worksheet", "language", "prompt", "shots", "choosing", "labels", "positive",
+    "outputs", "scoring", "sample", "strict", "redact", "redact_patterns", "seed", "judges", "judging",
+    "votes", "guidelines", "contacts", "ng_words", "tokenizer",
+)  # fmt: skip
+YAML = (".yaml", ".yml")
+# Builders of `datasets` that read files; every other path is a folder, or the name of a data set on the hub.
+_READERS = frozenset({"json", "csv", "parquet", "text", "arrow", "pandas", "xml"})
+_PATTERN = frozenset("*?[")
 
 
 class Session:
     """Made once per process; the bot is connected when it is first asked."""
 
     def __init__(self, settings: Settings, earlier: Results | None = None) -> None:
-        """Whatever is wrong with the settings shows here; `earlier` is the run that is gone on with."""
+        """Raises InputError for invalid settings; `earlier` is the run that is continued."""
         self.settings = settings.model_copy(update={"protocol": "single_turn"})
         self.ledger = Ledger.of(settings, earlier)
         self.context = RunContext(self.settings, endpoints(settings), (shelves.scripted(),), self.ledger)
         self.tasks: Mapping[str, Any] = {}
-        # What was held for a document, as often as it was asked; and for a row of one of our own tasks.
-        self.conversations: dict[Place, list[Conversation]] = {}
+        # The conversations of each document, one for each time it was asked; and of rows of our own tasks.
+        self.conversations: dict[DocumentKey, list[Conversation]] = {}
         self.of_rows: dict[tuple[str, str], Conversation] = {}
         self._runner = asyncio.Runner()
-        self._rag: Bot | None = None
+        self._bot: Bot | None = None
 
     @functools.cached_property
     def playing(self) -> RunContext:
-        """Where customers are played: only for documents that name a persona."""
+        """The context that plays customers: only for documents that name a persona."""
         settings = self.settings.model_copy(update={"protocol": "dialogue"})
         return RunContext(settings, endpoints(settings), tuple(self.context.personas.values()), self.ledger)
 
     @property
-    def whole(self) -> RunContext:
-        """Everyone who takes part."""
+    def full_context(self) -> RunContext:
+        """The context with everyone who takes part."""
         return self.playing if "playing" in vars(self) else self.context
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """The result of async work: all of it runs on one event loop, to which connections belong."""
+        """The result of async work; all of it runs on one event loop, to which connections belong."""
         return self._runner.run(work)
 
     async def bot(self, plan: tuple[Conversation, ...]) -> Bot:
         """The bot, connected when it is first needed."""
-        if self._rag is None:
-            self._rag = await self.context.bot(plan)
-        return self._rag
+        if self._bot is None:
+            self._bot = await self.context.bot(plan)
+        return self._bot
 
     def masked(self, text: str, language: Language) -> str:
-        """The text without personal data, where that is to be masked."""
+        """The text, without personal data if --redact is on."""
         redactor = self.context.redactor
         return redactor.redact(text, language).text if redactor else text
 
     def close(self) -> None:
         """Closes every connection, and the loop."""
-        self.run(self.context.close(self._rag))
-        if self.whole is not self.context:
-            self.run(self.whole.close(None))
+        self.run(self.context.close(self._bot))
+        if self.full_context is not self.context:
+            self.run(self.full_context.close(None))
         self._runner.close()
         _forget(self)
 
 
-class _Current:
+class _CurrentSession:
     session: Session | None = None
 
 
-def begin(settings: Settings, earlier: Results | None = None) -> Session:
-    """The session of this process from now on."""
-    _Current.session = Session(settings, earlier)
-    return _Current.session
+def begin_session(settings: Settings, earlier: Results | None = None) -> Session:
+    """Starts the session of this process."""
+    _CurrentSession.session = Session(settings, earlier)
+    return _CurrentSession.session
 
 
-def current() -> Session:
-    """The session of this process; begun by the environment and rehearsal.toml where nobody began one."""
-    return _Current.session or begin(load({}))
+def current_session() -> Session:
+    """The session of this process; started from the environment and rehearsal.toml if there is none."""
+    return _CurrentSession.session or begin_session(load_settings({}))
 
 
 def _forget(session: Session) -> None:
-    if _Current.session is session:
-        _Current.session = None
+    if _CurrentSession.session is session:
+        _CurrentSession.session = None
 
 
-def say(text: str) -> None:
-    """A line on stderr, where everything goes that is no result."""
+def write_line(text: str) -> None:
+    """Writes a line to stderr; stdout is for results."""
     sys.stderr.write(f"{text}\n")
 
 
-SCRIPTED = "scripted"
-_BOT = "assistant"
-# A document without a text of its own: lm_eval may ask for the likelihood of anything.
-NO_TEXT = "…"
-
-
 class RowPrompt(NamedTuple):
-    """A row's prompt: what is sent in place of its question."""
+    """What is sent instead of a row's question."""
 
     question: str
     user: str
@@ -134,13 +150,13 @@ class RowPrompt(NamedTuple):
     choices: tuple[str, ...]
 
 
-def place_of(request: Any) -> Place:
-    """Which document of which task a request is about."""
+def document_key(request: Any) -> DocumentKey:
+    """The task and the number of the document that a request is about."""
     return str(request.task_name), int(request.doc_id)
 
 
-def row_of(doc: Any) -> tuple[str, str] | None:
-    """The task and the id of a row of ours; None for a document of any other task."""
+def row_key(doc: Any) -> tuple[str, str] | None:
+    """The task and the id of a row of our own tasks; None for a document of any other task."""
     if isinstance(doc, Mapping) and {"task", "id", "case", "text"} <= doc.keys():
         return str(doc["task"]), str(doc["id"])
     return None
@@ -149,29 +165,29 @@ def row_of(doc: Any) -> tuple[str, str] | None:
 def conversation_of(
     session: Session, request: Any, number: int, *, question: str | None = None
 ) -> Conversation:
-    """The conversation that a request asks for, for the `number`th time (from 1), before anything is said."""
+    """The conversation, still without turns, that a request asks for the `number`th time (from 1)."""
     doc = request.doc
     text = question or str(request.args[0])
     chat = messages_of(text)
-    case = _case_of_row(doc) if row_of(doc) else _case(session, request, _parts(chat)[2] if chat else text)
+    case = _case_of_row(doc) if row_key(doc) else _case(session, request, _parts(chat)[2] if chat else text)
     if session.context.redactor is not None:
         case = masked_case(case, int(request.doc_id) + 1, session.context.redactor)
     persona = _persona(session, request)
-    if len(session.tasks) > 1 and row_of(doc):
+    if len(session.tasks) > 1 and row_key(doc):
         case = case.model_copy(update={"id": f"{doc['task']}-{case.id}", "tags": (*case.tags, doc["task"])})
     return Conversation(id=f"{persona}/{case.id}#{number}", case=case, persona=persona, repeat=number)
 
 
-def sent(session: Session, request: Any, case: Case) -> RowPrompt | None:
-    """What is sent in place of a conversation's question; None where that is all there is to send.
+def row_prompt(session: Session, request: Any, case: Case) -> RowPrompt | None:
+    """What is sent instead of a conversation's question; None if the question itself is sent.
 
-    That is a row's prompt as its parts, or what lm_eval made of it with examples before; and a chat.
+    It is a row's prompt in parts, lm_eval's text with examples before the prompt, or a chat.
     """
     doc, context = request.doc, str(request.args[0])
     if chat := messages_of(context):
         system, history, user = _parts(chat)
         return _masked(session, RowPrompt(case.question, user, system, history, ()), case)
-    if not row_of(doc):
+    if not row_key(doc):
         return None
     if context != doc["text"]:
         return _masked(session, RowPrompt(case.question, context, "", (), ()), case)
@@ -180,62 +196,62 @@ def sent(session: Session, request: Any, case: Case) -> RowPrompt | None:
     return _masked(session, RowPrompt(case.question, doc["user"], doc["system"], shots, allowed), case)
 
 
-def _masked(session: Session, told: RowPrompt, case: Case) -> RowPrompt:
+def _masked(session: Session, prompt: RowPrompt, case: Case) -> RowPrompt:
     hide = partial(session.masked, language=case.language)
-    shots = tuple(each.model_copy(update={"content": hide(each.content)}) for each in told.shots)
-    return told._replace(user=hide(told.user), system=hide(told.system), shots=shots)
+    shots = tuple(each.model_copy(update={"content": hide(each.content)}) for each in prompt.shots)
+    return prompt._replace(user=hide(prompt.user), system=hide(prompt.system), shots=shots)
 
 
 def as_chat(messages: Sequence[Mapping[str, str]]) -> str:
-    """A chat as the one text that lm_eval hands on."""
+    """A chat as one text, as lm_eval passes it on."""
     return json.dumps([dict(each) for each in messages], ensure_ascii=False)
 
 
 def messages_of(text: str) -> list[dict[str, str]]:
-    """The messages of such a text; none of any other."""
-    found = _listed(text) if text.startswith('[{"role"') else []
-    return found if all(isinstance(each, dict) and {*each} == {"role", "content"} for each in found) else []
+    """The messages of a text made by `as_chat`; none for any other text."""
+    items = _listed(text) if text.startswith('[{"role"') else []
+    return items if all(isinstance(each, dict) and {*each} == {"role", "content"} for each in items) else []
 
 
 def plain_text(context: str) -> str:
-    """A context for a model that knows no roles."""
+    """A context for a model without roles: the messages of a chat one below the other."""
     return "\n\n".join(each["content"] for each in messages_of(context)) or context
 
 
 def _parts(chat: Sequence[Mapping[str, str]]) -> tuple[str, tuple[Message, ...], str]:
-    """System text, what was said before, and the last words of the user."""
+    """System text, earlier messages, and the user's last message."""
     system = "\n\n".join(each["content"] for each in chat if each["role"] == "system")
-    said = [each for each in chat if each["role"] != "system"]
-    last = max((at for at, each in enumerate(said) if each["role"] == "user"), default=-1)
-    history = tuple(Message.model_validate(each) for each in said[: max(0, last)])
-    return system, history, said[last]["content"] if last >= 0 else NO_TEXT
+    messages = [each for each in chat if each["role"] != "system"]
+    last = max((at for at, each in enumerate(messages) if each["role"] == "user"), default=-1)
+    history = tuple(Message.model_validate(each) for each in messages[: max(0, last)])
+    return system, history, messages[last]["content"] if last >= 0 else NO_TEXT
 
 
-class PromptedBot:
-    """A bot that is sent each row's prompt in place of its question; it keeps what else the bot has."""
+class RowPromptedBot:
+    """A bot that is sent each row's prompt instead of its question; it has the attributes of the bot."""
 
     def __init__(self, bot: Any, prompts: Mapping[str, RowPrompt]) -> None:
         """`prompts` by case id."""
         self.bot, self.prompts = bot, prompts
 
     def __getattr__(self, name: str) -> Any:
-        """Whatever else the bot has."""
+        """The bot's own attributes."""
         return getattr(self.bot, name)
 
     async def __call__(self, query: Query) -> Any:
-        """What the bot says; later turns of a row that is a dialogue are sent as they are."""
+        """The bot's result; later turns of a row that is a dialogue are sent unchanged."""
         prompt = self.prompts.get(query.case)
         if prompt is None:
-            return await called(self.bot, query)
+            return await call_bot(self.bot, query)
         takes = traits_of(self.bot).takes
         changes: dict[str, Any] = {"choices": prompt.choices}
         if query.text == prompt.question:
-            apart = "system" in takes or not prompt.system
-            changes["text"] = prompt.user if apart else f"{prompt.system}\n\n{prompt.user}"
+            is_separate = "system" in takes or not prompt.system
+            changes["text"] = prompt.user if is_separate else f"{prompt.system}\n\n{prompt.user}"
         if "system" in takes:
             changes["system"] = prompt.system
         changes["history"] = (*prompt.shots, *query.history)
-        return await called(self.bot, query.model_copy(update=changes))
+        return await call_bot(self.bot, query.model_copy(update=changes))
 
 
 def _case_of_row(doc: Mapping[str, Any]) -> Case:
@@ -244,16 +260,16 @@ def _case_of_row(doc: Mapping[str, Any]) -> Case:
 
 def _case(session: Session, request: Any, question: str) -> Case:
     doc = request.doc if isinstance(request.doc, Mapping) else {}
-    task, number = place_of(request)
+    task, number = document_key(request)
     text = str(encodable(question)).strip() or NO_TEXT
-    told = {} if _is_of_lm_eval(session, task) else doc
-    turns = _lines(told.get("turns"))
+    columns = {} if _is_of_lm_eval(session, task) else doc
+    turns = _lines(columns.get("turns"))
     own = bool(turns) and text.endswith(turns[0].strip())
     return Case(
         id=f"{task}-{number}",
         question=text,
         language=language_of(text),
-        history=_history(told.get("history")),
+        history=_history(columns.get("history")),
         references=_targets(session, request),
         script=tuple(turns[1:] if own else turns),
         tags=(task,),
@@ -261,7 +277,7 @@ def _case(session: Session, request: Any, question: str) -> Case:
 
 
 def _targets(session: Session, request: Any) -> Any:
-    """The right answers, where the task tells them."""
+    """The right answers, if the task has them."""
     task = session.tasks.get(request.task_name)
     if task is None:
         return ()
@@ -270,14 +286,14 @@ def _targets(session: Session, request: Any) -> Any:
         choices = task.doc_to_choice(request.doc)
         target = choices[target] if 0 <= target < len(choices) else target
     every = target if isinstance(target, (list, tuple)) else (target,)
-    told = tuple(text for each in every if (text := str(encodable(str(each))).strip()))
-    return (told,) if told else ()
+    texts = tuple(text for each in every if (text := str(encodable(str(each))).strip()))
+    return (texts,) if texts else ()
 
 
 def _lines(value: Any) -> list[str]:
-    """What the customer says: texts, or the messages of a dialogue, of which the bot's own are left out."""
-    said = [each for each in _listed(value) if not (isinstance(each, Mapping) and each.get("role") == _BOT)]
-    texts = [each.get("content") if isinstance(each, Mapping) else each for each in said]
+    """The customer's lines: texts, or the messages of a dialogue without the bot's."""
+    items = [each for each in _listed(value) if not (isinstance(each, Mapping) and each.get("role") == _BOT)]
+    texts = [each.get("content") if isinstance(each, Mapping) else each for each in items]
     are_lines = all(isinstance(text, str) and text.strip() for text in texts)
     return [str(encodable(text)) for text in texts] if are_lines else []
 
@@ -290,7 +306,7 @@ def _history(value: Any) -> tuple[Message, ...]:
 
 
 def _listed(value: Any) -> list[Any]:
-    """A list, also one that is written as JSON; nothing for anything else."""
+    """A list, also one written as JSON; empty for anything else."""
     if isinstance(value, str) and value.lstrip().startswith("["):
         try:
             value = json.loads(value)
@@ -300,56 +316,52 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _persona(session: Session, request: Any) -> str:
-    """Who goes on after the lines of the document; a text of several words names nobody."""
-    given = request.doc.get("persona") if isinstance(request.doc, Mapping) else None
-    is_name = isinstance(given, str) and len(given.split()) == 1
+    """The persona that continues after the lines of the document; SCRIPTED if it names none."""
+    name = request.doc.get("persona") if isinstance(request.doc, Mapping) else None
+    is_name = isinstance(name, str) and len(name.split()) == 1  # several words are another kind of column
     if not is_name or _is_of_lm_eval(session, str(request.task_name)):
         return SCRIPTED
-    persona = shelves.persona(str(given))
+    persona = shelves.persona(str(name))
     session.playing.personas[persona.id] = persona
     return persona.id
 
 
 def _is_of_lm_eval(session: Session, task: str) -> bool:
-    """Whether a task is one of the library's own: what its columns are called has nothing to do with us."""
-    found = session.tasks.get(task)
-    source = str((getattr(getattr(found, "config", None), "metadata", None) or {}).get("config_source", ""))
+    """Whether a task is one of lm_eval's own, whose column names mean nothing to this program."""
+    loaded = session.tasks.get(task)
+    source = str((getattr(getattr(loaded, "config", None), "metadata", None) or {}).get("config_source", ""))
     return "/lm_eval/tasks/" in Path(source).as_posix()
 
 
-NEEDED = "lm-eval>=0.4.12"
-OURS = ("simulator.addons.lm_eval.model", "simulator.addons.lm_eval.grade")
-
-
 def check_installed() -> None:
-    """Raises InputError where the extra is missing."""
+    """Raises InputError if the extra is missing."""
     if find_spec("lm_eval") is None:
         msg = f"harness needs the extra 'harness': pip install '{NEEDED}'."
         raise InputError(msg)
 
 
 def prepare(*, online: bool) -> None:
-    """What lm_eval and its libraries read from the environment; to be called before they are imported.
+    """Sets environment variables for lm_eval and its libraries; call it before they are imported.
 
     `online` is whether a task's data may come from the Hugging Face hub.
     """
     if not online:
         os.environ.setdefault("HF_HUB_OFFLINE", "1")
-    # Its bars would stand between ours, and its bootstrap would take every core for a thousand numbers.
+    # Its progress bars would mix with ours, and its bootstrap would use every core for a thousand numbers.
     for name in ("TQDM_DISABLE", "DISABLE_MULTIPROC"):
         os.environ.setdefault(name, "1")
 
 
 def evaluator() -> Any:
-    """The module lm_eval.evaluator, with all of ours registered; only errors are logged from now on."""
-    found = registered()
+    """The module lm_eval.evaluator with our model and filters; only errors are logged from now on."""
+    module = registered()
     logging.getLogger("lm_eval").setLevel(logging.ERROR)
-    return found
+    return module
 
 
 def registered() -> Any:
     """lm_eval.evaluator, after our model and our filters have registered themselves."""
-    found = importlib.import_module("lm_eval.evaluator")
+    module = importlib.import_module("lm_eval.evaluator")
     if not hasattr(importlib.import_module("lm_eval.tasks").TaskManager, "load"):
         msg = f"lm-eval {version('lm_eval')} is too old: pip install '{NEEDED}'."
         raise InputError(msg)
@@ -357,30 +369,14 @@ def registered() -> Any:
         importlib.import_module(name)
     # The same without starting git, which complains on stderr wherever there is no repository.
     commit = importlib.import_module("lm_eval.loggers.utils").get_commit_from_path
-    vars(found)["get_git_commit_hash"] = lambda: commit(Path.cwd())
-    return found
-
-
-TEXT = Texts(Path(__file__).with_name("harness.toml"))
-# The note of a run that says by which tasks it was made, and what lm_eval made of them.
-NOTE = "harness"
-# The filter of a task that has no other.
-PLAIN = "none"
+    vars(module)["get_git_commit_hash"] = lambda: commit(Path.cwd())
+    return module
 
 
 def metric_name(metric: str, filter_name: str) -> str:
-    """What a metric's grades are filed under: with its filter, where that is not the only plain one."""
-    named = metric if filter_name == PLAIN else f"{filter_name}.{metric}"
-    return "".join("_" if each in "/\\:, " else each for each in named)
-
-
-Document = dict[str, Any]
-# What a written task says of itself: settings of a rehearsal that concern its rows and who grades them.
-OF_A_TASK = (
-    "cases", "columns", "worksheet", "language", "prompt", "shots", "choosing", "labels", "positive",
-    "outputs", "scoring", "sample", "strict", "redact", "redact_patterns", "seed", "judges", "judging",
-    "votes", "guidelines", "contacts", "ng_words", "tokenizer",
-)  # fmt: skip
+    """The name of a metric's scores: with its filter, unless that is the plain one."""
+    name = metric if filter_name == PLAIN else f"{filter_name}.{metric}"
+    return "".join("_" if each in "/\\:, " else each for each in name)
 
 
 class TaskRows(NamedTuple):
@@ -391,17 +387,17 @@ class TaskRows(NamedTuple):
     skipped: int
 
 
-def documents(task: str, given: Mapping[str, Any]) -> TaskRows:
-    """The rows of a data set; `given` are the settings of `OF_A_TASK` that are not as usual."""
-    planned = plan_rows(from_run({**given, "protocol": "single_turn"}))
+def documents(task: str, settings: Mapping[str, Any]) -> TaskRows:
+    """The rows of a data set; `settings` are those of TASK_SETTINGS that are not the defaults."""
+    planned = plan_rows(stored_settings({**settings, "protocol": "single_turn"}))
     cases = [conversation.case for conversation in planned.plan]
-    rendering = _rendering(planned.settings, cases)
-    rows = [_row(task, case, rendering, planned.settings) for case in cases]
+    renderer = _renderer(planned.settings, cases)
+    rows = [_row(task, case, renderer, planned.settings) for case in cases]
     return TaskRows(rows, planned.settings, planned.skipped.count)
 
 
-def _rendering(settings: Settings, cases: list[Case]) -> PromptRenderer | None:
-    prompts = applied(settings)
+def _renderer(settings: Settings, cases: list[Case]) -> PromptRenderer | None:
+    prompts = applied_prompts(settings)
     if prompts is None:
         return None
     if prompts.chain is not None:
@@ -410,13 +406,13 @@ def _rendering(settings: Settings, cases: list[Case]) -> PromptRenderer | None:
     return PromptRenderer(prompts.prompts[0], tuple(settings.labels) or labels_in(cases))
 
 
-def _row(task: str, case: Case, rendering: PromptRenderer | None, settings: Settings) -> Document:
-    sent = (
-        rendering(case) if rendering else RenderedPrompt(system="", user=case.question, choices=case.choices)
+def _row(task: str, case: Case, renderer: PromptRenderer | None, settings: Settings) -> Document:
+    prompt = (
+        renderer(case) if renderer else RenderedPrompt(system="", user=case.question, choices=case.choices)
     )
-    text = "\n\n".join(part for part in (sent.system, sent.user) if part) or NO_TEXT
-    right = (rendering.right(case) if rendering else "") or case.label or ""
-    gold = sent.choices.index(right) if right in sent.choices else -1
+    text = "\n\n".join(part for part in (prompt.system, prompt.user) if part) or NO_TEXT
+    right = (renderer.right(case) if renderer else "") or case.label or ""
+    gold = prompt.choices.index(right) if right in prompt.choices else -1
     if is_chosen(settings) and gold < 0:
         msg = f"{settings.cases}, row {case.id}: --choosing likelihood needs choices, and a label among them."
         raise CaseFileError(msg)
@@ -426,14 +422,14 @@ def _row(task: str, case: Case, rendering: PromptRenderer | None, settings: Sett
         "text": text,
         "target": next(_rows_targets(case, right), ""),
         "targets": list(_rows_targets(case, right)),
-        "choices": list(sent.choices),
+        "choices": list(prompt.choices),
         "gold": gold,
         "language": case.language,
         "question": case.question,
-        "user": sent.user,
-        "system": sent.system,
-        "shots": [message.model_dump() for message in sent.history],
-        "allowed": list(sent.choices) if rendering else [],
+        "user": prompt.user,
+        "system": prompt.system,
+        "shots": [message.model_dump() for message in prompt.history],
+        "allowed": list(prompt.choices) if renderer else [],
         "case": case.model_dump_json(exclude_defaults=True),
     }
 
@@ -443,21 +439,15 @@ def _rows_targets(case: Case, right: str) -> Iterator[str]:
 
 
 def is_chosen(settings: Settings) -> bool:
-    """Whether the answer is the likeliest of its choices, and nothing is written."""
+    """Whether the answer is the likeliest of the choices, so that nothing is generated."""
     return settings.choosing == "likelihood"
 
 
 def check_written(settings: Settings) -> None:
-    """Raises InputError for settings that a task of lm_eval has no place for."""
+    """Raises InputError for settings that a task of lm_eval cannot contain."""
     if settings.repeats > 1:
         msg = "--repeats is not for tasks of lm_eval: add `repeats: N` to the written YAML."
         raise InputError(msg)
-
-
-YAML = (".yaml", ".yml")
-# Builders of `datasets` that read files; every other path is a folder, or the name of a data set on the hub.
-_READERS = frozenset({"json", "csv", "parquet", "text", "arrow", "pandas", "xml"})
-_PATTERN = frozenset("*?[")
 
 
 class Sources(NamedTuple):
@@ -479,15 +469,15 @@ class _Loader(yaml.SafeLoader):
 _Loader.add_constructor("!function", lambda _, node: node.value)
 
 
-def sources_of(given: Sequence[str], include: Sequence[str] = ()) -> Sources:
-    """What `--tasks` and `--include` mean; raises InputError for files and folders that are not there."""
+def sources_of(names: Sequence[str], include: Sequence[str] = ()) -> Sources:
+    """The meaning of `--tasks` and `--include`; raises InputError for missing files and folders."""
     specs: list[str] = []
     folders = [_folder(each) for each in include]
     local: dict[str, Mapping[str, Any]] = {}
     for folder in folders:
         local |= tasks_of_folder(folder)
     needs: list[tuple[bool, bool]] = []
-    for name in given:
+    for name in names:
         if Path(name).suffix.lower() in YAML:
             path = _file(name)
             config = read_task(path)
@@ -505,7 +495,7 @@ def sources_of(given: Sequence[str], include: Sequence[str] = ()) -> Sources:
 
 
 def read_task(path: Path) -> dict[str, Any]:
-    """A task file with what it includes, its functions as names."""
+    """A task file with the files it includes; functions are read as names."""
     try:
         config = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)  # noqa: S506 - a SafeLoader
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
@@ -513,7 +503,7 @@ def read_task(path: Path) -> dict[str, Any]:
         msg = f"{path}: cannot be read as a task ({why})."
         raise CaseFileError(msg) from None
     if not isinstance(config, dict) or not ({"task", "group", "include"} & config.keys()):
-        msg = f"{path}: no task of lm_eval: it names neither a task nor a group."
+        msg = f"{path}: not a task of lm_eval: it names neither a task nor a group."
         raise CaseFileError(msg)
     included = config.pop("include", ())
     merged: dict[str, Any] = {}
@@ -524,7 +514,7 @@ def read_task(path: Path) -> dict[str, Any]:
 
 def tasks_of_folder(folder: Path) -> dict[str, Mapping[str, Any]]:
     """The tasks and groups of a folder by name, as lm_eval finds them."""
-    found: dict[str, Mapping[str, Any]] = {}
+    tasks: dict[str, Mapping[str, Any]] = {}
     for path in sorted(folder.rglob("*.yaml")):
         try:
             config = read_task(path)
@@ -534,8 +524,8 @@ def tasks_of_folder(folder: Path) -> dict[str, Mapping[str, Any]]:
         tags = config.get("tag") or ()
         for each in (name, *([tags] if isinstance(tags, str) else tags)):
             if isinstance(each, str):
-                found.setdefault(each, config)
-    return found
+                tasks.setdefault(each, config)
+    return tasks
 
 
 def _needs(config: Mapping[str, Any], local: Mapping[str, Mapping[str, Any]]) -> tuple[bool, bool]:
@@ -583,9 +573,9 @@ def _folder(name: str) -> Path:
 
 
 def check_known(specs: Iterable[str], known: Sequence[str], matching: Any) -> list[str]:
-    """Every task that is meant, patterns as what they match; raises InputError for a name that nothing has.
+    """All task names, with patterns replaced by their matches; raises InputError for an unknown name.
 
-    `known` are all names there are, and `matching` gives those of them that a pattern matches.
+    `known` are all names, and `matching` returns those that a pattern matches.
     """
     found: dict[str, None] = {}
     names = frozenset(known)

@@ -1,8 +1,8 @@
 """How quickly a bot answered many customers at once, how often it failed, and how well it answered then.
 
-Two times are told of every answer. The answer time runs from when the line was sent. The time from
-schedule runs from when it was due: a bot that is slow keeps later customers waiting before they can
-send anything, and who measures from the sending leaves that out ("coordinated omission", Gil Tene,
+Every answer has two times. The answer time runs from when the line was sent. The time from
+schedule runs from when it was due: a slow bot keeps later customers waiting before they can
+send anything, and a measurement from the sending leaves that out ("coordinated omission", Gil Tene,
 How NOT to Measure Latency, 2013).
 """
 
@@ -26,16 +26,16 @@ from simulator.core.types import Answer, Results, Score, Turn, Utterance, Value
 from simulator.stats.figures import Summary
 from simulator.stats.intervals import ends_of, interval_of_mean
 from simulator.stats.summary import turn_failure
-from simulator.storage.results import counted
+from simulator.storage.results import without_superseded
 from simulator.storage.run_file import RunFile
 
 NOTE = "load"
-# Seconds between two writings of the note, at least, and so many times what one writing took.
-EVERY, RESTING = 1.0, 20.0
+# The note is saved at most once in this many seconds, and after this many times what saving took.
+MIN_INTERVAL, SAVE_FACTOR = 1.0, 20.0
 
 
 class LineTiming(NamedTuple):
-    """One line that the bot answered, or failed to; times are seconds from the start of the sitting.
+    """One line that the bot answered, or failed to; times are seconds from the start of the session.
 
     A line is `due` when its customer would have sent it; it is `sent` later when they came too many, or
     when the rehearsal itself was slow.
@@ -48,8 +48,8 @@ class LineTiming(NamedTuple):
     answered: float
 
 
-class Sat(Value):
-    """One sitting of a load rehearsal; `places` says whether lines waited for a place at the bot."""
+class LoadSession(Value):
+    """One start of a load rehearsal; `places` says whether the bot limited its concurrent requests."""
 
     customers: int
     arrival: str = ""
@@ -59,41 +59,41 @@ class Sat(Value):
     asked: tuple[LineTiming, ...] = ()
 
 
-_SITTINGS = TypeAdapter(tuple[Sat, ...])
+_SESSIONS = TypeAdapter(tuple[LoadSession, ...])
 
 
-def sittings_of(notes: Mapping[str, Any]) -> tuple[Sat, ...]:
-    """The sittings of a load rehearsal; none where there was none, or another version wrote the note."""
-    told = notes.get(NOTE)
+def load_sessions(notes: Mapping[str, Any]) -> tuple[LoadSession, ...]:
+    """The sessions of a load rehearsal; none in other runs, or if another version wrote the note."""
+    note = notes.get(NOTE)
     try:
-        return _SITTINGS.validate_python(told["sittings"]) if isinstance(told, dict) else ()
+        return _SESSIONS.validate_python(note["sittings"]) if isinstance(note, dict) else ()
     except (KeyError, ValidationError):
         return ()
 
 
-class Watch:
-    """The log of a rush: the run file, and the time of every line and answer that goes into it."""
+class LineTimer:
+    """A Log that saves lines and answers in the run file, and the time of each in a note."""
 
     def __init__(self, file: RunFile, settings: Settings, *, places: bool) -> None:
         """The clock begins with `start`."""
         self.file = file
-        self._sat = Sat(
+        self._session = LoadSession(
             customers=settings.customers or 1,
             arrival=settings.arrival or "",
             think=settings.think,
             timeout=settings.timeout,
             places=places,
         )
-        self._before = sittings_of(file.results().notes)
+        self._before = load_sessions(file.results().notes)
         self._asked: list[LineTiming] = []
         self._open: dict[str, tuple[float, float]] = {}
         self._due: dict[str, float] = {}
         self._started = self._next = time.perf_counter()
 
     def start(self) -> None:
-        """Now is second 0."""
+        """Makes this moment second 0."""
         self._started = time.perf_counter()
-        self._next = 0.0  # the first answer is written at once: that there was a sitting is known
+        self._next = 0.0  # the first answer is saved at once, so that an interrupted session is known
 
     @property
     def now(self) -> float:
@@ -101,44 +101,44 @@ class Watch:
         return time.perf_counter() - self._started
 
     def due(self, conversation: str, at: float) -> None:
-        """The next line of a conversation was to be sent at this second."""
+        """Notes that the next line of a conversation was due `at` this second."""
         self._due[conversation] = at
 
-    def said(self, conversation: str, turn: int, utterance: Utterance) -> None:
-        """A line is sent as soon as it is written down."""
-        self.file.said(conversation, turn, utterance)
+    def save_utterance(self, conversation: str, turn: int, utterance: Utterance) -> None:
+        """Saves the customer's line, which is sent immediately afterwards."""
+        self.file.save_utterance(conversation, turn, utterance)
         now = self.now
         self._open[conversation] = self._due.pop(conversation, now), now
 
-    def answered(self, conversation: str, turn: int, answer: Answer) -> None:
-        """Times are taken before anything is written."""
+    def save_answer(self, conversation: str, turn: int, answer: Answer) -> None:
+        """Saves the bot's answer; the time is taken before."""
         now = self.now
-        self.file.answered(conversation, turn, answer)
-        if found := self._open.pop(conversation, None):
-            due, sent = (round(each, 4) for each in found)
+        self.file.save_answer(conversation, turn, answer)
+        if times := self._open.pop(conversation, None):
+            due, sent = (round(each, 4) for each in times)
             self._asked.append(LineTiming(conversation, turn, min(due, sent), sent, round(now, 4)))
         if now >= self._next:
             self.write()
 
     def write(self) -> None:
-        """The note as far as it has come; a full disk is told by whatever is written next."""
+        """Saves the note; a full disk is reported by whatever is saved next."""
         began = self.now
-        self._sat = self._sat.model_copy(update={"asked": tuple(self._asked)})
-        told = [sat.model_dump(mode="json") for sat in (*self._before, self._sat)]
+        self._session = self._session.model_copy(update={"asked": tuple(self._asked)})
+        sessions = [session.model_dump(mode="json") for session in (*self._before, self._session)]
         with contextlib.suppress(RunFileError):
-            self.file.noted(NOTE, json.dumps({"sittings": told}, ensure_ascii=False))
-        self._next = self.now + max(EVERY, RESTING * (self.now - began))
+            self.file.save_note(NOTE, json.dumps({"sittings": sessions}, ensure_ascii=False))
+        self._next = self.now + max(MIN_INTERVAL, SAVE_FACTOR * (self.now - began))
 
 
-# Parts of the run that the curve shows.
+# The number of spans in the curve.
 SPANS = 48
 
-# The interval of the mean of some grades, by their questions.
+# The confidence interval of the mean of grades, clustered by their cases.
 Interval = Callable[[Sequence[float], Sequence[str]], tuple[float, float] | None]
 
 
 class Times(Value):
-    """Percentiles (nearest rank) of times in seconds; `n` lines stand behind them."""
+    """Percentiles (nearest rank) of `n` times in seconds."""
 
     n: int
     p50: float
@@ -148,7 +148,7 @@ class Times(Value):
 
 
 class Level(Value):
-    """The turns between two levels: how quick they were, and their mean score (0..1) with its 95 % interval.
+    """The turns between two levels: their answer times, and their mean score (0..1) with its 95 % interval.
 
     `least` to `most` are lines in flight, or seconds where turns are divided by answer time.
     """
@@ -164,7 +164,7 @@ class Level(Value):
 
 
 class Span(Value):
-    """A part of the run: from `at` seconds on, how many lines were in flight, and how long answers took."""
+    """A part of the run from `at` seconds on: the lines in flight, and the answer times."""
 
     at: float
     in_flight: int
@@ -175,9 +175,9 @@ class Span(Value):
 
 
 class Load(Value):
-    """What a load rehearsal came to. Times are in seconds; `failures` are the bot's, by kind.
+    """The figures of a load rehearsal. Times are in seconds; `failures` are the bot's, by kind.
 
-    Timeouts stand in `answers` and `scheduled` with the time that was waited; other failures do not.
+    Timeouts count in `answers` and `scheduled` with the time that was waited; other failures do not.
     `queued` is how long customers waited for another one to leave before they could begin, `late` how much
     later than planned the rehearsal sent the other lines, `waiting` how long lines waited for a place at
     the bot, where it has places. `quiet` and `busy` are the turns with fewest and most lines in flight,
@@ -208,7 +208,7 @@ class Load(Value):
 
 
 class _TimedLine(Value):
-    """One line with all that is known of it."""
+    """A line with its times, failure and score."""
 
     asked: LineTiming
     case: str
@@ -221,30 +221,30 @@ class _TimedLine(Value):
 
     @property
     def timed(self) -> bool:
-        """Whether its time says anything about answering: a refused connection is not quick."""
+        """Whether its time counts as an answer time: a refused connection is not a quick answer."""
         return self.failure in (None, "timeout")
 
 
 def load_of(results: Results, summary: Summary) -> Load | None:
     """The figures of a load rehearsal; None for any other run."""
-    sittings = sittings_of(results.notes)
-    every = [_lines(sat, results, summary) for sat in sittings]
+    sessions = load_sessions(results.notes)
+    every = [_lines(session, results, summary) for session in sessions]
     lines = list(chain.from_iterable(every))
     if not lines:
         return None
     seconds = fsum(max(line.asked.answered for line in part) for part in every if part)
     timed = [line for line in lines if line.timed]
-    ends = ends_of(_given(results, summary))
+    ends = ends_of(_primary_scores(results, summary))
     interval = partial(interval_of_mean, seed=len(summary.run), ends=ends)
     quiet, busy = _thirds(timed, [line.in_flight for line in timed], interval, lines)
     quick, slow = _thirds(timed, [line.seconds for line in timed], interval, timed)
     longest = max(every, key=len)
     return Load(
-        customers=max(sat.customers for sat in sittings),
-        arrival=sittings[0].arrival,
-        think=sittings[0].think,
-        timeout=sittings[0].timeout,
-        sittings=len(sittings),
+        customers=max(session.customers for session in sessions),
+        arrival=sessions[0].arrival,
+        think=sessions[0].think,
+        timeout=sessions[0].timeout,
+        sittings=len(sessions),
         asked=len(lines),
         seconds=seconds,
         throughput=len(lines) / seconds if seconds else 0.0,
@@ -266,35 +266,40 @@ def load_of(results: Results, summary: Summary) -> Load | None:
     )
 
 
-def times(found: Sequence[float]) -> Times | None:
-    """The percentiles of some times; None where there are none."""
-    if not found:
+def times(seconds: Sequence[float]) -> Times | None:
+    """The percentiles of times in seconds; None if there are none."""
+    if not seconds:
         return None
-    ranked = sorted(found)
+    ranked = sorted(seconds)
     p50, p95, p99 = (ranked[max(0, math.ceil(share * len(ranked)) - 1)] for share in (0.5, 0.95, 0.99))
     return Times(n=len(ranked), p50=p50, p95=p95, p99=p99, longest=ranked[-1])
 
 
-def _lines(sat: Sat, results: Results, summary: Summary) -> list[_TimedLine]:
+def _lines(session: LoadSession, results: Results, summary: Summary) -> list[_TimedLine]:
     """The lines of a sitting that are in the run, in the order in which they were sent."""
-    conversations = {conversation.id: conversation for conversation in counted(results).conversations}
+    conversations = {
+        conversation.id: conversation for conversation in without_superseded(results).conversations
+    }
     turns = {
         (conversation.id, turn.index): turn
         for conversation in conversations.values()
         for turn in conversation.turns
     }
-    values = {(score.conversation, score.turn): score.value for score in _given(results, summary)}
-    found = sorted((each for each in sat.asked if (each.conversation, each.turn) in turns), key=_sent)
+    values = {(score.conversation, score.turn): score.value for score in _primary_scores(results, summary)}
+    timings = sorted(
+        (each for each in session.asked if (each.conversation, each.turn) in turns),
+        key=lambda each: each.sent,
+    )
     lines = []
-    for asked, in_flight in zip(found, _in_flight(found), strict=True):
+    for asked, in_flight in zip(timings, _in_flight(timings), strict=True):
         turn = turns[asked.conversation, asked.turn]
         whole = asked.answered - asked.sent
-        seconds = _own(turn, whole) if sat.places else whole
+        seconds = _bot_seconds(turn, whole) if session.places else whole
         lines.append(
             _TimedLine(
                 asked=asked,
                 case=conversations[asked.conversation].case.id,
-                places=sat.places,
+                places=session.places,
                 seconds=seconds,
                 waited=max(0.0, whole - seconds),
                 failure=turn_failure(turn),
@@ -305,25 +310,21 @@ def _lines(sat: Sat, results: Results, summary: Summary) -> list[_TimedLine]:
     return lines
 
 
-def _given(results: Results, summary: Summary) -> Iterator[Score]:
-    """The grades of the judge that decides."""
+def _primary_scores(results: Results, summary: Summary) -> Iterator[Score]:
+    """The scores of the primary judge."""
     return (s for s in results.scores if s.judge == summary.primary and s.state == "scored")
 
 
-def _sent(asked: LineTiming) -> float:
-    return asked.sent
-
-
-def _own(turn: Turn, whole: float) -> float:
-    """The bot's own time, where waiting for a place comes before it."""
+def _bot_seconds(turn: Turn, whole: float) -> float:
+    """The bot's own answer time, without waiting for a place."""
     return whole if turn.answer.seconds is None else min(whole, turn.answer.seconds)
 
 
-def _in_flight(found: Sequence[LineTiming]) -> list[int]:
+def _in_flight(timings: Sequence[LineTiming]) -> list[int]:
     """How many lines were waiting for an answer when each was sent, itself among them."""
     open_until: list[float] = []
     levels = []
-    for asked in found:
+    for asked in timings:
         while open_until and open_until[0] <= asked.sent:
             heapq.heappop(open_until)
         heapq.heappush(open_until, asked.answered)
@@ -334,31 +335,31 @@ def _in_flight(found: Sequence[LineTiming]) -> list[int]:
 def _thirds(
     timed: Sequence[_TimedLine], keys: Sequence[float], interval: Interval, lines: Sequence[_TimedLine]
 ) -> tuple[Level | None, Level | None]:
-    """The third of the turns with the lowest keys, that with the highest; none where all are alike."""
+    """The third of the turns with the lowest keys, and with the highest; None if all are alike."""
     ranked = sorted(keys)
     if len(ranked) < 3:
         return None, None
     low, high = ranked[(len(ranked) - 1) // 3], ranked[len(ranked) - 1 - (len(ranked) - 1) // 3]
     if low >= high:
         return None, None
-    known = dict(zip(map(id, timed), keys, strict=True))
+    key_of = dict(zip(map(id, timed), keys, strict=True))
 
     def level(least: float, most: float) -> Level:
-        mine = [line for line in lines if least <= known.get(id(line), float(line.in_flight)) <= most]
-        return _level(mine, least, most, interval)
+        matching = [line for line in lines if least <= key_of.get(id(line), float(line.in_flight)) <= most]
+        return _level(matching, least, most, interval)
 
     return level(ranked[0], low), level(high, ranked[-1])
 
 
-def _level(mine: Sequence[_TimedLine], least: float, most: float, interval: Interval) -> Level:
-    graded = [(line.value, line.case) for line in mine if line.value is not None]
+def _level(matching: Sequence[_TimedLine], least: float, most: float, interval: Interval) -> Level:
+    graded = [(line.value, line.case) for line in matching if line.value is not None]
     values, cases = [value for value, _ in graded], [case for _, case in graded]
     return Level(
         least=least,
         most=most,
-        turns=len(mine),
-        failed=sum(line.failure is not None for line in mine),
-        times=times([line.seconds for line in mine if line.timed]),
+        turns=len(matching),
+        failed=sum(line.failure is not None for line in matching),
+        times=times([line.seconds for line in matching if line.timed]),
         score=fsum(values) / len(values) if values else None,
         graded=len(values),
         interval=interval(values, cases),
@@ -366,7 +367,7 @@ def _level(mine: Sequence[_TimedLine], least: float, most: float, interval: Inte
 
 
 def _curve(lines: Sequence[_TimedLine]) -> tuple[Span, ...]:
-    """The run in equal parts: most lines in flight in each, and the times of what was sent in it."""
+    """The run in equal spans: the most lines in flight, and the answer times of lines sent in each."""
     last = max((line.asked.answered for line in lines), default=0.0)
     if not last:
         return ()
@@ -375,24 +376,24 @@ def _curve(lines: Sequence[_TimedLine]) -> tuple[Span, ...]:
 
 
 def _span(lines: Sequence[_TimedLine], start: float, end: float) -> Span:
-    mine = [line for line in lines if start <= line.asked.sent < end]
+    matching = [line for line in lines if start <= line.asked.sent < end]
     there = sum(line.asked.sent < start < line.asked.answered for line in lines)
-    found = times([line.seconds for line in mine if line.timed])
+    seconds = times([line.seconds for line in matching if line.timed])
     return Span(
         at=start,
-        in_flight=max([there, *(line.in_flight for line in mine)]),
-        answered=len(mine),
-        failed=sum(line.failure is not None for line in mine),
-        p50=found.p50 if found else None,
-        p95=found.p95 if found else None,
+        in_flight=max([there, *(line.in_flight for line in matching)]),
+        answered=len(matching),
+        failed=sum(line.failure is not None for line in matching),
+        p50=seconds.p50 if seconds else None,
+        p95=seconds.p95 if seconds else None,
     )
 
 
 def as_json(load: Load) -> dict[str, object]:
     """The object under "load" that `--json` prints, times in seconds with 4 decimals."""
-    told = load.model_dump(mode="json")
+    figures = load.model_dump(mode="json")
     names = {"answers": "answer_seconds", "scheduled": "from_schedule_seconds"}
-    return {names.get(key, key): _rounded(value) for key, value in told.items()}
+    return {names.get(key, key): _rounded(value) for key, value in figures.items()}
 
 
 def _rounded(value: object) -> object:

@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from simulator.addons.load.figures import Watch
+from simulator.addons.load.figures import LineTimer
 from simulator.core.errors import InputError
 from simulator.core.settings import Arrival, Settings, flag, read_arrival
 from simulator.core.types import Bot, Case, Conversation, Turn, User, Utterance, traits_of
@@ -19,17 +19,17 @@ SPREAD = 0.5
 
 
 class Pace:
-    """The arrivals of one sitting, and the thinking times of its customers, in seconds."""
+    """The arrival times of customers in one session, and their thinking times, in seconds."""
 
     def __init__(self, settings: Settings) -> None:
-        """At once, if nothing else is said; nobody thinks then."""
+        """By default all customers arrive at once, and do not think."""
         self.customers = settings.customers or 1
         self.think, self._seed = settings.think, settings.seed
         arrival = read_arrival(settings.arrival) if settings.arrival else None
         self._arrivals = self._arriving(arrival)
 
     def arrival(self) -> float | None:
-        """When the next customer is due, in seconds from the start; None when as soon as there is room."""
+        """When the next customer is due, in seconds from the start; None for as soon as there is room."""
         return next(self._arrivals, None)
 
     def _arriving(self, arrival: Arrival | None) -> Iterator[float]:
@@ -41,25 +41,25 @@ class Pace:
 
     def _at_random(self, rate: float) -> Iterator[float]:
         """A Poisson process: the gaps are exponential."""
-        lot, at = random.Random(f"{self._seed}/arrivals"), 0.0  # noqa: S311 - a choice, not a secret
+        rng, at = random.Random(f"{self._seed}/arrivals"), 0.0  # noqa: S311 - a choice, not a secret
         while True:
-            at += lot.expovariate(rate)
+            at += rng.expovariate(rate)
             yield at
 
     def thinking(self, conversation: str, turn: int) -> float | None:
-        """How long a customer reads and types before the line of a turn: log-normal around the median."""
+        """Seconds that a customer reads and types before a line (log-normal); None for no pause."""
         if self.think is None:
             return None
-        lot = random.Random(f"{self._seed}/{conversation}/{turn}")  # noqa: S311 - as above
-        return self.think * math.exp(SPREAD * lot.gauss(0, 1))
+        rng = random.Random(f"{self._seed}/{conversation}/{turn}")  # noqa: S311 - as above
+        return self.think * math.exp(SPREAD * rng.gauss(0, 1))
 
 
 def check_load(settings: Settings) -> None:
-    """Raises InputError for customers' habits without customers, and for what cannot be held in a rush."""
+    """Raises InputError for --arrival or --think without --customers, and for options that exclude it."""
     if settings.customers is None:
-        given = [name for name in ("arrival", "think") if getattr(settings, name) is not None]
-        if given:
-            msg = f"{flag(given[0])} is about a load rehearsal: add --customers 50."
+        names = [name for name in ("arrival", "think") if getattr(settings, name) is not None]
+        if names:
+            msg = f"{flag(names[0])} is about a load rehearsal: add --customers 50."
             raise InputError(msg)
     elif settings.sequential:
         msg = "--sequential holds the run in parts, --customers all at once: leave one of them out."
@@ -69,10 +69,10 @@ def check_load(settings: Settings) -> None:
         raise InputError(msg)
 
 
-class Rush(Runner):
-    """One process with `--customers` customers at the same time.
+class LoadRunner(Runner):
+    """A Runner with `--customers` customers at the same time.
 
-    Grading begins when the last of them has left: no judge takes a bot's answer time.
+    Grading begins when the last of them has left, so that judges do not slow the bot's answers down.
     """
 
     def __init__(
@@ -83,42 +83,42 @@ class Rush(Runner):
         progress: Progress,
         plan: Sequence[Conversation] | None = None,
     ) -> None:
-        """Like every sitting; the clock starts with `run`."""
+        """Like every Runner; the clock starts with `run`."""
         super().__init__(file, context, bot, progress, plan)
         places = traits_of(bot).places is not None
-        self.log = self.watch = Watch(file, context.settings, places=places)
+        self.log = self.watch = LineTimer(file, context.settings, places=places)
         self._pace = Pace(context.settings)
-        # What is to be graded when everybody has left; None from then on.
-        self._later: list[tuple[Any, ...]] | None = []
+        # Turns to grade when everybody has left, as arguments; None from then on.
+        self._ungraded_turns: list[tuple[Any, ...]] | None = []
 
     async def run(self) -> None:
-        """All open conversations, so many at a time, and then all open grades."""
+        """Plays all open conversations, then grades all ungraded turns."""
         self.watch.start()
         try:
             await super().run()
         finally:
             self.watch.write()
-        later, self._later = self._later or [], None
+        turns, self._ungraded_turns = self._ungraded_turns or [], None
         async with asyncio.TaskGroup() as tasks:
-            for given in later:
-                await self._room()
-                super()._grade_later(*(*given[:-1], tasks))
+            for args in turns:
+                await self._grading_caught_up()
+                super()._grade_later(*(*args[:-1], tasks))
 
-    def _grade_later(self, *given: Any, **named: Any) -> None:
-        if self._later is None:
-            super()._grade_later(*given, **named)
+    def _grade_later(self, *args: Any, **kwargs: Any) -> None:
+        if self._ungraded_turns is None:
+            super()._grade_later(*args, **kwargs)
         else:
-            self._later.append(given)
+            self._ungraded_turns.append(args)
 
-    async def _play(self, start: Conversation, *given: Any, **named: Any) -> Conversation:
+    async def _play(self, start: Conversation, *args: Any, **kwargs: Any) -> Conversation:
         due = self._pace.arrival()
         if due is not None:
             await asyncio.sleep(due - self.watch.now)
             self.watch.due(start.id, due)
-        return await super()._play(start, *given, **named)
+        return await super()._play(start, *args, **kwargs)
 
     def _user(self, start: Conversation) -> User:
-        """The customer, who takes as long as people do; their own model's time is part of it."""
+        """The user, slowed down to a person's speed; the time of the user's model is part of it."""
         user, most = super()._user(start), self.context.turns(start)[0]
 
         async def thinking(case: Case, turns: tuple[Turn, ...]) -> Utterance:

@@ -1,4 +1,4 @@
-"""What a load rehearsal came to, in words for every report."""
+"""The words and the chart of a load rehearsal, for every report."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from simulator.report.extras import LoadFact, LoadText
 from simulator.stats.figures import Summary
 
 TEXT = Texts(Path(__file__).with_name("load.toml"))
-# The rehearsal's own lateness is told where it is more than this share of the answer times.
+# The rehearsal's own lateness is reported above this share of the answer times.
 MUCH = 0.1
 
 
@@ -23,7 +23,7 @@ def seconds_text(value: float) -> str:
 
 
 def load_text(results: Results, summary: Summary, words: Words) -> LoadText | None:
-    """All that reports say of a load rehearsal; None for any other run."""
+    """What reports say about a load rehearsal; None for any other run."""
     load, language = load_of(results, summary), words.language
     if load is None:
         return None
@@ -44,7 +44,7 @@ def _fact(load: Load, key: str, name: str, value: str, language: Language) -> Lo
 
 
 def headline(load: Load, language: Language) -> str:
-    """How many customers there were, and how they came."""
+    """How many customers there were, and how they arrived."""
     key = "who_arrival" if load.arrival else "who"
     who = TEXT(
         language, key, customers=str(load.customers), **({"arrival": load.arrival} if load.arrival else {})
@@ -53,11 +53,11 @@ def headline(load: Load, language: Language) -> str:
 
 
 def facts(load: Load, words: Words) -> Iterator[tuple[str, str, str]]:
-    """Keys, names and values, most important first."""
+    """Keys, names and values of the figures, most important first."""
     language = words.language
     for name in ("answers", "scheduled", "queued", "waiting"):
-        if (found := getattr(load, name)) and (name in ("answers", "scheduled") or found.longest >= 0.01):
-            yield name, TEXT(language, name), _times(found, language)
+        if (times := getattr(load, name)) and (name in ("answers", "scheduled") or times.longest >= 0.01):
+            yield name, TEXT(language, name), _times(times, language)
     yield "throughput", TEXT(language, "throughput"), _throughput(load, language)
     yield "failures", TEXT(language, "failures"), _failures(load, words)
     if load.quiet and load.busy:
@@ -67,23 +67,23 @@ def facts(load: Load, words: Words) -> Iterator[tuple[str, str, str]]:
 
 
 def cautions(load: Load, language: Language) -> list[str]:
-    """What makes the figures say less than they seem to."""
-    found = []
+    """Reasons to be careful with the figures."""
+    texts = []
     if load.most_in_flight < load.customers / 2:
         figures = {"customers": str(load.customers), "most": str(load.most_in_flight)}
-        found.append(TEXT(language, "fewer", **figures))
+        texts.append(TEXT(language, "fewer", **figures))
     if load.late and load.answers and load.late.p95 > max(0.05, MUCH * load.answers.p50):
-        found.append(TEXT(language, "behind", late=seconds_text(load.late.p95)))
+        texts.append(TEXT(language, "behind", late=seconds_text(load.late.p95)))
     if load.sittings > 1:
-        found.append(TEXT(language, "sittings", n=str(load.sittings)))
+        texts.append(TEXT(language, "sittings", n=str(load.sittings)))
     if load.failures.get("timeout"):
-        found.append(TEXT(language, "timeouts", timeout=f"{load.timeout:g}"))
-    return found
+        texts.append(TEXT(language, "timeouts", timeout=f"{load.timeout:g}"))
+    return texts
 
 
-def _times(found: Times, language: Language) -> str:
-    shown = {key: seconds_text(getattr(found, key)) for key in ("p50", "p95", "p99", "longest")}
-    return TEXT(language, "times", n=f"{found.n:,}", **shown)
+def _times(times: Times, language: Language) -> str:
+    values = {key: seconds_text(getattr(times, key)) for key in ("p50", "p95", "p99", "longest")}
+    return TEXT(language, "times", n=f"{times.n:,}", **values)
 
 
 def _throughput(load: Load, language: Language) -> str:
@@ -108,9 +108,9 @@ def _failures(load: Load, words: Words) -> str:
 
 
 def _levels(quiet: Level, busy: Level, language: Language) -> str:
-    told = {name: _range(each, language, "{:.0f}") for name, each in (("quiet", quiet), ("busy", busy))}
+    texts = {name: _range(each, language, "{:.0f}") for name, each in (("quiet", quiet), ("busy", busy))}
     for name, each in (("quiet_told", quiet), ("busy_told", busy)):
-        told[name] = TEXT(
+        texts[name] = TEXT(
             language,
             "level",
             p95=seconds_text(each.times.p95) if each.times else "–",
@@ -118,16 +118,16 @@ def _levels(quiet: Level, busy: Level, language: Language) -> str:
             failed=str(each.failed),
             turns=str(each.turns),
         )
-    return TEXT(language, "levels_line", **told)
+    return TEXT(language, "levels_line", **texts)
 
 
 def _slow(quick: Level, slow: Level, language: Language) -> str:
-    told = {}
+    texts = {}
     for name, each in (("quick", quick), ("slow", slow)):
-        told[name] = TEXT(language, "range", least=seconds_text(each.least), most=seconds_text(each.most))
+        texts[name] = TEXT(language, "range", least=seconds_text(each.least), most=seconds_text(each.most))
         score = _score(each, language)
-        told[f"{name}_told"] = TEXT(language, "slow_level", score=score, turns=str(each.turns))
-    return TEXT(language, "slow_line", **told)
+        texts[f"{name}_told"] = TEXT(language, "slow_level", score=score, turns=str(each.turns))
+    return TEXT(language, "slow_line", **texts)
 
 
 def _range(level: Level, language: Language, form: str) -> str:
@@ -147,13 +147,13 @@ def _score(level: Level, language: Language) -> str:
 WIDTH, HEIGHT = 680, 200
 LEFT = 56
 _RIGHT, _TOP, _BOTTOM, _GAP = 12, 14, 22, 14
-# What is in flight takes this share of the height, below the answer times.
+# Lines in flight take this share of the height, below the answer times.
 _SHARE = 0.3
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """The picture: lines as paths, marks of the scales, and the same in a sentence (`told`)."""
+    """The chart: lines as SVG paths, marks of the scales, and the same as a sentence (`told`)."""
 
     told: str
     p50: str
@@ -165,7 +165,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class LoadBlock:
-    """What the page shows of it."""
+    """The block of the HTML page."""
 
     title: str
     headline: str
@@ -178,7 +178,7 @@ class LoadBlock:
 
 
 def block(results: Results, summary: Summary, words: Words) -> LoadBlock | None:
-    """What the page shows, or nothing for any other run."""
+    """The block of the HTML page; None for any other run."""
     load, language = load_of(results, summary), words.language
     if load is None:
         return None
@@ -195,10 +195,10 @@ def block(results: Results, summary: Summary, words: Words) -> LoadBlock | None:
 
 
 def _curve(load: Load, words: Words) -> Curve | None:
-    known = [span for span in load.curve if span.p95 is not None]
-    if len(known) < 2:
+    spans = [span for span in load.curve if span.p95 is not None]
+    if len(spans) < 2:
         return None
-    longest, most = max(span.p95 or 0.0 for span in known) or 1.0, max(s.in_flight for s in load.curve) or 1
+    longest, most = max(span.p95 or 0.0 for span in spans) or 1.0, max(s.in_flight for s in load.curve) or 1
     floor = HEIGHT - _BOTTOM
     middle = _TOP + (floor - _TOP) * (1 - _SHARE)
 
@@ -211,7 +211,7 @@ def _curve(load: Load, words: Words) -> Curve | None:
     language = words.language
     end = load.curve[-1].at + load.curve[1].at
     return Curve(
-        told=_told(load, known, words),
+        told=_sentence(load, spans, words),
         p50=_path([(i, slow(s.p50)) for i, s in enumerate(load.curve) if s.p50 is not None]),
         p95=_path([(i, slow(s.p95)) for i, s in enumerate(load.curve) if s.p95 is not None]),
         in_flight=_path([(i, busy(s.in_flight)) for i, s in enumerate(load.curve)]),
@@ -228,8 +228,8 @@ def _curve(load: Load, words: Words) -> Curve | None:
     )
 
 
-def _told(load: Load, known: Sequence[Span], words: Words) -> str:
-    middles = [span.p50 for span in known if span.p50 is not None]
+def _sentence(load: Load, spans: Sequence[Span], words: Words) -> str:
+    middles = [span.p50 for span in spans if span.p50 is not None]
     return TEXT(
         words.language,
         "chart_told",

@@ -1,4 +1,4 @@
-"""What a matrix comes to: the figures of each cell, as frozen values that every report shows."""
+"""The figures of a matrix: means of each cell, and how the cells of a data set compare."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,19 +12,25 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from simulator.addons.matrix.plan import Cell
+from simulator.addons.matrix.plan import CellId
 from simulator.addons.matrix.record import CellRun, Record, State, run_of, state_of
-from simulator.core.settings import Settings, from_run
+from simulator.core.settings import Settings, stored_settings
 from simulator.core.types import Language, Results, Usage, Value
 from simulator.models.pricing import Prices
-from simulator.stats.classification import Classification, classifications, headline, is_label, per_class
+from simulator.stats.classification import (
+    Classification,
+    classifications,
+    headline_f1,
+    is_label_judge,
+    per_class,
+)
 from simulator.stats.comparison import FEWEST_CASES
 from simulator.stats.exact_tests import wilcoxon
 from simulator.stats.figures import Summary
 from simulator.stats.intervals import LEVEL
 from simulator.stats.outcome import figures_of, gate_of
-from simulator.storage.results import counted
-from simulator.storage.run_file import NAME as RUN_FILE
+from simulator.storage.results import without_superseded
+from simulator.storage.run_file import RUN_FILE as RUN_FILE
 from simulator.storage.run_file import read_run
 
 Floats = NDArray[np.float64]
@@ -39,8 +45,8 @@ Verdict = Literal[
 _THE_SAME = 1e-9
 
 
-class Against(Value):
-    """One cell held against the one with the highest mean, by the rows that both have.
+class CellComparison(Value):
+    """One cell compared with the one with the highest mean, by the rows that both have.
 
     `difference` (-1..1) is this one less that one, with its standard error; `p` is as corrected. Of the
     leading cell itself, `open` says to how many others no difference is shown.
@@ -68,8 +74,8 @@ class CellScores(NamedTuple):
         return float(known.mean()) if len(known) else float("nan")
 
 
-def against_best(graded: Mapping[str, CellScores]) -> dict[str, Against]:
-    """Each cell of a data set, by its key, held against the best of those that were graded alike."""
+def against_best(graded: Mapping[str, CellScores]) -> dict[str, CellComparison]:
+    """Each cell of a data set, by its key, compared with the best of those that were graded alike."""
     return against_highest(
         {key: each.mean for key, each in graded.items()},
         lambda key, leader, pairs: _against(graded[key], graded[leader], leader, pairs),
@@ -77,43 +83,43 @@ def against_best(graded: Mapping[str, CellScores]) -> dict[str, Against]:
 
 
 def against_highest(
-    means: Mapping[str, float], against: Callable[[str, str, int], Against]
-) -> dict[str, Against]:
-    """Each cell held against the one with the highest figure; where all have the same, none is that.
+    means: Mapping[str, float], against: Callable[[str, str, int], CellComparison]
+) -> dict[str, CellComparison]:
+    """Each cell compared with the one with the highest figure; all are `equal` where they have the same.
 
-    `against` holds one cell against the leading one; its third argument is the number of pairs.
+    `against` compares a cell with the leading one; its third argument is the number of pairs of cells.
     """
     able = {key: mean for key, mean in means.items() if not np.isnan(mean)}
     if len(able) < 2:
-        return {key: Against(verdict="alone") for key in able}
+        return {key: CellComparison(verdict="alone") for key in able}
     if max(able.values()) - min(able.values()) < _THE_SAME:
-        return {key: Against(verdict="equal", difference=0.0) for key in able}
+        return {key: CellComparison(verdict="equal", difference=0.0) for key in able}
     leader = max(able, key=able.__getitem__)
     pairs = len(able) * (len(able) - 1) // 2
     found = {key: against(key, leader, pairs) for key in able if key != leader}
     return {leader: _leading(found, leader)} | found
 
 
-def _leading(others: Mapping[str, Against], leader: str) -> Against:
+def _leading(others: Mapping[str, CellComparison], leader: str) -> CellComparison:
     verdicts = [each.verdict for each in others.values()]
     still_open = sum(verdict != "worse" for verdict in verdicts)
     if set(verdicts) <= {"not_enough", "not_comparable"}:
-        return Against(verdict=verdicts[0], to=leader, open=still_open)
-    return Against(verdict="highest" if still_open else "best", to=leader, open=still_open)
+        return CellComparison(verdict=verdicts[0], to=leader, open=still_open)
+    return CellComparison(verdict="highest" if still_open else "best", to=leader, open=still_open)
 
 
-def _against(one: CellScores, best: CellScores, leader: str, pairs: int) -> Against:
+def _against(one: CellScores, best: CellScores, leader: str, pairs: int) -> CellComparison:
     by = one.values - best.values
     by = by[~np.isnan(by)]
     rows = len(by)
     if one.rubrics and best.rubrics and set(one.rubrics) != set(best.rubrics):
-        return Against(verdict="not_comparable", to=leader, rows=rows)
+        return CellComparison(verdict="not_comparable", to=leader, rows=rows)
     if rows < FEWEST_CASES:
         mean = float(by.mean()) if rows else None
-        return Against(verdict="not_enough", to=leader, rows=rows, difference=mean)
+        return CellComparison(verdict="not_enough", to=leader, rows=rows, difference=mean)
     difference, p = float(by.mean()), min(1.0, pairs * wilcoxon(by.tolist()))
     beyond = p < 1 - LEVEL and difference < 0
-    return Against(
+    return CellComparison(
         verdict="worse" if beyond else "no_difference",
         to=leader,
         rows=rows,
@@ -134,11 +140,11 @@ class JudgeFigures(Value):
     n: int
     planned: int
     failed: int = 0
-    against: Against | None = None
+    against: CellComparison | None = None
 
 
 class Labels(Value):
-    """How well a cell told labels apart (0..1)."""
+    """How well a cell predicts labels (0..1)."""
 
     accuracy: float
     accuracy_stderr: float | None
@@ -155,7 +161,7 @@ class CellFigures(Value):
     nobody knows. `answer_seconds` is the median of an answer.
     """
 
-    cell: Cell
+    cell: CellId
     state: State
     run: str = ""
     error: str = ""
@@ -164,7 +170,7 @@ class CellFigures(Value):
     not_extracted: int = 0
     judges: dict[str, JudgeFigures] = Field(default={})
     labels: Labels | None = None
-    against: Against | None = None
+    against: CellComparison | None = None
     passed: bool | None = None
     incomplete: bool = False
     graded_usd: float | None = None
@@ -273,23 +279,23 @@ def _rounded(value: Any, places: int = 4) -> Any:
 
 
 # A row's own label and what was read from the answer (None: nothing), for each time it was asked.
-Told = tuple[tuple[str, str | None], ...]
+LabelPairs = tuple[tuple[str, str | None], ...]
 _SEED = 1234
-# So often answers are exchanged: more for many pairs of cells, whose p has to be smaller.
+# Permutations: more for many pairs of cells, whose p has to be smaller.
 _FEWEST, _FOR_A_PAIR, _MOST = 9_999, 200, 99_999
-_AT_ONCE = 2_000_000
+_BATCH = 2_000_000
 
 
-class Read(NamedTuple):
+class ClassifiedRows(NamedTuple):
     """A cell as a classifier: what was read row by row, and the F1 (0..1) that it comes to."""
 
-    rows: Mapping[int, Told]
+    rows: Mapping[int, LabelPairs]
     labels: tuple[str, ...]
     positive: str
     f1: float
 
 
-def read_of(results: Results, found: Classification, places: Mapping[str, int]) -> Read:
+def classified_rows(results: Results, found: Classification, places: Mapping[str, int]) -> ClassifiedRows:
     """What the judge of `found` read; `places` has the row of each conversation."""
     own = {conversation.id: conversation.case.label for conversation in results.conversations}
     rows: dict[int, list[tuple[str, str | None]]] = {}
@@ -297,45 +303,45 @@ def read_of(results: Results, found: Classification, places: Mapping[str, int]) 
         if score.judge == found.judge and score.state == "scored" and score.conversation in places:
             expected = score.detail.get("expected", own[score.conversation])
             predicted = score.detail.get("predicted")
-            told = (str(expected), None if predicted is None else str(predicted))
-            rows.setdefault(places[score.conversation], []).append(told)
+            pair = (str(expected), None if predicted is None else str(predicted))
+            rows.setdefault(places[score.conversation], []).append(pair)
     every = {at: tuple(sorted(each, key=str)) for at, each in rows.items()}
-    return Read(every, found.labels, found.positive, found.f1)
+    return ClassifiedRows(every, found.labels, found.positive, found.f1)
 
 
-def f1_against_best(read: Mapping[str, Read]) -> dict[str, Against]:
-    """Each cell of a data set, by its key, held by F1 against the one whose F1 is highest."""
+def f1_against_best(read: Mapping[str, ClassifiedRows]) -> dict[str, CellComparison]:
+    """Each cell of a data set, by its key, compared by F1 with the one whose F1 is highest."""
     return against_highest(
         {key: each.f1 for key, each in read.items()},
-        lambda key, leader, pairs: _labelled_against(read[key], read[leader], leader, pairs),
+        lambda key, leader, pairs: _f1_against(read[key], read[leader], leader, pairs),
     )
 
 
-def _labelled_against(one: Read, best: Read, leader: str, pairs: int) -> Against:
+def _f1_against(one: ClassifiedRows, best: ClassifiedRows, leader: str, pairs: int) -> CellComparison:
     kinds = Counter((one.rows[at], best.rows[at]) for at in one.rows.keys() & best.rows.keys())
     rows = kinds.total()
     if rows < FEWEST_CASES:
-        return Against(verdict="not_enough", to=leader, rows=rows, difference=one.f1 - best.f1)
+        return CellComparison(verdict="not_enough", to=leader, rows=rows, difference=one.f1 - best.f1)
     labels = tuple(dict.fromkeys((*best.labels, *one.labels)))
     positive = labels.index(best.positive) if best.positive else None
     ones, bests = (_tables([pair[at] for pair in kinds], labels) for at in (0, 1))
     sizes = np.array(list(kinds.values()))
-    difference, p = _exchanged(ones, bests, sizes, len(labels), positive, pairs)
+    difference, p = _permutation_test(ones, bests, sizes, len(labels), positive, pairs)
     p = min(1.0, pairs * p)
     beyond = p < 1 - LEVEL and difference < 0
     verdict = "worse" if beyond else "no_difference"
-    return Against(verdict=verdict, to=leader, rows=rows, difference=difference, p=p)
+    return CellComparison(verdict=verdict, to=leader, rows=rows, difference=difference, p=p)
 
 
-def _exchanged(  # noqa: PLR0917 - the tables of two cells, and how they are read
+def _permutation_test(  # noqa: PLR0917 - the tables of two cells, and how they are read
     ones: Floats, bests: Floats, sizes: NDArray[np.int64], labels: int, positive: int | None, pairs: int
 ) -> tuple[float, float]:
-    """How much the F1 of two cells differ, and how probable that much is where they are alike."""
+    """How much the F1 of two cells differ, and its p by a permutation test."""
 
     def apart(exchanged: Floats) -> Floats:
         one, best = sizes @ ones + exchanged, sizes @ bests - exchanged
         shape = (*exchanged.shape[:-1], labels, labels + 1)
-        first, second = (headline(per_class(each.reshape(shape)), positive) for each in (one, best))
+        first, second = (headline_f1(per_class(each.reshape(shape)), positive) for each in (one, best))
         return first - second
 
     known = float(apart(np.zeros(ones.shape[1])))
@@ -344,34 +350,34 @@ def _exchanged(  # noqa: PLR0917 - the tables of two cells, and how they are rea
     if not other.any():
         return known, 1.0
     random, draws = np.random.default_rng(_SEED), min(_MOST, max(_FEWEST, _FOR_A_PAIR * pairs))
-    step, as_much = max(1, _AT_ONCE // max(int(other.sum()), ones.shape[1])), 0
+    step, as_much = max(1, _BATCH // max(int(other.sum()), ones.shape[1])), 0
     for at in range(0, draws, step):
         drawn = random.binomial(sizes[other], 0.5, size=(min(step, draws - at), int(other.sum())))
         as_much += int((np.abs(apart(drawn.astype(float) @ moves[other])) >= abs(known) - 1e-12).sum())
     return known, (as_much + 1) / (draws + 1)
 
 
-def _tables(told: Sequence[Told], labels: Sequence[str]) -> Floats:
-    """What each kind of row adds to the table of labels by what was read, flat; last is what was not."""
+def _tables(rows: Sequence[LabelPairs], labels: Sequence[str]) -> Floats:
+    """What each kind of row adds to the flat table of expected by predicted labels; last is no prediction."""
     place = {label: at for at, label in enumerate(labels)}
-    found = np.zeros((len(told), len(labels) * (len(labels) + 1)))
-    for row, each in enumerate(told):
-        for expected, predicted in each:
-            read = len(labels) if predicted is None else place.get(predicted, len(labels))
-            found[row, place[expected] * (len(labels) + 1) + read] += 1
-    return found
+    tables = np.zeros((len(rows), len(labels) * (len(labels) + 1)))
+    for row, pairs in enumerate(rows):
+        for expected, predicted in pairs:
+            column = len(labels) if predicted is None else place.get(predicted, len(labels))
+            tables[row, place[expected] * (len(labels) + 1) + column] += 1
+    return tables
 
 
 # Its model is one of the run's own roles: what its answers cost stands in the run already.
 _OWN_BOT = "demo"
 
 
-class _Read(NamedTuple):
+class _GradedCell(NamedTuple):
     """A cell as read: its figures, what each judge gave each row, its labels, and its rows by language."""
 
     figures: CellFigures
     graded: Mapping[str, CellScores]
-    labels: Read | None = None
+    labels: ClassifiedRows | None = None
     primary: str = ""
     languages: Mapping[str, int] = {}
 
@@ -383,7 +389,7 @@ class _Rows:
         self._places: dict[str, int] = {}
 
     def place(self, case: str) -> int:
-        """Where a row stands."""
+        """The place of a row."""
         return self._places.setdefault(case, len(self._places))
 
     def filled(self, sums: Mapping[int, tuple[float, int]]) -> Floats:
@@ -394,20 +400,20 @@ class _Rows:
         return values
 
     def padded(self, values: Floats) -> Floats:
-        """As long as there are rows by now."""
+        """The values with NaN for rows that came later."""
         return np.append(values, np.full(len(self._places) - len(values), np.nan))
 
 
 def compared(record: Record, runs: Path) -> MatrixFigures:
-    """Everything the runs of a matrix say, as far as they have come. One data set is held at a time."""
-    names = list(dict.fromkeys(held.cell.data for held in record.cells))
+    """The figures of a matrix as far as its runs have come; one data set is in memory at a time."""
+    names = list(dict.fromkeys(cell_run.cell.data for cell_run in record.cells))
     languages: Counter[str] = Counter()
     data = [
-        _data(name, [held for held in record.cells if held.cell.data == name], runs, languages)
+        _data(name, [cell_run for cell_run in record.cells if cell_run.cell.data == name], runs, languages)
         for name in names
     ]
-    asked = record.settings.get("language")
-    language: Language = "en" if asked == "en" or languages["en"] > languages["ja"] else "ja"
+    requested = record.settings.get("language")
+    language: Language = "en" if requested == "en" or languages["en"] > languages["ja"] else "ja"
     return MatrixFigures(
         id=record.id,
         title=record.title,
@@ -420,15 +426,17 @@ def compared(record: Record, runs: Path) -> MatrixFigures:
 
 def _data(name: str, cells: Iterable[CellRun], runs: Path, languages: Counter[str]) -> DataFigures:
     rows = _Rows()
-    read = [_cell(held, runs, rows) for held in cells]
+    read = [_cell(cell_run, runs, rows) for cell_run in cells]
     for each in read:
         languages.update(each.languages)
     judges = tuple(dict.fromkeys(judge for each in read for judge in each.figures.judges))
     whole = [each for each in read if each.figures.state == "finished"]
     by_f1 = any(each.labels for each in read)
-    # Where F1 decides, the share of right labels is shown, and nothing is held against it.
+    # Where F1 decides, the share of right labels is shown, but not compared.
     verdicts = {
-        judge: _comparing_against(judge, whole, rows) for judge in judges if not (by_f1 and is_label(judge))
+        judge: _judge_against_best(judge, whole, rows)
+        for judge in judges
+        if not (by_f1 and is_label_judge(judge))
     }
     primary = next((each.primary for each in read if each.primary), "")
     labels = {each.figures.cell.key: each.labels for each in whole if each.labels}
@@ -447,13 +455,15 @@ def _f1(cell: CellFigures) -> float:
     return -cell.labels.f1 if cell.labels else 1.0
 
 
-def _comparing_against(judge: str, cells: Iterable[_Read], rows: _Rows) -> dict[str, Against]:
+def _judge_against_best(judge: str, cells: Iterable[_GradedCell], rows: _Rows) -> dict[str, CellComparison]:
     graded = {each.figures.cell.key: each.graded[judge] for each in cells if judge in each.graded}
     return against_best({key: each._replace(values=rows.padded(each.values)) for key, each in graded.items()})
 
 
 def _with_verdicts(
-    cell: CellFigures, verdicts: Mapping[str, Mapping[str, Against]], deciding: Mapping[str, Against]
+    cell: CellFigures,
+    verdicts: Mapping[str, Mapping[str, CellComparison]],
+    deciding: Mapping[str, CellComparison],
 ) -> CellFigures:
     key = cell.cell.key
     judges = {
@@ -463,34 +473,34 @@ def _with_verdicts(
     return cell.model_copy(update={"judges": judges, "against": deciding.get(key)})
 
 
-def _cell(held: CellRun, runs: Path, rows: _Rows) -> _Read:
-    path = runs / held.run / RUN_FILE
-    run = run_of(path) if held.run else None
-    state = state_of(held, run)
+def _cell(cell_run: CellRun, runs: Path, rows: _Rows) -> _GradedCell:
+    path = runs / cell_run.run / RUN_FILE
+    run = run_of(path) if cell_run.run else None
+    state = state_of(cell_run, run)
     if run is None:
-        return _Read(CellFigures(cell=held.cell, state=state, error=held.error), {})
-    results = counted(read_run(path))
-    settings = from_run(run.settings)
+        return _GradedCell(CellFigures(cell=cell_run.cell, state=state, error=cell_run.error), {})
+    results = without_superseded(read_run(path))
+    settings = stored_settings(run.settings)
     summary = figures_of(results, settings)
-    told = classifications(results)
-    figures = _figures(held, state, results, summary, settings)
-    figures = figures.model_copy(update={"labels": _labels(told)})
+    by_judge = classifications(results)
+    figures = _figures(cell_run, state, results, summary, settings)
+    figures = figures.model_copy(update={"labels": _labels(by_judge)})
     places = {conversation.id: rows.place(conversation.case.id) for conversation in results.conversations}
-    labels = read_of(results, told[0], places) if told else None
+    labels = classified_rows(results, by_judge[0], places) if by_judge else None
     languages = Counter[str](conversation.case.language for conversation in results.conversations)
-    return _Read(figures, _graded(results, summary, places, rows), labels, summary.primary, languages)
+    return _GradedCell(figures, _graded(results, summary, places, rows), labels, summary.primary, languages)
 
 
 def _figures(
-    held: CellRun, state: State, results: Results, summary: Summary, settings: Settings
+    cell_run: CellRun, state: State, results: Results, summary: Summary, settings: Settings
 ) -> CellFigures:
     gate = gate_of(results, summary, settings)
     used, seconds = _used(results)
     return CellFigures(
-        cell=held.cell,
+        cell=cell_run.cell,
         state=state,
-        run=held.run,
-        error=held.error,
+        run=cell_run.run,
+        error=cell_run.error,
         rows=summary.planned,
         silent=sum(summary.bot_failures.values()),
         not_extracted=_not_extracted(results),
@@ -511,35 +521,35 @@ def _figures(
 
 
 def _labels(found: Sequence[Classification]) -> Labels | None:
-    """How labels were told apart; of the first judge of labels where there are several."""
+    """How well labels were predicted; by the first judge of labels where there are several."""
     names = ("accuracy", "accuracy_stderr", "f1", "f1_stderr")
     return Labels(**{name: getattr(found[0], name) for name in names}) if found else None
 
 
 def _used(results: Results) -> tuple[dict[str, Usage], list[float]]:
-    """The tokens of all answers by model, and how long each answer took; a large run is not held for it."""
+    """The tokens of all answers by model, and the seconds of each answer."""
     used: dict[str, Usage] = {}
     seconds = []
     for conversation in results.conversations:
         for answer in (turn.answer for turn in conversation.turns):
-            for told in answer.usages:
-                before = used.get(told.model, Usage(model=told.model))
-                tokens = {"tokens_in": before.tokens_in + told.tokens_in}
-                tokens["tokens_out"] = before.tokens_out + told.tokens_out
-                used[told.model] = before.model_copy(update=tokens)
+            for usage in answer.usages:
+                before = used.get(usage.model, Usage(model=usage.model))
+                tokens = {"tokens_in": before.tokens_in + usage.tokens_in}
+                tokens["tokens_out"] = before.tokens_out + usage.tokens_out
+                used[usage.model] = before.model_copy(update=tokens)
             if answer.seconds is not None and not answer.error:
                 seconds.append(answer.seconds)
     return used, seconds
 
 
 def _priced(used: Iterable[Usage], prices: Prices) -> float | None:
-    """Dollars of the answers' tokens; None where none were told, or a price is unknown."""
+    """Dollars of the answers' tokens; None where no usage was reported, or a price is unknown."""
     costs = [prices.cost_usd(each) for each in used]
     return None if not costs or None in costs else sum(cost for cost in costs if cost is not None)
 
 
 def _not_extracted(results: Results) -> int:
-    """The answers from which a judge could not read what it looks for."""
+    """The number of answers from which a judge could not extract what it looks for."""
     return len({(s.conversation, s.turn) for s in results.scores if s.detail.get("not_extracted")})
 
 

@@ -11,18 +11,18 @@ from pydantic import Field, JsonValue
 from simulator.core.errors import InputError, UnknownName
 from simulator.core.secrets import is_secret
 from simulator.core.settings import (
-    FILES,
-    NOT_OF_THE_RUN,
+    FILE_SETTINGS,
+    NOT_STORED,
     PREFIX,
     Settings,
-    bot_named_in,
-    from_run,
-    judges_named_in,
-    load,
-    named_in,
-    plain,
-    prompt_named_in,
-    short,
+    load_settings,
+    resolve_bot,
+    resolve_judges,
+    resolve_path,
+    resolve_prompt,
+    setting_text,
+    shortened,
+    stored_settings,
 )
 from simulator.core.templates import read_toml
 from simulator.core.types import PASSED, Text, Value
@@ -30,21 +30,21 @@ from simulator.data.datasets import has_rows_in
 
 
 class DataSet(Value):
-    """One file of rows; `settings` are what only its runs are told: its judges, its outputs."""
+    """One file of rows; `settings` are those of its runs alone: its judges, its outputs."""
 
     name: Text
     cases: Text
     settings: dict[str, JsonValue] = Field(default={})
 
 
-class PromptOf(Value):
+class NamedPrompt(Value):
     """One prompt: `prompt` is its id or file as `--prompt` takes it; None sends each row as it is."""
 
     name: str = ""
     prompt: str | None = None
 
 
-class Bot(Value):
+class NamedModel(Value):
     """One model: what is set of the adapter, and which adapter, where it is not the common one."""
 
     name: str = ""
@@ -52,7 +52,7 @@ class Bot(Value):
     set: dict[str, str] = Field(default={})
 
 
-class Cell(Value):
+class CellId(Value):
     """One place of the matrix, by the names of its data set, prompt and model; without any, `""`."""
 
     data: str
@@ -77,39 +77,40 @@ class Matrix(Value):
     """
 
     data: tuple[DataSet, ...]
-    prompts: tuple[PromptOf, ...] = (PromptOf(),)
-    models: tuple[Bot, ...] = (Bot(),)
+    prompts: tuple[NamedPrompt, ...] = (NamedPrompt(),)
+    models: tuple[NamedModel, ...] = (NamedModel(),)
     settings: dict[str, JsonValue] = Field(default={})
     title: str = ""
     chain: bool = False
 
-    def cells(self) -> Iterator[tuple[Cell, dict[str, Any]]]:
-        """Each cell with what it is told beside the settings of all: data sets first, then prompts."""
+    def cells(self) -> Iterator[tuple[CellId, dict[str, Any]]]:
+        """Each cell with its own settings, without those of all: data sets first, then prompts."""
         for data in self.data:
             for prompt in self.prompts:
                 for model in self.models:
-                    cell = Cell(data=data.name, prompt=prompt.name, model=model.name)
-                    yield cell, self._told(data, prompt, model)
+                    cell = CellId(data=data.name, prompt=prompt.name, model=model.name)
+                    yield cell, _cell_settings(data, prompt, model)
 
-    def _told(self, data: DataSet, prompt: PromptOf, model: Bot) -> dict[str, Any]:
-        told: dict[str, Any] = {**data.settings, "cases": data.cases}
-        if prompt.prompt is not None:
-            told["prompt"] = prompt.prompt
-        if model.adapter is not None:
-            told["adapter"] = model.adapter
-        if model.set:
-            told["set"] = dict(model.set)
-        return told
+
+def _cell_settings(data: DataSet, prompt: NamedPrompt, model: NamedModel) -> dict[str, Any]:
+    settings: dict[str, Any] = {**data.settings, "cases": data.cases}
+    if prompt.prompt is not None:
+        settings["prompt"] = prompt.prompt
+    if model.adapter is not None:
+        settings["adapter"] = model.adapter
+    if model.set:
+        settings["set"] = dict(model.set)
+    return settings
 
 
 TABLE = "matrix"
 _AXES = ("cases", "prompts", "models")
-_OF_A_MODEL = ("name", "adapter", "set")
+_MODEL_KEYS = ("name", "adapter", "set")
 # What a model's name is given as: `--set model=...`.
 MODEL = "model"
-# What the article's metric files call an answer that is not split into outputs.
+# What metric files call an answer that is not split into outputs.
 WHOLE = "default"
-# Who is asked where models are named and nobody says how: an endpoint that knows models by name.
+# The adapter where only models are named: an endpoint that knows models by name.
 CHAT = "openai_chat"
 
 
@@ -119,29 +120,29 @@ def is_matrix(path: Path) -> bool:
 
 
 def read_matrix(path: Path) -> Matrix:
-    """The matrix of a file; raises InputError, with the file and the key, for what does not hold together.
+    """The matrix of a file; raises InputError with the file and the key of what is invalid.
 
-    Files that it names are looked up beside it, then where the user stands. Judges of all data sets stand in
+    Files that it names are looked up beside it, then in the current folder. Judges of all data sets stand in
     [matrix] or, where [judges] has none of its own for some of them, at the top.
     """
-    told = read_toml(path)
-    axes, judges = told.pop(TABLE, None), told.pop("judges", None)
+    table = read_toml(path)
+    axes, judges = table.pop(TABLE, None), table.pop("judges", None)
     if not isinstance(axes, dict):
         msg = f"{path}: there is no table [matrix]. See docs/matrix.md."
         raise InputError(msg)
-    _known(path, "[matrix]", axes, (*_AXES, "judges", "title"))
-    place = _Source(path)
-    data = place.data(axes.get("cases"), judges if isinstance(judges, dict) else {})
-    settings = place.settings("", told)
+    _check_keys(path, "[matrix]", axes, (*_AXES, "judges", "title"))
+    source = _Source(path)
+    data = source.data(axes.get("cases"), judges if isinstance(judges, dict) else {})
+    settings = source.settings("", table)
     common = axes.get("judges", judges if not isinstance(judges, dict) else None)
     if common is not None:
-        settings["judges"] = judges_named_in(path, common)
-    models = place.models(axes.get("models"))
+        settings["judges"] = resolve_judges(path, common)
+    models = source.models(axes.get("models"))
     if "adapter" in settings:
-        settings["adapter"] = place.adapter(str(settings["adapter"]))
+        settings["adapter"] = source.adapter(str(settings["adapter"]))
     return Matrix(
         data=data,
-        prompts=place.prompts(axes.get("prompts")),
+        prompts=source.prompts(axes.get("prompts")),
         models=models,
         settings=settings,
         title=str(axes.get("title", "")),
@@ -149,9 +150,9 @@ def read_matrix(path: Path) -> Matrix:
 
 
 def matrix_of_options(cases: Sequence[str], prompts: Sequence[str], given: Sequence[str]) -> Matrix | None:
-    """The matrix of a command line; None where nothing is there twice. `given` is `--set`, key=value each.
+    """The matrix of a command line; None where nothing is named twice. `given` is `--set`, key=value each.
 
-    A key of `--set` that has several values is an axis: each of them is a model of its own.
+    A key of `--set` with several values is an axis: each value is a model of its own.
     """
     values: dict[str, dict[str, None]] = {}
     for pair in given:
@@ -164,34 +165,34 @@ def matrix_of_options(cases: Sequence[str], prompts: Sequence[str], given: Seque
     if len(cases) < 2 and len(prompts) < 2 and not several:
         return None
     models = tuple(
-        Bot(name=f"{key} {number}" if is_secret(key) else each, set={key: each})
+        NamedModel(name=f"{key} {number}" if is_secret(key) else each, set={key: each})
         for key, found in several.items()
         for number, each in enumerate(found, 1)
     )
-    place = _Source(None)
+    source = _Source(None)
     return Matrix(
-        data=place.data(list(cases), {}),
-        prompts=place.prompts(list(prompts) or None),
-        models=models or (Bot(),),
+        data=source.data(list(cases), {}),
+        prompts=source.prompts(list(prompts) or None),
+        models=models or (NamedModel(),),
     )
 
 
 class _Source:
-    """Where a matrix is read from: how its mistakes are told, and where its files are."""
+    """Where a matrix is read from: a file, or the command line (None). Its errors name the file."""
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
 
-    def wrong(self, what: str) -> InputError:
-        """A mistake, with the file in which it is."""
-        return InputError(f"{self.path}: {what}" if self.path else what)
+    def error(self, message: str) -> InputError:
+        """An error, with the file that holds it."""
+        return InputError(f"{self.path}: {message}" if self.path else message)
 
     def data(self, given: Any, judges: Mapping[str, Any]) -> tuple[DataSet, ...]:
         """The data sets, each with its own settings."""
         if isinstance(given, str):
             given = [given]
         if not given or not isinstance(given, list | dict):
-            raise self.wrong('[matrix] cases: name at least one file: cases = ["faq.csv"].')
+            raise self.error('[matrix] cases: name at least one file: cases = ["faq.csv"].')
         named = self._named("cases", given, _stem)
         for name in judges:
             if name not in named:
@@ -204,18 +205,19 @@ class _Source:
     def _of_data(self, name: str, given: Any) -> dict[str, Any]:
         """`faq = ["em"]` are its judges; a table has any setting."""
         if not isinstance(given, str | list | dict):
-            raise self.wrong(f"[judges] {name} {short(given)}: a list of judges, or a table of settings.")
-        told: dict[str, Any] = dict(given) if isinstance(given, dict) else {"judges": given}
-        if (thresholds := told.pop("thresholds", None)) is not None:
-            told["outputs"] = self._with_thresholds(name, told.get("outputs", {}), thresholds)
-            if isinstance(told.get("judges"), list):  # what has a threshold is not asked a second time
-                told["judges"] = [each for each in told["judges"] if each not in thresholds] or [PASSED]
-        return self.settings(f"[judges.{name}] ", told)
+            raise self.error(f"[judges] {name} {shortened(given)}: a list of judges, or a table of settings.")
+        settings: dict[str, Any] = dict(given) if isinstance(given, dict) else {"judges": given}
+        if (thresholds := settings.pop("thresholds", None)) is not None:
+            settings["outputs"] = self._with_thresholds(name, settings.get("outputs", {}), thresholds)
+            if isinstance(settings.get("judges"), list):  # a judge with a threshold grades only once
+                without = [judge for judge in settings["judges"] if judge not in thresholds]
+                settings["judges"] = without or [PASSED]
+        return self.settings(f"[judges.{name}] ", settings)
 
     def _with_thresholds(self, name: str, outputs: Any, thresholds: Any) -> dict[str, Any]:
         """`{em = 1}` is about the whole answer, `{path = {em = 1}}` about one output of it."""
         if not isinstance(outputs, dict) or not isinstance(thresholds, dict):
-            raise self.wrong(
+            raise self.error(
                 f"[judges.{name}] thresholds: a table beside judges; a file of outputs has its own."
             )
         found = {output: list(judges) for output, judges in outputs.items()}
@@ -225,73 +227,77 @@ class _Source:
             found[output] = [each for each in found.get(output, []) if _judge(each) not in limits] + metrics
         return found
 
-    def prompts(self, given: Any) -> tuple[PromptOf, ...]:
+    def prompts(self, given: Any) -> tuple[NamedPrompt, ...]:
         """The prompts; one without a name where there are none."""
         if given is None:
-            return (PromptOf(),)
+            return (NamedPrompt(),)
         if isinstance(given, str):
             given = [given]
         if not given or not isinstance(given, list | dict):
-            raise self.wrong('[matrix] prompts: ids or files, as in prompts = ["plain", "strict"].')
+            raise self.error('[matrix] prompts: ids or files, as in prompts = ["plain", "strict"].')
         named = self._named("prompts", given, _prompt_name)
-        return tuple(PromptOf(name=name, prompt=self._prompt(prompt)) for name, prompt in named.items())
+        return tuple(NamedPrompt(name=name, prompt=self._prompt(prompt)) for name, prompt in named.items())
 
     def _prompt(self, given: str) -> str:
         """`strict.toml:variant` and `strict.toml` are files, anything else is an id."""
-        return prompt_named_in(self.path, given) if self.path else given
+        return resolve_prompt(self.path, given) if self.path else given
 
-    def models(self, given: Any) -> tuple[Bot, ...]:
+    def models(self, given: Any) -> tuple[NamedModel, ...]:
         """The models; one without a name where there are none."""
         if given is None:
-            return (Bot(),)
+            return (NamedModel(),)
         if isinstance(given, str):
             given = [given]
         if not given or not isinstance(given, list):
-            raise self.wrong('[matrix] models: names, as in models = ["gpt-5-mini"], or [[matrix.models]].')
+            raise self.error('[matrix] models: names, as in models = ["gpt-5-mini"], or [[matrix.models]].')
         found = tuple(self._model(each) for each in given)
         self._once("models", [model.name for model in found])
         return found
 
-    def _model(self, given: Any) -> Bot:
+    def _model(self, given: Any) -> NamedModel:
         if isinstance(given, str):
-            return Bot(name=given, set={MODEL: given})
+            return NamedModel(name=given, set={MODEL: given})
         if not isinstance(given, dict) or not isinstance(given.get("set", {}), dict):
-            raise self.wrong(f"[matrix] models {short(given)}: a name, or a table of name, adapter and set.")
-        _known(self.path, "[[matrix.models]]", given, _OF_A_MODEL)
-        values = {key: plain(value) for key, value in given.get("set", {}).items()}
+            raise self.error(
+                f"[matrix] models {shortened(given)}: a name, or a table of name, adapter and set."
+            )
+        _check_keys(self.path, "[[matrix.models]]", given, _MODEL_KEYS)
+        values = {key: setting_text(value) for key, value in given.get("set", {}).items()}
         adapter = self.adapter(str(given["adapter"])) if "adapter" in given else None
         name = str(given.get("name") or values.get(MODEL) or given.get("adapter") or "")
         if not name:
-            raise self.wrong("[[matrix.models]]: each needs a name.")
-        return Bot(name=name, adapter=adapter, set=values)
+            raise self.error("[[matrix.models]]: each needs a name.")
+        return NamedModel(name=name, adapter=adapter, set=values)
 
     def settings(self, where: str, given: Mapping[str, Any]) -> dict[str, Any]:
-        """What is told beside the axes, by the names of rehearsal.toml."""
+        """The settings beside the axes, by the names of rehearsal.toml, with the paths of their files."""
         for key in given:
             if key in {"cases", "prompt"}:
-                raise self.wrong(f"{where}{key}: data sets and prompts stand in [matrix].")
+                raise self.error(f"{where}{key}: data sets and prompts stand in [matrix].")
             if key not in Settings.model_fields:
                 raise UnknownName("setting", key, Settings.model_fields, f"({where}in {self.path})")
         files: dict[str, Any] = {
-            key: self.file(told) for key, told in given.items() if key in FILES and isinstance(told, str)
+            key: self.file(value)
+            for key, value in given.items()
+            if key in FILE_SETTINGS and isinstance(value, str)
         }
         if self.path and "judges" in given:
-            files["judges"] = judges_named_in(self.path, given["judges"])
+            files["judges"] = resolve_judges(self.path, given["judges"])
         return {**given, **files}
 
     def adapter(self, name: str) -> str:
         """`bot.py:answer`, its file looked up beside the matrix first."""
-        return bot_named_in(self.path, name) if self.path else name
+        return resolve_bot(self.path, name) if self.path else name
 
     def file(self, name: str) -> str:
         """A file as it is named; one that is there beside the matrix, by its path from here."""
-        return named_in(self.path, name) if self.path else name
+        return resolve_path(self.path, name) if self.path else name
 
     def _named(self, axis: str, given: Any, name_of: Any) -> dict[str, str]:
         pairs = list(given.items()) if isinstance(given, dict) else [(None, each) for each in given]
         for _, each in pairs:
             if not isinstance(each, str) or not each.strip():
-                raise self.wrong(f"[matrix] {axis} {short(each)}: must be a text.")
+                raise self.error(f"[matrix] {axis} {shortened(each)}: must be a text.")
         named = [(name or name_of(each), each) for name, each in pairs]
         self._once(axis, [name for name, _ in named])
         return dict(named)
@@ -301,7 +307,7 @@ class _Source:
         for name in names:
             if name in known:
                 way = f'[matrix.{axis}] {name} = "...", one line each' if self.path else "rename a file"
-                raise self.wrong(f"[matrix] {axis}: two are called '{name}'; name them: {way}.")
+                raise self.error(f"[matrix] {axis}: two are called '{name}'; name them: {way}.")
             known.add(name)
 
 
@@ -310,7 +316,7 @@ def _judge(metric: Any) -> str:
     return str(metric.get("name") if isinstance(metric, dict) else metric)
 
 
-def _known(path: Path | None, where: str, given: Mapping[str, Any], names: Sequence[str]) -> None:
+def _check_keys(path: Path | None, where: str, given: Mapping[str, Any], names: Sequence[str]) -> None:
     for key in given:
         if key not in names:
             raise UnknownName(f"key of {where}", key, names, f"(in {path})")
@@ -329,8 +335,8 @@ def _prompt_name(prompt: str) -> str:
     return f"{Path(file).name}{variant}" if suffix else prompt
 
 
-# How fast, for how much, how long to wait: these change nothing about what comes out.
-_OF_THE_SITTING = frozenset(
+# Settings that do not change the results: speed, cost, waiting.
+_WITHOUT_EFFECT = frozenset(
     {"concurrency", "calls", "rpm", "tpm", "timeout", "budget", "prices", "jpy_per_usd", "cache"}
 )
 # Judges and thresholds of a data set that stand in the matrix itself.
@@ -342,22 +348,22 @@ Shaping = Callable[[Settings], Settings]
 class ResolvedCell(NamedTuple):
     """One cell with its settings; `outputs` are judges and thresholds that have no file of their own yet."""
 
-    cell: Cell
+    cell: CellId
     settings: Settings
     outputs: dict[str, Any] | None = None
 
     def stored(self) -> dict[str, Any]:
-        """What is written down, without secrets. Judges and a bot that nobody named depend on the data."""
+        """The settings for the record: without secrets, or judges and a bot that the data chooses."""
         unnamed = {"judges", "adapter"} - self.settings.model_fields_set
-        return {key: value for key, value in self.settings.of_the_run().items() if key not in unnamed}
+        return {key: value for key, value in self.settings.stored_values().items() if key not in unnamed}
 
-    def told(self) -> dict[str, Any]:
-        """What the cell is known by, however fast and for how much it is run."""
-        own = {key: value for key, value in self.stored().items() if key not in _OF_THE_SITTING}
+    def identity(self) -> dict[str, Any]:
+        """What tells the cell from others: all that changes its results."""
+        own = {key: value for key, value in self.stored().items() if key not in _WITHOUT_EFFECT}
         return {**own, "cell": self.cell.model_dump(), "inline": self.outputs}
 
     def files(self) -> Iterator[str]:
-        """The files that decide what comes out."""
+        """The files that change the results."""
         settings = self.settings
         name, suffix, _ = (settings.prompt or "").partition(".toml")
         prompt = f"{name}{suffix}" if suffix else f"prompts/{name.partition(':')[0]}.toml"
@@ -370,24 +376,24 @@ def resolved(
 ) -> tuple[ResolvedCell, ...]:
     """Every cell. The command line goes before the environment, that before the matrix; its axes go first."""
     given = {k: v for k, v in flags.items() if v is not None and v is not False and v not in ((), [])}
-    told = {key: value for key, value in matrix.settings.items() if PREFIX + key.upper() not in environ}
-    own_set, given_set = _pairs(told.pop("set", {})), _pairs(given.pop("set", {}))
-    common = load({**told, **given, "set": own_set | given_set}, environ=environ)
+    of_matrix = {key: value for key, value in matrix.settings.items() if PREFIX + key.upper() not in environ}
+    own_set, given_set = _pairs(of_matrix.pop("set", {})), _pairs(given.pop("set", {}))
+    common = load_settings({**of_matrix, **given, "set": own_set | given_set}, environ=environ)
     return tuple(
-        _resolved(cell, own, {**told, **given}, common, shape, environ) for cell, own in matrix.cells()
+        _resolve(cell, own, {**of_matrix, **given}, common, shape, environ) for cell, own in matrix.cells()
     )
 
 
 def in_language(cells: Sequence[ResolvedCell]) -> tuple[tuple[ResolvedCell, ...], tuple[str, ...]]:
-    """The cells of which some row is in the language that is asked for, and the data sets of the others.
+    """The cells with rows in the language that was asked for, and the data sets of the others.
 
     Raises InputError where no data set has such rows.
     """
-    known: dict[tuple[str | None, str | None, bool], bool] = {}
+    has_rows: dict[tuple[str | None, str | None, bool], bool] = {}
     for settings in (each.settings for each in cells):
-        key = _reading(settings)
-        known[key] = known[key] if key in known else _has_rows(*key, settings.columns)
-    kept = tuple(each for each in cells if known[_reading(each.settings)])
+        key = _row_key(settings)
+        has_rows[key] = has_rows[key] if key in has_rows else _has_rows(*key, settings.columns)
+    kept = tuple(each for each in cells if has_rows[_row_key(each.settings)])
     if cells and not kept:
         msg = f"no data set has rows in '{cells[0].settings.language}': leave out --language."
         raise InputError(msg)
@@ -395,7 +401,7 @@ def in_language(cells: Sequence[ResolvedCell]) -> tuple[tuple[ResolvedCell, ...]
     return kept, tuple(out)
 
 
-def _reading(settings: Settings) -> tuple[str | None, str | None, bool]:
+def _row_key(settings: Settings) -> tuple[str | None, str | None, bool]:
     return settings.cases, settings.language, settings.prompt is None
 
 
@@ -405,8 +411,8 @@ def _has_rows(cases: str | None, language: str | None, asks: bool, columns: Mapp
     return has_rows_in(Path(cases), "ja" if language == "ja" else "en", asks=asks, columns=columns)
 
 
-def _resolved(  # noqa: PLR0917 - the layers of one cell's settings
-    cell: Cell,
+def _resolve(  # noqa: PLR0917 - the layers of one cell's settings
+    cell: CellId,
     own: dict[str, Any],
     given: dict[str, Any],
     common: Settings,
@@ -419,21 +425,19 @@ def _resolved(  # noqa: PLR0917 - the layers of one cell's settings
         own["adapter"] = CHAT
     same = assumed or own.get("adapter", common.adapter) == common.adapter
     values = {**(common.set if same else {}), **own.pop("set", {})}
-    return ResolvedCell(cell, shape(load({**given, **own, "set": values}, environ=environ)), outputs)
+    return ResolvedCell(cell, shape(load_settings({**given, **own, "set": values}, environ=environ)), outputs)
 
 
 def _without_inline(own: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any] | None]:
     outputs = own.get(INLINE)
-    return (
-        ({k: v for k, v in own.items() if k != INLINE}, outputs)
-        if isinstance(outputs, dict)
-        else (dict(own), None)
-    )
+    if not isinstance(outputs, dict):
+        return dict(own), None
+    return {key: value for key, value in own.items() if key != INLINE}, outputs
 
 
 def _pairs(given: Any) -> dict[str, str]:
-    """`set` as it may be given, by name; InputError for what is no setting."""
-    return load({"set": given, "adapter": "-"}, environ={}).set if given else {}
+    """The values of `set` by name; raises InputError for what is not key=value."""
+    return load_settings({"set": given, "adapter": "-"}, environ={}).set if given else {}
 
 
 def with_files(cells: Sequence[ResolvedCell], folder: Path) -> tuple[ResolvedCell, ...]:
@@ -449,10 +453,10 @@ def _with_file(each: ResolvedCell, folder: Path) -> ResolvedCell:
         msg = f"{path}: cannot be written ({error.strerror})."
         raise InputError(msg) from None
     judges = each.settings.judges if "judges" in each.settings.model_fields_set else ()
-    told = {INLINE: str(path), "judges": tuple(dict.fromkeys((PASSED, *judges)))}
-    return each._replace(settings=each.settings.model_copy(update=told), outputs=None)
+    settings = {INLINE: str(path), "judges": tuple(dict.fromkeys((PASSED, *judges)))}
+    return each._replace(settings=each.settings.model_copy(update=settings), outputs=None)
 
 
-def from_record(told: Mapping[str, Any], now: Settings) -> Settings:
-    """The settings of a cell as they were written down; how to show them is today's."""
-    return from_run(told, **{name: getattr(now, name) for name in NOT_OF_THE_RUN})
+def from_record(stored: Mapping[str, Any], today: Settings) -> Settings:
+    """The settings of a cell in its record, with today's reports."""
+    return stored_settings(stored, **{name: getattr(today, name) for name in NOT_STORED})

@@ -1,8 +1,8 @@
-"""What is written down of a matrix: its cells, with what options and in which run each of them is held.
+"""The record of a matrix: its cells, the settings of each, and in which run it is evaluated.
 
-`runs/<id>/matrix.json` is written before a cell's run is made and after it has ended, so that whatever
-ends the program, what is there can be gone on with. The runs themselves lie beside it, in folders of
-their own; how far each of them has come stands in its run file and nowhere else.
+`runs/<id>/matrix.json` is written before a cell's run is made and after it has ended, so that the matrix can
+be resumed whatever ends the program. The runs themselves are beside it, in folders of their own; how far
+each has come stands in its run file and nowhere else.
 """
 
 import contextlib
@@ -17,26 +17,26 @@ from typing import IO, Any, Literal
 
 from pydantic import Field, JsonValue, ValidationError
 
-from simulator.addons.matrix.plan import Cell
+from simulator.addons.matrix.plan import CellId
 from simulator.core.errors import RunFileError
 from simulator.core.types import Results, Run, Value
-from simulator.data.files import beside
+from simulator.data.files import temporary_path
 from simulator.storage import results, schema
-from simulator.storage.run_file import NAME as RUN_FILE
-from simulator.storage.run_file import hold
+from simulator.storage.run_file import RUN_FILE as RUN_FILE
+from simulator.storage.run_file import lock_folder
 
 NAME = "matrix.json"
-# `planned`: nothing of it is there; `begun`: its run broke off; `failed`: it cannot be held as it is.
+# `planned`: it has no run; `begun`: its run was interrupted; `failed`: it cannot be run as it is.
 State = Literal["planned", "begun", "finished", "failed"]
 
 
 class CellRun(Value):
-    """One cell: what its run is told beside what all are told, in which run it is held, and what was wrong.
+    """One cell: its own settings, without those of all, its run, and the error that kept it from running.
 
-    `run` is the folder's name beside that of the matrix; empty until the cell's turn comes.
+    `run` is the name of a folder beside that of the matrix; empty until the cell's turn comes.
     """
 
-    cell: Cell
+    cell: CellId
     settings: dict[str, JsonValue] = Field(default={})
     run: str = ""
     error: str = ""
@@ -54,18 +54,18 @@ class Record(Value):
     settings: dict[str, JsonValue] = Field(default={})
     cells: tuple[CellRun, ...]
 
-    def told(self, at: int) -> dict[str, Any]:
-        """Everything that the run of a cell is told."""
+    def settings_of(self, at: int) -> dict[str, Any]:
+        """All settings of a cell."""
         return {**self.settings, **self.cells[at].settings}
 
     def with_cell(self, at: int, **changes: str) -> "Record":
-        """The record with something changed about one cell."""
+        """The record with these fields of one cell changed."""
         changed = self.cells[at].model_copy(update=changes)
         return self.model_copy(update={"cells": (*self.cells[:at], changed, *self.cells[at + 1 :])})
 
 
 class RecordFile:
-    """The record of a matrix, held by one process until it is closed."""
+    """The record of a matrix, locked by one process until it is closed."""
 
     def __init__(self, folder: Path, record: Record, lock: IO[str]) -> None:
         """Not to be called directly."""
@@ -73,15 +73,15 @@ class RecordFile:
 
     @classmethod
     def create(cls, folder: Path, record: Record) -> "RecordFile":
-        """The record of a matrix nothing of which was run, in a folder of its own."""
-        file = cls(folder, record, hold(folder))
+        """Writes the record of a new matrix into its folder."""
+        file = cls(folder, record, lock_folder(folder))
         file._write()
         return file
 
     @classmethod
     def reopen(cls, path: Path) -> "RecordFile":
-        """A matrix that is there, to go on with; says who holds it when another process does."""
-        lock = hold(path.parent)
+        """Locks an existing record to continue it; raises RunFileError where another process has it."""
+        lock = lock_folder(path.parent)
         try:
             return cls(path.parent, read_record(path), lock)
         except RunFileError:
@@ -89,7 +89,7 @@ class RecordFile:
             raise
 
     def change(self, at: int, **changes: str) -> None:
-        """Writes down something about one cell."""
+        """Changes fields of one cell, and writes the record."""
         self.record = self.record.with_cell(at, **changes)
         self._write()
 
@@ -113,17 +113,17 @@ class RecordFile:
         return self.run_file(at) if run and run.status != "finished" else None
 
     def close(self) -> None:
-        """Lets the matrix go."""
+        """Unlocks the record."""
         self._lock.close()
 
     def _write(self) -> None:
         path = self.folder / NAME
-        new = beside(path)
+        temporary = temporary_path(path)
         body = json.dumps(self.record.model_dump(mode="json"), ensure_ascii=False, indent=1)
         try:
-            with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
                 file.write(body.encode("utf-8"))
-            new.replace(path)
+            temporary.replace(path)
         except OSError as error:
             msg = f"{path}: cannot be written ({error.strerror}). Is the disk full?"
             raise RunFileError(msg) from None
@@ -140,35 +140,35 @@ def new_folder(runs: Path, name: str) -> Path:
     return folder
 
 
-def state_of(held: CellRun, run: Run | None) -> State:
+def state_of(cell: CellRun, run: Run | None) -> State:
     """How far a cell has come."""
-    if held.error:
+    if cell.error:
         return "failed"
     return "planned" if run is None else "finished" if run.status == "finished" else "begun"
 
 
 def is_finished(record: Record, runs: Path) -> bool:
-    """Whether nothing of a matrix is left to be run."""
-    found = (
-        state_of(held, run_of(runs / held.run / RUN_FILE) if held.run else None) for held in record.cells
+    """Whether all cells of a matrix are finished."""
+    states = (
+        state_of(cell, run_of(runs / cell.run / RUN_FILE) if cell.run else None) for cell in record.cells
     )
-    return all(state == "finished" for state in found)
+    return all(state == "finished" for state in states)
 
 
 def read_record(path: Path) -> Record:
-    """The record in a file; RunFileError for what is none."""
+    """The record in a file; raises RunFileError for anything else."""
     try:
         return Record.model_validate_json(path.read_text(encoding="utf-8"))
     except OSError as error:
         msg = f"{path}: cannot be read ({error.strerror})."
         raise RunFileError(msg) from None
     except (ValidationError, UnicodeDecodeError):
-        msg = f"{path}: no record of a matrix, or one of another version. Run the matrix anew."
+        msg = f"{path}: not the record of a matrix, or one of another version. Run the matrix again."
         raise RunFileError(msg) from None
 
 
 def find_record(name: str, runs: Path) -> Path | None:
-    """The record meant by an id, the start of one, `latest`, a folder or a file; None where none is."""
+    """The record with this id, start of an id, `latest`, folder or file; None where there is none."""
     given = Path(name)
     with contextlib.suppress(OSError):  # a name longer than any file's
         if given.name == NAME and given.is_file():
@@ -176,8 +176,8 @@ def find_record(name: str, runs: Path) -> Path | None:
         if (given / NAME).is_file():
             return given / NAME
     ids = record_ids(runs)
-    meant = ids[-1:] if name == "latest" else [each for each in ids if name and each.startswith(name)]
-    return runs / meant[0] / NAME if len(meant) == 1 else None
+    matches = ids[-1:] if name == "latest" else [known for known in ids if name and known.startswith(name)]
+    return runs / matches[0] / NAME if len(matches) == 1 else None
 
 
 def record_ids(runs: Path) -> list[str]:
@@ -188,7 +188,7 @@ def record_ids(runs: Path) -> list[str]:
 
 
 def run_of(path: Path) -> Run | None:
-    """A run as it stands, without what is in it; None for what is no run file, or not yet one."""
+    """A run without its conversations; None for a file that is not a run file, or not yet."""
     if not path.is_file():
         return None
     try:
@@ -199,15 +199,15 @@ def run_of(path: Path) -> Run | None:
         return None
 
 
-def shared(told: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What all cells are told alike."""
-    first = told[0] if told else {}
-    return {key: value for key, value in first.items() if all(each.get(key, ...) == value for each in told)}
+def shared(settings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The settings that are the same for all cells."""
+    first = settings[0] if settings else {}
+    return {key: value for key, value in first.items() if all(own.get(key, ...) == value for own in settings)}
 
 
-def fingerprint(told: Sequence[Mapping[str, Any]], files: Sequence[str]) -> str:
-    """Sixteen digits that stand for these options and for what is in these files."""
-    digest = hashlib.sha256(json.dumps(list(told), sort_keys=True, ensure_ascii=False).encode())
+def fingerprint(cells: Sequence[Mapping[str, Any]], files: Sequence[str]) -> str:
+    """Sixteen hexadecimal digits that stand for these cells and for the contents of these files."""
+    digest = hashlib.sha256(json.dumps(list(cells), sort_keys=True, ensure_ascii=False).encode())
     for name in sorted(set(files)):
         digest.update(f"\0{name}\0".encode())
         for piece in _pieces(Path(name)):
@@ -220,18 +220,18 @@ def _pieces(path: Path) -> Iterator[bytes]:
         with path.open("rb") as file:
             while piece := file.read(1 << 20):
                 yield piece
-    except OSError:  # an id, a sheet, a file that is missing: told when its cell's turn comes
+    except OSError:  # an id, a sheet, or a missing file, which is an error when its cell's turn comes
         return
 
 
 def left_for(file: RecordFile, at: int, budget: float) -> float:
-    """Dollars that the run of a cell may come to in all, once the other cells' are paid."""
+    """Dollars of the budget for the run of a cell, after what the other cells have spent."""
     others = (file.run_file(place) for place in range(len(file.record.cells)) if place != at)
     return budget - sum(spent(path) for path in others if path and path.is_file())
 
 
 def spent(run: Path) -> float:
-    """Dollars that a run has paid so far; nothing for what is no run."""
+    """Dollars that a run has spent so far; 0 for a file that is not a run."""
     with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(run, timeout=10)) as file:
         (paid,) = file.execute("SELECT sum(cost_usd) FROM calls").fetchone()
         return float(paid or 0.0)
@@ -239,7 +239,7 @@ def spent(run: Path) -> float:
 
 
 def silence(results: Results) -> str:
-    """Why a model never answered at all, in its own first words; empty where it did."""
+    """The first error of a bot that never answered; empty where it answered."""
     first = ""
     for conversation in results.conversations:
         for answer in (turn.answer for turn in conversation.turns):

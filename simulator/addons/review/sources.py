@@ -1,7 +1,7 @@
-"""Where people's verdicts come from. A source gives entries: a verdict each, or why there is none.
+"""Reads people's verdicts from files, workbooks and Google Sheets.
 
-A source is a function that gives entries with a place that its reader finds again; everything after that
-(checking against the run, storing, comparing) is the same for files, worksheets and workbooks.
+A source is a function that returns entries, each with its place in the file or worksheet; everything after
+that (checking against the run, storing, comparing) is the same for all of them.
 """
 
 import json
@@ -11,27 +11,24 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic import JsonValue
 
 from simulator.core.errors import CaseFileError, InputError
-from simulator.core.translations import plain
+from simulator.core.translations import safe_text
 from simulator.core.types import HumanVerdict, Language, Results
-from simulator.data.files import plain_suffix, printable, shown
+from simulator.data.files import plain_suffix, printable, quote
 from simulator.data.readers import read_rows
 from simulator.data.values import Row, is_empty, normalised
 from simulator.sheets.model import PulledRow, SheetWords, title_ids
 from simulator.stats.figures import Summary
 from simulator.stats.review import SampledTurn, blind_sample
 
-if TYPE_CHECKING:
-    pass
-
 LOWEST, HIGHEST = 1, 5
 LABEL = "human"
 
-# What a column means, then the headers that mean it.
+# What a column holds, then the headers that it may have.
 _HEADERS = {
     "conversation": "conversation conversation_id 会話 会話ID",
     "turn": "turn turn_index ターン ターン番号",
@@ -52,9 +49,9 @@ _ADDRESS = re.compile(r"https?://[^?#]*/spreadsheets/")
 
 
 class Entry(NamedTuple):
-    """One thing that was said of a turn, and where; `fault` says why it cannot be used.
+    """A verdict and its place; or with `fault` why it cannot be used.
 
-    `other_run` is about a turn of another run, `note` about no turn; with nothing but a place it is empty.
+    `other_run` marks a row about another run, `note` is about no turn; an entry with a place only is empty.
     """
 
     place: str
@@ -80,16 +77,14 @@ def label_file(path: Path) -> Source:
     return lambda: _entries(path)
 
 
-def source_of(name: str, wanted: "ReviewTarget") -> Source:
-    """The source that is meant by what stands after --from: sheet, sheet:KEY_OR_URL, or a file.
+def source_of(name: str, target: "ReviewTarget") -> Source:
+    """The source that `--from` names: sheet, sheet:KEY_OR_URL, or a file.
 
-    A workbook of `--to xlsx` is known by its worksheets; any other file holds a table of blind grades.
+    A workbook of `--to xlsx` is recognised by its worksheets; any other file is a table of blind grades.
     """
-    pass  # reads reports; a plain table needs none
-
     if name == SHEET or name.startswith(f"{SHEET}:") or _ADDRESS.match(name):
-        return sheet_source(name, wanted)
-    return workbook_source(Path(name), wanted) or label_file(Path(name))
+        return sheet_source(name, target)
+    return workbook_source(Path(name), target) or label_file(Path(name))
 
 
 def _entries(path: Path) -> Iterator[Entry]:
@@ -97,19 +92,20 @@ def _entries(path: Path) -> Iterator[Entry]:
     for number, row in enumerate(read_rows(path, _fits)):
         if not number and not _fits(row.values, whole=row.cells):
             raise _unknown_columns(path, row)
-        yield from _of_row(row, _by_field(row.values), read)
+        yield from _entries_of_row(row, read)
 
 
 def _by_field(values: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """What a row holds, by meaning; of several columns that mean the same, the first that is not empty."""
-    found: dict[str, JsonValue] = {}
+    """The values of a row by field; of several columns for one field, the first that is not empty."""
+    by_field: dict[str, JsonValue] = {}
     for header, value in values.items():
-        if (field := _field(header)) and is_empty(found.get(field)):
-            found[field] = value
-    return found
+        if (field := _field(header)) and is_empty(by_field.get(field)):
+            by_field[field] = value
+    return by_field
 
 
-def _of_row(row: Row, values: Mapping[str, JsonValue], read: datetime) -> Iterator[Entry]:
+def _entries_of_row(row: Row, read: datetime) -> Iterator[Entry]:
+    values = _by_field(row.values)
     try:
         verdicts = _labelled(values) if "labels" in values else _graded(values)
     except _Unusable as error:
@@ -126,10 +122,10 @@ def _field(header: str) -> str | None:
 
 
 def _fits(headers: Iterable[str], *, whole: bool = True) -> bool:
-    """Whether there is what it takes to tell a turn and its grade, which an object may leave out."""
-    found = set(map(_field, headers))
+    """Whether the columns name a turn and its grade; a JSON object may leave out the grade (not `whole`)."""
+    fields = set(map(_field, headers))
     graded = {"conversation", "turn", "grade"} if whole else {"conversation", "turn"}
-    return graded <= found or {"id", "labels"} <= found
+    return graded <= fields or {"id", "labels"} <= fields
 
 
 def _unknown_columns(path: Path, row: Row) -> CaseFileError:
@@ -162,38 +158,38 @@ def _labelled(values: Mapping[str, JsonValue]) -> list[HumanVerdict]:
     """A labelled answer: one grade for each of its annotators."""
     conversation, slash, turn = plain_text(values.get("id")).rpartition("/")
     if not slash:
-        msg = f"id {shown(plain_text(values.get('id')))} is not <conversation>/<turn>"
+        msg = f"id {quote(plain_text(values.get('id')))} is not <conversation>/<turn>"
         raise _Unusable(msg)
     labels = _object(values.get("labels"))
     name = LABEL if LABEL in labels or len(labels) != 1 else next(iter(labels))
     votes = _list(labels.get(name))
     if labels and name not in labels:
-        msg = f"labels has no '{LABEL}' among {', '.join(map(shown, labels))}"
+        msg = f"labels has no '{LABEL}' among {', '.join(map(quote, labels))}"
         raise _Unusable(msg)
     _check_scale(_object(values.get("scale")).get(name) or values.get("scale"))
     meta = _object(values.get("meta"))
-    names = _beside(votes, _object(values.get("annotators")).get(name))
-    comments = _beside(votes, meta.get("comments"))
+    names = _per_vote(votes, _object(values.get("annotators")).get(name))
+    comments = _per_vote(votes, meta.get("comments"))
     if votes and not any(names):
         names = [str(number) for number in range(1, len(votes) + 1)] if len(votes) > 1 else [""]
-    at = {"conversation": conversation, "turn": _turn(turn), "source": "blind"} | _sampling(meta)
+    fields = {"conversation": conversation, "turn": _turn(turn), "source": "blind"} | _sampling(meta)
     return [
-        HumanVerdict(**at, reviewer=who, grade=_grade(vote), comment=comment)
-        for vote, who, comment in zip(votes, names, comments, strict=True)
+        HumanVerdict(**fields, reviewer=reviewer, grade=_grade(vote), comment=comment)
+        for vote, reviewer, comment in zip(votes, names, comments, strict=True)
         if not is_empty(vote)
     ]
 
 
 def _check_scale(scale: JsonValue) -> None:
-    """Grades on another scale would pass for worse ones."""
+    """Raises for another scale, on which the same grade means something else."""
     if isinstance(scale, str) and scale.strip() and not _SCALE.fullmatch(scale):
-        msg = f"its scale is {shown(scale)}; only grades from 1 to 5 are read"
+        msg = f"its scale is {quote(scale)}; only grades from 1 to 5 are read"
         raise _Unusable(msg)
 
 
-def _beside(votes: Sequence[JsonValue], given: JsonValue) -> list[str]:
-    """A text for each vote, empty where none belongs to it."""
-    texts = list(map(plain_text, _list(given)))
+def _per_vote(votes: Sequence[JsonValue], value: JsonValue) -> list[str]:
+    """A text for each vote; all empty where their number differs."""
+    texts = list(map(plain_text, _list(value)))
     return texts if len(texts) == len(votes) else [""] * len(votes)
 
 
@@ -203,7 +199,7 @@ def _sampling(values: Mapping[str, JsonValue]) -> dict[str, Any]:
         return {"stratum": plain_text(values.get("stratum"))}
     rate = _number(sampled)
     if rate is None or not 0 < rate <= 1:
-        msg = f"sampled {shown(sampled)} is not between 0 and 1"
+        msg = f"sampled {quote(sampled)} is not between 0 and 1"
         raise _Unusable(msg)
     return {"stratum": plain_text(values.get("stratum")), "sampled": rate}
 
@@ -211,7 +207,7 @@ def _sampling(values: Mapping[str, JsonValue]) -> dict[str, Any]:
 def _turn(value: JsonValue) -> int:
     number = _number(value)
     if number is None or number != int(number):
-        msg = f"turn {shown(plain_text(value))} is no whole number"
+        msg = f"turn {quote(plain_text(value))} is not a whole number"
         raise _Unusable(msg)
     return int(number)
 
@@ -219,7 +215,7 @@ def _turn(value: JsonValue) -> int:
 def _grade(value: JsonValue) -> float:
     number = _number(value)
     if number is None or not LOWEST <= number <= HIGHEST:
-        msg = f"grade {shown(plain_text(value))} is not between {LOWEST} and {HIGHEST}"
+        msg = f"grade {quote(plain_text(value))} is not between {LOWEST} and {HIGHEST}"
         raise _Unusable(msg)
     return number
 
@@ -236,23 +232,23 @@ def _number(value: JsonValue) -> float | None:
 
 
 def plain_text(value: JsonValue) -> str:
-    """A text without control codes but line breaks."""
-    return "" if value is None else plain(str(value)).strip()
+    """A text without control codes except line breaks."""
+    return "" if value is None else safe_text(str(value)).strip()
 
 
 def _object(value: JsonValue) -> Mapping[str, JsonValue]:
-    """An object, or one that is written inside a cell."""
-    value = _inside(value)
+    """An object, or one that is written as JSON in a cell; {} for anything else."""
+    value = _from_json(value)
     return value if isinstance(value, dict) else {}
 
 
 def _list(value: JsonValue) -> Sequence[JsonValue]:
-    """A list, or a single value as one of one."""
-    value = _inside(value)
+    """A list, or one that is written as JSON in a cell; a single value as a list of one."""
+    value = _from_json(value)
     return value if isinstance(value, list) else [] if is_empty(value) else [value]
 
 
-def _inside(value: JsonValue) -> Any:
+def _from_json(value: JsonValue) -> Any:
     if isinstance(value, str) and value.lstrip()[:1] in {"{", "["}:
         try:
             return json.loads(value)
@@ -262,26 +258,26 @@ def _inside(value: JsonValue) -> Any:
 
 
 SHEET = "sheet"
-# The worksheets in which the team says something of turns.
+# The worksheets that hold verdicts.
 NAMES = ("review", "blind")
 REVIEWERS = ("1", "2")
-# What the run knows of the sheet it was pushed to: {"key": ..., "worksheet": ...}.
+# The note in a run about the sheet it was pushed to: {"key": ..., "worksheet": ...}.
 NOTE = "sheet"
 _TEAM = ("judge_is", "correct_answer", "cause", "comment", "assignee", "checked", "status")
 _KEY = re.compile(r"(?P<run>[^/]+)/.+/\d+", re.DOTALL)
 _POINTS = re.compile(r"(\d(?:\.\d+)?)\s*点?")
-# How notes of the readers end: that the row does not count is said of all faults alike.
-_ENDING = re.compile(r"(?:[;,] (?:passed over|left out))?\.?$")
+# How the readers' notes end; that a row is skipped is said of every fault anyway.
+_ENDING = re.compile(r"(?:[;,] (?:passed over|left out|skipped|ignored))?\.?$")
 _WORKBOOKS = frozenset({".xlsx", ".xlsm"})
-# Our worksheet may have lost its keys; somebody's own table of that title has fewer of our columns.
-_OURS = 5
+# A worksheet of ours may have lost its keys; somebody's own table of that title has fewer of our columns.
+_LEAST_COLUMNS = 5
 
 
 class ReviewTarget(NamedTuple):
-    """The run that verdicts are meant for.
+    """The run that verdicts are for.
 
-    `asked` is the sheet that was named, with the suffix of its worksheets; `usual` is the one to take where
-    none was named and the run knows of none.
+    `asked` is the sheet named on the command line (key or address, suffix of its worksheets); `usual` is that
+    of the settings, for a run that was pushed to none.
     """
 
     results: Results
@@ -291,67 +287,67 @@ class ReviewTarget(NamedTuple):
     usual: tuple[str | None, str | None] = (None, None)
 
 
-def sheet_of(name: str, wanted: ReviewTarget) -> tuple[str, str]:
+def sheet_of(name: str, target: ReviewTarget) -> tuple[str, str]:
     """Key (or address) and suffix of the sheet meant by `sheet`, `sheet:KEY_OR_URL` or an address.
 
-    Raises InputError where `sheet` is meant and no push has left a note in the run.
+    Raises InputError for `sheet` where none is named anywhere, and no push has left a note in the run.
     """
-    note = wanted.results.notes.get(NOTE)
-    told = note if isinstance(note, dict) else {}
-    pushed = str(told.get("key") or ""), str(told.get("worksheet") or "")
-    key, suffix = wanted.asked
+    note = target.results.notes.get(NOTE)
+    pushed_to = note if isinstance(note, dict) else {}
+    pushed = str(pushed_to.get("key") or ""), str(pushed_to.get("worksheet") or "")
+    key, suffix = target.asked
     key = ("" if name == SHEET else name.removeprefix(f"{SHEET}:").strip()) or key
-    known = [each for each in (pushed, wanted.usual) if each[0]]
+    known = [sheet for sheet in (pushed, target.usual) if sheet[0]]
     if not key and not known:
-        msg = f"{wanted.results.run.id} was pushed to no sheet: name one with --sheet KEY_OR_URL."
+        msg = f"{target.results.run.id} was pushed to no sheet: name one with --sheet KEY_OR_URL."
         raise InputError(msg)
     # A sheet that is known has its own suffix, however it was named.
-    there = next(((k, s) for k, s in known if not key or str(k) in key), (key, ""))
-    return str(key or there[0]), str(suffix or there[1] or "")
+    sheet = next(((k, s) for k, s in known if not key or str(k) in key), (key, ""))
+    return str(key or sheet[0]), str(suffix or sheet[1] or "")
 
 
-def sheet_source(name: str, wanted: ReviewTarget) -> Source:
-    """What stands in the run's Google Sheet now."""
-    key, suffix = sheet_of(name, wanted)
+def sheet_source(name: str, run: ReviewTarget) -> Source:
+    """The verdicts in the run's Google Sheet as it is now."""
+    key, suffix = sheet_of(name, run)
 
     def read() -> Iterator[Entry]:
         from simulator.sheets.google_api import target  # gspread: only where a sheet is named
         from simulator.sheets.google_pull import pull
 
-        found = pull(target(key, suffix), NAMES)
-        if not found.rows:
-            words = SheetWords(wanted.language)
-            there = " nor ".join(words("sheet", each) for each in NAMES)
-            msg = f"sheet {printable(key)}: neither {there} is in it; write them with: report --to sheets"
+        pulled = pull(target(key, suffix), NAMES)
+        if not pulled.rows:
+            words = SheetWords(run.language)
+            titles = " nor ".join(words("sheet", name) for name in NAMES)
+            msg = f"sheet {printable(key)}: neither {titles} is in it; write them with: report --to sheets"
             raise InputError(msg)
-        yield from verdicts(found.rows, wanted)
-        yield from map(_remark, found.notes)
+        yield from verdicts(pulled.rows, run)
+        yield from map(_note_entry, pulled.notes)
 
     return read
 
 
-def workbook_source(path: Path, wanted: ReviewTarget) -> Source | None:
-    """What stands in a workbook that was written by `--to xlsx`; None where it is another workbook."""
+def workbook_source(path: Path, target: ReviewTarget) -> Source | None:
+    """The verdicts in a workbook that was written by `--to xlsx`; None for any other file."""
     if plain_suffix(path) not in _WORKBOOKS or not path.is_file():
         return None
     from simulator.sheets.excel_read import read_edited
 
     edited = read_edited(path)
     sheets = {name: sheet for name, sheet in edited.sheets.items() if name in NAMES}
-    if not any("key" in sheet.columns or len(sheet.columns) >= _OURS for sheet in sheets.values()):
+    if not any("key" in sheet.columns or len(sheet.columns) >= _LEAST_COLUMNS for sheet in sheets.values()):
         return None
     rows = {name: [row.pulled for row in sheet.rows] for name, sheet in sheets.items()}
-    remarks = [_remark(note) for note in edited.notes if _concerns(note)]
+    notes = [_note_entry(note) for note in edited.notes if _is_about_verdicts(note)]
 
     def read() -> Iterator[Entry]:
-        yield from verdicts(rows, wanted)
-        yield from remarks
+        yield from verdicts(rows, target)
+        yield from notes
 
     return read
 
 
-def _concerns(note: str) -> bool:
-    """Whether a workbook's note is about a worksheet that is read, and says what is not said again."""
+def _is_about_verdicts(note: str) -> bool:
+    """Whether a workbook's note is about a worksheet that is read here; added rows are faults already."""
     from simulator.sheets.model import folded, layouts
 
     tab = folded(re.split(r"[:,]", note)[0])
@@ -359,8 +355,8 @@ def _concerns(note: str) -> bool:
     return tab not in others and "added row" not in note
 
 
-def _remark(note: str) -> Entry:
-    """A line of a reader's about what it passed over; what people deleted as a whole is no fault of a row."""
+def _note_entry(note: str) -> Entry:
+    """A reader's note as an entry; a missing column or worksheet is no fault of a row."""
     place, _, why = _ENDING.sub("", note).partition(": ")
     if "no column" in why or "no such worksheet" in why:
         return Entry(place, note=why)
@@ -369,89 +365,89 @@ def _remark(note: str) -> Entry:
 
 @dataclass(frozen=True)
 class _RowLocation:
-    """Where a row stands, and which turn it is about."""
+    """The place of a row, the turn it is about, and when it was read."""
 
     place: str
     conversation: str
     turn: int
     read: datetime
 
-    def verdict(self, **said: Any) -> Entry:
+    def verdict(self, **fields: Any) -> Entry:
         """A verdict on that turn."""
-        at = {"conversation": self.conversation, "turn": self.turn, "given": self.read}
-        return Entry(self.place, HumanVerdict(**at, **said))
+        turn = {"conversation": self.conversation, "turn": self.turn, "given": self.read}
+        return Entry(self.place, HumanVerdict(**turn, **fields))
 
 
-def verdicts(rows: Mapping[str, Sequence[PulledRow]], wanted: ReviewTarget) -> Iterator[Entry]:
-    """What the rows of the worksheets `review` and `blind` say of the run, and what is wrong with them."""
-    results, words, read = wanted.results, SheetWords(wanted.language), datetime.now(UTC)
+def verdicts(rows: Mapping[str, Sequence[PulledRow]], target: ReviewTarget) -> Iterator[Entry]:
+    """The verdicts in rows of the worksheets `review` and `blind`, and what is wrong with them."""
+    results, words, read = target.results, SheetWords(target.language), datetime.now(UTC)
     run = results.run.id
     turns = {f"{run}/{c.id}/{t.index}": (c.id, t.index) for c in results.conversations for t in c.turns}
-    drawn = {(d.conversation, d.turn): d for d in blind_sample(results, wanted.summary)}
+    sample = {(d.conversation, d.turn): d for d in blind_sample(results, target.summary)}
     for name in NAMES:
         for row in rows.get(name, ()):
             place = f"{words('sheet', name)} row {row.number}"
             at = turns.get(row.key.strip())
             if at is None:
-                yield from _stranger(row, place, run)
+                yield from _unknown_turn(row, place, run)
             elif name == "review":
                 yield from _review(row.cells, _RowLocation(place, *at, read))
             else:
-                yield from _blind(row.cells, _RowLocation(place, *at, read), drawn.get(at))
+                yield from _blind(row.cells, _RowLocation(place, *at, read), sample.get(at))
 
 
-def _stranger(row: PulledRow, place: str, run: str) -> Iterator[Entry]:
+def _unknown_turn(row: PulledRow, place: str, run: str) -> Iterator[Entry]:
     """A row that is about no turn of this run."""
     key = row.key.strip()
-    found = _KEY.fullmatch(key)
-    if found and found["run"] != run:
+    match = _KEY.fullmatch(key)
+    if match and match["run"] != run:
         yield Entry(place, other_run=True)
     elif key:
-        yield Entry(place, fault=f"its key {shown(key)} names no turn of this run")
+        yield Entry(place, fault=f"its key {quote(key)} names no turn of this run")
     elif any(row.cells.get(column) for column in (*_TEAM, "grade_1", "comment_1", "grade_2", "comment_2")):
         yield Entry(place, fault="it has no key of its own (a row that was added or copied)")
 
 
 def _review(cells: Mapping[str, str], at: _RowLocation) -> Iterator[Entry]:
-    said = {column: text for column in _TEAM if (text := plain_text(cells.get(column)))}
-    judged = title_ids("judge_is").get(said.get("judge_is", ""))
-    if "judge_is" in said and judged is None:
-        what = f"judge_is {shown(said['judge_is'])} is none of the choices"
-        yield Entry(at.place, fault=what)
-    said.pop("judge_is", None)
-    if said or judged:
-        yield at.verdict(source="review", judge_is=judged, **said)
+    texts = {column: text for column in _TEAM if (text := plain_text(cells.get(column)))}
+    choice = texts.pop("judge_is", "")
+    judge_is = title_ids("judge_is").get(choice)
+    if choice and judge_is is None:
+        fault = f"judge_is {quote(choice)} is not one of the choices"
+        yield Entry(at.place, fault=fault)
+    if texts or judge_is:
+        yield at.verdict(source="review", judge_is=judge_is, **texts)
     elif not cells.get("judge_is", "").strip():
         yield Entry(at.place)
 
 
-def _blind(cells: Mapping[str, str], at: _RowLocation, drawn: SampledTurn | None) -> Iterator[Entry]:
+def _blind(cells: Mapping[str, str], at: _RowLocation, sampled: SampledTurn | None) -> Iterator[Entry]:
     """One verdict for each reviewer who wrote something; a comment counts without a grade, too."""
-    sampled = {"stratum": drawn.stratum, "sampled": drawn.sampled} if drawn else {}
+    sampling = {"stratum": sampled.stratum, "sampled": sampled.sampled} if sampled else {}
     empty = True
     for reviewer in REVIEWERS:
-        given = plain_text(cells.get(f"grade_{reviewer}"))
+        text = plain_text(cells.get(f"grade_{reviewer}"))
         comment = plain_text(cells.get(f"comment_{reviewer}"))
-        grade = grade_of(given)
-        if given and grade is None:
-            what = f"grade_{reviewer} {shown(given)} is not between {LOWEST} and {HIGHEST}"
-            yield Entry(at.place, fault=what)
-        elif given or comment:
-            yield at.verdict(source="blind", reviewer=reviewer, grade=grade, comment=comment, **sampled)
-        empty = empty and not (given or comment)
+        grade = grade_of(text)
+        if text and grade is None:
+            fault = f"grade_{reviewer} {quote(text)} is not between {LOWEST} and {HIGHEST}"
+            yield Entry(at.place, fault=fault)
+        elif text or comment:
+            yield at.verdict(source="blind", reviewer=reviewer, grade=grade, comment=comment, **sampling)
+        empty = empty and not (text or comment)
     if empty:
         yield Entry(at.place)
 
 
 def grade_of(text: str) -> float | None:
     """A grade 1..5 as people type it (4, ４, 4点); None for anything else."""
-    found = _POINTS.fullmatch(unicodedata.normalize("NFKC", text).strip())
-    grade = float(found[1]) if found else 0.0
+    match = _POINTS.fullmatch(unicodedata.normalize("NFKC", text).strip())
+    grade = float(match[1]) if match else 0.0
     return grade if LOWEST <= grade <= HIGHEST else None
 
 
 class Fault(NamedTuple):
-    """Something that cannot be used: where it stands, and why."""
+    """Something that cannot be used: its place, and why."""
 
     place: str
     why: str
@@ -459,9 +455,10 @@ class Fault(NamedTuple):
 
 @dataclass
 class Taken:
-    """What a source came to: verdicts that fit the run, rows in which nobody wrote, and faults.
+    """The verdicts of a source that fit the run, and the faults of the others.
 
-    `other_runs` counts rows about other runs; `notes` are about the source as a whole.
+    `empty` counts rows in which nobody wrote, `other_runs` rows about other runs; `notes` are about the
+    source as a whole.
     """
 
     verdicts: list[HumanVerdict] = field(default_factory=list)
@@ -472,13 +469,13 @@ class Taken:
 
 
 def take(entries: Iterable[Entry], results: Results) -> Taken:
-    """What fits the run, and what does not; of two grades for one turn by one reviewer the first fits."""
+    """Sorts entries by whether they fit the run; of one reviewer's two grades for a turn the first fits."""
     turns = {
         conversation.id: {turn.index for turn in conversation.turns} for conversation in results.conversations
     }
-    taken, known = Taken(), dict[tuple[str, int, str, str], str]()
+    taken, places = Taken(), dict[tuple[str, int, str, str], str]()
     for entry in entries:
-        why = entry.fault or (_why_not(entry.verdict, turns, known) if entry.verdict else "")
+        why = entry.fault or (_why_not(entry.verdict, turns, places) if entry.verdict else "")
         if why:
             taken.faults.append(Fault(entry.place, why))
         elif entry.note:
@@ -487,21 +484,21 @@ def take(entries: Iterable[Entry], results: Results) -> Taken:
             taken.other_runs += entry.other_run
             taken.empty += not entry.other_run
         else:
-            known[_key(entry.verdict)] = entry.place
+            places[_key(entry.verdict)] = entry.place
             taken.verdicts.append(entry.verdict)
     return taken
 
 
 def _why_not(
-    verdict: HumanVerdict, turns: dict[str, set[int]], known: dict[tuple[str, int, str, str], str]
+    verdict: HumanVerdict, turns: dict[str, set[int]], places: dict[tuple[str, int, str, str], str]
 ) -> str:
     if verdict.conversation not in turns:
-        return f"no conversation {shown(verdict.conversation)} in this run"
+        return f"no conversation {quote(verdict.conversation)} in this run"
     if verdict.turn not in turns[verdict.conversation]:
-        return f"conversation {shown(verdict.conversation)} has no turn {verdict.turn}"
-    if first := known.get(_key(verdict)):
-        who = f" by {shown(verdict.reviewer)}" if verdict.reviewer else ""
-        return f"a second grade{who} for the same turn; the first is on {first}"
+        return f"conversation {quote(verdict.conversation)} has no turn {verdict.turn}"
+    if first := places.get(_key(verdict)):
+        reviewer = f" by {quote(verdict.reviewer)}" if verdict.reviewer else ""
+        return f"a second grade{reviewer} for the same turn; the first is on {first}"
     return ""
 
 

@@ -1,4 +1,4 @@
-"""Cases as a file that `--cases` reads back just as they are: CSV, JSONL or YAML."""
+"""Writes test questions to a file that `--cases` reads back unchanged, and proposes them in a sheet."""
 
 import csv
 import io
@@ -7,19 +7,23 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from simulator.addons.testset.near import NearDuplicates
-from simulator.addons.testset.plan import RejectedQuestion
+from simulator.addons.testset.checks import RejectedQuestion
+from simulator.addons.testset.near_duplicates import NearDuplicates
 from simulator.core.errors import InputError
 from simulator.core.types import Case, Language
 from simulator.data.files import plain_suffix
 from simulator.data.values import READERS, Cell
-from simulator.report.worksheets import history_lines
+from simulator.report.worksheets import history_lines, proposals_sheet
 
 COLUMNS = (
     "id", "question", "language", "history", "references", "passages", "answerable", "handover", "goal",
     "facts", "script", "tags",
 )  # fmt: skip
 SUFFIXES = (".csv", ".jsonl", ".yaml", ".yml")
+# The worksheet of test questions.
+QUESTIONS = "questions"
+# The words of the command's summary.
+WORDS = Path(__file__).with_name("making.toml")
 # What a spreadsheet takes for a formula at the beginning of a cell.
 _FORMULA = tuple("=+-@＝＋－＠\t\r")
 
@@ -35,7 +39,7 @@ def check_name(path: Path) -> None:
 
 
 def content_of(cases: Sequence[Case], path: Path) -> bytes:
-    """The file's content, of the kind that its name says."""
+    """The file's content: CSV, JSONL or YAML, by its suffix."""
     if path.suffix.lower() == ".csv":
         rows = [[_cell(case, column) for column in COLUMNS] for case in cases]
         return _csv([COLUMNS, *rows])
@@ -47,15 +51,15 @@ def content_of(cases: Sequence[Case], path: Path) -> bytes:
     return str(yaml.safe_dump(records, allow_unicode=True, sort_keys=False, width=100)).encode()
 
 
-def rejected_of(rejected: Sequence[RejectedQuestion], told: Callable[[RejectedQuestion], str]) -> bytes:
-    """The rejected questions as a table for people; `told` says why in words."""
+def rejected_of(rejected: Sequence[RejectedQuestion], reason_of: Callable[[RejectedQuestion], str]) -> bytes:
+    """The rejected questions as a CSV table for people; `reason_of` gives the reason in words."""
     head = ("id", "question", "reference", "passages", "tags", "why", "detail")
     rows = [
         [
             _safe(text)
             for text in (
                 each.case.id, each.case.question, "|".join(each.case.references_at(1)),
-                "|".join(each.case.passages), "|".join(each.case.tags), told(each), each.detail,
+                "|".join(each.case.passages), "|".join(each.case.tags), reason_of(each), each.detail,
             )
         ]
         for each in rejected
@@ -64,22 +68,22 @@ def rejected_of(rejected: Sequence[RejectedQuestion], told: Callable[[RejectedQu
 
 
 def _csv(rows: Sequence[Sequence[str]]) -> bytes:
-    """With a byte order mark, by which spreadsheets know that it is UTF-8."""
+    """CSV with a byte order mark, by which spreadsheets recognise UTF-8."""
     out = io.StringIO(newline="")
     csv.writer(out).writerows(rows)
     return out.getvalue().encode("utf-8-sig", "replace")
 
 
 def _record(case: Case) -> dict[str, Any]:
-    """What of a case is not as always."""
-    told = case.model_dump(mode="json", exclude_defaults=True)
+    """The fields of a case that differ from their defaults."""
+    fields = case.model_dump(mode="json", exclude_defaults=True)
     if case.facts.knows or case.facts.unknown:
-        told["facts"] = {key: value for key, value in told["facts"].items() if value}
-    return {key: told[key] for key in COLUMNS if key in told}
+        fields["facts"] = {key: value for key, value in fields["facts"].items() if value}
+    return {key: fields[key] for key in COLUMNS if key in fields}
 
 
 def _cell(case: Case, column: str) -> str:
-    """A cell as people write it where that reads back the same, else as JSON."""
+    """A cell as people write it where that is read back the same, else as JSON."""
     value = getattr(case, column)
     plain = _plain(case, column)
     if not plain or column in ("id", "question", "language", "goal", "answerable", "handover"):
@@ -90,8 +94,7 @@ def _cell(case: Case, column: str) -> str:
         same = False
     if same and not plain.startswith(_FORMULA):
         return plain
-    told = case.model_dump(mode="json")[column]
-    return json.dumps(told, ensure_ascii=False)
+    return json.dumps(case.model_dump(mode="json")[column], ensure_ascii=False)
 
 
 def _plain(case: Case, column: str) -> str:
@@ -111,13 +114,8 @@ def _safe(text: str) -> str:
     return f"'{text}" if text.lstrip(" \u3000").startswith(_FORMULA) else text
 
 
-QUESTIONS = "questions"
-# What the command says of it all.
-WORDS = Path(__file__).with_name("making.toml")
-
-
 class ProposedCases(NamedTuple):
-    """Where they stand, how many were added, and how many were like one that is there."""
+    """The sheet's address, how many questions were added, and how many were too like one in it (`near`)."""
 
     url: str
     added: int
@@ -126,8 +124,7 @@ class ProposedCases(NamedTuple):
 
 
 def check(sheet: str | None, worksheet: str | None) -> None:
-    """Raises InputError where the sheet is not named, or nobody may write to it: before anything is paid."""
-    from simulator.core.errors import InputError
+    """Raises InputError where no sheet is named, or it cannot be written: before anything is paid."""
     from simulator.sheets.google_api import account, target
 
     if not sheet:
@@ -138,8 +135,7 @@ def check(sheet: str | None, worksheet: str | None) -> None:
 
 
 def propose(cases: Sequence[Case], sheet: str, worksheet: str, language: Language) -> ProposedCases:
-    """Adds rows for what is not there yet; rows that are there, people's and ours, stay as they are."""
-    from simulator.report.worksheets import proposals_sheet
+    """Adds rows for questions that are not in the sheet yet; rows that are in it stay as they are."""
     from simulator.sheets.google_api import target
     from simulator.sheets.google_pull import pull
     from simulator.sheets.google_push import push
@@ -149,16 +145,14 @@ def propose(cases: Sequence[Case], sheet: str, worksheet: str, language: Languag
     known = NearDuplicates()
     keys = {row.key for row in rows}
     for row in rows:
-        said = [row.cells.get("history", ""), row.cells.get("question", "")]
+        texts = [row.cells.get("history", ""), row.cells.get("question", "")]
         about = tuple(filter(None, map(str.strip, row.cells.get("gold", "").split("|"))))
-        known.add("\n".join(filter(None, said)), row.key, about)
+        known.add("\n".join(filter(None, texts)), row.key, about)
     fresh = [case for case in cases if case.id not in keys]
-    unlike = [case for case in fresh if known.add(_said(case, language), case.id, case.passages) is None]
+    unlike = []
+    for case in fresh:
+        texts = [history_lines(case.history, language), case.question]
+        if known.add("\n".join(filter(None, texts)), case.id, case.passages) is None:
+            unlike.append(case)
     pushed = push((proposals_sheet(unlike, language),), at, language=language)
     return ProposedCases(pushed.url, pushed.rows, len(fresh) - len(unlike), pushed.notes)
-
-
-def _said(case: Case, language: Language) -> str:
-    from simulator.report.worksheets import history_lines
-
-    return "\n".join(filter(None, [history_lines(case.history, language), case.question]))

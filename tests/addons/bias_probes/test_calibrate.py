@@ -118,7 +118,7 @@ def test_a_sample_does_not_replace_more_pairs_and_a_language_is_added(command: A
 
     assert both.pairs["ja"] > 2
     assert both.pairs["en"] > 2
-    assert "Not stored for grateful: more pairs of the same questions are kept already." in done.err
+    assert "Not saved for grateful: there is a result from more pairs of the same questions." in done.err
     assert kept() == both
 
 
@@ -187,7 +187,8 @@ def test_what_was_graded_before_a_refusal_is_in_the_cache(command: Any, server: 
 
     assert (stopped.code, stopped.out) == (3, "")
     assert stopped.err.splitlines()[-1].endswith(
-        "What was graded is in the response cache: the same command pays for the rest only."
+        "What is done so far is in the response cache: run the same command again to continue, and only the"
+        " rest is paid for."
     )
     assert (done.code, server.counts["chat"]) == (0, done.json["answers"] - 8)
 
@@ -198,7 +199,7 @@ def test_a_spent_budget_is_incomplete(command: Any, server: OpenAIServer) -> Non
 
     assert done.code == 3
     assert "error: the budget of 0.0001 USD is spent (0.00 USD paid, and the next call may cost " in done.err
-    assert "With --cache off nothing was kept." in done.err
+    assert "With --cache off nothing was saved: the same command starts again." in done.err
 
 
 def test_ctrl_c_ends_it_in_one_line(command: Any, server: OpenAIServer) -> None:
@@ -213,7 +214,7 @@ def test_ctrl_c_ends_it_in_one_line(command: Any, server: OpenAIServer) -> None:
     stopped = command(*FEW, "turn", "--calls", "1")
 
     assert stopped.code == 3
-    assert "error: interrupted. What was graded is in the response cache" in stopped.err
+    assert "error: interrupted. What is done so far is in the response cache" in stopped.err
     assert "Traceback" not in stopped.err
 
 
@@ -223,15 +224,15 @@ def test_failures_make_it_incomplete(command: Any, server: OpenAIServer) -> None
     done = command(*FEW, "turn", "--cache", "off", "--json")
 
     assert (done.code, done.json["failed"]) == (3, done.json["answers"])
-    assert "grades failed. With --cache off nothing was kept." in done.err
+    assert "grades failed. With --cache off nothing was saved: the same command starts again." in done.err
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("labels.jsonl", "--probes", "--judge", "turn"), "FILE does not go with --probes."),
-        (("--probes", "--judge", "turn", "--label", "x"), "--label does not go with --probes."),
-        (("--judge", "turn", "--cases", "x.csv"), "--cases only goes with --probes."),
+        (("labels.jsonl", "--probes", "--judge", "turn"), "FILE cannot be used with --probes."),
+        (("--probes", "--judge", "turn", "--label", "x"), "--label cannot be used with --probes."),
+        (("--judge", "turn", "--cases", "x.csv"), "--cases can only be used with --probes."),
         (("--judge", "turn", "--label", "x"), "FILE is missing: calibrate FILE --judge NAME --label LABEL"),
         (("labels.jsonl", "--judge", "turn"), "--label is missing: calibrate FILE"),
         (("--probes", "--judge", "turns"), "unknown judge 'turns'. Did you mean turn?"),

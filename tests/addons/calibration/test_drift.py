@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from simulator.addons.calibration.drift import Frozen, drift, frozen_sets
+from simulator.addons.calibration.drift import FrozenRows, drift, frozen_sets
 from simulator.addons.calibration.report import CalibrationRequest, CalibrationRun
 from simulator.core.errors import InputError
 from simulator.core.settings import Settings
-from simulator.stats.judge_trust import Calibration, Drift, save
-from tests.labelled import labelled, written
-from tests.playing import a_stage
+from simulator.stats.judge_trust import Calibration, Drift, save_calibration
+from tests.labelled_answers import labelled, written
+from tests.run_helpers import a_stage
 from tests.servers.openai import OpenAIServer, serve
 
 
@@ -46,11 +46,11 @@ async def calibrated(server: OpenAIServer, path: Path) -> Calibration:
     work.context, work.judge = context, "groundedness"
     graded = await work.grade(work.runner(), lambda _: None)
     calibration = work.calibration(work.compare(graded))
-    save(calibration)
+    save_calibration(calibration)
     return calibration
 
 
-async def checked(server: OpenAIServer, frozen: Frozen, rows: int = 40, **settings: Any) -> Drift:
+async def checked(server: OpenAIServer, frozen: FrozenRows, rows: int = 40, **settings: Any) -> Drift:
     """The check, as a run makes it."""
     context = a_stage(server, judges=("groundedness",), **settings)
     mode = context.connections.cache.mode

@@ -11,18 +11,18 @@ from simulator.core.errors import AccessDenied, UnknownName
 from simulator.core.settings import Settings
 from simulator.models.pricing import BudgetSpent
 from simulator.runner.context import RunContext
-from simulator.runner.labelled import (
+from simulator.runner.labelled_answers import (
     JudgeName,
     LabelFile,
-    LabelledRun,
-    filed,
-    grades_of,
-    judged_with,
+    LabelledGrading,
+    judge_settings,
     read_labels,
-    sample,
+    row_grades,
+    sample_rows,
+    score_name,
 )
-from tests.labelled import labelled, written
-from tests.playing import a_stage
+from tests.labelled_answers import labelled, written
+from tests.run_helpers import a_stage
 from tests.servers.faults import Reply
 from tests.servers.openai import OpenAIServer, play, serve
 
@@ -72,14 +72,14 @@ def test_a_part_of_a_verdict_has_a_name(given: str, judge: str, field: str) -> N
 
 async def test_a_stand_in_grades_every_row_in_order(staged: Staged, file: LabelFile) -> None:
     """The right answer above the wrong one, each beside its row."""
-    graded = await LabelledRun(staged(judges=("groundedness",)), "groundedness").grade(file.rows)
-    grades = {grade.row.case.id: grade.value for grade in grades_of(graded)}
+    graded = await LabelledGrading(staged(judges=("groundedness",)), "groundedness").grade(file.rows)
+    grades = {grade.row.case.id: grade.value for grade in row_grades(graded)}
 
     assert [each.row.case.id for each in graded] == [row.case.id for row in file.rows]
     assert all(grades[f"shop/{n:02}/right"] > grades[f"shop/{n:02}/wrong"] for n in range(12))
-    assert {grade.scale for grade in grades_of(graded, "score")} == {(0, 1)}
+    assert {grade.scale for grade in row_grades(graded, "score")} == {(0, 1)}
     with pytest.raises(UnknownName, match=r"part of this judge's verdict 'scor'. Did you mean score"):
-        grades_of(graded, "scor")
+        row_grades(graded, "scor")
 
 
 async def test_judges_that_share_a_call_share_it_here(
@@ -88,9 +88,11 @@ async def test_judges_that_share_a_call_share_it_here(
     """The rubric is that of a combined run; alone it is another one, and no other judge is called."""
     together = staged(server, judges=("turn", "groundedness", "cosine"))
     alone = staged(server, judges=("groundedness",))
-    both = [await LabelledRun(context, "groundedness").grade(file.rows[:2]) for context in (together, alone)]
+    both = [
+        await LabelledGrading(context, "groundedness").grade(file.rows[:2]) for context in (together, alone)
+    ]
 
-    assert both[0][0].score.rubric == together.panel.judgings[0].rubric_hash  # type: ignore[attr-defined]
+    assert both[0][0].score.rubric == together.panel.judge_calls[0].rubric_hash  # type: ignore[attr-defined]
     assert both[0][0].score.rubric != both[1][0].score.rubric
     assert server.counts == {"chat": 4}
 
@@ -98,14 +100,14 @@ async def test_judges_that_share_a_call_share_it_here(
 def test_a_calibration_uses_the_judges_of_the_run() -> None:
     """Its rubrics, because they are one prompt; with stand-ins or one by one each is on its own."""
     usual = Settings()
-    together = judged_with(usual, "groundedness", by_model=True).judges
+    together = judge_settings(usual, "groundedness", by_model=True).judges
 
     assert together == ("turn", "relevance", "groundedness", "similarity", "fluency")
-    assert judged_with(usual, "cosine", by_model=True).judges == (*together, "cosine")
-    assert judged_with(usual, "groundedness", by_model=False).judges == ("groundedness",)
-    assert judged_with(usual, "claims", by_model=True).judges == ("claims",)
+    assert judge_settings(usual, "cosine", by_model=True).judges == (*together, "cosine")
+    assert judge_settings(usual, "groundedness", by_model=False).judges == ("groundedness",)
+    assert judge_settings(usual, "claims", by_model=True).judges == ("claims",)
     separate = usual.model_copy(update={"judging": "separate"})
-    assert judged_with(separate, "turn", by_model=True).judges == ("turn",)
+    assert judge_settings(separate, "turn", by_model=True).judges == ("turn",)
 
 
 async def test_an_interrupted_sitting_goes_on_where_it_stopped(
@@ -123,12 +125,12 @@ async def test_an_interrupted_sitting_goes_on_where_it_stopped(
     partial = tmp_path / "there" / "x.partial.jsonl"
     context = staged(server, judges=("groundedness",), calls=1)
     with pytest.raises(AccessDenied):
-        await LabelledRun(context, "groundedness", partial).grade(file.rows)
+        await LabelledGrading(context, "groundedness", partial).grade(file.rows)
     with partial.open("a", encoding="utf-8") as kept:
         kept.write('{"row": "cut o')
     server.reply = play
     server.counts.clear()
-    again = LabelledRun(staged(server, judges=("groundedness",)), "groundedness", partial)
+    again = LabelledGrading(staged(server, judges=("groundedness",)), "groundedness", partial)
     told: list[int] = []
     graded = await again.grade(file.rows, progress=lambda _: told.append(1))
     again.forget()
@@ -145,7 +147,7 @@ async def test_lines_of_another_prompt_do_not_count(
     partial = tmp_path / "x.partial.jsonl"
     for model in ("one", "other"):
         context = staged(server, judges=("groundedness",), judge_model=model)
-        await LabelledRun(context, "groundedness", partial).grade(file.rows[:3])
+        await LabelledGrading(context, "groundedness", partial).grade(file.rows[:3])
 
     assert server.counts["chat"] == 6
 
@@ -154,18 +156,18 @@ async def test_a_spent_budget_stops_it(staged: Staged, file: LabelFile, server: 
     """Nothing more is asked once the money is gone."""
     context = staged(server, judges=("groundedness",), budget=0.05, judge_model="gpt-4.1", calls=1)
     with pytest.raises(BudgetSpent, match=r"the budget of 0\.05 USD is spent"):
-        await LabelledRun(context, "groundedness").grade(file.rows)
+        await LabelledGrading(context, "groundedness").grade(file.rows)
 
     assert 0 < server.counts["chat"] < 36
 
 
 def test_a_sample_is_drawn_by_lot(file: LabelFile) -> None:
     """The same for the same seed, in the order of the file; all rows where there are no more."""
-    first, again, other = (sample(file.rows, 10, seed) for seed in (1, 1, 2))
+    first, again, other = (sample_rows(file.rows, 10, seed) for seed in (1, 1, 2))
 
     assert first == again != other
     assert first == [row for row in file.rows if row in first]
-    assert len(sample(file.rows, 99, 1)) == len(sample(file.rows, None, 1)) == 36
+    assert len(sample_rows(file.rows, 99, 1)) == len(sample_rows(file.rows, None, 1)) == 36
 
 
 def test_an_own_judge_is_filed_under_its_function(tmp_path: Path) -> None:
@@ -177,6 +179,6 @@ def test_an_own_judge_is_filed_under_its_function(tmp_path: Path) -> None:
     )
     file = read_labels(written(tmp_path / "labels.jsonl", labelled()))
     context = a_stage(judges=("mine.py:strict",))
-    graded = asyncio.run(LabelledRun(context, filed(context, "mine.py:strict")).grade(file.rows[:2]))
+    graded = asyncio.run(LabelledGrading(context, score_name(context, "mine.py:strict")).grade(file.rows[:2]))
 
     assert [each.score.raw for each in graded] == [5, 5]

@@ -6,8 +6,13 @@ from pathlib import Path
 import pytest
 
 from simulator.core.errors import CaseFileError, InputError, UnknownName
-from simulator.runner.labelled import context_of, dimension, mark_between_references, read_labels
-from tests.labelled import labelled, written, written_csv
+from simulator.runner.labelled_answers import (
+    labelled_context,
+    read_dimension,
+    read_labels,
+    reference_separator,
+)
+from tests.labelled_answers import labelled, written, written_csv
 
 HEADER = ("id", "question", "answer", "contexts", "reference", "faithfulness", "verdict")
 
@@ -16,7 +21,7 @@ def test_a_row_becomes_what_a_judge_of_a_run_sees(tmp_path: Path) -> None:
     """Turn 1 with passages under their ids, the reference of that turn, and the history."""
     history = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Yes?"}]
     file = read_labels(written(tmp_path / "a.jsonl", labelled(history=history)))
-    context = context_of(file.rows[0])
+    context = labelled_context(file.rows[0])
 
     assert (file.dataset, len(file.rows), file.dimensions) == (
         "shop",
@@ -26,23 +31,23 @@ def test_a_row_becomes_what_a_judge_of_a_run_sees(tmp_path: Path) -> None:
     assert [(p.id, p.text[:13]) for p in context.turn.answer.passages] == [("faq-0", "The guarantee")]
     assert context.references == (file.rows[0].case.references[0][0],)
     assert (context.turn.index, len(context.case.history), context.turn.answer.shows_passages) == (1, 2, True)
-    assert (file.rows[0].group, file.rows[0].about["domain"]) == ("g0", "kitchen")
-    assert file.rows[0].published == {"rival": 0.5}
+    assert (file.rows[0].group, file.rows[0].attributes["domain"]) == ("g0", "kitchen")
+    assert file.rows[0].published_scores == {"rival": 0.5}
 
 
 def test_without_contexts_nobody_knows_what_was_retrieved(tmp_path: Path) -> None:
     """Such a row is not blamed for having no passages: it is skipped by whoever needs them."""
     file = read_labels(written(tmp_path / "a.jsonl", labelled(contexts=[])))
 
-    assert not context_of(file.rows[0]).turn.answer.shows_passages
+    assert not labelled_context(file.rows[0]).turn.answer.shows_passages
 
 
 def test_acceptable_answers_can_stand_in_one_text(tmp_path: Path) -> None:
     """A mark tells them apart where the set says so."""
     file = read_labels(written(tmp_path / "a.jsonl", labelled(reference="Paris / Lutetia/")))
 
-    assert context_of(file.rows[0], apart="/").references == ("Paris", "Lutetia")
-    assert context_of(file.rows[0]).references == ("Paris / Lutetia/",)
+    assert labelled_context(file.rows[0], separator="/").references == ("Paris", "Lutetia")
+    assert labelled_context(file.rows[0]).references == ("Paris / Lutetia/",)
 
 
 def test_a_table_has_a_column_for_each_label(tmp_path: Path) -> None:
@@ -53,13 +58,15 @@ def test_a_table_has_a_column_for_each_label(tmp_path: Path) -> None:
         ["r3", "送料は", "無料です。", "送料は無料です。", "無料です。", "", "良い"],
     )
     file = read_labels(written_csv(tmp_path / "labels.csv", HEADER, *rows))
-    label = dimension(file, "faithfulness")
+    label = read_dimension(file, "faithfulness")
 
     assert (file.dataset, file.dimensions) == ("labels", ["faithfulness", "verdict"])
-    assert [said and said.votes for said in map(label.said, file.rows)] == [(4, 3, 4), (1,), None]
+    assert [said and said.votes for said in map(label.human_grade, file.rows)] == [(4, 3, 4), (1,), None]
     assert (label.levels, label.good_from, file.rows[0].group) == ((1, 2, 3, 4, 5), 4.5, "r1")
     assert file.rows[0].case.language == "ja"
-    assert [said and said.mean for said in map(dimension(file, "verdict", "良い").said, file.rows)] == [
+    assert [
+        said and said.mean for said in map(read_dimension(file, "verdict", "良い").human_grade, file.rows)
+    ] == [
         1,
         0,
         1,
@@ -70,7 +77,7 @@ def test_what_is_good_depends_on_the_label(tmp_path: Path) -> None:
     """The top of a scale, a limit, 0 where 0 is good, or a text."""
     file = read_labels(written(tmp_path / "a.jsonl", labelled()))
     shown = [
-        dimension(file, name, good).good
+        read_dimension(file, name, good).good
         for name, good in (
             ("faithfulness", None),
             ("faithfulness", "3"),
@@ -87,8 +94,8 @@ def test_what_is_good_depends_on_the_label(tmp_path: Path) -> None:
         "correct = 0",
         "verdict = right one",
     ]
-    flipped = dimension(file, "correct", "0")
-    assert [said and said.mean for said in map(flipped.said, file.rows[:3])] == [0, 1, 1]
+    flipped = read_dimension(file, "correct", "0")
+    assert [said and said.mean for said in map(flipped.human_grade, file.rows[:3])] == [0, 1, 1]
 
 
 @pytest.mark.parametrize(
@@ -106,7 +113,7 @@ def test_scales_are_read_as_people_write_them(
 ) -> None:
     """A range of whole numbers, or a list of values; what follows is a remark."""
     rows = [row | {"labels": {"x": levels[0]}, "scale": {"x": scale}} for row in labelled()]
-    label = dimension(read_labels(written(tmp_path / "a.jsonl", rows)), "x")
+    label = read_dimension(read_labels(written(tmp_path / "a.jsonl", rows)), "x")
 
     assert (label.levels, label.scale) == (levels, shown)
 
@@ -123,24 +130,24 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
     no_answer = [{key: value for key, value in row.items() if key != "answer"} for row in labelled()]
 
     with pytest.raises(UnknownName, match=r"'faithful'.*There are: correct, faithfulness, verdict"):
-        dimension(file, "faithful")
+        read_dimension(file, "faithful")
     with pytest.raises(
         InputError, match=r"say which is good with --good. There are: 'right one', 'half one'"
     ):
-        dimension(file, "verdict")
+        read_dimension(file, "verdict")
     with pytest.raises(UnknownName, match="value of label verdict 'best'"):
-        dimension(file, "verdict", "best")
+        read_dimension(file, "verdict", "best")
     with pytest.raises(
         InputError, match="--good 'high': the labels of faithfulness are numbers on a scale 1-4"
     ):
-        dimension(file, "faithfulness", "high")
+        read_dimension(file, "faithfulness", "high")
     with pytest.raises(CaseFileError, match=r"broken.jsonl, line 2: not valid JSON"):
         read_labels(broken)
     with pytest.raises(CaseFileError, match=r"line 1: label 'faithfulness' is 7, outside its scale 1-4"):
-        dimension(read_labels(written(tmp_path / "b.jsonl", outside)), "faithfulness")
+        read_dimension(read_labels(written(tmp_path / "b.jsonl", outside)), "faithfulness")
     with pytest.raises(CaseFileError, match=r"line 1: label 'faithfulness': an object is neither"):
         read_labels(written(tmp_path / "c.jsonl", odd))
-    with pytest.raises(CaseFileError, match="nobody has labelled anything"):
+    with pytest.raises(CaseFileError, match="it has no labels"):
         read_labels(written(tmp_path / "d.jsonl", silent))
     with pytest.raises(CaseFileError, match="line 1: no answer to grade"):
         read_labels(written(tmp_path / "e.jsonl", no_answer))
@@ -169,4 +176,4 @@ def test_strokes_between_acceptable_answers_are_seen(
     rows = [labelled()[0] | {"id": str(n), "reference": text} for n, text in enumerate(references)]
     read = read_labels(written(tmp_path / "judge_labels_x.jsonl", rows)).rows if rows else ()
 
-    assert mark_between_references(read) == mark
+    assert reference_separator(read) == mark

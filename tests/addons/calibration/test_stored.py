@@ -8,7 +8,7 @@ import pytest
 
 from simulator.core.errors import InputError
 from simulator.stats import judge_trust
-from simulator.stats.judge_trust import Calibration, calibration_for, calibrations_for, save
+from simulator.stats.judge_trust import Calibration, calibration_for, calibrations_for, save_calibration
 
 
 def a_calibration(**changes: Any) -> Calibration:
@@ -41,10 +41,10 @@ def test_it_is_shown_in_one_line() -> None:
 def test_it_holds_for_one_rubric_only(tmp_path: Path) -> None:
     """Another prompt or model, mixed ones, or grades by rule alone have no calibration."""
     kept = a_calibration()
-    path = save(kept, tmp_path)
+    path = save_calibration(kept, tmp_path)
 
     assert path == tmp_path / "groundedness-faithfulness-shop.json"
-    assert judge_trust.read(path) == kept
+    assert judge_trust.read_calibration(path) == kept
     assert calibration_for("groundedness", {"abc", ""}, folder=tmp_path) == kept
     for judge, rubrics in (("groundedness", {"xyz"}), ("groundedness", {"abc", "xyz"}), ("turn", {"abc"})):
         assert calibration_for(judge, rubrics, folder=tmp_path) is None
@@ -54,9 +54,9 @@ def test_it_holds_for_one_rubric_only(tmp_path: Path) -> None:
 
 def test_the_language_of_the_run_goes_first(tmp_path: Path) -> None:
     """Then the larger one; what is no calibration vouches for nothing."""
-    save(a_calibration(), tmp_path)
-    save(a_calibration(dataset="big", n=900), tmp_path)
-    save(a_calibration(dataset="ja", n=30, language="ja"), tmp_path)
+    save_calibration(a_calibration(), tmp_path)
+    save_calibration(a_calibration(dataset="big", n=900), tmp_path)
+    save_calibration(a_calibration(dataset="ja", n=30, language="ja"), tmp_path)
     (tmp_path / "other.json").write_text("[1]", encoding="utf-8")
     found = calibrations_for("groundedness", {"abc"}, "ja", tmp_path)
 
@@ -66,7 +66,7 @@ def test_the_language_of_the_run_goes_first(tmp_path: Path) -> None:
 
 def test_names_are_no_paths(tmp_path: Path) -> None:
     """A data set called like a path stays within the folder."""
-    path = save(a_calibration(dataset="../../etc/x y"), tmp_path)
+    path = save_calibration(a_calibration(dataset="../../etc/x y"), tmp_path)
 
     assert path.parent == tmp_path
     assert list(tmp_path.iterdir()) == [path]
@@ -77,6 +77,6 @@ def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text("{}", encoding="utf-8")
 
     with pytest.raises(InputError, match="cannot be read"):
-        judge_trust.read(tmp_path / "none.json")
+        judge_trust.read_calibration(tmp_path / "none.json")
     with pytest.raises(InputError, match="not a calibration; make one with: calibrate FILE"):
-        judge_trust.read(tmp_path / "x.json")
+        judge_trust.read_calibration(tmp_path / "x.json")

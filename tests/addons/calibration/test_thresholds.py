@@ -154,7 +154,7 @@ def test_a_reviewed_run_needs_no_label_file(suggest: Suggest, capsys: pytest.Cap
             HumanVerdict(conversation=f"scripted/{at}#1", turn=1, source="review", judge_is="right")
             for at in (3, 4, 5)
         ]
-        file.reviewed([*blind, *review])
+        file.save_verdicts([*blind, *review])
     capsys.readouterr()
     code, out, _ = suggest("latest", "--by", "tags", "--judges", "rouge_l", "--json", "--write", "m.json")
     shown = json.loads(out)

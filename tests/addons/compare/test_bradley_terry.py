@@ -36,10 +36,10 @@ def test_a_run_that_won_everything_stays_finite() -> None:
 
 def test_runs_that_never_met_have_no_rating() -> None:
     """No comparison links the third with the first."""
-    found = log_strengths(np.array([[0, 2, 0], [1, 0, 0], [0, 0, 0]], dtype=float))
+    strengths = log_strengths(np.array([[0, 2, 0], [1, 0, 0], [0, 0, 0]], dtype=float))
 
-    assert math.isnan(found[2])
-    assert found[0] > 0 > found[1]
+    assert math.isnan(strengths[2])
+    assert strengths[0] > 0 > strengths[1]
 
 
 def test_draws_are_fitted_like_single_tables() -> None:

@@ -10,7 +10,7 @@ import pytest
 from simulator.addons.compare.grade import NAME
 from simulator.cli.app import main
 from simulator.core.types import Failure
-from tests.pairwise import (
+from tests.compare_runs import (
     LONG,
     SHORT,
     a_conversation,
@@ -61,8 +61,8 @@ def at(monkeypatch: pytest.MonkeyPatch) -> Callable[[OpenAIServer], None]:
 
 def figures(done: Done) -> dict[str, Any]:
     """The one JSON object on stdout."""
-    found: dict[str, Any] = json.loads(done.out)
-    return found
+    result: dict[str, Any] = json.loads(done.out)
+    return result
 
 
 def test_a_judge_that_always_prefers_the_first_is_unmasked(compare: Command, at: Any) -> None:
@@ -72,13 +72,13 @@ def test_a_judge_that_always_prefers_the_first_is_unmasked(compare: Command, at:
         at(server)
         done = compare(*runs, "--json", "--cache", "off")
         requests = server.requests
-    found = figures(done)
+    result = figures(done)
 
-    assert len(requests) == 2 * found["pairs"] == 16
-    assert found["duels"][0]["ties"] == 8
-    assert found["duels"][0]["share"]["value"] == 0.5
-    assert found["position"]["first"]["value"] == 1.0
-    assert found["position"]["disagreed"]["value"] == 1.0
+    assert len(requests) == 2 * result["pairs"] == 16
+    assert result["duels"][0]["ties"] == 8
+    assert result["duels"][0]["share"]["value"] == 0.5
+    assert result["position"]["first"]["value"] == 1.0
+    assert result["position"]["disagreed"]["value"] == 1.0
     assert "順番に強く左右されています" in done.err
 
 
@@ -88,13 +88,13 @@ def test_a_judge_that_prefers_the_longer_shows_length_bias(compare: Command, at:
     with serve(judge(prefers_longer)) as server:
         at(server)
         done = compare(*runs, "--cache", "off", "--json")
-    found = figures(done)
+    result = figures(done)
 
-    assert (found["duels"][0]["wins_b"], found["duels"][0]["lead"]) == (8, "b")
-    assert found["length"]["longer"]["value"] == 1.0
-    assert found["position"]["first"]["value"] == 0.5
-    assert found["position"]["disagreed"]["value"] == 0.0
-    assert [rating["run"] for rating in found["ratings"]] == [runs[1], runs[0]]
+    assert (result["duels"][0]["wins_b"], result["duels"][0]["lead"]) == (8, "b")
+    assert result["length"]["longer"]["value"] == 1.0
+    assert result["position"]["first"]["value"] == 0.5
+    assert result["position"]["disagreed"]["value"] == 0.0
+    assert [rating["run"] for rating in result["ratings"]] == [runs[1], runs[0]]
     assert "長いほうがよく勝っています" in done.err
     assert "B のほうが良いと言えます" in done.err
     assert "決め手は" in done.err
@@ -143,7 +143,7 @@ def test_a_spent_budget_ends_early_and_the_next_sitting_goes_on(compare: Command
         paid = len(server.requests)
         compare(*runs, *priced)
 
-        assert "What was judged is kept: the same command goes on from there." in done.err
+        assert "What is done so far is saved: run the same command again to continue." in done.err
         assert 0 < paid < 16
         assert len(server.requests) == 16
 
@@ -162,9 +162,9 @@ def test_failed_verdicts_are_counted_apart(compare: Command, at: Any) -> None:
         at(server)
         done = compare(*runs, "--cache", "off", "--json", code=3)
         compare(*runs, "--cache", "off", "--max-failed", "0.5")
-    found = figures(done)
+    result = figures(done)
 
-    assert (found["failed"], found["duels"][0]["wins_b"], found["duels"][0]["ties"]) == (1, 3, 0)
+    assert (result["failed"], result["duels"][0]["wins_b"], result["duels"][0]["ties"]) == (1, 3, 0)
     assert "1 of 4 verdicts failed" in done.err
     assert "判定の失敗" in done.err
 
@@ -186,12 +186,12 @@ def test_the_forecast_starts_nothing(compare: Command, at: Any) -> None:
 def test_the_stand_in_compares_offline(compare: Command) -> None:
     """Named as what it is; it has no position bias to show."""
     done = compare(*two_runs(), "--offline", "--json")
-    found = figures(done)
+    result = figures(done)
 
-    assert (found["judge"], found["offline"], found["position"]) == ("lexical", True, None)
-    assert found["calls"] == {}
+    assert (result["judge"], result["offline"], result["position"]) == ("lexical", True, None)
+    assert result["calls"] == {}
     assert "オフラインの代役" in done.err
-    assert found == figures(compare(*found["runs"], "--offline", "--json"))
+    assert result == figures(compare(*result["runs"], "--offline", "--json"))
 
 
 def test_many_runs_are_compared_all_with_all_or_with_an_anchor(compare: Command) -> None:
@@ -275,9 +275,9 @@ def test_missing_answers_lose_without_a_call(compare: Command, at: Any) -> None:
         at(server)
         done = compare(*runs, "--json")
         assert server.requests == []
-    found = figures(done)
+    result = figures(done)
 
-    assert (found["asked"], found["duels"][0]["wins_b"], found["outcomes"][0]["how"]) == (0, 1, "rule")
+    assert (result["asked"], result["duels"][0]["wins_b"], result["outcomes"][0]["how"]) == (0, 1, "rule")
     assert "規則による判定" in done.err
     assert "採点役が読んだ組はありません" in done.err
 

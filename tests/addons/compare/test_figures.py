@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.addons.compare.figures import Apart, Ballot, Outcome, PairwiseFigures, Verdict, compared
-from tests.pairwise import an_outcome
+from simulator.addons.compare.figures import PairwiseFigures, Uncompared, compared
+from simulator.addons.compare.grade import Ballot, Outcome, Verdict
+from tests.compare_runs import an_outcome
 from tests.properties import examples
 
 RUNS = ("run-a", "run-b")
@@ -16,7 +17,7 @@ VERDICTS: tuple[Verdict, ...] = ("a", "b", "tie")
 
 def figures(outcomes: list[Outcome], runs: tuple[str, ...] = RUNS) -> PairwiseFigures:
     """Of two runs."""
-    return compared(runs, outcomes, {("run-a", "run-b"): Apart(0, 0)}, 42)
+    return compared(runs, outcomes, {("run-a", "run-b"): Uncompared(0, 0)}, 42)
 
 
 def of(*verdicts: Verdict | None, **changes: Any) -> list[Outcome]:
@@ -31,13 +32,13 @@ def won(side: Verdict, times: int) -> list[Verdict]:
 
 def test_ties_count_half_and_failures_not_at_all() -> None:
     """Two wins, a tie and a loss are five eighths; what failed is counted apart."""
-    found = figures(of("b", "b", "tie", "a", None, problem="no reply"))
-    duel = found.duels[0]
+    result = figures(of("b", "b", "tie", "a", None, problem="no reply"))
+    duel = result.duels[0]
 
     assert (duel.wins_a, duel.ties, duel.wins_b, duel.failed) == (1, 1, 2, 1)
     assert duel.share.value == 0.625
     assert duel.share.n == 4
-    assert (found.failed, found.problem) == (1, "no reply")
+    assert (result.failed, result.problem) == (1, "no reply")
     assert duel.lead == "level"
 
 
@@ -70,11 +71,11 @@ def test_many_turns_of_one_question_prove_nothing() -> None:
 def test_a_judge_of_positions_is_seen_through() -> None:
     """Always the first: every pair a tie, all preferences for what stood first, all orders disagree."""
     ballots = (Ballot(first="a", verdict="a"), Ballot(first="b", verdict="b"))
-    found = figures([an_outcome("tie", at, ballots=ballots) for at in range(6)])
+    result = figures([an_outcome("tie", at, ballots=ballots) for at in range(6)])
 
-    assert found.duels[0].ties == 6
-    assert found.position is not None
-    assert (found.position.first.value, found.position.disagreed.value) == (1.0, 1.0)
+    assert result.duels[0].ties == 6
+    assert result.position is not None
+    assert (result.position.first.value, result.position.disagreed.value) == (1.0, 1.0)
 
 
 def test_a_judge_of_lengths_is_seen_through() -> None:
@@ -84,13 +85,13 @@ def test_a_judge_of_lengths_is_seen_through() -> None:
         an_outcome("b" if len(two) > len(one) else "a", at, answers=(one, two))
         for at, (one, two) in enumerate(lengths)
     ]
-    found = figures(outcomes)
+    result = figures(outcomes)
 
-    assert found.length.longer.value == 1.0
-    assert (found.length.correlation or 0) > 0.5
-    assert found.length.even is not None
-    assert found.duels[0].share.value is not None
-    assert found.length.even < found.duels[0].share.value
+    assert result.length.longer.value == 1.0
+    assert (result.length.correlation or 0) > 0.5
+    assert result.length.even is not None
+    assert result.duels[0].share.value is not None
+    assert result.length.even < result.duels[0].share.value
 
 
 def test_verdicts_by_rule_are_no_judgement_of_length() -> None:
@@ -105,7 +106,7 @@ def test_three_runs_are_rated_together() -> None:
         *of(*won("b", 6), "a", a="run-b", b="run-c"),
         *of(*won("b", 7), a="run-a", b="run-c"),
     ]
-    pairs = {(o.a, o.b): Apart(0, 0) for o in outcomes}
+    pairs = {(o.a, o.b): Uncompared(0, 0) for o in outcomes}
     ratings = compared(("run-a", "run-b", "run-c"), outcomes, pairs, 42).ratings
 
     assert [each.run for each in ratings] == ["run-c", "run-b", "run-a"]
@@ -134,12 +135,12 @@ def test_swapping_the_runs_turns_everything_round(verdicts: list[Verdict]) -> No
     back = compared(
         ("run-b", "run-a"),
         of(*(turned[verdict] for verdict in verdicts), a="run-b", b="run-a"),
-        {("run-b", "run-a"): Apart(0, 0)},
+        {("run-b", "run-a"): Uncompared(0, 0)},
         42,
     )
     one, other = there.duels[0], back.duels[0]
 
     assert (one.wins_a, one.ties, one.wins_b) == (other.wins_b, other.ties, other.wins_a)
     assert (one.share.value or 0) + (other.share.value or 0) == pytest.approx(1)
-    points = [{each.run: each.rating or 0.0 for each in found.ratings} for found in (there, back)]
+    points = [{each.run: each.rating or 0.0 for each in result.ratings} for result in (there, back)]
     assert points[0] == pytest.approx(points[1], abs=1e-6)

@@ -8,27 +8,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.addons.compare.figures import Ballot, Pair, Read, matched, settled
 from simulator.addons.compare.grade import (
     NAME,
+    Ballot,
+    OrderedVerdict,
     PairLexicalJudge,
     PairPrompt,
     Preference,
     VerdictCache,
     by_rule,
     merit,
+    settled,
 )
+from simulator.addons.compare.plan import Pair, matched
 from simulator.core import shelves
 from simulator.core.errors import PromptError
 from simulator.core.replies import strict_schema
 from simulator.core.types import Answer, Failure, GradingContext, Language, Message, Results
 from simulator.storage.run_file import find_run, read_run
-from tests.pairwise import LONG, QUESTION, SHORT, Answers, a_conversation, a_run
+from tests.compare_runs import LONG, QUESTION, SHORT, Answers, a_conversation, a_run
 
 LANGUAGES: tuple[Language, Language] = ("ja", "en")
 
 
-def held(name: str, *conversations: Any) -> Results:
+def results_of(name: str, *conversations: Any) -> Results:
     """A run with these conversations, as read from its file."""
     return read_run(find_run(a_run(name, conversations), Path("runs")))
 
@@ -37,7 +40,7 @@ def a_pair(one: Answers, other: Answers, language: Language = "ja", asks: tuple[
     """The last turn of two runs."""
     conversations = [a_conversation("c", answers, language=language, asks=asks) for answers in (one, other)]
     runs = [
-        Results.model_validate(held(f"2026-{at}", conversation))
+        Results.model_validate(results_of(f"2026-{at}", conversation))
         for at, conversation in enumerate(conversations)
     ]
     return matched(*runs).pairs[-1]
@@ -50,48 +53,52 @@ def the_prompt() -> PairPrompt:
 
 def test_turns_are_paired_as_long_as_the_customer_says_the_same() -> None:
     """First turns always; after another line nothing can be compared; the rest has no partner."""
-    mine = held("1", a_conversation("x", ["a", "b", "c"], asks=("same", "mine")), a_conversation("y", ["a"]))
-    theirs = held(
+    one_run = results_of(
+        "1", a_conversation("x", ["a", "b", "c"], asks=("same", "mine")), a_conversation("y", ["a"])
+    )
+    other_run = results_of(
         "2",
         a_conversation("x", ["d", "e", "f", "g"], asks=("same", "theirs", "more")),
         a_conversation("z", ["a"]),
     )
-    found = matched(mine, theirs)
+    result = matched(one_run, other_run)
 
-    assert [(pair.one.case.id, pair.one.turn.index) for pair in found.pairs] == [("x", 1), ("x", 2)]
-    assert (found.differing, found.alone) == (1, 3)
-    assert found.pairs[1].one.earlier[0].answer.text == "a"
-    assert found.pairs[1].other.earlier[0].answer.text == "d"
+    assert [(pair.one.case.id, pair.one.turn.index) for pair in result.pairs] == [("x", 1), ("x", 2)]
+    assert (result.differing, result.alone) == (1, 3)
+    assert result.pairs[1].one.earlier[0].answer.text == "a"
+    assert result.pairs[1].other.earlier[0].answer.text == "d"
 
 
 def test_a_line_without_a_recorded_answer_is_compared_with_nothing() -> None:
     """A log that ends does not lose against the answer of another bot."""
-    mine = held("1", a_conversation("x", ["a", "b"], asks=("same",)))
-    theirs = held("2", a_conversation("x", ["c", "d"], asks=("same",)))
-    [conversation] = theirs.conversations
+    one_run = results_of("1", a_conversation("x", ["a", "b"], asks=("same",)))
+    other_run = results_of("2", a_conversation("x", ["c", "d"], asks=("same",)))
+    [conversation] = other_run.conversations
     silent = Answer(text="", error=Failure(kind="unrecorded", message="question x has no recorded answer"))
     turns = (conversation.turns[0], conversation.turns[1].model_copy(update={"answer": silent}))
-    theirs = theirs.model_copy(update={"conversations": (conversation.model_copy(update={"turns": turns}),)})
-    found = matched(mine, theirs)
+    other_run = other_run.model_copy(
+        update={"conversations": (conversation.model_copy(update={"turns": turns}),)}
+    )
+    result = matched(one_run, other_run)
 
-    assert [pair.one.turn.index for pair in found.pairs] == [1]
-    assert (found.differing, found.alone) == (0, 1)
+    assert [pair.one.turn.index for pair in result.pairs] == [1]
+    assert (result.differing, result.alone) == (0, 1)
 
 
 def test_another_persona_question_or_history_is_another_conversation() -> None:
     """Equal ids are not enough."""
     plain = a_conversation("x", ["a"])
-    spoken = plain.case.model_copy(update={"history": (Message(role="user", content="hm"),)})
-    asked = plain.turns[0].model_copy(update={"user": "Something else"})
+    with_history = plain.case.model_copy(update={"history": (Message(role="user", content="hm"),)})
+    with_other_question = plain.turns[0].model_copy(update={"user": "Something else"})
     others = (
         a_conversation("x", ["a"], persona="calm"),
-        plain.model_copy(update={"case": spoken}),
-        plain.model_copy(update={"turns": (asked,)}),
+        plain.model_copy(update={"case": with_history}),
+        plain.model_copy(update={"turns": (with_other_question,)}),
     )
-    base = held("0", plain)
+    base = results_of("0", plain)
 
     for at, other in enumerate(others, 1):
-        assert matched(base, held(str(at), other)).pairs == ()
+        assert matched(base, results_of(str(at), other)).pairs == ()
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -141,9 +148,9 @@ def test_the_form_is_strict_and_its_verdict_last() -> None:
     assert list(schema["properties"])[-2:] == ["reason", "verdict"]
     assert schema["properties"]["verdict"]["enum"] == ["1", "2", "tie"]
     assert schema["additionalProperties"] is False
-    for said, meant in {"１": "1", "Answer 2": "2", "回答1": "1", "引き分け": "tie", "[2]": "2"}.items():
-        filled = Preference(needed="", answer_1="", answer_2="", reason="", verdict=said)
-        assert filled.verdict == meant
+    for written, verdict in {"１": "1", "Answer 2": "2", "回答1": "1", "引き分け": "tie", "[2]": "2"}.items():
+        filled = Preference(needed="", answer_1="", answer_2="", reason="", verdict=written)
+        assert filled.verdict == verdict
 
 
 def test_a_prompt_file_with_other_fields_is_refused(tmp_path: Path) -> None:
@@ -164,7 +171,9 @@ def test_rules_need_no_judge() -> None:
     }  # fmt: skip
     for at, ((one, other), verdict) in enumerate(expected.items()):
         conversations = [a_conversation("c", [text]) for text in (one, other)]
-        pair = matched(held(f"{at}a", conversations[0]), held(f"{at}b", conversations[1])).pairs[0]
+        pair = matched(results_of(f"{at}a", conversations[0]), results_of(f"{at}b", conversations[1])).pairs[
+            0
+        ]
         ruled = by_rule(pair)
         assert ruled is not None
         assert (ruled.verdict, ruled.how) == (verdict, "rule")
@@ -181,7 +190,7 @@ def test_disagreeing_orders_are_a_tie(verdicts: list[Any]) -> None:
 
 def test_verdicts_are_kept_line_by_line(tmp_path: Path) -> None:
     """A cut-off last line and lines of another rubric cost nothing but themselves."""
-    read = Read(verdict="2", reason="理由")
+    read = OrderedVerdict(verdict="2", reason="理由")
     VerdictCache(tmp_path, "r1").put("k1", read, conversation="angry/c#1")
     VerdictCache(tmp_path, "r2").put("k2", read)
     with (tmp_path / NAME).open("a", encoding="utf-8") as file:
@@ -199,12 +208,12 @@ async def test_the_stand_in_prefers_the_right_answer_and_not_the_long_one(langua
     wrong = LONG[language].replace("4,180", "9,999") + LONG[language].replace("4,180", "9,999")
     pair = a_pair([SHORT[language]], [wrong], language)
     swapped = Pair(pair.b, pair.a, pair.other, pair.one)
-    found, turned = await PairLexicalJudge()(pair), await PairLexicalJudge()(swapped)
+    result, turned = await PairLexicalJudge()(pair), await PairLexicalJudge()(swapped)
 
-    assert (found.verdict, turned.verdict) == ("a", "b")
-    assert found.margin == turned.margin
-    assert found.ballots == ()
-    assert found.reason.startswith("簡易判定" if language == "ja" else "Lexical stand-in")
+    assert (result.verdict, turned.verdict) == ("a", "b")
+    assert result.margin == turned.margin
+    assert result.ballots == ()
+    assert result.reason.startswith("簡易判定" if language == "ja" else "Lexical stand-in")
 
 
 @given(st.text(min_size=1, max_size=40))

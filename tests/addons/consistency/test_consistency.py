@@ -5,13 +5,14 @@ from typing import Any
 
 import pytest
 
-from simulator.addons.consistency.figures import across_languages, consistency, disagreement, subject
+from simulator.addons.consistency.disagreement import across_languages, disagreement
+from simulator.addons.consistency.figures import consistency, subject
 from simulator.addons.consistency.report import consistency_line
 from simulator.cli.app import main
 from simulator.core.types import Answer, Case, Conversation, Language, Results, Run, Turn
 from simulator.storage.run_file import find_run, read_run
 from simulator.text.entities import specifics_of
-from tests.rehearsed import rehearsed
+from tests.sample_runs import rehearsed
 
 # Two answers to the same question, and whether they disagree.
 PAIRS = (
@@ -59,7 +60,7 @@ def conversation(
     return Conversation(id=f"{persona}/{case}#1", case=about, persona=persona, turns=(turn,))
 
 
-def held(*conversations: Conversation) -> Results:
+def results_of(*conversations: Conversation) -> Results:
     """A run of these conversations."""
     run: Run = rehearsed().run
     return Results(run=run, planned=len(conversations), conversations=conversations)
@@ -69,9 +70,9 @@ def held(*conversations: Conversation) -> Results:
 def test_two_answers_disagree_or_do_not(one: str, other: str, disagree: bool) -> None:
     """In either order, and with both statements word for word."""
     for first, second in ((one, other), (other, one)):
-        found = disagreement(first, second)
-        assert (found is not None) == disagree
-        assert found is None or (found.one in first and found.other in second)
+        result = disagreement(first, second)
+        assert (result is not None) == disagree
+        assert result is None or (result.one in first and result.other in second)
 
 
 def test_personas_that_are_told_another_price_are_found() -> None:
@@ -82,26 +83,26 @@ def test_personas_that_are_told_another_price_are_found() -> None:
     )
     angry = conversation("月額は3,980円です。", persona="angry")
     fine = [
-        conversation("はい、できます。", case=f"other{at}-ja", persona=who)
+        conversation("はい、できます。", case=f"other{at}-ja", persona=persona)
         for at in range(4)
-        for who in ("calm", "angry")
+        for persona in ("calm", "angry")
     ]
 
-    found = consistency(held(calm, beginner, angry, *fine))
+    result = consistency(results_of(calm, beginner, angry, *fine))
 
-    assert [(case.case, case.pairs, round(case.share, 2)) for case in found.cases] == [
+    assert [(case.case, case.pairs, round(case.share, 2)) for case in result.cases] == [
         ("fees-01", 3, 0.33),
         *((f"other{at}", 1, 1.0) for at in range(4)),
     ]
-    assert {(clash.one, clash.other) for clash in found.clashes} == {
+    assert {(clash.one, clash.other) for clash in result.clashes} == {
         ("calm/fees-01-ja#1", "angry/fees-01-ja#1"),
         ("beginner/fees-01-ja#1", "angry/fees-01-ja#1"),
     }
-    assert found.share == pytest.approx(13 / 15)
-    assert found.low is not None
-    assert 0.3 < found.low < 13 / 15
-    assert (found.high or 0) > 0.95
-    assert consistency(held(calm, angry, *fine[:2])).low is None
+    assert result.share == pytest.approx(13 / 15)
+    assert result.low is not None
+    assert 0.3 < result.low < 13 / 15
+    assert (result.high or 0) > 0.95
+    assert consistency(results_of(calm, angry, *fine[:2])).low is None
 
 
 def test_a_question_is_known_in_other_words_and_languages() -> None:
@@ -118,8 +119,8 @@ def test_a_language_that_is_told_another_figure_is_found() -> None:
     wrong = conversation("It is 5,280 yen a month.", case="fees-01-en", language="en")
     same = conversation("It costs 4,180 yen monthly.", case="fees-01-en", language="en")
 
-    assert [clash.link for clash in consistency(held(right, wrong)).clashes] == ["same_question"]
-    assert consistency(held(right, same)).clashes == ()
+    assert [clash.link for clash in consistency(results_of(right, wrong)).clashes] == ["same_question"]
+    assert consistency(results_of(right, same)).clashes == ()
     assert across_languages("工事費は22,000円です。", "The fee is 550 yen.", ()) is None
     assert across_languages("はい、使えます。", "No, you cannot use it.", ()) is not None
 
@@ -129,26 +130,26 @@ def test_other_questions_on_the_same_passages_are_told_and_not_counted() -> None
     one = conversation("解約金は9,500円です。", case="a", passages=("doc",))
     other = conversation("解約金は8,000円です。", case="b", passages=("doc",))
 
-    found = consistency(held(one, other))
+    result = consistency(results_of(one, other))
 
-    assert found.share is None
-    assert [clash.link for clash in found.beside] == ["same_passages"]
+    assert result.share is None
+    assert [clash.link for clash in result.beside] == ["same_passages"]
 
 
 def test_failed_answers_say_nothing() -> None:
     """A bot that did not answer disagrees with nobody."""
     silent = conversation("")
 
-    assert consistency(held(conversation("月額は2,980円です。"), silent)).cases == ()
+    assert consistency(results_of(conversation("月額は2,980円です。"), silent)).cases == ()
 
 
 def test_a_report_has_a_line_only_where_customers_were_told_different_things() -> None:
     """In both languages, with both statements."""
     calm, angry = conversation("月額は2,980円です。"), conversation("月額は3,980円です。", persona="angry")
 
-    assert consistency_line(held(calm), "ja") is None
+    assert consistency_line(results_of(calm), "ja") is None
     for language in ("ja", "en"):
-        line = consistency_line(held(calm, angry), "ja" if language == "ja" else "en")
+        line = consistency_line(results_of(calm, angry), "ja" if language == "ja" else "en")
         assert line is not None
         assert "月額は2,980円です。" in line
         assert "月額は3,980円です。" in line
@@ -184,17 +185,17 @@ def test_the_demo_bot_tells_every_persona_the_same(capsys: pytest.CaptureFixture
         for conversation in results.conversations
     ]
     changed = {t.case.id for t, was in zip(planted, results.conversations, strict=True) if t != was}
-    found = consistency(results.model_copy(update={"conversations": tuple(planted)}))
+    result = consistency(results.model_copy(update={"conversations": tuple(planted)}))
     alarmed = {
         conversation.case.id
         for conversation in planted
-        for clash in found.clashes
+        for clash in result.clashes
         if conversation.id in (clash.one, clash.other)
     }
 
     assert changed
     assert alarmed == changed
-    assert all("angry/" in clash.one + clash.other for clash in found.clashes)
+    assert all("angry/" in clash.one + clash.other for clash in result.clashes)
 
 
 def _dearer(conversation: Conversation) -> Conversation:

@@ -10,7 +10,7 @@ import pytest
 from simulator.cli.app import main
 from simulator.storage.run_file import find_run, read_run
 from tests.servers.openai import serve
-from tests.servers.play import ChatRequest, text_of
+from tests.servers.replies import ChatRequest, text_of
 
 # A desk that tells one fee, and another one as soon as somebody asks again.
 BOT = """
@@ -31,7 +31,7 @@ CASES = (
     '{"id": "hours-ja", "question": "受付の時間を教えてください", "language": "ja"}\n'
     '{"id": "fee-en", "question": "What is the cancellation fee?", "language": "en"}\n'
 )
-HELD = (
+ARGUMENTS = (
     "--persona",
     "calm",
     "--cases",
@@ -50,25 +50,25 @@ def run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """A finished run of a bot that contradicts itself about one thing."""
     Path("bot.py").write_text(BOT, encoding="utf-8")
     Path("cases.jsonl").write_text(CASES, encoding="utf-8")
-    assert main(("--offline", *HELD)) == 0
+    assert main(("--offline", *ARGUMENTS)) == 0
     capsys.readouterr()
 
 
-def shown(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> dict[str, Any]:
+def output(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> dict[str, Any]:
     """What the command says as JSON, on which it ends with this code."""
     assert main(("cross-examine", "latest", "--json", *arguments)) == code
-    told: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return told
+    body: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return body
 
 
 def test_a_bot_that_contradicts_itself_is_found_without_a_model(capsys: pytest.CaptureFixture[str]) -> None:
     """Its fee is another on asking again, its hours are the same; both statements are quoted."""
-    told = shown(capsys, "--offline")
+    body = output(capsys, "--offline")
     wrong = {
-        c["conversation"] for c in told["examined"]["crossings"] if c["verdict"]["outcome"] == "contradicts"
+        c["conversation"] for c in body["examined"]["crossings"] if c["verdict"]["outcome"] == "contradicts"
     }
     verdict = next(
-        c["verdict"] for c in told["examined"]["crossings"] if c["conversation"] == "calm/fee-ja#1"
+        c["verdict"] for c in body["examined"]["crossings"] if c["conversation"] == "calm/fee-ja#1"
     )
 
     assert wrong == {"calm/fee-ja#1", "calm/fee-en#1"}
@@ -76,19 +76,19 @@ def test_a_bot_that_contradicts_itself_is_found_without_a_model(capsys: pytest.C
         "解約金は9,500円です。",
         "解約金は8,000円です。",
     )
-    assert told["examined"]["outcomes"]["consistent"] == 1
-    assert told["examined"]["by"] == ["stand-in"]
+    assert body["examined"]["outcomes"]["consistent"] == 1
+    assert body["examined"]["by"] == ["stand-in"]
 
 
 def test_what_was_examined_is_shown_again_and_not_asked_again(capsys: pytest.CaptureFixture[str]) -> None:
     """A second call asks nobody, a higher limit asks the rest, --again asks all."""
-    first = shown(capsys, "--offline", "--limit", "1")
+    first = output(capsys, "--offline", "--limit", "1")
     Path("mended.py").write_text(BOT.replace("8,000", "9,500"), encoding="utf-8")
     mended = ("--offline", "--again", "--adapter", "mended.py:answer")
 
-    assert shown(capsys, "--offline", "--limit", "1") == first
-    assert shown(capsys, "--offline")["examined"]["turns"] == 3
-    assert shown(capsys, *mended)["examined"]["outcomes"]["contradicts"] == 0
+    assert output(capsys, "--offline", "--limit", "1") == first
+    assert output(capsys, "--offline")["examined"]["turns"] == 3
+    assert output(capsys, *mended)["examined"]["outcomes"]["contradicts"] == 0
 
 
 def test_people_read_it_in_their_language_and_as_markdown(capsys: pytest.CaptureFixture[str]) -> None:
@@ -107,11 +107,11 @@ def test_people_read_it_in_their_language_and_as_markdown(capsys: pytest.Capture
 
 def test_consistency_alone_asks_nobody(capsys: pytest.CaptureFixture[str]) -> None:
     """Nothing is written to the run, and the two languages of a question are compared."""
-    told = shown(capsys, "--consistency-only")
+    body = output(capsys, "--consistency-only")
 
-    assert "examined" not in told
-    assert [case["case"] for case in told["consistency"]["cases"]] == ["fee"]
-    assert told["consistency"]["share"] == 1.0
+    assert "examined" not in body
+    assert [case["case"] for case in body["consistency"]["cases"]] == ["fee"]
+    assert body["consistency"]["share"] == 1.0
     assert read_run(find_run("latest", Path("runs"))).notes == {}
 
 
@@ -151,13 +151,13 @@ def test_models_ask_and_compare_over_http(
     """Questions about words nobody said are dropped, verdicts with such quotes are not counted."""
     with serve(examiner) as server:
         monkeypatch.setenv("REHEARSAL_JUDGE_URL", server.url)
-        told = shown(capsys, "--cache", "off", "--answers", "all")
+        body = output(capsys, "--cache", "off", "--answers", "all")
         asked = len(server.requests)
-        again = shown(capsys, "--cache", "off", "--answers", "all")
+        again = output(capsys, "--cache", "off", "--answers", "all")
 
         assert len(server.requests) == asked == 6
-        assert again == told
-    found = {c["conversation"]: c["verdict"]["outcome"] for c in told["examined"]["crossings"]}
+        assert again == body
+    found = {c["conversation"]: c["verdict"]["outcome"] for c in body["examined"]["crossings"]}
     assert found == {
         "calm/fee-ja#1": "contradicts",
         "calm/hours-ja#1": "consistent",
@@ -173,10 +173,10 @@ def test_the_forecast_asks_nobody(
     """--dry-run tells calls and tokens by role."""
     with serve() as server:
         monkeypatch.setenv("REHEARSAL_JUDGE_URL", server.url)
-        told = shown(capsys, "--dry-run", "--questions", "2")
+        body = output(capsys, "--dry-run", "--questions", "2")
 
         assert server.requests == []
-    assert {role: row["calls"] for role, row in told["forecast"].items()} == {"user": 3, "judge": 6}
+    assert {role: row["calls"] for role, row in body["forecast"].items()} == {"user": 3, "judge": 6}
 
 
 def test_a_model_that_fails_costs_its_turn_and_the_rest_is_kept(
@@ -190,13 +190,13 @@ def test_a_model_that_fails_costs_its_turn_and_the_rest_is_kept(
 
     with serve(failing) as server:
         monkeypatch.setenv("REHEARSAL_JUDGE_URL", server.url)
-        told = shown(capsys, "--cache", "off", code=3)
+        body = output(capsys, "--cache", "off", code=3)
     with serve(examiner) as server:
         monkeypatch.setenv("REHEARSAL_JUDGE_URL", server.url)
-        after = shown(capsys, "--cache", "off")
+        after = output(capsys, "--cache", "off")
         asked = len(server.requests)
 
-    assert told["examined"]["turns"] == 2
+    assert body["examined"]["turns"] == 2
     assert after["examined"]["turns"] == 3
     assert asked == 2
 
@@ -205,7 +205,7 @@ def test_a_bot_that_fails_is_counted_apart(capsys: pytest.CaptureFixture[str]) -
     """No answer to a follow-up question is no contradiction."""
     Path("down.py").write_text("def answer(query):\n    raise RuntimeError('down')\n", encoding="utf-8")
 
-    told = shown(capsys, "--offline", "--adapter", "down.py:answer")
+    body = output(capsys, "--offline", "--adapter", "down.py:answer")
 
-    assert told["examined"]["outcomes"]["no_answer"] == 3
-    assert told["examined"]["outcomes"]["contradicts"] == 0
+    assert body["examined"]["outcomes"]["no_answer"] == 3
+    assert body["examined"]["outcomes"]["contradicts"] == 0

@@ -21,7 +21,7 @@ from simulator.addons.consistency.grade import (
 )
 from simulator.addons.consistency.plan import targets
 from simulator.core.types import Answer, Case, Conversation, Language, Message, Results, Turn
-from tests.rehearsed import rehearsed
+from tests.sample_runs import rehearsed
 
 
 def target(*answers: str, language: Language = "ja", case: str = "a") -> Target:
@@ -104,12 +104,12 @@ def test_the_stand_in_compares_by_figures_and_by_yes_or_no(claim: str, later: st
 
 def test_a_quote_counts_where_it_stands_in_the_text() -> None:
     """Width, spaces and quotation marks are free; a changed figure is not."""
-    said = "解約金は 9,500円です。\n2年以内が対象です。"
+    text = "解約金は 9,500円です。\n2年以内が対象です。"
 
-    assert verbatim("「解約金は９，５００円です。」", said) == "解約金は 9,500円です。"
-    assert verbatim("9,500円です。2年以内", said) == "9,500円です。\n2年以内"
-    assert verbatim("解約金は8,500円です。", said) == ""
-    assert verbatim("  ", said) == verbatim("「」", said) == ""
+    assert verbatim("「解約金は９，５００円です。」", text) == "解約金は 9,500円です。"
+    assert verbatim("9,500円です。2年以内", text) == "9,500円です。\n2年以内"
+    assert verbatim("解約金は8,500円です。", text) == ""
+    assert verbatim("  ", text) == verbatim("「」", text) == ""
 
 
 @given(st.text(max_size=60), st.integers(0, 60), st.integers(0, 60))
@@ -154,12 +154,12 @@ def test_what_is_quoted_cannot_close_its_quotation(language: Language) -> None:
     asked = FollowUp(claim=hostile, question="?")
 
     for messages in (prompts.examiner(examined, 3), prompts.comparer(examined, asked, hostile)):
-        said = messages[1]["content"]
-        opened = re.findall(r"^<(\w+-[0-9a-f]{16})>$", said, re.MULTILINE)
-        closed = re.findall(r"^</(\w+-[0-9a-f]{16})>$", said, re.MULTILINE)
+        text = messages[1]["content"]
+        opened = re.findall(r"^<(\w+-[0-9a-f]{16})>$", text, re.MULTILINE)
+        closed = re.findall(r"^</(\w+-[0-9a-f]{16})>$", text, re.MULTILINE)
         assert sorted(opened) == sorted(set(closed) - {"answer-0000000000000000"})
-        assert "$" not in said
-        assert "verdict: consistent" not in re.sub(r"<(\w+-[0-9a-f]{16})>.*?</\1>", "", said, flags=re.DOTALL)
+        assert "$" not in text
+        assert "verdict: consistent" not in re.sub(r"<(\w+-[0-9a-f]{16})>.*?</\1>", "", text, flags=re.DOTALL)
 
 
 def test_the_bot_hears_the_same_dialogue_in_a_session_of_its_own() -> None:

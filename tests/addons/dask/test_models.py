@@ -69,11 +69,11 @@ async def test_a_worker_without_the_key_is_told_before_anything_is_paid(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One line names the role and both models; there is no run."""
-    from simulator.addons.dask import hub
+    from simulator.addons.dask import workers
 
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    # By the time a desk is started, its environment has lost the key.
-    monkeypatch.setattr(hub, "_say_left_out", lambda _: os.environ.pop("OPENAI_API_KEY"))
+    # By the time a process is started, its environment has lost the key.
+    monkeypatch.setattr(workers, "_say_left_out", lambda _: os.environ.pop("OPENAI_API_KEY"))
     with pytest.raises(InputError, match=r"lexical would play the role user there, here it is gpt-4\.1-mini"):
         await rehearsed(offline(offline=False, limit=1, judges=("turn",), engine="dask", workers=1))
 
@@ -83,12 +83,12 @@ async def test_a_worker_without_the_key_is_told_before_anything_is_paid(
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (["--workers", "2"], "--workers goes with --engine dask"),
-        (["--scheduler", "tcp://localhost:8786"], "--scheduler goes with --engine dask"),
+        (["--workers", "2"], "--workers can only be used with --engine dask"),
+        (["--scheduler", "tcp://localhost:8786"], "--scheduler can only be used with --engine dask"),
         (["--engine", "dask"], "--engine dask needs --workers N on this machine, or --scheduler ADDRESS"),
         (
             ["--engine", "dask", "--workers", "2", "--customers", "3"],
-            "--customers is measured from one machine",
+            "--customers needs one machine to measure from",
         ),
     ],
 )
@@ -124,7 +124,7 @@ def test_a_scheduler_that_is_not_there(
 
 def test_the_first_difference_is_told() -> None:
     """By name, with both versions; the same is no difference."""
-    here = connection.about()
+    here = connection.environment()
 
     assert connection.difference(here, here) is None
     assert (

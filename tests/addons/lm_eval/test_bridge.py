@@ -15,14 +15,14 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from simulator.addons.lm_eval.tasks import NOTE
+from simulator.addons.lm_eval.tasks import HARNESS_NOTE
 from simulator.cli.app import main
 from simulator.core import shelves
 from simulator.core.types import Conversation, Results, Score
 from simulator.storage.run_file import find_run, read_run, run_ids
-from tests.servers.likely import tokens
+from tests.servers.logprobs import tokens
 from tests.servers.openai import OpenAIServer, Reply, serve
-from tests.servers.play import ChatRequest
+from tests.servers.replies import ChatRequest
 
 pytestmark = [
     pytest.mark.skipif(find_spec("lm_eval") is None, reason="the extra 'harness' is not installed"),
@@ -141,7 +141,7 @@ class Held(NamedTuple):
 
     def measured(self, name: str) -> dict[str, tuple[float, float | None]]:
         """What lm_eval told of a task or group: value and error by metric and filter."""
-        entry = next(each for each in self.shown[NOTE]["results"] if each["name"] == name)
+        entry = next(each for each in self.shown[HARNESS_NOTE]["results"] if each["name"] == name)
         return {f"{m['metric']},{m['filter']}": (m["value"], m["stderr"]) for m in entry["metrics"]}
 
 
@@ -336,7 +336,7 @@ def test_the_bundled_example_works(
     assert main(["harness", *options]) == 0
 
     shown = json.loads(capsys.readouterr().out)
-    assert shown[NOTE]["results"][0]["metrics"][0]["value"] == 0.8
+    assert shown[HARNESS_NOTE]["results"][0]["metrics"][0]["value"] == 0.8
     assert shown["score"] == 0.8
 
 

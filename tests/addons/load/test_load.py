@@ -8,17 +8,25 @@ from typing import Any
 
 import pytest
 
-from simulator.addons.load.figures import LineTiming, Load, Sat, as_json, load_of, sittings_of, times
+from simulator.addons.load.figures import (
+    LineTiming,
+    Load,
+    LoadSession,
+    as_json,
+    load_of,
+    load_sessions,
+    times,
+)
 from simulator.addons.load.pace import Pace
 from simulator.addons.load.report import TEXT, cautions, facts, headline
 from simulator.cli.app import main
-from simulator.core.settings import Settings, from_run, load
+from simulator.core.settings import Settings, load_settings, stored_settings
 from simulator.core.templates import LANGUAGES
 from simulator.core.translations import words_of
 from simulator.core.types import Failure, Results
 from simulator.stats.outcome import figures_of
 from simulator.storage.run_file import find_run, read_run
-from tests.servers.bot import Asked as Question
+from tests.servers.bot import ReceivedQuestion as Question
 from tests.servers.bot import answers, serve
 from tests.servers.faults import Reply
 from tests.servers.loopback import dumps
@@ -62,13 +70,13 @@ def rehearse(*options: str) -> int:
 def latest() -> tuple[Results, Load]:
     """The newest run, and what its load came to."""
     results = read_run(find_run("latest", Path("runs")))
-    found = load_of(results, figures_of(results, from_run(results.run.settings)))
+    found = load_of(results, figures_of(results, stored_settings(results.run.settings)))
     assert found is not None
     return results, found
 
 
 def arrivals(**given: Any) -> list[float | None]:
-    pace = Pace(load({"customers": 4, **given}))
+    pace = Pace(load_settings({"customers": 4, **given}))
     return [pace.arrival() for _ in range(6)]
 
 
@@ -86,20 +94,20 @@ def test_customers_come_at_random_by_the_seed() -> None:
     """A Poisson process: the same with the same seed, and on average as many a second as was said."""
     assert arrivals(arrival="2/s") == arrivals(arrival="120/min")
     assert arrivals(arrival="2/s") != arrivals(arrival="2/s", seed=7)
-    pace = Pace(load({"customers": 4, "arrival": "2/s"}))
+    pace = Pace(load_settings({"customers": 4, "arrival": "2/s"}))
     *_, last = (pace.arrival() for _ in range(4000))
     assert last == pytest.approx(2000, rel=0.06)
 
 
 def test_thinking_is_log_normal_around_its_median() -> None:
     """Half of the pauses are shorter; they belong to conversation and turn, not to the moment."""
-    pace = Pace(load({"customers": 4, "think": 5.0}))
+    pace = Pace(load_settings({"customers": 4, "think": 5.0}))
     pauses = sorted(pace.thinking(f"angry/q{n}#1", 2) or 0 for n in range(2001))
 
     assert pauses[1000] == pytest.approx(5, rel=0.06)
     assert pauses[1683] / pauses[1000] == pytest.approx(1.65, rel=0.1)
     assert pace.thinking("a", 2) == pace.thinking("a", 2) != pace.thinking("a", 3)
-    assert Pace(load({"customers": 4})).thinking("a", 2) is None
+    assert Pace(load_settings({"customers": 4})).thinking("a", 2) is None
 
 
 @pytest.mark.parametrize(
@@ -244,7 +252,7 @@ def test_a_refused_connection_is_not_quick() -> None:
 
 def of_lines(asked: list[LineTiming], customers: int, failed: dict[str, str] | None = None) -> Load:
     """The figures of a run that holds just these lines."""
-    from tests.playing import a_case, a_talk, a_turn
+    from tests.run_helpers import a_case, a_talk, a_turn
 
     conversations = []
     for each in dict.fromkeys(line.conversation for line in asked):
@@ -253,7 +261,7 @@ def of_lines(asked: list[LineTiming], customers: int, failed: dict[str, str] | N
             error = Failure(kind=kind, message="")
             turn = turn.model_copy(update={"answer": turn.answer.model_copy(update={"error": error})})
         conversations.append(a_talk(a_case(id=each), turn).model_copy(update={"id": each}))
-    sat = Sat(customers=customers, asked=tuple(asked))
+    sat = LoadSession(customers=customers, asked=tuple(asked))
     results = a_run(conversations).model_copy(
         update={"notes": {"load": {"sittings": [sat.model_dump(mode="json")]}}}
     )
@@ -277,8 +285,8 @@ def test_a_run_without_customers_at_once_has_no_load(capsys: pytest.CaptureFixtu
     rehearse("--adapter", "demo", "--persona", "calm", "--json")
 
     assert "load" not in json.loads(capsys.readouterr().out)
-    assert sittings_of({"load": {"sittings": [{"customers": "?"}]}}) == ()
-    assert sittings_of({}) == ()
+    assert load_sessions({"load": {"sittings": [{"customers": "?"}]}}) == ()
+    assert load_sessions({}) == ()
 
 
 def test_reports_show_the_load(capsys: pytest.CaptureFixture[str]) -> None:

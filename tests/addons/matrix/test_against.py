@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from simulator.addons.matrix.figures import CellScores, Read, against_best, f1_against_best
+from simulator.addons.matrix.figures import CellScores, ClassifiedRows, against_best, f1_against_best
 from simulator.stats.classification import ClassifiedRow as LabelledRow
 from simulator.stats.classification import classify
 
@@ -81,11 +81,11 @@ def test_where_all_are_the_same_none_is_the_highest() -> None:
     assert verdicts(a=graded(1, 0, 1), b=graded(0, 1, 1), c=graded(1, 1, 0))["a"] == "equal"
 
 
-def read(*predicted: str | None, expected: str = "AAABBB") -> Read:
+def read(*predicted: str | None, expected: str = "AAABBB") -> ClassifiedRows:
     """What a cell read from the answers to rows labelled like this."""
     rows = {at: ((own, said),) for at, (own, said) in enumerate(zip(expected, predicted, strict=True))}
     found = classify([LabelledRow(own, said) for ((own, said),) in rows.values()], ("A", "B"), positive="A")
-    return Read(rows, found.labels, found.positive, found.f1)
+    return ClassifiedRows(rows, found.labels, found.positive, found.f1)
 
 
 def test_labels_are_held_against_each_other_by_f1() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from simulator.addons.matrix.plan import (
-    Cell,
+    CellId,
     Matrix,
     ResolvedCell,
     in_language,
@@ -49,8 +49,8 @@ def test_every_data_set_with_every_prompt_and_model() -> None:
     keys = [cell.key for cell, _ in matrix.cells()]
     assert keys[:4] == ["faq/plain/gpt-5-mini", "faq/plain/org/qwen3", "faq/strict:terse/gpt-5-mini",
                         "faq/strict:terse/org/qwen3"]  # fmt: skip
-    assert (len(keys), Cell(data="faq", model="m").shown) == (8, "faq x m")
-    told = dict(matrix.cells())[Cell(data="chat", prompt="plain", model="org/qwen3")]
+    assert (len(keys), CellId(data="faq", model="m").shown) == (8, "faq x m")
+    told = dict(matrix.cells())[CellId(data="chat", prompt="plain", model="org/qwen3")]
     assert told == {"cases": "chat.jsonl.gz", "prompt": "plain", "set": {"model": "org/qwen3"}}
 
 
@@ -230,7 +230,7 @@ def test_secrets_are_written_nowhere() -> None:
     assert list(cells) == ["a/api_key 1", "a/api_key 2"]
     assert [cell.settings.set["api_key"] for cell in cells.values()] == ["first-secret", "other-secret"]
     for cell in cells.values():
-        assert "-secret" not in json.dumps([cell.stored(), cell.told()])
+        assert "-secret" not in json.dumps([cell.stored(), cell.identity()])
     with pytest.raises(InputError, match="--set url: 'url' is not key=value"):
         of(matrix, {"set": ["url"]})
 
@@ -242,7 +242,7 @@ def test_the_very_same_matrix_is_known_by_what_decides_its_figures() -> None:
 
     def digest(**flags: Any) -> str:
         [cell] = of(matrix, flags).values()
-        return fingerprint([cell.told()], list(cell.files()))
+        return fingerprint([cell.identity()], list(cell.files()))
 
     first = digest()
     assert digest(budget="9", calls=3) == first
@@ -258,7 +258,7 @@ def test_the_very_same_matrix_is_known_by_what_decides_its_figures() -> None:
 def test_what_all_cells_are_told_is_written_once() -> None:
     """The rest stands with each of them."""
     assert shared([{"a": 1, "b": 2}, {"a": 1, "b": 3}, {"a": 1}]) == {"a": 1}
-    assert Settings().of_the_run().keys() == shared([Settings().of_the_run()] * 2).keys()
+    assert Settings().stored_values().keys() == shared([Settings().stored_values()] * 2).keys()
 
 
 def test_the_example_is_one(root: Path) -> None:

@@ -12,12 +12,12 @@ import pytest
 from rich.console import Console
 
 from simulator.addons.matrix import report
-from simulator.addons.matrix.figures import Against, DataFigures, MatrixFigures, as_json
+from simulator.addons.matrix.figures import CellComparison, DataFigures, MatrixFigures, as_json
 from simulator.addons.matrix.report import TEXTS, MatrixReport
 from simulator.core.types import Language
 from tests.golden_files import compare
 from tests.matrices import ID, a_cell, compared, judged
-from tests.pushing import KEY, pushed, sheets_server
+from tests.sheets_sink import KEY, pushed, sheets_server
 
 LANGUAGES: tuple[Language, ...] = get_args(Language)
 HOSTILE = "=1+1<script>alert(1)</script>\x1b[31m|`@all`"
@@ -26,9 +26,7 @@ HOSTILE = "=1+1<script>alert(1)</script>\x1b[31m|`@all`"
 def terminal(told: MatrixReport, width: int = 110) -> str:
     """What a terminal shows."""
     out = io.StringIO()
-    report.matrix_console_paint(
-        told, Console(file=out, width=width, color_system=None), f"runs/{ID}/report.html"
-    )
+    report.print_report(told, Console(file=out, width=width, color_system=None), f"runs/{ID}/report.html")
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 
@@ -172,8 +170,8 @@ def test_both_languages_have_the_same_words() -> None:
 def test_a_headline_by_what_the_cells_are_sorted_by(language: Language) -> None:
     """F1 of labels, with its figure; where all cells are the same, no name is called."""
     told = MatrixReport(compared(language))
-    faq, morality, _ = told.found.data
-    same = [cell.model_copy(update={"against": Against(verdict="equal")}) for cell in faq.cells[:2]]
+    faq, morality, _ = told.figures.data
+    same = [cell.model_copy(update={"against": CellComparison(verdict="equal")}) for cell in faq.cells[:2]]
 
     assert "F1" in told.line(morality)
     assert "70.0" in told.line(morality)

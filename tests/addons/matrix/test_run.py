@@ -13,12 +13,12 @@ import pytest
 
 from simulator.addons.matrix.record import NAME, read_record, record_ids
 from simulator.cli.app import main
-from simulator.storage.run_file import NAME as RUN_FILE
+from simulator.storage.run_file import RUN_FILE as RUN_FILE
 from simulator.storage.run_file import RunFile, read_run, run_ids
-from tests.pushing import KEY, sheets_server
 from tests.servers.faults import Reply
 from tests.servers.openai import OpenAIServer, play, serve
-from tests.servers.play import ChatRequest
+from tests.servers.replies import ChatRequest
+from tests.sheets_sink import KEY, sheets_server
 
 FAQ = """id,question,reference
 f1,日本の首都は,東京
@@ -172,12 +172,12 @@ def test_the_same_command_goes_on(server: OpenAIServer, capsys: pytest.CaptureFi
     held = [cell.run for cell in read_record(Path("runs", name, NAME)).cells if cell.run]
     assert len(held) == 2
     with contextlib.closing(RunFile.reopen(Path("runs", held[1], RUN_FILE))) as cut:
-        cut.reopened()
+        cut.mark_running()
 
     code, shown, err = ran(capsys, *options)
 
     assert (code, shown["matrix"]) == (0, name)
-    assert f"Going on with {name}.\n1 of 2 cells are finished.\n" in err
+    assert f"Continuing {name}.\n1 of 2 cells are finished.\n" in err
     assert "cell 2 of 2: faq x plain x large\n" in err
     assert sum(asked(server).values()) <= 2 * 2 + 2, "those in flight"
     assert run_ids(Path("runs")) == held

@@ -7,15 +7,21 @@ import pytest
 
 from simulator.core.types import RedRules, Results
 from simulator.stats.agreement import auroc, quadratic_kappa
-from simulator.stats.review import Review, agreement, as_json, weighted_auroc, weighted_kappa
+from simulator.stats.review import (
+    BlindAgreement,
+    agreement_json,
+    blind_agreement,
+    weighted_auroc,
+    weighted_kappa,
+)
 from simulator.stats.summary import summarise
-from tests.graded_blind import JUDGE, graded, verdict
-from tests.rehearsed import JUDGES
+from tests.blind_grades import JUDGE, graded, verdict
+from tests.sample_runs import JUDGES
 
 
-def review(results: Results) -> Review | None:
+def review(results: Results) -> BlindAgreement | None:
     """The review of a run with the usual rules."""
-    return agreement(results, summarise(results, rules=RedRules(), judges=JUDGES, seed=42))
+    return blind_agreement(results, summarise(results, rules=RedRules(), judges=JUDGES, seed=42))
 
 
 def with_verdicts(results: Results, *more: Any) -> Results:
@@ -25,7 +31,7 @@ def with_verdicts(results: Results, *more: Any) -> Results:
 
 def test_the_figures_by_hand() -> None:
     """Two conversations graded 5, 4, 2 by the judge; people give 5, 2, 2 and 3, 4, 5."""
-    found = review(
+    result = review(
         graded(
             lambda conversation, turn: (
                 ((5, 2, 2), (3, 4, 5))[conversation][turn - 1] if conversation < 2 else None
@@ -33,16 +39,16 @@ def test_the_figures_by_hand() -> None:
         )
     )
 
-    assert found
-    assert (found.turns, found.grades, found.reviewers, found.weighted) == (6, 6, {"A": 6}, False)
-    assert found.within_one == pytest.approx(3 / 6)
-    assert found.same_side == pytest.approx(3 / 6)
-    assert found.difference == pytest.approx((22 - 21) / 6 / 5)
-    assert found.kappa == pytest.approx(quadratic_kappa([5, 4, 2, 5, 4, 2], [5, 2, 2, 3, 4, 5]))
-    assert found.auroc == auroc([5, 4, 2, 5, 4, 2], [True, False, False, False, True, True])
-    assert [(turn.turn, turn.human, turn.judge) for turn in found.missed] == [(2, 2, 4)]
-    assert [(turn.turn, turn.human, turn.judge) for turn in found.overcalled] == [(3, 5, 2)]
-    assert found.between is None
+    assert result
+    assert (result.turns, result.grades, result.reviewers, result.weighted) == (6, 6, {"A": 6}, False)
+    assert result.within_one == pytest.approx(3 / 6)
+    assert result.same_side == pytest.approx(3 / 6)
+    assert result.difference == pytest.approx((22 - 21) / 6 / 5)
+    assert result.kappa == pytest.approx(quadratic_kappa([5, 4, 2, 5, 4, 2], [5, 2, 2, 3, 4, 5]))
+    assert result.auroc == auroc([5, 4, 2, 5, 4, 2], [True, False, False, False, True, True])
+    assert [(turn.turn, turn.human, turn.judge) for turn in result.missed] == [(2, 2, 4)]
+    assert [(turn.turn, turn.human, turn.judge) for turn in result.overcalled] == [(3, 5, 2)]
+    assert result.between is None
 
 
 def test_sampling_rates_weigh_the_turns() -> None:
@@ -55,13 +61,13 @@ def test_sampling_rates_weigh_the_turns() -> None:
         verdict(conversation, 2, 4, sampled=0.1),
         verdict(conversation, 3, 2, sampled=1),
     )
-    found, plain = review(rated), review(with_verdicts(rated, verdict(base.conversations[1].id, 1, 5)))
+    result, plain = review(rated), review(with_verdicts(rated, verdict(base.conversations[1].id, 1, 5)))
 
-    assert found
+    assert result
     assert plain
-    assert found.weighted
-    assert found.missed_in_run == pytest.approx(10)
-    assert found.within_one == pytest.approx(11 / 21)
+    assert result.weighted
+    assert result.missed_in_run == pytest.approx(10)
+    assert result.within_one == pytest.approx(11 / 21)
     assert not plain.weighted
     assert plain.within_one == pytest.approx(3 / 4)
 
@@ -86,15 +92,15 @@ def test_two_reviewers_are_averaged_and_compared() -> None:
     """The mean of both is held against the judge; how they agree is told apart."""
     results = graded(lambda conversation, turn: JUDGE[turn] if conversation < 2 else None)
     second = [v.model_copy(update={"reviewer": "B", "grade": 3.0}) for v in results.verdicts[:3]]
-    found = review(with_verdicts(results, *second))
+    result = review(with_verdicts(results, *second))
 
-    assert found
-    assert found.reviewers == {"A": 6, "B": 3}
-    assert found.between
-    assert found.between.turns == 3
-    assert found.between.within_one == pytest.approx(2 / 3)
-    assert found.between.kappa == pytest.approx(quadratic_kappa([5, 4, 2], [3, 3, 3]))
-    assert found.difference == pytest.approx((1 + 0.5 - 0.5) / 6 / 5)
+    assert result
+    assert result.reviewers == {"A": 6, "B": 3}
+    assert result.between
+    assert result.between.turns == 3
+    assert result.between.within_one == pytest.approx(2 / 3)
+    assert result.between.kappa == pytest.approx(quadratic_kappa([5, 4, 2], [3, 3, 3]))
+    assert result.difference == pytest.approx((1 + 0.5 - 0.5) / 6 / 5)
 
 
 def test_review_verdicts_and_ungraded_turns_have_no_say() -> None:
@@ -106,28 +112,28 @@ def test_review_verdicts_and_ungraded_turns_have_no_say() -> None:
     assert review(base) is None
     assert review(with_verdicts(base, verdict(conversation, 1, 1, source="review"))) is None
     assert review(with_verdicts(ungraded, verdict(conversation, 1, 1))) is None
-    assert as_json(None) is None
+    assert agreement_json(None) is None
 
 
 def test_grades_that_do_not_vary_have_no_strength_of_agreement() -> None:
     """One turn graded alike by both: no kappa and no AUROC, and no division by zero."""
     base = graded(lambda *_: None)
-    found = review(with_verdicts(base, verdict(base.conversations[0].id, 1, 5)))
+    result = review(with_verdicts(base, verdict(base.conversations[0].id, 1, 5)))
 
-    assert found
-    assert (found.kappa, found.auroc, found.within_one, found.missed) == (None, None, 1, ())
+    assert result
+    assert (result.kappa, result.auroc, result.within_one, result.missed) == (None, None, 1, ())
 
 
 def test_json_has_every_figure() -> None:
     """Rounded, with the places of what was missed."""
-    shown = as_json(
+    body = agreement_json(
         review(graded(lambda conversation, turn: 1 if (conversation, turn) == (0, 1) else JUDGE[turn]))
     )
 
-    assert shown
-    assert list(shown) == [
+    assert body
+    assert list(body) == [
         "turns", "grades", "reviewers", "weighted", "within_one", "same_side", "kappa", "auroc", "difference",
         "missed", "overcalled", "between_reviewers",
     ]  # fmt: skip
-    assert shown["missed"]["n"] == 1
-    assert list(shown["missed"]["turns"][0]) == ["conversation", "turn", "human", "judge", "comment"]
+    assert body["missed"]["n"] == 1
+    assert list(body["missed"]["turns"][0]) == ["conversation", "turn", "human", "judge", "comment"]

@@ -6,33 +6,43 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from simulator.addons.review.figures import markdown
-from simulator.addons.review.report import Read, ReviewReport, paint
+from simulator.addons.review.report import ReadCounts, ReviewReport, markdown, paint
 from simulator.core.types import HumanVerdict, Language, Results
 from simulator.stats.gate import decide
-from simulator.stats.review import agreement, findings
+from simulator.stats.review import blind_agreement, review_findings
 from tests.golden_files import compare
-from tests.rehearsed import hostile
-from tests.team import AGAIN, CAMPAIGN, FEE, GOOD, RETURN, RETURNS, TIMEOUT, reviewed_run, said, summary_of
+from tests.reviewed_runs import (
+    AGAIN,
+    CAMPAIGN,
+    FEE,
+    GOOD,
+    RETURN,
+    RETURNS,
+    TIMEOUT,
+    reviewed_run,
+    summary_of,
+    vote,
+)
+from tests.sample_runs import hostile
 
 SAID = (
-    said(FEE, "right", "knowledge", status="open", assignee="佐藤", correct_answer="4,800円です。"),
-    said(AGAIN, "right", "ignored", status="doing", assignee="鈴木"),
-    said(CAMPAIGN, "wrong", comment="キャンペーンは資料にある"),
-    said(RETURN, "unsure"),
-    said(TIMEOUT, "right", "停止中", status="様子見"),
-    said(GOOD, "wrong", "knowledge", comment="料金が古い", assignee="佐藤"),
+    vote(FEE, "right", "knowledge", status="open", assignee="佐藤", correct_answer="4,800円です。"),
+    vote(AGAIN, "right", "ignored", status="doing", assignee="鈴木"),
+    vote(CAMPAIGN, "wrong", comment="キャンペーンは資料にある"),
+    vote(RETURN, "unsure"),
+    vote(TIMEOUT, "right", "停止中", status="様子見"),
+    vote(GOOD, "wrong", "knowledge", comment="料金が古い", assignee="佐藤"),
     HumanVerdict(conversation=GOOD[0], turn=1, source="blind", reviewer="1", grade=2, comment="古い"),
     HumanVerdict(conversation=FEE[0], turn=1, source="blind", reviewer="1", grade=1),
 )
 
 
-def shown(results: Results, language: Language = "ja", read: Read | None = None) -> ReviewReport:
+def report_of(results: Results, language: Language = "ja", read: ReadCounts | None = None) -> ReviewReport:
     """All that is painted of a run."""
     summary = summary_of(results)
     gate, page = decide(summary, None, 0.05), Path("report.html")
-    found = findings(results, summary)
-    return ReviewReport(summary, gate, agreement(results, summary), read, language, page, found)
+    found = review_findings(results, summary)
+    return ReviewReport(summary, gate, blind_agreement(results, summary), read, language, page, found)
 
 
 def painted(what: ReviewReport, width: int = 100) -> str:
@@ -52,13 +62,13 @@ def test_the_review_as_it_is_meant_to_look(language: Language) -> None:
     """In words first, then marks, points, articles, people, wrong turns, and only then agreement."""
     verdicts = SAID if language == "ja" else tuple(map(in_english, SAID))
     gold = RETURNS.replace("ja/", f"{language}/")
-    what = shown(reviewed_run(*verdicts, language=language, gold=(gold,)), language, READ)
+    what = report_of(reviewed_run(*verdicts, language=language, gold=(gold,)), language, READ)
 
     compare(f"review_{language}.txt", painted(what))
     compare(f"review_{language}.md", markdown(what.findings, what.review, what.summary.run, language))
 
 
-READ = Read("sheet:KEY", new=7, known=1, empty=4, skipped=1, other_runs=12, review=6, blind=2)
+READ = ReadCounts("sheet:KEY", new=7, known=1, empty=4, skipped=1, other_runs=12, review=6, blind=2)
 
 
 def test_nothing_that_people_wrote_is_markup() -> None:
@@ -66,9 +76,9 @@ def test_nothing_that_people_wrote_is_markup() -> None:
     evil = "\x1b[2J[bold red]x[/]|<b>@all ![a](http://e.example)\n# 見出し\u202e"
     results = hostile(evil)
     at = (results.conversations[0].id, 1)
-    told = said(at, "right", "invented", comment=evil, assignee=evil, correct_answer=evil, status=evil)
-    wrong = said((at[0], 2), "wrong", evil, comment=evil, assignee=evil)
-    what = shown(results.model_copy(update={"verdicts": (told, wrong)}))
+    told = vote(at, "right", "invented", comment=evil, assignee=evil, correct_answer=evil, status=evil)
+    wrong = vote((at[0], 2), "wrong", evil, comment=evil, assignee=evil)
+    what = report_of(results.model_copy(update={"verdicts": (told, wrong)}))
     terminal, page = painted(what), markdown(what.findings, what.review, what.summary.run, "ja")
 
     for text in (terminal, page):
@@ -84,7 +94,7 @@ def test_nothing_that_people_wrote_is_markup() -> None:
 
 def test_a_review_that_has_only_begun() -> None:
     """One comment: there is no share yet, and nothing is made of it."""
-    what = shown(reviewed_run(said(FEE, comment="あとで")))
+    what = report_of(reviewed_run(vote(FEE, comment="あとで")))
     text = painted(what)
 
     assert "まだ一件も付いていません" in text
@@ -99,8 +109,8 @@ def test_a_review_that_has_only_begun() -> None:
 )
 def test_the_share_in_words(right: int, said_so: str) -> None:
     """From ten judged marks on; below, that they are few."""
-    results = reviewed_run(*(said(at, "right") for at in (FEE, AGAIN)))
-    found = findings(results, summary_of(results))
+    results = reviewed_run(*(vote(at, "right") for at in (FEE, AGAIN)))
+    found = review_findings(results, summary_of(results))
     assert found
     many = found.model_copy(update={"right": 2 * right, "wrong": 10 - 2 * right, "precision": right / 5})
 
@@ -110,7 +120,7 @@ def test_the_share_in_words(right: int, said_so: str) -> None:
 
 def test_narrow_terminals_break_lines() -> None:
     """At 40 columns nothing but the table is wider."""
-    lines = painted(shown(reviewed_run(*SAID)), 40).splitlines()
+    lines = painted(report_of(reviewed_run(*SAID)), 40).splitlines()
     from rich.cells import cell_len
 
     assert max(map(cell_len, lines)) <= 44

@@ -24,9 +24,9 @@ from simulator.sheets import excel
 from simulator.sheets.model import PulledRow
 from simulator.stats.review import blind_sample
 from tests.excel import Person
-from tests.rehearsed import hostile, rehearsed
-from tests.report.test_worksheets import told
-from tests.team import FEE, GOOD, summary_of
+from tests.report.test_worksheets import report_context
+from tests.reviewed_runs import FEE, GOOD, summary_of
+from tests.sample_runs import hostile, rehearsed
 
 RUN = rehearsed().run.id
 KEY = f"{RUN}/{FEE[0]}/{FEE[1]}"
@@ -78,7 +78,7 @@ def test_half_a_row_counts() -> None:
     entries = read("review", (KEY, {"judge_is": "たぶん", "comment": "見ました", "cause": "連携先の障害"}))
 
     assert [(entry.place, entry.fault) for entry in entries if entry.fault] == [
-        ("確認 row 2", "judge_is 'たぶん' is none of the choices")
+        ("確認 row 2", "judge_is 'たぶん' is not one of the choices")
     ]
     assert said(entries) == [
         {
@@ -187,7 +187,7 @@ def test_a_run_that_was_never_pushed_says_so() -> None:
 
 def workbook(folder: Path, language: Language = "ja") -> Path:
     """The workbook of the rehearsed run."""
-    return excel.write(worksheets(told(language)), folder / "report.xlsx")
+    return excel.write(worksheets(report_context(language)), folder / "report.xlsx")
 
 
 def taken_from(path: Path) -> Taken:
@@ -263,6 +263,6 @@ def test_other_workbooks_are_plain_tables(tmp_path: Path) -> None:
 
     assert workbook_source(path, wanted()) is None
     [verdict] = taken_from(path).verdicts
-    assert verdict.says_the_same(
+    assert verdict.same_as(
         HumanVerdict(conversation=GOOD[0], turn=1, source="blind", reviewer="佐藤", grade=3, comment="x")
     )

@@ -16,9 +16,9 @@ from simulator.sheets import excel
 from simulator.sheets.model import PulledRow
 from simulator.sheets.questions import approved
 from tests.excel import Person
-from tests.pushing import KEY, at, column, letter, pushed, row_of, sheets_server
-from tests.report.test_worksheets import told
+from tests.report.test_worksheets import report_context
 from tests.servers.sheets import SheetsServer
+from tests.sheets_sink import KEY, at, column, letter, pushed, row_of, sheets_server
 
 YES = {"use": "yes", "approved": "yes"}
 
@@ -151,7 +151,7 @@ def test_a_sheet_is_asked_without_naming_a_worksheet(
     server: SheetsServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Rows that a lead types, in either language; the answers of the review; what is left out on stderr."""
-    pushed(*worksheets(told()))
+    pushed(*worksheets(report_context()))
     mari, tab = server.person(KEY), "テスト質問"
     mari.rename_header(tab, "質問", "お客様が聞きそうなこと")
     mari.insert_columns(tab, "B")
@@ -159,7 +159,7 @@ def test_a_sheet_is_asked_without_naming_a_worksheet(
     mari.paste(tab, "C22", [["下書き"]])
     use = letter(column(server, "use", "questions"))
     mari.type(tab, f"{use}{row_of(server, 'fees-01-ja', tab)}", "使用しない")
-    row = f"{told().results.run.id}/calm/cancel-03-ja#0/1"
+    row = f"{report_context().results.run.id}/calm/cancel-03-ja#0/1"
     mari.type("確認", at(server, row, "correct_answer"), "4,800円です")
     mari.type("確認", at(server, row, "status"), "再テスト済み")
     found = planned(f"sheet:{KEY}")
@@ -181,8 +181,8 @@ def test_a_teams_own_worksheets_and_a_sheet_without_ours(server: SheetsServer) -
 
     from simulator.sheets.google_api import target
 
-    pushed(*worksheets(told()), to=target(KEY, "A"))
-    pushed(*worksheets(told("en")), to=target(KEY, "B"))
+    pushed(*worksheets(report_context()), to=target(KEY, "A"))
+    pushed(*worksheets(report_context("en")), to=target(KEY, "B"))
     assert set(planned(f"sheet:{KEY}", worksheet="B")) == {
         "fees-01-en",
         "cancel-03-en",
@@ -195,7 +195,7 @@ def test_a_teams_own_worksheets_and_a_sheet_without_ours(server: SheetsServer) -
 
 def test_a_workbook_of_ours_is_asked_like_a_sheet(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """By its worksheet of questions; its other columns are nobody's loss. Other workbooks as before."""
-    path = excel.write(worksheets(told()), tmp_path / "report.xlsx")
+    path = excel.write(worksheets(report_context()), tmp_path / "report.xlsx")
     with Person(path) as person:
         person.add("テスト質問", {"質問": "送料は", "使用する": "使用する", "承認": "承認"})
         person.add("テスト質問", {"質問": "下書き", "使用する": "使用する"})
@@ -203,6 +203,6 @@ def test_a_workbook_of_ours_is_asked_like_a_sheet(tmp_path: Path, capsys: pytest
     found = planned(str(path))
 
     assert "送料は" in [case.question for case in found.values()]
-    assert len(found) == len(told().results.conversations) - 2
+    assert len(found) == len(report_context().results.conversations) - 2
     assert "2 not approved (rows 2," in capsys.readouterr().err
     assert columns_of(path).unused == ()

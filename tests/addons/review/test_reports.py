@@ -14,8 +14,8 @@ from simulator.stats.corrected import CorrectedScore
 from simulator.stats.figures import Summary
 from simulator.stats.gate import decide
 from simulator.stats.summary import summarise
-from tests.graded_blind import JUDGE, graded
-from tests.rehearsed import JUDGES
+from tests.blind_grades import JUDGE, graded
+from tests.sample_runs import JUDGES
 
 HELD = graded(
     lambda conversation, turn: JUDGE[turn] - 1 + (conversation % 4 == 1) if conversation % 2 else None

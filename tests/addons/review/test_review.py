@@ -14,7 +14,7 @@ import pytest
 
 from simulator.cli.app import main
 from simulator.core.types import Results
-from simulator.runner.labelled import context_of, read_labels
+from simulator.runner.labelled_answers import labelled_context, read_labels
 from simulator.storage.run_file import find_run, read_run
 
 HELD = (
@@ -124,7 +124,7 @@ def test_rows_that_cannot_be_used_are_named_and_skipped(run: Any) -> None:
     strict = run("review", "latest", "--from", file, "--strict")
     assert (strict.code, strict.out, now().verdicts) == (2, "", ())
     assert "skipped" not in strict.err
-    assert strict.err.splitlines()[-1].startswith("error: grades.csv: 4 rows cannot be used, so nothing was")
+    assert strict.err.splitlines()[-1].startswith("error: grades.csv: 4 rows are invalid, so nothing was")
 
     done = run("review", "latest", "--from", file)
     assert done.code == 0
@@ -145,7 +145,7 @@ def test_a_file_of_another_run_is_refused(run: Any) -> None:
     done = run("review", "latest", "--from", written([("other#0", 1, "A", 3, "")]))
 
     assert (done.code, done.out) == (2, "")
-    assert done.err.endswith("error: grades.csv: 1 row cannot be used, so nothing was stored."
+    assert done.err.endswith("error: grades.csv: 1 row is invalid, so nothing was stored."
                              " Is it a file of another run?\n")  # fmt: skip
     assert now().verdicts == ()
 
@@ -224,7 +224,7 @@ def test_labels_go_to_calibrate_and_come_back(run: Any) -> None:
     for row in labels.rows:
         conversation, _, index = row.case.id.rpartition("/")
         talk, turn = turns[conversation, int(index)]
-        shown = context_of(row)
+        shown = labelled_context(row)
         assert (shown.turn.user, shown.turn.answer.text) == (turn.user, turn.answer.text)
         assert [p.text for p in shown.turn.answer.passages] == [p.text for p in turn.answer.passages]
         assert shown.references == talk.case.references_at(turn.index)

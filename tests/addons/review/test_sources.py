@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from simulator.addons.review.report import as_lines, labelled_answers
+from simulator.addons.review.labels import as_lines, labelled_answers
 from simulator.addons.review.sources import Entry, label_file, take
 from simulator.core.errors import CaseFileError
 from simulator.core.types import HumanVerdict
-from tests.graded_blind import JUDGE, graded, verdict
+from tests.blind_grades import JUDGE, graded, verdict
 
 
 def entries(name: str, text: str | bytes) -> list[Entry]:
@@ -90,8 +90,8 @@ def test_labelled_answers_have_a_grade_for_each_annotator() -> None:
         ({"grade": "good"}, "grade 'good' is not between 1 and 5"),
         ({"grade": True}, "grade 'True' is not between 1 and 5"),
         ({"grade": "nan"}, "grade 'nan' is not between 1 and 5"),
-        ({"turn": "one"}, "turn 'one' is no whole number"),
-        ({"turn": 1.5}, "turn '1.5' is no whole number"),
+        ({"turn": "one"}, "turn 'one' is not a whole number"),
+        ({"turn": 1.5}, "turn '1.5' is not a whole number"),
         ({"sampled": 0}, "sampled '0' is not between 0 and 1"),
         ({"id": "alone", "labels": {"human": 4}}, "id 'alone' is not <conversation>/<turn>"),
         ({"id": "a/1", "labels": {"human": 4}, "scale": {"human": "1-4"}}, "its scale is '1-4'"),
@@ -165,7 +165,7 @@ def test_what_is_exported_is_read_back_as_it_was() -> None:
 
     assert len(back) == 11
     assert all(
-        before.says_the_same(after)
+        before.same_as(after)
         for before, after in zip(sorted(run.verdicts, key=key), sorted(back, key=key), strict=True)
         if after
     )

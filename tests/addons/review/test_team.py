@@ -14,16 +14,16 @@ from typing import Any, NamedTuple
 import pytest
 
 from simulator.cli.app import main
-from simulator.core.settings import from_run
+from simulator.core.settings import stored_settings
 from simulator.core.types import HumanVerdict, Results
 from simulator.sheets import google_api
 from simulator.stats.figures import Summary
 from simulator.stats.review import SampledTurn, blind_sample
-from simulator.stats.summary import everyone_who_graded, summarise
+from simulator.stats.summary import grading_judges, summarise
 from simulator.storage.run_file import find_run, read_run
 from tests.excel import Person
-from tests.pushing import KEY, column, letter, row_of, sheets_server
 from tests.servers.sheets import SheetsServer
+from tests.sheets_sink import KEY, column, letter, row_of, sheets_server
 
 HELD = (
     "--offline", "--persona", "calm", "--persona", "angry", "--limit", "12", "--turns", "2",
@@ -78,8 +78,8 @@ def now() -> Results:
 
 def figures(results: Results) -> Summary:
     """Its figures."""
-    settings = from_run(results.run.settings)
-    judges = everyone_who_graded(results, settings.judges)
+    settings = stored_settings(results.run.settings)
+    judges = grading_judges(results, settings.judges)
     return summarise(results, rules=settings.red, judges=judges, seed=settings.seed)
 
 

@@ -15,11 +15,11 @@ from simulator.core.settings import Settings
 from simulator.core.types import Case
 from simulator.data.cases import read_cases
 from simulator.runner.plan import read_plan
-from tests.making import Author
-from tests.pushing import KEY, column, letter, row_of, sheets_server
+from tests.question_models import Author
 from tests.servers.faults import Reply
 from tests.servers.openai import serve
 from tests.servers.sheets import SheetsServer
+from tests.sheets_sink import KEY, column, letter, row_of, sheets_server
 
 JA, EN = str(shelves.DEMO / "knowledge" / "ja"), str(shelves.DEMO / "knowledge" / "en")
 TAB = "テスト質問"
@@ -197,7 +197,7 @@ def test_a_forecast_starts_nothing(make: Any, author: Author) -> None:
         ((JA, "--out", "there/a.csv"), "there is no folder there"),
         ((JA, "--to", "xlsx"), "to sheets"),
         ((JA, "--to", "sheets"), "Give --sheet KEY"),
-        ((JA, "--personas-out", "p"), "only goes with --from-logs"),
+        ((JA, "--personas-out", "p"), "can only be used with --from-logs"),
         (("nowhere",), "no such file or folder"),
     ],
 )

@@ -7,26 +7,29 @@ from typing import Any
 import pytest
 
 from simulator.addons.testset import report
-from simulator.addons.testset.grade import Prompts, check_form, fault_of_check, fault_of_form, says_the_same
+from simulator.addons.testset.checks import REASONS, fault_of_check, fault_of_form, says_the_same
 from simulator.addons.testset.plan import (
     KINDS,
-    WHYS,
     WORDINGS,
     Article,
-    Check,
-    FollowUpCheck,
     Index,
     Kind,
-    OutsideCheck,
-    PairCheck,
     Plan,
     read_articles,
+)
+from simulator.addons.testset.prompts import (
+    Check,
+    FollowUpCheck,
+    OutsideCheck,
+    PairCheck,
+    Prompts,
+    check_form,
 )
 from simulator.cli.app import main
 from simulator.core import shelves
 from simulator.core.templates import LANGUAGES, read_toml
 from simulator.core.types import Case, Language, Passage
-from tests.making import Author
+from tests.question_models import Author
 from tests.servers.faults import error
 from tests.servers.openai import serve
 
@@ -131,7 +134,7 @@ def test_every_word_is_there_in_both_languages() -> None:
     for language in LANGUAGES:
         assert set(KINDS) <= set(tables[language]["kind"])
         assert set(WORDINGS) == set(tables[language]["wording"])
-        assert set(WHYS) == set(tables[language]["why"])
+        assert set(REASONS) == set(tables[language]["why"])
 
 
 @pytest.fixture
@@ -171,7 +174,7 @@ def test_a_refused_key_ends_it_and_keeps_what_there_is(
 
     assert code == 3
     assert "401" in said
-    assert "goes on from here and pays for nothing twice" in said
+    assert "continues from here and pays for nothing twice" in said
     assert Path("cases-made.csv").exists()
 
 

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from simulator.addons.testset.grade import RuleBasedTestSet, worded
-from simulator.addons.testset.near import NearDuplicates
+from simulator.addons.testset.near_duplicates import NearDuplicates
 from simulator.addons.testset.plan import (
     KINDS,
     OUT_OF_SCOPE,
@@ -17,13 +16,13 @@ from simulator.addons.testset.plan import (
     Article,
     Index,
     Plan,
-    asked_of,
     outside,
     quotas,
     read_articles,
     readable,
 )
 from simulator.addons.testset.report import content_of
+from simulator.addons.testset.rules import RuleBasedTestSet, questions_of, worded
 from simulator.core.errors import InputError
 from simulator.core.types import Case, Facts, Language, Message, Passage
 from simulator.data.cases import read_cases
@@ -60,7 +59,7 @@ def article(text: str, id_: str = "a", source: str | None = None) -> Article:
 )
 def test_a_sentence_becomes_the_question_it_answers(sentence: str, question: str) -> None:
     """The sentence is the right answer; what is said to the customer is asked by the customer."""
-    [asked] = asked_of(article(sentence))
+    [asked] = questions_of(article(sentence))
 
     assert (asked.question, asked.reference) == (question, sentence)
 
@@ -79,7 +78,7 @@ def test_a_sentence_becomes_the_question_it_answers(sentence: str, question: str
 )
 def test_what_does_not_stand_alone_gives_no_question(sentence: str) -> None:
     """A pronoun or a turn of speech is about something said before."""
-    assert list(asked_of(article(sentence))) == []
+    assert list(questions_of(article(sentence))) == []
 
 
 @pytest.mark.parametrize(
@@ -94,7 +93,7 @@ def test_what_does_not_stand_alone_gives_no_question(sentence: str) -> None:
 )  # fmt: skip
 def test_a_heading_is_asked_for_what_stands_below(text: str, question: str) -> None:
     """Steps are asked for as steps, the rest for what it is about."""
-    assert [asked.question for asked in asked_of(article(text))] == [question]
+    assert [asked.question for asked in questions_of(article(text))] == [question]
 
 
 def test_titles_tell_articles_apart() -> None:
@@ -137,7 +136,7 @@ def test_a_neighbouring_topic_is_asked_only_where_nothing_speaks_of_it() -> None
 def test_wordings_keep_what_is_asked(language: Language) -> None:
     """Polite and casual ones differ from the plain one and keep its figures and names."""
     for each in read_articles(_demo(language))[:20]:
-        for asked in asked_of(each):
+        for asked in questions_of(each):
             for wording in WORDINGS:
                 said, got = worded(asked, wording, language, random.Random(1))
                 assert said.strip()
@@ -152,7 +151,7 @@ def test_wordings_keep_what_is_asked(language: Language) -> None:
 @given(st.lists(TEXT, max_size=12), st.lists(TEXT, max_size=12))
 def test_near_duplicates_are_those_of_a_search_of_all_pairs(one: list[str], other: list[str]) -> None:
     """The index misses none that comparing with every text would find."""
-    from simulator.addons.testset.near import _DIGITS, _jaccard, _trigrams
+    from simulator.addons.testset.near_duplicates import _DIGITS, _jaccard, _trigrams
     from simulator.text.segments import normalise
 
     near, kept = NearDuplicates(), list[str]()

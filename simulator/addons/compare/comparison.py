@@ -1,0 +1,160 @@
+"""One comparison of two or more runs, from their names to outcomes and figures."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from itertools import combinations
+from pathlib import Path
+from typing import NamedTuple
+
+from simulator.addons.compare.figures import PairwiseFigures, Uncompared, compared
+from simulator.addons.compare.grade import (
+    Outcome,
+    PairJudge,
+    PairLexicalJudge,
+    PairModelJudge,
+    PairPrompt,
+    VerdictCache,
+    by_rule,
+    judge_pairs,
+)
+from simulator.addons.compare.plan import Pair, matched
+from simulator.core import shelves
+from simulator.core.errors import InputError
+from simulator.core.roles import LEXICAL, endpoints
+from simulator.core.settings import Settings
+from simulator.core.types import Language, Results, Spending
+from simulator.models.client import Connections
+from simulator.models.limiter import GRADING
+from simulator.models.pricing import Ledger
+from simulator.models.providers import Models
+from simulator.runner.estimate import tokens
+from simulator.storage.run_file import find_run, read_run
+
+# Runs are shown as A, B, C ...
+MOST = 10
+# Tokens of a reply.
+REPLY_TOKENS = 320
+
+
+class ComparedRuns(NamedTuple):
+    """The runs in the order in which they were named, with their run files."""
+
+    paths: tuple[Path, ...]
+    results: tuple[Results, ...]
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Their ids."""
+        return tuple(results.run.id for results in self.results)
+
+
+class Comparison:
+    """One comparison; whatever is wrong with the input is raised when it is made."""
+
+    def __init__(self, names: Sequence[str], settings: Settings, *, anchor: bool = False) -> None:
+        """Every run against every other; with `anchor` the first one against the others."""
+        self.settings = settings
+        self.runs = _read_runs(names, Path(settings.runs))
+        ids = self.runs.ids
+        self.matches = {
+            (ids[i], ids[j]): matched(self.runs.results[i], self.runs.results[j])
+            for i, j in combinations(range(len(ids)), 2)
+            if not anchor or i == 0
+        }
+        if not self.pairs:
+            one, other = next(iter(self.matches))
+            msg = (
+                f"no turn of {one} and {other} can be compared: other questions, personas, or customers who "
+                f"said something else. Hold the second with --replay {one}."
+            )
+            raise InputError(msg)
+        guidelines = Path(settings.guidelines or shelves.JUDGES / "_guidelines.toml")
+        self.prompt = PairPrompt(shelves.JUDGES / "_pairwise.toml", guidelines)
+        self.ledger = Ledger.of(settings)
+        self._connections = Connections.of(settings)
+        self._models = Models(endpoints(settings), self._connections, self.ledger)
+
+    @property
+    def pairs(self) -> list[Pair]:
+        """All comparable turns."""
+        return [pair for match in self.matches.values() for pair in match.pairs]
+
+    @property
+    def model(self) -> str:
+        """The judge's model; `lexical` for the stand-in."""
+        endpoint = self._models.endpoints["judge"]
+        return endpoint.model if endpoint else LEXICAL
+
+    @property
+    def rubric(self) -> str:
+        """The fingerprint of the prompt, the reply's form and the model."""
+        return self.prompt.fingerprint(self.model)
+
+    @property
+    def language(self) -> Language:
+        """The language most turns are in; Japanese on a tie."""
+        english = sum(pair.one.case.language == "en" for pair in self.pairs)
+        return "en" if english > len(self.pairs) / 2 else "ja"
+
+    @cached_property
+    def judge(self) -> PairJudge:
+        """A model, or the stand-in where there is none."""
+        model = self._models.role("judge", temperature=self.settings.judge_temperature, priority=GRADING)
+        if model is None:
+            return PairLexicalJudge()
+        # Beside the later of both runs; ids sort by time.
+        return PairModelJudge(
+            self.prompt, model, self.settings.seed, lambda pair: self._caches[max(pair.a, pair.b)]
+        )
+
+    @cached_property
+    def _caches(self) -> Mapping[str, VerdictCache]:
+        places = zip(self.runs.ids, self.runs.paths, strict=True)
+        return {run: VerdictCache(path.parent, self.rubric) for run, path in places}
+
+    def forecast(self) -> Spending:
+        """What is still to be paid at most; verdicts of earlier comparisons are paid already."""
+        judge = self.judge
+        if not isinstance(judge, PairModelJudge):
+            return Spending()
+        calls = [
+            messages for pair in self.pairs if by_rule(pair) is None for messages in judge.open_calls(pair)
+        ]
+        tokens_in = sum(tokens(message["content"]) for messages in calls for message in messages)
+        return self.ledger.prices.spending(self.model, len(calls), tokens_in, REPLY_TOKENS * len(calls))
+
+    async def judged(self, on_outcome: Callable[[Outcome], None]) -> list[Outcome]:
+        """The outcome of every pair; `on_outcome` gets each as soon as it is there."""
+        try:
+            return await judge_pairs(self.pairs, self.judge, self.settings.calls, on_outcome)
+        finally:
+            await self._connections.close()
+
+    def figures(self, outcomes: Sequence[Outcome]) -> PairwiseFigures:
+        """What the outcomes say."""
+        uncompared = {
+            names: Uncompared(match.differing, match.alone) for names, match in self.matches.items()
+        }
+        return compared(self.runs.ids, outcomes, uncompared, self.settings.seed)
+
+    def overall(self, run: str) -> dict[tuple[str, int], float]:
+        """The run's own Overall (0..1) by conversation and turn: it tells which wins are clear."""
+        results = self.runs.results[self.runs.ids.index(run)]
+        return {
+            (score.conversation, score.turn): score.value
+            for score in results.scores
+            if score.judge == "turn" and score.value is not None
+        }
+
+
+def _read_runs(names: Sequence[str], folder: Path) -> ComparedRuns:
+    if not 2 <= len(names) <= MOST:
+        msg = f"compare takes 2 to {MOST} runs, and was given {len(names)}: compare A B."
+        raise InputError(msg)
+    paths = tuple(find_run(name, folder) for name in names)
+    runs = ComparedRuns(paths, tuple(read_run(path) for path in paths))
+    twice = next((run for run in runs.ids if runs.ids.count(run) > 1), None)
+    if twice:
+        msg = f"run {twice} is named twice; compare different runs."
+        raise InputError(msg)
+    return runs

@@ -1,0 +1,92 @@
+"""Which turns of two runs can be compared: those before which both customers said the same."""
+
+from itertools import takewhile
+from typing import NamedTuple
+
+from simulator.core.types import Case, Conversation, GradingContext, Results
+
+
+class Pair(NamedTuple):
+    """One turn of two runs, `a` and `b` (their ids), with what each of them answered."""
+
+    a: str
+    b: str
+    one: GradingContext
+    other: GradingContext
+    repeat: int = 1
+
+    @property
+    def answers(self) -> tuple[str, str]:
+        """The texts of both answers."""
+        return self.one.turn.answer.text, self.other.turn.answer.text
+
+
+class TurnPairs(NamedTuple):
+    """The comparable turns of two runs, and how many turns cannot be compared.
+
+    `differing` turns exist in both runs, but the customer said something else; `alone` were answered in one
+    run only, because the other one ends before, or is a log without an answer to them.
+    """
+
+    pairs: tuple[Pair, ...]
+    differing: int
+    alone: int
+
+
+def matched(one: Results, other: Results) -> TurnPairs:
+    """Pairs by case, persona, repeat and turn, as long as the customer's lines are the same.
+
+    Both answers are graded by the case of the later run: its references may have been corrected since.
+    """
+    partners = {_key(conversation): conversation for conversation in other.conversations}
+    pairs: list[Pair] = []
+    differing = alone = 0
+    for conversation in one.conversations:
+        partner = partners.pop(_key(conversation), None)
+        if partner is None:
+            alone += len(conversation.turns)
+            continue
+        case = (conversation if one.run.id > other.run.id else partner).case
+        same = _turns_after_same_lines(conversation, partner)
+        answered = [
+            Pair(
+                one.run.id,
+                other.run.id,
+                _context(conversation, case, at),
+                _context(partner, case, at),
+                conversation.repeat,
+            )
+            for at in range(same)
+            if not (conversation.turns[at].unrecorded or partner.turns[at].unrecorded)
+        ]
+        shorter, longer = sorted((len(conversation.turns), len(partner.turns)))
+        pairs += answered
+        differing += shorter - same
+        alone += longer - shorter + same - len(answered)
+    alone += sum(len(conversation.turns) for conversation in partners.values())
+    return TurnPairs(tuple(pairs), differing, alone)
+
+
+def _key(conversation: Conversation) -> tuple[str, str, int]:
+    return conversation.case.id, conversation.persona, conversation.repeat
+
+
+def _turns_after_same_lines(one: Conversation, other: Conversation) -> int:
+    """How many turns come before the customer says something else."""
+    if one.case.history != other.case.history:
+        return 0
+    same = takewhile(
+        lambda turns: (turns[0].index, turns[0].user) == (turns[1].index, turns[1].user),
+        zip(one.turns, other.turns, strict=False),
+    )
+    return sum(1 for _ in same)
+
+
+def _context(conversation: Conversation, case: Case, at: int) -> GradingContext:
+    return GradingContext(
+        conversation=conversation.id,
+        case=case,
+        persona=conversation.persona,
+        turn=conversation.turns[at],
+        earlier=conversation.turns[:at],
+    )

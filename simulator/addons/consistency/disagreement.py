@@ -1,0 +1,210 @@
+"""Where two answers say different things about the same matter: another figure, or yes against no.
+
+Counted without a model. What one answer says and the other does not mention is no disagreement.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Literal
+
+from simulator.core.types import Value
+from simulator.text.entities import Specific, located, specifics_of
+from simulator.text.entity_meaning import Measure
+from simulator.text.evidence import Clause, contradicts, share, stated_clauses, topic_units, total_weight
+from simulator.text.segments import normalise, sentences
+from simulator.text.typography import straight
+
+What = Literal["detail", "polarity"]
+# Two statements are about the same thing when, figures apart, this share (0..1) of each is in the other.
+ALIKE = 0.72
+# A statement of less weight than HEAVY, without its figures, must be the same in every word that counts; one
+# of less than LEAST says too little to be recognised.
+HEAVY, LEAST = 3.0, 1.5
+# A reply is about a claim when this share (0..1) of the topic of one is in the other.
+REPLIES = 0.3
+# Two statements that deny and affirm must share more: a clause more or less turns a meaning.
+ALIKE_DENIED = 0.8
+# What names one of several things: プランA, eSIM, マンション. A name on one side only makes two subjects.
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9\-]*|[ァ-ヺー]{2,}")
+# What a reply to a yes-or-no question begins with.
+_YES_NO = re.compile(r"\s*(?:(はい|ええ|yes\b)|(いいえ|いえ、|no\b(?=[,.]| )))", re.IGNORECASE)
+# A price with these words is the same as without them.
+_WITH_TAX = re.compile(
+    r"[(（]?(?:税込み?|消費税込み?)(?:で|の)?[)）]?|,? ?\(?(?:incl(?:uding|\.)? tax|tax included)\)?",
+    re.IGNORECASE,
+)
+# A clause of fewer characters is no statement.
+SHORTEST = 5
+_NEGATION = re.compile(
+    r"ません|ます|(?<=[^\s])ない(?:です)?|です|\bdo(?:es)?(?: not|n't)\b|\bnot\b|n't\b|(?<=can)not\b"
+)
+_UNCHECKED = ("url", "email")
+
+
+class Disagreement(Value):
+    """Two statements, word for word, that cannot both hold; `details` are the figures that differ."""
+
+    what: What
+    one: str
+    other: str
+    details: tuple[str, str] = ("", "")
+
+
+@lru_cache(maxsize=4096)
+def disagreement(one: str, other: str) -> Disagreement | None:
+    """The first disagreement of two answers in the same language; None when there is none."""
+    if one == other:
+        return None
+    return next(_differing(one, other), None) or _denying(one, other)
+
+
+def _differing(one: str, other: str) -> Iterator[Disagreement]:
+    """Statements that are alike but for a figure that the other answer does not have anywhere."""
+    for sentence in sentences(one):
+        for detail in _details_missing_in(other, sentence):
+            for against in sentences(other):
+                others = [
+                    each for each in _details_missing_in(one, against) if unit_of(each) == unit_of(detail)
+                ]
+                if others and alike(sentence, against):
+                    details = (detail.text, others[0].text)
+                    yield Disagreement(what="detail", one=sentence, other=against, details=details)
+
+
+def _details_missing_in(answer: str, statement: str) -> list[Specific]:
+    """The details of a statement that an answer does not hold."""
+    return [detail for detail in checkable(statement) if located(detail, (answer,)) is None]
+
+
+def _denying(one: str, other: str) -> Disagreement | None:
+    """A clause that affirms what one of the other answer denies, both about the same thing."""
+    clauses = stated_clauses(other)
+    for clause in stated_clauses(one):
+        if clause.denies is None:
+            continue
+        for against in clauses:
+            opposed = contradicts(clause, (against,)) and _is_same_matter(clause, against)
+            if opposed or _differs_by_negation(clause, against):
+                return Disagreement(what="polarity", one=clause.text, other=against.text)
+    return None
+
+
+def _differs_by_negation(clause: Clause, against: Clause) -> bool:
+    """Whether two clauses are the same word for word, but for one negation: できます, できません."""
+    opposed = None not in (clause.denies, against.denies) and clause.denies != against.denies
+    return opposed and len(clause.text) >= SHORTEST and _affirmed(clause.text) == _affirmed(against.text)
+
+
+@lru_cache(maxsize=4096)
+def _affirmed(text: str) -> str:
+    """A clause without its negation, politeness and punctuation."""
+    return re.sub(r"[\s、。.,!！]+", "", _NEGATION.sub("", normalise(text)))
+
+
+def _is_same_matter(clause: Clause, against: Clause) -> bool:
+    if _names(_bare(clause.text)) != _names(_bare(against.text)):
+        return False
+    shared = min(share(clause.units, against.units), share(against.units, clause.units))
+    details, others = (
+        {detail.canonical for detail in checkable(text)} for text in (clause.text, against.text)
+    )
+    return shared >= ALIKE_DENIED and details == others
+
+
+@lru_cache(maxsize=4096)
+def across_languages(one: str, other: str, expected: tuple[str, ...]) -> Disagreement | None:
+    """A disagreement of answers to the same question in two languages, by details that need no words.
+
+    Only where each answer has one detail of a kind and unit, and one of the two is what the question is
+    about: it is among the `expected` answers. Any other two figures may be about different things.
+    """
+    details_one, details_other = _lone_details(one), _lone_details(other)
+    for unit in sorted(details_one.keys() & details_other.keys()):
+        detail, against = details_one[unit], details_other[unit]
+        if located(detail, (other,)) is not None or located(against, (one,)) is not None:
+            continue
+        if (located(detail, expected) is None) != (located(against, expected) is None):
+            return Disagreement(
+                what="detail",
+                one=_sentence_with(detail, one),
+                other=_sentence_with(against, other),
+                details=(detail.text, against.text),
+            )
+    # はい against No, where both answers begin with one of them.
+    yes_no_one, yes_no_other = _YES_NO.match(one), _YES_NO.match(other)
+    if yes_no_one and yes_no_other and bool(yes_no_one[1]) != bool(yes_no_other[1]):
+        return Disagreement(what="polarity", one=sentences(one)[0], other=sentences(other)[0])
+    return None
+
+
+def _lone_details(text: str) -> dict[str, Specific]:
+    """The details of a text that are the only ones of their kind and unit."""
+    by_unit: dict[str, dict[str, Specific]] = {}
+    for detail in checkable(text):
+        by_unit.setdefault(unit_of(detail), {})[detail.canonical] = detail
+    return {unit: next(iter(details.values())) for unit, details in by_unit.items() if len(details) == 1}
+
+
+def _sentence_with(specific: Specific, text: str) -> str:
+    return next((sentence for sentence in sentences(text) if specific.text in sentence), specific.text)
+
+
+def alike(one: str, other: str) -> bool:
+    """Whether two statements are about the same thing, apart from the figures in them."""
+    bare_one, bare_other = _bare(one), _bare(other)
+    if _names(bare_one) != _names(bare_other):
+        return False
+    units_one, units_other = topic_units(bare_one), topic_units(bare_other)
+    lighter = min(total_weight(units_one), total_weight(units_other))
+    shared = min(share(units_one, units_other), share(units_other, units_one))
+    return lighter >= LEAST and shared >= (ALIKE if lighter >= HEAVY else 1.0)
+
+
+def takes_up(reply: str, claim: str) -> bool:
+    """Whether a reply to a question about a claim is about it: next to nothing but a figure, or on its topic.
+
+    It takes less than for two separate statements: the question has already said what the reply is about.
+    """
+    bare_reply, bare_claim = _bare(reply), _bare(claim)
+    reply_units, claim_units = topic_units(bare_reply), topic_units(bare_claim)
+    shared = max(share(reply_units, claim_units), share(claim_units, reply_units))
+    return _names(bare_reply) <= _names(bare_claim) and (
+        total_weight(reply_units) < HEAVY or shared >= REPLIES
+    )
+
+
+def checkable(text: str) -> tuple[Specific, ...]:
+    """The details of a text that a customer would rely on, without addresses of pages and mail."""
+    return tuple(detail for detail in specifics_of(text) if detail.kind not in _UNCHECKED)
+
+
+def unit_of(specific: Specific) -> str:
+    """What a detail can be compared with: its kind, and its unit."""
+    meaning = specific.meaning
+    return f"{specific.kind}:{meaning.unit}" if isinstance(meaning, Measure) else specific.kind
+
+
+@lru_cache(maxsize=4096)
+def _bare(statement: str) -> str:
+    """A statement without its figures."""
+    for detail in sorted(specifics_of(statement), key=lambda detail: -len(detail.text)):
+        statement = statement.replace(detail.text, " ")
+    return re.sub(r"[0-9０-９]+", " ", _WITH_TAX.sub(" ", statement))
+
+
+@lru_cache(maxsize=4096)
+def _names(statement: str) -> frozenset[str]:
+    """The names in a statement: katakana words, and Latin letters within Japanese or with a capital."""
+    japanese = bool(re.search("[ぁ-んァ-ヶ一-鿿]", statement))
+    words = _NAME.findall(straight(statement))
+    return frozenset(
+        word.lower() for word in words if japanese or not word.isascii() or _is_name(word, statement)
+    )
+
+
+def _is_name(word: str, statement: str) -> bool:
+    """Whether an English word names something: a capital within the sentence, or letters with figures."""
+    at_start = statement.lstrip().startswith(word)
+    capital = word[0].isupper() and word != "I" and (not at_start or (word.isupper() and len(word) > 1))
+    return capital or any(map(str.isdigit, word))

@@ -1,0 +1,284 @@
+"""The prompts by which a model writes and checks test questions, and the replies to them.
+
+The prompts are in questions.toml. Passages, questions and answers are quoted as data.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from string import Template
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, Field
+
+from simulator.addons.testset.plan import OUT_OF_SCOPE, PAIRED, Article, Kind, Task
+from simulator.core.replies import Reply
+from simulator.core.templates import check_languages, fingerprint, quote, read_toml, render
+from simulator.core.types import Case, Language, Message
+from simulator.models.client import Messages
+
+FILE = Path(__file__).with_name("questions.toml")
+_VARIABLES: dict[str, set[str]] = {
+    "write_system": set(),
+    "write": {"kind", "wording", "passages", "focus", "form"},
+    "focus": {"sentence"},
+    "nothing": set(),
+    "check_system": set(),
+    "check": {"passages", "history", "question", "form"},
+    "compare_system": set(),
+    "compare": {"question", "first", "second", "form"},
+    "again": {"problem"},
+    "distil_system": set(),
+    "distil": {"dialogue", "form"},
+    "speakers": {"manners", "form"},
+}
+_ANSWERS = {
+    "はい": "yes", "true": "yes", "可": "yes", "いいえ": "no", "false": "no", "不可": "no",
+    "partial": "partly", "partially": "partly", "一部": "partly",
+}  # fmt: skip
+_TRUE = frozenset({"true", "yes", "はい", "1"})
+
+
+def _answer(value: Any) -> Any:
+    """`Yes`, `true` and `はい` are yes."""
+    word = str(value).strip().casefold() if isinstance(value, (str, bool)) else value
+    return _ANSWERS.get(word, word)
+
+
+def _truth(value: Any) -> Any:
+    return value.strip().casefold() in _TRUE if isinstance(value, str) else value
+
+
+def _texts(value: Any) -> Any:
+    """A single text as a list of one; an empty text as an empty list."""
+    if isinstance(value, str):
+        return [value] if value.strip() else []
+    return [] if value is None else value
+
+
+def _count(value: Any) -> Any:
+    return int(value) if isinstance(value, str) and value.strip().isdigit() else value
+
+
+Texts = Annotated[tuple[str, ...], BeforeValidator(_texts)]
+Truth = Annotated[bool, BeforeValidator(_truth)]
+Settled = Annotated[Literal["yes", "partly", "no"], BeforeValidator(_answer)]
+# A Literal, because strict schemas of endpoints know no bounds of numbers.
+Patience = Annotated[Literal[1, 2, 3, 4, 5], BeforeValidator(_count)]
+
+
+# A model is sent the docstrings of these replies, and the names of those within others, in the JSON schema.
+class Draft(Reply):
+    """A question with its right answer; the fact it rests on is named first."""
+
+    fact: str
+    question: str
+    reference: str
+    goal: str
+    knows: Texts = ()
+
+
+class FollowUpDraft(Reply):
+    """A question that needs the turn before it."""
+
+    fact: str
+    earlier_question: str
+    earlier_answer: str
+    question: str
+    reference: str
+    goal: str
+    knows: Texts = ()
+
+
+class Check(Reply):
+    """Whether the gold passages answer a question, and how, without sight of the right answer."""
+
+    reason: str
+    answer: str
+    answerable: Settled
+    names_document: Truth = False
+
+
+class PairCheck(Check):
+    """The same where two passages should be needed."""
+
+    needed: Annotated[int, BeforeValidator(_count)] = 2
+
+
+class FollowUpCheck(Check):
+    """The same where the turn before should be needed."""
+
+    clear_alone: Truth = False
+
+
+class OutsideCheck(Reply):
+    """Whether the knowledge base settles what should be out of its scope."""
+
+    reason: str
+    settled: Settled
+    names_document: Truth = False
+
+
+class Comparison(Reply):
+    """Whether two answers to a question say the same."""
+
+    differs: str
+    same: Truth
+
+
+class DialogueSummary(Reply):
+    """What a recorded dialogue was about, and how the customer spoke."""
+
+    goal: str
+    knows: Texts = ()
+    unknown: Texts = ()
+    wording: Annotated[Literal["keigo", "plain", "casual", "keywords", "typed"], BeforeValidator(_answer)] = (
+        "plain"
+    )
+    manner: str = ""
+
+
+class Speaker(Reply):
+    """One kind of customer, in both languages; `like` is the shelf's persona that lends its phrases."""
+
+    id: str
+    like: str = ""
+    patience: Patience = 2
+    name_ja: str
+    voice_ja: str
+    name_en: str
+    voice_en: str
+
+
+class Speakers(Reply):
+    """The kinds of customers that were found in recorded dialogues."""
+
+    personas: Annotated[list[Speaker], Field(min_length=1, max_length=6)]
+
+
+def draft_form(kind: Kind) -> type[Draft | FollowUpDraft]:
+    """The reply in which a model writes a question of this kind."""
+    return FollowUpDraft if kind == "follow-up" else Draft
+
+
+def check_form(kind: Kind) -> type[Check | OutsideCheck]:
+    """The reply in which a model checks a question of this kind."""
+    if kind in OUT_OF_SCOPE:
+        return OutsideCheck
+    if kind in PAIRED:
+        return PairCheck
+    return FollowUpCheck if kind == "follow-up" else Check
+
+
+class Prompts:
+    """The prompts of questions.toml in both languages; checked when they are read."""
+
+    def __init__(self, path: Path = FILE) -> None:
+        self._tables = read_toml(path)
+        check_languages(path, self._tables, _VARIABLES)
+        for table, variables in (("kinds", {"name"}), ("wordings", set[str]())):
+            parts = {language: self._tables[language][table] for language in ("ja", "en")}
+            check_languages(path, parts, dict.fromkeys(parts["ja"], variables))
+
+    def text(self, language: Language, key: str, /, **values: str) -> str:
+        """A rendered text."""
+        return render(self._tables[language][key], **values)
+
+    def again(self, language: Language, problem: str) -> str:
+        """The request after a reply that could not be read."""
+        return self.text(language, "again", problem=problem)
+
+    def write(self, task: Task) -> Messages:
+        """Asks for one question."""
+        language = task.language
+        texts = [f"[{number}] {article.text}" for number, article in enumerate(task.articles, 1)]
+        seal = fingerprint(*texts)
+        focus = quote("sentence", task.sentence, seal) if task.sentence else ""
+        # A mistyped question is written in plain words; the program makes the typing errors.
+        wording = "casual" if task.wording == "typed" else task.wording
+        user = self.text(
+            language,
+            "write",
+            passages="\n".join(quote("document", text, seal) for text in texts),
+            focus=self.text(language, "focus", sentence=focus) + "\n" if focus else "",
+            kind=Template(self._tables[language]["kinds"][task.kind]).substitute(name=task.name),
+            wording=self._tables[language]["wordings"][wording],
+            form=self.form(language, "fields", draft_form(task.kind)),
+        )
+        return _messages(self.text(language, "write_system"), user)
+
+    def check(self, case: Case, kind: Kind, articles: Sequence[Article]) -> Messages:
+        """Asks whether these articles answer the question, without showing the right answer."""
+        language = case.language
+        texts = [f"[{number}] {article.text}" for number, article in enumerate(articles, 1)]
+        history = [f"{line.role}: {line.content}" for line in case.history]
+        seal = fingerprint(*texts, *history, case.question)
+        nothing = self.text(language, "nothing")
+        user = self.text(
+            language,
+            "check",
+            passages="\n".join(quote("document", text, seal) for text in texts) or nothing,
+            history="\n".join(_line(line, f"{seal}{at}") for at, line in enumerate(case.history)) or nothing,
+            question=quote("question", case.question, seal),
+            form=self.form(language, "check_fields", check_form(kind)),
+        )
+        return _messages(self.text(language, "check_system"), user)
+
+    def compare(self, case: Case, answer: str) -> Messages:
+        """Asks whether the right answer and that of the check say the same."""
+        language, reference = case.language, "|".join(case.references_at(1))
+        seal = fingerprint(case.question, reference, answer)
+        user = self.text(
+            language,
+            "compare",
+            question=quote("question", case.question, seal),
+            first=quote("answer", answer, seal),
+            second=quote("answer", reference, f"{seal}2"),
+            form=self.form(language, "check_fields", Comparison),
+        )
+        return _messages(self.text(language, "compare_system"), user)
+
+    def distil(self, lines: Sequence[Message], language: Language, form: type[BaseModel]) -> Messages:
+        """Asks what a recorded dialogue was about."""
+        seal = fingerprint(*(line.content for line in lines))
+        dialogue = "\n".join(_line(line, f"{seal}{at}") for at, line in enumerate(lines))
+        user = self.text(
+            language, "distil", dialogue=dialogue, form=self.form(language, "distil_fields", form)
+        )
+        return _messages(self.text(language, "distil_system"), user)
+
+    def speakers(
+        self, manners: Sequence[str], language: Language, form: type[BaseModel], names: Sequence[str]
+    ) -> Messages:
+        """Asks for the kinds of customers behind these ways of speaking."""
+        one = json.loads(self.form(language, "speaker_fields", form, names=", ".join(names)))
+        return _messages(
+            self.text(language, "distil_system"),
+            self.text(
+                language,
+                "speakers",
+                manners=quote("manners", "\n".join(f"- {manner}" for manner in manners)),
+                form=json.dumps({"personas": [one]}, ensure_ascii=False, indent=1),
+            ),
+        )
+
+    def form(self, language: Language, table: str, form: type[BaseModel], **values: str) -> str:
+        """The form as JSON, with what each key means."""
+        meanings: Mapping[str, str | list[str]] = self._tables[language][table]
+        filled = {
+            key: Template(meaning).safe_substitute(values) if isinstance(meaning, str) else meaning
+            for key, meaning in ((key, meanings[key]) for key in form.model_fields)
+        }
+        return json.dumps(filled, ensure_ascii=False, indent=1)
+
+    def fingerprint(self) -> str:
+        """Changes whenever a word of the prompts changes."""
+        return fingerprint(repr(self._tables))
+
+
+def _line(line: Message, seal: str) -> str:
+    return quote("customer" if line.role == "user" else "desk", line.content, seal)
+
+
+def _messages(system: str, user: str) -> Messages:
+    return [{"role": "system", "content": system}, {"role": "user", "content": user}]

@@ -1,0 +1,208 @@
+"""--to: the reports besides report.html, which are files beside it, a sheet, or the user's function."""
+
+import asyncio
+import contextlib
+import inspect
+import json
+import os
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from simulator.core.errors import InputError, RunFileError, UnknownName
+from simulator.core.settings import Settings
+from simulator.core.types import Language
+from simulator.data.files import temporary_path
+
+if TYPE_CHECKING:
+    from simulator.report.context import ReportContext
+    from simulator.sheets.google_api import Target
+    from simulator.sheets.model import Worksheet
+
+# Version of report.json: raised when a key changes its meaning or goes, not for a new one.
+JSON_SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class ReportOutput:
+    """What a report is made from: the run and its figures, its folder, the settings, the object of --json."""
+
+    context: "ReportContext"
+    folder: Path
+    settings: Settings
+    json_object: dict[str, Any]
+
+
+def write_report(name: str, output: ReportOutput) -> str:
+    """Writes one report; returns where it is, and notes on further lines."""
+    if ":" in name:
+        return _user_function(name, output)
+    return DESTINATIONS[name](output)
+
+
+# Other names that people use for a report.
+ALIASES = {"excel": "xlsx", "md": "markdown", "sheet": "sheets"}
+
+
+def check_destinations(settings: Settings) -> None:
+    """Raises InputError for an unknown report, or a sheet without a name or credentials: before any cost."""
+    if "sheets" in settings.to:
+        _check_sheet(settings)
+    for name in settings.to:
+        if ":" not in name and name not in DESTINATIONS:
+            alias = f" {name} is called {ALIASES[name.lower()]}." if name.lower() in ALIASES else ""
+            hint = f"Your own function: --to post.py:send.{alias}"
+            raise UnknownName("report", name, DESTINATIONS, hint)
+        if ":" in name:
+            _function(name)
+
+
+def write_atomically(path: Path, content: str | bytes | Iterable[str]) -> None:
+    """Writes the whole file or leaves the old one, piece by piece; only its owner can read it."""
+    temporary = temporary_path(path)
+    pieces = [content] if isinstance(content, str | bytes) else content
+    try:
+        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            for piece in pieces:
+                file.write(piece.encode("utf-8") if isinstance(piece, str) else piece)
+        temporary.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        msg = (
+            f"{path}: cannot be written ({error.strerror})."
+            " The run is safe: write the report again with `report`."
+        )
+        raise RunFileError(msg) from None
+
+
+def _xlsx(output: ReportOutput) -> str:
+    from simulator.report.worksheets import worksheets
+    from simulator.sheets import excel
+    from simulator.storage.run_file import RUN_FILE
+
+    return str(excel.save(worksheets(output.context), output.folder / RUN_FILE))
+
+
+def _sheets(output: ReportOutput) -> str:
+    from simulator.report.worksheets import worksheets
+    from simulator.storage.run_file import RUN_FILE, add_note
+
+    sheet, lines = push_to_sheet(worksheets(output.context), output.settings, output.context.language)
+    where = json.dumps({"key": sheet.key, "worksheet": sheet.suffix}, ensure_ascii=False)
+    with contextlib.suppress(RunFileError):  # the run is locked, and is pushed again when it is over
+        add_note(output.folder / RUN_FILE, "sheet", where)
+    return lines
+
+
+def push_to_sheet(
+    sheets: "Sequence[Worksheet]", settings: Settings, language: Language
+) -> "tuple[Target, str]":
+    """Writes worksheets to the sheet of the settings; returns it, and its address with notes, a line each."""
+    from simulator.core.translations import safe_text
+    from simulator.sheets.google_api import Target, target
+    from simulator.sheets.google_push import new_sheet, push
+
+    suffix = settings.worksheet or ""
+    if settings.new_sheet:
+        key = new_sheet(settings.new_sheet, settings.folder or "")
+        sheet = Target(key=key, suffix=suffix, fresh=True)
+    else:
+        sheet = target(settings.sheet or "", suffix)
+    pushed = push(sheets, sheet, language=language)
+    return sheet, "\n".join([pushed.url, *(safe_text(add_note) for add_note in pushed.notes)])
+
+
+def _check_sheet(settings: Settings) -> None:
+    """Raises InputError where no sheet is named, its name is invalid, or there are no credentials."""
+    from simulator.sheets.google_api import account, target
+
+    if settings.new_sheet:
+        target("x" * 20, settings.worksheet or "")
+    elif not settings.sheet:
+        msg = "--to sheets: which sheet? Add --sheet with its key or address, or --new-sheet TITLE."
+        raise InputError(msg)
+    else:
+        target(settings.sheet, settings.worksheet or "")
+    account()
+
+
+def _json(output: ReportOutput) -> str:
+    from simulator.report.files import json_lines
+
+    return _file(
+        output, "report.json", json_lines({"schema": JSON_SCHEMA, **output.json_object}, output.context)
+    )
+
+
+def _csv(output: ReportOutput) -> str:
+    from simulator.report.files import csv_bytes
+
+    return _file(output, "report.csv", csv_bytes(output.context, output.settings.csv_encoding))
+
+
+def _junit(output: ReportOutput) -> str:
+    from simulator.report.files import junit_xml
+
+    return _file(output, "junit.xml", junit_xml(output.context))
+
+
+def _markdown(output: ReportOutput) -> str:
+    from simulator.report.markdown import markdown
+
+    return _file(output, "report.md", markdown(output.context))
+
+
+def _file(output: ReportOutput, name: str, content: str | bytes | Iterable[str]) -> str:
+    path = output.folder / name
+    write_atomically(path, content)
+    return str(path)
+
+
+def _user_function(name: str, output: ReportOutput) -> str:
+    """Calls the user's function with the values that its parameters name."""
+    from simulator.core import shelves
+    from simulator.report.worksheets import worksheets
+
+    function, context = _function(name), output.context
+    values: dict[str, Callable[[], Any]] = {
+        "results": lambda: context.results,
+        "summary": lambda: context.summary,
+        "gate": lambda: context.gate,
+        "worksheets": lambda: worksheets(context),
+        "folder": lambda: output.folder,
+    }
+    parameters = inspect.signature(function).parameters
+    try:
+        result = function(**{key: value() for key, value in values.items() if key in parameters})
+        result = asyncio.run(_awaited(result)) if inspect.isawaitable(result) else result
+    except (Exception, SystemExit) as error:  # the user's own code: it ends this report, not the run
+        why = shelves.describe_error(error)
+        msg = f"--to {name}: {why} The run is safe: write the report again with `report`."
+        raise RunFileError(msg) from None
+    return f"{name}: {result}" if isinstance(result, str) else name
+
+
+async def _awaited(result: Awaitable[Any]) -> Any:
+    return await result
+
+
+def _function(name: str) -> Callable[..., Any]:
+    from simulator.core.shelves import user_object
+
+    function = user_object(name)
+    if not callable(function):
+        msg = f"--to {name}: is {type(function).__name__}, not a function."
+        raise InputError(msg)
+    return function  # type: ignore[no-any-return]
+
+
+DESTINATIONS: dict[str, Callable[[ReportOutput], str]] = {
+    "sheets": _sheets,
+    "xlsx": _xlsx,
+    "json": _json,
+    "csv": _csv,
+    "junit": _junit,
+    "markdown": _markdown,
+}

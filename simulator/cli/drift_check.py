@@ -1,0 +1,76 @@
+"""`--check`: before a run, whether its judges still grade the answers of their calibration as they did."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import JsonValue
+
+from simulator.cli.terminal import say
+from simulator.runner.run import no_preparation
+
+if TYPE_CHECKING:
+    from simulator.addons.calibration.drift import FrozenRows
+    from simulator.core.settings import Settings
+    from simulator.runner.context import RunContext
+    from simulator.runner.run import Preparation
+    from simulator.stats.judge_trust import Drift
+
+NOTE = "drift"
+
+
+def frozen_answers(
+    settings: "Settings", context: "RunContext", notes: Mapping[str, JsonValue] | None = None
+) -> tuple["FrozenRows", ...]:
+    """The calibrated answers to grade again, by judge; empty without --check, or if the run has been checked.
+
+    Raises InputError where none of the run's judges was calibrated with that file.
+    """
+    if settings.calibration_file is None or NOTE in (notes or {}):
+        return ()
+    from simulator.addons.calibration.drift import frozen_sets
+
+    return frozen_sets(Path(settings.calibration_file), list(context.grading.answer_judges))
+
+
+def announce_check(frozen: Sequence["FrozenRows"]) -> None:
+    """Says on stderr that it takes calls, because the forecast of the conversations has none of them."""
+    if not frozen:
+        return
+    from simulator.addons.calibration.drift import MAX_ROWS
+
+    rows = [min(MAX_ROWS, len(answers.calibration.rows)) for answers in frozen]
+    judges = ", ".join(answers.calibration.judge for answers in frozen)
+    say(
+        f"--check: first, {sum(rows)} calibrated answers are graded again by {judges}, without the cache;"
+        " these calls are not in the forecast."
+    )
+
+
+def checking(context: "RunContext", frozen: Sequence["FrozenRows"]) -> "Preparation":
+    """What a run does first: it grades these answers, stores the drift of each judge, and says it."""
+    if not frozen:
+        return no_preparation
+    from simulator.addons.calibration.drift import drift
+    from simulator.storage.run_file import RunFile
+
+    async def first(file: RunFile) -> None:
+        drifts = [await drift(context, answers, seed=context.settings.seed) for answers in frozen]
+        file.save_note(NOTE, json.dumps([found.model_dump(mode="json") for found in drifts]))
+        for judge_drift in drifts:
+            say(_message(judge_drift))
+
+    return first
+
+
+def _message(drift: "Drift") -> str:
+    verdict = "has DRIFTED since it was calibrated" if drift.drifted else "has not drifted"
+    bounds = [f"{100 * bound:+.0f}" for bound in (drift.low, drift.high) if bound is not None]
+    between = f" [{', '.join(bounds)}]" if bounds else ""
+    changed = "" if drift.same_rubric else " Its prompt or model has changed since the calibration."
+    failed = f" {drift.failed} could not be graded." if drift.failed else ""
+    return (
+        f"Drift check: {drift.judge} {verdict}: {100 * drift.shift:+.0f}{between} points of 100 on"
+        f" {drift.n} answers, {100 * drift.equal:.0f} % graded the same.{changed}{failed}"
+    )

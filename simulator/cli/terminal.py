@@ -1,0 +1,108 @@
+"""What the commands share: exit codes, lines on stderr, JSON on stdout, progress bars, and early endings."""
+
+import asyncio
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Coroutine, Iterator, Mapping
+from typing import Any, TextIO, TypeVar
+
+from simulator.core.errors import InputError, RehearsalError
+from simulator.core.translations import language_of, safe_text, translate
+
+DONE, MISSED, TO_FIX, INCOMPLETE, OUR_ERROR = 0, 1, 2, 3, 4
+SAVED = "What is done so far is saved: run the same command again to continue."
+
+Result = TypeVar("Result")
+
+
+def say(text: str) -> None:
+    """Writes one line to stderr, without line breaks and control characters that its values may hold."""
+    sys.stderr.write(" ".join(safe_text(text).split()) + "\n")
+
+
+def print_json(values: Mapping[str, Any]) -> None:
+    """Writes one JSON object to stdout, on one line."""
+    sys.stdout.write(json.dumps(values, ensure_ascii=False) + "\n")
+
+
+def stdout_to_stderr() -> contextlib.redirect_stdout[TextIO]:
+    """While code of others runs (a bot, a judge, lm_eval): stdout is for the summary, or one JSON object."""
+    return contextlib.redirect_stdout(sys.stderr)
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 turn`, `3 turns`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def reason_of(error: BaseException) -> str:
+    """Why a command ended early, on one line and without a full stop."""
+    return " ".join(str(error).split()).rstrip(".") or "interrupted"
+
+
+def run_async(work: Coroutine[Any, Any, Result], saved: str = SAVED) -> Result | None:
+    """What `work` returns; None where it ended early: stderr says why, and with `saved` how to continue.
+
+    Raises InputError, for there is nothing to continue then.
+    """
+    try:
+        with stdout_to_stderr():
+            return asyncio.run(work)
+    except InputError:
+        raise
+    except (RehearsalError, KeyboardInterrupt) as error:
+        say(f"error: {reason_of(error)}. {saved}")
+        return None
+
+
+def saved_in_cache(cache: str) -> str:
+    """How to continue a command whose results are kept nowhere but in the response cache."""
+    if cache in ("on", "refresh"):
+        return (
+            "What is done so far is in the response cache:"
+            " run the same command again to continue, and only the rest is paid for."
+        )
+    return f"With --cache {cache} nothing was saved: the same command starts again."
+
+
+def exit_code_of_failures(failed: int, tried: int, limit: float, message: str) -> int:
+    """DONE where at most this share (0..1) failed; otherwise INCOMPLETE, and stderr gets the message."""
+    if failed <= limit * tried:
+        return DONE
+    say(f"error: {message}")
+    return INCOMPLETE
+
+
+class ProgressBar:
+    """A bar on stderr; without `bar` nothing is shown."""
+
+    def __init__(self, bar: Any = None, task: Any = None) -> None:
+        """`bar` is the one of rich, and `task` its only line."""
+        self._bar, self._task = bar, task
+
+    def advance(self, *_: object) -> None:
+        """One more is done, whatever it is."""
+        if self._bar:
+            self._bar.advance(self._task)
+
+    def update(self, done: int, total: int) -> None:
+        """So many of so many are done."""
+        if self._bar:
+            self._bar.update(self._task, completed=done, total=max(1, total))
+
+
+@contextlib.contextmanager
+def progress_bar(total: int, label: str) -> Iterator[ProgressBar]:
+    """A bar when stderr is a terminal; otherwise one that shows nothing."""
+    if not sys.stderr.isatty():
+        yield ProgressBar()
+        return
+    from rich.console import Console  # only for eyes
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    text = TextColumn(translate(language_of(os.environ), label))
+    columns = (BarColumn(bar_width=24), MofNCompleteColumn(), text, TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        yield ProgressBar(bar, bar.add_task("", total=max(1, total)))

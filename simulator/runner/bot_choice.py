@@ -1,0 +1,98 @@
+"""Chooses the bot when --adapter is missing: the demo bot, recorded answers, or an error with the options."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from simulator.core import shelves
+from simulator.core.errors import InputError
+from simulator.core.settings import Settings
+from simulator.core.types import Case
+from simulator.data.cases import columns_of
+from simulator.data.datasets import DatasetRequest, valid_cases
+from simulator.runner.chains import is_chain, read_chain
+from simulator.runner.plan import sheet_cases
+from simulator.storage.run_file import find_run, read_run
+
+RECORDED = "recorded"
+
+
+def with_bot(settings: Settings) -> Settings:
+    """The settings with the adapter that was given or can be inferred.
+
+    Bundled questions go to the demo bot. A user's own questions with recorded answers and their contexts, or
+    with whole recorded dialogues, are graded as recorded. Raises InputError for all others.
+    """
+    if "adapter" in settings.model_fields_set or _has_every_link_bot(settings):
+        return settings
+    if settings.replay:
+        _check_replay(settings)
+        return settings
+    if settings.cases is None or is_bundled(settings.cases):
+        return settings
+    has_cases = answered = False
+    for case in _cases(settings.cases, settings):
+        has_cases = True
+        if case.recorded or (case.answer and (case.contexts or "answer" in settings.columns)):
+            return settings.model_copy(update={"adapter": RECORDED})
+        answered = answered or bool(case.answer)
+    if has_cases:
+        raise _missing_bot(settings.cases, settings, answered=answered)
+    return settings  # the error about a file without cases is raised where the plan is read
+
+
+def is_bundled(cases: str) -> bool:
+    """Whether a file of questions comes with the program."""
+    path = Path(cases.partition("#")[0])
+    return path.resolve().is_relative_to(shelves.DEMO.resolve())
+
+
+def unknown_bot_error(cases: str) -> InputError:
+    """The error for a missing adapter, with the ways to name one."""
+    msg = (
+        f"{cases}: which bot? Name yours: --adapter bot.py:answer, or --adapter http --set url=...;"
+        " --adapter recorded grades answers that the file has, --adapter demo asks the bundled bot."
+    )
+    return InputError(msg)
+
+
+def _has_every_link_bot(settings: Settings) -> bool:
+    """Whether the prompt is a chain in which each link has its own bot."""
+    path = Path(settings.prompt or "")
+    return is_chain(path) and all(link.adapter for link in read_chain(path).links)
+
+
+def _check_replay(settings: Settings) -> None:
+    """Raises InputError when a run with another bot than the demo's is replayed and no adapter is given."""
+    run = read_run(find_run(str(settings.replay), Path(settings.runs))).run
+    adapter = str(run.settings.get("adapter", "demo"))
+    if adapter != "demo":
+        msg = f"--replay {run.id}: which bot? That run asked {adapter}: name it, or another, with --adapter."
+        raise InputError(msg)
+
+
+def _cases(name: str, settings: Settings) -> Iterator[Case]:
+    fixed = settings.language if settings.language in ("ja", "en") else None
+    cases = sheet_cases(name, fixed, settings)
+    if cases is not None:
+        return iter(cases)
+    request = DatasetRequest(fixed, asks=settings.prompt is None, columns=settings.columns)
+    return valid_cases(Path(name), request)
+
+
+def _missing_bot(cases: str, settings: Settings, *, answered: bool) -> InputError:
+    """The error for rows without an answer, or with one that may be the bot's or the right one."""
+    if not answered:
+        return unknown_bot_error(cases)
+    columns = columns_of(cases, settings.columns)
+    column = next(iter(columns.answers), "answer")
+    if columns.has_references:
+        msg = (
+            f"{cases}: which bot? Answers in the column '{column}': --adapter recorded grades them,"
+            " --adapter bot.py:answer asks your bot."
+        )
+        return InputError(msg)
+    msg = (
+        f"{cases}: what is the column '{column}'? If a bot's answers: --adapter recorded; if right answers:"
+        f" --columns references={column}, and your bot with --adapter bot.py:answer."
+    )
+    return InputError(msg)

@@ -1,0 +1,578 @@
+"""Answers labelled by people: their files, the dimensions of the labels, and a judge's grades of them."""
+
+import asyncio
+import hashlib
+import json
+import math
+import random
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeGuard
+
+from pydantic import JsonValue
+
+from simulator.core import shelves
+from simulator.core.errors import CaseFileError, InputError, RehearsalError, UnknownName
+from simulator.core.settings import Settings
+from simulator.core.templates import fingerprint
+from simulator.core.types import Answer, Case, Failure, GradingContext, Passage, Score, Spending, Turn
+from simulator.data.cases import read_cases
+from simulator.data.files import printable, quote, read_bytes
+from simulator.data.readers import read_rows, split_sheet
+from simulator.data.values import Row, field_of, has_question, is_empty, is_extra, row_fault
+from simulator.grading.judge import FunctionJudge, JudgeCall, ModelJudge, Panel
+from simulator.grading.rubric import ReplySchema, Rubric, load_form, load_judge
+from simulator.models.pricing import BudgetSpent, total_spending
+from simulator.runner.context import RunContext
+from simulator.runner.estimate import GRADE, GRADES, tokens
+
+# One annotator's label: a number, or the text of a category.
+Vote = float | str
+# `labels.faithfulness` is a column of its own in a table.
+_PREFIX = re.compile(r"labels?[._]", re.IGNORECASE)
+_ENDINGS = re.compile(r"(\.(jsonl|ndjson|json|csv|tsv|tab|txt|yaml|yml|xlsx|xlsm|gz))+$", re.IGNORECASE)
+_SENTENCE_ENDS = tuple("。.．！!？?")
+# Shares of a file's references, by which a separator is recognised.
+_MANY, _FEW = 0.3, 0.1
+_NUMBER = r"-?\d+(?:\.\d+)?"
+_RANGE = re.compile(rf"\s*({_NUMBER})\s*(?:-|–|〜|~|\.\.)\s*({_NUMBER})")
+_LISTED = re.compile(rf"\s*{_NUMBER}(?:\s*\|\s*{_NUMBER})+")
+# A message lists at most this many texts that a label may be.
+_LISTED_TEXTS = 12
+_MAX_LEVELS = 101
+# What grades: a model, its stand-in, or a function.
+GraderKind = Literal["by_model", "by_stand_in", "by_function"]
+
+SHARE = (0.0, 1.0)
+# Fields of a judge's detail that are shares (0..1), not grades on the judge's own scale.
+_SHARES = frozenset({"score", "recall", "claimed", "cosine"})
+
+
+class LabelledAnswer(NamedTuple):
+    """One answer with its labels by dimension: one vote for each annotator.
+
+    Rows can be grouped by `attributes` (domain, model); `published_scores` are those of other systems.
+    """
+
+    case: Case
+    row: Row
+    group: str
+    labels: Mapping[str, tuple[Vote, ...]]
+    scales: Mapping[str, str] = {}
+    annotators: Mapping[str, tuple[str, ...]] = {}
+    attributes: Mapping[str, str] = {}
+    published_scores: Mapping[str, float] = {}
+    context_ids: tuple[str, ...] = ()
+
+
+class LabelFile(NamedTuple):
+    """The rows of a file, the data set's name, and a hash of the file's bytes."""
+
+    path: Path
+    dataset: str
+    rows: tuple[LabelledAnswer, ...]
+    sha256: str
+
+    @property
+    def dimensions(self) -> list[str]:
+        """The names of all labels, in the order of the file."""
+        return list(dict.fromkeys(name for row in self.rows for name in row.labels))
+
+
+def read_labels(path: str | Path) -> LabelFile:
+    """Reads labelled answers from a JSONL, JSON, CSV, TSV, YAML or Excel file (also `.gz`).
+
+    The columns are those of a case file with `answer` and `contexts`, beside them `labels` (an object of
+    dimensions; in a table also a column for each) and, if there are any, `scale`, `group`, `dataset`,
+    `annotators`, `meta`, `published_scores` and `context_ids`. Raises CaseFileError, with the
+    line, for an invalid row.
+    """
+    path = Path(path)
+    cases = read_cases(path)
+    rows = list(read_rows(path, has_question))
+    answers = tuple(_labelled(path, case, row) for case, row in zip(cases, rows, strict=True))
+    if not any(answer.labels for answer in answers):
+        msg = f'{path}: it has no labels; add "labels": {{"NAME": number}} or a column.'
+        raise CaseFileError(msg)
+    names = {str(row.values["dataset"]) for row in rows if not is_empty(row.values.get("dataset"))}
+    file, _ = split_sheet(path)
+    dataset = names.pop() if len(names) == 1 else _ENDINGS.sub("", file.name)
+    return LabelFile(path, printable(dataset), answers, hashlib.sha256(read_bytes(file)).hexdigest())
+
+
+def reference_separator(rows: Sequence[LabelledAnswer]) -> str:
+    """The slash if the file writes all acceptable answers in one text, separated by slashes; otherwise "".
+
+    Recognised by the whole file: many references have a slash, and few end like a sentence.
+    """
+    texts = [text for row in rows for text in row.case.references_at(1)]
+    slashes = sum("/" in text and "://" not in text for text in texts)
+    ends = sum(text.rstrip().endswith(_SENTENCE_ENDS) for text in texts)
+    return "/" if slashes > _MANY * len(texts) and ends < _FEW * len(texts) else ""
+
+
+def labelled_context(row: LabelledAnswer, separator: str = "") -> GradingContext:
+    """The labelled answer as judges of a run would see it: turn 1, with its passages and history.
+
+    `separator` divides references that have several acceptable answers in one text; "" if there is none.
+    """
+    case = row.case
+    if separator:
+        split = (part.strip() for text in case.references_at(1) for part in text.split(separator))
+        case = case.model_copy(update={"references": (tuple(filter(None, split)),)})
+    text = case.answer or ""
+    answer = Answer(
+        text=text,
+        passages=_passages(case, row.context_ids),
+        shows_passages=bool(case.contexts),
+        error=None if text.strip() else Failure(kind="empty", message="the answer is empty"),
+    )
+    turn = Turn(index=1, user=case.question, answer=answer)
+    return GradingContext(conversation=f"calibration/{case.id}", case=case, persona="", turn=turn)
+
+
+def _passages(case: Case, ids: tuple[str, ...]) -> tuple[Passage, ...]:
+    if len(ids) != len(case.contexts):
+        ids = tuple(str(number) for number in range(1, len(case.contexts) + 1))
+    return tuple(Passage(id=id_, text=text) for id_, text in zip(ids, case.contexts, strict=True))
+
+
+def _labelled(path: Path, case: Case, row: Row) -> LabelledAnswer:
+    if case.answer is None and "answer" not in map(field_of, row.values):
+        raise row_fault(path, row, "no answer to grade; name a column 'answer'.")
+    group = row.values.get("group")
+    return LabelledAnswer(
+        case=case,
+        row=row,
+        group=case.id if is_empty(group) else str(group),
+        labels=_labels(path, row),
+        scales={key: str(text) for key, text in _object(row, "scale").items()},
+        annotators={
+            key: tuple(map(str, names))
+            for key, names in _object(row, "annotators").items()
+            if isinstance(names, list)
+        },
+        attributes=_attributes(row),
+        published_scores=dict(_numbers(_object(row, "published_scores"))),
+        context_ids=_ids(row.values.get("context_ids")),
+    )
+
+
+def _object(row: Row, column: str) -> Mapping[str, JsonValue]:
+    """The object of a column, also written as JSON in a cell; a scale as a text is for all dimensions."""
+    value = row.values.get(column)
+    if isinstance(value, str) and row.cells and value.lstrip().startswith("{"):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            return {}
+    if isinstance(value, str) and column == "scale" and value.strip():
+        return {"": value}
+    return value if isinstance(value, dict) else {}
+
+
+def _labels(path: Path, row: Row) -> dict[str, tuple[Vote, ...]]:
+    values = dict(_object(row, "labels"))
+    for column, value in row.values.items():
+        if _PREFIX.match(column) and field_of(column) is None and not is_extra(column):
+            values[_PREFIX.sub("", column, count=1)] = value
+        elif row.cells and field_of(column) is None and not is_extra(column):
+            values.setdefault(column, value)
+    labels: dict[str, tuple[Vote, ...]] = {}
+    for name, value in values.items():
+        if not isinstance(value, dict) and (votes := _votes(path, row, name, value)):
+            labels[name] = votes
+    return labels
+
+
+def _votes(path: Path, row: Row, name: str, value: JsonValue) -> tuple[Vote, ...]:
+    """One vote for each annotator; in a table they are separated by `|`."""
+    if isinstance(value, str) and row.cells:
+        text = value.strip()
+        if text.startswith("["):
+            try:
+                value = json.loads(text)
+            except (ValueError, RecursionError):
+                problem = f"column {quote(name)}: {quote(text)} is not a list; write 4|3|4."
+                raise row_fault(path, row, problem) from None
+        elif "|" in text:
+            value = list(text.split("|"))
+    items = value if isinstance(value, list) else [value]
+    return tuple(_vote(path, row, name, item) for item in items if not is_empty(item))
+
+
+def _vote(path: Path, row: Row, name: str, value: JsonValue) -> Vote:
+    if isinstance(value, (list, dict)):
+        raise row_fault(path, row, f"label {quote(name)}: {quote(value)} is neither a number nor a text.")
+    if isinstance(value, str):
+        try:
+            number = float(value)
+        except ValueError:
+            return value.strip()
+    else:
+        number = float(value or 0)
+    if not math.isfinite(number):
+        raise row_fault(path, row, f"label {quote(name)}: {quote(value)} is not a number.")
+    return number
+
+
+def _attributes(row: Row) -> dict[str, str]:
+    """What rows can be grouped by: `meta` and other columns with short values."""
+    plain = {key: value for key, value in row.values.items() if isinstance(value, (str, int, float))}
+    meta = dict(_object(row, "meta"))
+    attributes = {**{key: value for key, value in plain.items() if not _is_text(key)}, **meta}
+    return {key: _joined(value) for key, value in attributes.items() if not is_empty(value)}
+
+
+def _is_text(column: str) -> bool:
+    """Whether a column is probably different in every row, so that rows cannot be grouped by it."""
+    return field_of(column) not in {None, "language", "tags", "label"}
+
+
+def _joined(value: JsonValue) -> str:
+    return printable(", ".join(map(str, value)) if isinstance(value, list) else str(value))
+
+
+def _numbers(scores: Mapping[str, JsonValue]) -> Iterable[tuple[str, float]]:
+    for name, value in scores.items():
+        if isinstance(value, (int, float)) and math.isfinite(value):
+            yield printable(name), float(value)
+
+
+def _ids(value: JsonValue) -> tuple[str, ...]:
+    return tuple(map(str, value)) if isinstance(value, list) else ()
+
+
+class HumanGrade(NamedTuple):
+    """People's grade of one answer: the mean, and the vote of each annotator; higher is better."""
+
+    mean: float
+    votes: tuple[float, ...]
+    annotators: tuple[str, ...]
+
+
+class Dimension(NamedTuple):
+    """How a label is read: a number from `good_from` on, or the category `text`, is good.
+
+    `levels` are those of the scale, lowest first; `inverted` if 0 is the good one of 0 and 1.
+    """
+
+    name: str
+    levels: tuple[float, ...]
+    good_from: float
+    text: str | None = None
+    inverted: bool = False
+
+    @property
+    def good(self) -> str:
+        """The condition for a good label, as people would write it."""
+        if self.text is not None:
+            return f"{self.name} = {self.text}"
+        return f"{self.name} = 0" if self.inverted else f"{self.name} >= {self.good_from:g}"
+
+    @property
+    def scale(self) -> str:
+        """The scale in short: `1-5`, or all levels if their steps are not 1."""
+        if self.text is not None:
+            return "0-1"
+        steps = {round(b - a, 9) for a, b in zip(self.levels, self.levels[1:], strict=False)}
+        if len(self.levels) > 2 and steps != {1.0}:
+            return "|".join(f"{level:g}" for level in self.levels)
+        return f"{self.levels[0]:g}-{self.levels[-1]:g}"
+
+    def human_grade(self, row: LabelledAnswer) -> HumanGrade | None:
+        """People's grade of a row; None if nobody labelled it."""
+        labels = row.labels.get(self.name)
+        if not labels:
+            return None
+        if self.text is not None:
+            votes = tuple(float(_text(vote) == self.text) for vote in labels)
+        else:
+            votes = tuple(1 - float(vote) if self.inverted else float(vote) for vote in labels)
+        names = row.annotators.get(self.name, ())
+        return HumanGrade(sum(votes) / len(votes), votes, names if len(names) == len(votes) else ())
+
+
+def read_dimension(file: LabelFile, name: str, good: str | None = None) -> Dimension:
+    """The dimension of that name; `good` is the lowest good number, or the good text.
+
+    Without `good`, numbers that round to the top of their scale are good; for texts it is required. Raises
+    UnknownName for an unknown name or text, InputError for `good` that does not fit the labels.
+    """
+    if name not in file.dimensions:
+        raise UnknownName(f"label in {file.path}", name, file.dimensions)
+    rows = [row for row in file.rows if name in row.labels]
+    if any(isinstance(vote, str) for row in rows for vote in row.labels[name]):
+        return _of_texts(name, rows, good)
+    levels = _levels(file, name, rows)
+    votes = {float(vote) for row in rows for vote in row.labels[name]}
+    if good is None:
+        return Dimension(name, levels, (levels[-1] + levels[-2]) / 2)
+    try:
+        limit = float(good)
+    except ValueError:
+        msg = (
+            f"--good {quote(good)}: the labels of {name} are numbers on a scale {levels[0]:g}-{levels[-1]:g}."
+        )
+        raise InputError(msg) from None
+    if limit == 0 and votes <= {0.0, 1.0}:
+        return Dimension(name, (0.0, 1.0), 0.5, inverted=True)
+    return Dimension(name, levels, limit)
+
+
+def _of_texts(name: str, rows: Sequence[LabelledAnswer], good: str | None) -> Dimension:
+    texts = dict.fromkeys(_text(vote) for row in rows for vote in row.labels[name])
+    if good is None:
+        listed = ", ".join(quote(text) for text in list(texts)[:_LISTED_TEXTS])
+        msg = f"the labels of {name} are texts: say which is good with --good. There are: {listed}."
+        raise InputError(msg)
+    if good not in texts:
+        raise UnknownName(f"value of label {name}", good, list(texts)[:_LISTED_TEXTS])
+    return Dimension(name, (0.0, 1.0), 0.5, text=good)
+
+
+def _text(vote: float | str) -> str:
+    return vote if isinstance(vote, str) else f"{vote:g}"
+
+
+def _levels(file: LabelFile, name: str, rows: Sequence[LabelledAnswer]) -> tuple[float, ...]:
+    """The levels that the file states; otherwise 0-1 or 1-5 if all labels fit, else their range."""
+    written = next((text for row in rows if (text := row.scales.get(name) or row.scales.get(""))), "")
+    levels = _stated_levels(written)
+    votes = [float(vote) for row in rows for vote in row.labels[name]]
+    if levels is None:
+        low, high = min(votes), max(votes)
+        usual = next((s for s in ((0.0, 1.0), (1.0, 5.0)) if s[0] <= low and high <= s[1]), (low, high))
+        return _steps(*usual)
+    for row in rows:
+        for vote in row.labels[name]:
+            if not levels[0] <= float(vote) <= levels[-1]:
+                problem = f"label {quote(name)} is {vote:g}, outside its scale {levels[0]:g}-{levels[-1]:g}."
+                raise row_fault(file.path, row.row, problem)
+    return levels
+
+
+def _stated_levels(scale: str) -> tuple[float, ...] | None:
+    if listed := _LISTED.match(scale):
+        return tuple(sorted({float(text) for text in listed[0].split("|")}))
+    if ends := _RANGE.match(scale):
+        return _steps(float(ends[1]), float(ends[2]))
+    return None
+
+
+def _steps(low: float, high: float) -> tuple[float, ...]:
+    """The whole numbers of a scale; only its ends if they are not whole, or too far apart."""
+    if low.is_integer() and high.is_integer() and 0 < high - low < _MAX_LEVELS:
+        return tuple(map(float, range(int(low), int(high) + 1)))
+    low, high = sorted((low, high))
+    return (low, high if high > low else low + 1)
+
+
+class JudgeName(NamedTuple):
+    """`turn.completeness`: a judge, and the part of its verdict that is compared ("" for the grade)."""
+
+    judge: str
+    field: str = ""
+
+    @classmethod
+    def of(cls, name: str) -> "JudgeName":
+        """Only judges of the shelf have parts; a file's name keeps its dots."""
+        if any(mark in name for mark in ":/\\") or name.endswith(".toml") or "." not in name:
+            return cls(name)
+        judge, _, field = name.partition(".")
+        return cls(judge, field)
+
+    def __str__(self) -> str:
+        return f"{self.judge}.{self.field}" if self.field else self.judge
+
+
+class GradedRow(NamedTuple):
+    """A row with the judge's score."""
+
+    row: LabelledAnswer
+    score: Score
+
+
+class RowGrade(NamedTuple):
+    """A row with the number that is compared, on `scale` (lowest, highest)."""
+
+    row: LabelledAnswer
+    value: float
+    scale: tuple[float, float]
+
+
+class LabelledGrading:
+    """Grades many rows with one judge; a model's grades are saved line by line, so none is paid twice."""
+
+    def __init__(self, run_context: RunContext, judge: str, partial: Path | None = None) -> None:
+        """`judge` is the name of its scores; `partial` is the file of the saved lines, None to save none."""
+        self.run_context, self.judge = run_context, judge
+        calls = [call for call in run_context.panel.judge_calls if judge in score_names(call)]
+        self.panel = Panel(calls)
+        # Only a model's grades are worth saving, and its rubric tells whether they are still valid.
+        self.rubric = str(getattr(calls[0], "rubric_hash", "")) if calls else ""
+        self._partial = partial if self.rubric else None
+
+    async def grade(
+        self,
+        rows: Sequence[LabelledAnswer],
+        *,
+        separator: str = "",
+        progress: Callable[[Score], None] = lambda _: None,
+    ) -> list[GradedRow]:
+        """The rows with their scores, in order; raises BudgetSpent, or what makes grading impossible."""
+        contexts = [labelled_context(row, separator) for row in rows]
+        saved = self._saved()
+        scores = [saved.get(_key(context)) if saved else None for context in contexts]
+        for score in filter(None, scores):
+            progress(score)
+        ungraded = iter([at for at, score in enumerate(scores) if score is None])
+
+        async def work() -> None:
+            for at in ungraded:
+                await asyncio.sleep(0)  # judges that never await would block Ctrl-C
+                scores[at] = score = await self._score(contexts[at])
+                progress(score)
+
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                for _ in range(min(len(rows), self.run_context.settings.calls)):
+                    tasks.create_task(work())
+        except BaseExceptionGroup as group:
+            raise worst_error(group) from None
+        return [GradedRow(row, score) for row, score in zip(rows, scores, strict=True) if score is not None]
+
+    def forget(self) -> None:
+        """Deletes the saved lines, once the result is stored."""
+        if self._partial:
+            self._partial.unlink(missing_ok=True)
+
+    async def _score(self, context: GradingContext) -> Score:
+        scores = await self.panel.grade(context)
+        score = next(score for score in scores if score.judge == self.judge)
+        if score.state != "failed":
+            self._save(context, score)
+        return score
+
+    def _save(self, context: GradingContext, score: Score) -> None:
+        if not self._partial:
+            return
+        line = json.dumps({"row": _key(context), "score": score.model_dump(mode="json")}, ensure_ascii=False)
+        try:
+            self._partial.parent.mkdir(parents=True, exist_ok=True)
+            with self._partial.open("a", encoding="utf-8") as file:
+                file.write(line + "\n")
+        except OSError as error:
+            msg = f"{self._partial}: cannot be written ({error.strerror})."
+            raise InputError(msg) from None
+
+    def _saved(self) -> dict[str, Score]:
+        """The scores that an interruption left, as far as they were given by the same rubric."""
+        scores: dict[str, Score] = {}
+        if not self._partial or not self._partial.is_file():
+            return scores
+        for line in self._partial.read_text(encoding="utf-8", errors="replace").splitlines():
+            try:
+                entry = json.loads(line)
+                score = Score.model_validate(entry["score"])
+            except (ValueError, KeyError, TypeError):  # the last line may be cut off
+                continue
+            if score.rubric in ("", self.rubric):
+                scores[str(entry["row"])] = score
+        return scores
+
+
+def row_grades(graded: Sequence[GradedRow], field: str = "") -> list[RowGrade]:
+    """The compared numbers of the scored rows; raises UnknownName for a field that no verdict has."""
+    scored = [each for each in graded if each.score.state == "scored" and each.score.raw is not None]
+    if not field:
+        return [RowGrade(row, score.raw or 0.0, score.scale) for row, score in scored]
+    grades = []
+    for row, score in scored:
+        if _is_number(value := score.detail.get(field)):
+            grades.append(RowGrade(row, float(value), SHARE if field in _SHARES else score.scale))
+    if scored and not grades:
+        numbers = sorted(key for key, value in scored[0].score.detail.items() if _is_number(value))
+        raise UnknownName("part of this judge's verdict", field, numbers)
+    return grades
+
+
+def _is_number(value: Any) -> TypeGuard[int | float]:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def sample_rows(rows: Sequence[LabelledAnswer], limit: int | None, seed: int) -> list[LabelledAnswer]:
+    """`limit` rows at random, in the order of the file; all of them if `limit` is None."""
+    if limit is None or limit >= len(rows):
+        return list(rows)
+    places = sorted(random.Random(seed).sample(range(len(rows)), limit))  # noqa: S311 - a sample, no secret
+    return [rows[at] for at in places]
+
+
+def judge_settings(settings: Settings, judge: str, *, by_model: bool) -> Settings:
+    """The settings with which this judge grades as it does in a run.
+
+    A judge that shares its call with others (`--judging combined`) shares it here, too: another set of
+    judges is another prompt, and a calibration is valid for one prompt only.
+    """
+    is_combined = by_model and settings.judging == "combined" and judge in settings.judges
+    names = settings.judges if is_combined else (judge,)
+    rubrics = tuple(name for name in names if name == judge or isinstance(load_judge(name), Rubric))
+    return settings.model_copy(update={"judges": rubrics})
+
+
+def score_name(run_context: RunContext, judge: str) -> str:
+    """The name that the scores of a judge have."""
+    return list(run_context.judges)[run_context.settings.judges.index(judge)]
+
+
+def score_names(judging: JudgeCall) -> Collection[str]:
+    """The names of the scores that one judge call gives."""
+    mark = getattr(judging, "filed", "")
+    rubrics: Any = getattr(judging, "rubrics", None) or filter(None, [getattr(judging, "rubric", None)])
+    names = {f"{rubric.name}{mark}" for rubric in rubrics if isinstance(rubric, Rubric)}
+    return names or {str(getattr(judging, "name", ""))}
+
+
+def _key(context: GradingContext) -> str:
+    """A hash of everything that a judge sees."""
+    return fingerprint(context.model_dump_json())
+
+
+def worst_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The most important error within nested groups: a bug before an expected error, a spent budget last."""
+    return min(_leaves(group), key=lambda e: (isinstance(e, RehearsalError), isinstance(e, BudgetSpent)))
+
+
+def _leaves(group: BaseExceptionGroup[BaseException]) -> list[BaseException]:
+    errors: list[BaseException] = []
+    for error in group.exceptions:
+        errors += _leaves(error) if isinstance(error, BaseExceptionGroup) else [error]
+    return errors
+
+
+def grading_estimate(run_context: RunContext, panel: Panel, contexts: Sequence[GradingContext]) -> Spending:
+    """Calls, tokens and dollars at most; zero if no model grades, dollars None without a price."""
+    spendings: list[Spending] = []
+    endpoint, prices = run_context.endpoints["judge"], run_context.ledger.prices
+    for judging in panel.judge_calls:
+        if isinstance(judging, ModelJudge):
+            form = GRADES + GRADE * (len(judging.rubrics) - 1)
+            size = sum(_size(run_context, each, judging.rubrics, alone=judging.alone) for each in contexts)
+            model = judging.model.endpoint.model
+            calls = len(contexts) * judging.votes
+            spendings.append(prices.spending(model, calls, size * judging.votes, form * calls))
+        elif endpoint and isinstance(judging, FunctionJudge):
+            for name in set(score_names(judging)) & set(shelves.form_names()):
+                size = sum(_size(run_context, each, [load_form(name)], alone=True) for each in contexts)
+                calls = len(contexts)
+                spendings.append(prices.spending(endpoint.model, calls, size, GRADE * calls))
+    return total_spending(spendings)
+
+
+def _size(
+    run_context: RunContext, context: GradingContext, forms: Sequence[ReplySchema], *, alone: bool
+) -> int:
+    messages = run_context.grading.frame.prompt(context, forms, alone=alone)
+    return sum(tokens(message["content"]) for message in messages)

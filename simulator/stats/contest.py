@@ -1,0 +1,131 @@
+"""Contest scoring: five metrics from 1 to 5 and their total, printed as RAG contests print them."""
+
+from collections.abc import Iterator, Sequence
+from math import fsum
+from typing import Any
+
+from pydantic import Field
+
+from simulator.core.errors import InputError
+from simulator.core.settings import Settings
+from simulator.core.shelves import CONTEST_NAMES, judge_name
+from simulator.core.types import Results, Score, Spending, Value
+
+HEAD = "***** Result *****"
+_NAME_OF = {judge: name for name, judge in CONTEST_NAMES.items()}
+
+
+class ContestMetric(Value):
+    """One metric: its mean grade (1..5) over `n` of the `planned` rows, and `why` others were not graded."""
+
+    name: str
+    judge: str
+    mean: float | None
+    n: int
+    planned: int
+    why: str = ""
+
+
+class ContestResult(Value):
+    """The metrics of a run in the contest's order, and what their judges used."""
+
+    metrics: tuple[ContestMetric, ...]
+    cost: dict[str, Spending] = Field(default={})
+
+    @property
+    def average_score(self) -> dict[str, float | None]:
+        """The means by name, rounded to 4 decimals; None for a metric without a single grade."""
+        return {
+            metric.name: None if metric.mean is None else round(metric.mean, 4) for metric in self.metrics
+        }
+
+    @property
+    def total_score(self) -> float | None:
+        """The sum of the means; None when no metric has one."""
+        means = [metric.mean for metric in self.metrics if metric.mean is not None]
+        return fsum(means) if means else None
+
+    def as_json(self) -> dict[str, Any]:
+        """The printed result, with the number of graded rows and the cost of each metric."""
+        total = self.total_score
+        return {
+            "average_score": self.average_score,
+            "total_score": None if total is None else round(total, 3),
+            "n": {metric.name: metric.n for metric in self.metrics},
+            "cost": {name: spending.model_dump() for name, spending in self.cost.items()},
+        }
+
+
+def contest_settings(settings: Settings) -> Settings:
+    """The settings of a contest run: its judges, each metric in a call of its own, unless chosen otherwise.
+
+    `--judges` may use the contest's names. Raises InputError when none of its metrics is among them.
+    """
+    if settings.scoring != "contest":
+        return settings
+    if settings.outputs:
+        msg = "--scoring contest grades whole answers: leave out --outputs, or leave out --scoring."
+        raise InputError(msg)
+    names = settings.judges if "judges" in settings.model_fields_set else tuple(CONTEST_NAMES)
+    judges = tuple(dict.fromkeys(CONTEST_NAMES.get(name, name) for name in names))
+    if not set(map(judge_name, judges)) & set(_NAME_OF):
+        msg = f"--scoring contest adds up {', '.join(CONTEST_NAMES)}: name at least one of them in --judges."
+        raise InputError(msg)
+    judging = settings.judging if "judging" in settings.model_fields_set else "separate"
+    return settings.model_copy(update={"judges": judges, "judging": judging})
+
+
+def is_contest(results: Results) -> bool:
+    """Whether a run was scored as a contest."""
+    return results.run.settings.get("scoring") == "contest"
+
+
+def contest_result(results: Results) -> ContestResult:
+    """The metrics that the settings of a run name, with their means and costs."""
+    names: Any = results.run.settings.get("judges") or ()
+    judges = {judge_name(str(name)) for name in names}
+    planned = sum(len(conversation.turns) for conversation in results.conversations)
+    scores: dict[str, list[Score]] = {judge: [] for judge in _NAME_OF if judge in judges}
+    for score in results.scores:
+        if score.judge in scores:
+            scores[score.judge].append(score)
+    return ContestResult(
+        metrics=tuple(_metric(judge, of_judge, planned) for judge, of_judge in scores.items()),
+        cost={_metric_names(call): results.judging[call] for call in sorted(results.judging, key=_order)},
+    )
+
+
+def printed_result(result: ContestResult) -> str:
+    """The result as contests print it, without a line break at its end."""
+    total = "None" if result.total_score is None else f"{result.total_score:.3f}"
+    return f"{HEAD}\naverage_score: {result.average_score}\ntotal_score: {total}"
+
+
+def ungraded_metrics(result: ContestResult) -> Iterator[str]:
+    """A line for each metric with rows that could not be graded, with the first reason."""
+    for metric in result.metrics:
+        why = f" ({' '.join(metric.why.split())})" if metric.why else ""
+        if not metric.n and metric.planned:
+            yield f"{metric.name}: nothing could be graded{why}."
+        elif metric.n < metric.planned:
+            graded = f"{metric.n:,} of {metric.planned:,} rows graded"
+            yield f"{metric.name}: {graded}{why}; the mean is of the others."
+
+
+def _metric(judge: str, scores: Sequence[Score], planned: int) -> ContestMetric:
+    grades = [score.raw for score in scores if score.state == "scored" and score.raw is not None]
+    why = next((score.reason for score in scores if score.state != "scored"), "")
+    mean = fsum(grades) / len(grades) if grades else None
+    return ContestMetric(
+        name=_NAME_OF[judge], judge=judge, mean=mean, n=len(grades), planned=planned, why=why
+    )
+
+
+def _metric_names(judges: str) -> str:
+    """The contest's names for the judges of one call, which are separated by commas."""
+    return ",".join(_NAME_OF.get(judge, judge) for judge in judges.split(","))
+
+
+def _order(judges: str) -> int:
+    """Where a call's first metric stands; calls without one follow."""
+    return next((at for at, judge in enumerate(_NAME_OF) if judge in judges.split(",")), len(_NAME_OF))

@@ -1,0 +1,185 @@
+"""What is said before a run: who plays, and what it will take."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from simulator.cli.preflight import announce, check_folder, ignored_data, show_forecast
+from simulator.cli.terminal import counted
+from simulator.core.errors import InputError, RunFileError
+from simulator.core.settings import Settings, dollars
+from simulator.core.types import Spending
+from simulator.runner.estimate import ByModel, Forecast, forecast
+from tests.run_helpers import a_case, a_stage, a_talk
+from tests.servers.openai import OpenAIServer
+
+SERVER = OpenAIServer()  # never started: nothing is called
+PLAN = [a_talk(), a_talk(a_case("en"))]
+PRICED = {"user_model": "gpt-4.1-mini", "judge_model": "gpt-4.1", "demo_model": "gpt-4.1-mini"}
+
+
+def said(capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """The lines on standard error, where nothing else was printed."""
+    out, err = capsys.readouterr()
+    assert out == ""
+    return err.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("offline", "begins"), [(True, "Offline as requested: "), (False, "No model configured: ")]
+)
+def test_stand_ins_are_told_from_models(
+    capsys: pytest.CaptureFixture[str], offline: bool, begins: str
+) -> None:
+    """One line: how much, which bot, and that no language model takes part."""
+    announce(Settings(offline=offline), a_stage(), PLAN)
+
+    assert said(capsys) == [
+        f"2 conversations, up to 3 turns each, bot: demo. {begins}"
+        "lexical stand-ins play customer and judges (no language model, no cost)."
+    ]
+
+
+def test_a_paid_run_tells_its_models_and_its_forecast(capsys: pytest.CaptureFixture[str]) -> None:
+    """Before anything is paid: every model that takes part, and what they take at most."""
+    context = a_stage(SERVER, turns=1, **PRICED)
+    announce(context.settings, context, PLAN[:1])
+    first, second, third = said(capsys)
+
+    assert first == (
+        "1 conversation, up to 1 turn each, bot: demo."
+        " Models: user gpt-4.1-mini, judge gpt-4.1, embed embed-model, demo gpt-4.1-mini."
+    )
+    assert second.startswith("At most 3 model calls, about ")
+    assert second.endswith(" USD.")
+    assert third.startswith("Expected: 3 model calls, about ")
+    assert third.endswith(" USD (there is no similar run to go by; assumes that nobody leaves early).")
+
+
+def test_the_demo_model_is_told_where_it_plays(capsys: pytest.CaptureFixture[str]) -> None:
+    """Not beside a bot of one's own."""
+    context = a_stage(SERVER, adapter="bot.py:answer")
+    announce(context.settings, context, PLAN)
+
+    assert "demo" not in "".join(said(capsys))
+
+
+def test_a_budget_that_cannot_be_kept_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    """Where a price is unknown there is no run within a budget; without one the price is unknown."""
+    context = a_stage(SERVER, budget=1, **(PRICED | {"judge_model": "nobody-knows-it"}))
+    with pytest.raises(InputError, match=r"^--budget needs the price of nobody-knows-it \(judge\)"):
+        announce(context.settings, context, PLAN)
+    capsys.readouterr()
+    context = a_stage(SERVER, **(PRICED | {"judge_model": "nobody-knows-it"}))
+    announce(context.settings, context, PLAN)
+    assert said(capsys)[1].endswith("price unknown.")
+
+
+def test_a_budget_is_told_in_both_currencies(capsys: pytest.CaptureFixture[str]) -> None:
+    """With the rate, which is an approximation; and whether it will be enough."""
+    priced = PRICED | {"embed_model": "text-embedding-3-small"}
+    for budget, ends in ((9.0, "(--jpy-per-usd)."), (0.001, " USD are expected.")):
+        context = a_stage(SERVER, budget=budget, **priced)
+        announce(context.settings, context, PLAN)
+        line = said(capsys)[-1]
+        assert line.startswith(f"Budget: {dollars(budget)} USD, ")
+        assert f"{budget * 150:,.0f} JPY at about 150 JPY per USD" in line
+        assert line.endswith(ends)
+
+
+def test_a_forecast_is_one_json_object(capsys: pytest.CaptureFixture[str]) -> None:
+    """Calls, tokens and dollars by role and model, at most and expected; what is unknown stays so."""
+    estimate = forecast(a_stage(SERVER, turns=2, **(PRICED | {"judge_model": "nobody-knows-it"})), PLAN)
+    show_forecast(estimate, as_json=True)
+    shown = json.loads(capsys.readouterr().out)
+    roles = [role for role, _ in estimate.at_most]
+
+    assert list(shown["forecast"]) == list(shown["expected"]) == list(shown["usage"]) == roles
+    assert shown["cost_usd"] is shown["forecast"]["judge"]["cost_usd"] is shown["expected_cost_usd"] is None
+    assert shown["forecast"]["user"]["calls"] == 4
+    assert shown["forecast"]["user"]["cost_usd"] > shown["expected"]["user"]["cost_usd"] > 0
+    assert shown["usage"]["user"]["gpt-4.1-mini"]["at_most"] == shown["forecast"]["user"]
+    assert (shown["like"], shown["heard"]) == (None, {})
+
+
+def test_the_range_is_told_in_json(capsys: pytest.CaptureFixture[str]) -> None:
+    """Both ends with calls, tokens and dollars, and what each unknown comes to."""
+    priced = PRICED | {"embed_model": "text-embedding-3-small"}
+    show_forecast(forecast(a_stage(SERVER, turns=2, **priced), PLAN), as_json=True)
+    shown = json.loads(capsys.readouterr().out)
+    low, high = shown["range"]["low"], shown["range"]["high"]
+
+    assert set(low) == set(high) == {"calls", "tokens_in", "tokens_out", "cost_usd"}
+    assert (low["calls"], high["calls"]) == (6, 12)
+    assert 0 < low["cost_usd"] < shown["expected_cost_usd"] < high["cost_usd"] == shown["cost_usd"]
+    assert low["cost_usd"] < shown["unknown"]["leaving"]["low_usd"] < shown["unknown"]["leaving"]["high_usd"]
+    assert shown["unknown"]["lengths"] == {"low_usd": None, "high_usd": None}
+
+
+def test_one_is_not_many() -> None:
+    """Numbers with their nouns, thousands with commas."""
+    assert [counted(number, "turn") for number in (0, 1, 2, 1234)] == [
+        "0 turns",
+        "1 turn",
+        "2 turns",
+        "1,234 turns",
+    ]
+
+
+def test_a_folder_that_can_be_made_is_not_made_yet(tmp_path: Path) -> None:
+    """A file in the way is told; a missing folder is none until there is a run."""
+    check_folder(Path("deep/runs"))
+    check_folder(tmp_path)
+    Path("file").touch()
+    for folder in ("file", "file/runs"):
+        with pytest.raises(
+            RunFileError, match=rf"^{folder}: cannot be written\. Choose another folder with --runs\."
+        ):
+            check_folder(Path(folder))
+
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_rows_without_a_model_have_no_empty_lists(capsys: pytest.CaptureFixture[str]) -> None:
+    """Who grades is said instead; a bot of one's own is asked, and pays for itself."""
+    for told, ends in ((True, "lexical stand-ins play the judges"), (False, "No model takes part")):
+        show_forecast(Forecast({}, {}, None, 1, rows=True, offline=told), as_json=False)
+        asked, last = capsys.readouterr().out.splitlines()
+
+        assert asked.startswith("The bot is asked for 1 answer; what its own model takes is no part of this")
+        assert ends in last
+        assert last.endswith("Nothing was started.")
+
+
+def test_nobody_leaves_a_row_early(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing is said of customers where rows are asked."""
+    spent: ByModel = {("judge", "m"): Spending(calls=1, tokens_in=1, cost_usd=0.1)}
+    show_forecast(Forecast(spent, spent, rows=True), as_json=False)
+    out = capsys.readouterr().out
+
+    assert "customers" not in out
+    assert "stay" not in out
+    assert "Judge  m          1          1           0  0.10" in out
+
+
+UNUSED = "is read as earlier answers of a bot, and ignored"
+RENAME = f"{UNUSED}. If it holds the right answers: --columns references=回答"
+
+
+@pytest.mark.parametrize(
+    ("columns", "adapter", "ends"),
+    [
+        ("質問,回答", "demo", RENAME),
+        ("質問,回答,正解", "demo", f"{UNUSED} because this bot answers by itself."),
+        ("質問,回答", "recorded", ""),
+        ("質問,正しい回答", "demo", ""),
+    ],
+)
+def test_answers_that_nobody_uses_are_told(tmp_path: Path, columns: str, adapter: str, ends: str) -> None:
+    """An export of questions and answers does not lose its right answers in silence."""
+    path, cells = tmp_path / "faq.csv", ["料金は?"] + ["5280円です"] * columns.count(",")
+    path.write_text(f"{columns}\n{','.join(cells)}\n", encoding="utf-8")
+    told = " ".join(ignored_data(Settings(cases=str(path), adapter=adapter)))
+
+    assert told.endswith(ends) if ends else not told

@@ -1,0 +1,328 @@
+"""How far each judge can be trusted stands beside its means, in words first."""
+
+import io
+import json
+import tomllib
+from datetime import date
+from pathlib import Path
+from string import Template
+from typing import Any
+
+import pytest
+from pydantic import JsonValue
+from rich.console import Console
+
+from simulator.cli.app import main
+from simulator.core.translations import words_of
+from simulator.core.types import Language, RedRules, Results
+from simulator.report.console import paint
+from simulator.report.context import Note
+from simulator.report.html import render
+from simulator.report.judges import TEXTS, JudgeTrusts, bias_text, blocks, by_rule, judge_trusts
+from simulator.stats import judge_trust
+from simulator.stats.bias import BiasRow
+from simulator.stats.figures import Summary
+from simulator.stats.gate import decide
+from simulator.stats.judge_trust import Calibration, Drift, StoredBias, bias_for
+from simulator.stats.summary import summarise
+from simulator.storage.run_file import read_run
+from tests.golden_files import compare
+from tests.sample_runs import JUDGES, rehearsed
+
+
+def a_calibration(judge: str = "groundedness", **changes: Any) -> Calibration:
+    """What is kept of a judge whose scores have the rubric `groundedness-1`."""
+    figures: dict[str, JsonValue] = {"auroc": 0.89, "intervals": {"auroc": [0.84, 0.93]}}
+    known: dict[str, Any] = {
+        "judge": judge, "label": "faithfulness", "dataset": "mtrag_human", "n": 222, "rubric": f"{judge}-1",
+        "model": "example-large", "language": "ja", "good": "faithfulness >= 2.5", "date": date(2026, 11, 1),
+        "file": "labels.jsonl", "sha256": "0" * 64, "figures": figures,
+    }  # fmt: skip
+    return Calibration(**(known | changes))
+
+
+def a_row(kind: str, judge: str = "turn", **changes: Any) -> BiasRow:
+    """A broken bound."""
+    known: dict[str, Any] = {
+        "language": "ja", "kind": kind, "judge": judge, "n": 31, "failed": 0, "skipped": 0, "before": 4.2,
+        "after": 4.6, "difference": 0.4, "interval": (0.2, 0.6), "fell": None, "red": 0.0, "red_before": 0.0,
+        "turned": 0.0, "expects": "stays", "bound": 0.2, "held": False,
+    }  # fmt: skip
+    return BiasRow(**(known | changes))
+
+
+def a_bias(*rows: BiasRow, judge: str = "turn", **changes: Any) -> StoredBias:
+    known: dict[str, Any] = {
+        "judge": judge, "rubric": f"{judge}-1", "model": "example-large", "source": "bundled", "seed": 42,
+        "date": date(2026, 11, 1), "rows": rows,
+    }  # fmt: skip
+    return StoredBias(**(known | changes))
+
+
+DRIFTED = Drift(
+    judge="relevance", n=40, shift=0.25, low=0.2, high=0.3, equal=0, drifted=True, same_rubric=True
+)
+
+
+def known_of(
+    results: Results, language: Language = "ja", judges: tuple[str, ...] = JUDGES
+) -> tuple[Summary, JudgeTrusts]:
+    # Without the two customers who were told different fees: that note has tests of its own.
+    consistent = tuple(c for c in results.conversations if not c.id.startswith("angry/cancel-03"))
+    results = results.model_copy(update={"conversations": consistent})
+    summary = summarise(results, rules=RedRules(), judges=judges, seed=42)
+    return summary, judge_trusts(results, summary, language)
+
+
+def test_customers_who_were_told_different_things_are_an_alarm() -> None:
+    """With what each of the two was told."""
+    results = rehearsed("ja", models={})
+    summary = summarise(results, rules=RedRules(), judges=JUDGES, seed=42)
+    (note,) = judge_trusts(results, summary, "ja").notes
+
+    assert note.alarm
+    assert "9,800円" in note.text
+    assert "4,800円" in note.text
+
+
+def everything(language: Language) -> Results:
+    """A run with a calibrated judge, a biased one, one without discrimination, and one that has drifted."""
+    judge_trust.save_calibration(a_calibration(language=language))
+    poor: dict[str, JsonValue] = {
+        "auroc": 0.66, "intervals": {"auroc": [0.58, 0.73]}, "poor_discrimination": True,
+        "commonest": {"grade": 5, "share": 0.924},
+    }  # fmt: skip
+    judge_trust.save_calibration(
+        a_calibration("fluency", language="en", n=1222, label="naturalness", figures=poor)
+    )
+    flipped = a_row(
+        "flipped_fact", "turn.correctness", expects="falls", bound=2, fell=0.8, turned=0.68, language=language
+    )
+    judge_trust.save_bias(
+        a_bias(a_row("padding", language=language), a_row("angry", held=True, language=language), flipped)
+    )
+    drift = [DRIFTED.model_dump(mode="json")]
+    return rehearsed(language).model_copy(update={"notes": {"drift": drift}})
+
+
+@pytest.mark.parametrize("language", ["ja", "en"])
+def test_it_looks_as_it_is_meant_to(language: Language) -> None:
+    """Under the table of means: words, then the figure, then what to beware of."""
+    results = everything(language)
+    summary, known = known_of(results, language)
+    out = io.StringIO()
+    paint(summary, decide(summary, 0.9, 0.1), results, language, Console(width=100, file=out), trusts=known)
+    title = TEXTS(language, "title")
+    lines = out.getvalue().partition(title)[2].partition("\n\n")[0].splitlines()
+    notes = [line for line in out.getvalue().splitlines() if line.startswith(("! ", "- "))]
+
+    compare(f"standing_{language}.txt", "\n".join([*notes[:3], "", title, *lines[1:], ""]))
+
+
+def test_agreement_stands_beside_the_mean_of_exactly_that_rubric() -> None:
+    """The words that a support lead reads; None and 未校正 for whoever was never compared with people."""
+    judge_trust.save_calibration(a_calibration())
+    judge_trust.save_calibration(a_calibration("similarity", rubric="another prompt"))
+    _, known = known_of(rehearsed("ja"))
+    groundedness, similarity = known.judges["groundedness"], known.judges["similarity"]
+
+    assert groundedness.calibration == "人との一致 AUROC .89 [.84–.93]（222件、mtrag_human faithfulness）"
+    assert TEXTS("ja", groundedness.level) == "人の判断とよく合う"
+    assert similarity.calibration is None
+    assert TEXTS("ja", similarity.level) == "未校正"
+
+
+@pytest.mark.parametrize(
+    ("figures", "n", "level"),
+    [
+        ({"auroc": 0.80, "intervals": {"auroc": [0.7, 0.9]}}, 50, "well"),
+        ({"auroc": 0.79, "intervals": {"auroc": [0.7, 0.9]}}, 50, "fair"),
+        ({"auroc": 0.65, "intervals": {"auroc": [0.55, 0.7]}}, 50, "weak"),
+        ({"auroc": 0.59, "intervals": {"auroc": [0.51, 0.7]}}, 50, "doubtful"),
+        ({"auroc": 0.85, "intervals": {"auroc": [0.45, 0.99]}}, 50, "doubtful"),
+        ({"auroc": 0.85, "intervals": {"auroc": None}}, 50, "doubtful"),
+        ({"auroc": 0.99, "intervals": {"auroc": [0.9, 1]}}, 9, "few"),
+        ({"auroc": None, "spearman": {"value": 0.5, "low": 0.2, "high": 0.7}}, 50, "fair"),
+        ({"auroc": None, "spearman": {"value": None, "low": None, "high": None}}, 50, "doubtful"),
+    ],
+)
+def test_a_figure_has_a_word(figures: dict[str, JsonValue], n: int, level: str) -> None:
+    """By its size, unless chance is not ruled out or there are too few answers."""
+    judge_trust.save_calibration(a_calibration(figures=figures, n=n))
+    _, known = known_of(rehearsed("en"), "en")
+
+    assert known.judges["groundedness"].level == level
+
+
+def test_every_kind_of_bias_has_words() -> None:
+    """What was changed, and by how much it moved; a missed fact as a share."""
+    assert bias_text(a_row("padding"), "正確さ", "ja") == "お礼を足すと +0.4"
+    assert bias_text(a_row("curt", "turn.correctness", difference=-0.25), "正確さ", "ja") == (
+        "正確さ: ぶっきらぼうに答えると -0.25"
+    )
+    flipped = a_row("flipped_fact", fell=0.8, turned=0.5)
+    assert "50%" in bias_text(flipped, "", "ja")
+    for kind in ("angry", "twin", "shuffled", "longer"):
+        assert bias_text(a_row(kind), "", "en").endswith(" by +0.4")
+
+
+def test_biases_of_another_language_or_rubric_warn_of_nothing() -> None:
+    """But twins concern both languages."""
+    judge_trust.save_bias(a_bias(a_row("padding", language="en"), a_row("twin", language="en")))
+    _, japanese = known_of(rehearsed("ja"))
+    assert japanese.judges["turn"].warnings == ("要注意: 同じ内容でも英語では +0.4",)
+    judge_trust.save_bias(a_bias(a_row("padding"), rubric="another"))
+    _, other = known_of(rehearsed("ja"))
+    assert other.judges["turn"].warnings == ()
+
+
+def test_judges_that_only_compare_are_left_out_until_they_are_calibrated() -> None:
+    """Beside ROUGE it would be noise that nobody has compared it with people."""
+    results = rehearsed("ja")
+    renamed = [
+        s.model_copy(update={"judge": "rouge_l"}) if s.judge == "cosine" else s for s in results.scores
+    ]
+    results = results.model_copy(update={"scores": tuple(renamed)})
+    _, known = known_of(results, judges=("turn", "rouge_l"))
+    assert list(known.judges) == ["turn"]
+
+    judge_trust.save_calibration(a_calibration("rouge_l", rubric="cosine-1"))
+    _, known = known_of(results, judges=("turn", "rouge_l"))
+    assert list(known.judges) == ["turn", "rouge_l"]
+
+
+def test_a_model_of_the_panel_has_the_calibration_of_its_own_rubric() -> None:
+    """Its grades are filed under `turn@model`, its calibration under the judge."""
+    judge_trust.save_calibration(a_calibration("turn", rubric="turn-by-other"))
+    results = rehearsed("ja")
+    beside = [
+        s.model_copy(update={"judge": "turn@other", "rubric": "turn-by-other"})
+        for s in results.scores
+        if s.judge == "turn"
+    ]
+    results = results.model_copy(update={"scores": (*results.scores, *beside)})
+    _, known = known_of(results, judges=("turn", "turn@other"))
+
+    assert known.judges["turn"].calibration is None
+    assert known.judges["turn@other"].calibration
+
+
+def test_a_judge_of_the_bots_family_is_named() -> None:
+    """The bundled bot's model, or the one that the adapter was told; the customer's too, but softly."""
+    gpt = {"user": "claude-sonnet-4", "judge": "gpt-4.1", "demo": "gpt-4o-mini"}
+    _, own = known_of(rehearsed("ja", models=gpt))
+    settings = {"adapter": "openai_chat", "set": {"model": "claude-haiku"}}
+    _, other = known_of(rehearsed("en", models=gpt, settings=settings), "en")
+    both = {"user": "gpt-4.1", "judge": "gpt-4.1", "demo": "lexical"}
+    _, user = known_of(rehearsed("en", models=both), "en")
+
+    assert [note.alarm for note in own.notes] == [True]
+    assert own.notes[0].text.startswith(
+        "採点者が自分の系列を採点しています（採点 gpt-4.1、ボット gpt-4o-mini）。"
+    )
+    assert other.notes == ()
+    assert user.notes == (
+        Note(text="Judge and simulated customer are models of one family (judge gpt-4.1, customer gpt-4.1)."),
+    )
+    settings["set"] = {"model": "openai:gpt-5"}
+    _, rates = known_of(rehearsed("en", models=gpt, settings=settings), "en")
+    assert rates.notes[0].text.startswith("The judge rates its own family (judge gpt-4.1, bot openai:gpt-5)")
+
+
+def test_a_steady_judge_is_said_to_be_steady() -> None:
+    """No alarm; another prompt or model, and what could not be graded, are said."""
+    steady = DRIFTED.model_copy(update={"shift": 0.0, "drifted": False})
+    changed = steady.model_copy(update={"same_rubric": False, "failed": 3})
+    for drift, alarms in ((steady, [False]), (changed, [False, True, False])):
+        notes = {"drift": [drift.model_dump(mode="json")]}
+        _, known = known_of(rehearsed("ja", models={}).model_copy(update={"notes": notes}))
+        assert [note.alarm for note in known.notes] == alarms
+        assert known.judges["relevance"].warnings == ()
+    foreign = rehearsed("ja", models={}).model_copy(update={"notes": {"drift": [{"of": "tomorrow"}]}})
+    assert known_of(foreign)[1].notes == ()
+
+
+def test_the_page_has_it_below_the_table_of_means() -> None:
+    """As text only, whatever a data set is called."""
+    results = everything("ja")
+    judge_trust.save_calibration(a_calibration("similarity", dataset="<b>set</b>"))
+    summary, known = known_of(results)
+    page = render(results, summary, decide(summary, 0.9, 0.1), "ja", known)
+    heat, _, rest = page.partition('<details class="trust" open>')
+
+    assert 'class="heat"' in heat
+    assert "採点の確かさ" in rest
+    assert "人の判断とよく合う。人との一致 AUROC .89 [.84–.93]（222件、mtrag_human faithfulness）" in rest
+    assert "<strong>! 要注意: お礼を足すと +0.4、" in rest
+    assert "&lt;b&gt;set&lt;/b&gt;" in rest
+    assert '<li class="alarm">採点が較正時からずれています。' in heat
+
+
+def test_nothing_is_claimed_of_an_empty_run() -> None:
+    """No judge, no block."""
+    summary, known = known_of(rehearsed("ja").model_copy(update={"scores": ()}), judges=("rouge_l",))
+
+    assert blocks(known, words_of(summary, "ja")) == []
+
+
+@pytest.mark.parametrize("language", ["ja", "en"])
+def test_a_stand_in_has_no_standing_whoever_calibrated_it(
+    language: Language, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Neither agreement with people nor "not calibrated", on terminal and page, in JSON and in the table."""
+    options = ["--offline", "--limit", "2", "--persona", "angry", "--turns", "1", "--language", language]
+    assert main([*options, "--json"]) == 0
+    run = Path(json.loads(capsys.readouterr().out)["store"])
+    for judge, rubric in {score.judge: score.rubric for score in read_run(run).scores}.items():
+        judge_trust.save_calibration(a_calibration(judge, rubric=rubric, model="lexical"))
+        judge_trust.save_bias(a_bias(a_row("padding", judge), judge=judge, rubric=rubric))
+    main(["report", "--json"])
+    out, err = capsys.readouterr()
+    page = run.with_name("report.html").read_text(encoding="utf-8")
+
+    for output in (err, page):
+        assert "AUROC" not in output
+        assert not any(TEXTS(language, key) in output for key in ("title", "not_calibrated", "well"))
+    for judge in json.loads(out)["judges"].values():
+        assert (judge["calibration"], judge["warnings"]) == (None, [])
+
+
+def test_a_model_keeps_its_standing_beside_stand_ins() -> None:
+    """A model that grades is calibrated as ever; what only counts words beside it says nothing."""
+    results = rehearsed("ja")
+    counted = [
+        s.model_copy(update={"rubric": "lexical-3-abc"}) if s.judge == "similarity" else s
+        for s in results.scores
+    ]
+    judge_trust.save_calibration(a_calibration())
+    judge_trust.save_calibration(a_calibration("similarity", rubric="lexical-3-abc", model="lexical"))
+    _, known = known_of(results.model_copy(update={"scores": tuple(counted)}))
+
+    assert known.judges["groundedness"].calibration
+    assert "similarity" not in known.judges
+
+
+def test_a_file_that_is_none_warns_of_nothing() -> None:
+    """Another version's, or half of one."""
+    Path("calibrations").mkdir()
+    Path("calibrations/bias-turn.json").write_text('{"judge": "turn"', encoding="utf-8")
+
+    assert bias_for("turn", ["turn-1"]) is None
+
+
+def test_both_languages_say_the_same() -> None:
+    """The same keys, with the same variables."""
+    tables = tomllib.loads(TEXTS.path.read_text(encoding="utf-8"))
+
+    assert list(tables["ja"]) == list(tables["en"])
+    for key, text in tables["ja"].items():
+        assert set(Template(text).get_identifiers()) == set(Template(tables["en"][key]).get_identifiers()), (
+            key
+        )
+
+
+@pytest.mark.parametrize("name", ["label", "choice", "exact_match", "em", "contains", "passed", "n.rougeL"])
+def test_a_rule_has_nothing_to_calibrate(name: str) -> None:
+    """What compares by rule is not listed among those that nobody has compared with people."""
+    assert by_rule(name)
+    assert not by_rule("path.gpt_similarity")

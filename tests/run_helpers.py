@@ -1,0 +1,197 @@
+"""Parts of a run for tests: a question, a turn to grade, models at the fake endpoint, a run file."""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, get_args
+
+from pydantic import SecretStr
+from tenacity import wait_none
+
+from simulator.core import shelves
+from simulator.core.roles import Endpoint
+from simulator.core.settings import Settings
+from simulator.core.types import (
+    Answer,
+    Case,
+    Conversation,
+    Facts,
+    GradingContext,
+    Language,
+    Message,
+    Passage,
+    Query,
+    Role,
+    Run,
+    Score,
+    Turn,
+)
+from simulator.grading.judge import ModelJudge
+from simulator.grading.rubric import PromptFrame, Rubric
+from simulator.models.cache import ResponseCache
+from simulator.models.client import Connections, Model
+from simulator.models.pricing import Ledger
+from simulator.runner.context import RunContext
+from simulator.storage.run_file import RunFile
+from simulator.users.base import PersonaUser, UserPrompts
+from tests.servers.openai import OpenAIServer
+
+RUBRICS = ("turn", "relevance", "groundedness", "similarity", "fluency")
+SAYS: dict[Language, dict[str, str]] = {
+    "ja": {
+        "id": "fees-1",
+        "question": "マンションで光を使うと月いくらですか",
+        "reference": "マンション1ギガは、税込みで月額4,180円です。",
+        "goal": "毎月の料金を知りたい。",
+        "knows": "マンションの3階に住んでいること",
+        "unknown": "建物の配線方式",
+        "hello": "もしもし。",
+        "earlier": "はい、ご用件をどうぞ。",
+        "answer": "マンション1ギガの月額は4,180円でございます。",
+        "passage": "マンション1ギガは、税込み月額4,180円です。",
+        "next": "それって、ずっと同じ値段ですか。",
+    },
+    "en": {
+        "id": "fees-1",
+        "question": "How much is fibre a month in a flat?",
+        "reference": "Apartment 1 Giga costs 4,180 yen a month including tax.",
+        "goal": "I want to know what I pay every month.",
+        "knows": "The flat is on the third floor",
+        "unknown": "How the building is wired",
+        "hello": "Hello?",
+        "earlier": "Yes, how can we help?",
+        "answer": "Apartment 1 Giga is 4,180 yen a month.",
+        "passage": "Apartment 1 Giga costs 4,180 yen a month, including tax.",
+        "next": "Does it stay at that price?",
+    },
+}
+
+
+def a_case(language: Language = "ja", **changes: Any) -> Case:
+    """A question with a reference for its first turn."""
+    says = SAYS[language]
+    known = {"id": says["id"], "question": says["question"], "references": ((says["reference"],),)}
+    return Case(**(known | {"language": language} | changes))
+
+
+def a_rich_case(language: Language = "ja") -> Case:
+    """A case that fills every place of the prompts."""
+    says = SAYS[language]
+    history = (
+        Message(role="user", content=says["hello"]),
+        Message(role="assistant", content=says["earlier"]),
+    )
+    facts = Facts(knows=(says["knows"],), unknown=(says["unknown"],))
+    return a_case(language, goal=says["goal"], facts=facts, history=history)
+
+
+def a_turn(index: int = 1, language: Language = "ja", **answer: Any) -> Turn:
+    """The question (or the next line) and an answer from one passage."""
+    says = SAYS[language]
+    passage = Passage(id="fibre", text=says["passage"], source="fibre.md", score=0.9)
+    told = Answer(**({"text": says["answer"], "passages": (passage,)} | answer))
+    return Turn(index=index, user=says["question" if index == 1 else "next"], answer=told)
+
+
+def a_talk(case: Case | None = None, *turns: Turn, persona: str = "angry") -> Conversation:
+    """A conversation that holds these turns."""
+    case = case or a_case()
+    return Conversation(id=f"{persona}/{case.id}#1", case=case, persona=persona, repeat=1, turns=turns)
+
+
+def an_exhibit(case: Case | None = None, *earlier: Turn, turn: Turn | None = None) -> GradingContext:
+    """A turn put before a judge."""
+    case = case or a_case()
+    shown = turn or a_turn(len(earlier) + 1, case.language)
+    return GradingContext(
+        conversation=f"angry/{case.id}#1", case=case, persona="angry", turn=shown, earlier=earlier
+    )
+
+
+def prompts() -> UserPrompts:
+    """How personas are played."""
+    return UserPrompts(shelves.PERSONAS / "_user.toml")
+
+
+def frame() -> PromptFrame:
+    """What the judges share."""
+    return PromptFrame(shelves.JUDGES / "_frame.toml", shelves.JUDGES / "_guidelines.toml")
+
+
+def rubric(name: str) -> Rubric:
+    """A rubric of the shelf."""
+    return Rubric(shelves.JUDGES / f"{name}.toml")
+
+
+def endpoint(server: OpenAIServer, role: Role, key: str = "key") -> Endpoint:
+    """A role at the fake endpoint, with a model of its own name."""
+    return Endpoint(role=role, model=f"{role}-model", url=server.url, key=SecretStr(key))
+
+
+@asynccontextmanager
+async def at(server: OpenAIServer, key: str = "key") -> AsyncIterator[Callable[[Role], Model]]:
+    """Models at the fake endpoint by role; retries do not wait."""
+    connections = Connections(calls=16, timeout=5, cache=ResponseCache("off"), wait=wait_none())
+    ledger = Ledger({})
+    try:
+        yield lambda role: Model(endpoint(server, role, key), connections, ledger, temperature=0.2)
+    finally:
+        await connections.close()
+
+
+def player(model: Model, persona: str = "angry", turns: int = 3, language: Language = "ja") -> PersonaUser:
+    """A persona of the shelf, played by a model."""
+    told = prompts()
+    greeting = told.text(language, "greeting")
+    return PersonaUser(shelves.persona(persona), told, model, seed=7, turns=turns, greeting=greeting)
+
+
+def grader(model: Model, names: Sequence[str] = RUBRICS, *, alone: bool = False) -> ModelJudge:
+    """Rubrics of the shelf, graded by a model."""
+    return ModelJudge([rubric(name) for name in names], frame(), model, seed=42, alone=alone)
+
+
+def a_stage(server: OpenAIServer | None = None, key: str = "key", **settings: Any) -> RunContext:
+    """Everyone a run needs: models at the fake endpoint, or stand-ins."""
+    told = Settings(**({"cache": "off", "judges": RUBRICS} | settings))
+    roles: tuple[Role, ...] = get_args(Role)
+    endpoints = {role: endpoint(server, role, key) if server else None for role in roles}
+    for role, known in endpoints.items():
+        if known and (named := getattr(told, f"{role}_model")):
+            endpoints[role] = known.model_copy(update={"model": named})
+    personas = [shelves.persona(name) for name in ("angry", "calm", "beginner")]
+    context = RunContext(told, endpoints, personas, Ledger({}, told.budget))
+    context.connections.wait = wait_none()
+    return context
+
+
+def a_run(folder: Path, plan: Sequence[Conversation], name: str = "20261121-090400-angry-0001") -> RunFile:
+    """A new run file with this plan."""
+    run = Run(id=name, created=datetime(2026, 11, 21, tzinfo=UTC), settings={})
+    return RunFile.create(folder / name, run, plan, [shelves.persona("angry")])
+
+
+class Quiet:
+    """Progress that only counts."""
+
+    def __init__(self) -> None:
+        self.turns = self.over = 0
+        self.grades: list[tuple[str, int, int]] = []
+
+    def turn(self, conversation: Conversation) -> None:
+        """A new turn is there."""
+        self.turns += 1
+
+    def graded(self, context: GradingContext, scores: Sequence[Score]) -> None:
+        """A turn has been graded."""
+        self.grades.append((context.conversation, context.turn.index, len(scores)))
+
+    def ended(self, conversation: Conversation) -> None:
+        """A conversation is over."""
+        self.over += 1
+
+
+async def echo(query: Query) -> str:
+    """A bot that says back what it was asked."""
+    return f"「{query.text}」ですね。" if query.language == "ja" else f"You asked: {query.text}"

@@ -1,0 +1,222 @@
+"""Contest scoring: the result as contests print it, and what each metric cost."""
+
+import csv
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simulator.cli.app import main
+from simulator.cli.evaluate import row_settings
+from simulator.core.errors import InputError
+from simulator.core.settings import Settings, load_settings
+from simulator.core.shelves import CONTEST_NAMES
+from simulator.core.templates import read_toml
+from simulator.core.types import Answer, Case, Conversation, Language, Results, Run, Score, Spending, Turn
+from simulator.report.sections import CONTEST, contest_section, sections
+from simulator.stats.contest import contest_result, contest_settings, printed_result, ungraded_metrics
+from tests.servers.openai import OpenAIServer, serve
+
+ROWS = 40
+RESULT = """***** Result *****
+average_score: {'gpt_relevance': 3.75, 'gpt_groundedness': 1.8, 'gpt_similarity': 2.55, \
+'gpt_fluency': 4.975, 'ada_cosine_similarity': 4.975}
+total_score: 18.050
+"""
+# The grades of row 0, 1, 2 ...: they make the means above.
+GRADES = {
+    "relevance": [4] * 30 + [3] * 10,
+    "groundedness": [2] * 32 + [1] * 8,
+    "similarity": [3] * 22 + [2] * 18,
+    "fluency": [5] * 39 + [4],
+    "cosine": [5] * 39 + [4],
+}
+
+
+def a_run(grades: Mapping[str, Sequence[int | None]], language: Language = "en", **more: Any) -> Results:
+    """A run with these grades of its rows; None is a grade that failed."""
+    count = max(map(len, grades.values()))
+    case = Case(id="c", question="q?", language=language)
+    turn = Turn(index=1, user="q?", answer=Answer(text="a"))
+    keys = [f"scripted/{n}#1" for n in range(count)]
+    scores = [
+        Score(judge=judge, conversation=key, turn=1, state="failed" if grade is None else "scored", raw=grade)
+        .model_copy(update={"reason": "timeout: no reply\nat all" if grade is None else ""})
+        for judge, listed in grades.items()
+        for key, grade in zip(keys, listed, strict=True)
+    ]  # fmt: skip
+    settings = {"scoring": "contest", "judges": list(grades)}
+    return Results(
+        run=Run(id="r", created=datetime(2026, 1, 1, tzinfo=UTC), settings=settings, status="finished"),
+        planned=count,
+        conversations=tuple(
+            Conversation(id=key, case=case, persona="scripted", turns=(turn,)) for key in keys
+        ),
+        scores=tuple(scores),
+        **more,
+    )
+
+
+def test_the_vector() -> None:
+    """3.75 + 1.8 + 2.55 + 4.975 + 4.975, to the letter."""
+    assert f"{printed_result(contest_result(a_run(GRADES)))}\n" == RESULT
+
+
+def test_a_metric_that_is_switched_off_is_left_out() -> None:
+    """The total is of the rest, in the contest's order whichever way they were named."""
+    some = {name: GRADES[name] for name in ("fluency", "relevance")}
+
+    assert printed_result(contest_result(a_run(some))).splitlines()[1:] == [
+        "average_score: {'gpt_relevance': 3.75, 'gpt_fluency': 4.975}",
+        "total_score: 8.725",
+    ]
+
+
+def test_what_could_not_be_graded_is_none() -> None:
+    """It adds nothing to the total, and a line says why; the mean of some rows says so, too."""
+    result = contest_result(
+        a_run({"relevance": [3, 4, 3], "groundedness": [None] * 3, "fluency": [5, None, 4]})
+    )
+
+    assert result.average_score == {"gpt_relevance": 3.3333, "gpt_groundedness": None, "gpt_fluency": 4.5}
+    assert printed_result(result).endswith("total_score: 7.833")
+    assert list(ungraded_metrics(result)) == [
+        "gpt_groundedness: nothing could be graded (timeout: no reply at all).",
+        "gpt_fluency: 2 of 3 rows graded (timeout: no reply at all); the mean is of the others.",
+    ]
+    assert printed_result(contest_result(a_run({"relevance": [None]}))).endswith("total_score: None")
+
+
+@pytest.mark.parametrize("language", ["ja", "en"])
+def test_reports_have_it(language: Language) -> None:
+    """A section with the metrics and their cost, its total at the end; nothing of it in other runs."""
+    spent = {
+        "relevance": Spending(calls=40, tokens_in=1000, tokens_out=80, cost_usd=0.0026),
+        "claims": Spending(),
+    }
+    results = a_run(GRADES, language, judging=spent)
+    (section,) = [each for each in sections(results, language) if each.key == "contest"]
+    metrics, cost = section.tables
+
+    assert "18.050" in section.line
+    assert [row[0].text for row in metrics.rows] == list(CONTEST_NAMES)
+    assert [row[0].text for row in cost.rows[:2]] == ["gpt_relevance", "claims"]
+    assert [cell.text for cell in cost.rows[0][1:]] == ["0.0026", "40", "0", "1,000", "80"]
+    assert cost.rows[2][2].number == 40
+    assert section.figures["total_score"] == 18.05
+    plain = results.model_copy(update={"run": results.run.model_copy(update={"settings": {}})})
+    assert contest_section(plain, language) is None
+
+
+def test_words_are_the_same_in_both_languages() -> None:
+    """Neither language lacks one."""
+    tables = read_toml(CONTEST.path)
+
+    assert set(tables["ja"]) == set(tables["en"])
+
+
+def test_who_grades() -> None:
+    """All five and each by itself, unless somebody says otherwise; their names may be the contest's."""
+    usual = row_settings(load_settings({"scoring": "contest"}))
+    named = contest_settings(
+        Settings(scoring="contest", judges=("gpt_fluency", "relevance", "gpt_similarity"), judging="combined")
+    )
+
+    assert (usual.judges, usual.judging) == (tuple(GRADES), "separate")
+    assert (named.judges, named.judging) == (("fluency", "relevance", "similarity"), "combined")
+    assert contest_settings(Settings()).judges == Settings().judges
+
+
+@pytest.mark.parametrize(
+    "given", [{"judges": ("exact_match",)}, {"outputs": "metric_output_info.json", "judges": ("relevance",)}]
+)
+def test_what_does_not_go_together_is_refused(given: dict[str, Any]) -> None:
+    """In one line, before anything is asked."""
+    with pytest.raises(InputError, match="--scoring"):
+        contest_settings(Settings(scoring="contest", **given))
+
+
+def row_of(request: dict[str, Any]) -> int:
+    """The row that a request is about: every question carries its number."""
+    return int(re.findall(r"row-(\d\d)", json.dumps(request))[-1])
+
+
+def graded(request: dict[str, Any]) -> str:
+    """The grade that the vector has for this row and metric."""
+    said = json.dumps(request, ensure_ascii=False)
+    for judge in ("relevance", "groundedness", "similarity", "fluency"):
+        criterion = read_toml(CONTEST.path.parents[2] / "judges" / f"{judge}.toml")["en"]["criterion"]
+        if json.dumps(criterion.strip().splitlines()[0], ensure_ascii=False)[1:-1] in said:
+            return json.dumps({"reason": "As told.", "grade": GRADES[judge][row_of(request)]})
+    raise AssertionError(said[:300])
+
+
+def embedded(request: dict[str, Any]) -> list[list[float]]:
+    """References point one way, answers nearly the same; that of the last row is farther off."""
+    return [
+        [1.0, 0.0] if text.startswith("Right") else [0.7, 0.714] if "row-39" in text else [1.0, 0.1]
+        for text in request["input"]
+    ]
+
+
+@pytest.fixture
+def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
+    """A judge that grades as the vector says."""
+    with serve(graded, embed=embedded) as server:
+        monkeypatch.setenv("REHEARSAL_JUDGE_URL", server.url)
+        monkeypatch.setenv("REHEARSAL_EMBED_URL", server.url)
+        yield server
+
+
+def test_forty_rows_end_to_end(
+    tmp_path: Path, endpoint: OpenAIServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exactly the result on stdout; calls, tokens and dollars by metric; the same again as JSON."""
+    with (tmp_path / "rows.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["id", "question", "answer", "contexts", "reference"])
+        writer.writerows(
+            [f"{n:02}", f"What about row-{n:02}?", f"It is row-{n:02}.", "A passage.", f"Right {n:02}."]
+            for n in range(ROWS)
+        )
+    options = ["--scoring", "contest", "--adapter", "recorded", "--redact", "off", "--cache", "off"]
+    models = ["--judge-model", "gpt-4.1", "--embed-model", "text-embedding-3-small"]
+
+    assert main(["evaluate", "rows.csv", *options, *models, "--to", "markdown"]) == 0
+    told = capsys.readouterr()
+    assert told.out == RESULT
+    assert "gpt_groundedness" in told.err
+
+    assert main(["report", "latest", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["contest"]
+    assert found["average_score"] == {
+        "gpt_relevance": 3.75,
+        "gpt_groundedness": 1.8,
+        "gpt_similarity": 2.55,
+        "gpt_fluency": 4.975,
+        "ada_cosine_similarity": 4.975,
+    }
+    assert found["total_score"] == 18.05
+    assert set(found["cost"]) == set(CONTEST_NAMES)
+    by_model = [each for name, each in found["cost"].items() if name.startswith("gpt")]
+    assert [each["calls"] for each in by_model] == [ROWS] * 4
+    assert all(each["tokens_in"] > 0 and each["cost_usd"] > 0 for each in found["cost"].values())
+    assert sum(each["calls"] for each in by_model) == endpoint.counts["chat"]
+    (report,) = (tmp_path / "runs").glob("*/report.md")
+    assert "18\\.050" in report.read_text(encoding="utf-8")
+
+
+def test_costs_stand_in_the_order_of_the_metrics() -> None:
+    """In whichever order calls were made; what is no metric comes last."""
+    spent = {name: Spending() for name in ("claims", "cosine", "fluency,groundedness", "relevance")}
+
+    assert list(contest_result(a_run(GRADES, "en", judging=spent)).cost) == [
+        "gpt_relevance",
+        "gpt_fluency,gpt_groundedness",
+        "ada_cosine_similarity",
+        "claims",
+    ]
