@@ -23,7 +23,7 @@ from rag_adapters._ngrams import VERSION, Grams, grams, places
 from simulator import Passage, close_to_others, private_file, private_folder
 
 with warnings.catch_warnings():
-    # Its bindings warn about themselves on import; nobody here can mend that.
+    # Its bindings warn about themselves on import; nobody here can fix that.
     warnings.simplefilter("ignore", DeprecationWarning)
     import faiss
 

@@ -10,7 +10,7 @@ from tests.paths import ROOT
 SOURCES = ("simulator", "judges", "rag_adapters")
 # Functions that say something to whoever sits at the terminal.
 SAYING = frozenset({"write", "say", "_say", "print", "say_stopped"})
-# What is raised to be told, not to be mended by a programmer.
+# What is raised to be told, not to be fixed by a programmer.
 _NEVER_TOLD = frozenset({"AssertionError", "NotImplementedError", "TypeError", "AttributeError", "KeyError"})
 _WORDS = 2
 # Queries, and commands to copy.

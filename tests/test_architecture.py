@@ -27,8 +27,8 @@ FLOORS = (
 # Imports that still point the wrong way, as `module -> module`. The list may only shrink.
 WRONG: frozenset[str] = frozenset(())
 # Both may only shrink.
-MOST_IMPORTS_IN_FUNCTIONS = 509
-LONGEST_CHAIN = 20
+MOST_IMPORTS_IN_FUNCTIONS = 437
+LONGEST_CHAIN = 19
 # Heavy libraries, and the only places that may import them.
 DOORS = {
     "openai": ("simulator/models/", "rag_adapters/openai_chat.py"),

@@ -133,8 +133,8 @@ def _report(path: Path, results: "Results", settings: Settings, read: "ReadCount
     gate, language = gate_of(results, summary, settings), report_language(results)
     page = path.with_name("report.html")
     known = judge_trusts(results, summary, language)
-    mends = improvements_for(results, summary, settings, language)
-    write_atomically(page, render(results, summary, gate, language, known, improvements=mends))
+    fixes = improvements_for(results, summary, settings, language)
+    write_atomically(page, render(results, summary, gate, language, known, improvements=fixes))
     found = review_findings(results, summary)
     return ReviewReport(summary, gate, blind_agreement(results, summary), read, language, page, found)
 

@@ -413,7 +413,7 @@ class RowSettings(BaseModel):
     outputs: str | None = Field(
         None, description="Judges and thresholds per output of a JSON answer (metric_output_info.json, TOML)."
     )
-    sample: str | None = Field(None, description="Only N rows by lot: N, or N:SEED (seed 0 unless given).")
+    sample: str | None = Field(None, description="Only N random rows: N, or N:SEED (default seed: 0).")
     strict: bool = Field(False, description="Stop at the first wrong row instead of leaving it out.")
     shots: Annotated[int, Field(ge=0, le=100)] | None = Field(
         None, description="Examples shown before each row, instead of the prompt's own number."
@@ -423,10 +423,10 @@ class RowSettings(BaseModel):
         description="How a label is chosen: by its log-likelihood where the endpoint tells, or written.",
     )
     labels: dict[str, tuple[str, ...]] = Field(
-        {}, description="All labels there are, separated by commas. Default: the prompt's, else the data's."
+        {}, description="All labels, separated by commas. Default: the prompt's, else the data's."
     )
     positive: str | None = Field(
-        None, description="Of two labels the one that F1 is about. Default: 1, yes, ..., else the rarer one."
+        None, description="The positive one of two labels, for F1. Default: 1, yes, ..., else the rarer one."
     )
     scoring: Literal["contest"] | None = Field(
         None, description="contest: five metrics from 1 to 5 and their total, as RAG contests print them."
@@ -491,7 +491,7 @@ class Settings(RowSettings):
         "Default: the bundled ones.",
     )
     columns: Annotated[dict[str, str], BeforeValidator(read_columns)] = Field(
-        {}, description="Which column of your file is which of ours: references=answer; repeatable."
+        {}, description="Which column of your file holds which field: references=answer; repeatable."
     )
     limit: Positive | None = Field(None, description="Only the first N questions.")
     adapter: str = Field(
@@ -501,7 +501,7 @@ class Settings(RowSettings):
     )
     set: dict[str, str] = Field({}, description="A setting of the adapter; repeatable.")
     turns: Annotated[int, Field(ge=1, le=50)] = Field(
-        3, description="Most questions a customer asks in one conversation."
+        3, description="Maximum number of questions a customer asks in one conversation."
     )
     repeats: Annotated[int, Field(ge=1, le=100)] = Field(
         1, description="How often each customer asks each question."
@@ -516,9 +516,7 @@ class Settings(RowSettings):
     votes: Annotated[int, Field(ge=1, le=9)] = Field(
         1, description="How often a model grades each turn; the median counts, disagreement is shown."
     )
-    panel: Names = Field(
-        (), description="Further models that grade beside the judge's, to see how far they agree."
-    )
+    panel: Names = Field((), description="More models that grade as well, to see how far they agree.")
     contacts: str | None = Field(
         None,
         description="Your desk's phone numbers, addresses and hours, one a line (judge facts).",
@@ -527,10 +525,10 @@ class Settings(RowSettings):
         None, description="Words your desk must not say, one a line: bad => better (judge keigo)."
     )
     tokenizer: str = Field(
-        "cjk-char", description="Words of ROUGE-L, METEOR and F1: cjk-char, mecab (extra ja), blank ..."
+        "cjk-char", description="Tokenizer for ROUGE-L, METEOR and F1: cjk-char, mecab (extra ja), blank ..."
     )
     guidelines: str | None = Field(
-        None, description="Your desk's rules of behaviour (text or TOML) for the judges."
+        None, description="Your support desk's rules of conduct for the judges (text or TOML)."
     )
     check: Names = Field(
         (),
@@ -549,14 +547,14 @@ class Settings(RowSettings):
     )
     rpm: Positive | None = Field(
         None,
-        description="Requests that each endpoint allows within a minute, where it does not say so itself.",
+        description="Requests per minute that each endpoint allows, where it does not say so itself.",
     )
-    tpm: Positive | None = Field(None, description="Tokens that each endpoint allows within a minute.")
+    tpm: Positive | None = Field(None, description="Tokens per minute that each endpoint allows.")
     customers: Annotated[int, Field(ge=1, le=10_000)] | None = Field(
-        None, description="Load rehearsal: so many customers at the same time, and no grading meanwhile."
+        None, description="Load rehearsal: this many customers at the same time, without grading."
     )
     arrival: str | None = Field(
-        None, description="How the customers come: 2/s at random, or all within 'ramp 60s'. Default: at once."
+        None, description="How customers arrive: 2/s at random, or all within 'ramp 60s'. Default: at once."
     )
     think: Annotated[float, Field(ge=0, le=3600)] | None = Field(
         None, description="Seconds in which a customer reads and types before the next line (median)."
@@ -568,15 +566,16 @@ class Settings(RowSettings):
         None, description="Dask scheduler of the workers: tcp://host:8786, or tls://host:8786."
     )
     workers: Annotated[int, Field(ge=1, le=10_000)] | None = Field(
-        None, description="Start so many workers here; with --scheduler, wait for so many."
+        None, description="Start this many workers here; with --scheduler, wait for this many."
     )
     shard: str | None = Field(
-        None, description="Only this part of the questions (2/5), to be put together with `merge`."
+        None, description="Only this part of the questions (2/5); join the parts with `merge`."
     )
-    timeout: Seconds = Field(60.0, description="How long to wait for an answer of bot or model.")
+    timeout: Seconds = Field(60.0, description="Seconds to wait for an answer from the bot or a model.")
     patience: Seconds = Field(
         default_factory=lambda given: max(120.0, given["timeout"]),
-        description="Longest for one call, retries and waits included. Default: 120, or --timeout if longer.",
+        description="Maximum for one call, including retries and waits. "
+        "Default: 120, or --timeout if longer.",
     )
     cache: Literal["on", "off", "read", "refresh"] = Field(
         "on",
@@ -592,16 +591,16 @@ class Settings(RowSettings):
     user_temperature: Temperature = Field(0.7, description="Temperature of the customer's model.")
     judge_temperature: Temperature = Field(0.2, description="Temperature of the grading model.")
     voice_opening: bool = Field(
-        False, description="The first question, too, in the customer's own words; needs a model."
+        False, description="Word the first question, too, as this customer would; needs a model."
     )
     typos: Annotated[float, Field(ge=0, le=1)] = Field(
-        0.0, description="Share of the customer's lines that are mistyped as people do: 0.15 is usual."
+        0.0, description="Share of customer lines with typing mistakes as people make them: 0.15 is typical."
     )
     script: str | None = Field(
         None,
         description="What customers say next, before they go on alone (.txt, .jsonl or .toml).",
     )
-    replay: str | None = Field(None, description="A run whose customers say the same again, to this bot.")
+    replay: str | None = Field(None, description="Repeat the customers' lines of an earlier run to this bot.")
     seed: int = Field(42, description="Seed of every random choice.")
     target: Annotated[float | str | None, BeforeValidator(read_target)] = Field(
         None,
@@ -610,13 +609,13 @@ class Settings(RowSettings):
     )
     max_major: Annotated[float, Field(ge=0, le=1)] | None = Field(
         None,
-        description="Most questions, as a share, with a major turn that a target allows. "
+        description="Maximum share of questions with a major turn that a target allows. "
         "Default: 0.2, with --confidence 0.",
     )
     confidence: Annotated[Annotated[float, Field(gt=0.5, lt=1)] | None, BeforeValidator(read_confidence)] = (
         Field(
             None,
-            description="Pass only when the score reaches the target with this certainty: 0.95 is usual, "
+            description="Pass only when the score reaches the target with this confidence: 0.95 is typical, "
             "off is none.",
         )
     )
@@ -631,16 +630,17 @@ class Settings(RowSettings):
     )
     knowledge: str | None = Field(
         None,
-        description="The bot's own articles (file or folder): tells missing ones from those not found.",
+        description="The bot's own articles (file or folder): separates missing articles "
+        "from those not found.",
     )
     max_failed: Annotated[float, Field(ge=0, le=1)] = Field(
-        0.05, description="Most grades or customer turns that may fail."
+        0.05, description="Maximum share of grades or customer turns that may fail."
     )
     jpy_per_usd: Annotated[float, Field(gt=0)] = Field(
-        JPY_PER_USD, description="Yen for a dollar where amounts are in yen: an approximation."
+        JPY_PER_USD, description="Yen per dollar for amounts in yen: an approximation."
     )
     prices: dict[str, Price] = Field(
-        {}, description='Your own prices of models (TOML file, or [prices."model"] of rehearsal.toml).'
+        {}, description='Your own model prices (TOML file, or [prices."model"] of rehearsal.toml).'
     )
     budget: Amount | None = Field(
         None, description="Spend at most this, your bot's own models aside: 5 (dollars), 5USD, 800JPY, 800円."
@@ -664,18 +664,18 @@ class Settings(RowSettings):
     sheet: str | None = Field(
         None, description="The Google Sheet to write to and to read back: its key or address."
     )
-    worksheet: str | None = Field(None, description="Name after the worksheets' own, to share one sheet.")
-    new_sheet: str | None = Field(None, description="Make a Google Sheet of this title.")
+    worksheet: str | None = Field(None, description="Suffix of worksheet names, to share one spreadsheet.")
+    new_sheet: str | None = Field(None, description="Create a Google Sheet with this title.")
     folder: str | None = Field(None, description="Folder of a shared drive for --new-sheet.")
     csv_encoding: Literal["utf-8", "cp932"] = Field(
-        "utf-8", description="Of --to csv; cp932 shows 〓 for what it lacks."
+        "utf-8", description="Encoding of --to csv; cp932 shows 〓 for characters it lacks."
     )
     runs: str = Field("runs", description="Folder of the runs.")
     resume: str | None = Field(
         None, description="Finish an interrupted run: id, start of an id, latest, or path."
     )
     dry_run: bool = Field(
-        False, description="Show calls, tokens and dollars, at most and expected; start nothing."
+        False, description="Show expected and maximum calls, tokens and cost; start nothing."
     )
     ask_bot: bool = Field(False, description="With --dry-run: first ask the bot alone three questions.")
     json_output: bool = Field(False, description="Print exactly one JSON object on stdout.")

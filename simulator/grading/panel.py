@@ -183,11 +183,11 @@ def _rubrics(judges: Iterable[Judge]) -> list[Rubric]:
 def _load_judges(names: Sequence[str]) -> dict[str, Judge]:
     judges: dict[str, Judge] = {}
     for name in names:
-        own_name = shelves.judge_name(name)
+        own_name, judge = shelves.judge_name(name), load_judge(name)
         if own_name in judges:
             msg = (
                 f"--judges names two judges called '{own_name}': their grades would be filed under one name."
             )
             raise InputError(msg)
-        judges[own_name] = load_judge(name)
+        judges[own_name] = judge
     return judges

@@ -68,7 +68,7 @@ def test_the_lines_of_a_run(tmp_path: Path) -> None:
     file.close()
 
     assert lines_of_run(file.path) == {first.id: said}
-    with pytest.raises(RunFileError, match="no such run file"):
+    with pytest.raises(RunFileError, match="this run file does not exist"):
         lines_of_run(tmp_path / "run.sqlite")
 
 
