@@ -72,7 +72,7 @@ def revalidated(kind: type[Model], value: BaseModel) -> Model:
 # Reasoning before the first object, closed or cut off; and up to a mark whose opening was in the prompt.
 _THOUGHT = r"(?:seed:)?(?:think(?:ing)?|thought|reasoning|analysis|reflection|scratchpad)"
 _REASONING = re.compile(
-    rf"\A(?:[^{{｛\[<◁]++|[<\[◁]{_THOUGHT}[>\]▷].*?(?:[<\[◁]/{_THOUGHT}[>\]▷]|\Z)|[<◁]|\[(?!\s*+\{{))*+",
+    rf"\A(?:[^{{｛\[<◁]++|[<\[◁]{_THOUGHT}[>\]▷].*?(?:[<\[◁]/{_THOUGHT}[>\]▷]|\Z)|[<◁]|\[(?!\s*+\{{))*",
     re.DOTALL | re.IGNORECASE,
 )
 _REASONED = re.compile(r"\A.*[<\[◁]/think(?:ing)?[>\]▷][ \t]*+(?:\r?\n|\Z)", re.DOTALL | re.IGNORECASE)
@@ -81,18 +81,18 @@ _BLANKS = "\u00a0\u3000\u200b\u200c\u200d\u2060\ufeff"
 # Where an object, or a list of objects, may begin; a brace in a sentence does not.
 _OPENING = re.compile(rf"""[{{｛][\s{_BLANKS}]*+(?:["“”„＂{{}}｛｝]|/[/*]|'\w++'\s*+[:：])|\[\s*+\{{""")
 # A whole reply that is the text of an object as JSON writes it within a string.
-_ENCODED = re.compile(r'\s*+(?:```\w*+\s*+)?+"?(\{(?:\s|\\n)*+\\".*\})"?\s*+(?:```)?+\s*+', re.DOTALL)
+_ENCODED = re.compile(r'\s*+(?:```\w*+\s*+)?"?(\{(?:\s|\\n)*\\".*\})"?\s*+(?:```)?\s*+', re.DOTALL)
 # Strings by the mark that a form's keys begin with; and comments, which may hold marks.
 _COMMENT = r"(?:(?<!:)//|(?<=\s)#)[^\n]*+\n?|/\*[^*]*+\*/"
 _QUOTED = {
-    '"': re.compile(rf'(")((?:[^"\\]++|\\.?)*+)("|\Z)|{_COMMENT}', re.DOTALL),
-    "'": re.compile(rf"""(["'])((?:(?!\1)[^\\]|\\.?)*+)(\1|\Z)|{_COMMENT}""", re.DOTALL),
+    '"': re.compile(rf'(")((?:[^"\\]++|\\.?)*)("|\Z)|{_COMMENT}', re.DOTALL),
+    "'": re.compile(rf"""(["'])((?:(?!\1)[^\\]|\\.?)*)(\1|\Z)|{_COMMENT}""", re.DOTALL),
     "“": re.compile(rf"([“”„＂])([^“”„＂]*+)([“”„＂]|\Z)|{_COMMENT}", re.DOTALL),
 }
 _MARK = re.compile(rf"[{{｛\[\s{_BLANKS}]*+(['“”„＂]?)")
 _ESCAPE = re.compile(r'\\.|"', re.DOTALL)
 _ESCAPES = {"\\'": "'", '"': '\\"', "\\x": "\\u00"}
-_STRING = re.compile(r'("(?:[^"\\]++|\\.?)*+(?:"|\Z))', re.DOTALL)
+_STRING = re.compile(r'("(?:[^"\\]++|\\.?)*(?:"|\Z))', re.DOTALL)
 _TRAILING_COMMA = re.compile(r",(?=\s*+[}\]])")
 _PYTHON = re.compile(r"\b(?:True|False|None)\b")
 _SYNTAX = dict.fromkeys(map(ord, _BLANKS), " ") | str.maketrans(
