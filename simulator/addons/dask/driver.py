@@ -35,6 +35,7 @@ from simulator.runner.run import (
     Runner,
     RunnerFactory,
     StoppingRule,
+    first_error,
     no_preparation,
     rehearse,
 )
@@ -388,10 +389,13 @@ async def perform(  # noqa: PLR0917 - the same as of the local engine
     try:
         async with connected(context.settings) as connection:
             workers = Workers(connection, context, plan)
+            refused: BaseException | None = None
             try:
                 await workers.open()
             except* InputError as group:
-                raise group.exceptions[0] from None
+                refused = first_error(group)
+            if refused:
+                raise refused
             file = open_file()
 
             def batch_runner(
