@@ -58,19 +58,22 @@ def _selected(runs: "tuple[PastRun, ...]", flags: dict[str, Any], settings: Sett
 def _show(past: "History", settings: Settings, html: str | None) -> None:
     from rich.console import Console
 
-    from simulator.report.history import HistoryReport, page, paint
+    from simulator.report.history import history_report
+    from simulator.report.painters.console import paint
     from simulator.stats.history import history_json
 
     language: Language = past.runs[-1].language if past.runs else "ja"
     if settings.language in ("ja", "en"):
         language = settings.language
-    report = HistoryReport(past, language)
+    report = history_report(past, language, html or "")
     if html:
+        from simulator.report.painters.html import page
+
         try:
             Path(html).write_text(page(report), encoding="utf-8")
         except OSError as error:
             msg = f"--html {html}: cannot be written ({error.strerror})."
             raise InputError(msg) from None
-    paint(report, Console(stderr=settings.json_output), html or "")
+    paint(report, Console(stderr=settings.json_output))
     if settings.json_output:
         print_json({**history_json(past), "page": html})

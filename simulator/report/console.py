@@ -11,10 +11,8 @@ from pathlib import Path
 
 from rich.cells import cell_len
 from rich.console import Console
-from rich.table import Table as Grid
-from rich.text import Text
 
-from simulator.core.document import Cell, Section, Table
+from simulator.core.document import Section, Table
 from simulator.core.settings import Settings
 from simulator.core.translations import Words, points, target_points, words_of
 from simulator.core.types import Language, Results, Run
@@ -26,6 +24,7 @@ from simulator.report.extras import LoadText, load_text
 from simulator.report.fixes import FIXES, Item, all_items, red_rows, summary_items
 from simulator.report.gate import conditions_table
 from simulator.report.judges import UNKNOWN, Block, JudgeTrusts, blocks, heading, with_notes
+from simulator.report.painters import console as painters
 from simulator.report.sections import sections
 from simulator.report.tables import money, personas_table, spent_by
 from simulator.stats.figures import Summary
@@ -69,13 +68,6 @@ def paint_fixes(
     painter.items(all_items(found, words, top))
 
 
-def paint_sections(sections: Iterable[Section], words: Words, console: Console) -> None:
-    """Prints parts of a report, each with its title, its line, its tables and its notes."""
-    painter = _Painter(console, words, UNKNOWN)
-    for section in sections:
-        painter.section(section)
-
-
 class _Painter(ConsoleLines):
     """Prints the parts of a summary in the words of one language."""
 
@@ -99,7 +91,7 @@ class _Painter(ConsoleLines):
             self._trust(blocks(self._trusts, self._words))
         self._facts([*_facts(summary, self._words), *answerable.facts(results, self._words.language)])
         for section in sections(results, self._words.language):
-            self.section(section)
+            painters.paint_sections([section], self._console)
         if load := load_text(results, summary, self._words):
             self._load(load)
         if improvements.fixes or improvements.customer:
@@ -150,17 +142,6 @@ class _Painter(ConsoleLines):
             self._item("!", caution)
         self._item("-", load.note, _SOFT)
 
-    def section(self, section: Section) -> None:
-        """A part that only runs of this kind have."""
-        self.title(section.title)
-        self.line(section.line)
-        for table in section.tables:
-            if table.title:
-                self.line(table.title, "bold")
-            self._grid(table)
-        for note in section.notes:
-            self._item("-", note, _SOFT)
-
     def items(self, items: Iterable[Item]) -> None:
         """Paragraphs; loud ones are bold, soft ones are dim."""
         for item in items:
@@ -210,53 +191,9 @@ class _Painter(ConsoleLines):
         self._console.print()
 
     def _grid(self, table: Table) -> None:
-        """A table of cells, in as many parts as the width takes; red cells carry a mark as well."""
-        for columns in _parts(table, self._console.width):
-            grid = Grid(box=None, padding=(0, 1, 0, 0), pad_edge=False)
-            for place in columns:
-                header = self._text(table.columns[place], _SOFT)
-                grid.add_column(
-                    header, justify="right" if place else "left", no_wrap=place > 0, overflow="fold"
-                )
-            for row in table.rows:
-                grid.add_row(*(self._cell(row[place]) for place in columns))
-            self._console.print()
-            self._console.print(grid, highlight=False)
-        self._console.print()
-
-    def _cell(self, cell: Cell) -> Text:
-        """The figure, and on a second line how many grades it rests on."""
-        text = self._text(f"{'▲' if cell.red else ''}{cell.text}", _RED if cell.red else "")
-        return text.append(f"\n{cell.note}", style=_SOFT) if cell.note else text
-
-    def _text(self, text: str, style: str = "") -> Text:
-        """Text as it is, never read as markup."""
-        return Text(self._fit(text), style=style)
-
-
-def _parts(table: Table, width: int) -> list[list[int]]:
-    """The columns of a table in groups that fit the width; the first column leads every group."""
-    texts = [[title, *_texts(row[place] for row in table.rows)] for place, title in enumerate(table.columns)]
-    first, *rest = (max(map(cell_len, column)) for column in texts)
-    label = min(first, max(_LABEL, _longest_word(texts[0])))
-    parts, free = [[0]], width - label - 1
-    for place, width_needed in enumerate(rest, 1):
-        if width_needed > free and len(parts[-1]) > 1:
-            parts.append([0])
-            free = width - label - 1
-        parts[-1].append(place)
-        free -= width_needed + 1
-    return parts
-
-
-def _longest_word(names: Iterable[str]) -> int:
-    """The width of the longest run of letters that no line break should part; Japanese breaks anywhere."""
-    return min(_WORD, max((len(word) for name in names for word in _ASCII.findall(name)), default=0))
-
-
-def _texts(cells: Iterable[Cell]) -> list[str]:
-    """The texts that take up width in a column."""
-    return [text for cell in cells for text in (f"{'▲' if cell.red else ''}{cell.text}", cell.note)]
+        """A table without its title."""
+        untitled = table.model_copy(update={"title": ""})
+        painters.paint_sections([Section("", "", (untitled,))], self._console)
 
 
 def _facts(summary: Summary, words: Words) -> Iterator[tuple[str, str]]:

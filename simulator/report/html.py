@@ -5,20 +5,16 @@ and the page's policy allows no script and no style but the page's own.
 """
 
 import json
-from base64 import b64encode
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
-from hashlib import sha256
-from pathlib import Path
+from functools import partial
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 from pydantic import JsonValue
 
 from simulator.core.document import local_time
-from simulator.core.translations import Words, points, safe_text, target_points, words_of
+from simulator.core.translations import Words, target_points, words_of
 from simulator.core.types import Conversation, Language, Results, Score
 from simulator.diagnosis.recommendations import Improvements, improvements_of
 from simulator.report import answerable, customers, fixes, html_charts, html_conversations, tables
@@ -36,13 +32,13 @@ from simulator.report.html_conversations import (
     red_questions,
 )
 from simulator.report.judges import UNKNOWN, JudgeTrusts, blocks, heading, with_notes
+from simulator.report.painters.html import part, policy, template
 from simulator.report.sections import sections
 from simulator.stats.comparison import RunComparison
 from simulator.stats.figures import JudgeSummary, Summary
 from simulator.stats.gate import Gate
 from simulator.storage.results import StoredConversations, select_conversations
 
-FOLDER = Path(__file__).parent
 # A page stays below this, in bytes; a larger one is rendered again, with fewer conversations.
 LARGEST = 8_000_000
 ATTEMPTS = 4
@@ -420,46 +416,3 @@ def prepare() -> None:
     for name in environment.list_templates(filter_func=lambda name: name.startswith("report")):
         if name.endswith(".j2"):
             environment.get_template(name)
-
-
-@lru_cache(maxsize=2)
-def template(name: str) -> Template:
-    """A template of this folder, ready to render."""
-    env = Environment(
-        loader=FileSystemLoader(FOLDER, encoding="utf-8"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_clean,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    env.filters |= {"points": points, "goal": target_points, "shade": shade}
-    return env.get_template(name)
-
-
-@lru_cache(maxsize=2)
-def part(name: str) -> str:
-    """A style or script of this folder, as it is inlined."""
-    return (FOLDER / name).read_text(encoding="utf-8").strip()
-
-
-def policy(style: str, script: str) -> str:
-    """A content security policy that allows exactly this style and this script, and no network."""
-    hashes = [b64encode(sha256(text.encode()).digest()).decode() for text in (style, script)]
-    return (
-        f"default-src 'none'; style-src 'sha256-{hashes[0]}'; script-src 'sha256-{hashes[1]}';"
-        " img-src data:; base-uri 'none'; form-action 'none'"
-    )
-
-
-def _clean(value: Any) -> Any:
-    """Every expression of the page passes through here: text loses its control codes."""
-    return safe_text(value) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-
-def shade(value: float | None, against: float | None = None) -> str:
-    """The class of a mean's colour, from reddest (0) to greenest (5); figures that read the same share it."""
-    if value is None:
-        return "none"
-    figure = float(points(value, against=against))
-    return str(min(5, max(0, int(figure // 10) - 4)))

@@ -1,12 +1,13 @@
 """A run as Markdown: short enough for a comment on a pull request."""
 
-from simulator.core.document import Cell, Section, Table, escape_markdown, stand_in_notice
+from simulator.core.document import escape_markdown, stand_in_notice
 from simulator.core.translations import points
 from simulator.report import tables
 from simulator.report.context import ReportContext, notes, verdict
 from simulator.report.extras import load_text
 from simulator.report.fixes import fixes_section, where_text
 from simulator.report.gate import conditions_table
+from simulator.report.painters.markdown import markdown_sections, table_text
 from simulator.report.sections import sections
 from simulator.report.tables import mark_text
 from simulator.stats.figures import RedTurn
@@ -26,11 +27,11 @@ def markdown(context: ReportContext) -> str:
     if summary.offline:
         parts.insert(1, stand_in_notice(words))
     if conditions := conditions_table(context.gate, words):
-        parts.append(_table(conditions))
-    parts += [_table(tables.personas_table(summary, context.language))]
+        parts.append(table_text(conditions))
+    parts += [table_text(tables.personas_table(summary, context.language))]
     bullets = [f"- {escape_markdown(note.text)}" for note in notes(summary, context.gate, words)]
     parts += ["\n".join(bullets)] if bullets else []
-    parts += map(section_text, sections(context.results, context.language))
+    parts += markdown_sections(sections(context.results, context.language))
     if load := load_text(context.results, summary, words):
         figures = [f"- {escape_markdown(fact.name)}: {escape_markdown(fact.value)}" for fact in load.facts]
         parts.append("\n".join([f"### {escape_markdown(load.headline)}", "", *figures]))
@@ -51,26 +52,3 @@ def _red(turn: RedTurn, context: ReportContext) -> str:
     answer = f"  - {context.words('text', 'desk')}: {escape_markdown(turn.answer)}"
     marks = escape_markdown(mark_text(turn, words))
     return f"- **{marks}** {where}\n{customer}\n{answer}\n  - → {escape_markdown(turn.reason)}"
-
-
-def section_text(section: Section) -> str:
-    """A part of a report: title, line, tables, notes."""
-    notes = [f"- {escape_markdown(note)}" for note in section.notes]
-    parts = [f"### {escape_markdown(section.title)}", escape_markdown(section.line)]
-    for table in section.tables:
-        parts += [f"**{escape_markdown(table.title)}**", _table(table)] if table.title else [_table(table)]
-    return "\n\n".join([*parts, *(["\n".join(notes)] if notes else [])])
-
-
-def _table(table: Table) -> str:
-    lines = [_line([escape_markdown(title) for title in table.columns]), _line(["---"] * len(table.columns))]
-    return "\n".join([*lines, *(_line([_cell(cell) for cell in row]) for row in table.rows)])
-
-
-def _cell(cell: Cell) -> str:
-    mark, note = "▲" if cell.red else "", f" ({cell.note})" if cell.note else ""
-    return escape_markdown(f"{mark}{cell.text}{note}")
-
-
-def _line(cells: list[str]) -> str:
-    return f"| {' | '.join(cells)} |"

@@ -6,7 +6,7 @@ Each function returns finished cells and words, or None where the run has nothin
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from simulator.core.document import Cell, Section, Table, count_cell
+from simulator.core.document import Cell, Section, Table, count_cell, figures_section
 from simulator.core.settings import dollars
 from simulator.core.templates import Texts
 from simulator.core.translations import safe_text, translate
@@ -61,7 +61,7 @@ def skipped_section(results: Results, language: Language) -> Section | None:
         return None
     unlisted = skipped.count - len(skipped.listed)
     more = (SKIPPED(language, "more", n=f"{unlisted:,}"),) if unlisted > 0 else ()
-    return Section(
+    return figures_section(
         key="rows_skipped",
         title=SKIPPED(language, "title"),
         line=SKIPPED(
@@ -114,7 +114,7 @@ def bot_usage_section(results: Results, language: Language) -> Section | None:
         for model, spent in used.items()
     )
     titles = _titles(BOT_USAGE, language, "model", *counts, "usd")
-    return Section(
+    return figures_section(
         key="bot",
         title=BOT_USAGE(language, "title"),
         line=BOT_USAGE(
@@ -144,7 +144,7 @@ def choices_section(results: Results, language: Language) -> Section | None:
     found = choices(results)
     if found is None:
         return None
-    return Section(
+    return figures_section(
         key="choices",
         title=CHOICES(language, "title"),
         line=CHOICES(
@@ -214,7 +214,7 @@ def classes_section(results: Results, language: Language) -> Section | None:
     found = classifications(results)
     if not found:
         return None
-    return Section(
+    return figures_section(
         key="classification",
         title=CLASSES(language, "title"),
         line=" ".join(_classes_line(each, language) for each in found),
@@ -286,6 +286,7 @@ def _confusion_table(found: Classification, language: Language, judge: str) -> T
             for expected, (label, row) in enumerate(zip(found.labels, found.confusion, strict=True))
         ),
         counts=len(titles),
+        shaded=True,
     )
 
 
@@ -373,7 +374,7 @@ def conflicts_section(results: Results, language: Language) -> Section | None:
         return None
     ranked = sorted(by_case.values(), key=lambda turns: -len(turns))
     unlisted = len(ranked) - _CONFLICTS_SHOWN
-    return Section(
+    return figures_section(
         key="conflicts",
         title=CONFLICTS(language, "title"),
         line=CONFLICTS(language, "line", cases=f"{len(ranked):,}", turns=f"{sum(map(len, ranked)):,}"),
@@ -422,7 +423,7 @@ def contest_section(results: Results, language: Language) -> Section | None:
     notes = [] if found.cost else [CONTEST(language, "no_cost")]
     if any("," in name for name in found.cost):
         notes.append(CONTEST(language, "combined"))
-    return Section(
+    return figures_section(
         key="contest",
         title=CONTEST(language, "title"),
         line=CONTEST(language, "line", total=total, of=str(5 * len(graded))),
@@ -477,7 +478,7 @@ def outputs_section(results: Results, language: Language) -> Section | None:
         line = OUTPUTS(language, "line_measured", missing=missing)
     else:
         line = OUTPUTS(language, "line", share=_share_text(found.passed, language), missing=missing)
-    return Section(
+    return figures_section(
         key="outputs",
         title=OUTPUTS(language, "title"),
         line=line,

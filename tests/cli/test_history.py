@@ -1,5 +1,6 @@
 """`history`: the runs of a folder, quickly read, with a trend that one odd run cannot turn."""
 
+import io
 import json
 import re
 import time
@@ -9,12 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from simulator.cli.app import main
 from simulator.core.settings import stored_settings
-from simulator.core.types import Answer, Failure
-from simulator.report.history import HistoryReport
-from simulator.stats.history import PastRun, history, history_json, past_run, past_runs
+from simulator.core.types import Answer, Failure, Language
+from simulator.report.history import history_report
+from simulator.report.painters.console import paint
+from simulator.stats.history import History, PastRun, history, history_json, past_run, past_runs
 from simulator.stats.outcome import figures_of
 from simulator.storage.run_file import add_note, read_run
 from simulator.storage.runs import replay_of
@@ -36,6 +39,19 @@ def series(scores: Sequence[float], **more: Any) -> list[PastRun]:
     return [a_past(score, day, **more) for day, score in enumerate(scores)]
 
 
+def shown(found: History) -> str:
+    """The history as a terminal shows it, in Japanese."""
+    out = io.StringIO()
+    paint(history_report(found, "ja"), Console(width=120, file=out))
+    return out.getvalue()
+
+
+def rows(found: History, language: Language) -> list[list[str]]:
+    """The table of the runs, newest first."""
+    ((table,),) = (section.tables for section in history_report(found, language).sections)
+    return [[cell.text for cell in row] for row in table.rows]
+
+
 def test_a_slow_decline_is_flagged() -> None:
     """Each step within chance, all of them together not."""
     found = history(series([0.9, 0.89, 0.87, 0.86, 0.84, 0.82]))
@@ -45,7 +61,7 @@ def test_a_slow_decline_is_flagged() -> None:
     assert found.dropped is None
     assert found.trend is not None
     assert found.trend.interval[1] < 0
-    assert HistoryReport(found, "ja").sparkline() == "90 █▇▅▅▃▁ 82"
+    assert "90 █▇▅▅▃▁ 82" in shown(found)
 
 
 def test_noise_is_no_decline() -> None:
@@ -74,9 +90,7 @@ def test_one_large_step_is_a_drop_and_not_slow() -> None:
     assert found.dropped is not None
     assert (found.dropped.earlier, found.dropped.later) == ("run-01", "run-02")
     assert (found.eroded, found.declining) == (None, False)
-    assert "run-02 で 20 点下がりました" in " ".join(
-        said.text for said in HistoryReport(found, "ja").sentences()
-    )
+    assert "run-02 で 20 点下がりました" in shown(found)
 
 
 def test_only_runs_like_the_newest_make_the_trend() -> None:
@@ -103,13 +117,7 @@ def test_a_run_that_stopped_early_is_marked_and_no_reference(capsys: pytest.Capt
     broken_off = a_result(grades_of([0.7] * 6), "6-cut", days=6)
     stored(broken_off.model_copy(update={"run": broken_off.run.model_copy(update={"status": "interrupted"})}))
     found = history(past_runs(Path("runs"))[0])
-    notes = dict(
-        zip(
-            (row[-1] for row in HistoryReport(found, "ja").rows()),
-            HistoryReport(found, "ja").rows(),
-            strict=True,
-        )
-    )
+    notes = {row[-1]: row for row in rows(found, "ja")}
 
     assert found.followed == tuple(f"{day}-whole" for day in range(5))
     assert notes["5-stopped"][-2] == "比較外、早期終了"
@@ -141,7 +149,7 @@ def test_terminal_and_page_tell_the_time_of_this_machine(monkeypatch: pytest.Mon
         time.tzset()
         page = render(*one, "en")
         (found,) = re.findall(r"<time [^>]*>([^<]+)</time>", page)
-        row = HistoryReport(history([past_run(stored(results, Path(zone)))]), "en").rows()[0]
+        row = rows(history([past_run(stored(results, Path(zone)))]), "en")[0]
         shown[zone] = found, row[0], history_sheet(Sheet(*one, "en")).rows[0].cells["date"].text
     monkeypatch.setenv("TZ", "UTC")
     time.tzset()

@@ -8,9 +8,9 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from simulator.core.document import Cell, Section, Table
-from simulator.core.translations import Words
 from simulator.core.types import Language, RedRules, Results
-from simulator.report.console import paint, paint_sections
+from simulator.report.console import paint
+from simulator.report.painters.console import paint_sections
 from simulator.stats.gate import decide
 from simulator.stats.summary import summarise
 from tests.golden_files import compare
@@ -119,7 +119,7 @@ def test_a_word_is_not_parted_where_the_rest_fits_elsewhere() -> None:
     columns = ("Metric", *(f"column {at}" for at in range(6)))
     table = Table(name="metrics", title="", columns=columns, rows=((name, *cells),))
     out = io.StringIO()
-    section = Section(key="outputs", title="Outputs", line="", tables=(table,))
-    paint_sections([section], Words("en"), Console(width=100, file=out))
+    section = Section("outputs", "Outputs", (table,))
+    paint_sections([section], Console(width=100, file=out))
 
     assert out.getvalue().count("path.gpt_similarity") == 2

@@ -6,9 +6,9 @@ import pytest
 
 from simulator.core.translations import Words
 from simulator.core.types import RedRules
-from simulator.report.html import shade
 from simulator.report.html_charts import HeatMap, charts, heat_map
 from simulator.report.judges import UNKNOWN
+from simulator.report.painters.html import shade
 from simulator.stats.figures import Mean
 from tests.report.test_html import painted, rendered
 from tests.sample_pages import full

@@ -17,8 +17,8 @@ from simulator.core.document import escape_markdown, wrap
 from simulator.core.roles import LEXICAL
 from simulator.core.translations import safe_text
 from simulator.core.types import Language, Value
-from simulator.report.html import part, policy
 from simulator.report.listing import Item, Say, Section
+from simulator.report.painters.html import part, policy
 
 # Clear wins shown of each run, and how many characters of each text.
 EXAMPLES, LONGEST = 3, 160

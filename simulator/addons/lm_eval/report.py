@@ -20,7 +20,7 @@ from simulator.addons.lm_eval.tasks import (
     metric_name,
 )
 from simulator.core import shelves
-from simulator.core.document import Cell, Section, Table, count_cell
+from simulator.core.document import Cell, Section, Table, count_cell, figures_section
 from simulator.core.errors import InputError, RunFileError
 from simulator.core.settings import Settings
 from simulator.core.translations import safe_text
@@ -48,7 +48,7 @@ def section(results: Results, language: Language) -> Section | None:
         "tasks": str(len(tasks)),
         "n": f"{sum(each.get('n') or 0 for each in tasks):,}",
     }
-    return Section(
+    return figures_section(
         key=HARNESS_NOTE,
         title=TEXT(language, "title"),
         line=TEXT(language, "line", **counts),

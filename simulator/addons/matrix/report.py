@@ -13,16 +13,24 @@ from rich.console import Console
 
 from simulator.addons.matrix.figures import CellFigures, DataFigures, JudgeFigures, MatrixFigures, is_best
 from simulator.addons.matrix.plan import CellId
-from simulator.core.document import Cell, Section, Table, count_cell, escape_markdown, local_time
+from simulator.core.document import (
+    Cell,
+    Section,
+    Table,
+    count_cell,
+    escape_markdown,
+    figures_section,
+    local_time,
+)
 from simulator.core.errors import RunFileError
 from simulator.core.templates import Texts, read_toml
 from simulator.core.translations import Words, safe_text
 from simulator.core.types import PASSED, Language
 from simulator.data.files import temporary_path
-from simulator.report import html
 from simulator.report.comparison import ConsoleLines, signed
-from simulator.report.console import paint_sections
-from simulator.report.markdown import section_text
+from simulator.report.painters import html
+from simulator.report.painters.console import paint_sections
+from simulator.report.painters.markdown import markdown_sections
 from simulator.runner.chains import WHOLE
 from simulator.sheets.excel_write import paint
 from simulator.sheets.model import Column, Row, SheetCell, Worksheet, text_cell
@@ -85,7 +93,7 @@ class MatrixReport:
 
     def section(self, data: DataFigures, at: int) -> Section:
         """The section of a data set: its result in one line, and its table."""
-        return Section(
+        return figures_section(
             key=f"data-{at}",
             title=safe_text(data.name),
             line=self.line(data),
@@ -351,7 +359,7 @@ def print_report(report: MatrixReport, console: Console, page: str = "") -> None
     lines = ConsoleLines(console)
     lines.title(f"{report.title}  {report.figures.id}")
     lines.line(report.headline(), "bold")
-    paint_sections(report.sections(), report.words, console)
+    paint_sections(report.sections(), console)
     if unfinished := list(report.unfinished()):
         lines.title(report.say("open_title"))
         for text in unfinished:
@@ -370,7 +378,7 @@ def markdown(report: MatrixReport) -> str:
     parts = [
         f"## {escape_markdown(report.title)}",
         escape_markdown(report.headline()),
-        *map(section_text, report.sections()),
+        *markdown_sections(report.sections()),
     ]
     if unfinished := list(report.unfinished()):
         listed = "\n".join(f"- {escape_markdown(text)}" for text in unfinished)

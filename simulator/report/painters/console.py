@@ -1,0 +1,248 @@
+"""A report on a terminal.
+
+Everything is printed as text, never as markup: what bots and models write cannot colour, move or rewrite a
+terminal. Widths are cells, so that Japanese lines up.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table as Grid
+from rich.text import Text
+
+from simulator.core.document import (
+    Block,
+    Cell,
+    Chart,
+    Fact,
+    Facts,
+    Item,
+    Items,
+    Line,
+    Notes,
+    Report,
+    Section,
+    Table,
+    Tone,
+    wrap,
+)
+from simulator.core.translations import safe_text
+
+STYLES: dict[Tone, str] = {"": "", "alarm": "bold red", "good": "bold green", "strong": "bold", "soft": "dim"}
+_SOFT = STYLES["soft"]
+_MARKERS: dict[Tone, str] = {"alarm": "!", "good": "✓"}
+# The first column is at least this wide, and no wider than its longest word up to the second figure.
+_LABEL, _WORD = 10, 32
+# A name that is wider than this has a line of its own.
+_NAME = 24
+# Below this width (in cells) the columns that a table can spare are left out.
+_NARROW = 100
+# The longest bar of a chart, in marks of two cells.
+_BAR = 12
+_BARS = "▁▂▃▄▅▆▇█"
+# The scores 0 to 1 that a row of bars spans at least: a step of one bar is then a point.
+_LEAST_SPAN = 0.07
+_ASCII = re.compile(r"[!-~]+")
+
+
+def paint(report: Report, console: Console) -> None:
+    """Prints the whole report."""
+    painter = _Painter(console)
+    painter.title("  ".join(filter(None, (report.title, report.about))))
+    if report.notice:
+        painter.line(Line(report.notice[0]), "bold yellow")
+        painter.line(Line(report.notice[1]), "yellow")
+    painter.blocks(report.lead)
+    for section in report.shown_in("terminal"):
+        painter.section(section)
+
+
+def paint_sections(sections: Iterable[Section], console: Console) -> None:
+    """Prints parts of a report."""
+    painter = _Painter(console)
+    for section in sections:
+        painter.section(section)
+
+
+class _Painter:
+    """Prints blocks on one console."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    def title(self, text: str) -> None:
+        """A heading with air above it."""
+        self._console.print()
+        self.line(Line(text), "bold underline")
+
+    def section(self, section: Section) -> None:
+        """The title and all blocks."""
+        if section.title:
+            self.title(section.title)
+        self.blocks(section.blocks)
+
+    def blocks(self, blocks: Sequence[Block]) -> None:
+        """Each block below the other."""
+        for block in blocks:
+            match block:
+                case Line():
+                    self.line(block)
+                case Notes():
+                    for note in block.lines:
+                        self._note(note)
+                case Facts():
+                    self._facts(block)
+                case Items():
+                    self._items(block)
+                case Table():
+                    self._table(block)
+                case Chart():
+                    self._chart(block)
+
+    def line(self, line: Line, style: str = "") -> None:
+        """A paragraph wrapped to the width, hanging from its marker."""
+        style = style or STYLES[line.tone]
+        self._hanging(f"{line.marker} " if line.marker else "", line.text, style, style, line.indent)
+
+    def _note(self, note: Line) -> None:
+        style = STYLES[note.tone]
+        self._hanging(f"{note.marker or _MARKERS.get(note.tone, '-')} ", note.text, style, style, note.indent)
+
+    def _facts(self, facts: Facts) -> None:
+        """Names and values in two columns; a wide name has a line of its own."""
+        if facts.title:
+            self.line(Line(facts.title, "soft"))
+        column = min(_NAME, max((cell_len(self._fit(fact.name)) for fact in facts.facts), default=0)) + 2
+        for fact in facts.facts:
+            self._fact(fact, column)
+
+    def _fact(self, fact: Fact, column: int, indent: int = 0) -> None:
+        name = self._fit(fact.name)
+        if cell_len(name) > column - 2:
+            self.line(Line(name, "soft", indent=indent))
+            name = ""
+        head = name + " " * (column - cell_len(name))
+        self._hanging(head, fact.text, _SOFT, "", indent)
+        for warning in fact.warnings:
+            alarm = STYLES["alarm"]
+            self._hanging(" " * (column - 2) + "! ", warning, alarm, alarm, indent)
+
+    def _items(self, items: Items) -> None:
+        """Entries with what belongs to each below it."""
+        for number, item in enumerate(items.items, 1):
+            self._item(item, f"{number}." if items.numbered else item.marker or "-")
+        if items.more:
+            self.line(Line(items.more, "soft"))
+
+    def _item(self, item: Item, marker: str) -> None:
+        style = STYLES[item.tone]
+        head = f"{marker} "
+        self._hanging(head, item.text, style, style)
+        indent = cell_len(head)
+        for fact in item.facts:
+            if fact.name:
+                self._hanging(f"{fact.name}: ", fact.text, _SOFT, "", indent)
+            else:
+                self.line(Line(fact.text, indent=indent))
+
+    def _hanging(self, head: str, text: str, style: str, text_style: str, indent: int = 0) -> None:
+        """A paragraph behind its head; the lines that follow stand below its text."""
+        head, text = self._fit(head), self._fit(text)
+        deep = cell_len(head)
+        for line in wrap(text, self._console.width - indent - deep) if text else [""]:
+            shown = Text(" " * indent).append(head, style).append(line, text_style)
+            self._console.print(shown, highlight=False)
+            head = " " * deep
+
+    def _table(self, table: Table) -> None:
+        """A table in as many parts as the width takes; red cells carry a mark as well."""
+        if table.title:
+            self.line(Line(table.title, "strong"))
+        for columns in _parts(table, self._console.width):
+            grid = Grid(box=None, padding=(0, 1, 0, 0), pad_edge=False)
+            for place in columns:
+                left = not place or place in table.words
+                grid.add_column(
+                    Text(self._fit(table.columns[place]), _SOFT),
+                    justify="left" if left else "right",
+                    no_wrap=not left,
+                    overflow="fold",
+                )
+            for row in table.rows:
+                grid.add_row(*(self._cell(row[place]) for place in columns))
+            self._console.print()
+            self._console.print(grid, highlight=False)
+        self._console.print()
+
+    def _cell(self, cell: Cell) -> Text:
+        """The figure, and on a second line what it rests on."""
+        style = STYLES["alarm"] if cell.red else STYLES[cell.tone]
+        text = Text(self._fit(_marked(cell)), style)
+        return text.append(f"\n{self._fit(cell.note)}", style=_SOFT) if cell.note else text
+
+    def _chart(self, chart: Chart) -> None:
+        """A line as a row of bars, bars as rows of marks; of other charts, the tables hold the figures."""
+        if chart.kind == "bars":
+            self._bars(chart)
+        elif chart.kind == "lines" and chart.series and (line := _sparkline(chart.series[0].values)):
+            first, *_, last = [text for text in chart.series[0].texts if text] or [""]
+            self.line(Line(f"{chart.title}  {first} {line} {last}"))
+
+    def _bars(self, chart: Chart) -> None:
+        """A row of marks for each bar, the longest for the highest value."""
+        self.line(Line(chart.title, "soft"))
+        (series,) = chart.series
+        most = max((value or 0.0 for value in series.values), default=0.0) or 1.0
+        width = max(map(cell_len, chart.labels), default=0)
+        for label, value, text in zip(chart.labels, series.values, series.texts, strict=True):
+            space = " " * (width - cell_len(label))
+            self.line(Line(f"{space}{label}  {'■' * round(_BAR * (value or 0.0) / most)} {text}"))
+
+    def _fit(self, text: str) -> str:
+        """The text without control codes, and without what this console's encoding does not have."""
+        encoding = self._console.encoding
+        return safe_text(text).encode(encoding, "replace").decode(encoding)
+
+
+def _marked(cell: Cell) -> str:
+    return f"{'▲' if cell.red else ''}{cell.text}"
+
+
+def _parts(table: Table, width: int) -> list[list[int]]:
+    """The columns of a table in groups that fit the width; the first column leads every group."""
+    places = [at for at in range(len(table.columns)) if width >= _NARROW or at not in table.spared]
+    texts = {at: [table.columns[at], *_texts(row[at] for row in table.rows)] for at in places}
+    widths = {at: max(map(cell_len, column)) for at, column in texts.items()}
+    for at in table.words & widths.keys():
+        widths[at] = max(min(widths[at], _LABEL), _longest_word(texts[at]))
+    label = min(widths[0], max(_LABEL, _longest_word(texts[0])))
+    parts, free = [[0]], width - label - 1
+    for place in places[1:]:
+        if widths[place] > free and len(parts[-1]) > 1:
+            parts.append([0])
+            free = width - label - 1
+        parts[-1].append(place)
+        free -= widths[place] + 1
+    return parts
+
+
+def _longest_word(names: Iterable[str]) -> int:
+    """The width of the longest run of letters that no line break should part; Japanese breaks anywhere."""
+    return min(_WORD, max((len(word) for name in names for word in _ASCII.findall(name)), default=0))
+
+
+def _texts(cells: Iterable[Cell]) -> list[str]:
+    """The texts that take up width in a column."""
+    return [text for cell in cells for text in (_marked(cell), cell.note)]
+
+
+def _sparkline(values: Sequence[float | None]) -> str:
+    """Values as a row of bars from the lowest to the highest, but never so narrow that little looks steep."""
+    known = [value for value in values if value is not None]
+    if len(known) < 2:
+        return ""
+    span = max(max(known) - min(known), _LEAST_SPAN)
+    low = (max(known) + min(known) - span) / 2
+    return "".join(_BARS[round((value - low) / span * (len(_BARS) - 1))] for value in known)
