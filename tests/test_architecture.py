@@ -159,6 +159,20 @@ def circles(edges: Mapping[str, Iterable[str]]) -> list[list[str]]:
     return found
 
 
+def test_painters_import_core_alone() -> None:
+    """They draw finished values: a cause, a gate or a mean cannot be computed where none can be imported."""
+    painters = "simulator.report.painters"
+    found = {
+        f"{module.name} -> {target}"
+        for module in engine().values()
+        if module.name.startswith(painters)
+        for target in imported(module)
+        if not target.startswith(("simulator.core", painters))
+    }
+
+    assert found == set()
+
+
 def test_every_package_has_a_floor() -> None:
     """A new package is placed deliberately."""
     placed = {name for packages in FLOORS for name in packages}

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from simulator.core.document import (
-    Block,
+    TERMINAL,
     Cell,
     Chart,
     Line,
@@ -46,14 +46,15 @@ class _Builder:
         """The trend first, then the runs, the newest first."""
         runs = self.history.runs
         title = self.say("history", n=len(runs))
-        blocks: list[Block] = [self._table()] if runs else [Line(self.say("history_none"))]
+        block = self._table() if runs else Line(self.say("history_none"))
+        sections = [Section("runs", title, (block,))]
         if page:
-            blocks.append(Line(self.say("history_page", path=page)))
+            sections.append(Section("page", "", (Line(self.say("history_page", path=page)),), views=TERMINAL))
         return Report(
             title=self.say("history_title"),
             language=self.language,
             lead=(Notes(tuple(self._notes())), *([self._chart()] if len(self._comparable) > 1 else [])),
-            sections=(Section("runs", title, tuple(blocks)),),
+            sections=tuple(sections),
         )
 
     def _notes(self) -> Iterator[Line]:

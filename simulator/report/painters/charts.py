@@ -16,8 +16,9 @@ AXIS, HEIGHT = 62, 208
 _TOP, _BOTTOM = 22, 42
 # Free on both sides, in percent of the width: half a label.
 _MARGIN = 5.0
-# Labels below a line chart, at most: more would run into each other on a telephone.
-_LABELS = 8
+# Labels below a line chart, at most: more would run into each other on a telephone. Of labels that are longer
+# than this, only the first and the last are shown.
+_LABELS, _LONG_LABEL = 8, 8
 # A mark of the scale gives way to a limit that is this near, in pixels.
 _NEAR = 12
 # Where a figure begins and ends above its dot, in pixels.
@@ -56,6 +57,7 @@ class Dot:
     above: float
     label: str
     labelled: bool
+    anchor: str
     note: str
     low: float
     high: float
@@ -126,6 +128,9 @@ def line_chart(chart: Chart) -> LineChart:
             *(tick for tick in ticks if abs(tick.at - limit) >= _NEAR),
             Tick(limit, chart.limit[1], True),
         ]
+    last = len(first.values) - 1
+    is_long = max(map(len, chart.labels)) > _LONG_LABEL
+    step = max(1, last) if is_long else -(-len(first.values) // _LABELS)
     dots = []
     for at, value in enumerate(first.values):
         if value is None:
@@ -140,7 +145,8 @@ def line_chart(chart: Chart) -> LineChart:
                 text=first.texts[at],
                 above=round(place + 21 if crosses else place - 11, 1),
                 label=chart.labels[at],
-                labelled=at % -(-len(first.values) // _LABELS) == 0,
+                labelled=at % step == 0,
+                anchor="middle" if not is_long else "start" if not at else "end",
                 note=first.notes[at] if first.notes else "",
                 low=y(start),
                 high=y(end),
