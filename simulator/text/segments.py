@@ -45,13 +45,16 @@ def tokens(text: str) -> list[str]:
 @lru_cache(maxsize=1024)
 def sentences(text: str) -> tuple[str, ...]:
     """The sentences, without list marks and Markdown; a line break ends one, a quoted 。 does not."""
-    found: list[str] = []
-    for piece in cut(_SENTENCE_END, "".join(cut(_MARKUP, text))):
-        if found and _ABBREVIATION.search(found[-1]):
-            found[-1] = f"{found[-1]} {piece.strip()}"
-        elif piece.strip():
-            found.append(piece.strip())
-    return tuple(found)
+    found: list[list[str]] = []
+    goes_on = False
+    for piece in map(str.strip, cut(_SENTENCE_END, "".join(cut(_MARKUP, text)))):
+        if goes_on:
+            found[-1].append(piece)
+        elif piece:
+            found.append([piece])
+        # An abbreviation stands in its last letters: looking through all of a long sentence takes too long.
+        goes_on = bool(found and _ABBREVIATION.search(found[-1][-1][-12:]))
+    return tuple(map(" ".join, found))
 
 
 def clauses(sentence: str) -> list[str]:
