@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, datetime
+from math import ceil
 from pathlib import Path
 from tempfile import SpooledTemporaryFile, TemporaryDirectory
 from typing import Any, NamedTuple
@@ -18,7 +19,7 @@ from xlsxwriter.utility import quote_sheetname, xl_col_to_name
 from xlsxwriter.worksheet import Worksheet as XlsxWorksheet
 
 from simulator.core.types import Language
-from simulator.sheets.merge import cell_text, line_count, looks_like_a_formula, text_width, units
+from simulator.sheets.merge import cell_text, units
 from simulator.sheets.model import FILLS, Chart, Column, Mark, Row, SheetCell, Worksheet, language_of
 
 # Of notes; those of a small run never reach the disk.
@@ -105,9 +106,15 @@ class Notes:
         self._file.close()
 
 
+# What Excel takes in one cell, in UTF-16 units.
+LONGEST = 32_767
+# What a spreadsheet takes for a formula as soon as somebody edits the cell.
+_FORMULA = tuple("=+-@\t\n|%＝＋－＠")
 # A workbook-wide name for each header cell: people rename titles and move columns, and the names go along.
 NAME = "rehearsal_{sheet}_{column}"
 LISTS = "rehearsal_lists"
+# Of a worksheet's columns, those that the team deleted.
+DELETED = "rehearsal_deleted_"
 AUTHOR = "Rehearsal"
 # The font with which each language is read, and the height of one of its lines in points.
 FONTS: dict[Language, tuple[str, float]] = {"ja": ("Yu Gothic", 16.5), "en": ("Calibri", 13.5)}
@@ -240,7 +247,7 @@ class _Workbook:
             settings["num_format"] = number_format or self._date_format
         if column.kind == "date" or (number_format and column.kind != "number"):
             settings["align"] = "left"  # among texts
-        if looks_like_a_formula(text):
+        if text.lstrip(" \u3000").startswith(_FORMULA):
             settings["quote_prefix"] = True
         return self._format(**settings)
 
@@ -259,7 +266,7 @@ class _Workbook:
         for number, column in enumerate(worksheet.columns):
             colour = _BLUE if column.owner == "team" else _GREY
             sheet.write_string(
-                0, number, cell_text(column.title, self.language),
+                0, number, cell_text(column.title, self.language, LONGEST),
                 self._format(bold=True, text_wrap=True, bg_color=colour),
             )  # fmt: skip
             # The first column is hidden or narrow: what the worksheet is for stands over the second.
@@ -268,7 +275,7 @@ class _Workbook:
 
     def _row(self, sheet: Any, worksheet: Worksheet, number: int, row: Row) -> None:
         cells = dict(row.cells) | {"key": SheetCell(text=row.key)}
-        texts = {key: cell_text(cell.text, self.language) for key, cell in cells.items()}
+        texts = {key: cell_text(cell.text, self.language, LONGEST) for key, cell in cells.items()}
         high = max(
             (
                 line_count(texts[column.key], max(column.width - 1, 4), self._most(column))
@@ -364,6 +371,21 @@ class _Workbook:
         picture.set_size({"width": 640, "height": 320})
         corner = (last + 2, 1) if last <= _SHORT else (1, len(keys) + 1)
         sheet.insert_chart(*corner, picture, {"object_position": 2})
+
+
+def text_width(text: str) -> float:
+    """About how many narrow characters wide a line is; a kanji, three bytes of UTF-8, counts for two."""
+    return (len(text) + len(text.encode())) / 2
+
+
+def line_count(text: str, width: float, most: int) -> int:
+    """About how many lines a text takes when it is wrapped at `width` narrow characters, up to `most`."""
+    high = 0
+    for line in text.split("\n"):
+        high += max(1, ceil(text_width(line) / width))
+        if high >= most:
+            return most
+    return high
 
 
 def day_of(text: str) -> date | None:

@@ -47,9 +47,9 @@ def filled(server: SheetsServer) -> Person:
 
 
 def comments(title: str = TITLE) -> dict[str, str]:
-    """The team's comments by the rows' keys, as read back."""
+    """The team's comments by the rows' keys, as read back; rows without a key are left out."""
     rows = pull(target(KEY), ["review"], client=patient()).rows["review"]
-    return {row.key: row.cells.get("comment", "") for row in rows}
+    return {row.key: row.cells.get("comment", "") for row in rows if row.key}
 
 
 def sort_by_score(server: SheetsServer, mari: Person) -> None:

@@ -17,9 +17,8 @@ from simulator.core.errors import RunFileError
 from simulator.report.worksheets import worksheets
 from simulator.sheets import excel
 from simulator.sheets.excel_read import read_edited
-from simulator.sheets.merge import fingerprint, unedited
 from simulator.sheets.model import PulledRow, Row, SheetCell, Worksheet
-from tests.excel import Person
+from tests.excel import Person, read
 from tests.properties import examples
 from tests.report.test_worksheets import report_context
 
@@ -52,7 +51,7 @@ def theirs(path: Path) -> list[tuple[str, str, dict[str, str]]]:
     filled = (
         (name, row.key, cells)
         for name, columns in TEAM.items()
-        for row, _ in found[name].rows
+        for row in found[name].rows
         if (cells := {c.key: row.cells[c.key] for c in columns if c.key in row.cells})
     )
     return sorted(filled, key=repr)
@@ -60,7 +59,7 @@ def theirs(path: Path) -> list[tuple[str, str, dict[str, str]]]:
 
 def by_key(path: Path, name: str) -> dict[str, PulledRow]:
     """The rows of a worksheet by key."""
-    return {row.key: row for row in excel.read(path)[name]}
+    return {row.key: row for row in read(path)[name]}
 
 
 def with_row(sheets: tuple[Worksheet, ...], name: str, row: Row) -> tuple[Worksheet, ...]:
@@ -149,14 +148,14 @@ def test_the_teams_order_rows_and_columns(run_file: Path) -> None:
             person.book["確認"].cell(row, place).value = row * 1.5
         person.sort("確認", lambda values: values[3])
         person.add("テスト質問", {"質問": "解約はいつまで?", "正解": "20日"})
-    order = [row.key for row in excel.read(first)["review"]]
+    order = [row.key for row in read(first)["review"]]
 
     path = excel.save(with_row(SHEETS, "review", Row(key="new")), run_file)
 
-    assert [row.key for row in excel.read(path)["review"]] == ["new", *order]
-    assert excel.read(path)["questions"][-1].cells == {"question": "解約はいつまで?", "reference": "20日"}
+    assert [row.key for row in read(path)["review"]] == ["new", *order]
+    assert read(path)["questions"][-1].cells == {"question": "解約はいつまで?", "reference": "20日"}
     old, new = (read_edited(each).sheets["review"] for each in (first, path))
-    assert new.others == old.others == ("優先度",)
+    assert [[sheet.titles[place] for place in sheet.others] for sheet in (old, new)] == [["優先度"]] * 2
     assert [row.others for row in new.rows[1:]] == [row.others for row in old.rows]
     assert {"3", "4.5", "6", "7.5"} == {row.others[0] for row in new.rows} - {""}
 
@@ -170,7 +169,7 @@ def test_new_rows_stand_where_they_belong_when_nobody_sorted(run_file: Path) -> 
         with_row(SHEETS, "summary", Row(key="new", cells={"item": SheetCell(text="x")})), run_file
     )
 
-    keys = [row.key for row in excel.read(path)["summary"]]
+    keys = [row.key for row in read(path)["summary"]]
     assert keys == [*(row.key for row in SHEETS[0].rows), "new"]
 
 
@@ -179,7 +178,7 @@ def test_rows_that_are_no_longer_there(run_file: Path) -> None:
     first = run_file.with_name("report.xlsx")
     with Person(first) as person:
         person.type("目視採点", 3, "人の評価（1人目）", 2)
-    written = excel.read(first)["blind"][1]
+    written = read(first)["blind"][1]
     blind = next(sheet for sheet in SHEETS if sheet.name == "blind")
     smaller = tuple(
         sheet.model_copy(update={"rows": sheet.rows[5:]}) if sheet is blind else sheet for sheet in SHEETS
@@ -188,7 +187,7 @@ def test_rows_that_are_no_longer_there(run_file: Path) -> None:
     path = excel.save(smaller, run_file)
 
     assert by_key(path, "blind")[written.key].cells == written.cells
-    assert len(excel.read(path)["blind"]) == len(blind.rows) - 4
+    assert len(read(path)["blind"]) == len(blind.rows) - 4
 
 
 def test_a_question_that_was_deleted_waits_for_approval(run_file: Path) -> None:
@@ -207,7 +206,7 @@ def test_what_the_team_emptied_stays_empty(run_file: Path) -> None:
     with Person(run_file.with_name("report.xlsx")) as person:
         person.type("テスト質問", 2, "使用する", None)
 
-    assert "use" not in excel.read(excel.save(SHEETS, run_file))["questions"][0].cells
+    assert "use" not in read(excel.save(SHEETS, run_file))["questions"][0].cells
 
 
 @pytest.mark.parametrize("mark", ["~$report.xlsx", ".~lock.report.xlsx#"])
@@ -265,16 +264,6 @@ def test_a_full_disk_leaves_the_old_file(run_file: Path) -> None:
     assert reports(run_file) == ["report.xlsx"]
 
 
-def test_merge_writes_a_new_file(run_file: Path) -> None:
-    """Beside the edited one, under the next free name."""
-    first = run_file.with_name("report.xlsx")
-    with Person(first) as person:
-        person.type("確認", 3, "コメント", "資料にあります")
-
-    assert [excel.merge(SHEETS, first).name for _ in range(2)] == ["report-2.xlsx", "report-3.xlsx"]
-    assert theirs(run_file.with_name("report-3.xlsx")) == theirs(first)
-
-
 WORDS = st.text(
     st.characters(exclude_categories=["Cs", "Cc"]) | st.sampled_from("\n=+-@_x0041 5年"), max_size=30
 ) | st.sampled_from(["採点が誤り", "2026-11-25", "_x0041_", "<r>x</r>", " 前後 ", "=1+1", "007", "1.50"])
@@ -297,12 +286,12 @@ def test_every_word_of_the_team_comes_along(
     path.write_bytes(report)
     edit(path, random.Random(seed), words)
 
-    second = excel.merge(SHEETS, path)
+    second = excel.save(SHEETS, path.with_name("run.sqlite"))
 
     merged = read_edited(second)
     carried = theirs(second)
     assert [each for each in theirs(path) if each not in carried] == []
-    assert fingerprint(merged.sheets) == merged.properties["rehearsal_written"]
+    assert excel.fingerprint(merged.sheets) == merged.properties["rehearsal_written"]
 
 
 def edit(path: Path, lot: random.Random, words: list[str]) -> None:
@@ -327,9 +316,9 @@ def edit(path: Path, lot: random.Random, words: list[str]) -> None:
 def test_the_fingerprint_is_that_of_what_is_read(run_file: Path) -> None:
     """Without an edit, what was to be written and what is read have the same one; an edit changes it."""
     path = run_file.with_name("report.xlsx")
-    before = fingerprint(read_edited(path).sheets)
+    before = excel.fingerprint(read_edited(path).sheets)
 
-    assert fingerprint(unedited(SHEETS)) == before
+    assert excel.fingerprint(excel._unedited(SHEETS)) == before
     edits: list[Any] = [
         lambda p: p.type("確認", 3, "コメント", "!"),
         lambda p: p.rename("確認", "コメント", "メモ"),
@@ -343,4 +332,4 @@ def test_the_fingerprint_is_that_of_what_is_read(run_file: Path) -> None:
         shutil.copyfile(path, copy)
         with Person(copy) as person:
             change(person)
-        assert fingerprint(read_edited(copy).sheets) != before
+        assert excel.fingerprint(read_edited(copy).sheets) != before
