@@ -200,21 +200,6 @@ def test_a_copy_beside_the_original_is_a_copy(server: SheetsServer) -> None:
     assert len(comments()) == 6
 
 
-def test_questions_that_people_add_are_not_added_again(server: SheetsServer) -> None:
-    """A row without a key and with the question of the run is that question."""
-    from simulator.report.worksheets import worksheets
-    from tests.report.test_worksheets import report_context
-
-    (sheet,) = (s for s in worksheets(report_context()) if s.name == "questions")
-    asked = sheet.rows[1].cells["question"].text
-    pushed(sheet.model_copy(update={"rows": sheet.rows[:1]}))
-    server.person(KEY).type(sheet.title, "B3", f" {asked}　")
-    done = pushed(sheet)
-
-    assert done.rows == len(sheet.rows) - 2
-    assert [row[0] for row in server.person(KEY).rows(sheet.title)].count("") == 1
-
-
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("deed", DEEDS)
 def test_people_edit_during_a_push(
