@@ -16,7 +16,6 @@ from simulator.sheets.google_api import (
     SheetsClient,
     SinkUnavailable,
     Target,
-    is_known,
     is_refusal,
     size,
 )
@@ -562,7 +561,7 @@ class _Push:
         try:
             return request()
         except APIError as error:
-            if is_refusal(error) and not is_known(error) and self._refusals < _REFUSALS:
+            if is_refusal(error) and self._refusals < _REFUSALS:
                 self._refusals += 1
                 raise Conflict(str(error)) from None
             raise
