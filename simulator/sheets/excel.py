@@ -6,8 +6,9 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 
 from simulator.core.errors import InputError, RunFileError
@@ -17,11 +18,11 @@ from simulator.sheets.excel_write import DELETED, LONGEST, paint
 from simulator.sheets.merge import OTHER, EditedSheet, EditedSheets, cell_text, merge, read_value, visible
 from simulator.sheets.model import (
     Column,
-    LazyRows,
     PulledRow,
     Row,
     SheetCell,
     Worksheet,
+    folded,
     language_of,
     layout_of,
     layouts,
@@ -34,6 +35,8 @@ _MOST_FILES = 1000
 _NUMBER = re.compile(r"-?(0|[1-9]\d{0,9})(\.\d{0,4}[1-9])?")
 _FIGURE = re.compile(r"-?[\d,]+(\.\d+)?")
 _OTHER_WIDTH = 20
+# A worksheet as its fingerprint sees it: its name, its titles and its rows.
+_Words = tuple[str, list[str], Iterable[PulledRow]]
 
 
 def save(worksheets: Sequence[Worksheet], run_file: Path) -> Path:
@@ -94,7 +97,11 @@ def _existing(path: Path) -> _ExistingWorkbook:
         return _ExistingWorkbook(path, stamp, fault=str(error))
     if not content.sheets:
         return _ExistingWorkbook(path, stamp)
-    now = "" if content.foreign else fingerprint(content.sheets)
+    words = (
+        (name, [title for _, title in sorted(sheet.titles.items())], sheet.rows)
+        for name, sheet in content.sheets.items()
+    )
+    now = "" if content.foreign else _fingerprint(words)
     fresh, written = (content.properties.get(name) == now for name in (_FRESH, _WRITTEN))
     return _ExistingWorkbook(path, stamp, content, edited=not fresh, touched=not written)
 
@@ -144,11 +151,13 @@ def write(
     where the old file is no longer that of the `stamp`.
     """
     new = temporary_path(path)
-    written_hash = fingerprint(_unedited(worksheets))
-    fresh_hash = written_hash if fresh is None else fingerprint(_unedited(fresh))
+    language = language_of(fresh or worksheets)
+    written_hash = _fingerprint(_unedited(worksheets, language))
+    fresh_hash = written_hash if fresh is None else _fingerprint(_unedited(fresh, language))
     try:
         os.close(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600))
-        paint(worksheets, new, {**(properties or {}), _FRESH: fresh_hash, _WRITTEN: written_hash})
+        hashes = {_FRESH: fresh_hash, _WRITTEN: written_hash}
+        paint(worksheets, new, {**(properties or {}), **hashes}, language)
         if stamp is not None and path.exists() and _stamp(path) != stamp:
             raise _LockedFile(path)
         try:
@@ -175,36 +184,21 @@ def _warn(line: str) -> None:
     sys.stderr.write(line + "\n")
 
 
-def fingerprint(sheets: Mapping[str, EditedSheet]) -> str:
-    """A hash of titles, rows, columns and their order, and of all cells but the program's figures."""
-    # A row at a time: the JSON of all worksheets is larger than the workbook.
-    digest = hashlib.sha256()
-    for name, sheet in sorted(sheets.items()):
-        team = layouts()[name].team
-        _add(digest, [name, [title for _, title in sorted(sheet.titles.items())]])
-        for row in sheet.rows:
-            words = {k: t for k, t in sorted(row.cells.items()) if k in team or not _FIGURE.fullmatch(t)}
-            _add(digest, [row.key, words, row.others])
-    return digest.hexdigest()
+def _unedited(worksheets: Sequence[Worksheet], language: Language) -> Iterator[_Words]:
+    """The worksheets as they are read back while nobody has edited them."""
+    for sheet in worksheets:
+        titles = [visible(column.title) for column in sheet.columns if column.title.strip()]
+        yield sheet.name, titles, _unedited_rows(sheet, language)
 
 
-def _add(digest: "hashlib._Hash", value: object) -> None:
-    digest.update(json.dumps(value, ensure_ascii=False).encode())
-
-
-def _unedited(worksheets: Sequence[Worksheet]) -> dict[str, EditedSheet]:
-    """The worksheets as they are read back while nobody has edited them, as far as they can be edited."""
-    language = language_of(worksheets)
-    return {sheet.name: _unedited_sheet(sheet, language) for sheet in worksheets}
-
-
-def _unedited_sheet(sheet: Worksheet, language: Language) -> EditedSheet:
-    others = [column.key for column in sheet.columns if column.key.startswith(OTHER)]
+def _unedited_rows(sheet: Worksheet, language: Language) -> Iterator[PulledRow]:
+    keys = {column.key: None for column in sheet.columns}
+    others = [key for key in keys if key.startswith(OTHER)]
     layout = layout_of(sheet)
-
-    def row_at(place: int) -> PulledRow:
-        row = sheet.rows[place]
-        texts = {key: cell_text(cell.text, language, LONGEST) for key, cell in row.cells.items()}
+    for number, row in enumerate(sheet.rows, 2):
+        texts = {
+            key: cell_text(cell.text, language, LONGEST) for key, cell in row.cells.items() if key in keys
+        }
         filled = {key: text for key, text in texts.items() if text.strip()}
         cells = {
             key: "0"
@@ -214,15 +208,24 @@ def _unedited_sheet(sheet: Worksheet, language: Language) -> EditedSheet:
             if key not in others
         }
         added = tuple(filled.get(key, "") for key in others)
-        return PulledRow(key=visible(row.key), cells=cells, number=place + 2, others=added)
+        yield PulledRow(key=visible(row.key), number=number, cells=cells, others=added)
 
-    titles = {n: visible(column.title) for n, column in enumerate(sheet.columns) if column.title.strip()}
-    rows = LazyRows(range(len(sheet.rows)), row_at)
-    return EditedSheet(sheet.title, 1, titles, {}, frozenset(), (), rows)
+
+def _fingerprint(sheets: Iterable[_Words]) -> str:
+    """A hash of titles, rows, columns and their order, and of all cells but the program's figures."""
+    digest = hashlib.sha256()
+    for name, titles, rows in sorted(sheets, key=itemgetter(0)):
+        digest.update(json.dumps([name, titles]).encode())
+        team = layouts()[name].team
+        # A row at a time: the JSON of all worksheets is larger than the workbook.
+        for row in rows:
+            words = {k: t for k, t in sorted(row.cells.items()) if k in team or not _FIGURE.fullmatch(t)}
+            digest.update(json.dumps([row.key, words, row.others]).encode())
+    return digest.hexdigest()
 
 
 def _with_edits(sheet: Worksheet, content: EditedSheets, properties: dict[str, str]) -> Worksheet:
-    """A worksheet with the team's cells, rows, columns and their order.
+    """A worksheet with the team's cells, rows, columns, their order and their titles.
 
     Rows that the report lacks stay where people wrote in them.
     """
@@ -248,7 +251,10 @@ def _with_edits(sheet: Worksheet, content: EditedSheets, properties: dict[str, s
         }
         rows.append(Row(ours.key if ours else row.key, cells | (dict(ours.cells) if ours else {})))
     ordered = _ordered([visible(row.key) for row in sheet.rows], merged.new, rows)
-    return sheet.model_copy(update={"columns": columns, "rows": tuple(ordered)})
+    # One of our own titles may be in the other language.
+    known = any(folded(edited.tab) in layout.tabs for layout in layouts().values())
+    title = sheet.title if known else edited.tab
+    return sheet.model_copy(update={"title": title, "columns": columns, "rows": tuple(ordered)})
 
 
 def _columns(sheet: Worksheet, edited: EditedSheet, places: Mapping[str, int]) -> tuple[Column, ...]:
@@ -264,7 +270,6 @@ def _columns(sheet: Worksheet, edited: EditedSheet, places: Mapping[str, int]) -
             title = edited.titles.get(edited.others[int(key.removeprefix(OTHER))], "")
             columns.append(Column(key=key, title=title, owner="team", width=_OTHER_WIDTH, wrap=True))
         elif key in known:
-            # One of our own titles may be in the other language.
             own = title and layout.column(title) is None
             columns.append(known[key].model_copy(update={"title": title}) if own else known[key])
         elif key in layout.team:

@@ -537,13 +537,13 @@ class _Push:
         last = [group for made in work for group in made.last]
         if self.target.fresh and any(made.created for made in work):
             last += [[{"deleteSheet": {"sheetId": tab.id}}] for tab in found.tabs if not tab.tags]
-        for groups in _batches(made.first for made in work if made.first):
-            self._send(":batchUpdate", {"requests": [one for group in groups for one in group]})
+        for requests in _batches(made.first for made in work if made.first):
+            self._send(":batchUpdate", {"requests": requests})
         for values in packed(((one, size([one])) for made in work for one in made.values), LARGEST):
             self._send("/values:batchUpdateByDataFilter", {"valueInputOption": "RAW", "data": values})
         self.cells += sum(made.cells for made in work)
-        for groups in _batches(last):
-            self._send(":batchUpdate", {"requests": [one for group in groups for one in group]})
+        for requests in _batches(last):
+            self._send(":batchUpdate", {"requests": requests})
         self.made |= dict.fromkeys(made.title for made in work if made.created)
         for made in work:
             index = made.places["key"]
@@ -628,9 +628,10 @@ class _Push:
             self.client.write(f"{SPREADSHEETS}/{self.target.key}:batchUpdate", {"requests": delete})
 
 
-def _batches(groups: Iterable[list[Json]]) -> list[list[list[Json]]]:
+def _batches(groups: Iterable[list[Json]]) -> Iterator[list[Json]]:
     """The groups in requests of at most 2 MB; a group is never split."""
-    return packed(((group, size(group)) for group in groups), LARGEST)
+    for batch in packed(((group, size(group)) for group in groups), LARGEST):
+        yield [request for group in batch for request in group]
 
 
 def new_sheet(title: str, folder: str = "", client: SheetsClient | None = None) -> str:

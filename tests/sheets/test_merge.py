@@ -78,6 +78,11 @@ class Workbook:
         with Person(self.path) as person:
             person.delete_row(tab, row)
 
+    def rename_tab(self, title: str) -> None:
+        """Gives the worksheet another name."""
+        with Person(self.path) as person:
+            person.rename_tab(TITLE, title)
+
     def add_sheet(self, title: str) -> None:
         """Adds a worksheet of one's own."""
         with Person(self.path) as person:
@@ -142,6 +147,10 @@ class GoogleSheet:
     def delete_row(self, row: int, tab: str) -> None:
         """Deletes a row."""
         self.mari.delete_rows(tab, row)
+
+    def rename_tab(self, title: str) -> None:
+        """Gives the worksheet another name."""
+        self.mari.rename_sheet(TITLE, title)
 
     def add_sheet(self, title: str) -> None:
         """Adds a worksheet of one's own."""
@@ -275,6 +284,30 @@ def test_columns_that_the_team_deleted_stay_out(team: Team) -> None:
         assert titles(team) == ["キー", "質問", "回答2", "コメント", "確認日", "点"]
         assert rows(team)["r1/a"].cells["comment"] == "私見"
         assert "確認: there is no column judge_is" in team.edited().notes
+
+
+def test_a_worksheet_keeps_the_name_that_people_gave_it(team: Team) -> None:
+    """It is found under it, however often the report is made."""
+    team.report(review())
+    team.type(2, "コメント", "私見")
+    team.rename_tab("見直し (山田)")
+    for question in ("変わった", "また"):
+        team.report(review(question=question))
+
+        assert team.edited().sheets["review"].tab == "見直し (山田)"
+        assert rows(team)["r1/a"].cells["comment"] == "私見"
+
+
+def test_a_row_with_a_damaged_key_stays(team: Team) -> None:
+    """The run's own row is made anew, as is one that was deleted."""
+    team.report(review())
+    team.type(3, "コメント", "私見")
+    team.type(3, "キー", "うっかり")
+    team.delete_row(4, TITLE)
+    team.report(review())
+
+    found = {key: row.cells.get("comment") for key, row in rows(team).items()}
+    assert found == {"r1/a": None, "うっかり": "私見", "r1/b": None, "r1/c": None}
 
 
 def test_a_column_that_comes_later_has_its_first_values(team: Team) -> None:
