@@ -205,8 +205,9 @@ class Changes:
         """Metadata that a copy has lost, and new columns."""
         if WORKSHEET not in tab.tags:
             yield from self._tag_worksheet()
-        for key in edited.columns.keys() - tab.column_tags.keys():
-            yield self._tag_column(key, edited.columns[key] - 1)
+        for key, place in edited.columns.items():
+            if key not in tab.column_tags:
+                yield self._tag_column(key, place - 1)
         for column, place in merged.added:
             # After the last column there is only the one before to take over from.
             span = _span(self.sheet_id, "COLUMNS", place - 1, place)
@@ -452,6 +453,7 @@ class _Push:
         self.rows: set[tuple[str, str]] = set()
         self.notes: dict[str, None] = {}
         self._begun: set[str] = set()
+        self._fresh: dict[str, set[str]] = {name: set() for name in self.worksheets}
         self._refusals = 0
 
     def round(self) -> None:
@@ -485,7 +487,7 @@ class _Push:
         areas = []
         for name, tab in tabs.items():
             sheet, columns = self.worksheets[name], edited[name].columns
-            if team_kept(sheet):
+            if team_kept(sheet) and not self._fresh[name]:
                 continue
             pushed = {visible(row.key) for row in sheet.rows}
             rows = [row.number - 1 for row in edited[name].rows if row.key in pushed]
@@ -514,7 +516,9 @@ class _Push:
             how = "version history (変更履歴), or delete the worksheet, and push again."
             self.notes[f"{sheet.title}: {what} {how}"] = None
             return None
-        merged = merge(sheet, edited, first=sheet.name in self._begun)
+        fresh = self._fresh[sheet.name]
+        merged = merge(sheet, edited, first=sheet.name in self._begun, fresh=fresh)
+        fresh |= {column.key for column, _ in merged.added}
         for column in merged.deleted:
             self.notes[f"{edited.tab}: the column {column.title} was deleted and is left out."] = None
         made = Changes(sheet, called, tab, edited, merged)

@@ -6,7 +6,7 @@ report writes. All others are the people's. Workbooks and Google Sheets differ o
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -154,17 +154,21 @@ class Merged(NamedTuple):
     deleted: list[Column]
 
 
-def merge(sheet: Worksheet, edited: EditedSheet, *, first: bool = False) -> Merged:
+def merge(
+    sheet: Worksheet, edited: EditedSheet, *, first: bool = False, fresh: Collection[str] = ()
+) -> Merged:
     """The program's cells are the report's; the team's are written once, with their row or their column.
 
     A row without a key that holds the text of a new question is that question. A new one may have been thrown
     out by the team, so it waits for approval; not so where the worksheet is filled for the `first` time.
+    Columns that are `fresh` are there, but nobody has worked in them.
     """
     places, added, deleted = _places(sheet, edited)
     ours = [
         column.key
         for column in sheet.columns[1:]
-        if column.key in places and (column.owner == "program" or column.key not in edited.columns)
+        if column.key in places
+        and (column.owner == "program" or column.key not in edited.columns.keys() - fresh)
     ]
     text = sheet.columns[1].key
     loose = (

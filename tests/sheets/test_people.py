@@ -11,6 +11,7 @@ from simulator.core.errors import InputError
 from simulator.sheets.google_api import target
 from simulator.sheets.google_pull import pull
 from simulator.sheets.google_push import push
+from simulator.sheets.model import Row, SheetCell
 from tests.properties import examples
 from tests.servers.sheets import SheetsServer
 from tests.servers.sheets_people import Person
@@ -217,6 +218,22 @@ def test_people_edit_during_a_push(
         assert mari.read(TITLE, at(server, key, "question")) == wanted
     assert pushed(review("r2")).writes == 0
     assert not [n for n in pull(target(KEY), ["review"], client=patient()).notes if "same key" in n]
+
+
+def test_first_values_of_a_new_column_reach_their_rows(server: SheetsServer) -> None:
+    """Also where people sort between the making of the column and the writing of its values."""
+    whole = review()
+    rows = tuple(
+        Row(key=row.key, cells={**row.cells, "comment": SheetCell(text=f"下書き {row.key}")})
+        for row in whole.rows
+    )
+    columns = tuple(column for column in whole.columns if column.key != "comment")
+    pushed(whole.model_copy(update={"columns": columns}))
+    mari = server.person(KEY)
+    client = Meddled(lambda: None, lambda: mari.sort(TITLE, "A2:I60", "A", descending=True))
+    push([whole.model_copy(update={"rows": rows})], target(KEY), client=client)
+
+    assert comments() == {f"r1/{key}": f"下書き r1/{key}" for key in "abc"}
 
 
 def test_a_row_of_another_run_that_was_hit_is_named(server: SheetsServer) -> None:
