@@ -508,7 +508,9 @@ class _Push:
         if tab is None or edited is None:
             # What a broken connection cut off is filled for the first time in the next round, too.
             self._begun.add(sheet.name)
-            title = self._free(found, f"{sheet.title} {self.target.suffix}".rstrip())
+            stem, taken = identity(sheet.title, self.target.suffix), {t.title.casefold() for t in found.tabs}
+            names = (stem, *(f"{stem} ({number})" for number in range(2, len(taken) + 3)))
+            title = next(name for name in names if name.casefold() not in taken)
             columns = {column.key: place for place, column in enumerate(sheet.columns, 1)}
             edited = EditedSheet(title, 1, {}, columns, frozenset(), (), ())
         elif "key" not in edited.columns:
@@ -530,12 +532,6 @@ class _Push:
             below = {"sheetId": tab.id, "dimension": "ROWS", "length": SPARE_ROWS}
             made.last[0].insert(0, {"appendDimension": below})
         return made
-
-    def _free(self, found: Spreadsheet, title: str) -> str:
-        """A name for a worksheet that no other one has, as Google compares them."""
-        taken = {tab.title.casefold() for tab in found.tabs}
-        names = (title, *(f"{title} ({number})" for number in range(2, len(taken) + 3)))
-        return next(name for name in names if name.casefold() not in taken)
 
     def _write(self, work: Sequence[Changes], found: Spreadsheet) -> None:
         last = [group for made in work for group in made.last]

@@ -171,9 +171,8 @@ def merge(
         and (column.owner == "program" or column.key not in edited.columns.keys() - fresh)
     ]
     text = sheet.columns[1].key
-    loose = (
-        {folded(row.cells.get(text, "")) for row in edited.rows if not row.key} if team_kept(sheet) else ()
-    )
+    keyless = [row.cells[text] for row in edited.rows if not row.key and text in row.cells]
+    loose = set(map(folded, keyless)) if team_kept(sheet) else ()
     numbers = {row.key: row.number for row in edited.rows if row.key}
     changed, new = dict[int, Row](), list[Row]()
     for row in sheet.rows:
