@@ -54,6 +54,7 @@ def one(way: str, run: str) -> None:
     from simulator.report.context import ReportContext
     from simulator.report.worksheets import worksheets
     from simulator.sheets import excel
+    from simulator.sheets.excel_read import read_edited
     from simulator.stats.gate import decide
     from simulator.stats.summary import summarise
     from simulator.storage.run_file import read_run
@@ -70,7 +71,7 @@ def one(way: str, run: str) -> None:
             excel.write(sheets, path)
             print(f"{path.stat().st_size / 1e6:.1f} MB on disk")
         if way == "read":
-            excel.read(path)
+            read_edited(path)
 
 
 def _plain(sheets: Sequence[Worksheet], path: Path) -> None:

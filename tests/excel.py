@@ -8,7 +8,15 @@ from typing import Any
 import openpyxl
 from openpyxl.utils import column_index_from_string, get_column_letter
 
+from simulator.sheets.excel_read import read_edited
+from simulator.sheets.model import PulledRow
+
 _PLACE = re.compile(r"(.*!)\$([A-Z]+)\$(\d+)")
+
+
+def read(path: Path) -> dict[str, tuple[PulledRow, ...]]:
+    """The rows of every worksheet in a workbook that people may have edited."""
+    return read_edited(path).rows
 
 
 class Person:

@@ -1,26 +1,42 @@
-"""The report as an Excel workbook: written, read back, and never over what the team wrote in it."""
+"""The report as an Excel workbook: never written over what the team wrote in an earlier one."""
 
 import contextlib
+import hashlib
+import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 
 from simulator.core.errors import InputError, RunFileError
+from simulator.core.types import Language
 from simulator.data.files import temporary_path
-from simulator.sheets.excel_write import paint
-from simulator.sheets.merge import EditedSheet, EditedWorkbook, fingerprint, merged, unedited
-from simulator.sheets.model import PulledRow, PulledSheets, Worksheet
+from simulator.sheets.excel_write import DELETED, LONGEST, paint
+from simulator.sheets.merge import OTHER, EditedSheet, EditedSheets, cell_text, merge, read_value, visible
+from simulator.sheets.model import (
+    Column,
+    PulledRow,
+    Row,
+    SheetCell,
+    Worksheet,
+    folded,
+    language_of,
+    layout_of,
+    layouts,
+)
 
-NAME = "report.xlsx"
 # Hashes of what the program alone would have written, and of what was written with the team's cells.
 _FRESH, _WRITTEN = "rehearsal_fresh", "rehearsal_written"
-# In these people add rows of their own, without a key.
-_KEYLESS = frozenset({"questions"})
 _NUMBERED = re.compile(r"report(?:-(\d{1,4}))?\.xlsx")
 _MOST_FILES = 1000
+_NUMBER = re.compile(r"-?(0|[1-9]\d{0,9})(\.\d{0,4}[1-9])?")
+_FIGURE = re.compile(r"-?[\d,]+(\.\d+)?")
+_OTHER_WIDTH = 20
+# A worksheet as its fingerprint sees it: its name, its titles and its rows.
+_Words = tuple[str, list[str], Iterable[PulledRow]]
 
 
 def save(worksheets: Sequence[Worksheet], run_file: Path) -> Path:
@@ -29,136 +45,24 @@ def save(worksheets: Sequence[Worksheet], run_file: Path) -> Path:
     What the team wrote into the newest workbook beside the run file is carried over. A workbook that is
     open in Excel is left alone; stderr says where the report stands instead.
     """
-    workbooks = _workbooks(run_file.parent)
+    paths = [path for path in run_file.parent.glob("report*.xlsx") if path.is_file()]
+    workbooks = [_existing(path) for path in sorted(paths, key=_stamp, reverse=True)]
     for workbook in workbooks:
-        _warn(workbook.fault)
+        if workbook.fault:
+            _warn(f"{workbook.fault} It is left alone.")
     edited = next((workbook for workbook in workbooks if workbook.edited), None)
-    merged_worksheets = worksheets
+    carried, properties = tuple(worksheets), dict[str, str]()
     if edited and edited.content:
-        merged_worksheets = _with_edits(worksheets, edited.path, edited.content)
-    return _write_to_first(_free(run_file.parent, workbooks, edited), merged_worksheets, worksheets)
-
-
-def write(worksheets: Sequence[Worksheet], path: Path) -> Path:
-    """Writes a workbook, whole or not at all; raises RunFileError where it cannot be written."""
-    _write(worksheets, worksheets, path)
-    return path
-
-
-def merge(worksheets: Sequence[Worksheet], edited: Path) -> Path:
-    """Writes a new workbook beside an edited one, with what the team wrote there; the old one stays."""
-    merged_worksheets = _with_edits(worksheets, edited, _read(edited))
-    folder = edited.parent
-    path = next(path for path in _names(folder, 2) if not path.exists() and not _is_open(path))
-    _write(merged_worksheets, worksheets, path)
-    return path
-
-
-def pull(path: Path) -> PulledSheets:
-    """The rows of every worksheet in a workbook that people may have edited, and notes on ignored cells.
-
-    Raises CaseFileError in one line for a file that is not a readable workbook.
-    """
-    edited = _read(path)
-    notes = list(edited.notes)
-    rows = {name: tuple(_pulled(name, sheet, notes)) for name, sheet in edited.sheets.items()}
-    return PulledSheets(rows=rows, notes=tuple(f"{path.name}, {note}." for note in notes))
-
-
-def read(path: Path) -> dict[str, list[PulledRow]]:
-    """The rows that `pull` returns; its notes go to stderr."""
-    pulled = pull(path)
-    for note in pulled.notes:
-        _warn(note)
-    return {name: list(rows) for name, rows in pulled.rows.items()}
-
-
-def _pulled(name: str, sheet: EditedSheet, notes: list[str]) -> Iterator[PulledRow]:
-    """The rows with a key, and rows without one where people may add them."""
-    for row, _ in sheet.rows:
-        cells = {key: text.strip() for key, text in row.cells.items()}
-        if row.key or (cells and name in _KEYLESS):
-            yield row.model_copy(update={"cells": cells})
-        elif cells:
-            notes.append(f"{sheet.tab}, row {row.number}: it has no key; passed over")
-
-
-@dataclass(frozen=True)
-class _ExistingWorkbook:
-    """A workbook beside the run file.
-
-    `edited`: it holds something that the team wrote. `touched`: it is not as the program left it; a workbook
-    that cannot be read counts as touched, and `fault` says why it cannot.
-    """
-
-    path: Path
-    stamp: int
-    content: EditedWorkbook | None = None
-    edited: bool = False
-    touched: bool = True
-    fault: str = ""
-
-
-def _workbooks(folder: Path) -> list[_ExistingWorkbook]:
-    """The report workbooks of a folder, the newest first."""
-    paths = [path for path in folder.glob("report*.xlsx") if path.is_file()]
-    return [_existing(path) for path in sorted(paths, key=_stamp, reverse=True)]
-
-
-def _existing(path: Path) -> _ExistingWorkbook:
-    stamp = _stamp(path)
-    try:
-        content = _read(path)
-    except InputError as error:
-        return _ExistingWorkbook(path, stamp, fault=f"{error} It is left alone.")
-    if not content.sheets:
-        return _ExistingWorkbook(path, stamp)
-    now = fingerprint(content.sheets)
-    fresh, written = (
-        content.properties.get(name) == now and not content.foreign for name in (_FRESH, _WRITTEN)
-    )
-    return _ExistingWorkbook(path, stamp, content, edited=not fresh, touched=not written)
-
-
-def _read(path: Path) -> EditedWorkbook:
-    """A workbook as people left it; most runs have none yet, and do not load what reads one."""
-    from simulator.sheets.excel_read import read_edited
-
-    return read_edited(path)
-
-
-def _stamp(path: Path) -> int:
-    """When the file was last written, in nanoseconds."""
-    return path.stat().st_mtime_ns
-
-
-def _first_number(edited: _ExistingWorkbook) -> int:
-    """The number of the workbook itself if nobody wrote in it since it was made, else the next one."""
-    number = _NUMBERED.fullmatch(edited.path.name)
-    return int((number and number[1]) or 1) + edited.touched
-
-
-def _free(
-    folder: Path, workbooks: Sequence[_ExistingWorkbook], edited: _ExistingWorkbook | None
-) -> Iterator[tuple[Path, int | None]]:
-    """Paths that are free, or whose file can be replaced without losing edits; and that file's time stamp."""
-    existing = {workbook.path: workbook for workbook in workbooks}
-    for path in _names(folder, _first_number(edited) if edited else 1):
-        workbook = existing.get(path)
-        if workbook is None:
-            yield path, None
-        elif not workbook.touched and (workbook is edited or not workbook.edited):
-            yield path, workbook.stamp
-
-
-def _write_to_first(
-    paths: Iterable[tuple[Path, int | None]], worksheets: Sequence[Worksheet], fresh: Sequence[Worksheet]
-) -> Path:
-    for path, stamp in paths:
+        for note in edited.content.notes:
+            _warn(f"{edited.path.name}, {note}.")
+        for name in edited.content.foreign:
+            _warn(f"{edited.path.name}: the worksheet {name} is your own; it stays there.")
+        carried = tuple(_with_edits(sheet, edited.content, properties) for sheet in worksheets)
+    for path, stamp in _free(run_file.parent, workbooks, edited):
         try:
             if _is_open(path):
                 raise _LockedFile(path)
-            _write(worksheets, fresh, path, stamp)
+            write(carried, path, fresh=worksheets, properties=properties, stamp=stamp)
         except _LockedFile:
             _warn(f"{path.name} is open in another program; the report goes into the next one.")
         else:
@@ -167,17 +71,63 @@ def _write_to_first(
     raise RunFileError(msg)
 
 
-def _names(folder: Path, number: int) -> Iterator[Path]:
-    for n in range(number, number + _MOST_FILES):
-        yield folder / (NAME if n == 1 else f"report-{n}.xlsx")
+@dataclass(frozen=True)
+class _ExistingWorkbook:
+    """A workbook beside the run file.
+
+    `edited`: it is not what the program alone would have written. `touched`: it is not as the program left
+    it; one that cannot be read counts as touched, and `fault` says why it cannot.
+    """
+
+    path: Path
+    stamp: int
+    content: EditedSheets | None = None
+    edited: bool = False
+    touched: bool = True
+    fault: str = ""
 
 
-def _with_edits(worksheets: Sequence[Worksheet], path: Path, edited: EditedWorkbook) -> tuple[Worksheet, ...]:
-    for note in edited.notes:
-        _warn(f"{path.name}, {note}.")
-    for name in edited.foreign:
-        _warn(f"{path.name}: the worksheet {name} is your own; it stays there.")
-    return merged(worksheets, edited)
+def _existing(path: Path) -> _ExistingWorkbook:
+    from simulator.sheets.excel_read import read_edited  # most runs have no workbook yet
+
+    stamp = _stamp(path)
+    try:
+        content = read_edited(path)
+    except InputError as error:
+        return _ExistingWorkbook(path, stamp, fault=str(error))
+    if not content.sheets:
+        return _ExistingWorkbook(path, stamp)
+    words = (
+        (name, [title for _, title in sorted(sheet.titles.items())], sheet.rows)
+        for name, sheet in content.sheets.items()
+    )
+    now = "" if content.foreign else _fingerprint(words)
+    fresh, written = (content.properties.get(name) == now for name in (_FRESH, _WRITTEN))
+    return _ExistingWorkbook(path, stamp, content, edited=not fresh, touched=not written)
+
+
+def _stamp(path: Path) -> int:
+    """When the file was last written, in nanoseconds."""
+    return path.stat().st_mtime_ns
+
+
+def _free(
+    folder: Path, workbooks: Sequence[_ExistingWorkbook], edited: _ExistingWorkbook | None
+) -> Iterator[tuple[Path, int | None]]:
+    """Paths that are free, or whose file can be replaced without losing edits; and that file's time stamp.
+
+    The first is the edited workbook itself where nobody wrote in it since it was made, else the next one.
+    """
+    existing = {workbook.path: workbook for workbook in workbooks}
+    number = _NUMBERED.fullmatch(edited.path.name) if edited else None
+    first = int((number and number[1]) or 1) + (edited is not None and edited.touched)
+    for n in range(first, first + _MOST_FILES):
+        path = folder / ("report.xlsx" if n == 1 else f"report-{n}.xlsx")
+        workbook = existing.get(path)
+        if workbook is None:
+            yield path, None
+        elif not workbook.touched and (workbook is edited or not workbook.edited):
+            yield path, workbook.stamp
 
 
 class _LockedFile(RunFileError):
@@ -187,33 +137,40 @@ class _LockedFile(RunFileError):
         super().__init__(f"{path}: open in another program; close it there.")
 
 
-def _write(
-    worksheets: Sequence[Worksheet], fresh: Sequence[Worksheet], path: Path, stamp: int | None = None
-) -> None:
-    """Written beside the old file, then renamed: whole or not at all, readable by its owner only."""
+def write(
+    worksheets: Sequence[Worksheet],
+    path: Path,
+    *,
+    fresh: Sequence[Worksheet] | None = None,
+    properties: Mapping[str, str] | None = None,
+    stamp: int | None = None,
+) -> Path:
+    """Writes a workbook beside the old file, then renames it: whole or not at all, for its owner only.
+
+    `fresh` are the worksheets without what people wrote. Raises RunFileError where it cannot be written, also
+    where the old file is no longer that of the `stamp`.
+    """
     new = temporary_path(path)
-    fresh_hash = fingerprint(unedited(fresh))
-    written_hash = fresh_hash if worksheets is fresh else fingerprint(unedited(worksheets))
-    properties = {_FRESH: fresh_hash, _WRITTEN: written_hash}
+    language = language_of(fresh or worksheets)
+    written_hash = _fingerprint(_unedited(worksheets, language))
+    fresh_hash = written_hash if fresh is None else _fingerprint(_unedited(fresh, language))
     try:
         os.close(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600))
-        paint(worksheets, new, properties)
-        _replace(new, path, stamp)
+        hashes = {_FRESH: fresh_hash, _WRITTEN: written_hash}
+        paint(worksheets, new, {**(properties or {}), **hashes}, language)
+        if stamp is not None and path.exists() and _stamp(path) != stamp:
+            raise _LockedFile(path)
+        try:
+            new.replace(path)
+        except PermissionError:
+            raise _LockedFile(path) from None
     except OSError as error:
         msg = f"{path}: cannot be written ({error.strerror}). The run is safe: paint it again with `report`."
         raise RunFileError(msg) from None
     finally:
         with contextlib.suppress(OSError):
             new.unlink(missing_ok=True)
-
-
-def _replace(new: Path, path: Path, stamp: int | None) -> None:
-    if stamp is not None and path.exists() and _stamp(path) != stamp:
-        raise _LockedFile(path)
-    try:
-        new.replace(path)
-    except PermissionError:
-        raise _LockedFile(path) from None
+    return path
 
 
 def _is_open(path: Path) -> bool:
@@ -224,5 +181,118 @@ def _is_open(path: Path) -> bool:
 
 
 def _warn(line: str) -> None:
-    if line:
-        sys.stderr.write(line + "\n")
+    sys.stderr.write(line + "\n")
+
+
+def _unedited(worksheets: Sequence[Worksheet], language: Language) -> Iterator[_Words]:
+    """The worksheets as they are read back while nobody has edited them."""
+    for sheet in worksheets:
+        titles = [visible(column.title) for column in sheet.columns if column.title.strip()]
+        yield sheet.name, titles, _unedited_rows(sheet, language)
+
+
+def _unedited_rows(sheet: Worksheet, language: Language) -> Iterator[PulledRow]:
+    keys = {column.key: None for column in sheet.columns}
+    others = [key for key in keys if key.startswith(OTHER)]
+    layout = layout_of(sheet)
+    for number, row in enumerate(sheet.rows, 2):
+        texts = {
+            key: cell_text(cell.text, language, LONGEST) for key, cell in row.cells.items() if key in keys
+        }
+        filled = {key: text for key, text in texts.items() if text.strip()}
+        cells = {
+            key: "0"
+            if row.cells[key].number is not None and key not in layout.team
+            else read_value(key, text, layout)
+            for key, text in filled.items()
+            if key not in others
+        }
+        added = tuple(filled.get(key, "") for key in others)
+        yield PulledRow(key=visible(row.key), number=number, cells=cells, others=added)
+
+
+def _fingerprint(sheets: Iterable[_Words]) -> str:
+    """A hash of titles, rows, columns and their order, and of all cells but the program's figures."""
+    digest = hashlib.sha256()
+    for name, titles, rows in sorted(sheets, key=itemgetter(0)):
+        digest.update(json.dumps([name, titles]).encode())
+        team = layouts()[name].team
+        # A row at a time: the JSON of all worksheets is larger than the workbook.
+        for row in rows:
+            words = {k: t for k, t in sorted(row.cells.items()) if k in team or not _FIGURE.fullmatch(t)}
+            digest.update(json.dumps([row.key, words, row.others]).encode())
+    return digest.hexdigest()
+
+
+def _with_edits(sheet: Worksheet, content: EditedSheets, properties: dict[str, str]) -> Worksheet:
+    """A worksheet with the team's cells, rows, columns, their order and their titles.
+
+    Rows that the report lacks stay where people wrote in them.
+    """
+    edited = content.sheets.get(sheet.name)
+    if edited is None:
+        return sheet
+    merged = merge(sheet, edited)
+    if merged.deleted:
+        properties[DELETED + sheet.name] = " ".join(column.key for column in merged.deleted)
+    columns = _columns(sheet, edited, merged.places)
+    by_key = {column.key: column for column in columns}
+    team = {column.key for column in columns if column.owner == "team"}
+    rows = []
+    for row in edited.rows:
+        ours = merged.changed.get(row.number)
+        if row.key and not ours and not any(row.others) and not team & row.cells.keys():
+            continue
+        cells = {key: _cell(by_key[key], text) for key, text in row.cells.items() if key in by_key}
+        cells |= {
+            f"{OTHER}{n}": SheetCell(text=text, number=float(text) if _NUMBER.fullmatch(text) else None)
+            for n, text in enumerate(row.others)
+            if text
+        }
+        rows.append(Row(ours.key if ours else row.key, cells | (dict(ours.cells) if ours else {})))
+    ordered = _ordered([visible(row.key) for row in sheet.rows], merged.new, rows)
+    # One of our own titles may be in the other language.
+    known = any(folded(edited.tab) in layout.tabs for layout in layouts().values())
+    title = sheet.title if known else edited.tab
+    return sheet.model_copy(update={"title": title, "columns": columns, "rows": tuple(ordered)})
+
+
+def _columns(sheet: Worksheet, edited: EditedSheet, places: Mapping[str, int]) -> tuple[Column, ...]:
+    """The columns in the order that people gave them, under the titles that people gave them; keys first."""
+    layout = layout_of(sheet)
+    known = {column.key: column for column in sheet.columns}
+    columns = [known["key"]]
+    for key in sorted(places, key=places.__getitem__):
+        title = edited.titles.get(edited.columns.get(key, 0), "")
+        if key == "key":
+            continue
+        if key.startswith(OTHER):
+            title = edited.titles.get(edited.others[int(key.removeprefix(OTHER))], "")
+            columns.append(Column(key=key, title=title, owner="team", width=_OTHER_WIDTH, wrap=True))
+        elif key in known:
+            own = title and layout.column(title) is None
+            columns.append(known[key].model_copy(update={"title": title}) if own else known[key])
+        elif key in layout.team:
+            columns.append(Column(key=key, title=title, owner="team", wrap=True))
+    return tuple(columns)
+
+
+def _cell(column: Column, text: str) -> SheetCell:
+    titles = {choice.id: choice.title for choice in column.choices}
+    title = titles.get(text, text)
+    # A grade is a number, as it is when people type it.
+    return SheetCell(text=title, number=float(title) if text in titles and title.isdecimal() else None)
+
+
+def _ordered(order: list[str], new: list[Row], rows: list[Row]) -> list[Row]:
+    """In the program's `order`; where the team sorted, its order below the new rows."""
+    place = {key: number for number, key in enumerate(order)}
+    keys = [place[visible(row.key)] for row in rows if visible(row.key) in place]
+    if keys != sorted(keys):
+        return [*new, *rows]
+    ranks, last = [], -1
+    for row in rows:
+        last = place.get(visible(row.key), last)
+        ranks.append((last, 1, row))
+    ranks += [(place[visible(row.key)], 0, row) for row in new]
+    return [row for *_, row in sorted(ranks, key=lambda each: each[:2])]

@@ -8,9 +8,11 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, datetime
+from itertools import zip_longest
+from math import ceil
 from pathlib import Path
 from tempfile import SpooledTemporaryFile, TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any
 
 import xlsxwriter
 from xlsxwriter.comments import CommentType
@@ -18,7 +20,7 @@ from xlsxwriter.utility import quote_sheetname, xl_col_to_name
 from xlsxwriter.worksheet import Worksheet as XlsxWorksheet
 
 from simulator.core.types import Language
-from simulator.sheets.merge import cell_text, line_count, looks_like_a_formula, text_width, units
+from simulator.sheets.merge import cell_text, units
 from simulator.sheets.model import FILLS, Chart, Column, Mark, Row, SheetCell, Worksheet, language_of
 
 # Of notes; those of a small run never reach the disk.
@@ -105,9 +107,15 @@ class Notes:
         self._file.close()
 
 
+# What Excel takes in one cell, in UTF-16 units.
+LONGEST = 32_767
+# What a spreadsheet takes for a formula as soon as somebody edits the cell.
+_FORMULA = tuple("=+-@\t\n|%＝＋－＠")
 # A workbook-wide name for each header cell: people rename titles and move columns, and the names go along.
 NAME = "rehearsal_{sheet}_{column}"
 LISTS = "rehearsal_lists"
+# Of a worksheet's columns, those that the team deleted.
+DELETED = "rehearsal_deleted_"
 AUTHOR = "Rehearsal"
 # The font with which each language is read, and the height of one of its lines in points.
 FONTS: dict[Language, tuple[str, float]] = {"ja": ("Yu Gothic", 16.5), "en": ("Calibri", 13.5)}
@@ -129,14 +137,6 @@ _PAGE = 190
 _A4 = 9
 _HIDDEN_KEY = 8
 _FIRST_DAY = date(1900, 3, 1)
-
-
-class _CellPosition(NamedTuple):
-    """A cell's worksheet, row and column, both from 0."""
-
-    sheet: Any
-    row: int
-    column: int
 
 
 def paint(
@@ -167,7 +167,7 @@ class _Workbook:
         self.language = language
         self.font, self.line = FONTS[language]
         self._formats: dict[tuple[tuple[str, Any], ...], Any] = {}
-        self._lists: dict[tuple[str, ...], str] = {}
+        self._lists: dict[tuple[str, ...], int] = {}
         self._file = xlsxwriter.Workbook(
             str(path),
             {
@@ -186,30 +186,41 @@ class _Workbook:
         """Adds a worksheet with its columns, rows, dropdowns, names and chart."""
         sheet = self._file.add_worksheet(worksheet.title)
         sheet.set_comments_author(AUTHOR)
-        self._columns(sheet, worksheet)
-        self._header(sheet, worksheet)
+        high = max(line_count(column.title, max(column.width - 3, 4), 3) for column in worksheet.columns)
+        for number, column in enumerate(worksheet.columns):
+            hidden = column.key == "key" and column.width <= _HIDDEN_KEY
+            sheet.set_column(number, number, column.width, self._cell_format(column), {"hidden": hidden})
+        sheet.set_row(0, high * self.line + 5)
+        for number, column in enumerate(worksheet.columns):
+            self._header(sheet, worksheet, number, column)
         for number, row in enumerate(worksheet.rows, start=1):
             self._row(sheet, worksheet, number, row)
         for number, column in enumerate(worksheet.columns):
-            self._choices(sheet, column, number, len(worksheet.rows) + _SPARE_ROWS)
-            self._name(worksheet, column, number)
-        if worksheet.chart and worksheet.rows:
-            self._chart(sheet, worksheet, worksheet.chart)
+            if column.owner == "team" and (column.choices or column.help):
+                sheet.data_validation(
+                    1, number, len(worksheet.rows) + _SPARE_ROWS, number, self._rule(column)
+                )
+            if column.key.isidentifier():
+                name = NAME.format(sheet=worksheet.name, column=column.key)
+                at = f"{quote_sheetname(worksheet.title)}!{xl_col_to_name(number, col_abs=True)}$1"
+                self._file.define_name(name, f"={at}")
+        chart, keys = worksheet.chart, [column.key for column in worksheet.columns]
+        if chart and worksheet.rows and {chart.x, *chart.ys} <= set(keys):
+            self._chart(sheet, worksheet, chart, keys)
         _view(sheet, worksheet)
-        _print(sheet, worksheet)
 
     def close(self, properties: Mapping[str, str]) -> None:
         """Adds the properties and the lists of dropdowns, and writes the file."""
         for name, value in properties.items():
             self._file.set_custom_property(name, value, "text")
         lists = self._file.add_worksheet(LISTS)
-        for row in range(max(map(len, self._lists), default=0)):
-            for column, titles in enumerate(self._lists):
+        for row, titles in enumerate(zip_longest(*self._lists)):
+            for column, title in enumerate(titles):
                 # A number that people type is found in the list only where it is a number there, too.
-                if row < len(titles) and titles[row].isdecimal():
-                    lists.write_number(row, column, int(titles[row]))
-                elif row < len(titles):
-                    lists.write_string(row, column, titles[row])
+                if title and title.isdecimal():
+                    lists.write_number(row, column, int(title))
+                elif title:
+                    lists.write_string(row, column, title)
         lists.hide()
         try:
             self._file.close()
@@ -237,41 +248,35 @@ class _Workbook:
         if mark:
             settings["bg_color"] = FILLS[mark]
         if number_format or column.kind == "date":
-            settings["num_format"] = number_format or self._date_format
+            day = "yyyy/mm/dd" if self.language == "ja" else "yyyy-mm-dd"
+            settings["num_format"] = number_format or day
         if column.kind == "date" or (number_format and column.kind != "number"):
             settings["align"] = "left"  # among texts
-        if looks_like_a_formula(text):
+        if text.lstrip(" \u3000").startswith(_FORMULA):
             settings["quote_prefix"] = True
         return self._format(**settings)
 
-    @property
-    def _date_format(self) -> str:
-        return "yyyy/mm/dd" if self.language == "ja" else "yyyy-mm-dd"
-
-    def _columns(self, sheet: Any, worksheet: Worksheet) -> None:
-        for number, column in enumerate(worksheet.columns):
-            hidden = column.key == "key" and column.width <= _HIDDEN_KEY
-            sheet.set_column(number, number, column.width, self._cell_format(column), {"hidden": hidden})
-
-    def _header(self, sheet: Any, worksheet: Worksheet) -> None:
-        high = max(line_count(column.title, max(column.width - 3, 4), 3) for column in worksheet.columns)
-        sheet.set_row(0, high * self.line + 5)
-        for number, column in enumerate(worksheet.columns):
-            colour = _BLUE if column.owner == "team" else _GREY
-            sheet.write_string(
-                0, number, cell_text(column.title, self.language),
-                self._format(bold=True, text_wrap=True, bg_color=colour),
-            )  # fmt: skip
-            # The first column is hidden or narrow: what the worksheet is for stands over the second.
-            about = worksheet.help if number == min(1, len(worksheet.columns) - 1) else ""
-            self._note(_CellPosition(sheet, 0, number), "\n\n".join(filter(None, (about, column.help))))
+    def _header(self, sheet: Any, worksheet: Worksheet, number: int, column: Column) -> None:
+        colour = _BLUE if column.owner == "team" else _GREY
+        title = cell_text(column.title, self.language, LONGEST)
+        form = self._format(bold=True, text_wrap=True, bg_color=colour)
+        sheet.write_string(0, number, title, form)
+        # The first column is hidden or narrow: what the worksheet is for stands over the second.
+        about = worksheet.help if number == min(1, len(worksheet.columns) - 1) else ""
+        self._note(sheet, 0, number, "\n\n".join(filter(None, (about, column.help))))
 
     def _row(self, sheet: Any, worksheet: Worksheet, number: int, row: Row) -> None:
         cells = dict(row.cells) | {"key": SheetCell(text=row.key)}
-        texts = {key: cell_text(cell.text, self.language) for key, cell in cells.items()}
+        texts = {key: cell_text(cell.text, self.language, LONGEST) for key, cell in cells.items()}
+        # The most lines for which a column makes its row higher.
+        lookup = int((_MOST_POINTS - 3) // self.line)
         high = max(
             (
-                line_count(texts[column.key], max(column.width - 1, 4), self._most(column))
+                line_count(
+                    texts[column.key],
+                    max(column.width - 1, 4),
+                    lookup if column.key in _LOOKUP_COLUMNS else _MOST_LINES,
+                )
                 for column in worksheet.columns
                 if column.key in texts and _wraps(column, texts[column.key])
             ),
@@ -280,14 +285,10 @@ class _Workbook:
         sheet.set_row(number, high * self.line + 3)
         for place, column in enumerate(worksheet.columns):
             if (cell := cells.get(column.key)) is not None:
-                self._cell(_CellPosition(sheet, number, place), column, cell, texts[column.key])
+                self._cell(sheet, (number, place), column, cell, texts[column.key])
+                self._note(sheet, number, place, cell.note)
 
-    def _most(self, column: Column) -> int:
-        """The most lines for which a column makes its row higher."""
-        return int((_MOST_POINTS - 3) // self.line) if column.key in _LOOKUP_COLUMNS else _MOST_LINES
-
-    def _cell(self, at: _CellPosition, column: Column, cell: SheetCell, text: str) -> None:
-        sheet, *place = at
+    def _cell(self, sheet: Any, place: tuple[int, int], column: Column, cell: SheetCell, text: str) -> None:
         day = day_of(text) if column.kind == "date" else None
         if cell.number is not None:
             form = self._cell_format(column, cell.mark, _number_format(text))
@@ -302,44 +303,30 @@ class _Workbook:
             sheet.write_string(*place, text, self._cell_format(column, cell.mark, text=text))
         elif cell.mark:
             sheet.write_blank(*place, None, self._cell_format(column, cell.mark))
-        self._note(at, cell.note)
 
-    def _note(self, at: _CellPosition, text: str) -> None:
+    def _note(self, sheet: Any, row: int, column: int, text: str) -> None:
         """A note in a box that is large enough to be read."""
         if not text:
             return
         note = cell_text(text, self.language, _MOST_NOTE)
         high = 20 + 19 * line_count(note, 46, 24)
         box = {"font_name": self.font, "font_size": 9, "width": 320, "height": high}
-        at.sheet.write_comment(at.row, at.column, note, box)
+        sheet.write_comment(row, column, note, box)
 
-    def _choices(self, sheet: Any, column: Column, place: int, last: int) -> None:
+    def _rule(self, column: Column) -> dict[str, Any]:
         """A dropdown that warns and does not forbid, and the column's help beside each of its cells."""
-        if column.owner != "team" or not (column.choices or column.help):
-            return
         rule: dict[str, Any] = {"validate": "any"}
         if titles := tuple(choice.title for choice in column.choices):
-            rule = {"validate": "list", "source": self._list(titles), "error_type": "warning"}
+            # A range: listed in the rule itself they could not contain a comma.
+            letter = xl_col_to_name(self._lists.setdefault(titles, len(self._lists)), col_abs=True)
+            source = f"={LISTS}!{letter}$1:{letter}${len(titles)}"
+            rule = {"validate": "list", "source": source, "error_type": "warning"}
         if column.help and units(column.help) <= 255:
             rule |= {"input_title": column.title[:32], "input_message": column.help}
-        sheet.data_validation(1, place, last, place, rule)
+        return rule
 
-    def _list(self, titles: tuple[str, ...]) -> str:
-        """The range with a dropdown's titles; listed in the rule itself they could not contain a comma."""
-        if titles not in self._lists:
-            letter = xl_col_to_name(len(self._lists), col_abs=True)
-            self._lists[titles] = f"={LISTS}!{letter}$1:{letter}${len(titles)}"
-        return self._lists[titles]
-
-    def _name(self, worksheet: Worksheet, column: Column, place: int) -> None:
-        if column.key.isidentifier():
-            name = NAME.format(sheet=worksheet.name, column=column.key)
-            at = f"{quote_sheetname(worksheet.title)}!{xl_col_to_name(place, col_abs=True)}$1"
-            self._file.define_name(name, f"={at}")
-
-    def _chart(self, sheet: Any, worksheet: Worksheet, chart: Chart) -> None:
+    def _chart(self, sheet: Any, worksheet: Worksheet, chart: Chart, keys: list[str]) -> None:
         """Below a short table, beside a long one; from the oldest run to the newest."""
-        keys = [column.key for column in worksheet.columns]
         last = len(worksheet.rows)
         picture = self._file.add_chart({"type": chart.kind})
         for key in chart.ys:
@@ -366,6 +353,21 @@ class _Workbook:
         sheet.insert_chart(*corner, picture, {"object_position": 2})
 
 
+def text_width(text: str) -> float:
+    """About how many narrow characters wide a line is; a kanji, three bytes of UTF-8, counts for two."""
+    return (len(text) + len(text.encode())) / 2
+
+
+def line_count(text: str, width: float, most: int) -> int:
+    """About how many lines a text takes when it is wrapped at `width` narrow characters, up to `most`."""
+    high = 0
+    for line in text.split("\n"):
+        high += max(1, ceil(text_width(line) / width))
+        if high >= most:
+            return most
+    return high
+
+
 def day_of(text: str) -> date | None:
     """The day that an ISO date names, where Excel has such a day."""
     try:
@@ -388,18 +390,15 @@ def _number_format(text: str) -> str:
 
 
 def _view(sheet: Any, worksheet: Worksheet) -> None:
+    """On paper landscape, the header on each page, as few pages across as can still be read.
+
+    What people fill in is one page across: a row that is parted is filled in beside the wrong question.
+    """
     sheet.ignore_errors({"number_stored_as_text": "A1:XFD1048576"})
     sheet.freeze_panes(1, worksheet.frozen_columns)
     sheet.autofilter(0, 0, max(len(worksheet.rows), 1), len(worksheet.columns) - 1)
     if any(column.owner == "team" for column in worksheet.columns):
         sheet.set_tab_color(_BLUE)
-
-
-def _print(sheet: Any, worksheet: Worksheet) -> None:
-    """Landscape, the header on each page, as few pages across as can still be read.
-
-    What people fill in is one page across: a row that is parted is filled in beside the wrong question.
-    """
     printed = list(worksheet.columns)
     while len(printed) > 1 and printed[-1].key in _LOOKUP_COLUMNS:
         printed.pop()

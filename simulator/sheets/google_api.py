@@ -87,11 +87,10 @@ class Account(NamedTuple):
 
 def account() -> Account:
     """The account that the environment names, without asking Google; InputError when there is none."""
-    return account_of(credentials())
+    return _account_of(_credentials([SHEETS]))
 
 
-def account_of(known: Any) -> Account:
-    """Whose credentials these are."""
+def _account_of(known: Any) -> Account:
     from google.oauth2.credentials import Credentials as Person
 
     email = str(getattr(known, "service_account_email", "") or "")
@@ -100,37 +99,29 @@ def account_of(known: Any) -> Account:
     return Account("person" if isinstance(known, Person) else "machine")
 
 
-def has_credentials() -> bool:
-    """Whether the environment names credentials."""
-    return any(os.environ.get(name) for name in VARIABLES)
+def _variable() -> str:
+    """The environment variable that names credentials, or ""."""
+    return next((name for name in VARIABLES if os.environ.get(name, "").strip()), "")
 
 
-def credentials(*, drive: bool = False, given: Any = None) -> Any:
-    """Credentials of google-auth; `given` ones may be oauth2client's. `drive` asks for Drive, too."""
-    scopes = [SHEETS, DRIVE] if drive else [SHEETS]
-    if given is not None:
-        return _converted(given)
-    for name in VARIABLES:
-        if value := os.environ.get(name, "").strip():
-            return _from_json(_contents(name, value), name, scopes)
-    return _of_the_machine(scopes)
-
-
-def _contents(name: str, value: str) -> dict[str, Any]:
-    """The JSON in a variable, or in the file that it names; no error message quotes it."""
+def _credentials(scopes: list[str]) -> Any:
+    """The environment's credentials of google-auth; no error message quotes what is in them."""
+    name = _variable()
+    if not name:
+        return _of_the_machine(scopes)
+    value = os.environ[name].strip()
     try:
         text = value if value.startswith("{") else Path(value).expanduser().read_text(encoding="utf-8")
         found = json.loads(text)
     except (OSError, ValueError) as error:
-        kind = (
-            "there is no such file" if isinstance(error, FileNotFoundError) else "it cannot be read as JSON"
-        )
+        missing = isinstance(error, FileNotFoundError)
+        kind = "there is no such file" if missing else "it cannot be read as JSON"
         msg = f"{name}: {kind}; give it the path of a service account's key file, or the JSON in it."
         raise InputError(msg) from None
     if not isinstance(found, dict):
         msg = f"{name}: no key file of Google's; download a service account's JSON key."
         raise InputError(msg)
-    return found
+    return _from_json(found, name, scopes)
 
 
 def _from_json(found: dict[str, Any], name: str, scopes: list[str]) -> Any:
@@ -141,12 +132,17 @@ def _from_json(found: dict[str, Any], name: str, scopes: list[str]) -> Any:
     person: Any = Person
     try:
         if str(found.get("_module", "")).startswith("oauth2client"):
-            return _converted(_legacy(found))
+            from oauth2client.client import Credentials as Legacy
+
+            return _converted(Legacy.new_from_json(json.dumps(found)))
         if found.get("type") == "authorized_user":
             # Their scopes were settled when they signed in.
             return person.from_authorized_user_info(found)
         if found.get("type") == "service_account":
             return service.from_service_account_info(found, scopes=scopes)
+    except ImportError:
+        msg = "oauth2client's credentials need the extra 'legacy': pip install oauth2client==4.1.3."
+        raise InputError(msg) from None
     except (ValueError, TypeError, KeyError):
         msg = f"{name}: the key file is incomplete; download it again (GOOGLE_APPLICATION_CREDENTIALS)."
         raise InputError(msg) from None
@@ -173,15 +169,6 @@ def _of_the_machine(scopes: list[str]) -> Any:
         raise InputError(msg) from None
 
 
-def _legacy(found: dict[str, Any]) -> Any:
-    try:
-        from oauth2client.client import Credentials as Legacy
-    except ImportError:
-        msg = "oauth2client's credentials need the extra 'legacy': pip install oauth2client==4.1.3."
-        raise InputError(msg) from None
-    return Legacy.new_from_json(json.dumps(found))
-
-
 def _converted(given: Any) -> Any:
     """Credentials of google-auth, made by gspread of oauth2client's."""
     from gspread.utils import convert_credentials
@@ -193,9 +180,6 @@ def _converted(given: Any) -> Any:
         raise InputError(msg) from None
 
 
-SHARE = "open the sheet, click Share (共有), add {who} as an editor (編集者)"
-
-
 class SinkUnavailable(RehearsalError):
     """Google cannot be reached: the run is complete, only the sheet is not."""
 
@@ -204,7 +188,7 @@ class Conflict(Exception):
     """People moved rows or columns between our reading and our writing: read again, then write."""
 
 
-def is_transient(error: BaseException) -> bool:
+def _is_transient(error: BaseException) -> bool:
     """Whether trying again later may help: too many requests, a server's fault, a lost connection."""
     import requests
     from google.auth.exceptions import GoogleAuthError
@@ -221,57 +205,40 @@ def is_transient(error: BaseException) -> bool:
     return isinstance(error, lost) or _code(error) in (408, 429) or _code(error) >= 500
 
 
-def is_too_many(error: BaseException | None) -> bool:
-    """Whether this minute's requests are used up."""
-    return _code(error) == 429
-
-
 def is_refusal(error: BaseException) -> bool:
-    """Whether Google found the request itself wrong, as after a worksheet was deleted under it."""
-    return _code(error) == 400
+    """Whether Google found the request wrong, as after a worksheet was deleted under it; not what we know."""
+    return _code(error) == 400 and not any(words in str(error) for words in _KNOWN)
 
 
-def is_known(error: BaseException) -> bool:
-    """Whether looking again cannot help: what is to be done stands in the message."""
-    return any(words in str(error) for words in _KNOWN)
-
-
-def is_expired(error: BaseException) -> bool:
-    """Whether the token is no longer taken."""
-    return _code(error) == 401
-
-
-def one_line_error(error: BaseException, name: str, who: str, *, writing: bool = False) -> RehearsalError:
+def _one_line(error: BaseException, name: str, who: str, *, writing: bool) -> RehearsalError:
     """The typed error for what Google, or the way to it, answered; `who` is the account that asked."""
     from google.auth.exceptions import GoogleAuthError
 
-    if is_transient(error):
-        why = "refused for now" if _code(error) == 429 else "cannot be reached"
-        return SinkUnavailable(f"{name}: Google Sheets {why} ({short_message(error)}); try again later.")
+    code, short = _code(error), " ".join(str(error).split())[:160]
+    if "<html" in str(error).casefold():
+        short = f"status {code}"
+    if _is_transient(error):
+        why = "refused for now" if code == 429 else "cannot be reached"
+        return SinkUnavailable(f"{name}: Google Sheets {why} ({short}); try again later.")
     if isinstance(error, GoogleAuthError):
-        why = short_message(error)
         return InputError(
-            f"{name}: Google refused the credentials ({why}); make a new key, or sign in again."
+            f"{name}: Google refused the credentials ({short}); make a new key, or sign in again."
         )
-    return InputError(f"{name}: {_why(error, who or 'the account of your credentials', writing)}.")
-
-
-def _why(error: BaseException, who: str, writing: bool) -> str:
-    code, text = _code(error), str(_error_body(error).get("message", error))
-    for words, why in _KNOWN.items():
-        if words in text or words in _reasons(error):
-            return why.format(who=who, link=_link(error))
-    if code == 404:
-        return "there is no such sheet; copy the part between /d/ and /edit of its address"
-    if code == 403 and writing:
-        return (
-            f"it is shared for reading only; in Share (共有) make {who} an editor (編集者 instead of 閲覧者)"
-        )
-    if code == 403:
-        return f"no access; {SHARE.format(who=who)}"
-    if code == 401:
-        return "Google refused the credentials; make a new key, or sign in again"
-    return f"Google Sheets answered {code} ({short_message(error)})"
+    body = getattr(error, "error", None)
+    body = body if isinstance(body, dict) else {}
+    listed = [*(body.get("errors") or []), *(body.get("details") or [])]
+    details = [entry for entry in listed if isinstance(entry, dict)]
+    reasons = [entry.get("reason") for entry in details]
+    links = [str(entry.get("metadata", {}).get("activationUrl", "")) for entry in details]
+    link = next((link for link in links if link.startswith("https://")), _LIBRARY)
+    text = str(body.get("message", error))
+    known = [why for words, why in _KNOWN.items() if words in text or words in reasons]
+    known += [_BY_CODE[key] for key in ((code, writing), (code, None)) if key in _BY_CODE]
+    if known:
+        why = known[0].format(who=who or "the account of your credentials", link=link)
+    else:
+        why = f"Google Sheets answered {code} ({short})"
+    return InputError(f"{name}: {why}.")
 
 
 # What Google's message or its list of reasons says, and what to do.
@@ -292,25 +259,15 @@ _KNOWN = {
     "File not found": "there is no such folder, or it is not shared; copy what stands behind /folders/ of its"
     " address, and add {who} to it as a content manager (コンテンツ管理者)",
 }
-
-
-def _reasons(error: BaseException) -> list[str]:
-    body = _error_body(error)
-    listed = [*(body.get("errors") or []), *(body.get("details") or [])]
-    return [str(entry.get("reason", "")) for entry in listed if isinstance(entry, dict)]
-
-
-def _link(error: BaseException) -> str:
-    for entry in _error_body(error).get("details") or []:
-        found = entry.get("metadata", {}).get("activationUrl", "") if isinstance(entry, dict) else ""
-        if str(found).startswith("https://"):
-            return str(found)
-    return "https://console.cloud.google.com/apis/library/sheets.googleapis.com"
-
-
-def _error_body(error: BaseException) -> dict[str, Any]:
-    found = getattr(error, "error", None)
-    return found if isinstance(found, dict) else {}
+_LIBRARY = "https://console.cloud.google.com/apis/library/sheets.googleapis.com"
+# By status, and by whether it was a write.
+_BY_CODE = {
+    (401, None): "Google refused the credentials; make a new key, or sign in again",
+    (403, True): "it is shared for reading only; in Share (共有) make {who} an editor"
+    " (編集者 instead of 閲覧者)",
+    (403, False): "no access; open the sheet, click Share (共有), add {who} as an editor (編集者)",
+    (404, None): "there is no such sheet; copy the part between /d/ and /edit of its address",
+}
 
 
 def _code(error: BaseException | None) -> int:
@@ -318,16 +275,7 @@ def _code(error: BaseException | None) -> int:
     return status if isinstance(status, int) else 0
 
 
-def short_message(error: BaseException) -> str:
-    """The beginning of an error's message; of a page of HTML only the status."""
-    text = str(error)
-    if "<html" in text.casefold():
-        text = f"status {_code(error)}"
-    return " ".join(text.split())[:160]
-
-
 if TYPE_CHECKING:
-    import requests
     from gspread import Client
 
 T = TypeVar("T")
@@ -360,11 +308,17 @@ class SheetsClient:
         self._clock, self._sleep = clock, sleep
         self._wrote = float("-inf")
         self.reads = self.writes = 0
-        local = _local()
-        # Somebody who tries things out on this machine needs no credentials.
-        named = given is not None or not local or has_credentials()
-        self._credentials = credentials(drive=drive, given=given) if named else None
-        self.account = account_of(self._credentials) if named else Account("person")
+        local = os.environ.get(LOCAL, "").rstrip("/")
+        if local and urlsplit(local).hostname not in ("127.0.0.1", "localhost", "::1"):
+            msg = f"{LOCAL}={local}: only an address of this machine; leave it unset to reach Google."
+            raise InputError(msg)
+        self._credentials: Any = None
+        if given is not None:
+            self._credentials = _converted(given)
+        elif not local or _variable():
+            # Somebody who tries things out on this machine needs no credentials.
+            self._credentials = _credentials([SHEETS, DRIVE] if drive else [SHEETS])
+        self.account = _account_of(self._credentials) if self._credentials else Account("person")
         self._client = _client(self._credentials, local)
 
     def read(self, address: str, *, query: Json | None = None, body: Json | None = None) -> Json:
@@ -391,7 +345,7 @@ class SheetsClient:
         try:
             answer = send(verb, address, params=query, data=data, headers=headers)
         except APIError as error:
-            if not is_expired(error) or self._credentials is None:
+            if _code(error) != 401 or self._credentials is None:
                 raise
             # The token was revoked early; another one is requested once.
             self._credentials.token = None
@@ -407,28 +361,26 @@ class SheetsClient:
         retrying = Retrying(
             stop=stop_after_attempt(ATTEMPTS),
             wait=_wait,
-            retry=retry_if_exception(lambda error: isinstance(error, Conflict) or is_transient(error)),
+            retry=retry_if_exception(lambda error: isinstance(error, Conflict) or _is_transient(error)),
             sleep=self._sleep,
             reraise=True,
         )
         try:
-            return retrying(work)
+            return self.once(lambda: retrying(work), name, writing=writing)
         except Conflict as error:
             msg = f"{name}: people keep moving rows and columns ({error}); push again when it is quieter."
             raise InputError(msg) from None
-        except Exception as error:
-            if not _is_expected(error):
-                raise
-            raise one_line_error(error, name, self.account.email, writing=writing()) from None
 
-    def once(self, work: Callable[[], T], name: str) -> T:
+    def once(self, work: Callable[[], T], name: str, *, writing: Callable[[], bool] = lambda: False) -> T:
         """Does work that must not happen twice, without retries."""
+        import requests
+        from google.auth.exceptions import GoogleAuthError
+        from gspread.exceptions import GSpreadException
+
         try:
             return work()
-        except Exception as error:
-            if not _is_expected(error):
-                raise
-            raise one_line_error(error, name, self.account.email) from None
+        except (GSpreadException, GoogleAuthError, requests.RequestException) as error:
+            raise _one_line(error, name, self.account.email, writing=writing()) from None
 
 
 _after = RetryAfter(longest=60.0)
@@ -440,23 +392,7 @@ def _wait(state: RetryCallState) -> float:
         return 0.0
     # The quota is one of a minute, and Google does not say when it is over.
     names_wait = "retry-after" in getattr(getattr(error, "response", None), "headers", {})
-    return _after(state) if names_wait else max(_after(state), LEAST_WAIT if is_too_many(error) else 0.0)
-
-
-def _is_expected(error: BaseException) -> bool:
-    import requests
-    from google.auth.exceptions import GoogleAuthError
-    from gspread.exceptions import GSpreadException
-
-    return isinstance(error, GSpreadException | GoogleAuthError | requests.RequestException)
-
-
-def _local() -> str:
-    base = os.environ.get(LOCAL, "").rstrip("/")
-    if base and urlsplit(base).hostname not in ("127.0.0.1", "localhost", "::1"):
-        msg = f"{LOCAL}={base}: only an address of this machine; leave it unset to reach Google."
-        raise InputError(msg)
-    return base
+    return _after(state) if names_wait else max(_after(state), LEAST_WAIT if _code(error) == 429 else 0.0)
 
 
 def _client(known: Any, local: str) -> "Client":
@@ -467,33 +403,25 @@ def _client(known: Any, local: str) -> "Client":
     """
     import gspread  # most of a second: only for runs with a sheet
     import requests
+    from google.auth.transport.requests import Request
 
-    session = requests.Session()
-    if local:
-        session.trust_env = False
-        session.mount("https://", _elsewhere(local))
+    session, tokens = requests.Session(), requests.Session()
+    for one in (session, tokens) if local else ():
+        one.trust_env = False
+        one.mount("https://", _elsewhere(local))
+
+    def sign(request: requests.PreparedRequest) -> requests.PreparedRequest:
+        if not known.valid:
+            known.refresh(Request(tokens))
+        known.apply(request.headers)
+        return request
+
     if known is not None:
-        session.auth = _bearer(known, session)
+        session.auth = sign
     nobody: Any = None
     client = gspread.Client(auth=nobody, session=session)
     client.set_timeout(_TIMEOUT)
     return client
-
-
-def _bearer(known: Any, session: "requests.Session") -> Any:
-    import requests
-    from google.auth.transport.requests import Request
-
-    asking = requests.Session()
-    asking.trust_env, asking.adapters = session.trust_env, session.adapters
-
-    def sign(request: requests.PreparedRequest) -> requests.PreparedRequest:
-        if not known.valid:
-            known.refresh(Request(asking))
-        known.apply(request.headers)
-        return request
-
-    return sign
 
 
 def _elsewhere(base: str) -> Any:
@@ -509,11 +437,6 @@ def _elsewhere(base: str) -> Any:
             return super().send(request, *rest, **options)
 
     return Elsewhere()
-
-
-def fields(*paths: str) -> Json:
-    """The query that asks for these fields only."""
-    return {"fields": ",".join(paths)}
 
 
 def size(values: Iterable[Json]) -> int:

@@ -1,129 +1,253 @@
-"""Reads back what people wrote into a Google Sheet, by keys; what it cannot read is noted, not fatal."""
+"""A Google Sheet as it stands: our worksheets, columns and rows, wherever people moved them, and their cells.
 
-import hashlib
-import re
-import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+A worksheet and its columns are found by developer metadata, which follows them through renames, moves and
+insertions. Rows are found by their key cell, which moves along when people sort; Google does not promise that
+for metadata of rows. A copy of a worksheet has lost its metadata: it is recognised by the note of its key
+column's header or by its titles, and its columns by theirs.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from simulator.core.errors import InputError
+from simulator.data.files import quote
 from simulator.sheets.google_api import SheetsClient, Target, worksheet_of
-from simulator.sheets.model import PulledRow, PulledSheets, Titles, folded, layouts
-from simulator.sheets.state import (
-    HEAD,
-    SPREADSHEETS,
-    WORKSHEET,
-    Cells,
-    SheetState,
-    Spreadsheet,
-    Tab,
-    area,
-    cells,
-    identity,
-    read_spreadsheet,
-    recognised_copy,
-    sheet_state,
-    text_of,
-)
+from simulator.sheets.merge import EditedSheet, EditedSheets, Line, by_title, edited_sheet
+from simulator.sheets.model import Layout, folded, layouts
 
 Json = dict[str, Any]
-_CELL_FIELDS = "userEnteredValue,effectiveValue,formattedValue,note"
-# In these people add rows of their own, without a key.
-_KEYLESS = frozenset({"questions"})
-_DAY = re.compile(r"(\d{4})\s*[-/.年]\s*(\d{1,2})\s*[-/.月]\s*(\d{1,2})\s*日?")
+Cells = dict[tuple[int, int], Json]
+SPREADSHEETS = "https://sheets.googleapis.com/v4/spreadsheets"
+# The keys of our metadata: what a worksheet is, its id (that of a copy differs), its columns ever, a column.
+WORKSHEET, OWN_ID, EVER, COLUMN = (
+    "rehearsal:worksheet", "rehearsal:id", "rehearsal:columns", "rehearsal:column",
+)  # fmt: skip
+# Rows in which a header is looked for.
+HEAD = 12
+_METADATA = "developerMetadata(metadataId,metadataKey,metadataValue)"
+_LISTED = (
+    "spreadsheetUrl,"
+    "sheets(properties(sheetId,title,index,sheetType,gridProperties(rowCount,columnCount,frozenRowCount)),"
+    f"merges,{_METADATA},data(startRow,startColumn,columnMetadata({_METADATA})"
+)
+_SHOWN = "userEnteredValue,effectiveValue,formattedValue,note"
 
 
-def pull(target: Target, names: Sequence[str], *, client: SheetsClient | None = None) -> PulledSheets:
+class Tag(NamedTuple):
+    """A piece of developer metadata."""
+
+    id: int
+    value: str
+
+
+@dataclass(frozen=True)
+class Tab:
+    """A worksheet of the spreadsheet, ours or not; sizes in rows and columns.
+
+    `places` are its columns by key, counted from 0, and `column_tags` the ids of their metadata; `cells` are
+    those that were read, by row and column from 0.
+    """
+
+    id: int
+    title: str
+    rows: int
+    columns: int
+    frozen: int
+    tags: Mapping[str, Tag]
+    places: Mapping[str, int]
+    column_tags: Mapping[str, int]
+    merges: Sequence[Json]
+    cells: Cells
+
+
+@dataclass(frozen=True)
+class Spreadsheet:
+    """A spreadsheet's worksheets, in their order."""
+
+    url: str
+    tabs: tuple[Tab, ...]
+
+    def tab(self, identity: str) -> Tab | None:
+        """The worksheet with that identity in its metadata; the original before its copies."""
+        found = [tab for tab in self.tabs if tab.tags.get(WORKSHEET, Tag(0, "")).value == identity]
+        return min(found, key=lambda tab: tab.tags.get(OWN_ID, Tag(0, "")).value != str(tab.id), default=None)
+
+
+def identity(name: str, suffix: str) -> str:
+    """What the metadata of a worksheet names it by."""
+    return f"{name} {suffix}".rstrip()
+
+
+def read_spreadsheet(
+    client: SheetsClient, key: str, areas: Sequence[Json] | None = None, mask: str = ""
+) -> Spreadsheet:
+    """The spreadsheet's worksheets: one read. With `areas` only those that they lie in, and their cells."""
+    query = {"fields": _LISTED + (f",rowData(values({mask}))))" if mask else "))")}
+    if areas is None:
+        response = client.read(f"{SPREADSHEETS}/{key}", query=query)
+    else:
+        body = {"dataFilters": list(areas)}
+        response = client.read(f"{SPREADSHEETS}/{key}:getByDataFilter", query=query, body=body)
+    sheets = sorted(response.get("sheets", ()), key=lambda sheet: sheet["properties"].get("index", 0))
+    grids = [sheet for sheet in sheets if sheet["properties"].get("sheetType", "GRID") == "GRID"]
+    return Spreadsheet(str(response.get("spreadsheetUrl", "")), tuple(map(_tab, grids)))
+
+
+def _tab(sheet: Json) -> Tab:
+    properties = sheet["properties"]
+    grid = properties.get("gridProperties", {})
+    places, column_tags, cells = dict[str, int](), dict[str, int](), Cells()
+    for data in sheet.get("data", ()):
+        top, left = int(data.get("startRow", 0)), int(data.get("startColumn", 0))
+        for index, column in enumerate(data.get("columnMetadata", ()), left):
+            if (tag := _tags(column).get(COLUMN)) and tag.value not in places:
+                places[tag.value], column_tags[tag.value] = index, tag.id
+        for row, line in enumerate(data.get("rowData", ()), top):
+            cells |= {(row, n): cell for n, cell in enumerate(line.get("values", ()), left) if cell}
+    return Tab(
+        id=int(properties.get("sheetId", 0)),
+        title=str(properties["title"]),
+        rows=int(grid.get("rowCount", 0)),
+        columns=int(grid.get("columnCount", 0)),
+        frozen=int(grid.get("frozenRowCount", 0)),
+        tags=_tags(sheet),
+        places=places,
+        column_tags=column_tags,
+        merges=sheet.get("merges", ()),
+        cells=cells,
+    )
+
+
+def _tags(resource: Json) -> dict[str, Tag]:
+    listed = resource.get("developerMetadata", ())
+    return {t["metadataKey"]: Tag(int(t["metadataId"]), str(t.get("metadataValue", ""))) for t in listed}
+
+
+def area(tab: Tab, *, rows: tuple[int, int] | None = None, columns: tuple[int, int] | None = None) -> Json:
+    """A part of a worksheet as a data filter; ends are left out, and lie within the grid."""
+    top, bottom = rows or (0, tab.rows)
+    left, right = columns or (0, tab.columns)
+    bounds = {"startRowIndex": top, "endRowIndex": min(bottom, tab.rows)}
+    bounds |= {"startColumnIndex": left, "endColumnIndex": min(right, tab.columns)}
+    return {"gridRange": {"sheetId": tab.id, **bounds}}
+
+
+def read_cells(client: SheetsClient, key: str, areas: Sequence[Json], mask: str) -> dict[int, Cells]:
+    """The cells of these parts, by worksheet and place: one read, or none for no parts."""
+    tabs = read_spreadsheet(client, key, areas, mask).tabs if areas else ()
+    return {tab.id: tab.cells for tab in tabs}
+
+
+def text_of(cell: Json) -> str:
+    """What people typed into the cell, as text; whole numbers without a point."""
+    value = cell.get("userEnteredValue") or {}
+    if "numberValue" in value:
+        return f"{value['numberValue']:.15g}"
+    return str(value.get("stringValue", ""))
+
+
+def read_sheets(
+    client: SheetsClient,
+    target: Target,
+    found: Spreadsheet,
+    layouts: Mapping[str, Layout],
+    *,
+    parts: Callable[[str, Tab], Iterable[Json]],
+    mask: str,
+) -> tuple[dict[str, Tab], EditedSheets]:
+    """Our worksheets of these names that are there: one read, or two where there are copies.
+
+    `parts` are the areas that are read of each; copies, which have lost their metadata, are read whole.
+    """
+    tabs = {name: tab for name in layouts if (tab := found.tab(identity(name, target.suffix)))}
+    untagged = [tab for tab in found.tabs if WORKSHEET not in tab.tags]
+    lost = [name for name in layouts if name not in tabs]
+    areas = [part for name, tab in tabs.items() for part in parts(name, tab)]
+    areas += [area(tab, rows=(0, HEAD)) for tab in untagged if lost]
+    cells = read_cells(client, target.key, areas, mask)
+    copies = []
+    for name in lost:
+        if copy := _recognised(untagged, cells, identity(name, target.suffix), layouts[name]):
+            tabs[name] = copy
+            copies.append(area(copy))
+            untagged.remove(copy)
+    cells |= read_cells(client, target.key, copies, mask)
+    notes: list[str] = []
+    sheets = {name: _edited(tab, cells.get(tab.id, {}), layouts[name], notes) for name, tab in tabs.items()}
+    return tabs, EditedSheets(sheets, tuple(notes))
+
+
+def _recognised(tabs: Sequence[Tab], heads: Mapping[int, Cells], identity: str, layout: Layout) -> Tab | None:
+    """A copy that has lost its metadata: by the note on its key header, else by most of its titles."""
+    for tab in tabs:
+        if f"rehearsal:{identity}" in map(_marker, heads.get(tab.id, {}).values()):
+            return tab
+    for tab in tabs if " " not in identity else ():
+        keys = {layout.column(text_of(cell)) for cell in heads.get(tab.id, {}).values()} - {None}
+        if "key" in keys and len(keys) >= layout.least:
+            return tab
+    return None
+
+
+def _marker(cell: Json) -> str:
+    first = str(cell.get("note", "")).partition("\n")[0]
+    return first if first.startswith("rehearsal:") else ""
+
+
+def _edited(tab: Tab, cells: Cells, layout: Layout, notes: list[str]) -> EditedSheet:
+    """The header is where the key's is: by its note, by its title, else in the last frozen row."""
+    columns = {key: index + 1 for key, index in tab.places.items()}
+    lines = _lines(tab, cells)
+    copied = WORKSHEET not in tab.tags
+    header = max(tab.frozen, 1)
+    if copied or "key" in columns:
+        titled = ((line.number, n) for line in lines for n, text in line.texts.items()
+                  if line.number <= HEAD and layout.column(text) == "key")  # fmt: skip
+        marked = ((row + 1, column + 1) for (row, column), cell in sorted(cells.items()) if _marker(cell))
+        heads = (at for at in (*marked, *titled) if at[1] == columns.get("key", at[1]))
+        header, columns["key"] = next(heads, (header, columns.get("key", 1)))
+    if copied:
+        titles = next((line.texts for line in lines if line.number == header), {})
+        columns = by_title(titles, layout, columns)
+    ever = tab.tags.get(EVER)
+    known = frozenset(ever.value.split() if ever else columns)
+    return edited_sheet(tab.title, lines, header, columns, layout=layout, ever=known, notes=notes)
+
+
+def _lines(tab: Tab, cells: Cells) -> list[Line]:
+    """The filled rows; each cell of a merged area shows what its upper left one does."""
+    shown = dict(cells)
+    for merge in tab.merges:
+        top, left = merge.get("startRowIndex", 0), merge.get("startColumnIndex", 0)
+        if (top, left) in cells:
+            shown |= {(row, left): cells[top, left] for row in range(top, merge.get("endRowIndex", 0))}
+    lines: dict[int, tuple[dict[int, str], dict[int, str]]] = {}
+    for (row, column), cell in sorted(shown.items()):
+        texts, faults = lines.setdefault(row + 1, ({}, {}))
+        text = str(cell.get("formattedValue", text_of(cell)))
+        if text.strip():
+            texts[column + 1] = text
+        if "errorValue" in (cell.get("effectiveValue") or {}):
+            faults[column + 1] = f"it shows {quote(text)}; fix the formula"
+    return [Line(number, *line) for number, line in lines.items()]
+
+
+def pull(target: Target, names: Sequence[str], *, client: SheetsClient | None = None) -> EditedSheets:
     """Reads these worksheets (review, questions, ...) back; one that is not there is left out and noted.
 
     Raises InputError for what people can fix, and SinkUnavailable when Google cannot be reached.
     """
     client = client or SheetsClient()
-    return client.persist(lambda: _pulled(client, target, names), f"sheet {target.key}")
 
+    def read() -> EditedSheets:
+        found = read_spreadsheet(client, target.key)
+        named = {name: layouts().get(name, Layout()) for name in names}
+        _, edited = read_sheets(client, target, found, named, parts=lambda _, tab: [area(tab)], mask=_SHOWN)
+        missing = [f"{n}: there is no such worksheet; left out." for n in names if n not in edited.sheets]
+        return edited._replace(notes=(*edited.notes, *missing))
 
-def _pulled(client: SheetsClient, target: Target, names: Sequence[str]) -> PulledSheets:
-    found = read_spreadsheet(client, target.key)
-    notes: list[str] = []
-    rows: dict[str, tuple[PulledRow, ...]] = {}
-    for name, state in sheet_states(client, target, found, names).items():
-        if state is None:
-            notes.append(f"{name}: there is no such worksheet, or its column of keys was deleted; left out.")
-        else:
-            rows[name] = tuple(_rows(name, state, notes))
-    return PulledSheets(rows=rows, notes=tuple(notes))
-
-
-def sheet_states(
-    client: SheetsClient, target: Target, found: Spreadsheet, names: Sequence[str]
-) -> dict[str, SheetState | None]:
-    """The worksheets with all of their cells, wherever people put them: one read, or two with copies."""
-    tabs: dict[str, Tab] = {}
-    for name in names:
-        if tab := found.tab(identity(name, target.suffix)):
-            tabs[name] = tab
-    untagged = [tab for tab in found.tabs if WORKSHEET not in tab.tags]
-    lost = [name for name in names if name not in tabs and name in layouts()]
-    headers = cells(client, target.key, [area(tab, rows=(0, HEAD)) for tab in untagged if lost], _CELL_FIELDS)
-    titles = {name: Titles(name) for name in names}
-    for name in lost:
-        if tab := recognised_copy(untagged, headers, identity(name, target.suffix), titles[name]):
-            tabs[name] = tab
-            untagged.remove(tab)
-    known = cells(client, target.key, [area(tab) for tab in tabs.values()], _CELL_FIELDS)
-    return {
-        name: sheet_state(tabs[name], known.get(tabs[name].id, {}), titles[name]) if name in tabs else None
-        for name in names
-    }
-
-
-def _rows(name: str, state: SheetState, notes: list[str]) -> Iterator[PulledRow]:
-    key = state.places["key"].column
-    duplicates = {row for row, _ in state.duplicates}
-    notes += [
-        f"{state.tab.title} row {row + 1}: the same key stands further up; passed over."
-        for row in sorted(duplicates)
-    ]
-    merged = _merged_cells(state)
-    for row in sorted({row for row, _ in state.cells}):
-        if row == state.header or row in duplicates:
-            continue
-        line = {
-            k: text
-            for k, p in state.places.items()
-            if k != "key" and (text := _text(state.cells, merged, row, p.column))
-        }
-        known = text_of(state.cells.get((row, key), {}))
-        if known or (line and name in _KEYLESS and row > state.header):
-            cells = {column: _value(name, column, text) for column, text in line.items()}
-            yield PulledRow(key=known, number=row + 1, cells=cells)
-        elif line and row > state.header:
-            notes.append(f"{state.tab.title} row {row + 1}: it has no key; passed over.")
-
-
-def _merged_cells(state: SheetState) -> dict[tuple[int, int], tuple[int, int]]:
-    """Each merged cell with the upper left one of its area, which holds the value."""
-    return {
-        (row, column): (merge.get("startRowIndex", 0), merge.get("startColumnIndex", 0))
-        for merge in state.tab.merges
-        for row in range(merge.get("startRowIndex", 0), merge.get("endRowIndex", 0))
-        for column in range(merge.get("startColumnIndex", 0), merge.get("startColumnIndex", 0) + 1)
-    }
-
-
-def _text(cells: Cells, merged: Mapping[tuple[int, int], tuple[int, int]], row: int, column: int) -> str:
-    cell = cells.get(merged.get((row, column), (row, column)), {})
-    if "errorValue" in (cell.get("effectiveValue") or {}):
-        return ""
-    return str(cell.get("formattedValue", text_of(cell))).strip()
-
-
-def _value(name: str, column: str, text: str) -> str:
-    """The id of a choice, a day in ISO 8601, or the text."""
-    layout = layouts().get(name)
-    if layout and column in layout.days and (day := _DAY.fullmatch(unicodedata.normalize("NFKC", text))):
-        return f"{int(day[1]):04}-{int(day[2]):02}-{int(day[3]):02}"
-    return layout.choice(column, text) if layout else text
+    return client.persist(read, f"sheet {target.key}")
 
 
 def worksheet_values(address: str, *, client: SheetsClient | None = None) -> tuple[str, list[list[str]]]:
@@ -133,36 +257,20 @@ def worksheet_values(address: str, *, client: SheetsClient | None = None) -> tup
     """
     key, name = worksheet_of(address)
     client = client or SheetsClient()
-    return client.persist(lambda: _values(client, address, key, name), address)
 
+    def read() -> tuple[str, list[list[str]]]:
+        tabs = read_spreadsheet(client, key).tabs
+        exact = [tab for tab in tabs if name in (None, tab.title)]
+        alike = [tab for tab in tabs if name and folded(tab.title) == folded(name)]
+        if not (tab := next(iter(exact or alike), None)):
+            what = f"there is no worksheet {name or 'with cells'}"
+            msg = f"{address}: {what}; its name stands on the tab at the bottom of the sheet."
+            raise InputError(msg)
+        cells = read_cells(client, key, [area(tab)], "userEnteredValue,formattedValue").get(tab.id, {})
+        texts = {line.number: line.texts for line in _lines(tab, cells)}
+        width = max((max(line, default=0) for line in texts.values()), default=0)
+        last = max((number for number, line in texts.items() if line), default=0)
+        rows = [texts.get(number, {}) for number in range(1, last + 1)]
+        return tab.title, [[row.get(column, "") for column in range(1, width + 1)] for row in rows]
 
-def _values(client: SheetsClient, address: str, key: str, name: str | None) -> tuple[str, list[list[str]]]:
-    found = read_spreadsheet(client, key)
-    tab = _named(found, name) if name else next(iter(found.tabs), None)
-    if tab is None:
-        what = f"there is no worksheet {name or 'with cells'}"
-        msg = f"{address}: {what}; its name stands on the tab at the bottom of the sheet."
-        raise InputError(msg)
-    return tab.title, _as_shown(client, key, tab)
-
-
-def _named(found: Spreadsheet, name: str) -> Tab | None:
-    exact = [tab for tab in found.tabs if tab.title == name]
-    alike = [tab for tab in found.tabs if folded(tab.title) == folded(name)]
-    return next(iter(exact or alike), None)
-
-
-def _as_shown(client: SheetsClient, key: str, tab: Tab) -> list[list[str]]:
-    body = {"dataFilters": [{"gridRange": {"sheetId": tab.id}}], "majorDimension": "ROWS"}
-    response = client.read(f"{SPREADSHEETS}/{key}/values:batchGetByDataFilter", body=body)
-    ranges = response.get("valueRanges", ())
-    values = next((each["valueRange"].get("values", ()) for each in ranges), ())
-    width = max(map(len, values), default=0)
-    return [[str(cell) for cell in row] + [""] * (width - len(row)) for row in values]
-
-
-def case_id(row: PulledRow) -> str:
-    """A row's key; a question without one is named by its text, so that it keeps its name when sorted."""
-    if row.key:
-        return row.key
-    return "q-" + hashlib.blake2s(folded(row.cells["question"]).encode(), digest_size=5).hexdigest()
+    return client.persist(read, address)

@@ -4,13 +4,10 @@ A round reads the sheet, writes what is missing, and reads again: people may sor
 is never a formula.
 """
 
-import re
 import secrets
-import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from simulator.core.errors import InputError
 from simulator.core.types import Language, Value
@@ -19,24 +16,10 @@ from simulator.sheets.google_api import (
     SheetsClient,
     SinkUnavailable,
     Target,
-    fields,
-    is_known,
     is_refusal,
     size,
 )
-from simulator.sheets.model import (
-    FILLS,
-    Chart,
-    Column,
-    Row,
-    SheetCell,
-    SheetWords,
-    Titles,
-    Worksheet,
-    folded,
-    language_of,
-)
-from simulator.sheets.state import (
+from simulator.sheets.google_pull import (
     COLUMN,
     EVER,
     HEAD,
@@ -44,27 +27,51 @@ from simulator.sheets.state import (
     SPREADSHEETS,
     WORKSHEET,
     Cells,
-    ColumnPosition,
-    SheetState,
     Spreadsheet,
     Tab,
     area,
-    cells,
     identity,
-    placed,
+    read_cells,
+    read_sheets,
     read_spreadsheet,
-    recognised_copy,
-    sheet_state,
     text_of,
+)
+from simulator.sheets.merge import OTHER, EditedSheet, Merged, cell_text, merge, team_kept, visible
+from simulator.sheets.model import (
+    FILLS,
+    Chart,
+    Column,
+    Row,
+    SheetCell,
+    Worksheet,
+    language_of,
+    layout_of,
 )
 
 Json = dict[str, Any]
-# What Google takes in one cell, counted as it counts: a character beyond the first plane is two.
+T = TypeVar("T")
+# What Google takes in one cell, in UTF-16 units.
 LONGEST = 50_000
 LONGEST_NOTE = 5_000
 # What an update of a cell writes; widths, wraps and number formats stay as people like them.
-WRITTEN = "userEnteredValue,note,userEnteredFormat.backgroundColorStyle"
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+_FILL = "userEnteredFormat.backgroundColorStyle"
+WRITTEN = f"userEnteredValue,note,{_FILL}"
+GREY, BLUE = "EFEFEF", "CFE2F3"
+# Rows below the last one and columns beside it in which people may write; a chart takes more of these.
+SPARE_ROWS, SPARE_COLUMNS, CHART_COLUMNS = 100, 2, 9
+# So long that wrapped rows would fill the screen: they are cut where the cell ends.
+CLIPPED = frozenset({"passages", "earlier", "config"})
+# A column as narrow as this holds keys that mean nothing to people: it is hidden.
+HIDDEN_WIDTH = 8
+_PIXELS_A_CHARACTER, _MARGIN = 7, 16
+_PROTECTED = "Rehearsal writes this column anew; write in the blue columns. / 自動で書き直される列です"
+# Google recommends at most 2 MB a request.
+LARGEST = 1_900_000
+_KEYS = "userEnteredValue,note"
+_CONTENT_FIELDS = "userEnteredValue,note,userEnteredFormat(backgroundColorStyle)"
+# Gaps of so many rows are read along: fewer, larger areas.
+_GAP = 50
+_REFUSALS = 2
 
 
 class CellContent(NamedTuple):
@@ -77,69 +84,19 @@ class CellContent(NamedTuple):
 
 def cell_content(cell: SheetCell, language: Language) -> CellContent:
     """What a cell of ours is to hold."""
-    value = cell.number if cell.number is not None else printable(cell.text, language)
-    note = printable(cell.note, language, LONGEST_NOTE)
+    value = cell.number if cell.number is not None else cell_text(cell.text, language, LONGEST)
+    note = cell_text(cell.note, language, LONGEST_NOTE)
     return CellContent(value, note, FILLS[cell.mark] if cell.mark else "")
 
 
-def printable(text: str, language: Language, longest: int = LONGEST) -> str:
-    """The text with control characters made visible, cut with a mark where it is too long."""
-    text = text.replace("\r\n", "\n")
-    if _CONTROLS.search(text):
-        # Through UTF-16 the two surrogates of one character become that character.
-        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        text = _CONTROLS.sub(_picture, text)
-    return text if units(text) <= longest else _cut(text, language, longest)
-
-
-def units(text: str) -> int:
-    """The length in UTF-16 units."""
-    return len(text) + sum(character > "\uffff" for character in text)
-
-
-def _picture(found: re.Match[str]) -> str:
-    code = ord(found[0])
-    if code == 0x7F:
-        return "\u2421"
-    return chr(0x2400 + code) if code < 0x20 else "\ufffd"
-
-
-def _cut(text: str, language: Language, longest: int) -> str:
-    words = SheetWords(language)
-    room = longest - units(words("text", "left_out", n=len(text)))
-    kept, used = 0, 0
-    for character in text:
-        used += 1 + (character > "\uffff")
-        if used > room:
-            break
-        kept += 1
-    while kept and (_joins(text[kept]) or text[kept - 1] == "\u200d"):
-        kept -= 1
-    return text[:kept] + words("text", "left_out", n=len(text) - kept)
-
-
-def _joins(character: str) -> bool:
-    """Whether a character joins the one before it."""
-    return (
-        unicodedata.category(character) in ("Mn", "Me", "Mc", "Cf")
-        or "\U0001f3fb" <= character <= "\U0001f3ff"
-    )
-
-
 def cell_body(want: CellContent) -> Json:
-    """The whole cell as it is sent."""
-    made = formatting(want)
-    if want.value != "":
-        kind = "stringValue" if isinstance(want.value, str) else "numberValue"
-        made["userEnteredValue"] = {kind: want.value}
-    return made
-
-
-def formatting(want: CellContent) -> Json:
-    """Fill and note of the cell; a missing one is cleared."""
+    """The whole cell as it is sent; a missing fill or note is cleared."""
     made: Json = {"note": want.note} if want.note else {}
     if want.fill:
         made["userEnteredFormat"] = {"backgroundColorStyle": color(want.fill)}
+    if want.value != "":
+        kind = "stringValue" if isinstance(want.value, str) else "numberValue"
+        made["userEnteredValue"] = {kind: want.value}
     return made
 
 
@@ -152,78 +109,18 @@ def color(fill: str) -> Json:
 def content_of(cell: Json) -> CellContent:
     """The content of a cell that was read; a formula or an error reads as U+FFFD, which we never write."""
     value = cell.get("userEnteredValue") or {}
-    entered = value.get("stringValue", value.get("numberValue"))
-    other = value and entered is None
+    entered = value.get("stringValue", value.get("numberValue", "\ufffd" if value else ""))
     style = (cell.get("userEnteredFormat") or {}).get("backgroundColorStyle") or {}
-    known: str | float = "\ufffd" if other else "" if entered is None else entered
-    return CellContent(known, str(cell.get("note", "")), _fill(style))
-
-
-def _fill(style: Json) -> str:
-    if not style:
-        return ""
     rgb = style.get("rgbColor")
-    if rgb is None:
-        return "theme"
-    fill = "".join(f"{round(255 * float(rgb.get(part, 0))):02X}" for part in ("red", "green", "blue"))
-    return "" if fill == "FFFFFF" else fill
+    fill = "theme" if style else ""
+    if rgb is not None:
+        fill = "".join(f"{round(255 * float(rgb.get(part, 0))):02X}" for part in ("red", "green", "blue"))
+    return CellContent(entered, str(cell.get("note", "")), "" if fill == "FFFFFF" else fill)
 
 
-GREY, BLUE = "EFEFEF", "CFE2F3"
-# Rows below the last one and columns beside it in which people may write; a chart takes more of these.
-SPARE_ROWS, SPARE_COLUMNS, CHART_COLUMNS = 100, 2, 9
-# So long that wrapped rows would fill the screen: they are cut where the cell ends.
-CLIPPED = frozenset({"passages", "earlier", "config"})
-# A column as narrow as this holds keys that mean nothing to people: it is hidden.
-HIDDEN_WIDTH = 8
-_PIXELS_A_CHARACTER, _MARGIN = 7, 16
-_PROTECTED = "Rehearsal writes this column anew; write in the blue columns. / 自動で書き直される列です"
-
-
-def new_id() -> int:
+def _new_id() -> int:
     """An id for a worksheet or a piece of metadata."""
     return secrets.randbelow(2**31 - 1) + 1
-
-
-def add_worksheet(worksheet: Worksheet, sheet_id: int, title: str, called: str) -> Iterator[Json]:
-    """An empty worksheet with its header, looks, filter, and the metadata that it is known by."""
-    width = len(worksheet.columns) + (CHART_COLUMNS if worksheet.chart else SPARE_COLUMNS)
-    grid = {"rowCount": 1 + SPARE_ROWS, "columnCount": width, "frozenRowCount": 1}
-    grid["frozenColumnCount"] = min(worksheet.frozen_columns, len(worksheet.columns) - 1)
-    yield {"addSheet": {"properties": {"sheetId": sheet_id, "title": title, "gridProperties": grid}}}
-    yield from tag_worksheet(sheet_id, called, [column.key for column in worksheet.columns])
-    for index, column in enumerate(worksheet.columns):
-        yield from add_column(worksheet, column, ColumnPlace(sheet_id, index, 0, called, new_id()))
-    for owner, run in groupby(enumerate(worksheet.columns), key=lambda each: each[1].owner):
-        if owner == "program":
-            yield _protect(sheet_id, [index for index, _ in run])
-    area = {"sheetId": sheet_id, "startRowIndex": 0, "startColumnIndex": 0}
-    yield {"setBasicFilter": {"filter": {"range": area | {"endColumnIndex": len(worksheet.columns)}}}}
-
-
-def tag_worksheet(sheet_id: int, called: str, keys: Sequence[str]) -> Iterator[Json]:
-    """The metadata of a worksheet: what it is, that it is no copy, and its columns."""
-    for key, value in ((WORKSHEET, called), (OWN_ID, str(sheet_id)), (EVER, " ".join(keys))):
-        yield _tag(new_id(), key, value, {"sheetId": sheet_id})
-
-
-def tag_column(sheet_id: int, index: int, key: str, tag: int) -> Json:
-    """The metadata of a column."""
-    span = _span(sheet_id, "COLUMNS", index, index + 1)
-    return _tag(tag, COLUMN, key, {"dimensionRange": span})
-
-
-def retag(tag: int, value: str) -> Json:
-    """Another value for a piece of metadata."""
-    one = {"developerMetadataLookup": {"metadataId": tag}}
-    metadata = {"metadataValue": value}
-    return {
-        "updateDeveloperMetadata": {
-            "dataFilters": [one],
-            "developerMetadata": metadata,
-            "fields": "metadataValue",
-        }
-    }
 
 
 def _tag(tag: int, key: str, value: str, location: Json) -> Json:
@@ -231,123 +128,31 @@ def _tag(tag: int, key: str, value: str, location: Json) -> Json:
     return {"createDeveloperMetadata": {"developerMetadata": metadata | {"location": location}}}
 
 
-class ColumnPlace(NamedTuple):
-    """Where a column goes, the row of its header, whose worksheet it is, and the id of its metadata."""
-
-    sheet_id: int
-    column: int
-    header: int
-    called: str
-    tag: int
+def _by_tag(tag: int) -> Json:
+    """The data filter of what has this piece of metadata."""
+    return {"developerMetadataLookup": {"metadataId": tag}}
 
 
-def insert_column(worksheet: Worksheet, column: Column, spot: ColumnPlace) -> Iterator[Json]:
-    """A column that came later, between the others."""
-    # After the last column there is only the one before to take over from.
-    span = _span(spot.sheet_id, "COLUMNS", spot.column, spot.column + 1)
-    yield {"insertDimension": {"range": span, "inheritFromBefore": True}}
-    yield from add_column(worksheet, column, spot)
-    if column.owner == "program":
-        yield _protect(spot.sheet_id, [spot.column])
+def _span(sheet_id: int, dimension: str, start: int, end: int) -> Json:
+    return {"sheetId": sheet_id, "dimension": dimension, "startIndex": start, "endIndex": end}
 
 
-def add_column(worksheet: Worksheet, column: Column, spot: ColumnPlace) -> Iterator[Json]:
-    """Header, look, width and metadata of a column that is empty."""
-    yield tag_column(spot.sheet_id, spot.column, column.key, spot.tag)
-    # What an inserted column takes over from its neighbour goes.
-    yield column_format(column, _box(spot.sheet_id, spot.column, spot.header + 1))
-    yield {
-        "updateCells": {
-            "start": {"sheetId": spot.sheet_id, "rowIndex": spot.header, "columnIndex": spot.column},
-            "rows": [{"values": [_header(worksheet, column, spot.called)]}],
-            "fields": "userEnteredValue,note,userEnteredFormat,dataValidation",
-        }
+def _box(sheet_id: int, column: int, top: int, bottom: int | None = None) -> Json:
+    box = {
+        "sheetId": sheet_id,
+        "startColumnIndex": column,
+        "endColumnIndex": column + 1,
+        "startRowIndex": top,
     }
-    properties: Json = {"pixelSize": _MARGIN + _PIXELS_A_CHARACTER * column.width}
-    if column.key == "key" and column.width <= HIDDEN_WIDTH:
-        properties["hiddenByUser"] = True
-    yield {
-        "updateDimensionProperties": {
-            "range": _span(spot.sheet_id, "COLUMNS", spot.column, spot.column + 1),
-            "properties": properties,
-            "fields": ",".join(properties),
-        }
-    }
+    return box if bottom is None else box | {"endRowIndex": bottom}
 
 
-def _header(worksheet: Worksheet, column: Column, called: str) -> Json:
-    fill = BLUE if column.owner == "team" else GREY
-    note = f"rehearsal:{called}" if column.key == "key" else column.help
-    if column == worksheet.columns[min(1, len(worksheet.columns) - 1)]:
-        note = "\n".join(filter(None, (note, worksheet.help)))
-    formatting = {
-        "backgroundColorStyle": color(fill),
-        "textFormat": {"bold": True},
-        "wrapStrategy": "WRAP",
-        "verticalAlignment": "MIDDLE",
-    }
-    made: Json = {"userEnteredValue": {"stringValue": column.title}, "userEnteredFormat": formatting}
-    return made | ({"note": note} if note else {})
-
-
-def column_format(column: Column, box: Json) -> Json:
-    """How cells of a column look, and what may be picked in them."""
-    wrap = "WRAP" if column.wrap and column.key not in CLIPPED else "CLIP"
-    formatting: Json = {"wrapStrategy": wrap, "verticalAlignment": "TOP"}
-    if column.kind == "date":
-        formatting["numberFormat"] = {"type": "DATE", "pattern": "yyyy/mm/dd"}
-    cell: Json = {"userEnteredFormat": formatting}
-    if rule := _rule(column):
-        cell["dataValidation"] = rule
-    return {"repeatCell": {"range": box, "cell": cell, "fields": "userEnteredFormat,dataValidation"}}
-
-
-def _rule(column: Column) -> Json:
-    """Other entries are warned of, never refused."""
-    if column.choices:
-        values = [{"userEnteredValue": choice.title} for choice in column.choices]
-        return {"condition": {"type": "ONE_OF_LIST", "values": values}, "strict": False, "showCustomUi": True}
-    if column.kind == "date" and column.owner == "team":
-        return {"condition": {"type": "DATE_IS_VALID"}, "strict": False, "showCustomUi": True}
-    return {}
-
-
-def _protect(sheet_id: int, indexes: Sequence[int]) -> Json:
-    area = {"sheetId": sheet_id, "startRowIndex": 1}
-    area |= {"startColumnIndex": indexes[0], "endColumnIndex": indexes[-1] + 1}
-    protected = {"range": area, "description": _PROTECTED, "warningOnly": True}
-    return {"addProtectedRange": {"protectedRange": protected}}
-
-
-def insert_rows(
-    columns: Mapping[int, Column], rows: Sequence[Mapping[int, CellContent]], sheet_id: int, at: int
-) -> Iterator[Json]:
-    """New rows from `at` on, filled in the same batch: no sort can come between the two.
-
-    `columns` and the cells of a row are keyed by their position.
-    """
-    end = at + len(rows)
-    yield {"insertDimension": {"range": _span(sheet_id, "ROWS", at, end)}}
-    # The look of the row below is taken over, its colours and choices with it.
-    plain = {"sheetId": sheet_id, "startRowIndex": at, "endRowIndex": end}
-    fill = "userEnteredFormat.backgroundColorStyle"
-    yield {"repeatCell": {"range": plain, "cell": {}, "fields": fill}}
-    for index, column in columns.items():
-        yield column_format(column, _box(sheet_id, index, at, end))
-    for first, last in spans(sorted(columns)):
-        lines = [
-            {"values": [cell_body(row.get(c, CellContent())) for c in range(first, last)]} for row in rows
-        ]
-        start = {"sheetId": sheet_id, "rowIndex": at, "columnIndex": first}
-        yield {"updateCells": {"start": start, "rows": lines, "fields": WRITTEN}}
-
-
-def spans(indexes: Sequence[int], gap: int = 0) -> Iterator[tuple[int, int]]:
-    """Sorted indexes as spans without holes wider than `gap`; ends are not included."""
+def spans(indexes: Iterable[int], gap: int = 0) -> Iterator[tuple[int, int]]:
+    """Indexes as spans without holes wider than `gap`, in order; ends are not included."""
     first = last = None
-    for index in indexes:
+    for index in sorted(indexes):
         if first is None or last is None:
-            first = last = index
+            first = index
         elif index - last > gap + 1:
             yield first, last + 1
             first = index
@@ -356,368 +161,238 @@ def spans(indexes: Sequence[int], gap: int = 0) -> Iterator[tuple[int, int]]:
         yield first, last + 1
 
 
-def add_chart(chart: Chart, indexes: Mapping[str, int], sheet_id: int, rows: int, beside: int) -> Json:
-    """The picture beside the table; it grows with the rows. The newest is at the top, and so at the right."""
-
-    def source(key: str) -> Json:
-        column = {"startColumnIndex": indexes[key], "endColumnIndex": indexes[key] + 1}
-        area = {"sheetId": sheet_id, "startRowIndex": 0, "endRowIndex": rows, **column}
-        return {"sourceRange": {"sources": [area]}}
-
-    basic: Json = {
-        "chartType": chart.kind.upper(),
-        "legendPosition": "BOTTOM_LEGEND",
-        "headerCount": 1,
-        "domains": [{"domain": source(chart.x), "reversed": True}],
-        "series": [{"series": source(key), "targetAxis": "LEFT_AXIS"} for key in chart.ys],
-    }
-    corner = {"anchorCell": {"sheetId": sheet_id, "rowIndex": 1, "columnIndex": beside}}
-    place = {"overlayPosition": corner | {"widthPixels": 600, "heightPixels": 320}}
-    return {"addChart": {"chart": {"spec": {"title": chart.title, "basicChart": basic}, "position": place}}}
+def column_format(column: Column, box: Json) -> Json:
+    """How cells of a column look, and what may be picked in them; other entries are never refused."""
+    wrap = "WRAP" if column.wrap and column.key not in CLIPPED else "CLIP"
+    look: Json = {"wrapStrategy": wrap, "verticalAlignment": "TOP"}
+    if column.kind == "date":
+        look["numberFormat"] = {"type": "DATE", "pattern": "yyyy/mm/dd"}
+    cell: Json = {"userEnteredFormat": look}
+    condition: Json = {}
+    if column.choices:
+        values = [{"userEnteredValue": choice.title} for choice in column.choices]
+        condition = {"type": "ONE_OF_LIST", "values": values}
+    elif column.kind == "date" and column.owner == "team":
+        condition = {"type": "DATE_IS_VALID"}
+    if condition:
+        cell["dataValidation"] = {"condition": condition, "strict": False, "showCustomUi": True}
+    return {"repeatCell": {"range": box, "cell": cell, "fields": "userEnteredFormat,dataValidation"}}
 
 
-def append_rows(sheet_id: int) -> Json:
-    """Empty rows below the last one."""
-    return {"appendDimension": {"sheetId": sheet_id, "dimension": "ROWS", "length": SPARE_ROWS}}
-
-
-def delete_rows(sheet_id: int, rows: Sequence[int]) -> Iterator[Json]:
-    """Rows go, the last ones first."""
-    for first, last in reversed(list(spans(sorted(rows)))):
-        yield {"deleteDimension": {"range": _span(sheet_id, "ROWS", first, last)}}
-
-
-def _span(sheet_id: int, dimension: str, start: int, end: int) -> Json:
-    return {"sheetId": sheet_id, "dimension": dimension, "startIndex": start, "endIndex": end}
-
-
-def _box(sheet_id: int, column: int, top: int, bottom: int | None = None) -> Json:
-    area = {"sheetId": sheet_id, "startColumnIndex": column, "endColumnIndex": column + 1}
-    area["startRowIndex"] = top
-    return area if bottom is None else area | {"endRowIndex": bottom}
-
-
-# Google recommends at most 2 MB a request.
-LARGEST = 1_900_000
-_FILL = "userEnteredFormat.backgroundColorStyle"
-
-
-@dataclass
 class Changes:
-    """Requests in groups that belong into one batch, in the order in which they are to be sent.
+    """What is written into one worksheet: requests in groups that belong into one batch, in their order.
 
     `first` changes columns, fills and notes; `values` are cells of rows that were there, by column
-    metadata; `last` makes new rows and worksheets. `places` are the columns once all is done.
+    metadata; `last` makes new rows and worksheets. `places` are the columns by key, `updated` the rows by
+    key, `top` the row below the header, all from 0 and once all is done.
     """
 
-    worksheet: Worksheet
-    sheet_id: int
-    title: str
-    header: int
-    places: dict[str, ColumnPosition]
-    first: list[list[Json]] = field(default_factory=list)
-    values: list[Json] = field(default_factory=list)
-    last: list[list[Json]] = field(default_factory=list)
-    added: list[Mapping[int, CellContent]] = field(default_factory=list)
-    updated: dict[str, int] = field(default_factory=dict)
-    cells: int = 0
-    notes: list[str] = field(default_factory=list)
-    created: bool = False
+    def __init__(
+        self, sheet: Worksheet, called: str, tab: Tab | None, edited: EditedSheet, merged: Merged
+    ) -> None:
+        self.sheet, self.called, self.title, self.top = sheet, called, edited.tab, edited.header
+        self.created, self.sheet_id = tab is None, tab.id if tab else _new_id()
+        self.places = {key: n - 1 for key, n in merged.places.items() if not key.startswith(OTHER)}
+        self.tags = {key: (tab and tab.column_tags.get(key)) or _new_id() for key in self.places}
+        self.first = [*self._columns(tab, edited, merged)] if tab else []
+        self.values: list[Json] = []
+        self.last: list[list[Json]] = []
+        self.added: list[dict[int, CellContent]] = []
+        self.updated: dict[str, int] = {}
+        self.cells = 0
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether there is nothing to write."""
-        return not (self.first or self.values or self.last)
+    def _columns(self, tab: Tab, edited: EditedSheet, merged: Merged) -> Iterator[Json]:
+        """Metadata that a copy has lost, and new columns."""
+        if WORKSHEET not in tab.tags:
+            yield from self._tag_worksheet()
+        for key, place in edited.columns.items():
+            if key not in tab.column_tags:
+                yield self._tag_column(key, place - 1)
+        for column, place in merged.added:
+            # After the last column there is only the one before to take over from.
+            span = _span(self.sheet_id, "COLUMNS", place - 1, place)
+            yield {"insertDimension": {"range": span, "inheritFromBefore": True}}
+            yield from self._add_column(column, place - 1)
+            if column.owner == "program":
+                yield self._protect(place - 1, place)
+        if merged.added and (ever := tab.tags.get(EVER)):
+            value = " ".join((ever.value, *(column.key for column, _ in merged.added)))
+            update = {"developerMetadata": {"metadataValue": value}, "fields": "metadataValue"}
+            yield {"updateDeveloperMetadata": {"dataFilters": [_by_tag(ever.id)], **update}}
 
+    def _tag_worksheet(self) -> Iterator[Json]:
+        """What it is, that it is no copy, and its columns."""
+        columns = " ".join(column.key for column in self.sheet.columns)
+        for key, value in ((WORKSHEET, self.called), (OWN_ID, str(self.sheet_id)), (EVER, columns)):
+            yield _tag(_new_id(), key, value, {"sheetId": self.sheet_id})
 
-def new_worksheet(worksheet: Worksheet, title: str, called: str, language: Language) -> Changes:
-    """A worksheet that is not there yet."""
-    sheet_id = new_id()
-    places = {column.key: ColumnPosition(index, None) for index, column in enumerate(worksheet.columns)}
-    made = Changes(worksheet, sheet_id, title, 0, places, created=True)
-    made.added = [_row(row, worksheet, places, language) for row in worksheet.rows]
-    made.last = _row_groups(made) or [[]]
-    made.last[0][:0] = add_worksheet(worksheet, sheet_id, title, called)
-    if worksheet.chart:
-        indexes = {key: place.column for key, place in places.items()}
-        rows = 1 + SPARE_ROWS + len(made.added)
-        chart = add_chart(worksheet.chart, indexes, sheet_id, rows, len(worksheet.columns) + 1)
-        made.last[-1].append(chart)
-    return made
+    def _tag_column(self, key: str, index: int) -> Json:
+        span = _span(self.sheet_id, "COLUMNS", index, index + 1)
+        return _tag(self.tags[key], COLUMN, key, {"dimensionRange": span})
 
+    def _add_column(self, column: Column, index: int) -> Iterator[Json]:
+        """Header, look, width and metadata of a column that is empty."""
+        yield self._tag_column(column.key, index)
+        # What an inserted column takes over from its neighbour goes.
+        yield column_format(column, _box(self.sheet_id, index, self.top))
+        note = f"rehearsal:{self.called}" if column.key == "key" else column.help
+        if column == self.sheet.columns[min(1, len(self.sheet.columns) - 1)]:
+            note = "\n".join(filter(None, (note, self.sheet.help)))
+        look = {
+            "backgroundColorStyle": color(BLUE if column.owner == "team" else GREY),
+            "textFormat": {"bold": True},
+            "wrapStrategy": "WRAP",
+            "verticalAlignment": "MIDDLE",
+        }
+        header: Json = {"userEnteredValue": {"stringValue": column.title}, "userEnteredFormat": look}
+        if note:
+            header["note"] = note
+        fields = "userEnteredValue,note,userEnteredFormat,dataValidation"
+        yield self._update(self.top - 1, index, [{"values": [header]}], fields)
+        properties: Json = {"pixelSize": _MARGIN + _PIXELS_A_CHARACTER * column.width}
+        if column.key == "key" and column.width <= HIDDEN_WIDTH:
+            properties["hiddenByUser"] = True
+        span = _span(self.sheet_id, "COLUMNS", index, index + 1)
+        update = {"range": span, "properties": properties, "fields": ",".join(properties)}
+        yield {"updateDimensionProperties": update}
 
-def updated_worksheet(
-    worksheet: Worksheet, state: SheetState, called: str, now: Cells, language: Language
-) -> Changes:
-    """A worksheet that is there; `now` has the cells of the rows whose keys are pushed."""
-    made = Changes(worksheet, state.tab.id, state.tab.title, state.header, dict(state.places))
-    amended = [*_tags(made, state, called), *_new_columns(made, state, called)]
-    amended += _old_rows(made, state, now, language)
-    made.first = [amended] if amended else []
-    fresh = _unknown(worksheet, state)
-    made.added = [_row(row, worksheet, made.places, language) for row in fresh]
-    made.last = _row_groups(made)
-    if made.last and state.header + 1 >= state.tab.rows:
-        made.last[0].insert(0, append_rows(state.tab.id))
-    below = len(made.added)
-    made.updated = {key: row + below * (row > state.header) for key, row in made.updated.items()}
-    return made
+    def _update(self, row: int, column: int, rows: list[Json], fields: str) -> Json:
+        start = {"sheetId": self.sheet_id, "rowIndex": row, "columnIndex": column}
+        return {"updateCells": {"start": start, "rows": rows, "fields": fields}}
 
+    def _protect(self, start: int, end: int) -> Json:
+        box = {"sheetId": self.sheet_id, "startRowIndex": 1, "startColumnIndex": start, "endColumnIndex": end}
+        protected = {"range": box, "description": _PROTECTED, "warningOnly": True}
+        return {"addProtectedRange": {"protectedRange": protected}}
 
-def _tags(made: Changes, state: SheetState, called: str) -> Iterator[Json]:
-    """A copy is adopted: it is given the metadata that it has lost."""
-    if WORKSHEET not in state.tab.tags:
-        keys = [column.key for column in made.worksheet.columns]
-        yield from tag_worksheet(state.tab.id, called, keys)
-    for key, place in made.places.items():
-        if place.tag is None:
-            made.places[key] = place._replace(tag=new_id())
-            yield tag_column(state.tab.id, place.column, key, made.places[key].tag or 0)
+    def change_rows(
+        self, changed: Mapping[int, Row], columns: Mapping[str, int], now: Cells, language: Language
+    ) -> None:
+        """Cells of rows that are there; one whose values are right is left.
 
+        Values go by column metadata, wherever it is by then; fills and notes by place.
+        """
+        values: dict[str, dict[int, str | float]] = {}
+        for number, row in changed.items():
+            pairs = [
+                (
+                    key,
+                    cell_content(cell, language),
+                    content_of(now.get((number - 1, columns.get(key, 0) - 1), {})),
+                )
+                for key, cell in row.cells.items()
+            ]
+            wrong = [(key, want.value) for key, want, have in pairs if want.value != have.value]
+            for key, value in wrong:
+                values.setdefault(key, {})[number - 1] = value
+            if wrong:
+                self.updated[visible(row.key)] = number - 1
+                self.first += [
+                    self._update(number - 1, self.places[key], [{"values": [body]}], ",".join(names))
+                    for key, want, have in pairs
+                    if (names := _looks(want, have))
+                    for body in [cell_body(want._replace(value=""))]
+                ]
+        self.cells = sum(map(len, values.values()))
+        for key, rows in values.items():
+            # What is null is left alone.
+            line = [rows.get(row) for row in range(max(rows) + 1)]
+            tag = _by_tag(self.tags[key])
+            self.values.append({"dataFilter": tag, "majorDimension": "COLUMNS", "values": [line]})
 
-def _new_columns(made: Changes, state: SheetState, called: str) -> Iterator[Json]:
-    """Columns that were never there, each after its neighbour; what people deleted stays deleted."""
-    before, fresh = "key", []
-    for column in made.worksheet.columns:
-        if column.key in made.places:
-            before = column.key
-        elif column.key in state.ever:
-            made.notes.append(f"{made.title}: the column {column.title} was deleted and is left out.")
-        else:
-            index, tag = made.places[before].column + 1, new_id()
-            moved = {key: p._replace(column=p.column + (p.column >= index)) for key, p in made.places.items()}
-            made.places = moved | {column.key: ColumnPosition(index, tag)}
-            spot = ColumnPlace(state.tab.id, index, state.header, called, tag)
-            yield from insert_column(made.worksheet, column, spot)
-            before = column.key
-            fresh.append(column.key)
-    if fresh and (known := state.tab.tags.get(EVER)):
-        yield retag(known.id, " ".join((*state.ever, *fresh)))
+    def add_rows(self, rows: Iterable[Row], language: Language) -> None:
+        """New rows in groups of less than a request; the last rows first, for each group goes to the top."""
+        columns = {self.places[c.key]: c for c in self.sheet.columns if c.key in self.places}
+        for row in rows:
+            cells = {
+                n: cell_content(row.cells[c.key], language) for n, c in columns.items() if c.key in row.cells
+            }
+            self.added.append(cells | {self.places["key"]: CellContent(visible(row.key))})
+        self.updated = {key: row + len(self.added) * (row >= self.top) for key, row in self.updated.items()}
+        room = LARGEST - size(self._insert_rows(columns, [])) - 4096
+        sized = [
+            (row, size({"values": cell_body(cell)} for cell in row.values()) + 4 * len(columns))
+            for row in self.added
+        ]
+        self.last = [[*self._insert_rows(columns, portion)] for portion in reversed(packed(sized, room))]
 
+    def _insert_rows(
+        self, columns: Mapping[int, Column], rows: Sequence[Mapping[int, CellContent]]
+    ) -> Iterator[Json]:
+        """Rows below the header, filled in the same batch: no sort can come between the two."""
+        end = self.top + len(rows)
+        yield {"insertDimension": {"range": _span(self.sheet_id, "ROWS", self.top, end)}}
+        # The look of the row below is taken over, its colours and choices with it.
+        plain = {"sheetId": self.sheet_id, "startRowIndex": self.top, "endRowIndex": end}
+        yield {"repeatCell": {"range": plain, "cell": {}, "fields": _FILL}}
+        for index, column in columns.items():
+            yield column_format(column, _box(self.sheet_id, index, self.top, end))
+        for first, last in spans(columns):
+            lines = [
+                {"values": [cell_body(row.get(c, CellContent())) for c in range(first, last)]} for row in rows
+            ]
+            yield self._update(self.top, first, lines, WRITTEN)
 
-def _old_rows(made: Changes, state: SheetState, now: Cells, language: Language) -> Iterator[Json]:
-    """Values go by column metadata, fills and notes by place; a row whose values are right is left."""
-    columns: dict[str, dict[int, str | float]] = {}
-    for row in made.worksheet.rows:
-        at = state.keys.get(row.key)
-        if at is None:
-            continue
-        was = {key: content_of(now.get((at, place.column), {})) for key, place in state.places.items()}
-        pairs = [(key, want, was.get(key, CellContent())) for key, want in _wanted(row, made, language)]
-        wrong = [(key, want) for key, want, have in pairs if want.value != have.value]
-        for key, want in wrong:
-            columns.setdefault(key, {})[at] = want.value
-        if wrong:
-            made.updated[row.key] = at
-            for key, want, have in pairs:
-                yield from _looks(made.sheet_id, at, made.places[key].column, want, have)
-    made.cells = sum(map(len, columns.values()))
-    made.values = [_by_column(made.places[key].tag or 0, rows) for key, rows in columns.items()]
+    def add_worksheet(self) -> None:
+        """The worksheet with its header, looks, filter, picture, and the metadata that it is known by."""
+        sheet, sheet_id = self.sheet, self.sheet_id
+        width = len(sheet.columns) + (CHART_COLUMNS if sheet.chart else SPARE_COLUMNS)
+        grid = {"rowCount": 1 + SPARE_ROWS, "columnCount": width, "frozenRowCount": 1}
+        grid["frozenColumnCount"] = min(sheet.frozen_columns, len(sheet.columns) - 1)
+        properties = {"sheetId": sheet_id, "title": self.title, "gridProperties": grid}
+        made: list[Json] = [{"addSheet": {"properties": properties}}, *self._tag_worksheet()]
+        for index, column in enumerate(sheet.columns):
+            made += self._add_column(column, index)
+        for owner, run in groupby(enumerate(sheet.columns), key=lambda each: each[1].owner):
+            if owner == "program":
+                indexes = [index for index, _ in run]
+                made.append(self._protect(indexes[0], indexes[-1] + 1))
+        box = {"sheetId": sheet_id, "startRowIndex": 0, "startColumnIndex": 0}
+        made.append({"setBasicFilter": {"filter": {"range": box | {"endColumnIndex": len(sheet.columns)}}}})
+        self.last = self.last or [[]]
+        self.last[0][:0] = made
+        if sheet.chart:
+            self.last[-1].append(self._chart(sheet.chart))
 
+    def _chart(self, chart: Chart) -> Json:
+        """Beside the table; it grows with the rows. The newest is at the top, and so at the right."""
 
-def _wanted(row: Row, made: Changes, language: Language) -> Iterator[tuple[str, CellContent]]:
-    """What the program's cells of a row shall hold; one that is not given is empty."""
-    for column in made.worksheet.columns[1:]:
-        if column.owner == "program" and column.key in made.places:
-            cell = row.cells.get(column.key)
-            yield column.key, cell_content(cell, language) if cell else CellContent()
+        def source(key: str) -> Json:
+            box = _box(self.sheet_id, self.places[key], 0, 1 + SPARE_ROWS + len(self.added))
+            return {"sourceRange": {"sources": [box]}}
 
-
-def _looks(sheet_id: int, row: int, column: int, want: CellContent, have: CellContent) -> Iterator[Json]:
-    """A note or a colour of the team's own stays where ours has nothing to say."""
-    names = ["note"] if want.note and want.note != have.note else []
-    ours = have.fill in FILLS.values()
-    if want.fill != have.fill and (want.fill or ours):
-        names.append(_FILL)
-    if names:
-        start = {"sheetId": sheet_id, "rowIndex": row, "columnIndex": column}
-        rows = [{"values": [formatting(want)]}]
-        yield {"updateCells": {"start": start, "rows": rows, "fields": ",".join(names)}}
-
-
-def _by_column(tag: int, rows: Mapping[int, str | float]) -> Json:
-    """New values of a column, wherever it is by then; what is null is left alone."""
-    lines = [rows.get(row) for row in range(max(rows) + 1)]
-    one = {"developerMetadataLookup": {"metadataId": tag}}
-    return {"dataFilter": one, "majorDimension": "COLUMNS", "values": [lines]}
-
-
-def _unknown(worksheet: Worksheet, state: SheetState) -> list[Row]:
-    """Rows that are not there; a question that the team wrote without a key is there."""
-    loose = loose_texts(worksheet, state)
-    named = worksheet.columns[1].key
-    fresh = [row for row in worksheet.rows if row.key not in state.keys]
-    return [row for row in fresh if named not in row.cells or folded(row.cells[named].text) not in loose]
-
-
-def loose_texts(worksheet: Worksheet, state: SheetState) -> set[str]:
-    """The texts of rows without a key, where all columns are the team's."""
-    if not is_team_kept(worksheet) or worksheet.columns[1].key not in state.places:
-        return set()
-    keyed = {*state.keys.values(), *(row for row, _ in state.duplicates), state.header}
-    index = state.places[worksheet.columns[1].key].column
-    found = {folded(text_of(c)) for (row, i), c in state.cells.items() if i == index and row not in keyed}
-    return found - {""}
-
-
-def is_team_kept(worksheet: Worksheet) -> bool:
-    """Whether this worksheet is the team's own, to which the program only adds rows."""
-    return all(column.owner == "team" for column in worksheet.columns[1:])
-
-
-def _row(
-    row: Row, worksheet: Worksheet, places: Mapping[str, ColumnPosition], language: Language
-) -> dict[int, CellContent]:
-    """A new row's cells by their column; the team's, too, which are theirs from now on."""
-    found = {
-        places[column.key].column: cell_content(row.cells[column.key], language)
-        for column in worksheet.columns
-        if column.key in row.cells and column.key in places
-    }
-    return found | {places["key"].column: CellContent(row.key)}
-
-
-def _row_groups(made: Changes) -> list[list[Json]]:
-    """New rows in groups of less than a request; the last rows first, for each group goes to the top."""
-    columns = {made.places[c.key].column: c for c in made.worksheet.columns if c.key in made.places}
-    return [
-        list(insert_rows(columns, rows, made.sheet_id, made.header + 1))
-        for rows in reversed(list(_portions(made.added, columns)))
-    ]
-
-
-def _portions(
-    rows: Sequence[Mapping[int, CellContent]], columns: Mapping[int, Column]
-) -> Iterator[list[Mapping[int, CellContent]]]:
-    portion: list[Mapping[int, CellContent]] = []
-    room = LARGEST - _overhead(columns)
-    for row in rows:
-        needed = size({"values": cell_body(cell)} for cell in row.values()) + 4 * len(columns)
-        if portion and needed > room:
-            yield portion
-            portion, room = [], LARGEST - _overhead(columns)
-        portion.append(row)
-        room -= needed
-    if portion:
-        yield portion
+        basic: Json = {
+            "chartType": chart.kind.upper(),
+            "legendPosition": "BOTTOM_LEGEND",
+            "headerCount": 1,
+            "domains": [{"domain": source(chart.x), "reversed": True}],
+            "series": [{"series": source(key), "targetAxis": "LEFT_AXIS"} for key in chart.ys],
+        }
+        corner = {"sheetId": self.sheet_id, "rowIndex": 1, "columnIndex": len(self.sheet.columns) + 1}
+        place = {"overlayPosition": {"anchorCell": corner, "widthPixels": 600, "heightPixels": 320}}
+        return {
+            "addChart": {"chart": {"spec": {"title": chart.title, "basicChart": basic}, "position": place}}
+        }
 
 
-def _overhead(columns: Mapping[int, Column]) -> int:
-    """Bytes of a group without its cells."""
-    return size(insert_rows(columns, [], 2**31, 0)) + 4096
+def _looks(want: CellContent, have: CellContent) -> list[str]:
+    """The fields to write; a note or a colour of the team's own stays where ours has nothing to say."""
+    note = ["note"] if want.note and want.note != have.note else []
+    filled = want.fill != have.fill and (want.fill or have.fill in FILLS.values())
+    return [*note, _FILL] if filled else note
 
 
-def batches(groups: Sequence[list[Json]]) -> Iterator[list[Json]]:
-    """The groups in requests of at most 2 MB; a group is never split."""
-    batch: list[Json] = []
-    room = LARGEST
-    for group in groups:
-        needed = size(group)
-        if batch and needed > room:
-            yield batch
-            batch, room = [], LARGEST
-        batch += group
-        room -= needed
-    if batch:
-        yield batch
-
-
-_DATA = (
-    "sheets(properties(sheetId),data(startRow,startColumn,rowData(values(userEnteredValue,note)),"
-    "columnMetadata(developerMetadata(metadataKey,metadataValue))))"
-)
-
-
-def verify(client: SheetsClient, key: str, work: Sequence[Changes], notes: dict[str, None]) -> None:
-    """Reads keys and columns again; raises Conflict where something is no longer where it was written."""
-    found = _read(client, key, [one for made in work for one in (_verify_header(made), _keys(made))])
-    moved = []
-    for made in work:
-        known, places = found.get(made.sheet_id, ({}, {}))
-        if any(places.get(column) != place.column for column, place in made.places.items()):
-            _remove_misplaced(client, key, made)
-            moved.append(made.title)
-            continue
-        index = made.places["key"].column
-        rows = {row: text_of(cell) for (row, column), cell in known.items() if column == index}
-        hit = [row for name, row in made.updated.items() if rows.get(row) != name]
-        notes |= dict.fromkeys(_affected_rows(made, rows, hit))
-        if hit or not {row[index].value for row in made.added} <= set(rows.values()):
-            moved.append(made.title)
-    if moved:
-        raise Conflict(", ".join(moved))
-
-
-def _verify_header(made: Changes) -> Json:
-    return {"sheetId": made.sheet_id, "startRowIndex": made.header, "endRowIndex": made.header + 1}
-
-
-def _keys(made: Changes) -> Json:
-    index = made.places["key"].column
-    return {"sheetId": made.sheet_id, "startColumnIndex": index, "endColumnIndex": index + 1}
-
-
-def _read(client: SheetsClient, key: str, ranges: Sequence[Json]) -> dict[int, tuple[Cells, dict[str, int]]]:
-    """Cells and columns' places by worksheet; one that was deleted by now is a Conflict."""
-    from gspread.exceptions import APIError
-
-    body = {"dataFilters": [{"gridRange": one} for one in ranges]}
-    try:
-        response = client.read(f"{SPREADSHEETS}/{key}:getByDataFilter", query=fields(_DATA), body=body)
-    except APIError as error:
-        if is_refusal(error):
-            raise Conflict(str(error)) from None
-        raise
-    found: dict[int, tuple[Cells, dict[str, int]]] = {}
-    for sheet in response.get("sheets", ()):
-        cells, places = found.setdefault(int(sheet["properties"].get("sheetId", 0)), ({}, {}))
-        for data in sheet.get("data", ()):
-            cells.update(placed(data))
-            for index, column in enumerate(data.get("columnMetadata", ()), int(data.get("startColumn", 0))):
-                for tag in column.get("developerMetadata", ()):
-                    if tag["metadataKey"] == COLUMN:
-                        places.setdefault(tag["metadataValue"], index)
-    return found
-
-
-def _remove_misplaced(client: SheetsClient, key: str, made: Changes) -> None:
-    """Removes the new rows that were filled by an older order of the columns, and hold nothing else.
-
-    Where the columns were moved only after the rows were written, the rows are right and none is found.
-    """
-    top = made.header + 1
-    span = {"sheetId": made.sheet_id, "startRowIndex": top, "endRowIndex": top + len(made.added)}
-    cells, _ = _read(client, key, [span])[made.sheet_id] if made.added else ({}, {})
-    lines: dict[int, dict[int, CellContent]] = {}
-    for (row, column), cell in cells.items():
-        if content_of(cell) != CellContent():
-            lines.setdefault(row, {})[column] = content_of(cell)
-    planned = {_comparable(row) for row in made.added}
-    wrong = [row for row, line in lines.items() if _comparable(line) in planned]
-    if wrong:
-        client.write(f"{SPREADSHEETS}/{key}:batchUpdate", {"requests": [*delete_rows(made.sheet_id, wrong)]})
-
-
-def _comparable(row: Any) -> frozenset[tuple[int, str | float]]:
-    return frozenset((column, cell.value) for column, cell in row.items() if cell.value != "")
-
-
-def _affected_rows(made: Changes, rows: dict[int, str], hit: Sequence[int]) -> list[str]:
-    """Rows of other runs, or of people's own, that may show what was meant for another row."""
-    pushed = {row.key for row in made.worksheet.rows}
-    return [
-        f"{made.title}: people sorted it meanwhile, and row {row + 1} may show another row's figures;"
-        f" {f'push {rows[row]} again' if rows.get(row) else 'look at it'}."
-        for row in hit
-        if rows.get(row) not in pushed
-    ]
-
-
-_KEYS = "userEnteredValue,note"
-_CONTENT_FIELDS = "userEnteredValue,note,userEnteredFormat(backgroundColorStyle)"
-# Gaps of so many rows are read along: fewer, larger areas.
-_GAP = 50
-_REFUSALS = 2
+def packed(items: Iterable[tuple[T, int]], room: int) -> list[list[T]]:
+    """Items with their sizes in lists, each of which fits the room; a larger item is alone."""
+    lists: list[list[T]] = []
+    left = 0
+    for item, needed in items:
+        if not lists or needed > left:
+            lists.append([])
+            left = room
+        lists[-1].append(item)
+        left -= needed
+    return lists
 
 
 class PushSummary(Value):
@@ -754,150 +429,209 @@ def push(
     except SinkUnavailable as error:
         msg = f"{error} The run is complete; 'report RUN --to sheets' writes the sheet later."
         raise SinkUnavailable(msg) from None
-    return work.summary()
+    return PushSummary(
+        url=work.url,
+        worksheets=tuple(work.made),
+        rows=len(work.rows),
+        cells=work.cells,
+        reads=client.reads,
+        writes=client.writes,
+        notes=tuple(work.notes),
+    )
 
 
 class _Push:
-    """One push; every round reads the sheet again and writes what is still missing."""
+    """One push, and what it did; every round reads the sheet again and writes what is still missing."""
 
     def __init__(
         self, client: SheetsClient, worksheets: Sequence[Worksheet], target: Target, language: Language
     ) -> None:
-        self.client, self.worksheets, self.target, self.language = client, worksheets, target, language
-        self.titles = {sheet.name: Titles(sheet.name, sheet.columns) for sheet in worksheets}
-        self.wrote, self._refusals, self._url = False, 0, ""
-        self._made: dict[str, None] = {}
-        self._rows: set[tuple[str, str]] = set()
-        self._notes: dict[str, None] = {}
-        self._cells = 0
-
-    def summary(self) -> PushSummary:
-        """What was done in all rounds."""
-        return PushSummary(
-            url=self._url,
-            worksheets=tuple(self._made),
-            rows=len(self._rows),
-            cells=self._cells,
-            reads=self.client.reads,
-            writes=self.client.writes,
-            notes=tuple(self._notes),
-        )
+        self.client, self.target, self.language = client, target, language
+        self.worksheets = {sheet.name: sheet for sheet in worksheets}
+        self.url, self.wrote, self.cells = "", False, 0
+        self.made: dict[str, None] = {}
+        self.rows: set[tuple[str, str]] = set()
+        self.notes: dict[str, None] = {}
+        self._begun: set[str] = set()
+        self._fresh: dict[str, set[str]] = {name: set() for name in self.worksheets}
+        self._refusals = 0
 
     def round(self) -> None:
         """Reads, compares, writes, and verifies."""
         found = read_spreadsheet(self.client, self.target.key)
-        self._url, self.wrote = found.url, False
-        states = self._stands(found)
-        now = self._rows_of(states)
-        work = [made for sheet in self.worksheets if (made := self._changes(sheet, found, states, now))]
-        for made in work:
-            self._notes |= dict.fromkeys(made.notes)
-        work = [made for made in work if not made.is_empty]
+        self.url, self.wrote = found.url, False
+        layouts = {name: layout_of(sheet) for name, sheet in self.worksheets.items()}
+        tabs, edited = read_sheets(self.client, self.target, found, layouts, parts=self._parts, mask=_KEYS)
+        now = self._now(tabs, edited.sheets)
+        work = [
+            made
+            for name, sheet in self.worksheets.items()
+            if (made := self._changes(sheet, found, tabs.get(name), edited.sheets.get(name), now))
+            and (made.first or made.values or made.last)
+        ]
         self._write(work, found)
         if work:
-            verify(self.client, self.target.key, work, self._notes)
+            self._verify(work)
 
-    def _called(self, worksheet: Worksheet) -> str:
-        return identity(worksheet.name, self.target.suffix)
+    def _parts(self, name: str, tab: Tab) -> Iterator[Json]:
+        """A worksheet's head, its keys, and what tells rows without a key apart."""
+        sheet = self.worksheets[name]
+        wanted = ("key", sheet.columns[1].key) if team_kept(sheet) else ("key",)
+        yield area(tab, rows=(0, HEAD))
+        for key in wanted:
+            if key in tab.places:
+                yield area(tab, columns=(tab.places[key], tab.places[key] + 1))
 
-    def _stands(self, found: Spreadsheet) -> dict[str, SheetState | None]:
-        """Our worksheets that are there; None for one that has lost its column of keys."""
-        tabs = {sheet.name: tab for sheet in self.worksheets if (tab := found.tab(self._called(sheet)))}
-        untagged = [tab for tab in found.tabs if WORKSHEET not in tab.tags]
-        missing = [sheet for sheet in self.worksheets if sheet.name not in tabs]
-        areas = [
-            one for sheet in self.worksheets if sheet.name in tabs for one in _areas(sheet, tabs[sheet.name])
-        ]
-        areas += [area(tab, rows=(0, HEAD)) for tab in untagged if missing]
-        known = cells(self.client, self.target.key, areas, _KEYS)
-        for sheet in missing:
-            if tab := recognised_copy(untagged, known, self._called(sheet), self.titles[sheet.name]):
-                tabs[sheet.name] = tab
-                untagged.remove(tab)
-                known |= cells(self.client, self.target.key, [area(tab)], _KEYS)
-        return {
-            name: sheet_state(tab, known.get(tab.id, {}), self.titles[name]) for name, tab in tabs.items()
-        }
-
-    def _rows_of(self, states: dict[str, SheetState | None]) -> dict[int, Cells]:
+    def _now(self, tabs: Mapping[str, Tab], edited: Mapping[str, EditedSheet]) -> dict[int, Cells]:
         """The rows whose keys are pushed, as far as the program's columns go."""
         areas = []
-        for sheet in self.worksheets:
-            state = states.get(sheet.name)
-            if state is None or is_team_kept(sheet):
+        for name, tab in tabs.items():
+            sheet, columns = self.worksheets[name], edited[name].columns
+            if team_kept(sheet) and not self._fresh[name]:
                 continue
-            ours = [state.places[c.key].column for c in sheet.columns if c.key in state.places]
-            rows = sorted(state.keys[row.key] for row in sheet.rows if row.key in state.keys)
-            columns = (min(ours), max(ours) + 1)
-            areas += [area(state.tab, rows=span, columns=columns) for span in spans(rows, _GAP)]
-        return cells(self.client, self.target.key, areas, _CONTENT_FIELDS)
+            pushed = {visible(row.key) for row in sheet.rows}
+            rows = [row.number - 1 for row in edited[name].rows if row.key in pushed]
+            ours = [columns[column.key] for column in sheet.columns if column.key in columns]
+            wide = (min(ours) - 1, max(ours)) if ours else (0, 0)
+            areas += [area(tab, rows=span, columns=wide) for span in spans(rows, _GAP)]
+        return read_cells(self.client, self.target.key, areas, _CONTENT_FIELDS)
 
     def _changes(
         self,
         sheet: Worksheet,
         found: Spreadsheet,
-        states: dict[str, SheetState | None],
-        now: dict[int, Cells],
+        tab: Tab | None,
+        edited: EditedSheet | None,
+        now: Mapping[int, Cells],
     ) -> Changes | None:
-        called = self._called(sheet)
-        if sheet.name not in states:
-            return new_worksheet(sheet, _free(found, sheet.title, self.target.suffix), called, self.language)
-        state = states[sheet.name]
-        if state is None:
+        called = identity(sheet.name, self.target.suffix)
+        if tab is None or edited is None:
+            # What a broken connection cut off is filled for the first time in the next round, too.
+            self._begun.add(sheet.name)
+            stem, taken = identity(sheet.title, self.target.suffix), {t.title.casefold() for t in found.tabs}
+            names = (stem, *(f"{stem} ({number})" for number in range(2, len(taken) + 3)))
+            title = next(name for name in names if name.casefold() not in taken)
+            columns = {column.key: place for place, column in enumerate(sheet.columns, 1)}
+            edited = EditedSheet(title, 1, {}, columns, frozenset(), (), ())
+        elif "key" not in edited.columns:
             what = "its column of keys (キー) was deleted, so its rows cannot be told apart; undo that in the"
             how = "version history (変更履歴), or delete the worksheet, and push again."
-            self._notes[f"{sheet.title}: {what} {how}"] = None
+            self.notes[f"{sheet.title}: {what} {how}"] = None
             return None
-        return updated_worksheet(sheet, state, called, now.get(state.tab.id, {}), self.language)
+        fresh = self._fresh[sheet.name]
+        merged = merge(sheet, edited, first=sheet.name in self._begun, fresh=fresh)
+        fresh |= {column.key for column, _ in merged.added}
+        for column in merged.deleted:
+            self.notes[f"{edited.tab}: the column {column.title} was deleted and is left out."] = None
+        made = Changes(sheet, called, tab, edited, merged)
+        made.change_rows(merged.changed, edited.columns, now.get(made.sheet_id, {}), self.language)
+        made.add_rows(merged.new, self.language)
+        if tab is None:
+            made.add_worksheet()
+        elif made.last and made.top >= tab.rows:
+            below = {"sheetId": tab.id, "dimension": "ROWS", "length": SPARE_ROWS}
+            made.last[0].insert(0, {"appendDimension": below})
+        return made
 
     def _write(self, work: Sequence[Changes], found: Spreadsheet) -> None:
-        first = [group for made in work for group in made.first]
         last = [group for made in work for group in made.last]
         if self.target.fresh and any(made.created for made in work):
             last += [[{"deleteSheet": {"sheetId": tab.id}}] for tab in found.tabs if not tab.tags]
-        for batch in batches(first):
-            self._send("batchUpdate", {"requests": batch})
-        for values in batches([[value] for made in work for value in made.values]):
-            body = {"valueInputOption": "RAW", "data": values}
-            self._send("values:batchUpdateByDataFilter", body)
-        self._cells += sum(made.cells for made in work)
-        for batch in batches(last):
-            self._send("batchUpdate", {"requests": batch})
-        self._made |= dict.fromkeys(made.title for made in work if made.created)
+        for requests in _batches(made.first for made in work if made.first):
+            self._send(":batchUpdate", {"requests": requests})
+        for values in packed(((one, size([one])) for made in work for one in made.values), LARGEST):
+            self._send("/values:batchUpdateByDataFilter", {"valueInputOption": "RAW", "data": values})
+        self.cells += sum(made.cells for made in work)
+        for requests in _batches(last):
+            self._send(":batchUpdate", {"requests": requests})
+        self.made |= dict.fromkeys(made.title for made in work if made.created)
         for made in work:
-            index = made.places["key"].column
-            self._rows |= {(made.worksheet.name, str(row[index].value)) for row in made.added}
+            index = made.places["key"]
+            self.rows |= {(made.sheet.name, str(row[index].value)) for row in made.added}
 
     def _send(self, method: str, body: Json) -> None:
+        self.wrote = True
+        address = f"{SPREADSHEETS}/{self.target.key}{method}"
+        self._or_conflict(lambda: self.client.write(address, body))
+
+    def _or_conflict(self, request: Callable[[], T]) -> T:
+        """A refusal as Conflict: somebody may have deleted what it names, and looking again tells."""
         from gspread.exceptions import APIError
 
-        self.wrote = True
         try:
-            self.client.write(
-                f"{SPREADSHEETS}/{self.target.key}{'/' if method[0] == 'v' else ':'}{method}", body
-            )
+            return request()
         except APIError as error:
-            # Somebody may have deleted what the request names; looking again tells.
-            if is_refusal(error) and not is_known(error) and self._refusals < _REFUSALS:
+            if is_refusal(error) and self._refusals < _REFUSALS:
                 self._refusals += 1
                 raise Conflict(str(error)) from None
             raise
 
+    def _read(self, areas: Sequence[Json]) -> Spreadsheet:
+        filters = [{"gridRange": one} for one in areas]
+        return self._or_conflict(
+            lambda: read_spreadsheet(self.client, self.target.key, filters, "userEnteredValue")
+        )
 
-def _areas(sheet: Worksheet, tab: Tab) -> list[Json]:
-    """Its head, its keys, and what tells rows without a key apart."""
-    wanted = [tab.places["key"].column] if "key" in tab.places else []
-    if is_team_kept(sheet) and (named := tab.places.get(sheet.columns[1].key)):
-        wanted.append(named.column)
-    columns = [area(tab, columns=(index, index + 1)) for index in wanted]
-    return [area(tab, rows=(0, HEAD)), *columns]
+    def _verify(self, work: Sequence[Changes]) -> None:
+        """Reads keys and columns again; raises Conflict where something is not where it was written."""
+        heads = [{"sheetId": m.sheet_id, "startRowIndex": m.top - 1, "endRowIndex": m.top} for m in work]
+        keys = [_box(made.sheet_id, made.places["key"], 0) for made in work]
+        tabs = {tab.id: tab for tab in self._read([*heads, *keys]).tabs}
+        moved = []
+        for made in work:
+            tab = tabs.get(made.sheet_id)
+            if tab is None or any(tab.places.get(key) != place for key, place in made.places.items()):
+                self._remove_misplaced(made)
+                moved.append(made.title)
+                continue
+            index = made.places["key"]
+            rows = {row: text_of(cell) for (row, column), cell in tab.cells.items() if column == index}
+            hit = [row for key, row in made.updated.items() if rows.get(row) != key]
+            self._note_hits(made, rows, hit)
+            if hit or not {row[index].value for row in made.added} <= set(rows.values()):
+                moved.append(made.title)
+        if moved:
+            raise Conflict(", ".join(moved))
+
+    def _note_hits(self, made: Changes, rows: Mapping[int, str], hit: Sequence[int]) -> None:
+        """Rows of other runs, or of people's own, that may show what was meant for another row."""
+        pushed = {visible(row.key) for row in made.sheet.rows} if hit else set()
+        for row in hit:
+            if rows.get(row) not in pushed:
+                how = f"push {rows[row]} again" if rows.get(row) else "look at it"
+                what = f"people sorted it meanwhile, and row {row + 1} may show another row's figures; {how}."
+                self.notes[f"{made.title}: {what}"] = None
+
+    def _remove_misplaced(self, made: Changes) -> None:
+        """Removes the new rows that were filled by an older order of the columns, and hold nothing else.
+
+        Where the columns were moved only after the rows were written, the rows are right and none is found.
+        """
+        if not made.added:
+            return
+        end = made.top + len(made.added)
+        box = {"sheetId": made.sheet_id, "startRowIndex": made.top, "endRowIndex": end}
+        lines: dict[int, dict[int, str | float]] = {}
+        for tab in self._read([box]).tabs:
+            for (row, column), cell in tab.cells.items():
+                if (value := content_of(cell).value) != "":
+                    lines.setdefault(row, {})[column] = value
+        planned = {
+            frozenset((n, cell.value) for n, cell in row.items() if cell.value != "") for row in made.added
+        }
+        wrong = [row for row, line in lines.items() if frozenset(line.items()) in planned]
+        delete = [
+            {"deleteDimension": {"range": _span(made.sheet_id, "ROWS", first, last)}}
+            for first, last in reversed([*spans(wrong)])
+        ]
+        if delete:
+            self.client.write(f"{SPREADSHEETS}/{self.target.key}:batchUpdate", {"requests": delete})
 
 
-def _free(found: Spreadsheet, title: str, suffix: str) -> str:
-    """A name for a worksheet that no other one has."""
-    stem, taken = f"{title} {suffix}".rstrip(), found.titles
-    names = (stem, *(f"{stem} ({number})" for number in range(2, len(taken) + 3)))
-    return next(name for name in names if name.casefold() not in taken)
+def _batches(groups: Iterable[list[Json]]) -> Iterator[list[Json]]:
+    """The groups in requests of at most 2 MB; a group is never split."""
+    for batch in packed(((group, size(group)) for group in groups), LARGEST):
+        yield [request for group in batch for request in group]
 
 
 def new_sheet(title: str, folder: str = "", client: SheetsClient | None = None) -> str:
@@ -913,16 +647,17 @@ def new_sheet(title: str, folder: str = "", client: SheetsClient | None = None) 
             " or --sheet with a sheet of your own that is shared with it."
         )
         raise InputError(msg)
+
+    def make() -> str:
+        if not folder:
+            return str(client.write(SPREADSHEETS, {"properties": {"title": title}})["spreadsheetId"])
+        kind = "application/vnd.google-apps.spreadsheet"
+        metadata = {"name": title, "mimeType": kind, "parents": [folder]}
+        address = "https://www.googleapis.com/drive/v3/files"
+        return str(client.write(address, metadata, query={"supportsAllDrives": "true"})["id"])
+
     try:
-        return client.once(lambda: _made(client, title, folder), f"new sheet {title}")
+        return client.once(make, f"new sheet {title}")
     except SinkUnavailable as error:
         msg = f"{error} It may have been made: look for {title} in Drive first, and give it with --sheet."
         raise SinkUnavailable(msg) from None
-
-
-def _made(client: SheetsClient, title: str, folder: str) -> str:
-    if not folder:
-        return str(client.write(SPREADSHEETS, {"properties": {"title": title}})["spreadsheetId"])
-    metadata = {"name": title, "mimeType": "application/vnd.google-apps.spreadsheet", "parents": [folder]}
-    address = "https://www.googleapis.com/drive/v3/files"
-    return str(client.write(address, metadata, query={"supportsAllDrives": "true"})["id"])

@@ -1,72 +1,20 @@
-"""An edited workbook as values, merged into the worksheets of a newer report; and texts as cells hold them.
+"""The one rule of what a newer report leaves alone in a worksheet that people have edited.
 
-How a workbook is read stands in excel_read.py, which most runs never load.
+However a worksheet is stored, it is read into an `EditedSheet`, and `merge` says which of its cells the
+report writes. All others are the people's. Workbooks and Google Sheets differ only in how they write it.
 """
 
-import hashlib
-import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import unicodedata
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from math import ceil
 from typing import NamedTuple
 
 from simulator.core.replies import encodable
 from simulator.core.types import Language
-from simulator.sheets.model import (
-    Column,
-    Layout,
-    LazyRows,
-    PulledRow,
-    Row,
-    SheetCell,
-    SheetWords,
-    Worksheet,
-    language_of,
-    layouts,
-)
+from simulator.sheets.model import Column, Layout, PulledRow, Row, SheetCell, SheetWords, Worksheet, folded
 
 _DAY = re.compile(r"(\d{4})\s*[-/.年]\s*(\d{1,2})\s*[-/.月]\s*(\d{1,2})\s*日?")
-
-
-class EditedRow(NamedTuple):
-    """A row of an edited worksheet; `others` are its cells in the columns that people added."""
-
-    pulled: PulledRow
-    others: tuple[str, ...] = ()
-
-
-class EditedSheet(NamedTuple):
-    """An edited worksheet: all titles, the keys of known columns, the titles of columns that people added."""
-
-    tab: str
-    titles: tuple[str, ...]
-    columns: frozenset[str]
-    others: tuple[str, ...]
-    rows: Sequence[EditedRow]
-
-
-class EditedWorkbook(NamedTuple):
-    """An edited workbook; `notes` are on ignored cells, `foreign` are the worksheets that people added."""
-
-    sheets: Mapping[str, EditedSheet]
-    properties: Mapping[str, str]
-    foreign: tuple[str, ...]
-    notes: tuple[str, ...]
-
-
-def read_value(column: str, text: str, layout: Layout) -> str:
-    """The value of a cell: the id of a choice, a day in ISO 8601, or its text."""
-    if column in layout.choices:
-        return layout.choice(column, text)
-    if column in layout.days and (day := _DAY.fullmatch(text.strip())):
-        return f"{int(day[1]):04}-{int(day[2]):02}-{int(day[3]):02}"
-    return text
-
-
-# Excel counts UTF-16 units: an emoji is two.
-LONGEST = 32_767
-_MARK_AT_MOST = 64
 _ILLEGAL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 # Workbooks write control characters as _x0001_, and a text that looks like that with an escape before it. Of
 # two that share a low line only the first is escaped: the other would be read as the character.
@@ -74,182 +22,227 @@ _OVERLAPPING = re.compile(r"(_x[0-9A-Fa-f]{4})_(?=x[0-9A-Fa-f]{4}_)")
 # C0 controls have pictures of their own (␀ ␁ ...); C1 controls have none.
 _PICTURES = {code: 0x2400 + code for code in range(0x20) if code not in (0x09, 0x0A)}
 _PICTURES |= {0x7F: 0x2421, 0xFFFE: 0xFFFD, 0xFFFF: 0xFFFD} | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
-# What a spreadsheet takes for a formula as soon as somebody edits the cell.
-_FORMULA = tuple("=+-@\t\n|%＝＋－＠")
+# Columns that people added have this and their number for a key.
+OTHER = "other."
 
 
-def cell_text(text: str, language: Language, longest: int = LONGEST) -> str:
-    """The text with control characters made visible, cut with a visible mark to what a cell holds."""
+class Line(NamedTuple):
+    """A filled row: its number, its texts by column (both from 1), and what is wrong with cells of it."""
+
+    number: int
+    texts: Mapping[int, str]
+    faults: Mapping[int, str] = {}
+
+
+class EditedSheet(NamedTuple):
+    """A worksheet as people left it; rows and columns count from 1.
+
+    `titles` are all titles by their column, `columns` the known columns by key, `others` those that people
+    added. `ever` has the keys of all columns that it once had: people may have deleted some.
+    """
+
+    tab: str
+    header: int
+    titles: Mapping[int, str]
+    columns: Mapping[str, int]
+    ever: frozenset[str]
+    others: tuple[int, ...]
+    rows: Sequence[PulledRow]
+
+
+class EditedSheets(NamedTuple):
+    """Worksheets as people left them, by name; `notes` are on cells and columns that could not be read.
+
+    `foreign` are the worksheets that people added, `properties` what the program keeps in a workbook.
+    """
+
+    sheets: Mapping[str, EditedSheet]
+    notes: tuple[str, ...]
+    foreign: tuple[str, ...] = ()
+    properties: Mapping[str, str] = {}
+
+    @property
+    def rows(self) -> dict[str, tuple[PulledRow, ...]]:
+        """The rows in which a known column is filled, without blanks around the texts."""
+        return {
+            name: tuple(
+                row.model_copy(update={"cells": {key: text.strip() for key, text in row.cells.items()}})
+                for row in sheet.rows
+                if row.key or row.cells
+            )
+            for name, sheet in self.sheets.items()
+        }
+
+
+def read_value(column: str, text: str, layout: Layout) -> str:
+    """The value of a cell: the id of a choice, a day in ISO 8601, or its text."""
+    if column in layout.days and (day := _DAY.fullmatch(unicodedata.normalize("NFKC", text).strip())):
+        return f"{int(day[1]):04}-{int(day[2]):02}-{int(day[3]):02}"
+    return layout.choice(column, text)
+
+
+def by_title(titles: Mapping[int, str], layout: Layout, known: Mapping[str, int]) -> dict[str, int]:
+    """The columns by key: those that are `known`, and of the others those with one of our titles."""
+    columns = dict(known)
+    for place, title in sorted(titles.items()):
+        key = layout.column(title)
+        if key and key not in columns and place not in columns.values():
+            columns[key] = place
+    return columns
+
+
+def edited_sheet(
+    tab: str,
+    lines: Sequence[Line],
+    header: int,
+    columns: Mapping[str, int],
+    *,
+    layout: Layout,
+    ever: frozenset[str],
+    notes: list[str],
+) -> EditedSheet:
+    """A worksheet's lines as rows by key, in their order; where `ever` is empty, it had all columns once.
+
+    Rows above the header count where they have a key: people sort a worksheet with its header.
+    """
+    titles = next((line.texts for line in lines if line.number == header), {})
+    filled = {place for line in lines if line.number >= header for place in line.texts}
+    others = tuple(sorted(filled - set(columns.values())))
+    if "key" not in columns:
+        notes.append(f"{tab}: the column of keys is gone, so no row can be told from another")
+    missing = sorted(layout.team & (ever or layout.team) - columns.keys())
+    notes += [f"{tab}: there is no column {key}" for key in missing]
+    theirs = {place for key, place in columns.items() if key in layout.team} | set(others)
+    rows, numbers = [], dict[str, int]()
+    for line in lines:
+        key = line.texts.get(columns.get("key", 0), "")
+        if line.number == header or (line.number < header and not key):
+            continue
+        for place in sorted(theirs & line.faults.keys()):
+            title = " ".join(titles.get(place, str(place)).split())
+            notes.append(f"{tab}, row {line.number}, column {title}: {line.faults[place]}")
+        texts = {place: text for place, text in line.texts.items() if place not in line.faults}
+        cells = {
+            name: read_value(name, texts[place], layout)
+            for name, place in columns.items()
+            if name != "key" and place in texts
+        }
+        added = tuple(texts.get(place, "") for place in others)
+        if not (key or cells or any(added)):
+            continue
+        if key and numbers.setdefault(key, line.number) != line.number:
+            notes.append(
+                f"{tab}, row {line.number}: the same key as row {numbers[key]}; read as an added row"
+            )
+            key = ""
+        rows.append(PulledRow(key=key, number=line.number, cells=cells, others=added))
+    return EditedSheet(tab, header, titles, columns, ever, others, tuple(rows))
+
+
+class Merged(NamedTuple):
+    """What a report writes into an edited worksheet; what is not named here stays as people left it.
+
+    `changed` has by row number the cells that are written, empty ones included; `new` are the rows that are
+    not there. `places` are all columns by key once those in `added` stand at theirs, one after the other;
+    `deleted` are the columns that people deleted: they stay out.
+    """
+
+    changed: dict[int, Row]
+    new: list[Row]
+    places: dict[str, int]
+    added: list[tuple[Column, int]]
+    deleted: list[Column]
+
+
+def merge(
+    sheet: Worksheet, edited: EditedSheet, *, first: bool = False, fresh: Collection[str] = ()
+) -> Merged:
+    """The program's cells are the report's; the team's are written once, with their row or their column.
+
+    A row without a key that holds the text of a new question is that question. A new one may have been thrown
+    out by the team, so it waits for approval; not so where the worksheet is filled for the `first` time.
+    Columns that are `fresh` are there, but nobody has worked in them.
+    """
+    places, added, deleted = _places(sheet, edited)
+    ours = [
+        column.key
+        for column in sheet.columns[1:]
+        if column.key in places
+        and (column.owner == "program" or column.key not in edited.columns.keys() - fresh)
+    ]
+    text = sheet.columns[1].key
+    keyless = [row.cells[text] for row in edited.rows if not row.key and text in row.cells]
+    loose = set(map(folded, keyless)) if team_kept(sheet) else ()
+    numbers = {row.key: row.number for row in edited.rows if row.key}
+    changed, new = dict[int, Row](), list[Row]()
+    for row in sheet.rows:
+        if number := numbers.get(visible(row.key)):
+            changed[number] = Row(row.key, {key: row.cells.get(key, SheetCell()) for key in ours})
+        elif text not in row.cells or folded(row.cells[text].text) not in loose:
+            new.append(row if first else _unapproved(sheet, row))
+    return Merged(changed, new, places, added, deleted)
+
+
+def _places(
+    sheet: Worksheet, edited: EditedSheet
+) -> tuple[dict[str, int], list[tuple[Column, int]], list[Column]]:
+    """A column that was never there goes behind the one that stands before it in the report."""
+    places = {"key": 0, **edited.columns, **{f"{OTHER}{n}": place for n, place in enumerate(edited.others)}}
+    added: list[tuple[Column, int]] = []
+    deleted: list[Column] = []
+    before = "key"
+    for column in sheet.columns:
+        if column.key not in places and column.key in edited.ever:
+            deleted.append(column)
+            continue
+        if column.key not in places:
+            at = places[before] + 1
+            places = {key: place + (place >= at) for key, place in places.items()} | {column.key: at}
+            added.append((column, at))
+        before = column.key
+    return places, added, deleted
+
+
+def team_kept(sheet: Worksheet) -> bool:
+    """Whether this worksheet is the team's own, to which the program only adds rows."""
+    return all(column.owner == "team" for column in sheet.columns[1:])
+
+
+def _unapproved(sheet: Worksheet, row: Row) -> Row:
+    if sheet.name != "questions":
+        return row
+    no = next(choice.title for choice in sheet.column("approved").choices if choice.id == "no")
+    return replace(row, cells={**row.cells, "approved": SheetCell(text=no)})
+
+
+def visible(text: str) -> str:
+    """The text with its control characters made visible."""
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     if _ILLEGAL.search(text):
         text = encodable(text.translate(_PICTURES))
-    if "_x" in text:
-        text = _OVERLAPPING.sub(r"\1＿", text)
-    return text if units(text) <= longest else _cut(text, language, longest)
+    return _OVERLAPPING.sub(r"\1＿", text) if "_x" in text else text
+
+
+def cell_text(text: str, language: Language, longest: int) -> str:
+    """The visible text, cut between whole characters with a mark where it is longer than a cell may be."""
+    text = visible(text)
+    if units(text) <= longest:
+        return text
+    words = SheetWords(language)
+    room = longest - units(words("text", "left_out", n=len(text)))
+    kept = len(text.encode("utf-16-le")[: 2 * room].decode("utf-16-le", "ignore"))
+    while kept and (_joins(text[kept]) or text[kept - 1] == "\u200d"):
+        kept -= 1
+    return text[:kept] + words("text", "left_out", n=len(text) - kept)
+
+
+def _joins(character: str) -> bool:
+    """Whether a character joins the one before it."""
+    marks = unicodedata.category(character) in ("Mn", "Me", "Mc", "Cf")
+    return marks or "\U0001f3fb" <= character <= "\U0001f3ff"
 
 
 def units(text: str) -> int:
-    """The length of a text as Excel counts it."""
-    return len(text) if text.isascii() else len(text.encode("utf-16-le")) // 2
-
-
-def _cut(text: str, language: Language, longest: int) -> str:
-    start = text.encode("utf-16-le")[: 2 * (longest - _MARK_AT_MOST)].decode("utf-16-le", "ignore")
-    return start + SheetWords(language)("text", "left_out", n=len(text) - len(start))
-
-
-def looks_like_a_formula(text: str) -> bool:
-    """Whether a spreadsheet could calculate the text once somebody edits its cell."""
-    return text.lstrip(" \u3000").startswith(_FORMULA)
-
-
-def text_width(text: str) -> float:
-    """About how many narrow characters wide a line is; a kanji, three bytes of UTF-8, counts for two."""
-    return (len(text) + len(text.encode())) / 2
-
-
-def line_count(text: str, width: float, most: int) -> int:
-    """About how many lines a text takes when it is wrapped at `width` narrow characters, up to `most`."""
-    high = 0
-    for line in text.split("\n"):
-        high += max(1, ceil(text_width(line) / width))
-        if high >= most:
-            return most
-    return high
-
-
-# Columns that people added have this and their place for a key; only the writer uses it.
-_OTHER = "other."
-_OTHER_WIDTH = 20
-_NUMBER = re.compile(r"-?(0|[1-9]\d{0,9})(\.\d{0,4}[1-9])?")
-
-
-def merged(worksheets: Sequence[Worksheet], edited: EditedWorkbook) -> tuple[Worksheet, ...]:
-    """The worksheets, with the team's cells, rows, columns and order of those that the workbook holds."""
-    language = language_of(worksheets)
-    return tuple(
-        _merged(sheet, edited.sheets[sheet.name], language) if sheet.name in edited.sheets else sheet
-        for sheet in worksheets
-    )
-
-
-def fingerprint(sheets: Mapping[str, EditedSheet]) -> str:
-    """A hash of all that the team can change: its cells, rows, columns, titles and their order."""
-    # The JSON of all worksheets, a row at a time: whole, it is larger than the workbook.
-    digest = hashlib.sha256(b"[")
-    for place, (name, sheet) in enumerate(sorted(sheets.items())):
-        head = _json([name, sheet.titles]).removesuffix("]")
-        digest.update(f"{', ' if place else ''}{head}, [".encode())
-        for number, row in enumerate(sheet.rows):
-            digest.update(f"{', ' if number else ''}{_json(_team_part(row, layouts()[name].team))}".encode())
-        digest.update(b"]]")
-    digest.update(b"]")
-    return digest.hexdigest()
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
-def unedited(worksheets: Sequence[Worksheet]) -> dict[str, EditedSheet]:
-    """The worksheets as they are read back while nobody has edited them."""
-    language = language_of(worksheets)
-    return {sheet.name: _unedited_sheet(sheet, language) for sheet in worksheets}
-
-
-def _team_part(row: EditedRow, team: Iterable[str]) -> list[object]:
-    cells = {key: text for key, text in sorted(row.pulled.cells.items()) if key in team}
-    return [row.pulled.key, cells, row.others]
-
-
-def _unedited_sheet(sheet: Worksheet, language: Language) -> EditedSheet:
-    others = [column.key for column in sheet.columns if column.key.startswith(_OTHER)]
-    layout = layouts()[sheet.name]
-
-    def row_at(place: int) -> EditedRow:
-        row = sheet.rows[place]
-        texts = {key: cell_text(cell.text, language) for key, cell in row.cells.items()}
-        filled = {key: text for key, text in texts.items() if text.strip()}
-        cells = {k: read_value(k, text, layout) for k, text in filled.items() if k not in others}
-        added = tuple(filled.get(key, "") for key in others)
-        key = cell_text(row.key, language)
-        return EditedRow(PulledRow(key=key, cells=cells, number=place + 2), added)
-
-    rows = LazyRows(range(len(sheet.rows)), row_at)
-    titles = tuple(filter(str.strip, (cell_text(column.title, language) for column in sheet.columns)))
-    known = frozenset(column.key for column in sheet.columns) - set(others)
-    return EditedSheet(tab=sheet.title, titles=titles, columns=known, others=(), rows=rows)
-
-
-def _merged(sheet: Worksheet, edited: EditedSheet, language: Language) -> Worksheet:
-    own = {cell_text(row.key, language): row for row in sheet.rows}
-    remaining = [
-        _merged_row(sheet, edited, row, own.get(row.pulled.key))
-        for row in edited.rows
-        if _remains(sheet, row, own)
-    ]
-    edited_keys = {row.pulled.key for row in edited.rows}
-    new = [_unapproved(sheet, row) for key, row in own.items() if key not in edited_keys]
-    others = tuple(
-        Column(key=f"{_OTHER}{number}", title=title, owner="team", width=_OTHER_WIDTH, wrap=True)
-        for number, title in enumerate(edited.others)
-    )
-    ordered = _ordered(list(own), new, remaining, language)
-    return sheet.model_copy(update={"columns": (*sheet.columns, *others), "rows": tuple(ordered)})
-
-
-def _remains(sheet: Worksheet, row: EditedRow, own: Mapping[str, Row]) -> bool:
-    """Whether an edited row is of this run, or holds something that people wrote."""
-    team = {column.key for column in sheet.columns if column.owner == "team"}
-    has_edits = any(row.others) or bool(team & row.pulled.cells.keys())
-    return has_edits or row.pulled.key in own or not row.pulled.key
-
-
-def _merged_row(sheet: Worksheet, edited: EditedSheet, row: EditedRow, own: Row | None) -> Row:
-    """The team's cells as edited, also those it emptied; the program's as they are now."""
-    team = {
-        column.key
-        for column in sheet.columns
-        if own is None or (column.owner == "team" and column.key in edited.columns)
-    }
-    cells = {key: cell for key, cell in (own.cells if own else {}).items() if key not in team}
-    for column in sheet.columns:
-        if column.key in team and (text := row.pulled.cells.get(column.key)):
-            cells[column.key] = _cell(column, text)
-    others = {f"{_OTHER}{n}": _other_cell(text) for n, text in enumerate(row.others) if text}
-    return Row(key=own.key if own else row.pulled.key, cells=cells | others)
-
-
-def _cell(column: Column, text: str) -> SheetCell:
-    titles = {choice.id: choice.title for choice in column.choices}
-    title = titles.get(text, text)
-    # A grade is a number, as it is when people type it.
-    return SheetCell(text=title, number=float(title) if text in titles and title.isdecimal() else None)
-
-
-def _other_cell(text: str) -> SheetCell:
-    """A cell in a column that people added; a number remains one."""
-    return SheetCell(text=text, number=float(text)) if _NUMBER.fullmatch(text) else SheetCell(text=text)
-
-
-def _unapproved(sheet: Worksheet, row: Row) -> Row:
-    """A question that the team's workbook lacks may have been deleted there: it needs approval again."""
-    if sheet.name != "questions":
-        return row
-    cells = dict(row.cells) | {"approved": _cell(sheet.column("approved"), "no")}
-    return replace(row, cells=cells)
-
-
-def _ordered(order: list[str], new: list[Row], remaining: list[Row], language: Language) -> list[Row]:
-    """In the program's `order`; where the team sorted, its order below the new rows."""
-    place = {key: number for number, key in enumerate(order)}
-    keys = [place[key] for row in remaining if (key := cell_text(row.key, language)) in place]
-    if keys != sorted(keys):
-        return [*new, *remaining]
-    ranks, last = [], -1
-    for row in remaining:
-        last = place.get(cell_text(row.key, language), last)
-        ranks.append((last, 1, row))
-    ranks += [(place[cell_text(row.key, language)], 0, row) for row in new]
-    return [row for *_, row in sorted(ranks, key=lambda each: each[:2])]
+    """The length of a text in UTF-16 units, as Excel and Google count it: an emoji is two."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2

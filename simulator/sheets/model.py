@@ -6,7 +6,7 @@ Rows and columns are known by keys, never by titles or positions: people sort, i
 import json
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from string import Template
@@ -168,6 +168,11 @@ class Layout:
         """The tab's titles in all languages, folded."""
         return {folded(title) for titles in self.titles.values() for title in titles}
 
+    @property
+    def least(self) -> int:
+        """How many of its columns a worksheet must have to be taken for this one."""
+        return max(3, len(set(self.columns.values())) * 2 // 3)
+
     def column(self, title: str) -> str | None:
         """The key of the column of that title, in either language."""
         key = folded(title)
@@ -197,36 +202,30 @@ def layouts() -> Mapping[str, Layout]:
     }
 
 
+def layout_of(sheet: Worksheet) -> Layout:
+    """The layout of a worksheet, which also knows the columns by the titles that they have there."""
+    layout = layouts().get(sheet.name, Layout())
+    return replace(layout, columns=layout.columns | {folded(c.title): c.key for c in sheet.columns})
+
+
 def language_of(sheets: Iterable[Worksheet]) -> Language:
     """The language of the worksheets' titles; Japanese where none of them is known."""
-    present = {(sheet.name, sheet.title) for sheet in sheets}
-    known = (
-        (language, name, title)
-        for name, layout in layouts().items()
-        for language, titles in layout.titles.items()
-        for title in titles
-    )
-    found = {language for language, name, title in known if (name, title) in present}
-    return next((language for language in LANGUAGES if language in found), "ja")
+    titles = [(layouts().get(sheet.name, Layout()).titles, sheet.title) for sheet in sheets]
+    found = (lang for lang in LANGUAGES if any(title in own.get(lang, ()) for own, title in titles))
+    return next(found, "ja")
 
 
 class PulledRow(Value):
     """A row by its key ("" for one that people added); `number` counts from 1 as people see it.
 
-    Cells are by column key: texts as shown, without blanks around them; what was picked, by its id; days in
-    ISO 8601.
+    Cells are by column key: texts as shown; what was picked, by its id; days in ISO 8601. `others` are the
+    texts in the columns that people added.
     """
 
     key: str
     number: int
     cells: Mapping[str, str] = Field(default_factory=dict)
-
-
-class PulledSheets(Value):
-    """The rows of every worksheet that exists, and notes on rows and cells that were ignored."""
-
-    rows: Mapping[str, tuple[PulledRow, ...]]
-    notes: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
 
 
 SHEET_WORDS_FILE = Path(__file__).with_name("worksheets.toml")
@@ -272,21 +271,3 @@ def text_cell(text: str, mark: Mark = "", note: str = "") -> SheetCell:
 @lru_cache(maxsize=1)
 def _tables() -> dict[str, dict[str, dict[str, str]]]:
     return tomllib.loads(SHEET_WORDS_FILE.read_text(encoding="utf-8"))
-
-
-class Titles:
-    """The keys of a worksheet's columns by their titles; `columns` are those that are pushed.
-
-    `least` is how many of them a worksheet must have to be taken for a copy.
-    """
-
-    def __init__(self, name: str, columns: Sequence[Column] = ()) -> None:
-        self._layout = layouts().get(name)
-        self._own = {folded(column.title): column.key for column in columns}
-        known = set(self._own.values()) or set(self._layout.columns.values() if self._layout else ())
-        self.least = max(3, len(known) * 2 // 3)
-
-    def __call__(self, title: str) -> str | None:
-        """The key of the column of that title."""
-        key = folded(title)
-        return self._own.get(key) or (self._layout.column(key) if self._layout and key else None)

@@ -4,6 +4,7 @@ Only rows that are in use and approved are asked. What the team wrote as the rig
 the reference of that question once its status says that it has been fixed.
 """
 
+import hashlib
 import re
 import sys
 import zipfile
@@ -15,7 +16,7 @@ from simulator.core.errors import InputError
 from simulator.core.types import Case, Language
 from simulator.data.cases import cases_of_worksheet
 from simulator.data.files import printable
-from simulator.sheets.model import PulledRow, SheetWords
+from simulator.sheets.model import PulledRow, SheetWords, folded
 
 if TYPE_CHECKING:
     from simulator.sheets.google_api import SheetsClient, Target
@@ -54,10 +55,7 @@ def cases_of_sheet(
     question file, with `columns` as `--columns` has them. Notes go to stderr.
     """
     from simulator.sheets.google_api import SheetsClient
-    from simulator.sheets.google_pull import (
-        pull,
-        worksheet_values,  # gspread: only where one is named
-    )
+    from simulator.sheets.google_pull import pull, worksheet_values  # gspread: only where one is named
 
     client = SheetsClient()
     at = _ours(address, client, suffix)
@@ -75,11 +73,8 @@ def cases_of_workbook(path: Path, language: Language | None = None) -> tuple[Cas
         return None
     from simulator.sheets.excel_read import read_edited
 
-    sheets = read_edited(path).sheets
-    if QUESTIONS not in sheets:
-        return None
-    rows = {name: [row.pulled for row in sheet.rows] for name, sheet in sheets.items()}
-    return _with_notes(approved(str(path), rows, language))
+    rows = read_edited(path).rows
+    return _with_notes(approved(str(path), rows, language)) if QUESTIONS in rows else None
 
 
 def approved(
@@ -116,7 +111,7 @@ def _with_notes(found: ApprovedCases) -> tuple[Case, ...]:
 def _ours(address: str, client: "SheetsClient", suffix: str) -> "Target | None":
     """Where our worksheets of the questions that are meant stand; None where another worksheet is meant."""
     from simulator.sheets.google_api import Target, worksheet_of
-    from simulator.sheets.state import WORKSHEET, Tag, read_spreadsheet
+    from simulator.sheets.google_pull import WORKSHEET, Tag, read_spreadsheet
 
     key, name = worksheet_of(address)
     found: dict[str, None] = {}
@@ -141,13 +136,13 @@ def _is_ours(path: Path) -> bool:
 
 def _by_approval(rows: Iterable[PulledRow]) -> tuple[dict[str, PulledRow], dict[str, list[int]]]:
     """The rows to ask by the ids of their cases, and the numbers of the others by what is wrong."""
-    from simulator.sheets.google_pull import case_id
-
     asked: dict[str, PulledRow] = {}
     left: dict[str, list[int]] = {}
     for row in rows:
         why = _rejection(row)
-        key = "" if why else case_id(row)
+        # A question without a key is named by its text, so that it keeps its name when rows are sorted.
+        text = folded(row.cells.get("question", ""))
+        key = row.key or "q-" + hashlib.blake2s(text.encode(), digest_size=5).hexdigest()
         if why or key in asked:
             left.setdefault(why or "there already", []).append(row.number)
         else:

@@ -10,7 +10,7 @@ from simulator.sheets import excel
 from simulator.sheets.google_api import target
 from simulator.sheets.google_pull import pull
 from simulator.sheets.model import Worksheet
-from tests.excel import Person
+from tests.excel import Person, read
 from tests.report.test_fixes import report_context
 from tests.sample_runs import rehearsed
 from tests.servers.sheets import SheetsServer
@@ -57,7 +57,7 @@ def test_the_workbook_keeps_what_the_team_wrote(tmp_path: Path) -> None:
     with Person(first) as person:
         person.type(TAB, 2, "担当者", "佐藤")
         person.type(TAB, 2, "対応状況", "対応中")
-    rows = excel.read(excel.save([of_run("run-1")], run_file))["fixes"]
+    rows = read(excel.save([of_run("run-1")], run_file))["fixes"]
 
     assert (rows[0].cells["assignee"], rows[0].cells["status"]) == ("佐藤", "doing")
     assert "assignee" not in rows[1].cells

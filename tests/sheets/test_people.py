@@ -11,6 +11,7 @@ from simulator.core.errors import InputError
 from simulator.sheets.google_api import target
 from simulator.sheets.google_pull import pull
 from simulator.sheets.google_push import push
+from simulator.sheets.model import Row, SheetCell
 from tests.properties import examples
 from tests.servers.sheets import SheetsServer
 from tests.servers.sheets_people import Person
@@ -47,9 +48,9 @@ def filled(server: SheetsServer) -> Person:
 
 
 def comments(title: str = TITLE) -> dict[str, str]:
-    """The team's comments by the rows' keys, as read back."""
+    """The team's comments by the rows' keys, as read back; rows without a key are left out."""
     rows = pull(target(KEY), ["review"], client=patient()).rows["review"]
-    return {row.key: row.cells.get("comment", "") for row in rows}
+    return {row.key: row.cells.get("comment", "") for row in rows if row.key}
 
 
 def sort_by_score(server: SheetsServer, mari: Person) -> None:
@@ -200,21 +201,6 @@ def test_a_copy_beside_the_original_is_a_copy(server: SheetsServer) -> None:
     assert len(comments()) == 6
 
 
-def test_questions_that_people_add_are_not_added_again(server: SheetsServer) -> None:
-    """A row without a key and with the question of the run is that question."""
-    from simulator.report.worksheets import worksheets
-    from tests.report.test_worksheets import report_context
-
-    (sheet,) = (s for s in worksheets(report_context()) if s.name == "questions")
-    asked = sheet.rows[1].cells["question"].text
-    pushed(sheet.model_copy(update={"rows": sheet.rows[:1]}))
-    server.person(KEY).type(sheet.title, "B3", f" {asked}　")
-    done = pushed(sheet)
-
-    assert done.rows == len(sheet.rows) - 2
-    assert [row[0] for row in server.person(KEY).rows(sheet.title)].count("") == 1
-
-
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("deed", DEEDS)
 def test_people_edit_during_a_push(
@@ -232,6 +218,22 @@ def test_people_edit_during_a_push(
         assert mari.read(TITLE, at(server, key, "question")) == wanted
     assert pushed(review("r2")).writes == 0
     assert not [n for n in pull(target(KEY), ["review"], client=patient()).notes if "same key" in n]
+
+
+def test_first_values_of_a_new_column_reach_their_rows(server: SheetsServer) -> None:
+    """Also where people sort between the making of the column and the writing of its values."""
+    whole = review()
+    rows = tuple(
+        Row(key=row.key, cells={**row.cells, "comment": SheetCell(text=f"下書き {row.key}")})
+        for row in whole.rows
+    )
+    columns = tuple(column for column in whole.columns if column.key != "comment")
+    pushed(whole.model_copy(update={"columns": columns}))
+    mari = server.person(KEY)
+    client = Meddled(lambda: None, lambda: mari.sort(TITLE, "A2:I60", "A", descending=True))
+    push([whole.model_copy(update={"rows": rows})], target(KEY), client=client)
+
+    assert comments() == {f"r1/{key}": f"下書き r1/{key}" for key in "abc"}
 
 
 def test_a_row_of_another_run_that_was_hit_is_named(server: SheetsServer) -> None:

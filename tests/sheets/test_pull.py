@@ -124,11 +124,11 @@ def test_damaged_rows_are_noted(server: SheetsServer) -> None:
     mari.type(TITLE, f"A{row_of(server, 'r1/c')}", "r1/a")
     mari.type(TITLE, f"{letter(column(server, 'comment'))}9", "鍵なし")
 
-    assert set(pulled()["review"]) == {"r1/a", "r1/b"}
+    assert set(pulled()["review"]) == {"r1/a", "r1/b", ""}
     assert "comment" not in pulled()["review"]["r1/b"].cells
     assert notes() == (
-        "確認 row 4: the same key stands further up; passed over.",
-        "確認 row 9: it has no key; passed over.",
+        "確認, row 3, column コメント: it shows '#DIV/0!'; fix the formula",
+        "確認, row 4: the same key as row 2; read as an added row",
     )
 
 
@@ -138,9 +138,7 @@ def test_what_is_not_there_is_noted(server: SheetsServer) -> None:
     report_context = pull(target(KEY), ["blind", "review"], client=patient())
 
     assert set(report_context.rows) == {"review"}
-    assert report_context.notes == (
-        "blind: there is no such worksheet, or its column of keys was deleted; left out.",
-    )
+    assert report_context.notes == ("blind: there is no such worksheet; left out.",)
 
 
 @pytest.mark.parametrize("language", ["ja", "en"])

@@ -7,15 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 
 from simulator.core.errors import InputError
+from simulator.report.worksheets import worksheets
 from simulator.sheets.google_api import Account, SheetsClient, SinkUnavailable, Target, account, target
 from simulator.sheets.google_pull import pull, worksheet_values
 from simulator.sheets.google_push import new_sheet, push
+from simulator.sheets.model import Row, SheetCell
+from tests.report.test_worksheets import report_context
 from tests.servers.sheets import MARI, ROBOT, SheetsServer
 from tests.servers.sheets_auth import CLIENT_ID, CLIENT_SECRET
 from tests.servers.sheets_troubles import Trouble
-from tests.sheets_sink import KEY, TITLE, Time, patient, pushed, review, sheets_server
+from tests.sheets_sink import KEY, TITLE, Meddled, Time, patient, pushed, review, sheets_server
 
 GIVEN = "REHEARSAL_GOOGLE_CREDENTIALS"
 
@@ -66,6 +70,23 @@ def test_a_lost_reply_is_looked_up_before_anything_is_written_again(server: Shee
 
     assert server.log.writes == done.writes == 1
     assert keys(server)[:3] == ["r2/a", "r2/b", "r2/c"]
+
+
+def test_questions_of_a_push_that_was_cut_off_keep_their_approval(server: SheetsServer) -> None:
+    """What a broken connection left out is pushed for the first time, and was not thrown out by the team."""
+    sheet = next(s for s in worksheets(report_context()) if s.name == "questions")
+    text = SheetCell(text="長い話" * 15_000)
+    rows = [Row(key=f"q{n}", cells={**sheet.rows[0].cells, "reference": text}) for n in range(40)]
+
+    def cut_off() -> None:
+        raise requests.ConnectionError
+
+    client = Meddled(lambda: None, cut_off)
+    done = push([sheet.model_copy(update={"rows": tuple(rows)})], target(KEY), client=client)
+
+    found = pull(target(KEY), ["questions"], client=patient()).rows["questions"]
+    assert done.writes > 3
+    assert [row.cells["approved"] for row in found] == ["yes"] * 40
 
 
 def test_the_quota_is_waited_out(server: SheetsServer) -> None:

@@ -19,10 +19,12 @@ from simulator.report.context import ReportContext
 from simulator.report.worksheets import worksheets
 from simulator.sheets import excel
 from simulator.sheets.excel_read import read_edited
-from simulator.sheets.merge import cell_text, line_count, units
+from simulator.sheets.excel_write import line_count
+from simulator.sheets.merge import units, visible
 from simulator.sheets.model import Choice, Column, Row, SheetCell, Worksheet
 from simulator.stats.gate import decide
 from simulator.stats.summary import grading_judges, summarise
+from tests.excel import read
 from tests.golden_files import compare
 from tests.report.test_worksheets import report_context
 from tests.sample_runs import hostile
@@ -112,7 +114,7 @@ def test_nothing_is_ever_a_formula_or_a_link(tmp_path: Path) -> None:
     assert not {localname(element) for element in elements} & {"f", "hyperlink", "hyperlinks"}
     assert {cell.get("t") for cell in elements if localname(cell) == "c"} == {"inlineStr"}
     assert not any("externalLink" in name or "connections" in name for name in parts(path))
-    assert [row.pulled.cells["comment"] for row in read_edited(path).sheets["review"].rows] == list(ATTACKS)
+    assert [row.cells["comment"] for row in read_edited(path).sheets["review"].rows] == list(ATTACKS)
 
 
 def test_a_text_that_looks_like_a_formula_stays_one_when_its_cell_is_edited(tmp_path: Path) -> None:
@@ -136,7 +138,7 @@ def test_a_run_full_of_it(tmp_path: Path, attack: str) -> None:
         if name.endswith((".xml", ".rels", ".vml")):
             found = {localname(element) for element in fromstring(part).iter()}
             assert not found & {"f", "hyperlink"} or "chart" in name
-    assert len(excel.read(path)["review"]) == 2
+    assert len(read(path)["review"]) == 2
 
 
 def test_texts_are_as_they_were_said_or_visibly_otherwise(tmp_path: Path) -> None:
@@ -223,14 +225,14 @@ def test_bombs_and_passwords_are_refused(tmp_path: Path) -> None:
 
     for path, why in {bomb: "when unpacked; split the file", locked: "protected with a password"}.items():
         with pytest.raises(CaseFileError, match=why):
-            excel.read(path)
+            read(path)
 
 
 def test_control_characters_cost_no_room() -> None:
     """A text without them is given back as it is."""
     text = "あいう\n\tabc"
 
-    assert cell_text(text, "ja") is text
+    assert visible(text) is text
 
 
 @pytest.mark.parametrize("language", ["ja"])
@@ -246,5 +248,5 @@ def test_libreoffice_opens_it_and_what_it_saves_is_read(tmp_path: Path, language
     subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=55)
 
     saved = tmp_path / "saved" / "report.xlsx"
-    assert excel.read(saved) == excel.read(path)
+    assert read(saved) == read(path)
     assert "rehearsal_review_judge_is" in openpyxl.load_workbook(saved).defined_names

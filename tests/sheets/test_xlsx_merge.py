@@ -2,11 +2,9 @@
 
 import random
 import resource
-import shutil
 import stat
-from dataclasses import replace
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import openpyxl
 import pytest
@@ -17,9 +15,8 @@ from simulator.core.errors import RunFileError
 from simulator.report.worksheets import worksheets
 from simulator.sheets import excel
 from simulator.sheets.excel_read import read_edited
-from simulator.sheets.merge import fingerprint, unedited
 from simulator.sheets.model import PulledRow, Row, SheetCell, Worksheet
-from tests.excel import Person
+from tests.excel import Person, read
 from tests.properties import examples
 from tests.report.test_worksheets import report_context
 
@@ -52,7 +49,7 @@ def theirs(path: Path) -> list[tuple[str, str, dict[str, str]]]:
     filled = (
         (name, row.key, cells)
         for name, columns in TEAM.items()
-        for row, _ in found[name].rows
+        for row in found[name].rows
         if (cells := {c.key: row.cells[c.key] for c in columns if c.key in row.cells})
     )
     return sorted(filled, key=repr)
@@ -60,7 +57,7 @@ def theirs(path: Path) -> list[tuple[str, str, dict[str, str]]]:
 
 def by_key(path: Path, name: str) -> dict[str, PulledRow]:
     """The rows of a worksheet by key."""
-    return {row.key: row for row in excel.read(path)[name]}
+    return {row.key: row for row in read(path)[name]}
 
 
 def with_row(sheets: tuple[Worksheet, ...], name: str, row: Row) -> tuple[Worksheet, ...]:
@@ -112,6 +109,20 @@ def test_the_edited_report_stays_and_a_second_one_carries_its_words(run_file: Pa
     assert reports(run_file) == ["report-2.xlsx", "report-3.xlsx", "report.xlsx"]
 
 
+def test_a_report_whose_texts_people_corrected_stays(run_file: Path) -> None:
+    """The next one has the program's own text again; what people made of it is still in their file."""
+    first = run_file.with_name("report.xlsx")
+    with Person(first) as person:
+        person.type("確認", 3, "理由", "直した理由")
+    key = read(first)["review"][1].key
+
+    second = excel.save(SHEETS, run_file)
+
+    assert second.name == "report-2.xlsx"
+    assert by_key(first, "review")[key].cells["reason"] == "直した理由"
+    assert by_key(second, "review")[key].cells["reason"] != "直した理由"
+
+
 def test_words_survive_when_the_first_file_is_thrown_away(run_file: Path) -> None:
     """A report that carries the team's words counts as theirs, although nobody has touched it."""
     first = run_file.with_name("report.xlsx")
@@ -125,20 +136,6 @@ def test_words_survive_when_the_first_file_is_thrown_away(run_file: Path) -> Non
     assert theirs(second) == words
 
 
-def test_the_programs_cells_are_those_of_today(run_file: Path) -> None:
-    """A newer grade stands beside the team's comment."""
-    with Person(run_file.with_name("report.xlsx")) as person:
-        person.type("確認", 3, "コメント", "資料にあります")
-    row = SHEETS[1].rows[1]
-    changed = replace(row, cells={**row.cells, "reason": SheetCell(text="新しい理由")})
-    review = SHEETS[1].model_copy(update={"rows": (SHEETS[1].rows[0], changed, *SHEETS[1].rows[2:])})
-
-    path = excel.save((SHEETS[0], review, *SHEETS[2:]), run_file)
-
-    cells = by_key(path, "review")[row.key].cells
-    assert (cells["reason"], cells["comment"]) == ("新しい理由", "資料にあります")
-
-
 def test_the_teams_order_rows_and_columns(run_file: Path) -> None:
     """Sorted rows stay sorted, new rows stand above them; what the team added is all there."""
     first = run_file.with_name("report.xlsx")
@@ -149,14 +146,14 @@ def test_the_teams_order_rows_and_columns(run_file: Path) -> None:
             person.book["確認"].cell(row, place).value = row * 1.5
         person.sort("確認", lambda values: values[3])
         person.add("テスト質問", {"質問": "解約はいつまで?", "正解": "20日"})
-    order = [row.key for row in excel.read(first)["review"]]
+    order = [row.key for row in read(first)["review"]]
 
     path = excel.save(with_row(SHEETS, "review", Row(key="new")), run_file)
 
-    assert [row.key for row in excel.read(path)["review"]] == ["new", *order]
-    assert excel.read(path)["questions"][-1].cells == {"question": "解約はいつまで?", "reference": "20日"}
+    assert [row.key for row in read(path)["review"]] == ["new", *order]
+    assert read(path)["questions"][-1].cells == {"question": "解約はいつまで?", "reference": "20日"}
     old, new = (read_edited(each).sheets["review"] for each in (first, path))
-    assert new.others == old.others == ("優先度",)
+    assert [[sheet.titles[place] for place in sheet.others] for sheet in (old, new)] == [["優先度"]] * 2
     assert [row.others for row in new.rows[1:]] == [row.others for row in old.rows]
     assert {"3", "4.5", "6", "7.5"} == {row.others[0] for row in new.rows} - {""}
 
@@ -170,7 +167,7 @@ def test_new_rows_stand_where_they_belong_when_nobody_sorted(run_file: Path) -> 
         with_row(SHEETS, "summary", Row(key="new", cells={"item": SheetCell(text="x")})), run_file
     )
 
-    keys = [row.key for row in excel.read(path)["summary"]]
+    keys = [row.key for row in read(path)["summary"]]
     assert keys == [*(row.key for row in SHEETS[0].rows), "new"]
 
 
@@ -179,7 +176,7 @@ def test_rows_that_are_no_longer_there(run_file: Path) -> None:
     first = run_file.with_name("report.xlsx")
     with Person(first) as person:
         person.type("目視採点", 3, "人の評価（1人目）", 2)
-    written = excel.read(first)["blind"][1]
+    written = read(first)["blind"][1]
     blind = next(sheet for sheet in SHEETS if sheet.name == "blind")
     smaller = tuple(
         sheet.model_copy(update={"rows": sheet.rows[5:]}) if sheet is blind else sheet for sheet in SHEETS
@@ -188,26 +185,7 @@ def test_rows_that_are_no_longer_there(run_file: Path) -> None:
     path = excel.save(smaller, run_file)
 
     assert by_key(path, "blind")[written.key].cells == written.cells
-    assert len(excel.read(path)["blind"]) == len(blind.rows) - 4
-
-
-def test_a_question_that_was_deleted_waits_for_approval(run_file: Path) -> None:
-    """It may be new, it may have been thrown out: it is not asked before somebody approves of it."""
-    with Person(run_file.with_name("report.xlsx")) as person:
-        person.delete_row("テスト質問", 2)
-
-    path = excel.save(SHEETS, run_file)
-
-    found = by_key(path, "questions")
-    assert [row.cells["approved"] for row in found.values()] == ["no", "yes", "yes", "yes"]
-
-
-def test_what_the_team_emptied_stays_empty(run_file: Path) -> None:
-    """An empty cell is a word of theirs, too."""
-    with Person(run_file.with_name("report.xlsx")) as person:
-        person.type("テスト質問", 2, "使用する", None)
-
-    assert "use" not in excel.read(excel.save(SHEETS, run_file))["questions"][0].cells
+    assert len(read(path)["blind"]) == len(blind.rows) - 4
 
 
 @pytest.mark.parametrize("mark", ["~$report.xlsx", ".~lock.report.xlsx#"])
@@ -265,16 +243,6 @@ def test_a_full_disk_leaves_the_old_file(run_file: Path) -> None:
     assert reports(run_file) == ["report.xlsx"]
 
 
-def test_merge_writes_a_new_file(run_file: Path) -> None:
-    """Beside the edited one, under the next free name."""
-    first = run_file.with_name("report.xlsx")
-    with Person(first) as person:
-        person.type("確認", 3, "コメント", "資料にあります")
-
-    assert [excel.merge(SHEETS, first).name for _ in range(2)] == ["report-2.xlsx", "report-3.xlsx"]
-    assert theirs(run_file.with_name("report-3.xlsx")) == theirs(first)
-
-
 WORDS = st.text(
     st.characters(exclude_categories=["Cs", "Cc"]) | st.sampled_from("\n=+-@_x0041 5年"), max_size=30
 ) | st.sampled_from(["採点が誤り", "2026-11-25", "_x0041_", "<r>x</r>", " 前後 ", "=1+1", "007", "1.50"])
@@ -297,12 +265,11 @@ def test_every_word_of_the_team_comes_along(
     path.write_bytes(report)
     edit(path, random.Random(seed), words)
 
-    second = excel.merge(SHEETS, path)
+    second = excel.save(SHEETS, path.with_name("run.sqlite"))
 
-    merged = read_edited(second)
     carried = theirs(second)
     assert [each for each in theirs(path) if each not in carried] == []
-    assert fingerprint(merged.sheets) == merged.properties["rehearsal_written"]
+    assert excel.save(SHEETS, path.with_name("run.sqlite")) == second, "as the program left it"
 
 
 def edit(path: Path, lot: random.Random, words: list[str]) -> None:
@@ -324,23 +291,49 @@ def edit(path: Path, lot: random.Random, words: list[str]) -> None:
                 person.insert_column(tab, title, f"メモ{lot.random()}")
 
 
-def test_the_fingerprint_is_that_of_what_is_read(run_file: Path) -> None:
-    """Without an edit, what was to be written and what is read have the same one; an edit changes it."""
-    path = run_file.with_name("report.xlsx")
-    before = fingerprint(read_edited(path).sheets)
+def test_a_deleted_column_takes_its_picture_along(run_file: Path) -> None:
+    """The chart of the history needs its columns; without one there is none, and the rest is as it was."""
+    with Person(run_file.with_name("report.xlsx")) as person:
+        person.delete_column("推移", next(s for s in SHEETS if s.name == "history").columns[2].title)
+    sheets = with_row(SHEETS, "history", Row(key="new", cells={"score": SheetCell(text="71", number=71.0)}))
 
-    assert fingerprint(unedited(SHEETS)) == before
-    edits: list[Any] = [
-        lambda p: p.type("確認", 3, "コメント", "!"),
-        lambda p: p.rename("確認", "コメント", "メモ"),
-        lambda p: p.insert_column("会話", "設定", "メモ"),
-        lambda p: p.sort("確認", lambda values: values[3]),
-        lambda p: p.add("テスト質問", {"質問": "?"}),
-        lambda p: p.delete_row("確認", 2),
+    path = excel.save(sheets, run_file)
+
+    assert openpyxl.load_workbook(path)["推移"]._charts == []
+    assert excel.save(sheets, run_file) == path, "as the program left it"
+
+
+def test_without_its_column_of_keys_nothing_of_a_worksheet_is_lost(run_file: Path) -> None:
+    """Rows that nobody can tell apart stay as added ones beside those of the report."""
+    first = run_file.with_name("report.xlsx")
+    with Person(first) as person:
+        person.type("確認", 3, "コメント", "資料にあります")
+        person.delete_column("確認", "キー")
+
+    found = read(excel.save(SHEETS, run_file))["review"]
+
+    assert [row.cells["comment"] for row in found if not row.key and "comment" in row.cells] == [
+        "資料にあります"
     ]
-    for number, change in enumerate(edits):
-        copy = path.with_name(f"copy-{number}.xlsx")
-        shutil.copyfile(path, copy)
-        with Person(copy) as person:
-            change(person)
-        assert fingerprint(read_edited(copy).sheets) != before
+    assert len([row for row in found if row.key]) == len(SHEETS[1].rows)
+
+
+EDITS: dict[str, Callable[[Person], object]] = {
+    "cell": lambda p: p.type("確認", 3, "コメント", "!"),
+    "title": lambda p: p.rename("確認", "コメント", "メモ"),
+    "column": lambda p: p.insert_column("会話", "設定", "メモ"),
+    "order": lambda p: p.sort("確認", lambda values: values[3]),
+    "row": lambda p: p.add("テスト質問", {"質問": "?"}),
+    "fewer rows": lambda p: p.delete_row("確認", 2),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS.values(), ids=list(EDITS))
+def test_whatever_people_edit_their_file_stays(run_file: Path, edit: Callable[[Person], object]) -> None:
+    """The next report goes into another one."""
+    with Person(run_file.with_name("report.xlsx")) as person:
+        edit(person)
+    before = run_file.with_name("report.xlsx").read_bytes()
+
+    assert excel.save(SHEETS, run_file).name == "report-2.xlsx"
+    assert run_file.with_name("report.xlsx").read_bytes() == before

@@ -321,7 +321,7 @@ def sheet_source(name: str, run: ReviewTarget) -> Source:
             msg = f"sheet {printable(key)}: neither {titles} is in it; write them with: report --to sheets"
             raise InputError(msg)
         yield from verdicts(pulled.rows, run)
-        yield from map(_note_entry, pulled.notes)
+        yield from map(_note_entry, filter(_is_about_verdicts, pulled.notes))
 
     return read
 
@@ -336,18 +336,17 @@ def workbook_source(path: Path, target: ReviewTarget) -> Source | None:
     sheets = {name: sheet for name, sheet in edited.sheets.items() if name in NAMES}
     if not any("key" in sheet.columns or len(sheet.columns) >= _LEAST_COLUMNS for sheet in sheets.values()):
         return None
-    rows = {name: [row.pulled for row in sheet.rows] for name, sheet in sheets.items()}
     notes = [_note_entry(note) for note in edited.notes if _is_about_verdicts(note)]
 
     def read() -> Iterator[Entry]:
-        yield from verdicts(rows, target)
+        yield from verdicts(edited.rows, target)
         yield from notes
 
     return read
 
 
 def _is_about_verdicts(note: str) -> bool:
-    """Whether a workbook's note is about a worksheet that is read here; added rows are faults already."""
+    """Whether a reader's note is about a worksheet that is read here; added rows are faults already."""
     from simulator.sheets.model import folded, layouts
 
     tab = folded(re.split(r"[:,]", note)[0])

@@ -1,0 +1,412 @@
+"""What people's own cells survive: the same in an Excel workbook and in a Google Sheet."""
+
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pytest
+
+from simulator.report.worksheets import worksheets
+from simulator.sheets import excel
+from simulator.sheets.excel_read import read_edited
+from simulator.sheets.google_api import target
+from simulator.sheets.google_pull import pull
+from simulator.sheets.merge import EditedSheets
+from simulator.sheets.model import PulledRow, Row, SheetCell, Worksheet
+from tests.excel import Person
+from tests.report.test_worksheets import report_context
+from tests.servers.sheets import SheetsServer
+from tests.sheets_sink import KEY, TITLE, letter, one_cell, patient, pushed, review, sheets_server
+
+QUESTIONS = next(sheet for sheet in worksheets(report_context()) if sheet.name == "questions")
+
+
+class Workbook:
+    """A workbook, which every report writes anew, and a person at it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.run_file, self.path = folder / "run.sqlite", folder / "report.xlsx"
+
+    def report(self, *sheets: Worksheet) -> None:
+        """Writes the worksheets."""
+        self.path = excel.save(sheets, self.run_file)
+
+    def edited(self) -> EditedSheets:
+        """What is read back."""
+        return read_edited(self.path)
+
+    def type(self, row: int, column: str, value: Any, tab: str = TITLE) -> None:
+        """Types into a cell of a row (from 1)."""
+        with Person(self.path) as person:
+            person.type(tab, row, column, value)
+
+    def sort(self, column: str) -> None:
+        """Sorts the rows, the last first."""
+        with Person(self.path) as person:
+            place = person.place(TITLE, column) - 1
+            person.sort(TITLE, lambda values: tuple(-ord(c) for c in str(values[place])))
+
+    def hide(self, row: int) -> None:
+        """Hides a row, as a filter does."""
+        with Person(self.path) as person:
+            person.book[TITLE].row_dimensions[row].hidden = True
+
+    def move_last(self, column: str) -> None:
+        """Moves a column behind all others."""
+        with Person(self.path) as person:
+            person.move_last(TITLE, column)
+
+    def rename(self, column: str, title: str) -> None:
+        """Gives a column another title."""
+        with Person(self.path) as person:
+            person.rename(TITLE, column, title)
+
+    def insert_column(self, before: str, title: str) -> None:
+        """Inserts a column of one's own."""
+        with Person(self.path) as person:
+            person.insert_column(TITLE, before, title)
+
+    def delete_column(self, column: str) -> None:
+        """Deletes a column."""
+        with Person(self.path) as person:
+            person.delete_column(TITLE, column)
+
+    def delete_row(self, row: int, tab: str) -> None:
+        """Deletes a row."""
+        with Person(self.path) as person:
+            person.delete_row(tab, row)
+
+    def rename_tab(self, title: str) -> None:
+        """Gives the worksheet another name."""
+        with Person(self.path) as person:
+            person.rename_tab(TITLE, title)
+
+    def add_sheet(self, title: str) -> None:
+        """Adds a worksheet of one's own."""
+        with Person(self.path) as person:
+            person.book.create_sheet(title)["A1"] = "自分の表"
+
+    def has_sheet(self, title: str) -> bool:
+        """Whether a worksheet is still in one of the files."""
+        paths = self.run_file.parent.glob("*.xlsx")
+        return any(title in openpyxl.load_workbook(path).sheetnames for path in paths)
+
+
+class GoogleSheet:
+    """A Google Sheet, which every report brings up to date, and a person at it."""
+
+    def __init__(self, server: SheetsServer) -> None:
+        self.server, self.mari, self.names = server, server.person(KEY), list[str]()
+
+    def report(self, *sheets: Worksheet) -> None:
+        """Writes the worksheets."""
+        self.names = [sheet.name for sheet in sheets]
+        pushed(*sheets)
+
+    def edited(self) -> EditedSheets:
+        """What is read back."""
+        return pull(target(KEY), self.names, client=patient())
+
+    def _column(self, title: str, tab: str = TITLE) -> str:
+        return letter(self.mari.rows(tab)[0].index(title))
+
+    def type(self, row: int, column: str, value: Any, tab: str = TITLE) -> None:
+        """Types into a cell of a row (from 1)."""
+        text = value.strftime("%Y/%m/%d") if isinstance(value, date) else value or ""
+        self.mari.type(tab, f"{self._column(column, tab)}{row}", text)
+
+    def sort(self, column: str) -> None:
+        """Sorts the rows, the last first."""
+        self.mari.sort(TITLE, "A2:I60", self._column(column), descending=True)
+
+    def hide(self, row: int) -> None:
+        """Hides a row, as a filter does."""
+        others = [line[1] for n, line in enumerate(self.mari.rows(TITLE), 1) if n not in (1, row)]
+        self.mari.filter(TITLE, "質問", others)
+
+    def move_last(self, column: str) -> None:
+        """Moves a column behind all others."""
+        self.mari.move_column(TITLE, column, letter(len(self.mari.rows(TITLE)[0])))
+
+    def rename(self, column: str, title: str) -> None:
+        """Gives a column another title."""
+        self.mari.rename_header(TITLE, column, title)
+
+    def insert_column(self, before: str, title: str) -> None:
+        """Inserts a column of one's own."""
+        place = self._column(before)
+        self.mari.insert_columns(TITLE, place)
+        self.mari.type(TITLE, f"{place}1", title)
+
+    def delete_column(self, column: str) -> None:
+        """Deletes a column."""
+        self.mari.delete_columns(TITLE, column)
+
+    def delete_row(self, row: int, tab: str) -> None:
+        """Deletes a row."""
+        self.mari.delete_rows(tab, row)
+
+    def rename_tab(self, title: str) -> None:
+        """Gives the worksheet another name."""
+        self.mari.rename_sheet(TITLE, title)
+
+    def add_sheet(self, title: str) -> None:
+        """Adds a worksheet of one's own."""
+        self.server.robot().open_by_key(KEY).add_worksheet(title, 5, 5)
+
+    def has_sheet(self, title: str) -> bool:
+        """Whether a worksheet is still there."""
+        return title in [sheet.title for sheet in self.server.book(KEY).sheets]
+
+
+@pytest.fixture(params=["xlsx", "Google"])
+def team(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Workbook | GoogleSheet]:
+    """A workbook, then a Google Sheet, that a team works in."""
+    if request.param == "xlsx":
+        yield Workbook(tmp_path)
+        return
+    with sheets_server(monkeypatch) as server:
+        yield GoogleSheet(server)
+
+
+Team = Workbook | GoogleSheet
+
+
+def rows(team: Team, name: str = "review") -> dict[str, PulledRow]:
+    """The rows that are read back, by key."""
+    return {row.key: row for row in team.edited().rows[name]}
+
+
+def titles(team: Team) -> list[str]:
+    """The titles of the columns as they stand."""
+    return [title for _, title in sorted(team.edited().sheets["review"].titles.items())]
+
+
+def test_the_teams_cells_stay_and_the_programs_are_new(team: Team) -> None:
+    """What stands in the program's columns is the report's, also where people corrected it."""
+    team.report(review())
+    team.type(2, "コメント", "私見")
+    team.type(3, "質問", "人が直した質問")
+    team.report(review(question="変わった", comment="下書き"))
+
+    assert [row.cells.get("comment") for row in rows(team).values()] == ["私見", None, None]
+    assert [row.cells["question"] for row in rows(team).values()] == ["変わった"] * 3
+
+
+def test_a_cell_that_was_cleared_stays_empty(team: Team) -> None:
+    """The report's draft does not come back."""
+    team.report(review(comment="下書き"))
+    team.type(2, "コメント", None)
+    team.report(review(comment="下書き"))
+
+    assert [row.cells.get("comment") for row in rows(team).values()] == [None, "下書き", "下書き"]
+
+
+def test_rows_that_people_added_stay(team: Team) -> None:
+    """They have no key, and their own numbers."""
+    team.report(review())
+    team.type(5, "コメント", "鍵なし")
+    team.report(review(question="変わった"))
+
+    assert rows(team)[""].cells == {"comment": "鍵なし"}
+    assert set(rows(team)) == {"r1/a", "r1/b", "r1/c", ""}
+
+
+def test_columns_of_ones_own_stay(team: Team) -> None:
+    """Where they were, beside their rows."""
+    team.report(review())
+    team.insert_column("判定", "優先度")
+    team.type(3, "優先度", "高")
+    team.report(review(turns=2, question="変わった"))
+
+    assert titles(team) == ["キー", "質問", "回答1", "回答2", "優先度", "判定", "コメント", "確認日", "点"]
+    assert [row.others for row in rows(team).values()] == [("",), ("高",), ("",)]
+
+
+def test_worksheets_of_ones_own_stay(team: Team) -> None:
+    """In the sheet, or in the workbook in which they are: that is not written over."""
+    team.report(review())
+    team.add_sheet("集計")
+    team.report(review(question="変わった"))
+
+    assert team.has_sheet("集計")
+
+
+def test_rows_stay_in_the_order_of_the_team(team: Team) -> None:
+    """New ones stand above them."""
+    team.report(review())
+    team.type(2, "コメント", "私見 a")
+    team.sort("質問")
+    team.report(review(keys="abcd"))
+
+    assert list(rows(team)) == ["r1/d", "r1/c", "r1/b", "r1/a"]
+    assert rows(team)["r1/a"].cells["comment"] == "私見 a"
+
+
+def test_rows_that_a_filter_hides_are_rows(team: Team) -> None:
+    """What stands in them is read, kept and brought up to date."""
+    team.report(review())
+    team.type(3, "コメント", "私見 b")
+    team.hide(3)
+    team.report(review(question="変わった"))
+
+    assert rows(team)["r1/b"].cells["comment"] == "私見 b"
+    assert rows(team)["r1/b"].cells["question"] == "変わった"
+
+
+def test_columns_stay_where_the_team_moved_them(team: Team) -> None:
+    """Under the titles that it gave them; a column that comes later stands behind its neighbour."""
+    team.report(review())
+    team.type(2, "コメント", "私見")
+    team.move_last("コメント")
+    team.rename("コメント", "ひとこと")
+    team.move_last("質問")
+    team.report(review(turns=2, question="変わった"))
+
+    assert titles(team) == ["キー", "回答1", "回答2", "判定", "確認日", "点", "ひとこと", "質問"]
+    assert rows(team)["r1/a"].cells["comment"] == "私見"
+    assert rows(team)["r1/a"].cells["question"] == "変わった"
+
+
+def test_columns_that_the_team_deleted_stay_out(team: Team) -> None:
+    """The program's and the team's, however often the report is made; a note names the team's."""
+    team.report(review())
+    team.type(2, "コメント", "私見")
+    team.delete_column("回答1")
+    team.delete_column("判定")
+    for question in ("変わった", "また"):
+        team.report(review(question=question, turns=2))
+
+        assert titles(team) == ["キー", "質問", "回答2", "コメント", "確認日", "点"]
+        assert rows(team)["r1/a"].cells["comment"] == "私見"
+        assert "確認: there is no column judge_is" in team.edited().notes
+
+
+def test_a_worksheet_keeps_the_name_that_people_gave_it(team: Team) -> None:
+    """It is found under it, however often the report is made."""
+    team.report(review())
+    team.type(2, "コメント", "私見")
+    team.rename_tab("見直し (山田)")
+    for question in ("変わった", "また"):
+        team.report(review(question=question))
+
+        assert team.edited().sheets["review"].tab == "見直し (山田)"
+        assert rows(team)["r1/a"].cells["comment"] == "私見"
+
+
+def test_a_row_with_a_damaged_key_stays(team: Team) -> None:
+    """The run's own row is made anew, as is one that was deleted."""
+    team.report(review())
+    team.type(3, "コメント", "私見")
+    team.type(3, "キー", "うっかり")
+    team.delete_row(4, TITLE)
+    team.report(review())
+
+    found = {key: row.cells.get("comment") for key, row in rows(team).items()}
+    assert found == {"r1/a": None, "うっかり": "私見", "r1/b": None, "r1/c": None}
+
+
+def test_a_column_that_comes_later_has_its_first_values(team: Team) -> None:
+    """The team's, too, which are theirs from then on."""
+    whole = review(comment="下書き")
+    columns = tuple(column for column in whole.columns if column.key != "comment")
+    team.report(whole.model_copy(update={"columns": columns}))
+    team.report(whole)
+    assert [row.cells["comment"] for row in rows(team).values()] == ["下書き"] * 3
+
+    team.type(2, "コメント", "私見")
+    team.report(review(comment="別の下書き"))
+    assert [row.cells["comment"] for row in rows(team).values()] == ["私見", "下書き", "下書き"]
+
+
+@pytest.mark.parametrize("picked", ["採点が誤り", "Judge is wrong", "wrong", " ＪＵＤＧＥ　ＩＳ ＷＲＯＮＧ"])
+def test_choices_under_other_titles(team: Team, picked: str) -> None:
+    """In the other language, by their ids, in wide letters: they mean the same, also in the next report."""
+    team.report(review())
+    team.type(2, "判定", picked)
+    assert rows(team)["r1/a"].cells["judge_is"] == "wrong"
+
+    team.report(review(question="変わった"))
+    assert rows(team)["r1/a"].cells["judge_is"] == "wrong"
+
+
+@pytest.mark.parametrize("title", ["Fixed", "mended", "反映済み"])
+def test_choices_of_older_reports(team: Team, title: str) -> None:
+    """A status is the same under every title that it had."""
+    team.report(next(sheet for sheet in worksheets(report_context()) if sheet.name == "review"))
+    team.type(2, "対応状況", title)
+
+    assert team.edited().rows["review"][0].cells["status"] == "mended"
+
+
+@pytest.mark.parametrize(
+    "day",
+    [
+        date(2026, 11, 5), "2026/11/05", "2026-11-5", "2026.11.5", "2026年11月5日",
+        "２０２６／１１／０５", "２０２６年１１月５日", "２０２６－１１－０５", " 2026 / 11 / 5 ",
+    ],
+)  # fmt: skip
+def test_days_however_they_are_written(team: Team, day: Any) -> None:
+    """As the sheet keeps them or as people type them, also in wide digits: ISO 8601, and so ever after."""
+    team.report(review())
+    team.type(2, "確認日", day)
+    assert rows(team)["r1/a"].cells["checked"] == "2026-11-05"
+
+    team.report(review(question="変わった"))
+    assert rows(team)["r1/a"].cells["checked"] == "2026-11-05"
+
+
+def test_a_copied_row_is_an_added_one(team: Team) -> None:
+    """It is read without its key, and noted; the first one is the row of that key."""
+    team.report(review())
+    team.type(3, "キー", "r1/a")
+    team.type(3, "コメント", "写し")
+
+    assert [row.key for row in team.edited().rows["review"]] == ["r1/a", "", "r1/c"]
+    assert team.edited().notes == ("確認, row 3: the same key as row 2; read as an added row",)
+
+
+def test_a_question_that_was_deleted_waits_for_approval(team: Team) -> None:
+    """It may have been thrown out: it is not asked again before somebody approves of it."""
+    team.report(QUESTIONS)
+    team.delete_row(2, QUESTIONS.title)
+    team.report(QUESTIONS)
+
+    approved = {key: row.cells["approved"] for key, row in rows(team, "questions").items()}
+    keys = [row.key for row in QUESTIONS.rows]
+    assert approved == {key: "no" if key == keys[0] else "yes" for key in keys}
+
+
+def test_a_question_that_people_added_is_not_added_again(team: Team) -> None:
+    """A row without a key and with the text of a question is that question."""
+    team.report(QUESTIONS.model_copy(update={"rows": QUESTIONS.rows[:1]}))
+    team.type(3, "質問", f" {QUESTIONS.rows[1].cells['question'].text}　", QUESTIONS.title)
+    team.report(QUESTIONS)
+
+    keys = sorted(row.key for row in team.edited().rows["questions"])
+    assert keys == sorted(["", *(row.key for n, row in enumerate(QUESTIONS.rows) if n != 1)])
+
+
+@pytest.mark.parametrize(
+    "text", ["=1+1", "+1", "-1+1", "@SUM(1)", "＝1+1", "＋1", "－1", "＠A", "\t=1", "'=1", "007"]
+)
+def test_a_text_never_becomes_a_formula(team: Team, text: str) -> None:
+    """Neither one that is new nor one that is written over another; it reads as it was said."""
+    for shown in (text, "x", text):
+        team.report(one_cell(shown))
+        assert rows(team, "technical")["k"].cells["value"] == shown.strip()
+
+
+def test_a_key_with_control_characters_is_found_again(team: Team) -> None:
+    """It is made visible like every text, and its row is written once."""
+    row = Row(key="r\x01/\r\n_x0041_x0042_", cells={"question": SheetCell(text="質問")})
+    sheet = review().model_copy(update={"rows": (row,)})
+    team.report(sheet)
+    team.type(2, "コメント", "私見")
+    team.report(sheet)
+
+    assert [row.cells["comment"] for row in team.edited().rows["review"]] == ["私見"]
