@@ -63,7 +63,7 @@ async def _examine(settings: Settings) -> int:
     from simulator.runner.plan import read_plan
 
     settings = with_bot(settings)
-    plan, personas = read_plan(settings)
+    plan, personas, *_ = read_plan(settings)
     no_cache = settings.model_copy(update={"cache": "off"})
     with stdout_to_stderr():
         context = RunContext(no_cache, endpoints(settings), personas, Ledger({}))

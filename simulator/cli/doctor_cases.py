@@ -22,7 +22,7 @@ from simulator.grading.fitting import (
 from simulator.grading.metric_file import DEFAULT, read_metric_file
 
 if TYPE_CHECKING:
-    from simulator.data.datasets import DataSet
+    from simulator.data.cases import DataSet
 
 _LONGEST = 60
 
@@ -53,7 +53,7 @@ def examine_cases(name: str, outputs: str | None, settings: Settings) -> int:
 
 
 def _read(name: str, settings: Settings) -> "DataSet":
-    from simulator.data.datasets import DatasetRequest, dataset_of, read_dataset
+    from simulator.data.cases import DatasetRequest, dataset_of, read_dataset
     from simulator.runner.plan import sheet_cases
 
     fixed = settings.language if settings.language in ("ja", "en") else None

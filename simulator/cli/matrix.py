@@ -383,9 +383,9 @@ def _planned_context(settings: Settings) -> tuple["RunContext", Sequence[Convers
     from simulator.models.pricing import Ledger
     from simulator.runner.bot_choice import with_bot
     from simulator.runner.context import RunContext
-    from simulator.runner.plan import plan_rows
+    from simulator.runner.plan import read_plan
 
-    planned = plan_rows(with_bot(settings))
+    planned = read_plan(with_bot(settings))
     with stdout_to_stderr():
         context = RunContext(planned.settings, endpoints(settings), planned.personas, Ledger.of(settings))
         context.check_adapter(planned.plan)

@@ -8,7 +8,7 @@ from pathlib import Path
 from simulator.core.errors import CaseFileError
 from simulator.data.files import open_lines, plain_suffix, printable, read_text
 from simulator.data.structured import json_rows, jsonl_rows
-from simulator.data.tables import ColumnMapping, Fits, table_rows
+from simulator.data.tables import ColumnMapping, Fits, ReadRows, table_rows
 from simulator.data.values import (
     OnFault,
     Row,
@@ -35,9 +35,14 @@ def read_rows(
     gets rows that cannot be read; unless it raises, they are left out. `columns` are those of `--columns`.
     Raises UnknownName when no row has a column that is named there.
     """
-    if columns:
-        return ColumnMapping(columns).rows(path, partial(_rows, path), fits, on_fault)
-    return _rows(path, fits, on_fault)
+    return rows_by_field(path, partial(_rows, path), fits, on_fault, columns)
+
+
+def rows_by_field(
+    path: Path, read: ReadRows, fits: Fits, on_fault: OnFault, columns: Mapping[str, str] | None
+) -> Iterator[Row]:
+    """The rows of `read`, whose columns are called as `columns`, those of `--columns`, assign them."""
+    return ColumnMapping(columns).rows(path, read, fits, on_fault) if columns else read(fits, on_fault)
 
 
 def _rows(path: Path, fits: Fits, on_fault: OnFault) -> Iterator[Row]:

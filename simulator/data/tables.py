@@ -14,6 +14,7 @@ from simulator.data.values import (
     Row,
     RowFault,
     field_of,
+    ignore_fault,
     implied_columns,
     raise_fault,
     row_fault,
@@ -145,9 +146,7 @@ class ColumnMapping:
             return fits(list(self.renamed(dict.fromkeys(headers))))
 
         # The first pass also accepts a header with only some of the columns, to say which one is missing.
-        self._check(
-            path, read(lambda headers: fitting(headers) or bool(assigned & {*headers}), lambda _: None)
-        )
+        self._check(path, read(lambda headers: fitting(headers) or bool(assigned & {*headers}), ignore_fault))
         return (row._replace(values=self.renamed(row.values)) for row in read(fitting, on_fault))
 
     def _check(self, path: Path, rows: Iterable[Row]) -> None:

@@ -175,6 +175,10 @@ def raise_fault(fault: RowFault) -> NoReturn:
     raise fault
 
 
+def ignore_fault(_: RowFault) -> None:
+    """Leaves faulty rows out."""
+
+
 def row_fault(path: Path, row: Row | int, what: str) -> RowFault:
     """The error for a row, or a line, of a file; `what` is a sentence."""
     if isinstance(row, int):

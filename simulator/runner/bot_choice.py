@@ -7,13 +7,10 @@ from simulator.core import shelves
 from simulator.core.errors import InputError
 from simulator.core.settings import Settings
 from simulator.core.types import Case
-from simulator.data.cases import columns_of
-from simulator.data.datasets import DatasetRequest, valid_cases
-from simulator.runner.chains import is_chain, read_chain
+from simulator.data.cases import DatasetRequest, columns_of, valid_cases
+from simulator.runner.chains import RECORDED, is_chain, read_chain
 from simulator.runner.plan import sheet_cases
 from simulator.storage.run_file import find_run, read_run
-
-RECORDED = "recorded"
 
 
 def with_bot(settings: Settings) -> Settings:

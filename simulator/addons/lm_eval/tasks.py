@@ -35,7 +35,7 @@ from simulator.runner.chains import applied_prompts
 from simulator.runner.context import RunContext
 from simulator.runner.conversation import call_bot
 from simulator.runner.masking import masked_case
-from simulator.runner.plan import plan_rows
+from simulator.runner.plan import read_plan
 from simulator.runner.prompts import PromptRenderer, RenderedPrompt
 
 T = TypeVar("T")
@@ -389,7 +389,7 @@ class TaskRows(NamedTuple):
 
 def documents(task: str, settings: Mapping[str, Any]) -> TaskRows:
     """The rows of a data set; `settings` are those of TASK_SETTINGS that are not the defaults."""
-    planned = plan_rows(stored_settings({**settings, "protocol": "single_turn"}))
+    planned = read_plan(stored_settings({**settings, "protocol": "single_turn"}))
     cases = [conversation.case for conversation in planned.plan]
     renderer = _renderer(planned.settings, cases)
     rows = [_row(task, case, renderer, planned.settings) for case in cases]
