@@ -34,7 +34,7 @@ Outputs = Annotated[str | None, typer.Option(
 )]  # fmt: skip
 
 
-@takes_settings
+@takes_settings("dialogue")
 def command(flags: dict[str, Any], data: Cases = None, outputs: Outputs = None) -> int:
     """Check keys, models, bot and folders with one real call each, before money is spent.
 

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simulator.cli.app import is_closed_output
-from simulator.cli.options import OF_ROWS, takes_settings
+from simulator.cli.options import run_settings, takes_settings
 from simulator.cli.terminal import DONE, INCOMPLETE, say, stdout_to_stderr
 from simulator.core.errors import InputError, RehearsalError, Unforeseen
 from simulator.core.secrets import restore_secrets
 from simulator.core.settings import NOT_STORED, Settings, load_settings, stored_settings
-from simulator.core.types import PASSED, Conversation, Ended, Run
+from simulator.core.types import Conversation, Ended, Run
 
 if TYPE_CHECKING:
     from simulator.addons.calibration.drift import FrozenRows
@@ -27,21 +27,13 @@ if TYPE_CHECKING:
     from simulator.storage.run_file import RunFile
 
 
-@takes_settings
+@takes_settings("dialogue")
 def command(flags: dict[str, Any]) -> int:
     """Rehearse the bot: customers talk with it, every turn is graded, a report is written.
 
     Without a key or an endpoint everything runs offline, with lexical stand-ins for the models.
     """
-    return run_or_resume(dialogue_settings(load_settings(flags)))
-
-
-def dialogue_settings(settings: Settings) -> Settings:
-    """Without what only data sets use, which rehearsal.toml may hold."""
-    defaults = {name: Settings.model_fields[name].get_default() for name in ("protocol", *OF_ROWS)}
-    judges = tuple(name for name in settings.judges if not settings.outputs or name != PASSED)
-    defaults["judges"] = judges or Settings.model_fields["judges"].get_default()
-    return settings.model_copy(update=defaults)
+    return run_or_resume(run_settings(load_settings(flags), "dialogue"))
 
 
 def run_or_resume(settings: Settings) -> int:
