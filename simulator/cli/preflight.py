@@ -60,7 +60,7 @@ def announce(settings: Settings, context: RunContext, plan: Sequence[Conversatio
         return
     if context.offline:
         reason = "Offline as requested" if settings.offline else "No model configured"
-        roles = "the judges" if context.asks_once else "customer and judges"
+        roles = "customer and judges" if context.has_customers else "the judges"
         say(f"{size} {reason}: lexical stand-ins play {roles} (no language model, no cost).")
         return
     roles_played = [role for role in context.models() if role != "demo" or settings.adapter == "demo"]
@@ -82,7 +82,7 @@ def _unread_knowledge(settings: Settings) -> Iterator[str]:
 
 
 def _size(settings: Settings, context: RunContext, plan: Sequence[Conversation]) -> str:
-    if context.asks_once:
+    if not context.has_customers:
         prompt = f", prompt: {context.applied_prompts.summary}" if context.applied_prompts else ""
         return f"{counted(len(plan), 'row')}, bot: {settings.adapter}{prompt}."
     turns = settings.turns

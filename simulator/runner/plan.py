@@ -83,6 +83,13 @@ class Plan(Sequence[Conversation]):
         return rng.choice(self._personas)
 
 
+def cases_of_plan(plan: Sequence[Conversation]) -> Sequence[Case]:
+    """The cases of a plan, each once; those of a new run are read from their file when they are accessed."""
+    if isinstance(plan, Plan):
+        return plan.cases
+    return tuple({conversation.case.id: conversation.case for conversation in plan}.values())
+
+
 class PlannedRun(NamedTuple):
     """The conversations of a run in their order, the personas that occur in them, and what the data decides.
 
