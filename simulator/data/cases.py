@@ -24,13 +24,13 @@ from simulator.data.datasets import (
     missing_need_message,
 )
 from simulator.data.files import language_of, quote
-from simulator.data.readers import read_rows, rows_by_field
-from simulator.data.tables import Fits
+from simulator.data.rows import read_rows, rows_by_field
 from simulator.data.values import (
     COLUMNS,
     NO_QUESTION,
     READERS,
     Cell,
+    Fits,
     OnFault,
     Row,
     RowFault,
