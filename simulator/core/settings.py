@@ -754,6 +754,11 @@ class Settings(RowSettings):
         return self.redact == "on" or (self.redact == "auto" and self.adapter == "recorded")
 
     @property
+    def case_language(self) -> Language | None:
+        """The language of all cases; None where each has its own."""
+        return self.language if self.language in ("ja", "en") else None
+
+    @property
     def certainty(self) -> float | None:
         """How sure the gate has to be; None where the figures themselves decide."""
         return self.confidence or (0.95 if self.sequential else None)

@@ -363,8 +363,9 @@ class DataSet:
         """The valid rows in a language (None and "all": any): a random sample, if any, cut to `limit`."""
         places = self._in(language)
         if not places:
-            unit = self.request.unit
-            msg = f"none of the {len(self._valid)} {unit} is in '{language}': leave out --language."
+            msg = f"none of the {len(self._valid)} rows is in '{language}': leave out --language."
+            if self.request.unit == "questions":
+                msg = f"none of the {len(self._valid)} questions is in '{language}': leave out --language."
             raise CaseFileError(msg)
         if sample is not None and sample.size < len(places):
             drawn = random.Random(sample.seed).sample(range(len(places)), sample.size)  # noqa: S311 - a sample
@@ -404,8 +405,9 @@ class DataSet:
         if self._valid:
             return
         if self._first is None:
-            per = {"rows": "line", "questions": "row"}[unit := self.request.unit]
-            msg = f"{self.path}: no {unit} in it; write one per {per} below the column names."
+            msg = f"{self.path}: no rows in it; write one per line below the column names."
+            if self.request.unit == "questions":
+                msg = f"{self.path}: no questions in it; write one per row below the column names."
             raise CaseFileError(msg)
         more = f" None of the {self.skipped.rows} rows can be used." if self.skipped.rows > 1 else ""
         raise CaseFileError(f"{self._first}{more}")

@@ -68,11 +68,10 @@ def _check_replay(settings: Settings) -> None:
 
 
 def _cases(name: str, settings: Settings) -> Iterator[Case]:
-    fixed = settings.language if settings.language in ("ja", "en") else None
-    cases = sheet_cases(name, fixed, settings)
+    cases = sheet_cases(name, settings)
     if cases is not None:
         return iter(cases)
-    request = DatasetRequest(fixed, asks=settings.prompt is None, columns=settings.columns)
+    request = DatasetRequest(settings.case_language, asks=settings.prompt is None, columns=settings.columns)
     return valid_cases(Path(name), request)
 
 

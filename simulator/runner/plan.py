@@ -11,7 +11,7 @@ from simulator.core import shelves
 from simulator.core.errors import InputError
 from simulator.core.roles import endpoints
 from simulator.core.settings import Sample, Settings, read_sample
-from simulator.core.types import Case, Conversation, Language, Persona
+from simulator.core.types import Case, Conversation, Persona
 from simulator.data.cases import (
     QUESTIONS,
     ColumnUse,
@@ -208,13 +208,20 @@ def _personas(names: Iterable[str]) -> list[Persona]:
     return personas
 
 
-def sheet_cases(name: str, language: Language | None, settings: Settings) -> Sequence[Case] | None:
+def read_data(name: str, request: DatasetRequest, settings: Settings) -> DataSet:
+    """The cases of a file, of a Google Sheet (`sheet:KEY#worksheet`), or of a report's workbook."""
+    cases = sheet_cases(name, settings)
+    return read_dataset(Path(name), request) if cases is None else dataset_of(name, cases, request)
+
+
+def sheet_cases(name: str, settings: Settings) -> Sequence[Case] | None:
     """The cases of a Google Sheet or of a report's workbook; None for any other file."""
     from simulator.sheets.questions import cases_of_sheet, cases_of_workbook
 
     if name.startswith("sheet:"):
-        return cases_of_sheet(name, language, settings.worksheet or "", settings.columns)
-    return cases_of_workbook(Path(name), language) if name.lower().endswith((".xlsx", ".xlsm")) else None
+        return cases_of_sheet(name, settings.case_language, settings.worksheet or "", settings.columns)
+    is_workbook = name.lower().endswith((".xlsx", ".xlsm"))
+    return cases_of_workbook(Path(name), settings.case_language) if is_workbook else None
 
 
 def _fitted(settings: Settings, data: DataSet, labels: Labels) -> tuple[Settings, str]:
@@ -251,15 +258,11 @@ def _sample_message(rows: int, sample: Sample) -> str:
 
 
 def _read(settings: Settings, labels: Labels, prompts: AppliedPrompts | None) -> DataSet:
-    """The cases of a file, of a Google Sheet (`sheet:KEY#worksheet`), of a report's workbook, or the bundled.
-
-    Raises InputError for `evaluate` without a data set.
-    """
+    """The cases that the settings name, or the bundled ones. Raises InputError for rows without a file."""
 
     def problem(case: Case) -> str | None:
         return case_label_problem(case, labels) or (prompts.row_check(case) if prompts else None)
 
-    fixed = settings.language if settings.language in ("ja", "en") else None
     redactor = redactor_of(settings)
     mask: Callable[[Case, int], Case] = (
         partial(masked_case, redactor=redactor) if redactor else lambda case, _: case
@@ -268,12 +271,10 @@ def _read(settings: Settings, labels: Labels, prompts: AppliedPrompts | None) ->
         request = DatasetRequest(strict=settings.strict, asks=prompts is None, problem=problem)
     else:
         request = QUESTIONS
-    request = request._replace(language=fixed, mask=mask, columns=settings.columns)
-    name = settings.cases
-    if name is None:
+    request = request._replace(language=settings.case_language, mask=mask, columns=settings.columns)
+    if settings.cases is None:
         return dataset_of("demo", _bundled(settings), request)
-    cases = sheet_cases(name, fixed, settings)
-    return read_dataset(Path(name), request) if cases is None else dataset_of(name, cases, request)
+    return read_data(settings.cases, request, settings)
 
 
 def _bundled(settings: Settings) -> Iterator[Case]:

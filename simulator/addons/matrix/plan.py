@@ -406,10 +406,10 @@ def _row_key(settings: Settings) -> tuple[str | None, str | None, bool]:
 
 
 def _has_rows(settings: Settings) -> bool:
-    fixed = settings.language if settings.language in ("ja", "en") else None
-    if fixed is None or settings.cases is None or not Path(settings.cases).is_file():
+    language = settings.case_language
+    if language is None or settings.cases is None or not Path(settings.cases).is_file():
         return True
-    request = DatasetRequest(fixed, asks=settings.prompt is None, columns=settings.columns)
+    request = DatasetRequest(language, asks=settings.prompt is None, columns=settings.columns)
     return has_rows_in(Path(settings.cases), request)
 
 
