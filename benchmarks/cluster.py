@@ -58,7 +58,7 @@ def hold(repeats: int, engine: str) -> None:
     """One run in this process, without reports; prints seconds, CPU of it and its desks, and a hash."""
     workers = {"engine": engine, "workers": WORKERS} if engine == "dask" else {}
     settings = Settings(offline=True, cache="off", persona=PERSONAS, repeats=repeats, **workers)
-    plan, personas = read_plan(settings)
+    plan, personas, *_ = read_plan(settings)
     context = RunContext(settings, endpoints(settings), personas, Ledger.of(settings))
 
     def opened() -> RunFile:

@@ -100,7 +100,7 @@ def played(corpus: Corpus, settings: Settings) -> Path:
 def bundled(settings: Settings, language: Language) -> Path:
     """The run file of every persona on the bundled questions, with the demo bot."""
     own = settings.model_copy(update={"persona": ("all",), "language": language})
-    plan, people = read_plan(own)
+    plan, people, *_ = read_plan(own)
     context = RunContext(own, endpoints(own), people, Ledger.of(own))
     path, stopped = asyncio.run(
         perform(context, plan, lambda: create_run(own, context, plan, people), Silent())

@@ -111,7 +111,7 @@ def _write_cases() -> None:
 
 
 def _bundled(language: Language) -> list[dict[str, Any]]:
-    plan, _ = read_plan(Settings(persona=("calm",), language=language))
+    plan, *_ = read_plan(Settings(persona=("calm",), language=language))
     return [json.loads(conversation.case.model_dump_json(exclude_defaults=True)) for conversation in plan]
 
 

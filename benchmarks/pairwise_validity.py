@@ -29,7 +29,7 @@ from simulator.core import shelves
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings
 from simulator.core.types import Answer, Case, GradingContext, Message, Passage, Turn
-from simulator.data.readers import read_rows
+from simulator.data.rows import read_rows
 from simulator.models.client import Connections
 from simulator.models.limiter import GRADING
 from simulator.models.pricing import Ledger

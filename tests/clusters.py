@@ -129,7 +129,7 @@ def offline(**given: Any) -> Settings:
 
 async def rehearsed(settings: Settings, progress: Progress | None = None) -> tuple[Results, str | None]:
     """A run from beginning to end, by the engine of these settings."""
-    plan, personas = read_plan(settings)
+    plan, personas, *_ = read_plan(settings)
     context = RunContext(settings, endpoints(settings), personas, Ledger.of(settings))
     context.check_adapter(plan)
 

@@ -34,7 +34,7 @@ Outputs = Annotated[str | None, typer.Option(
 )]  # fmt: skip
 
 
-@takes_settings
+@takes_settings("dialogue")
 def command(flags: dict[str, Any], data: Cases = None, outputs: Outputs = None) -> int:
     """Check keys, models, bot and folders with one real call each, before money is spent.
 
@@ -63,7 +63,7 @@ async def _examine(settings: Settings) -> int:
     from simulator.runner.plan import read_plan
 
     settings = with_bot(settings)
-    plan, personas = read_plan(settings)
+    plan, personas, *_ = read_plan(settings)
     no_cache = settings.model_copy(update={"cache": "off"})
     with stdout_to_stderr():
         context = RunContext(no_cache, endpoints(settings), personas, Ledger({}))

@@ -22,7 +22,7 @@ from simulator.grading.fitting import (
 from simulator.grading.metric_file import DEFAULT, read_metric_file
 
 if TYPE_CHECKING:
-    from simulator.data.datasets import DataSet
+    from simulator.data.cases import DataSet
 
 _LONGEST = 60
 
@@ -53,13 +53,11 @@ def examine_cases(name: str, outputs: str | None, settings: Settings) -> int:
 
 
 def _read(name: str, settings: Settings) -> "DataSet":
-    from simulator.data.datasets import DatasetRequest, dataset_of, read_dataset
-    from simulator.runner.plan import sheet_cases
+    from simulator.data.cases import DatasetRequest
+    from simulator.runner.plan import read_data
 
-    fixed = settings.language if settings.language in ("ja", "en") else None
-    request = DatasetRequest(language=fixed, asks=False, columns=settings.columns)
-    cases = sheet_cases(name, fixed, settings)
-    return read_dataset(Path(name), request) if cases is None else dataset_of(name, cases, request)
+    request = DatasetRequest(settings.case_language, asks=False, columns=settings.columns)
+    return read_data(name, request, settings)
 
 
 def _is_offline(settings: Settings) -> bool:

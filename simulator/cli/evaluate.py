@@ -4,8 +4,8 @@ from typing import Annotated, Any
 
 import typer
 
-from simulator.cli.options import OF_DIALOGUES, takes_row_settings
-from simulator.core.settings import Settings, load_settings
+from simulator.cli.options import run_settings, takes_settings
+from simulator.core.settings import load_settings
 
 Cases = Annotated[
     list[str] | None,
@@ -27,7 +27,12 @@ Link = Annotated[
 ]
 
 
-@takes_row_settings
+@takes_settings(
+    "single_turn",
+    without=frozenset({"cases"}),
+    repeated=frozenset({"prompt"}),
+    defaults={"judges": "those that fit the data"},
+)
 def command(flags: dict[str, Any], cases: Cases = None, link: Link = None) -> int:
     """Evaluate a data set: each row is asked once, answers are graded, a report is written.
 
@@ -39,16 +44,17 @@ def command(flags: dict[str, Any], cases: Cases = None, link: Link = None) -> in
         from simulator.cli.matrix import chain_of_options, run_chain
 
         if chain := chain_of_options(files, link):
-            return run_chain(chain, flags, row_settings, link)
+            return run_chain(chain, flags, link)
     one = flags | {"prompt": prompts[0] if len(prompts) == 1 else None}
     if _may_be_matrix(files, prompts, flags):
         from simulator.cli.matrix import matrix_or_record, run_matrix
 
         if matrix := matrix_or_record(files, prompts, one):
-            return run_matrix(matrix, one, row_settings)
+            return run_matrix(matrix, one)
     from simulator.cli.simulate import run_or_resume
 
-    return run_or_resume(row_settings(load_settings(one | {"cases": files[0] if files else None})))
+    settings = load_settings(one | {"cases": files[0] if files else None})
+    return run_or_resume(run_settings(settings, "single_turn"))
 
 
 def _may_be_matrix(files: list[str], prompts: list[str], flags: dict[str, Any]) -> bool:
@@ -56,14 +62,3 @@ def _may_be_matrix(files: list[str], prompts: list[str], flags: dict[str, Any]) 
     keys = [pair.partition("=")[0] for pair in flags["set"] or ()]
     several = max(len(files), len(prompts)) > 1 or len(keys) > len(set(keys))
     return several or bool(flags["resume"]) or any(name.endswith(".toml") for name in files)
-
-
-def row_settings(settings: Settings) -> Settings:
-    """Without what only dialogues use, which rehearsal.toml may hold."""
-    defaults = {name: Settings.model_fields[name].get_default() for name in OF_DIALOGUES - {"cases"}}
-    rows = settings.model_copy(update={**defaults, "protocol": "single_turn", "turns": 1})
-    if rows.scoring is None:
-        return rows
-    from simulator.stats.contest import contest_settings
-
-    return contest_settings(rows)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from simulator.cli.options import OF_DIALOGUES, PANELS, takes
+from simulator.cli.options import OWN_SETTINGS, PANELS, run_settings, takes
 from simulator.cli.terminal import DONE, say, stdout_to_stderr
 from simulator.core.errors import InputError
 from simulator.core.secrets import restore_secrets
@@ -45,7 +45,8 @@ Filters = Annotated[
 # Settings that neither lm_eval nor a task file has.
 _WITHOUT = frozenset({
     "cases", "repeats", "replay", "check", "sequential", "knowledge", "shard", "engine", "scheduler",
-    "workers", "dry_run", "ask_bot", *(OF_DIALOGUES - {"turns", "user_model", "user_temperature"}),
+    "workers", "dry_run", "ask_bot",
+    *(OWN_SETTINGS["dialogue"] - {"turns", "user_model", "user_temperature"}),
 })  # fmt: skip
 _OPTIONS = tuple(name for names in PANELS.values() for name in names if name not in _WITHOUT)
 
@@ -67,13 +68,13 @@ def command(  # noqa: PLR0917 - one parameter for each option
     """
     from simulator.addons.lm_eval.tasks import check_installed
     from simulator.cli.destinations import check_destinations
-    from simulator.cli.evaluate import row_settings
 
     settings = load_settings(flags)
+    of_rows = run_settings(settings, "single_turn")
     patterns, data = _patterns(filters or ()), tuple(cases or ())
     check_destinations(settings)
     if write_task:
-        return _write(Path(write_task), data, row_settings(settings), patterns)
+        return _write(Path(write_task), data, of_rows, patterns)
     check_installed()
     if settings.resume:
         return _resume(settings)
@@ -82,7 +83,7 @@ def command(  # noqa: PLR0917 - one parameter for each option
     names = tuple(name.strip() for listed in tasks or () for name in listed.split(",") if name.strip())
     folders = tuple(include or ())
     _check_bot(settings, (*names, *data))
-    request = TaskRequest.of(row_settings(settings), patterns, tasks=names, include=folders, cases=data)
+    request = TaskRequest.of(of_rows, patterns, tasks=names, include=folders, cases=data)
     return _evaluate(settings, request)
 
 

@@ -49,7 +49,7 @@ def _selected(runs: "tuple[PastRun, ...]", flags: dict[str, Any], settings: Sett
         from simulator.runner.plan import read_plan
 
         # Here --language is that of the report: all questions of the file count.
-        plan, _ = read_plan(settings.model_copy(update={"language": None, "limit": None}))
+        plan, *_ = read_plan(settings.model_copy(update={"language": None, "limit": None}))
         cases = {conversation.case.id for conversation in plan}
         selected = [run for run in selected if run.cases and run.cases <= cases]
     return selected

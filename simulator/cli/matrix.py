@@ -10,6 +10,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 from tempfile import TemporaryDirectory
@@ -20,7 +21,6 @@ from simulator.addons.matrix.plan import (
     DataSet,
     Matrix,
     ResolvedCell,
-    Shaping,
     from_record,
     in_language,
     is_matrix,
@@ -45,6 +45,7 @@ from simulator.addons.matrix.record import (
     silence,
 )
 from simulator.cli.destinations import check_destinations, push_to_sheet, write_atomically
+from simulator.cli.options import run_settings
 from simulator.cli.terminal import DONE, INCOMPLETE, MISSED, print_json, say, stdout_to_stderr
 from simulator.core.errors import InputError, RehearsalError, RunFileError, UnknownName
 from simulator.core.secrets import restore_secrets
@@ -139,7 +140,7 @@ def matrix_of_chain(chain: Chain, link: str | None = None) -> Matrix:
 # --- Running it ---
 
 
-def run_chain(path: Path, flags: Mapping[str, Any], shape: Shaping, link: str | None = None) -> int:
+def run_chain(path: Path, flags: Mapping[str, Any], link: str | None = None) -> int:
     """Runs every link and the whole, each by itself, or only the one called `link`; returns the exit code."""
     from simulator.cli.simulate import run_or_resume
 
@@ -150,13 +151,13 @@ def run_chain(path: Path, flags: Mapping[str, Any], shape: Shaping, link: str | 
             raise InputError(msg)
     matrix = matrix_of_chain(chain, link)
     if link is not None:
-        (cell,) = resolved(matrix, flags, shape)
+        (cell,) = _cells(matrix, flags)
         if cell.outputs is None:  # else they must be written to a file first, as for a matrix
             return run_or_resume(cell.settings)
-    return run_matrix(matrix, flags, shape)
+    return run_matrix(matrix, flags)
 
 
-def run_matrix(matrix: "Matrix | Path", flags: Mapping[str, Any], shape: Shaping) -> int:
+def run_matrix(matrix: "Matrix | Path", flags: Mapping[str, Any]) -> int:
     """Runs every cell that is not finished, and shows the comparison; a path is the record of a matrix.
 
     Returns 0 when all cells are finished (and reach the target, where there is one), 1 where one misses it,
@@ -176,12 +177,16 @@ def run_matrix(matrix: "Matrix | Path", flags: Mapping[str, Any], shape: Shaping
     check_destinations(today)
     with contextlib.ExitStack() as stack:
         runs = Path(stack.enter_context(TemporaryDirectory())) if today.dry_run else Path(today.runs)
-        run = stack.enter_context(contextlib.closing(_MatrixRun.open(matrix, flags, shape, today, runs)))
+        run = stack.enter_context(contextlib.closing(_MatrixRun.open(matrix, flags, today, runs)))
         if today.dry_run:
             return run.dry_run()
         stopped = run.run_all()
         run.check_any_started()
         return show(run.file, today, stopped)
+
+
+def _cells(matrix: Matrix, flags: Mapping[str, Any]) -> tuple[ResolvedCell, ...]:
+    return resolved(matrix, flags, partial(run_settings, protocol="single_turn"))
 
 
 class _MatrixRun:
@@ -194,14 +199,14 @@ class _MatrixRun:
 
     @classmethod
     def open(
-        cls, matrix: "Matrix | Path", flags: Mapping[str, Any], shape: Shaping, today: Settings, runs: Path
+        cls, matrix: "Matrix | Path", flags: Mapping[str, Any], today: Settings, runs: Path
     ) -> "_MatrixRun":
         """Continues a record, or an unfinished one of the very same matrix, or begins one in `runs`."""
         if isinstance(matrix, Path):
             file = RecordFile.reopen(matrix)
             cells_of_record = range(len(file.record.cells))
             return cls(file, [_stored_settings(file.record, at, today) for at in cells_of_record], today)
-        cells, without = in_language(resolved(matrix, flags, shape))
+        cells, without = in_language(_cells(matrix, flags))
         if without:
             say(f"left out because no row is in '{cells[0].settings.language}': {', '.join(without)}")
         digest = fingerprint(
@@ -383,9 +388,9 @@ def _planned_context(settings: Settings) -> tuple["RunContext", Sequence[Convers
     from simulator.models.pricing import Ledger
     from simulator.runner.bot_choice import with_bot
     from simulator.runner.context import RunContext
-    from simulator.runner.plan import plan_rows
+    from simulator.runner.plan import read_plan
 
-    planned = plan_rows(with_bot(settings))
+    planned = read_plan(with_bot(settings))
     with stdout_to_stderr():
         context = RunContext(planned.settings, endpoints(settings), planned.personas, Ledger.of(settings))
         context.check_adapter(planned.plan)

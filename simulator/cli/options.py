@@ -14,9 +14,10 @@ from typer.core import TyperCommand, TyperGroup
 
 from simulator.core.document import wrap
 from simulator.core.roles import DEFAULT_MODELS
-from simulator.core.settings import Settings, flag
+from simulator.core.settings import Protocol, Settings, flag
 from simulator.core.templates import read_toml
 from simulator.core.translations import MESSAGES_FOLDER, language_of
+from simulator.core.types import PASSED
 
 # Before a paragraph whose lines are not to be wrapped.
 _VERBATIM = "\b\n"
@@ -109,12 +110,14 @@ PANELS = {
     "Rows": ("prompt", "shots", "choosing", "labels", "positive", "outputs", "scoring", "sample", "strict"),
     "Output": ("to", "sheet", "worksheet", "new_sheet", "folder", "csv_encoding", "json_output"),
 }  # fmt: skip
-# Settings of single-turn data sets only, and of dialogues only.
-OF_ROWS = frozenset(PANELS["Rows"])
-OF_DIALOGUES = frozenset({
-    "persona", "cases", "turns", *PANELS["The customer"], *PANELS["Load"], "user_model", "user_temperature",
-    "customer_faults",
-})  # fmt: skip
+# The settings that only the rows of a data set have, and those that only conversations with customers have.
+OWN_SETTINGS: Mapping[Protocol, frozenset[str]] = {
+    "single_turn": frozenset(PANELS["Rows"]),
+    "dialogue": frozenset({
+        "persona", "turns", *PANELS["The customer"], *PANELS["Load"], "user_model", "user_temperature",
+        "customer_faults",
+    }),
+}  # fmt: skip
 # Text on the command line, whatever Settings makes of it.
 _AS_TEXT = frozenset({"budget", "prices", "confidence"})
 _METAVARS = {
@@ -226,16 +229,40 @@ def _for_reader(ctx: Any) -> Any:
     return ctx
 
 
-def takes_settings(command: Command) -> Callable[..., int]:
-    """The command with every setting of a dialogue as an option."""
-    return takes(*(name for names in PANELS.values() for name in names if name not in OF_ROWS))(command)
+def takes_settings(
+    protocol: Protocol,
+    without: frozenset[str] = frozenset(),
+    repeated: frozenset[str] = frozenset(),
+    defaults: Mapping[str, str] = MappingProxyType({}),
+) -> Callable[[Command], Callable[..., int]]:
+    """The command with every setting of a protocol as an option but those in `without`; see `takes`."""
+    foreign = _foreign_settings(protocol)
+    names = (name for names in PANELS.values() for name in names if name not in foreign | without)
+    return takes(*names, repeated=repeated, defaults=defaults)
 
 
-def takes_row_settings(command: Command) -> Callable[..., int]:
-    """The command with every setting of a single-turn data set as an option; --prompt may be repeated."""
-    names = (name for names in PANELS.values() for name in names if name not in OF_DIALOGUES)
-    defaults = {"judges": "those that fit the data"}
-    return takes(*names, repeated=frozenset({"prompt"}), defaults=defaults)(command)
+def run_settings(settings: Settings, protocol: Protocol) -> Settings:
+    """The settings of a run of a protocol: those of the other one, which rehearsal.toml may hold, are unset.
+
+    Raises InputError for a way of scoring that does not fit the judges.
+    """
+    values: dict[str, Any] = {"protocol": protocol}
+    values |= {name: Settings.model_fields[name].get_default() for name in _foreign_settings(protocol)}
+    if protocol == "single_turn":
+        values["turns"] = 1
+    elif settings.outputs:
+        judges = tuple(name for name in settings.judges if name != PASSED)
+        values["judges"] = judges or Settings.model_fields["judges"].get_default()
+    settings = settings.model_copy(update=values)
+    if settings.scoring is None:
+        return settings
+    from simulator.stats.contest import contest_settings
+
+    return contest_settings(settings)
+
+
+def _foreign_settings(protocol: Protocol) -> frozenset[str]:
+    return frozenset(name for other, names in OWN_SETTINGS.items() if other != protocol for name in names)
 
 
 def takes(

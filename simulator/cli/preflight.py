@@ -12,7 +12,6 @@ from simulator.core.roles import check_players
 from simulator.core.settings import JPY_PER_USD, Settings, dollars
 from simulator.core.translations import safe_text
 from simulator.core.types import Conversation, Role, Spending
-from simulator.data.cases import ColumnUse, columns_of
 from simulator.data.knowledge import unread_files
 from simulator.models.pricing import check_prices, total_spending
 from simulator.runner.context import RunContext
@@ -53,7 +52,7 @@ def check_target(context: RunContext, plan: Sequence[Conversation]) -> None:
 
 def announce(settings: Settings, context: RunContext, plan: Sequence[Conversation]) -> None:
     """Says on stderr what is ignored, what will run, and, if it is paid for, what it will cost."""
-    for note in ignored_data(settings):
+    for note in _unread_knowledge(settings):
         say(note)
     size = _size(settings, context, plan)
     if not context.models():
@@ -61,7 +60,7 @@ def announce(settings: Settings, context: RunContext, plan: Sequence[Conversatio
         return
     if context.offline:
         reason = "Offline as requested" if settings.offline else "No model configured"
-        roles = "the judges" if context.asks_once else "customer and judges"
+        roles = "customer and judges" if context.has_customers else "the judges"
         say(f"{size} {reason}: lexical stand-ins play {roles} (no language model, no cost).")
         return
     roles_played = [role for role in context.models() if role != "demo" or settings.adapter == "demo"]
@@ -75,41 +74,15 @@ def announce(settings: Settings, context: RunContext, plan: Sequence[Conversatio
         say(_budget(settings.budget, settings.jpy_per_usd, estimate))
 
 
-def ignored_data(settings: Settings) -> tuple[str, ...]:
-    """What of the user's files has no effect: columns that are not known, knowledge that cannot be read."""
-    notes: list[str] = []
-    is_dialogue = settings.protocol != "single_turn"  # the plan of rows has said it already
-    if settings.cases and is_dialogue and not settings.cases.startswith("sheet:"):
-        columns = columns_of(settings.cases, settings.columns)
-        if columns.unused:
-            notes.append(f"{settings.cases}: ignored columns: {', '.join(columns.unused)}.")
-        notes += _ignored_answers(settings, columns)
+def _unread_knowledge(settings: Settings) -> Iterator[str]:
     knowledge = settings.set.get("knowledge", "") if settings.adapter == "demo" else ""
     if knowledge and (files := unread_files(knowledge)):
         more = f" and {len(files) - LISTED} more" if len(files) > LISTED else ""
-        notes.append(f"{knowledge}: not read: {', '.join(files[:LISTED])}{more}.")
-    return tuple(notes)
-
-
-def _ignored_answers(settings: Settings, columns: ColumnUse) -> Iterator[str]:
-    """A column of answers beside the questions often holds the right ones, named like a bot's own."""
-    if not columns.answers or settings.adapter == "recorded":
-        return
-    column = columns.answers[0]
-    if columns.has_references:
-        yield (
-            f"{settings.cases}: the column {column} is read as earlier answers of a bot, and ignored because"
-            " this bot answers by itself."
-        )
-    else:
-        yield (
-            f"{settings.cases}: the column {column} is read as earlier answers of a bot, and ignored."
-            f" If it holds the right answers: --columns references={column}"
-        )
+        yield f"{knowledge}: not read: {', '.join(files[:LISTED])}{more}."
 
 
 def _size(settings: Settings, context: RunContext, plan: Sequence[Conversation]) -> str:
-    if context.asks_once:
+    if not context.has_customers:
         prompt = f", prompt: {context.applied_prompts.summary}" if context.applied_prompts else ""
         return f"{counted(len(plan), 'row')}, bot: {settings.adapter}{prompt}."
     turns = settings.turns

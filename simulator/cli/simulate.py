@@ -12,35 +12,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simulator.cli.app import is_closed_output
-from simulator.cli.options import OF_ROWS, takes_settings
+from simulator.cli.options import run_settings, takes_settings
 from simulator.cli.terminal import DONE, INCOMPLETE, say, stdout_to_stderr
 from simulator.core.errors import InputError, RehearsalError, Unforeseen
 from simulator.core.secrets import restore_secrets
 from simulator.core.settings import NOT_STORED, Settings, load_settings, stored_settings
-from simulator.core.types import PASSED, Conversation, Ended, Persona, Run
+from simulator.core.types import Conversation, Ended, Run
 
 if TYPE_CHECKING:
     from simulator.addons.calibration.drift import FrozenRows
     from simulator.runner.context import RunContext
+    from simulator.runner.plan import PlannedRun
     from simulator.runner.run import RunnerFactory, StoppingRule
     from simulator.storage.run_file import RunFile
 
 
-@takes_settings
+@takes_settings("dialogue")
 def command(flags: dict[str, Any]) -> int:
     """Rehearse the bot: customers talk with it, every turn is graded, a report is written.
 
     Without a key or an endpoint everything runs offline, with lexical stand-ins for the models.
     """
-    return run_or_resume(dialogue_settings(load_settings(flags)))
-
-
-def dialogue_settings(settings: Settings) -> Settings:
-    """Without what only data sets use, which rehearsal.toml may hold."""
-    defaults = {name: Settings.model_fields[name].get_default() for name in ("protocol", *OF_ROWS)}
-    judges = tuple(name for name in settings.judges if not settings.outputs or name != PASSED)
-    defaults["judges"] = judges or Settings.model_fields["judges"].get_default()
-    return settings.model_copy(update=defaults)
+    return run_or_resume(run_settings(load_settings(flags), "dialogue"))
 
 
 def run_or_resume(settings: Settings) -> int:
@@ -85,6 +78,7 @@ def start(settings: Settings, run_id: str = "") -> "int | FinishedRun":
     from simulator.cli.preflight import check_folder, check_target
     from simulator.cli.shards import check_shard, remember_place, say_empty, sharded
     from simulator.core.roles import endpoints  # the engine: --help does without it
+    from simulator.data.datasets import NOTE
     from simulator.models.pricing import Ledger
     from simulator.runner.context import RunContext
     from simulator.runner.run import create_run
@@ -103,7 +97,8 @@ def start(settings: Settings, run_id: str = "") -> "int | FinishedRun":
         settings = settings.model_copy(update={"knowledge": str(knowledge.resolve())})
     check_shard(settings)
     settings = _with_bot(settings)
-    settings, whole_plan, personas, notes = _planned(settings)
+    planned = _planned(settings)
+    settings, whole_plan, personas = planned.settings, planned.plan, planned.personas
     plan = sharded(whole_plan, settings)
     with stdout_to_stderr():
         context = RunContext(settings, endpoints(settings), personas, Ledger.of(settings))
@@ -117,8 +112,8 @@ def start(settings: Settings, run_id: str = "") -> "int | FinishedRun":
 
     def create() -> "RunFile":
         file = remember_place(create_run(settings, context, plan, personas, run_id), whole_plan, settings)
-        for name, body in notes.items():
-            file.save_note(name, json.dumps(body, ensure_ascii=False))
+        if planned.skipped.count:
+            file.save_note(NOTE, json.dumps(planned.skipped.as_json(), ensure_ascii=False))
         return file
 
     if not plan:
@@ -138,28 +133,19 @@ def _with_bot(settings: Settings) -> Settings:
     return changed
 
 
-def _planned(
-    settings: Settings,
-) -> tuple[Settings, Sequence[Conversation], tuple[Persona, ...], dict[str, Any]]:
-    """The settings with what the data decides, the plan, the personas, and notes for the run file."""
-    if settings.protocol == "dialogue":
-        from simulator.runner.plan import read_plan
+def _planned(settings: Settings) -> "PlannedRun":
+    """The plan with what the data decides; says what of the data has no effect."""
+    from simulator.runner.plan import read_plan
 
-        _check_gate(settings)
-        if settings.customers or settings.arrival or settings.think is not None:
-            from simulator.addons.load.pace import check_load
+    if settings.customers or settings.arrival or settings.think is not None:
+        from simulator.addons.load.pace import check_load
 
-            check_load(settings)
-        return settings, *read_plan(settings), {}
-    from simulator.data.datasets import NOTE
-    from simulator.runner.plan import plan_rows
-
-    planned = plan_rows(settings)
+        check_load(settings)
+    planned = read_plan(settings)
     _check_gate(planned.settings)
     for line in planned.messages():
         sys.stderr.write(f"{line}\n")
-    skipped = {NOTE: planned.skipped.as_json()} if planned.skipped.count else {}
-    return planned.settings, planned.plan, planned.personas, skipped
+    return planned
 
 
 def _check_gate(settings: Settings) -> None:
@@ -319,10 +305,10 @@ def _dry_run(
 
 def _unfinished(plan: Sequence[Conversation]) -> Sequence[Conversation]:
     """The conversations that are new, or were cut off."""
-    from simulator.data.datasets import RowPlan
+    from simulator.runner.plan import Plan
     from simulator.storage.results import StoredConversations
 
-    if isinstance(plan, RowPlan):  # of a new run
+    if isinstance(plan, Plan):  # of a new run
         return plan
     if isinstance(plan, StoredConversations):
         return plan.unfinished()

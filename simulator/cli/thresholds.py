@@ -118,7 +118,7 @@ python run.py thresholds suggest latest          a run whose answers people have
 
 def _is_label_file(name: str) -> bool:
     """Whether it is a file of labelled answers; a run is a folder, an id, or its run.sqlite."""
-    from simulator.data.readers import split_sheet
+    from simulator.data.rows import split_sheet
 
     path, _ = split_sheet(Path(name))
     return path.suffix.lower() != ".sqlite" and (path.is_file() or (bool(path.suffix) and not path.is_dir()))

@@ -399,14 +399,15 @@ def read_columns(value: Any) -> Any:
     return columns
 
 
+Protocol = Literal["dialogue", "single_turn"]
+
+
 class RowSettings(BaseModel):
     """The part of the settings that `evaluate` adds; a dialogue leaves all of it at its default."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    protocol: Literal["dialogue", "single_turn"] = Field(
-        "dialogue", description="Whether customers talk, or each row is asked once."
-    )
+    protocol: Protocol = Field("dialogue", description="Whether customers talk, or each row is asked once.")
     prompt: str | None = Field(
         None, description="What is sent for each row: a prompt's name, NAME:VARIANT, or your own file.toml."
     )
@@ -751,6 +752,11 @@ class Settings(RowSettings):
     def redacts(self) -> bool:
         """Whether personal data is masked."""
         return self.redact == "on" or (self.redact == "auto" and self.adapter == "recorded")
+
+    @property
+    def case_language(self) -> Language | None:
+        """The language of all cases; None where each has its own."""
+        return self.language if self.language in ("ja", "en") else None
 
     @property
     def certainty(self) -> float | None:

@@ -1,23 +1,36 @@
 """Reads cases from files: one row is one Case, whatever its headers and its encoding are."""
 
+import contextlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+import random
+import tempfile
+import weakref
+from array import array
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self, overload
 
 from pydantic import JsonValue
 
-from simulator.core.errors import CaseFileError
-from simulator.core.types import Answer, Case, Language
+from simulator.core.errors import CaseFileError, InputError
+from simulator.core.settings import Sample
+from simulator.core.types import Answer, Case, Language, compact
+from simulator.data.datasets import (
+    Need,
+    Profile,
+    SkippedRows,
+    case_label_problem,
+    missing_need,
+    missing_need_message,
+)
 from simulator.data.files import language_of, quote
-from simulator.data.readers import read_rows
-from simulator.data.tables import ColumnMapping, Fits
+from simulator.data.rows import read_rows, rows_by_field
 from simulator.data.values import (
     COLUMNS,
     NO_QUESTION,
     READERS,
     Cell,
+    Fits,
     OnFault,
     Row,
     RowFault,
@@ -28,63 +41,41 @@ from simulator.data.values import (
     field_of,
     fields_of_turns,
     has_question,
+    ignore_fault,
     is_empty,
     is_extra,
-    raise_fault,
     row_fault,
     set_choice_label,
     split_question,
 )
 
 
-def read_cases(
-    path: str | Path, language: Language | None = None, columns: Mapping[str, str] | None = None
-) -> tuple[Case, ...]:
-    """The cases of a CSV, TSV, JSONL, JSON, YAML or Excel file (also `.gz`), in the file's order.
+class DatasetRequest(NamedTuple):
+    """How to read a file of cases.
 
-    `questions.xlsx#料金` names a worksheet; otherwise the only one with a column of questions is read.
-
-    The language of a row is that of its column, else `language`, else the one its question is written in.
-    `columns` are those of `--columns`: columns of the file, by field. The whole file is read before anything
-    is returned, so that a wrong last row is found before a run is paid for. Raises CaseFileError.
+    `strict` stops at the first invalid row. `asks` is False when a prompt makes the question of a row, for
+    which `values` keeps the columns that fill no field; reports then show these as the question. `problem`
+    returns why a case cannot be used, or None. `mask` is applied to each case and its number before the case
+    is stored. `columns` are those of `--columns`. `unit` is what messages call a row.
     """
-    path = Path(path)
-    return _cases(path, list(read_rows(path, has_question, columns=columns)), language)
+
+    language: Language | None = None
+    strict: bool = False
+    asks: bool = True
+    problem: Callable[[Case], str | None] = case_label_problem
+    mask: Callable[[Case, int], Case] = lambda case, _: case
+    columns: Mapping[str, str] | None = None
+    values: bool = True
+    unit: Literal["rows", "questions"] = "rows"
+
+    def fits(self, headers: Iterable[str]) -> bool:
+        """Whether questions can be made of these columns: one of questions, or several for a prompt."""
+        names = [header for header in headers if header]
+        return has_question(names) or (not self.asks and len(names) > 1)
 
 
-def cases_of_worksheet(
-    source: str,
-    name: str,
-    cells: Sequence[Sequence[str]],
-    language: Language | None = None,
-    columns: Mapping[str, str] | None = None,
-) -> tuple[Case, ...]:
-    """The cases of a worksheet that was read before; `source` and `name` are for errors."""
-    from simulator.data.workbooks import Worksheet, WorksheetRow, worksheet_rows
-
-    lines = (
-        WorksheetRow(number, {column: text for column, text in enumerate(row, 1) if text.strip()})
-        for number, row in enumerate(cells, 1)
-    )
-    sheet = Worksheet(name, tuple(line for line in lines if line.texts))
-
-    def read(fits: Fits, on_fault: OnFault) -> Iterator[Row]:
-        return worksheet_rows(Path(source), sheet, fits, on_fault, named=True)
-
-    rows = (
-        ColumnMapping(columns).rows(Path(source), read, has_question, raise_fault)
-        if columns
-        else read(has_question, raise_fault)
-    )
-    return _cases(Path(source), list(rows), language)
-
-
-def _cases(path: Path, rows: list[Row], language: Language | None) -> tuple[Case, ...]:
-    if not rows:
-        msg = f"{path}: no questions in it; write one per row below the column names."
-        raise CaseFileError(msg)
-    width = len(row_id(1, len(rows)))
-    return tuple(case for _, case in cases_of(path, rows, language, width=width))
+# The questions of conversations: nothing is left out of them silently.
+QUESTIONS = DatasetRequest(strict=True, problem=lambda _: None, values=False, unit="questions")
 
 
 def row_id(number: int, count: int) -> str:
@@ -92,90 +83,18 @@ def row_id(number: int, count: int) -> str:
     return f"{number:0{max(3, len(str(count)))}}"
 
 
-def cases_of(
-    path: Path,
-    rows: Iterable[Row],
-    language: Language | None,
-    on_fault: OnFault = raise_fault,
-    *,
-    width: int = 3,
-) -> Iterator[tuple[Row, Case]]:
-    """The case of each row, in their order; `on_fault` gets rows that are not valid cases.
-
-    A row without an id gets its number, of at least `width` digits. A second row with the same id is invalid,
-    because conversations are named by the id.
-    """
-    lines: dict[str, int] = {}
-    for number, row in enumerate(rows, 1):
-        try:
-            case = case_of(path, row, f"{number:0{width}}", language)
-            if case.id in lines:
-                first = row._replace(line=lines[case.id]).place
-                what = f"the id {quote(case.id)} is already on {first}; give every row its own."
-                raise row_fault(path, row, what)
-        except RowFault as fault:
-            on_fault(fault)
-        else:
-            lines[case.id] = row.line
-            yield row, case
-
-
-class ColumnUse(NamedTuple):
-    """The columns of a file that `read_cases` ignores, and those with recorded answers of a bot.
-
-    `has_references` says whether a column holds right answers.
-    """
-
-    unused: tuple[str, ...] = ()
-    answers: tuple[str, ...] = ()
-    has_references: bool = False
-
-
-def columns_of(path: str | Path, columns: Mapping[str, str] | None = None) -> ColumnUse:
-    """How the columns of a file are used; empty for a file that `read_rows` cannot read."""
-    try:
-        rows = read_rows(Path(path), has_question, columns=columns)
-        headers = dict.fromkeys(header for row in rows for header in row.values)
-    except CaseFileError:  # a workbook of worksheets is read elsewhere; any other error has been reported
-        return ColumnUse()
-    used, fields = choice_columns(tuple(headers)), {header: field_of(header) for header in headers}
-    return ColumnUse(
-        tuple(h for h, field in fields.items() if not field and not is_extra(h) and h not in used),
-        tuple(h for h, field in fields.items() if field == "answer"),
-        "references" in fields.values(),
-    )
-
-
-def select_cases(
-    cases: Iterable[Case], language: Language | Literal["all"] | None = None, limit: int | None = None
-) -> tuple[Case, ...]:
-    """The first `limit` cases in a language (None and "all": any language), in their order."""
-    return tuple(islice((case for case in cases if language in {None, "all", case.language}), limit))
-
-
-def case_of(
-    path: Path,
-    row: Row,
-    number: str,
-    language: Language | None,
-    *,
-    with_values: bool = False,
-    asks: bool = True,
-) -> Case:
-    """The case of one row; `number` is the id of a row without one. Raises RowFault.
-
-    `with_values` keeps the other columns as the case's values. Without `asks` a row needs no question,
-    because a prompt is made of its values; reports then show the values as the question.
-    """
+def case_of(path: Path, row: Row, number: str, request: DatasetRequest) -> Case:
+    """The case of one row; `number` is the id of a row without one. Raises RowFault."""
     row = collect_choices(path, row)
     cells = _cells(path, row)
-    values = _values(row, cells) if with_values else {}
-    if "question" not in cells and not _keeps_no_question(row, cells) and (asks or not any(values.values())):
+    values = _values(row, cells) if request.values else {}
+    can_ask = not request.asks and any(values.values())
+    if "question" not in cells and not _keeps_no_question(row, cells) and not can_ask:
         raise _no_question(path, row)
     fields: dict[str, Any] = {field: _read(path, row, cell, READERS[field]) for field, cell in cells.items()}
     if "question" not in cells:
         fields["question"], fields["history"] = split_question(fields.get("history", ()))
-        if not asks and fields["question"] == NO_QUESTION:
+        if not request.asks and fields["question"] == NO_QUESTION:
             fields["question"] = _as_question(values) or NO_QUESTION
     if error := fields.pop("error", None):
         fields["recorded"] = (Answer(text="", error=error), *fields.get("recorded", ())[1:])
@@ -185,7 +104,7 @@ def case_of(
     if "answerable" in cells:
         fields["tags"] = (*fields.get("tags", ()), *answerability_tags(cells["answerable"]))
     fields.setdefault("id", number)
-    fields.setdefault("language", language or _language(fields))
+    fields.setdefault("language", request.language or _language(fields))
     return Case(**fields)
 
 
@@ -260,3 +179,341 @@ def _no_question(path: Path, row: Row) -> CaseFileError:
     columns = ", ".join(quote(column) for column in list(row.values)[:20])
     names = ", ".join(name for name in COLUMNS["question"] if name != "text")
     return row_fault(path, row, f"no question column. Found: {columns}. Name one of them: {names}.")
+
+
+class ColumnUse(NamedTuple):
+    """The columns of a file that a run ignores, and those with recorded answers of a bot.
+
+    `has_references` says whether a column holds right answers.
+    """
+
+    unused: tuple[str, ...] = ()
+    answers: tuple[str, ...] = ()
+    has_references: bool = False
+
+    @classmethod
+    def of(cls, headers: Iterable[str]) -> Self:
+        """The use of columns with these headers, in their order."""
+        fields = {header: field_of(header) for header in headers}
+        choices = choice_columns(tuple(fields))
+        return cls(
+            tuple(h for h, field in fields.items() if not field and not is_extra(h) and h not in choices),
+            tuple(h for h, field in fields.items() if field == "answer"),
+            "references" in fields.values(),
+        )
+
+
+# How many bytes stay in memory; more are written to a temporary file.
+_MAX_IN_MEMORY = 8_000_000
+
+
+class CaseSpool:
+    """A list of cases in a temporary file; a case is read when it is accessed."""
+
+    def __init__(self) -> None:
+        self._file = tempfile.SpooledTemporaryFile(max_size=_MAX_IN_MEMORY)  # noqa: SIM115 - lives as long as the run
+        weakref.finalize(self, self._file.close)
+        self._starts = array("Q", [0])
+
+    def __len__(self) -> int:
+        """The number of cases."""
+        return len(self._starts) - 1
+
+    def add(self, case: Case) -> None:
+        """Appends a case."""
+        body = case.model_dump_json(exclude_defaults=True).encode()
+        try:
+            self._file.seek(self._starts[-1])
+            self._file.write(body)
+        except OSError as error:
+            why = error.strerror
+            msg = f"no room for the rows in the temporary folder ({why}); set TMPDIR to a bigger disk."
+            raise InputError(msg) from None
+        self._starts.append(self._starts[-1] + len(body))
+
+    def __getitem__(self, index: int) -> Case:
+        """The case at an index from 0 on."""
+        start, end = self._starts[index : index + 2]
+        self._file.seek(start)
+        return Case.model_validate_json(self._file.read(end - start))
+
+
+class SpooledCases(Sequence[Case]):
+    """Some of the cases of a spool, in any order, each read when it is accessed."""
+
+    def __init__(self, spool: CaseSpool, order: Sequence[int], name: Callable[[int], str | None]) -> None:
+        """`order` has indexes of the spool; `name` returns the id for a case without its own, else None."""
+        self._spool, self._order, self._name = spool, order, name
+        self._places: dict[str, int] = {}
+        self._at = 0
+
+    def __len__(self) -> int:
+        """The number of cases."""
+        return len(self._order)
+
+    @overload
+    def __getitem__(self, index: int) -> Case: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> "SpooledCases": ...
+
+    def __getitem__(self, index: int | slice) -> "Case | SpooledCases":
+        """One or several."""
+        if isinstance(index, slice):
+            return SpooledCases(self._spool, self._order[index], self._name)
+        place = self._order[index]
+        name = self._name(place)
+        return self._spool[place] if name is None else compact(self._spool[place], id=name)
+
+    def of_id(self, key: str) -> Case | None:
+        """The case with this id, or None; fast when cases are requested in their order."""
+        for at in (self._at, self._at + 1):
+            if at < len(self) and (case := self[at]).id == key:
+                self._at = at
+                return case
+        if not self._places:
+            self._places = {case.id: at for at, case in enumerate(self)}
+        self._at = self._places.get(key, -1)
+        return None if self._at < 0 else self[self._at]
+
+
+# The id of a row without one, until the number of rows is known; no file can contain it.
+_UNNAMED = "\0"
+
+
+class DataSet:
+    """The valid rows of a file with their profile, and the skipped ones."""
+
+    def __init__(self, path: Path, request: DatasetRequest) -> None:
+        """An empty data set, to which `add` and `skip` bring the rows of the file in their order."""
+        self.path, self.request = path, request
+        self.profile, self.skipped = Profile(), SkippedRows()
+        self._spool = CaseSpool()
+        self._lines, self._numbers, self._valid = array("q"), array("q"), array("q")
+        self._places: dict[str, int] = {}
+        self._headers: dict[str, None] = {}
+        self._sheet: str | None = None
+        self._first: RowFault | None = None
+
+    @property
+    def columns(self) -> ColumnUse:
+        """How the columns of the valid rows are used."""
+        return ColumnUse.of(self._headers)
+
+    def skip(self, fault: RowFault) -> None:
+        """Counts a row that is not a valid case. Raises RowFault when the request is strict."""
+        self.skipped.rows += 1
+        self._reject(fault)
+
+    def _reject(self, fault: RowFault) -> None:
+        self._first = self._first or fault
+        if self.request.strict:
+            raise fault from None
+        self.skipped.add(fault)
+
+    def add(self, row: Row, case: Case) -> None:
+        """Adds the case of a row, or skips it when this data set cannot use it."""
+        if problem := self.request.problem(case):
+            self.skip(row_fault(self.path, row, problem))
+            return
+        has_id = case.id != _UNNAMED
+        if has_id and case.id in self._places:
+            first = row._replace(line=self._places[case.id]).place
+            what = f"the id {quote(case.id)} is already on {first}; give every row its own."
+            self.skip(row_fault(self.path, row, what))
+            return
+        self.skipped.rows += 1
+        if has_id:
+            self._places[case.id] = row.line
+        self._sheet = row.sheet
+        if not row.values.keys() <= self._headers.keys():
+            self._headers |= dict.fromkeys(row.values)
+        self.profile.add(case)
+        self._valid.append(len(self._spool))
+        self._lines.append(row.line)
+        self._numbers.append(0 if has_id else self.skipped.rows)
+        self._spool.add(self.request.mask(case, self.skipped.rows))
+
+    def check(self, needs: Sequence[Collection[Need]], judges: Sequence[str]) -> None:
+        """Skips the rows that none of these judges can grade; `needs` has what each judge needs."""
+        counts = {"references": self.profile.references, "label": self.profile.labels}
+        complete = {need for need, count in counts.items() if count == self.profile.rows}
+        if any(complete >= set(judge) for judge in needs):
+            return
+
+        def problem(case: Case) -> str | None:
+            need = missing_need(case, needs)
+            return None if need is None else missing_need_message(need, judges, self._headers)
+
+        self.skip_where(problem)
+
+    def skip_where(self, problem: Callable[[Case], str | None]) -> None:
+        """Skips the rows for which `problem` returns an error."""
+        before, self._valid = self._valid, array("q")
+        for place in before:
+            if (what := problem(self._spool[place])) is None:
+                self._valid.append(place)
+            else:
+                self._reject(self._fault(place, what))
+        self._check_any_left()
+
+    def rows(
+        self, language: str | None = None, sample: Sample | None = None, limit: int | None = None
+    ) -> SpooledCases:
+        """The valid rows in a language (None and "all": any): a random sample, if any, cut to `limit`."""
+        places = self._in(language)
+        if not places:
+            msg = f"none of the {len(self._valid)} rows is in '{language}': leave out --language."
+            if self.request.unit == "questions":
+                msg = f"none of the {len(self._valid)} questions is in '{language}': leave out --language."
+            raise CaseFileError(msg)
+        if sample is not None and sample.size < len(places):
+            drawn = random.Random(sample.seed).sample(range(len(places)), sample.size)  # noqa: S311 - a sample
+            places = [places[at] for at in drawn]
+        return SpooledCases(self._spool, places[:limit], self._name)
+
+    def _in(self, language: str | None) -> Sequence[int]:
+        if language in (None, "all"):
+            return self._valid
+        return [place for place in self._valid if self._spool[place].language == language]
+
+    def count_in(self, language: str | None = None) -> int:
+        """How many valid rows are in a language (None and "all": any)."""
+        return len(self._in(language))
+
+    def finish(self) -> None:
+        """Checks the whole after the last row. Raises CaseFileError when no row is valid."""
+        self._check_numbers()
+        self._check_any_left()
+        self._places.clear()
+
+    def _name(self, place: int) -> str | None:
+        """The id for a row without one; None for the others."""
+        return row_id(self._numbers[place], self.skipped.rows) if self._numbers[place] else None
+
+    def _check_numbers(self) -> None:
+        # A row without an id gets its number, which may be the id of another row.
+        for place in list(self._valid) if self._places else ():
+            name = self._name(place)
+            if name in self._places:
+                first = Row(self._places[name], {}, sheet=self._sheet).place
+                what = f"it has no id, and its number, {name}, is the id on {first}; give it one."
+                self._valid.remove(place)
+                self._reject(self._fault(place, what))
+
+    def _check_any_left(self) -> None:
+        if self._valid:
+            return
+        if self._first is None:
+            msg = f"{self.path}: no rows in it; write one per line below the column names."
+            if self.request.unit == "questions":
+                msg = f"{self.path}: no questions in it; write one per row below the column names."
+            raise CaseFileError(msg)
+        more = f" None of the {self.skipped.rows} rows can be used." if self.skipped.rows > 1 else ""
+        raise CaseFileError(f"{self._first}{more}")
+
+    def _fault(self, place: int, what: str) -> RowFault:
+        return row_fault(self.path, Row(self._lines[place], {}, sheet=self._sheet), what)
+
+
+def read_cases(
+    path: str | Path, language: Language | None = None, columns: Mapping[str, str] | None = None
+) -> tuple[Case, ...]:
+    """The cases of a CSV, TSV, JSONL, JSON, YAML or Excel file (also `.gz`), in the file's order.
+
+    `questions.xlsx#料金` names a worksheet; otherwise the only one with a column of questions is read.
+
+    The language of a row is that of its column, else `language`, else the one its question is written in.
+    `columns` are those of `--columns`: columns of the file, by field. The whole file is read before anything
+    is returned, so that a wrong last row is found before a run is paid for. Raises CaseFileError.
+    """
+    return tuple(read_dataset(Path(path), QUESTIONS._replace(language=language, columns=columns)).rows())
+
+
+def cases_of_worksheet(
+    source: str,
+    name: str,
+    cells: Sequence[Sequence[str]],
+    language: Language | None = None,
+    columns: Mapping[str, str] | None = None,
+) -> tuple[Case, ...]:
+    """The cases of a worksheet that was read before; `source` and `name` are for errors."""
+    from simulator.data.workbooks import Worksheet, WorksheetRow, worksheet_rows
+
+    lines = (
+        WorksheetRow(number, {column: text for column, text in enumerate(row, 1) if text.strip()})
+        for number, row in enumerate(cells, 1)
+    )
+    sheet = Worksheet(name, tuple(line for line in lines if line.texts))
+    data = DataSet(Path(source), QUESTIONS._replace(language=language, columns=columns))
+
+    def read(fits: Fits, on_fault: OnFault) -> Iterator[Row]:
+        return worksheet_rows(data.path, sheet, fits, on_fault, named=True)
+
+    rows = rows_by_field(data.path, read, data.request.fits, data.skip, columns)
+    return tuple(_filled(data, _cases(data.path, rows, data.request, data.skip)).rows())
+
+
+def read_dataset(path: Path, request: DatasetRequest) -> DataSet:
+    """The data set of a CSV, TSV, JSONL, JSON, YAML or Excel file (also `.gz`).
+
+    Raises CaseFileError for a file without a valid row, or one that cannot be read to its end.
+    """
+    data = DataSet(path, request)
+    rows = read_rows(path, request.fits, data.skip, request.columns)
+    return _filled(data, _cases(path, rows, request, data.skip))
+
+
+def dataset_of(name: str, cases: Iterable[Case], request: DatasetRequest) -> DataSet:
+    """The data set of cases that were read elsewhere: from a Google sheet or a workbook of worksheets."""
+    rows = ((Row(number, {}, sheet=""), case) for number, case in enumerate(cases, 1))
+    return _filled(DataSet(Path(name), request), rows)
+
+
+def _filled(data: DataSet, rows: Iterable[tuple[Row, Case]]) -> DataSet:
+    for row, case in rows:
+        data.add(row, case)
+    data.finish()
+    return data
+
+
+def valid_cases(path: Path, request: DatasetRequest) -> Iterator[Case]:
+    """The cases of the valid rows of a file, one by one; other rows are left out silently."""
+    rows = read_rows(path, request.fits, ignore_fault, request.columns)
+    return (case for _, case in _cases(path, rows, request, ignore_fault))
+
+
+def has_rows_in(path: Path, request: DatasetRequest) -> bool:
+    """Whether a row of a file is in the language of the request; it is read up to the first such row.
+
+    Also True for a file without valid rows: whoever reads it for a run reports the error.
+    """
+    any_valid = False
+    with contextlib.suppress(CaseFileError):
+        for case in valid_cases(path, request):
+            any_valid = True
+            if case.language == request.language:
+                return True
+    return not any_valid
+
+
+def columns_of(path: str | Path, columns: Mapping[str, str] | None = None) -> ColumnUse:
+    """How the columns of a file are used; empty for a file that `read_rows` cannot read."""
+    try:
+        rows = read_rows(Path(path), has_question, columns=columns)
+        return ColumnUse.of(dict.fromkeys(header for row in rows for header in row.values))
+    except CaseFileError:  # a workbook of worksheets is read elsewhere; any other error has been reported
+        return ColumnUse()
+
+
+def _cases(
+    path: Path, rows: Iterable[Row], request: DatasetRequest, on_fault: OnFault
+) -> Iterator[tuple[Row, Case]]:
+    """The case of each row, in their order; `on_fault` gets rows that are not valid cases."""
+    for row in rows:
+        try:
+            case = case_of(path, row, _UNNAMED, request)
+        except RowFault as fault:
+            on_fault(fault)
+        else:
+            yield row, case

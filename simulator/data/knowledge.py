@@ -22,8 +22,8 @@ from simulator.data.documents import (
     word_document,
 )
 from simulator.data.files import count_workbook_pictures, plain_suffix, quote, read_text
-from simulator.data.readers import WORKBOOKS, read_rows
-from simulator.data.values import Row, is_empty, normalised, row_fault
+from simulator.data.rows import WORKBOOKS, read_rows
+from simulator.data.values import Row, is_empty, normalised, raise_fault, row_fault
 
 _DOCUMENTS: Mapping[str, Callable[[str], Document]] = {
     **dict.fromkeys((".md", ".markdown", ".mdx", ".txt", ".text", ".rst"), text_document),
@@ -185,7 +185,7 @@ def _from_workbook(file: Path, place: str, name: str) -> Iterator[Passage]:
             whole = Document(sheet.name, worksheet_text(sheet))
             yield from _from_document(whole, f"{place}#{sheet.name}" if several else place, inside)
         else:
-            rows = worksheet_rows(file, sheet, _has_text, named=several)
+            rows = worksheet_rows(file, sheet, _has_text, raise_fault, named=several)
             yield from _from_rows(file, rows, place, inside)
 
 

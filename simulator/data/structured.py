@@ -11,16 +11,15 @@ from pydantic import JsonValue
 
 from simulator.core.errors import CaseFileError
 from simulator.data.files import printable, quote
-from simulator.data.values import OnFault, Row, RowFault, is_storable, raise_fault, row_fault
+from simulator.data.values import OnFault, Row, RowFault, is_storable, row_fault
 
 _SPACE = " \t\n\r\ufeff"
 
 
-def jsonl_rows(path: Path, lines: Iterator[str], on_fault: OnFault = raise_fault) -> Iterator[Row]:
+def jsonl_rows(path: Path, lines: Iterator[str], on_fault: OnFault) -> Iterator[Row]:
     """The objects of a file that is read line by line.
 
     The first line that is not an object, and the rest of the file behind it, are read by `json_rows`.
-
 
     `on_fault` gets what cannot be read; unless it raises, reading goes on with the next line.
     """
@@ -42,7 +41,7 @@ def jsonl_rows(path: Path, lines: Iterator[str], on_fault: OnFault = raise_fault
             on_fault(fault)
 
 
-def json_rows(path: Path, text: str, on_fault: OnFault = raise_fault, first: int = 1) -> Iterator[Row]:
+def json_rows(path: Path, text: str, on_fault: OnFault, first: int = 1) -> Iterator[Row]:
     """The objects of a JSON list, or of a sequence of objects (JSONL), in one pass.
 
     `first` is the line that the text begins on. In a list nothing behind a mistake can be read.
@@ -142,7 +141,7 @@ for _kind, _words, _first in (
     _AsWritten.add_implicit_resolver(_TAG + _kind, re.compile(_words), _first)
 
 
-def yaml_rows(path: Path, text: str, on_fault: OnFault = raise_fault) -> Iterator[Row]:
+def yaml_rows(path: Path, text: str, on_fault: OnFault) -> Iterator[Row]:
     """The mappings of a list. Raises RowFault for tags and other values that are not plain."""
     root = _composed(path, text)
     document = _Document(path, text)

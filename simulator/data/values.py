@@ -166,6 +166,9 @@ class RowFault(CaseFileError):
         self.file, self.row, self.what = file, row, what
 
 
+# Whether column names are those that a reader needs.
+Fits = Callable[[Sequence[str]], bool]
+
 # Handles a faulty row before the next one is read; if it raises, reading stops.
 OnFault = Callable[[RowFault], None]
 
@@ -175,12 +178,24 @@ def raise_fault(fault: RowFault) -> NoReturn:
     raise fault
 
 
+def ignore_fault(_: RowFault) -> None:
+    """Leaves faulty rows out."""
+
+
 def row_fault(path: Path, row: Row | int, what: str) -> RowFault:
     """The error for a row, or a line, of a file; `what` is a sentence."""
     if isinstance(row, int):
         row = Row(row, {})
     sheet = printable(f"#{row.sheet}") if row.sheet else ""
     return RowFault(f"{path}{sheet}", row, what)
+
+
+def column_names(path: Path, row: Row | int, cells: Sequence[str]) -> list[str]:
+    """The names in a header row, stripped. Raises RowFault for a name that occurs twice."""
+    names = [cell.strip() for cell in cells]
+    if twice := next((name for name in names if name and names.count(name) > 1), None):
+        raise row_fault(path, row, f"the column {quote(twice)} occurs twice; rename one of them.")
+    return names
 
 
 def is_storable(value: JsonValue) -> bool:

@@ -19,12 +19,12 @@ from pydantic import JsonValue
 from simulator.core.errors import CaseFileError
 from simulator.core.replies import encodable
 from simulator.data.files import printable, quote, read_archive, readable_or_error
-from simulator.data.tables import Fits, column_names
 from simulator.data.values import (
+    Fits,
     OnFault,
     Row,
+    column_names,
     field_of,
-    raise_fault,
     row_fault,
 )
 
@@ -60,7 +60,7 @@ class Worksheet(NamedTuple):
     below: Mapping[tuple[int, int], int] = {}
 
 
-def workbook_rows(path: Path, sheet: str, fits: Fits, on_fault: OnFault = raise_fault) -> Iterator[Row]:
+def workbook_rows(path: Path, sheet: str, fits: Fits, on_fault: OnFault) -> Iterator[Row]:
     """The rows of the named worksheet, or else of the only one whose column names fit."""
     sheets = read_workbook(path, sheet)
     if sheet or len(sheets) == 1:
@@ -77,7 +77,7 @@ def workbook_rows(path: Path, sheet: str, fits: Fits, on_fault: OnFault = raise_
 
 
 def worksheet_rows(
-    path: Path, sheet: Worksheet, fits: Fits, on_fault: OnFault = raise_fault, *, named: bool
+    path: Path, sheet: Worksheet, fits: Fits, on_fault: OnFault, *, named: bool
 ) -> Iterator[Row]:
     """The rows below the column names; `named` puts the name of the worksheet into errors."""
     title = sheet.name if named else ""

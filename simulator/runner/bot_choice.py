@@ -7,13 +7,10 @@ from simulator.core import shelves
 from simulator.core.errors import InputError
 from simulator.core.settings import Settings
 from simulator.core.types import Case
-from simulator.data.cases import columns_of
-from simulator.data.datasets import DatasetRequest, valid_cases
-from simulator.runner.chains import is_chain, read_chain
+from simulator.data.cases import DatasetRequest, columns_of, valid_cases
+from simulator.runner.chains import RECORDED, is_chain, read_chain
 from simulator.runner.plan import sheet_cases
 from simulator.storage.run_file import find_run, read_run
-
-RECORDED = "recorded"
 
 
 def with_bot(settings: Settings) -> Settings:
@@ -71,11 +68,10 @@ def _check_replay(settings: Settings) -> None:
 
 
 def _cases(name: str, settings: Settings) -> Iterator[Case]:
-    fixed = settings.language if settings.language in ("ja", "en") else None
-    cases = sheet_cases(name, fixed, settings)
+    cases = sheet_cases(name, settings)
     if cases is not None:
         return iter(cases)
-    request = DatasetRequest(fixed, asks=settings.prompt is None, columns=settings.columns)
+    request = DatasetRequest(settings.case_language, asks=settings.prompt is None, columns=settings.columns)
     return valid_cases(Path(name), request)
 
 

@@ -18,7 +18,7 @@ from simulator.core.roles import LEXICAL, Endpoint
 from simulator.core.secrets import known_secrets, missing_secrets, used_secrets
 from simulator.core.settings import Settings
 from simulator.core.templates import LANGUAGES, fingerprint, stable_int
-from simulator.core.types import Bot, Chat, Conversation, Persona, Role, Run, User, Utterance
+from simulator.core.types import SCRIPTED, Bot, Chat, Conversation, Persona, Role, Run, User, Utterance
 from simulator.grading.judge import Panel
 from simulator.grading.panel import Grading
 from simulator.grading.rubric import Rubric
@@ -30,6 +30,7 @@ from simulator.privacy.redactor import Redactor
 from simulator.runner.chains import applied_prompts
 from simulator.runner.conversation import ask_plainly
 from simulator.runner.masking import MaskedBot, MaskedUser, masked_conversations, redactor_of
+from simulator.runner.plan import cases_of_plan
 from simulator.storage.run_file import find_run, read_run
 from simulator.users.base import PersonaUser, UserPrompts
 from simulator.users.opening import OpeningPrompts, VoicedOpening
@@ -88,9 +89,9 @@ class RunContext:
         return not any(self.endpoints.values())
 
     @property
-    def asks_once(self) -> bool:
-        """Whether each row of a data set is asked once, without a simulated customer."""
-        return self.settings.protocol == "single_turn"
+    def has_customers(self) -> bool:
+        """Whether anybody plays a customer; the rows of a data set are asked as they are written."""
+        return self.personas.keys() != {SCRIPTED}
 
     def greeting(self, language: str) -> str:
         """The support desk's first line."""
@@ -99,10 +100,10 @@ class RunContext:
 
     def opening(self, conversation: Conversation) -> User:
         """The user of the first line: replayed, in the persona's voice, or the question unchanged."""
-        if self.asks_once:
-            return ask_plainly  # the question is masked already, with its case
         if lines := self.replayed_lines.get(conversation.id):
             return self._masking(replayed(lines))
+        if not (self.settings.voice_opening or self.settings.typos):
+            return ask_plainly  # the question is masked already, with its case
         user: User = ask_plainly
         if self.settings.voice_opening:
             model = self.model("user", temperature=self.settings.user_temperature)
@@ -112,14 +113,14 @@ class RunContext:
 
     def user(self, conversation: Conversation) -> User:
         """The user that plays the customer after the first line."""
-        if self.asks_once:
-            return ask_plainly
+        script = conversation.case.script
+        if conversation.persona == SCRIPTED:
+            return self._masking(MixedUser(script))
         user = self._typing(self._persona_user(conversation), conversation)
         if replay := self.replayed_lines.get(conversation.id):
             return self._masking(replayed(replay, user))
         if lines := script_of(self.scripts, conversation):
             return self._masking(MixedUser(lines, user))
-        script = conversation.case.script
         return self._masking(MixedUser(script) if script or self._is_log else user)
 
     def _masking(self, user: User) -> User:
@@ -128,9 +129,10 @@ class RunContext:
     def turns(self, conversation: Conversation) -> tuple[int, bool]:
         """The maximum number of turns, and whether the customer is asked at the end how they leave.
 
-        A case's own script, a replay and a log end with their last line, without that question.
+        A case's own script, a replay and a log end with their last line, without that question. A row of a
+        data set is asked once, whatever script it has.
         """
-        if self.asks_once:
+        if conversation.persona == SCRIPTED:
             return 1, False
         replay = self.replayed_lines.get(conversation.id)
         if replay or conversation.case.script:
@@ -225,11 +227,8 @@ class RunContext:
         chat: Chat | None = None
         if model := self._bot_models.role("demo"):
             chat = model.say
-        cases = getattr(plan, "cases", None)  # of a large data set, read from its file
-        if cases is None:
-            cases = tuple({conversation.case.id: conversation.case for conversation in plan}.values())
         settings = {"choosing": self.settings.choosing, "patience": self.settings.patience}
-        return {"chat": chat, "cases": cases, **settings}
+        return {"chat": chat, "cases": cases_of_plan(plan), **settings}
 
     @property
     def _bot_models(self) -> Models:
@@ -248,7 +247,7 @@ class RunContext:
 
     def is_played(self, role: Role) -> bool:
         """Whether a role takes part in this run; where rows are asked, not every role does."""
-        if not self.asks_once:
+        if self.has_customers:
             return True
         grading = self.grading
         if role == "embed":
@@ -261,7 +260,7 @@ class RunContext:
 
     def fingerprints(self) -> dict[str, str]:
         """Hashes of every prompt in use, for the run file."""
-        people = () if self.asks_once else self.personas.values()
+        people = [persona for persona in self.personas.values() if persona.id != SCRIPTED]
         hashes = {f"user:{p.id}": self.prompts.fingerprint(p) for p in people}
         if self.applied_prompts is not None:
             hashes |= self.applied_prompts.fingerprints()

@@ -38,6 +38,7 @@ from simulator.core.types import (
 from simulator.grading.rubric import ReplySchema, Rubric
 from simulator.models.pricing import total_spending
 from simulator.runner.context import RunContext
+from simulator.runner.plan import cases_of_plan
 from simulator.storage.run_file import RUN_FILE, read_run
 
 # Lines, answers and passages that do not exist yet are assumed to have at most this many characters.
@@ -799,15 +800,13 @@ def forecast(
         estimate = _forecast_without_run(context, plan, samples)
     return estimate._replace(
         answers=0 if settings.adapter in _FREE_ADAPTERS else len(plan) * settings.turns,
-        rows=context.asks_once,
+        rows=not context.has_customers,
         offline=context.offline and bool(context.models()),
         samples=samples,
         sample_skipped=settings.ask_bot and earlier is not None,
         language=_language(settings.language, plan),
         asks_a_bot=settings.adapter != "recorded",
-        cases=len(plan) // settings.repeats
-        if context.asks_once
-        else len({conversation.case.id for conversation in plan}),
+        cases=len(cases_of_plan(plan)),
     )
 
 

@@ -19,7 +19,7 @@ from simulator.core.templates import fingerprint
 from simulator.core.types import Answer, Case, Failure, GradingContext, Passage, Score, Spending, Turn
 from simulator.data.cases import read_cases
 from simulator.data.files import printable, quote, read_bytes
-from simulator.data.readers import read_rows, split_sheet
+from simulator.data.rows import read_rows, split_sheet
 from simulator.data.values import Row, field_of, has_question, is_empty, is_extra, row_fault
 from simulator.grading.judge import FunctionJudge, JudgeCall, ModelJudge, Panel
 from simulator.grading.rubric import ReplySchema, Rubric, load_form, load_judge

@@ -38,14 +38,6 @@ def redactor_of(settings: Settings) -> Redactor | None:
     return Redactor(settings.redact_patterns, public=contacts_of(settings))
 
 
-def masked_cases(cases: Sequence[Case], settings: Settings) -> Sequence[Case]:
-    """The cases without personal data; an id that has some is replaced by the case's number in the file."""
-    redactor = redactor_of(settings)
-    if redactor is None:
-        return cases
-    return [masked_case(case, number, redactor) for number, case in enumerate(cases, 1)]
-
-
 def masked_case(case: Case, number: int, redactor: Redactor) -> Case:
     """One case without personal data, its tags included."""
     masked, _ = redacted_case(case, redactor)

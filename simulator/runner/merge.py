@@ -462,7 +462,7 @@ def _missing(parts: Sequence[Part]) -> tuple[str, ...]:
 def _whole_plan(part: Part) -> Sequence[Conversation] | None:
     """The plan that was divided; None if the cases can no longer be read, or have changed."""
     try:
-        plan, _ = read_plan(part.settings.model_copy(update={"shard": None}))
+        plan, *_ = read_plan(part.settings.model_copy(update={"shard": None}))
     except RehearsalError:
         return None
     return plan if plan_digest(plan) == part.plan else None

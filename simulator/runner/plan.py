@@ -1,37 +1,40 @@
-"""Plans a run: which conversations it will have, or which rows of a data set are asked."""
+"""Plans a run: which of the cases are asked, by whom, and which judges fit them."""
 
 import inspect
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
 from simulator.core import shelves
 from simulator.core.errors import InputError
 from simulator.core.roles import endpoints
 from simulator.core.settings import Sample, Settings, read_sample
-from simulator.core.types import Case, Conversation, Language, Persona, compact
-from simulator.data.cases import read_cases, select_cases
-from simulator.data.datasets import (
+from simulator.core.types import Case, Conversation, Persona
+from simulator.data.cases import (
+    QUESTIONS,
+    ColumnUse,
     DataSet,
     DatasetRequest,
+    dataset_of,
+    read_cases,
+    read_dataset,
+)
+from simulator.data.datasets import (
     Labels,
     Need,
-    RowPlan,
     SkippedRows,
-    dataset_of,
+    case_label_problem,
     label_forms,
     label_set_problem,
-    read_dataset,
     sort_labels,
 )
-from simulator.data.values import field_of, is_extra
 from simulator.grading.metric_file import read_metric_file
 from simulator.grading.outputs import ReferenceCheck
 from simulator.grading.rubric import Rubric, load_judge
-from simulator.runner.chains import AppliedPrompts, applied_prompts
-from simulator.runner.masking import masked_case, masked_cases, masked_conversations, redactor_of
+from simulator.runner.chains import RECORDED, AppliedPrompts, applied_prompts
+from simulator.runner.masking import masked_case, masked_conversations, redactor_of
 from simulator.storage.run_file import find_run, read_run
 
 # Without --persona, each case gets one of these, as in the article that this program follows.
@@ -43,18 +46,135 @@ _COMPARES: dict[str, frozenset[Need]] = {"label": frozenset({"label"}), "choice"
 _LISTED = 3
 
 
-def read_plan(settings: Settings) -> tuple[Sequence[Conversation], tuple[Persona, ...]]:
-    """The planned conversations in their order, and the personas that occur in them."""
-    if settings.protocol == "single_turn":
-        planned = plan_rows(settings)
-        return planned.plan, planned.personas
+class Plan(Sequence[Conversation]):
+    """The conversations of a run, each made when it is accessed: every case with its personas and repeats."""
+
+    def __init__(
+        self, cases: Sequence[Case], personas: Sequence[str], repeats: int = 1, seed: int | None = None
+    ) -> None:
+        """With a `seed` each case is played by one of the personas, chosen at random; else by all of them."""
+        self.cases, self._personas, self._repeats, self._seed = cases, personas, repeats, seed
+        self._of_case = repeats * (len(personas) if seed is None else 1)
+
+    def __len__(self) -> int:
+        """The number of conversations."""
+        return len(self.cases) * self._of_case
+
+    @overload
+    def __getitem__(self, index: int) -> Conversation: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Conversation]: ...
+
+    def __getitem__(self, index: int | slice) -> Conversation | list[Conversation]:
+        """One or several; the repeats of a persona follow one another."""
+        if isinstance(index, slice):
+            return [self[place] for place in range(*index.indices(len(self)))]
+        place, number = divmod(range(len(self))[index], self._of_case)
+        case = self.cases[place]
+        persona, repeat = divmod(number, self._repeats)
+        name = self._personas[persona] if self._seed is None else self._chosen(case)
+        key = f"{name}/{case.id}#{repeat + 1}"
+        return Conversation(id=key, case=case, persona=name, repeat=repeat + 1)
+
+    def _chosen(self, case: Case) -> str:
+        # Seeded by the case, so that neither --limit nor another order changes its persona.
+        rng = random.Random(f"{self._seed}/{case.id}")  # noqa: S311 - a choice, not a secret
+        return rng.choice(self._personas)
+
+
+def cases_of_plan(plan: Sequence[Conversation]) -> Sequence[Case]:
+    """The cases of a plan, each once; those of a new run are read from their file when they are accessed."""
+    if isinstance(plan, Plan):
+        return plan.cases
+    return tuple({conversation.case.id: conversation.case for conversation in plan}.values())
+
+
+class PlannedRun(NamedTuple):
+    """The conversations of a run in their order, the personas that occur in them, and what the data decides.
+
+    `settings` name the judges that grade, `judges_chosen_for` the form of the data by which they were chosen,
+    "" if the user named them. `columns` says which columns have no effect, `sample_message` how many rows
+    were sampled.
+    """
+
+    plan: Sequence[Conversation]
+    personas: tuple[Persona, ...]
+    settings: Settings
+    skipped: SkippedRows
+    columns: ColumnUse = ColumnUse()
+    judges_chosen_for: str = ""
+    sample_message: str = ""
+
+    def messages(self) -> Iterator[str]:
+        """Lines on columns without effect, the sample, the judges that were chosen, and skipped rows."""
+        if self.columns.unused and self.settings.prompt is None:
+            yield f"{self.settings.cases}: ignored columns: {', '.join(self.columns.unused)}."
+        if (
+            self.columns.answers
+            and self.settings.protocol == "dialogue"
+            and self.settings.adapter != RECORDED
+        ):
+            yield self._ignored_answers()
+        if self.sample_message:
+            yield self.sample_message
+        if self.judges_chosen_for:
+            names = ", ".join(self.settings.judges)
+            yield f"Judges that fit the data ({self.judges_chosen_for}): {names}. Others: --judges NAME,..."
+        if count := self.skipped.count:
+            listed = [f"  {row}" for row in self.skipped.listed[:_LISTED]]
+            more = [f"  and {count - _LISTED} more; the report lists them."] if count > _LISTED else []
+            head = f"{count:,} of {self.skipped.rows:,} rows left out (--strict stops at the first):"
+            yield "\n".join([head, *listed, *more])
+
+    def _ignored_answers(self) -> str:
+        """A column of answers beside the questions often holds the right ones, named like a bot's own."""
+        column, cases = self.columns.answers[0], self.settings.cases
+        if self.columns.has_references:
+            return (
+                f"{cases}: the column {column} is read as earlier answers of a bot, and ignored because this"
+                " bot answers by itself."
+            )
+        return (
+            f"{cases}: the column {column} is read as earlier answers of a bot, and ignored."
+            f" If it holds the right answers: --columns references={column}"
+        )
+
+
+def read_plan(settings: Settings) -> PlannedRun:
+    """Plans a run: each case of `settings.cases` with each persona, or once if it is a row of a data set.
+
+    Raises CaseFileError for a file without a valid row, and at the first invalid one where none may be left
+    out: with `--strict`, and always in the questions of conversations.
+    """
     if settings.replay:
-        return _replayed_plan(find_run(settings.replay, Path(settings.runs)), settings)
-    cases = _cases(settings)
-    personas = _personas(settings.persona or USUAL_PERSONAS)
-    plan = tuple(_conversations(cases, personas, settings, at_random=not settings.persona))
+        replayed = _replayed_plan(find_run(settings.replay, Path(settings.runs)), settings)
+        return PlannedRun(*replayed, settings, SkippedRows())
+    prompts = applied_prompts(settings)
+    labels = label_forms(settings.labels, prompts.labels) if prompts else settings.labels
+    data = _read(settings, labels, prompts)
+    chosen_for = ""
+    if settings.protocol == "single_turn":
+        settings, chosen_for = _fitted(settings, data, labels)
+    language = settings.language or (None if settings.cases else "ja")
+    sample = read_sample(settings.sample) if settings.sample else None
+    cases = data.rows(language, sample, settings.limit)
+    message = _sample_message(data.count_in(language), sample) if sample else ""
+    plan, personas = _played(settings, cases)
+    return PlannedRun(plan, personas, settings, data.skipped, data.columns, chosen_for, message)
+
+
+def _played(settings: Settings, cases: Sequence[Case]) -> tuple[Plan, tuple[Persona, ...]]:
+    if settings.protocol == "single_turn":
+        personas = [shelves.scripted()]
+    else:
+        personas = _personas(settings.persona or USUAL_PERSONAS)
+    seed = None if settings.persona or len(personas) == 1 else settings.seed
+    plan = Plan(cases, [persona.id for persona in personas], settings.repeats, seed)
+    if seed is None:
+        return plan, tuple(personas)
     present = {conversation.persona for conversation in plan}
-    return plan, tuple(p for p in personas if p.id in present)
+    return plan, tuple(persona for persona in personas if persona.id in present)
 
 
 def _replayed_plan(run: Path, settings: Settings) -> tuple[tuple[Conversation, ...], tuple[Persona, ...]]:
@@ -88,95 +208,28 @@ def _personas(names: Iterable[str]) -> list[Persona]:
     return personas
 
 
-def _cases(settings: Settings) -> Sequence[Case]:
-    bundled = settings.cases is None
-    fixed = settings.language if settings.language in ("ja", "en") else None
-    language = settings.language or ("ja" if bundled else "all")
-    if settings.cases is None:
-        if settings.columns:
-            msg = "--columns is about a file of your own: name it with --cases."
-            raise InputError(msg)
-        read = [case for path in BUNDLED for case in read_cases(path)]
-    else:
-        read = list(_file_cases(settings.cases, fixed, settings))
-    cases = select_cases(masked_cases(read, settings), language, settings.limit)
-    if not cases:
-        msg = f"none of the {len(read)} questions is in '{settings.language}': leave out --language."
-        raise InputError(msg)
-    return cases
+def read_data(name: str, request: DatasetRequest, settings: Settings) -> DataSet:
+    """The cases of a file, of a Google Sheet (`sheet:KEY#worksheet`), or of a report's workbook."""
+    cases = sheet_cases(name, settings)
+    return read_dataset(Path(name), request) if cases is None else dataset_of(name, cases, request)
 
 
-def _file_cases(name: str, language: Language | None, settings: Settings) -> Sequence[Case]:
-    """The cases of a file, of the Google Sheet in `sheet:KEY#worksheet`, or of a report's workbook."""
-    cases = sheet_cases(name, language, settings)
-    return read_cases(Path(name), language, settings.columns) if cases is None else cases
-
-
-def sheet_cases(name: str, language: Language | None, settings: Settings) -> Sequence[Case] | None:
+def sheet_cases(name: str, settings: Settings) -> Sequence[Case] | None:
     """The cases of a Google Sheet or of a report's workbook; None for any other file."""
     from simulator.sheets.questions import cases_of_sheet, cases_of_workbook
 
     if name.startswith("sheet:"):
-        return cases_of_sheet(name, language, settings.worksheet or "", settings.columns)
-    return cases_of_workbook(Path(name), language) if name.lower().endswith((".xlsx", ".xlsm")) else None
+        return cases_of_sheet(name, settings.case_language, settings.worksheet or "", settings.columns)
+    is_workbook = name.lower().endswith((".xlsx", ".xlsm"))
+    return cases_of_workbook(Path(name), settings.case_language) if is_workbook else None
 
 
-def _conversations(
-    cases: Iterable[Case], personas: Sequence[Persona], settings: Settings, *, at_random: bool
-) -> Iterable[Conversation]:
-    for case in map(compact, cases):
-        # Seeded by the case, so that neither --limit nor another order changes its persona.
-        rng = random.Random(f"{settings.seed}/{case.id}")  # noqa: S311 - a choice, not a secret
-        for persona in [rng.choice(personas)] if at_random else personas:
-            for repeat in range(1, settings.repeats + 1):
-                key = f"{persona.id}/{case.id}#{repeat}"
-                conversation = Conversation(id=key, case=case, persona=persona.id, repeat=repeat)
-                yield compact(conversation)
+def _fitted(settings: Settings, data: DataSet, labels: Labels) -> tuple[Settings, str]:
+    """The settings with the judges and labels of a data set, and the form of the data that chose the judges.
 
-
-class PlannedRows(NamedTuple):
-    """The rows of a data set that are asked, and the settings with the judges that grade them.
-
-    `judges_chosen_for` is the form of the data by which judges were chosen, "" if the user named them.
-    `unused` are columns without a meaning, `sample_message` says how many rows were sampled.
+    Rows that none of the judges can grade are skipped: in a conversation such a judge skips a turn, but a
+    row has only the one.
     """
-
-    plan: RowPlan
-    personas: tuple[Persona, ...]
-    settings: Settings
-    skipped: SkippedRows
-    judges_chosen_for: str
-    unused: tuple[str, ...]
-    sample_message: str = ""
-
-    def messages(self) -> Iterator[str]:
-        """Lines on unused columns, the sample, the judges that were chosen, and skipped rows."""
-        if self.unused and self.settings.prompt is None:
-            yield f"{self.settings.cases}: ignored columns: {', '.join(self.unused)}."
-        if self.sample_message:
-            yield self.sample_message
-        if self.judges_chosen_for:
-            names = ", ".join(self.settings.judges)
-            yield f"Judges that fit the data ({self.judges_chosen_for}): {names}. Others: --judges NAME,..."
-        if count := self.skipped.count:
-            listed = [f"  {row}" for row in self.skipped.listed[:_LISTED]]
-            more = [f"  and {count - _LISTED} more; the report lists them."] if count > _LISTED else []
-            head = f"{count:,} of {self.skipped.rows:,} rows left out (--strict stops at the first):"
-            yield "\n".join([head, *listed, *more])
-
-
-def plan_rows(settings: Settings) -> PlannedRows:
-    """Plans the rows of `settings.cases`, in their order.
-
-    If the user names no judges, those that fit the form of the data are chosen. Raises CaseFileError for a
-    file without a valid row, and with `--strict` at the first invalid one.
-    """
-    if settings.cases is None:
-        msg = "evaluate needs a data set: python run.py evaluate questions.jsonl"
-        raise InputError(msg)
-    prompts = applied_prompts(settings)
-    labels = label_forms(settings.labels, prompts.labels) if prompts else settings.labels
-    data = _read(settings.cases, settings, labels, prompts)
     chosen_for = ""
     if "judges" not in settings.model_fields_set and not (settings.outputs or settings.scoring):
         judges, chosen_for = data.profile.judges(offline=endpoints(settings)["judge"] is None)
@@ -194,13 +247,7 @@ def plan_rows(settings: Settings) -> PlannedRows:
         references = ReferenceCheck(read_metric_file(settings.outputs))
         data.skip_where(references)
         references.done()
-    sample = read_sample(settings.sample) if settings.sample else None
-    rows = data.rows(settings.language, sample, settings.limit)
-    scripted = shelves.scripted()
-    plan = RowPlan(rows, scripted.id, settings.repeats)
-    unused = tuple(name for name in data.profile.columns if not (field_of(name) or is_extra(name)))
-    message = _sample_message(data.count_in(settings.language), sample) if sample else ""
-    return PlannedRows(plan, (scripted,), settings, data.skipped, chosen_for, unused, message)
+    return settings, chosen_for
 
 
 def _sample_message(rows: int, sample: Sample) -> str:
@@ -210,17 +257,35 @@ def _sample_message(rows: int, sample: Sample) -> str:
     return f"{sample.size:,} of {rows:,} rows at random (seed {sample.seed})."
 
 
-def _read(name: str, settings: Settings, labels: Labels, prompts: AppliedPrompts | None) -> DataSet:
-    fixed = settings.language if settings.language in ("ja", "en") else None
+def _read(settings: Settings, labels: Labels, prompts: AppliedPrompts | None) -> DataSet:
+    """The cases that the settings name, or the bundled ones. Raises InputError for rows without a file."""
+
+    def problem(case: Case) -> str | None:
+        return case_label_problem(case, labels) or (prompts.row_check(case) if prompts else None)
+
     redactor = redactor_of(settings)
     mask: Callable[[Case, int], Case] = (
         partial(masked_case, redactor=redactor) if redactor else lambda case, _: case
     )
-    request = DatasetRequest(fixed, settings.strict, prompts is None, tuple(labels), mask, settings.columns)
-    if prompts is not None:
-        request = request._replace(lacks=prompts.row_check)
-    cases = sheet_cases(name, fixed, settings)
-    return read_dataset(Path(name), request) if cases is None else dataset_of(name, cases, request)
+    if settings.protocol == "single_turn":
+        request = DatasetRequest(strict=settings.strict, asks=prompts is None, problem=problem)
+    else:
+        request = QUESTIONS
+    request = request._replace(language=settings.case_language, mask=mask, columns=settings.columns)
+    if settings.cases is None:
+        return dataset_of("demo", _bundled(settings), request)
+    return read_data(settings.cases, request, settings)
+
+
+def _bundled(settings: Settings) -> Iterator[Case]:
+    if settings.protocol == "single_turn":
+        msg = "evaluate needs a data set: python run.py evaluate questions.jsonl"
+        raise InputError(msg)
+    if settings.columns:
+        msg = "--columns is about a file of your own: name it with --cases."
+        raise InputError(msg)
+    for path in BUNDLED:
+        yield from read_cases(path)
 
 
 def _needs(name: str) -> frozenset[Need]:

@@ -17,8 +17,7 @@ from simulator.core import shelves
 from simulator.core.errors import InputError, PromptError, UnknownName
 from simulator.core.templates import LANGUAGES, fingerprint, read_toml
 from simulator.core.types import Case, Language, Value
-from simulator.data.cases import case_of, row_id
-from simulator.data.datasets import DatasetRequest, read_dataset
+from simulator.data.cases import DatasetRequest, case_of, read_dataset, row_id
 from simulator.data.values import Row, field_of, normalised
 
 Choosing = Literal["letters", "labels", "nothing"]
@@ -343,15 +342,12 @@ def _example_rows(source: _ExampleSource, path: Path, language: Language) -> tup
     if source.file and source.rows:
         msg = f"{path}: [examples] has both file and rows: leave one of them out."
         raise PromptError(msg)
+    request = DatasetRequest(language, strict=True, asks=False)
     try:
         if source.file:
-            request = DatasetRequest(language, strict=True, asks=False)
             return tuple(read_dataset(path.parent / source.file, request).rows())
         rows = [Row(number, values) for number, values in enumerate(source.rows, 1)]
-        return tuple(
-            case_of(path, row, row_id(row.line, len(rows)), language, with_values=True, asks=False)
-            for row in rows
-        )
+        return tuple(case_of(path, row, row_id(row.line, len(rows)), request) for row in rows)
     except InputError as error:
         msg = f"{path}: [examples]: {error}"
         raise PromptError(msg) from None

@@ -12,7 +12,7 @@ import pytest
 
 from simulator import __version__
 from simulator.cli.app import COMMANDS, PROGRAM, main
-from simulator.cli.options import NO_FLAG, OF_ROWS, PANELS
+from simulator.cli.options import NO_FLAG, OWN_SETTINGS, PANELS
 from simulator.core import shelves
 from simulator.core.settings import SETTINGS_FILE, Settings, flag
 from tests.golden_files import compare
@@ -81,7 +81,7 @@ def test_every_setting_has_its_place_in_the_help(run: Any) -> None:
     assert sorted(fields) == sorted(Settings.model_fields.keys() - NO_FLAG)
     for name in fields:
         assert Settings.model_fields[name].description
-        assert (f"  {flag(name)} " in shown) is (name not in OF_ROWS)
+        assert (f"  {flag(name)} " in shown) is (name not in OWN_SETTINGS["single_turn"])
     assert max(map(len, shown.splitlines())) <= 100
 
 

@@ -22,7 +22,7 @@ from simulator.grading.fitting import (
     reason,
 )
 from simulator.grading.metric_file import read_metric_file
-from simulator.runner.plan import plan_rows
+from simulator.runner.plan import read_plan
 from simulator.text.overlap import meteor, rouge_l
 from tests.servers.openai import serve
 
@@ -110,7 +110,7 @@ def test_doctor_and_evaluate_agree(
     other = {"question": "どれ？", **more} | ({"label": "否定"} if "label" in more else {})
     text = "\n".join(json.dumps(row, ensure_ascii=False) for row in ({"question": "どこ？", **more}, other))
     Path("r.jsonl").write_text(text, encoding="utf-8")
-    default_judges = plan_rows(Settings(cases="r.jsonl", protocol="single_turn")).settings.judges
+    default_judges = read_plan(Settings(cases="r.jsonl", protocol="single_turn")).settings.judges
     assert examine("r.jsonl") == 0
     out = capsys.readouterr().out
     assert examine("r.jsonl", "--json") == 0

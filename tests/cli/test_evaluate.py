@@ -112,10 +112,10 @@ def test_reports_tell_of_rows_and_not_of_customers(evaluate: Evaluate) -> None:
 def test_judges_fit_the_data(more: dict[str, Any], judges: str) -> None:
     """Without --judges, the form of the data chooses them, and which ones is said."""
     from simulator.core.settings import Settings
-    from simulator.runner.plan import plan_rows
+    from simulator.runner.plan import read_plan
 
     name = rows({"question": "q", **more}, {"question": "r", **more, "label": more.get("label") and "大阪"})
-    planned = plan_rows(Settings(cases=name, protocol="single_turn"))
+    planned = read_plan(Settings(cases=name, protocol="single_turn"))
 
     assert ", ".join(planned.settings.judges) == judges
     assert f": {judges}. Others: --judges" in "\n".join(planned.messages())
@@ -175,10 +175,10 @@ def test_strict_stops_at_the_first(evaluate: Evaluate, line: int) -> None:
 def test_a_column_is_called_as_in_the_file() -> None:
     """What is to be filled has the header that the file has for it."""
     from simulator.core.settings import Settings
-    from simulator.runner.plan import plan_rows
+    from simulator.runner.plan import read_plan
 
     Path("r.csv").write_text("質問,模範回答\nq,a\nr,\n", encoding="utf-8")
-    planned = plan_rows(Settings(cases="r.csv", protocol="single_turn", judges=("exact_match",)))
+    planned = read_plan(Settings(cases="r.csv", protocol="single_turn", judges=("exact_match",)))
 
     assert "fill the column '模範回答'." in "\n".join(planned.messages())
 

@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from simulator.cli.preflight import announce, check_folder, ignored_data, show_forecast
+from simulator.cli.preflight import announce, check_folder, show_forecast
 from simulator.cli.terminal import counted
 from simulator.core.errors import InputError, RunFileError
 from simulator.core.settings import Settings, dollars
 from simulator.core.types import Spending
 from simulator.runner.estimate import ByModel, Forecast, forecast
+from simulator.runner.plan import read_plan
 from tests.run_helpers import a_case, a_stage, a_talk
 from tests.servers.openai import OpenAIServer
 
@@ -180,6 +181,6 @@ def test_answers_that_nobody_uses_are_told(tmp_path: Path, columns: str, adapter
     """An export of questions and answers does not lose its right answers in silence."""
     path, cells = tmp_path / "faq.csv", ["料金は?"] + ["5280円です"] * columns.count(",")
     path.write_text(f"{columns}\n{','.join(cells)}\n", encoding="utf-8")
-    told = " ".join(ignored_data(Settings(cases=str(path), adapter=adapter)))
+    told = " ".join(read_plan(Settings(cases=str(path), adapter=adapter)).messages())
 
     assert told.endswith(ends) if ends else not told

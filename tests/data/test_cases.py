@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from simulator.core.errors import CaseFileError
 from simulator.core.types import Answer, Case, Facts, Message, Passage
-from simulator.data.cases import columns_of, read_cases, select_cases
+from simulator.data.cases import QUESTIONS, columns_of, read_cases, read_dataset
 from simulator.data.values import COLUMNS, field_of, normalised
 from tests.case_files import as_csv, as_workbook, one, refusal, saved
 from tests.paths import ROOT
@@ -229,12 +229,12 @@ def test_unused_columns(tmp_path: Path) -> None:
 
 def test_select(tmp_path: Path) -> None:
     """A language and a limit choose from the front, in order."""
-    cases = read_cases(saved(tmp_path, "id,question\n1,料金は\n2,How\n3,解約は\n4,Why\n"))
+    cases = read_dataset(saved(tmp_path, "id,question\n1,料金は\n2,How\n3,解約は\n4,Why\n"), QUESTIONS)
 
-    assert [case.id for case in select_cases(cases)] == ["1", "2", "3", "4"]
-    assert [case.id for case in select_cases(cases, "all", 3)] == ["1", "2", "3"]
-    assert [case.id for case in select_cases(cases, "ja")] == ["1", "3"]
-    assert [case.id for case in select_cases(cases, "en", 1)] == ["2"]
+    assert [case.id for case in cases.rows()] == ["1", "2", "3", "4"]
+    assert [case.id for case in cases.rows("all", limit=3)] == ["1", "2", "3"]
+    assert [case.id for case in cases.rows("ja")] == ["1", "3"]
+    assert [case.id for case in cases.rows("en", limit=1)] == ["2"]
 
 
 @pytest.mark.parametrize(

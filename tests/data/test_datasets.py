@@ -11,17 +11,11 @@ from simulator.core.settings import Sample
 from simulator.core.shelves import ARTICLE_NAMES, CONTEST_NAMES, canonical_judge
 from simulator.core.types import Case
 from simulator.data import files
-from simulator.data.datasets import (
-    DatasetRequest,
-    RowPlan,
-    answer_form,
-    case_label_problem,
-    missing_need,
-    most_common_form,
-    read_dataset,
-)
+from simulator.data.cases import DatasetRequest, read_dataset
+from simulator.data.datasets import answer_form, case_label_problem, missing_need, most_common_form
 from simulator.data.files import open_lines
 from simulator.grading.rubric import load_judge
+from simulator.runner.plan import Plan
 from tests.case_files import saved
 
 
@@ -159,7 +153,7 @@ def test_rows_and_plan_are_sequences(tmp_path: Path) -> None:
         DatasetRequest(),
     )
     rows = found.rows()
-    plan = RowPlan(rows, "scripted", 2)
+    plan = Plan(rows, ["scripted"], 2)
     asked = ["r0", "r0", "r1", "r7", "r2", "r8", "none", "r3"]
 
     assert [case.id for case in map(rows.of_id, asked) if case] == [key for key in asked if key != "none"]

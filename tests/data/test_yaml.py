@@ -6,7 +6,7 @@ import pytest
 from pydantic import JsonValue
 
 from simulator.core.errors import CaseFileError
-from simulator.data.readers import read_rows
+from simulator.data.rows import read_rows
 from simulator.data.values import has_question
 
 

@@ -54,6 +54,14 @@ def test_questions_without_a_bot_ask_which_one(
     assert "q.csv: which bot?" in told(capsys, *asking, "q.csv", "--dry-run")
 
 
+def test_rows_of_a_prompt_without_a_bot_ask_which_one(capsys: pytest.CaptureFixture[str]) -> None:
+    """Also where no column holds questions, because the prompt makes them."""
+    prompt = write("p.toml", 'version = "1"\n[ja]\nuser = "$premise $hypothesis"\n')
+    rows = write("nli.csv", "premise,hypothesis\n雨だ,晴れだ\n")
+
+    assert "nli.csv: which bot?" in told(capsys, "evaluate", rows, "--prompt", f"./{prompt}", "--offline")
+
+
 @pytest.mark.parametrize("asking", ASKING)
 @pytest.mark.parametrize("row", [LOG, TALK])
 def test_a_log_is_graded_as_it_was_recorded(

@@ -15,7 +15,7 @@ from simulator.runner.plan import BUNDLED, USUAL_PERSONAS, read_plan
 
 def ids(**settings: Any) -> list[str]:
     """The planned conversations."""
-    plan, _ = read_plan(Settings(**settings))
+    plan, *_ = read_plan(Settings(**settings))
     return [conversation.id for conversation in plan]
 
 
@@ -28,7 +28,7 @@ def questions(folder: Path, *rows: str) -> str:
 
 def test_each_question_draws_its_persona() -> None:
     """Without --persona one of the usual three asks each question; all three get their share."""
-    plan, personas = read_plan(Settings())
+    plan, personas, *_ = read_plan(Settings())
     drawn = Counter(conversation.persona for conversation in plan)
 
     assert len(plan) == len({conversation.id for conversation in plan}) == len(read_cases(BUNDLED[0]))
@@ -75,7 +75,7 @@ def test_a_persona_of_ones_own_joins_the_shelf(tmp_path: Path) -> None:
 
 def test_repeats_are_told_apart() -> None:
     """Each repeat has an id of its own and follows its first."""
-    plan, _ = read_plan(Settings(persona=("calm",), limit=2, repeats=3))
+    plan, *_ = read_plan(Settings(persona=("calm",), limit=2, repeats=3))
 
     assert [(c.case.id, c.repeat) for c in plan] == [
         (case, repeat) for case in ("fees-01-ja", "fees-02-ja") for repeat in (1, 2, 3)
@@ -85,7 +85,7 @@ def test_repeats_are_told_apart() -> None:
 
 def test_only_personas_that_appear_are_part_of_the_run() -> None:
     """With one question one persona is kept."""
-    plan, personas = read_plan(Settings(limit=1))
+    plan, personas, *_ = read_plan(Settings(limit=1))
 
     assert [persona.id for persona in personas] == [plan[0].persona]
 
@@ -95,7 +95,7 @@ def test_only_personas_that_appear_are_part_of_the_run() -> None:
 )
 def test_bundled_questions_are_japanese_unless_asked(language: str | None, expected: set[str]) -> None:
     """--language picks among the bundled ones."""
-    plan, _ = read_plan(Settings.model_validate({"language": language}))
+    plan, *_ = read_plan(Settings.model_validate({"language": language}))
 
     assert {conversation.case.language for conversation in plan} == expected
 
@@ -103,8 +103,8 @@ def test_bundled_questions_are_japanese_unless_asked(language: str | None, expec
 def test_a_file_of_ones_own_is_played_in_its_languages(tmp_path: Path) -> None:
     """Without --language every question of the file is played in its own; with it, it tells the language."""
     path = questions(tmp_path, "a,いくらですか", "b,How much is it?")
-    mixed, _ = read_plan(Settings(cases=path))
-    told, _ = read_plan(Settings(cases=path, language="en"))
+    mixed, *_ = read_plan(Settings(cases=path))
+    told, *_ = read_plan(Settings(cases=path, language="en"))
 
     assert [conversation.case.language for conversation in mixed] == ["ja", "en"]
     assert {conversation.case.language for conversation in told} == {"en"}

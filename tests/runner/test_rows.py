@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from simulator.core.errors import CaseFileError
-from simulator.data.readers import read_rows
+from simulator.data.rows import read_rows
 from simulator.data.values import Row, has_question
 from tests.properties import examples
 

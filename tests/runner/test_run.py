@@ -367,7 +367,7 @@ async def test_a_run_is_made_of_its_settings(tmp_path: Path) -> None:
     settings = Settings(
         persona=("angry",), limit=2, adapter="own.py:connect", offline=True, runs=str(tmp_path / "runs")
     )
-    plan, personas = read_plan(settings)
+    plan, personas, *_ = read_plan(settings)
     context = a_stage(**settings.model_dump(exclude={"cache", "judges"}))
     path, stopped = await perform(
         context, plan, lambda: create_run(settings, context, plan, personas), Quiet()

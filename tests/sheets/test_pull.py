@@ -176,7 +176,7 @@ def test_the_test_questions_are_the_next_runs(server: SheetsServer) -> None:
     )
     mari.paste(QUESTIONS, "B21", [["下書きの質問"]])
     mari.rename_header(QUESTIONS, "質問", "お客様が聞きそうなこと")
-    plan, _ = read_plan(Settings(cases=f"sheet:{KEY}", persona=("calm",)))
+    plan, *_ = read_plan(Settings(cases=f"sheet:{KEY}", persona=("calm",)))
 
     assert [each.case.question for each in plan] == [*questions[2:], "新しい質問です"]
     own = plan[-1].case

@@ -38,7 +38,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[SheetsServer]:
 )
 def test_a_sheet_is_a_question_file(server: SheetsServer, address: str) -> None:
     """Title rows are passed over, ids stay text, formulas of old are text, blank rows are none."""
-    plan, _ = read_plan(Settings(cases=address, persona=("calm",)))
+    plan, *_ = read_plan(Settings(cases=address, persona=("calm",)))
 
     assert [c.case.id for c in plan] == ["001", "002"]
     assert plan[1].case.question == "=返品できますか"

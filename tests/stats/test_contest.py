@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from simulator.cli.app import main
-from simulator.cli.evaluate import row_settings
+from simulator.cli.options import run_settings
 from simulator.core.errors import InputError
 from simulator.core.settings import Settings, load_settings
 from simulator.core.shelves import CONTEST_NAMES
@@ -121,7 +121,7 @@ def test_words_are_the_same_in_both_languages() -> None:
 
 def test_who_grades() -> None:
     """All five and each by itself, unless somebody says otherwise; their names may be the contest's."""
-    usual = row_settings(load_settings({"scoring": "contest"}))
+    usual = run_settings(load_settings({"scoring": "contest"}), "single_turn")
     named = contest_settings(
         Settings(scoring="contest", judges=("gpt_fluency", "relevance", "gpt_similarity"), judging="combined")
     )

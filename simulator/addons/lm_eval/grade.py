@@ -25,7 +25,6 @@ from simulator.addons.lm_eval.model import RequestAnswerer, TaskRequest
 from simulator.addons.lm_eval.tasks import (
     HARNESS_NOTE,
     PLAIN,
-    SCRIPTED,
     TASK_SETTINGS,
     TEXT,
     Session,
@@ -45,6 +44,7 @@ from simulator.core.settings import Settings
 from simulator.core.shelves import ROOT, describe_error
 from simulator.core.types import (
     MAIN_METRIC,
+    SCRIPTED,
     Answer,
     Case,
     Conversation,
@@ -113,8 +113,8 @@ class RunWriter:
 
     def _create(self, plan: tuple[Conversation, ...]) -> None:
         present = {conversation.persona for conversation in plan}
-        personas = tuple(each for each in self.session.full_context.personas.values() if each.id in present)
-        self.file = create_run(self.settings, self.session.full_context, plan, personas)
+        personas = tuple(each for each in self.session.context.personas.values() if each.id in present)
+        self.file = create_run(self.settings, self.session.context, plan, personas)
         self.file.save_note(HARNESS_NOTE, json.dumps(self.asked, ensure_ascii=False))
         self.session.ledger.record = self.file.save_call
 

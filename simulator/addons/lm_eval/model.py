@@ -18,7 +18,6 @@ from pydantic import Field
 
 from simulator.addons.lm_eval.report import changed_settings, resolved_name
 from simulator.addons.lm_eval.tasks import (
-    SCRIPTED,
     TASK_SETTINGS,
     DocumentKey,
     RowPrompt,
@@ -36,13 +35,12 @@ from simulator.addons.lm_eval.tasks import (
 from simulator.core.errors import BotFailure, InputError, RehearsalError
 from simulator.core.secrets import without_secrets
 from simulator.core.settings import RowSettings, Settings, load_settings, stored_settings
-from simulator.core.types import Answer, Bot, Conversation, Ended, Turn, User, Utterance, Value
+from simulator.core.types import SCRIPTED, Answer, Bot, Conversation, Ended, Turn, Utterance, Value
 from simulator.data.files import language_of
 from simulator.models.cache import ResponseCache, request_key
 from simulator.runner.conversation import converse
 from simulator.runner.estimate import tokens
 from simulator.runner.run import Progress, first_error
-from simulator.users.scripted import MixedUser
 
 
 class TaskRequest(Value):
@@ -355,7 +353,7 @@ class RequestAnswerer:
         turns, parting = self._turns(conversation)
         done = await converse(
             conversation,
-            self._user(conversation),
+            self.session.context.user(conversation),
             bot,
             self.store,
             turns=turns,
@@ -376,14 +374,7 @@ class RequestAnswerer:
         """One turn and the lines of the document, unless a persona continues from there."""
         if conversation.persona == SCRIPTED:
             return 1 + len(conversation.case.script), False
-        return self.session.playing.turns(conversation)
-
-    def _user(self, conversation: Conversation) -> User:
-        return (
-            MixedUser(conversation.case.script)
-            if conversation.persona == SCRIPTED
-            else self.session.playing.user(conversation)
-        )
+        return self.session.context.turns(conversation)
 
     async def _likelihoods(self) -> Likelihoods:
         settings = self.session.settings

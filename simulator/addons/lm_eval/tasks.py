@@ -5,7 +5,6 @@ This package is the only one that imports lm_eval, which is an extra; nothing he
 
 import asyncio
 import difflib
-import functools
 import importlib
 import json
 import logging
@@ -27,7 +26,17 @@ from simulator.core.replies import encodable
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, load_settings, stored_settings
 from simulator.core.templates import Texts
-from simulator.core.types import Bot, Case, Conversation, Language, Message, Query, Results, traits_of
+from simulator.core.types import (
+    SCRIPTED,
+    Bot,
+    Case,
+    Conversation,
+    Language,
+    Message,
+    Query,
+    Results,
+    traits_of,
+)
 from simulator.data.datasets import labels_in
 from simulator.data.files import language_of
 from simulator.models.pricing import Ledger
@@ -35,13 +44,12 @@ from simulator.runner.chains import applied_prompts
 from simulator.runner.context import RunContext
 from simulator.runner.conversation import call_bot
 from simulator.runner.masking import masked_case
-from simulator.runner.plan import plan_rows
+from simulator.runner.plan import read_plan
 from simulator.runner.prompts import PromptRenderer, RenderedPrompt
 
 T = TypeVar("T")
 # A document: the task's name, and its number there.
 DocumentKey = tuple[str, int]
-SCRIPTED = "scripted"
 _BOT = "assistant"
 # For a document without text: lm_eval may ask for the likelihood of anything.
 NO_TEXT = "…"
@@ -80,17 +88,6 @@ class Session:
         self._runner = asyncio.Runner()
         self._bot: Bot | None = None
 
-    @functools.cached_property
-    def playing(self) -> RunContext:
-        """The context that plays customers: only for documents that name a persona."""
-        settings = self.settings.model_copy(update={"protocol": "dialogue"})
-        return RunContext(settings, endpoints(settings), tuple(self.context.personas.values()), self.ledger)
-
-    @property
-    def full_context(self) -> RunContext:
-        """The context with everyone who takes part."""
-        return self.playing if "playing" in vars(self) else self.context
-
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """The result of async work; all of it runs on one event loop, to which connections belong."""
         return self._runner.run(work)
@@ -109,8 +106,6 @@ class Session:
     def close(self) -> None:
         """Closes every connection, and the loop."""
         self.run(self.context.close(self._bot))
-        if self.full_context is not self.context:
-            self.run(self.full_context.close(None))
         self._runner.close()
         _forget(self)
 
@@ -322,7 +317,7 @@ def _persona(session: Session, request: Any) -> str:
     if not is_name or _is_of_lm_eval(session, str(request.task_name)):
         return SCRIPTED
     persona = shelves.persona(str(name))
-    session.playing.personas[persona.id] = persona
+    session.context.personas[persona.id] = persona
     return persona.id
 
 
@@ -389,7 +384,7 @@ class TaskRows(NamedTuple):
 
 def documents(task: str, settings: Mapping[str, Any]) -> TaskRows:
     """The rows of a data set; `settings` are those of TASK_SETTINGS that are not the defaults."""
-    planned = plan_rows(stored_settings({**settings, "protocol": "single_turn"}))
+    planned = read_plan(stored_settings({**settings, "protocol": "single_turn"}))
     cases = [conversation.case for conversation in planned.plan]
     renderer = _renderer(planned.settings, cases)
     rows = [_row(task, case, renderer, planned.settings) for case in cases]

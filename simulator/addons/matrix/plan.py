@@ -26,7 +26,7 @@ from simulator.core.settings import (
 )
 from simulator.core.templates import read_toml
 from simulator.core.types import PASSED, Text, Value
-from simulator.data.datasets import has_rows_in
+from simulator.data.cases import DatasetRequest, has_rows_in
 
 
 class DataSet(Value):
@@ -392,7 +392,7 @@ def in_language(cells: Sequence[ResolvedCell]) -> tuple[tuple[ResolvedCell, ...]
     has_rows: dict[tuple[str | None, str | None, bool], bool] = {}
     for settings in (each.settings for each in cells):
         key = _row_key(settings)
-        has_rows[key] = has_rows[key] if key in has_rows else _has_rows(*key, settings.columns)
+        has_rows[key] = has_rows[key] if key in has_rows else _has_rows(settings)
     kept = tuple(each for each in cells if has_rows[_row_key(each.settings)])
     if cells and not kept:
         msg = f"no data set has rows in '{cells[0].settings.language}': leave out --language."
@@ -405,10 +405,12 @@ def _row_key(settings: Settings) -> tuple[str | None, str | None, bool]:
     return settings.cases, settings.language, settings.prompt is None
 
 
-def _has_rows(cases: str | None, language: str | None, asks: bool, columns: Mapping[str, str]) -> bool:
-    if language not in {"ja", "en"} or cases is None or not Path(cases).is_file():
+def _has_rows(settings: Settings) -> bool:
+    language = settings.case_language
+    if language is None or settings.cases is None or not Path(settings.cases).is_file():
         return True
-    return has_rows_in(Path(cases), "ja" if language == "ja" else "en", asks=asks, columns=columns)
+    request = DatasetRequest(language, asks=settings.prompt is None, columns=settings.columns)
+    return has_rows_in(Path(settings.cases), request)
 
 
 def _resolve(  # noqa: PLR0917 - the layers of one cell's settings

@@ -19,7 +19,7 @@ from simulator.core.errors import CaseFileError, InputError
 from simulator.core.translations import safe_text
 from simulator.core.types import HumanVerdict, Language, Results
 from simulator.data.files import plain_suffix, printable, quote
-from simulator.data.readers import read_rows
+from simulator.data.rows import read_rows
 from simulator.data.values import Row, is_empty, normalised
 from simulator.sheets.model import PulledRow, SheetWords, title_ids
 from simulator.stats.figures import Summary

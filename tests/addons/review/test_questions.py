@@ -143,7 +143,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[SheetsServer]:
 
 def planned(cases: str, **more: Any) -> dict[str, Case]:
     """The cases of a plan, by id."""
-    plan, _ = read_plan(Settings(cases=cases, persona=("calm",), **more))
+    plan, *_ = read_plan(Settings(cases=cases, persona=("calm",), **more))
     return {conversation.case.id: conversation.case for conversation in plan}
 
 

@@ -95,7 +95,7 @@ def test_rules_make_questions_that_a_rehearsal_takes(make: Any, folder: str) -> 
     assert {case.answerable for case in cases if set(case.tags) & OUT_OF_SCOPE} == {False}
     assert all(case.passages for case in cases if case.answerable)
     assert ("規則だけ" in done.out) or ("Made by rule" in done.out)
-    plan, _ = read_plan(Settings(cases="a.csv", persona=("calm",), offline=True))
+    plan, *_ = read_plan(Settings(cases="a.csv", persona=("calm",), offline=True))
     assert len(plan) == 30
 
 
@@ -288,6 +288,6 @@ def test_proposed_in_the_sheet_and_left_out_until_approved(make: Any, sheet: She
     again = make(JA, "--offline", "--number", "8", "--to", "sheets", "--sheet", KEY, "--overwrite", "--json")
 
     assert (again.json["sheet"]["added"], mari.rows(TAB)) == (0, before)
-    plan, _ = read_plan(Settings(cases=f"sheet:{KEY}", persona=("calm",)))
+    plan, *_ = read_plan(Settings(cases=f"sheet:{KEY}", persona=("calm",)))
     [asked] = [conversation.case for conversation in plan]
     assert asked == cases[0].model_copy(update={"question": "人が直した質問"})

@@ -1,35 +1,105 @@
-"""Rows of CSV and TSV files, and the column names of any table (`--columns` included)."""
+"""Rows of data files of every kind: tables here, worksheets and objects by readers of their own.
+
+Every row has the number of the line or row it begins on, and its values by column name.
+"""
 
 import csv
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 from pydantic import JsonValue
 
-from simulator.core.errors import UnknownName
-from simulator.data.files import Lines, quote
+from simulator.core.errors import CaseFileError, UnknownName
+from simulator.data.files import Lines, open_lines, plain_suffix, printable, read_text
+from simulator.data.structured import json_rows, jsonl_rows, yaml_rows
 from simulator.data.values import (
     COLUMNS,
+    Fits,
     OnFault,
     Row,
     RowFault,
+    column_names,
     field_of,
+    ignore_fault,
     implied_columns,
     raise_fault,
     row_fault,
     subject_of,
 )
 
-# Whether column names are those that a reader needs.
-Fits = Callable[[Sequence[str]], bool]
-
+DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}
+WORKBOOKS = frozenset({".xlsx", ".xlsm"})
+ACCEPTED = "CSV, TSV, JSONL, JSON, YAML or Excel (.xlsx), each also as .gz"
+_ELSEWHERE = re.compile(r"https?:", re.IGNORECASE)
+_OLD_WORKBOOK = ".xls"
+# `questions.xlsx#料金` names a worksheet; a worksheet's own name holds no slash.
+_SHEET = re.compile(r"(.+\.xls[xm](?:\.gz)?)#([^/]+)", re.IGNORECASE)
+# Reads rows, given the needed column names and the handler of faulty rows.
+ReadRows = Callable[[Fits, OnFault], Iterator[Row]]
 # A recorded context can be longer than the 131,072 characters that the csv module stops at.
 _LONGEST_CELL = 2**31 - 1
 
 
-def table_rows(
-    path: Path, lines: Lines, delimiter: str, fits: Fits, on_fault: OnFault = raise_fault
+def read_rows(
+    path: Path, fits: Fits, on_fault: OnFault = raise_fault, columns: Mapping[str, str] | None = None
 ) -> Iterator[Row]:
+    """The rows of a file; `fits` says whether column names are the needed ones.
+
+    It decides on the delimiter of a table, and on the worksheet and the header row of a workbook. `on_fault`
+    gets rows that cannot be read; unless it raises, they are left out. `columns` are those of `--columns`.
+    Raises UnknownName when no row has a column that is named there.
+    """
+    return rows_by_field(path, partial(_rows, path), fits, on_fault, columns)
+
+
+def rows_by_field(
+    path: Path, read: ReadRows, fits: Fits, on_fault: OnFault, columns: Mapping[str, str] | None
+) -> Iterator[Row]:
+    """The rows of `read`, whose columns are called as `columns`, those of `--columns`, assign them."""
+    return ColumnMapping(columns).rows(path, read, fits, on_fault) if columns else read(fits, on_fault)
+
+
+def _rows(path: Path, fits: Fits, on_fault: OnFault) -> Iterator[Row]:
+    file, sheet = split_sheet(path)
+    suffix = plain_suffix(file)
+    if suffix in WORKBOOKS:
+        # Imported here: a command that reads none starts faster.
+        from simulator.data.workbooks import workbook_rows
+
+        return workbook_rows(file, sheet, fits, on_fault)
+    if suffix in DELIMITERS:
+        return table_rows(path, open_lines(path), DELIMITERS[suffix], fits, on_fault)
+    match suffix:
+        case ".jsonl" | ".ndjson":
+            return jsonl_rows(path, open_lines(path)(), on_fault)
+        case ".json":
+            return json_rows(path, read_text(path), on_fault)
+        case ".yaml" | ".yml":
+            return yaml_rows(path, read_text(path), on_fault)
+    raise _unknown_kind(path, suffix)
+
+
+def split_sheet(path: Path) -> tuple[Path, str]:
+    """A workbook and the name of the worksheet behind `#`; the name is empty when there is none."""
+    match = _SHEET.fullmatch(str(path))
+    return (Path(match[1]), match[2]) if match and not path.exists() else (path, "")
+
+
+def _unknown_kind(path: Path, suffix: str) -> CaseFileError:
+    name = printable(str(path))
+    if _ELSEWHERE.match(name):
+        where = "download it; a Google Sheet is written sheet:KEY#worksheet"
+        what = f"not a file here; {where}. Read are {ACCEPTED}"
+    elif suffix == _OLD_WORKBOOK:
+        what = "an old Excel file; open it in Excel and save it as .xlsx"
+    else:
+        what = f"'{suffix or path.name}' is not a known kind of data file; save it as {ACCEPTED}"
+    return CaseFileError(f"{name}: {what}.")
+
+
+def table_rows(path: Path, lines: Lines, delimiter: str, fits: Fits, on_fault: OnFault) -> Iterator[Row]:
     """The rows below the column names; `fits` says whether a delimiter makes sense of these.
 
     `on_fault` gets rows that cannot be read; unless it raises, reading goes on with the next line.
@@ -74,14 +144,6 @@ def _lines_of_cells(
         start = reader.line_num + 1
 
 
-def column_names(path: Path, row: Row | int, cells: Sequence[str]) -> list[str]:
-    """The names in a header row, stripped. Raises RowFault for a name that occurs twice."""
-    names = [cell.strip() for cell in cells]
-    if twice := next((name for name in names if name and names.count(name) > 1), None):
-        raise row_fault(path, row, f"the column {quote(twice)} occurs twice; rename one of them.")
-    return names
-
-
 def _delimiter(lines: Lines, usual: str, fits: Fits) -> str:
     """The usual delimiter of the file type, unless the header fits only with another one."""
     for delimiter in (usual, ",", "\t", ";"):
@@ -103,9 +165,6 @@ def _by_column(path: Path, line: int, header: list[str], cells: list[str]) -> di
         raise row_fault(path, line, what)
     return {name: cell for name, cell in zip(header, cells, strict=False) if name}
 
-
-# Reads rows, given the needed column names and the handler of faulty rows.
-ReadRows = Callable[[Fits, OnFault], Iterator[Row]]
 
 # The alias of a field whose cell holds one text: in `references` a line break begins another one.
 _HEADERS = {"references": "reference"}
@@ -145,9 +204,7 @@ class ColumnMapping:
             return fits(list(self.renamed(dict.fromkeys(headers))))
 
         # The first pass also accepts a header with only some of the columns, to say which one is missing.
-        self._check(
-            path, read(lambda headers: fitting(headers) or bool(assigned & {*headers}), lambda _: None)
-        )
+        self._check(path, read(lambda headers: fitting(headers) or bool(assigned & {*headers}), ignore_fault))
         return (row._replace(values=self.renamed(row.values)) for row in read(fitting, on_fault))
 
     def _check(self, path: Path, rows: Iterable[Row]) -> None:
