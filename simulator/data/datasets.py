@@ -17,7 +17,7 @@ from simulator.core.errors import CaseFileError, InputError
 from simulator.core.settings import Sample
 from simulator.core.shelves import canonical_judge
 from simulator.core.templates import read_toml
-from simulator.core.types import Case, Conversation, Language, compact
+from simulator.core.types import Case, Conversation, Language
 from simulator.data.cases import case_of, row_id
 from simulator.data.files import quote
 from simulator.data.readers import read_rows
@@ -352,7 +352,7 @@ class SpooledCases(Sequence[Case]):
             return SpooledCases(self._spool, self._order[index], self._name)
         place = self._order[index]
         name = self._name(place)
-        return self._spool[place] if name is None else compact(self._spool[place], id=name)
+        return self._spool[place] if name is None else self._spool[place].model_copy(update={"id": name})
 
     def of_id(self, key: str) -> Case | None:
         """The case with this id, or None; fast when cases are requested in their order."""

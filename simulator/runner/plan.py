@@ -11,7 +11,7 @@ from simulator.core import shelves
 from simulator.core.errors import InputError
 from simulator.core.roles import endpoints
 from simulator.core.settings import Sample, Settings, read_sample
-from simulator.core.types import Case, Conversation, Language, Persona, compact
+from simulator.core.types import Case, Conversation, Language, Persona
 from simulator.data.cases import read_cases, select_cases
 from simulator.data.datasets import (
     DataSet,
@@ -124,14 +124,13 @@ def sheet_cases(name: str, language: Language | None, settings: Settings) -> Seq
 def _conversations(
     cases: Iterable[Case], personas: Sequence[Persona], settings: Settings, *, at_random: bool
 ) -> Iterable[Conversation]:
-    for case in map(compact, cases):
+    for case in cases:
         # Seeded by the case, so that neither --limit nor another order changes its persona.
         rng = random.Random(f"{settings.seed}/{case.id}")  # noqa: S311 - a choice, not a secret
         for persona in [rng.choice(personas)] if at_random else personas:
             for repeat in range(1, settings.repeats + 1):
                 key = f"{persona.id}/{case.id}#{repeat}"
-                conversation = Conversation(id=key, case=case, persona=persona.id, repeat=repeat)
-                yield compact(conversation)
+                yield Conversation(id=key, case=case, persona=persona.id, repeat=repeat)
 
 
 class PlannedRows(NamedTuple):
