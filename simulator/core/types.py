@@ -411,6 +411,11 @@ class Conversations(Sequence[Conversation]):
     def lengths(self) -> Counter[int]:
         """How many conversations have how many turns; those without a turn count as 0."""
 
+    @property
+    def turns(self) -> int:
+        """How many turns they have."""
+        return sum(length * count for length, count in self.lengths().items())
+
     @abstractmethod
     def usages(self) -> Iterator[Usage]:
         """The tokens that the bot's models used for each answer; for a chain, those of each step."""
@@ -423,6 +428,11 @@ class Scores(Sequence[Score]):
     @abstractmethod
     def judges(self) -> set[str]:
         """The judges that gave at least one score."""
+
+    @property
+    @abstractmethod
+    def graded_turns(self) -> int:
+        """How many turns have a grade that no rule gave."""
 
     @abstractmethod
     def of_judge(self, judge: str, state: State | None = None) -> Iterator[Score]:
@@ -494,6 +504,11 @@ class ScoreTuple(tuple[Score, ...], Scores):
     def judges(self) -> set[str]:
         """The judges that gave at least one score."""
         return {score.judge for score in self}
+
+    @property
+    def graded_turns(self) -> int:
+        """How many turns have a grade that no rule gave."""
+        return len({(s.conversation, s.turn) for s in self if s.state == "scored" and not s.by_rule})
 
     def of_judge(self, judge: str, state: State | None = None) -> Iterator[Score]:
         """The scores of one judge in the order of the run, `state` None: in any state."""

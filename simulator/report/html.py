@@ -366,11 +366,11 @@ def tokens_per_turn(results: Results, words: Words) -> str:
     spent = results.spending.get("judge")
     if spent is None or not spent.tokens_in:
         return ""
-    graded = {(s.conversation, s.turn) for s in results.scores if s.state == "scored" and not s.by_rule}
+    graded = results.scores.graded_turns
     if not graded:
         return ""
-    each, tokens = f"{spent.tokens_in / len(graded):,.0f}", f"{spent.tokens_in:,}"
-    return page_words(words)("tokens_of", each=each, tokens=tokens, turns=f"{len(graded):,}")
+    each, tokens = f"{spent.tokens_in / graded:,.0f}", f"{spent.tokens_in:,}"
+    return page_words(words)("tokens_of", each=each, tokens=tokens, turns=f"{graded:,}")
 
 
 def facts(results: Results, summary: Summary, words: Words) -> list[tuple[str, list[tuple[str, str]]]]:

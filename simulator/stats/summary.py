@@ -10,6 +10,7 @@ Also here: how a judge's grades develop over the turns (`course`), and what the 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby, islice
 from math import fsum
 from statistics import fmean
 from typing import TypeVar, get_args
@@ -352,12 +353,12 @@ def _reddest(results: Results, red: Sequence[GradedTurn], rules: RedRules, prima
 
 
 def _conversation_means(spoken: Iterable[GradedTurn]) -> dict[str, float]:
-    """The score of each conversation that has one: the mean of its graded turns."""
-    values: dict[str, list[float]] = {}
-    for s in spoken:
-        if s.value is not None:
-            values.setdefault(s.conversation, []).append(s.value)
-    return {conversation: fsum(found) / len(found) for conversation, found in values.items()}
+    """The score of each conversation that has one: the mean of its graded turns, which follow one another."""
+    return {
+        conversation: score
+        for conversation, turns in groupby(spoken, lambda s: s.conversation)
+        if (score := _mean(s.value for s in turns)) is not None
+    }
 
 
 def _stratified_turns(results: Results, spoken: Iterable[GradedTurn]) -> list[StratifiedTurn]:
@@ -451,9 +452,11 @@ def _cases(
     started: Sequence[ConversationRow], spoken: Sequence[GradedTurn], means: dict[str, float]
 ) -> tuple[CaseSummary, ...]:
     """The questions, those with most red turns first."""
-    by_case = _grouped(started, lambda c: c.case)
-    turns = _grouped(spoken, lambda s: s.case)
-    rows = [_case(own, turns.get(case, []), means) for case, own in by_case.items()]
+    order = {case: place for place, case in enumerate(dict.fromkeys(c.case for c in started))}
+    counts = Counter(s.case for s in spoken)
+    turns = iter(sorted(spoken, key=lambda s: order[s.case]))
+    by_case = groupby(sorted(started, key=lambda c: order[c.case]), lambda c: c.case)
+    rows = [_case(list(own), list(islice(turns, counts[case])), means) for case, own in by_case]
     return tuple(sorted(rows, key=lambda row: (-row.red, 2.0 if row.score is None else row.score)))
 
 

@@ -261,8 +261,11 @@ class StoredCases(Sequence[Case]):
     @functools.cached_property
     def _asked_in(self) -> dict[str, str]:
         """The first conversation about each case, in the order of the plan."""
-        query = """SELECT json_extract("case", '$.id'), id FROM conversations ORDER BY position DESC"""
-        return dict(reversed(dict(self._file.execute(query)).items()))
+        conversations: dict[str, str] = {}
+        query = """SELECT json_extract("case", '$.id'), id FROM conversations ORDER BY position"""
+        for case, conversation in self._file.execute(query):
+            conversations.setdefault(case, conversation)
+        return conversations
 
     def __len__(self) -> int:
         """How many cases there are."""
@@ -330,6 +333,13 @@ class StoredScores(Scores):
     def judges(self) -> set[str]:
         """The judges that gave at least one score."""
         return {judge for (judge,) in self._query("DISTINCT judge")}
+
+    @property
+    def graded_turns(self) -> int:
+        """How many turns have a grade that no rule gave."""
+        state, by_rule = (f"json_extract(body, '$.{name}')" for name in ("state", "by_rule"))
+        graded = f"AND {state} = 'scored' AND {by_rule} IS NOT TRUE"
+        return int(self._query("count(DISTINCT conversation || ' ' || turn)", graded).fetchone()[0])
 
     def of_judge(self, judge: str, state: State | None = None) -> Iterator[Score]:
         """The scores of one judge in the order of the run, `state` None: in any state."""

@@ -23,7 +23,9 @@ from simulator.stats.gate import decide
 from simulator.stats.outcome import figures_of
 from simulator.stats.summary_json import as_json
 from simulator.storage import results as reading
-from simulator.storage.run_file import find_run, read_run
+from simulator.storage.run_file import RunFile, find_run, read_run
+from tests.diff_runs import stored
+from tests.sample_runs import rehearsed
 
 COUNT = 24
 Seen = TypeVar("Seen")
@@ -93,12 +95,12 @@ def test_rows_are_read_as_they_were_written(run: Path, monkeypatch: pytest.Monke
             lambda results, which=which: list(results.conversations.select(which))
             for which in get_args(Selection)
         ),
-        lambda results: results.conversations.lengths(),
+        lambda results: (results.conversations.lengths(), results.conversations.turns),
         lambda results: list(results.conversations.without({"scripted/r1#1"}).select("begun").ids),
         lambda results: list(results.scores.without({"scripted/r1#1"})),
         lambda results: list(results.scores.of_judge("rouge_l")),
         lambda results: list(results.scores.of_judge("rouge_l", "skipped")),
-        lambda results: results.scores.judges,
+        lambda results: (results.scores.judges, results.scores.graded_turns),
         reading.english_share,
         answerability,
         handovers,
@@ -141,6 +143,46 @@ def test_worksheets_leave_out_what_nobody_reads(run: Path, monkeypatch: pytest.M
     assert large["review"] == held["review"][: len(large["review"])]
     assert (len(held["questions"]), len(large["questions"])) == (COUNT, 0)
     assert large["blind"] == held["blind"]
+
+
+def test_dialogues_in_their_file_give_the_same_figures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run of many turns is shown whole, also where its conversations are read one after the other."""
+    path = stored(rehearsed(), tmp_path)
+
+    def look(results: Results) -> list[Any]:
+        known = told(results)
+        sheets = {sheet.name: list(sheet.rows) for sheet in worksheets(known)}
+        page = render(results, known.summary, known.gate, "ja")
+        return [
+            known.summary.reddest,
+            known.summary.cases,
+            page,
+            sheets,
+            as_json(known.summary, known.gate, "x"),
+        ]
+
+    held, large = both(path, monkeypatch, look)
+
+    assert len(held[3]["conversations"]) == len(rehearsed().conversations)
+    assert held == large
+
+
+def test_cases_are_found_in_a_run_file(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows by their id, and the cases of dialogues, which several customers may have asked, once."""
+    make_large(monkeypatch)
+    for path, key in ((run, "r4"), (stored(rehearsed(), tmp_path), "fees-01-ja")):
+        with closing(RunFile.reopen(path)) as file:
+            conversations = file.conversations()
+            asked = reversed(list(conversations))  # of equal ids the first counts
+            cases = {conversation.case.id: conversation.case for conversation in asked}
+            cases = {key: cases[key] for key in dict.fromkeys(c.case.id for c in conversations)}
+
+            assert list(conversations.cases) == list(cases.values())
+            assert (conversations.cases.of_id(key), conversations.cases.of_id("none")) == (cases[key], None)
+            assert conversations.cases[-1] == list(cases.values())[-1]
+            assert conversations.cases[1:3] == list(cases.values())[1:3]
 
 
 def test_only_the_gravest_rows_are_quoted(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
