@@ -17,7 +17,7 @@ from simulator.cli.terminal import DONE, INCOMPLETE, say, stdout_to_stderr
 from simulator.core.errors import InputError, RehearsalError, Unforeseen
 from simulator.core.secrets import restore_secrets
 from simulator.core.settings import NOT_STORED, Settings, load_settings, stored_settings
-from simulator.core.types import Conversation, Ended, Run
+from simulator.core.types import Conversation, Run
 
 if TYPE_CHECKING:
     from simulator.addons.calibration.drift import FrozenRows
@@ -118,7 +118,7 @@ def start(settings: Settings, run_id: str = "") -> "int | FinishedRun":
 
     if not plan:
         return say_empty(create(), settings)
-    return _perform(settings, context, plan, create, frozen)
+    return _perform(settings, context, plan, plan, create, frozen)
 
 
 def _with_bot(settings: Settings) -> Settings:
@@ -206,27 +206,29 @@ def _continue(settings: Settings, file: "RunFile") -> "int | FinishedRun":
         context = RunContext(settings, endpoints(settings), results.personas, ledger)
         context.check_prompts(results.run)
         frozen = frozen_answers(settings, context, results.notes)
+    unfinished = results.conversations.select("unfinished")
     if settings.dry_run:
-        return _dry_run(settings, context, results.conversations, frozen)
+        return _dry_run(settings, context, unfinished, frozen)
 
     def reopen() -> "RunFile":
         file.mark_running()
         return file
 
-    return _perform(settings, context, results.conversations, reopen, frozen)
+    return _perform(settings, context, results.conversations, unfinished, reopen, frozen)
 
 
 # --- What both have in common ---
 
 
-def _perform(
+def _perform(  # noqa: PLR0917 - what a new run and a resumed one differ in
     settings: Settings,
     context: "RunContext",
     plan: Sequence[Conversation],
+    unfinished: Sequence[Conversation],
     open_file: Callable[[], "RunFile"],
     frozen: Sequence["FrozenRows"],
 ) -> "int | FinishedRun":
-    """Holds the conversations that are open, and has them graded."""
+    """Holds the unfinished conversations of a plan, and has them graded."""
     from simulator.cli.drift_check import announce_check, checking
     from simulator.cli.engine import engine_of
     from simulator.cli.prefetch import PrefetchingProgress, prefetched_reports
@@ -240,7 +242,7 @@ def _perform(
         opened.append(open_file())
         return opened[0]
 
-    announce(settings, context, _unfinished(plan))
+    announce(settings, context, unfinished)
     announce_check(frozen)
     first = checking(context, frozen)
     try:
@@ -297,19 +299,6 @@ def _dry_run(
     from simulator.runner.estimate import forecast
 
     announce_check(frozen)
-    plan = _unfinished(plan)
     estimate = forecast(context, plan, Path(settings.runs), bot_sample(context, plan))
     show_forecast(estimate, as_json=settings.json_output, jpy_per_usd=settings.jpy_per_usd)
     return DONE
-
-
-def _unfinished(plan: Sequence[Conversation]) -> Sequence[Conversation]:
-    """The conversations that are new, or were cut off."""
-    from simulator.runner.plan import Plan
-    from simulator.storage.results import StoredConversations
-
-    if isinstance(plan, Plan):  # of a new run
-        return plan
-    if isinstance(plan, StoredConversations):
-        return plan.unfinished()
-    return [talk for talk in plan if talk.ended in (None, Ended.INTERRUPTED, Ended.BUDGET)]

@@ -4,14 +4,16 @@ Nothing here does I/O, and nothing here imports another module of ours.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from functools import cache
-from typing import Annotated, Any, Literal, TypeVar
+from functools import cached_property
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, TypeAdapter, field_validator
 
 Language = Literal["ja", "en"]
 # The persona who asks the rows of single-turn data sets: no customer at all.
@@ -378,19 +380,202 @@ class Spending(Value):
     cost_usd: float | None = 0.0
 
 
+# What conversations can be selected by: that they have a turn, are still to be held (or held on), are in
+# English, have an answer with passages, or a case that says whether the bot has to answer or hand over.
+Selection = Literal["begun", "unfinished", "english", "with_passages", "with_expectations"]
+# The scores of a conversation, by turn, then by judge.
+TurnScores = dict[int, dict[str, Score]]
+
+
+class Conversations(Sequence[Conversation]):
+    """The conversations of a run in the order of its plan, in memory or in the run's file."""
+
+    @property
+    @abstractmethod
+    def ids(self) -> Sequence[str]:
+        """Their ids, in the same order."""
+
+    @abstractmethod
+    def with_ids(self, ids: Sequence[str]) -> Iterator[Conversation]:
+        """The conversations with these ids, in the order of `ids`."""
+
+    @abstractmethod
+    def select(self, which: Selection) -> "Conversations":
+        """Those that fulfil this."""
+
+    @abstractmethod
+    def without(self, ids: Collection[str]) -> "Conversations":
+        """Those with other ids."""
+
+    @abstractmethod
+    def lengths(self) -> Counter[int]:
+        """How many conversations have how many turns; those without a turn count as 0."""
+
+    @property
+    def turns(self) -> int:
+        """How many turns they have."""
+        return sum(length * count for length, count in self.lengths().items())
+
+    @abstractmethod
+    def usages(self) -> Iterator[Usage]:
+        """The tokens that the bot's models used for each answer; for a chain, those of each step."""
+
+
+class Scores(Sequence[Score]):
+    """The scores of a run, in memory or in the run's file."""
+
+    @property
+    @abstractmethod
+    def judges(self) -> set[str]:
+        """The judges that gave at least one score."""
+
+    @property
+    @abstractmethod
+    def graded_turns(self) -> int:
+        """How many turns have a grade that no rule gave."""
+
+    @abstractmethod
+    def of_judge(self, judge: str, state: State | None = None) -> Iterator[Score]:
+        """The scores of one judge in the order of the run, `state` None: in any state."""
+
+    @abstractmethod
+    def of_conversations(self, ids: Sequence[str]) -> Mapping[str, TurnScores]:
+        """The scores of these conversations, by conversation; one without scores is missing."""
+
+    @abstractmethod
+    def without(self, conversations: Collection[str]) -> "Scores":
+        """The scores of other conversations."""
+
+
+_SELECTED: dict[Selection, Callable[[Conversation], Any]] = {
+    "begun": lambda conversation: conversation.turns,
+    "unfinished": lambda conversation: conversation.ended in {None, Ended.INTERRUPTED, Ended.BUDGET},
+    "english": lambda conversation: conversation.case.language == "en",
+    "with_passages": lambda conversation: any(turn.answer.passages for turn in conversation.turns),
+    "with_expectations": lambda conversation: (
+        conversation.case.answerable is not None or conversation.case.handover != "optional"
+    ),
+}
+
+
+class ConversationTuple(tuple[Conversation, ...], Conversations):
+    """Conversations in memory."""
+
+    @cached_property
+    def _by_id(self) -> dict[str, Conversation]:
+        return {conversation.id: conversation for conversation in self}
+
+    @property
+    def ids(self) -> Sequence[str]:
+        """Their ids, in the same order."""
+        return [conversation.id for conversation in self]
+
+    def with_ids(self, ids: Sequence[str]) -> Iterator[Conversation]:
+        """The conversations with these ids, in the order of `ids`."""
+        return map(self._by_id.__getitem__, ids)
+
+    def select(self, which: Selection) -> "ConversationTuple":
+        """Those that fulfil this."""
+        return ConversationTuple(filter(_SELECTED[which], self))
+
+    def without(self, ids: Collection[str]) -> "ConversationTuple":
+        """Those with other ids."""
+        return ConversationTuple(conversation for conversation in self if conversation.id not in ids)
+
+    def lengths(self) -> Counter[int]:
+        """How many conversations have how many turns; those without a turn count as 0."""
+        return Counter(len(conversation.turns) for conversation in self)
+
+    def usages(self) -> Iterator[Usage]:
+        """The tokens that the bot's models used for each answer; for a chain, those of each step."""
+        for conversation in self:
+            for turn in conversation.turns:
+                yield from turn.answer.usages
+
+
+class ScoreTuple(tuple[Score, ...], Scores):
+    """Scores in memory."""
+
+    @cached_property
+    def _by_conversation(self) -> dict[str, TurnScores]:
+        return scores_by_conversation(self)
+
+    @property
+    def judges(self) -> set[str]:
+        """The judges that gave at least one score."""
+        return {score.judge for score in self}
+
+    @property
+    def graded_turns(self) -> int:
+        """How many turns have a grade that no rule gave."""
+        return len({(s.conversation, s.turn) for s in self if s.state == "scored" and not s.by_rule})
+
+    def of_judge(self, judge: str, state: State | None = None) -> Iterator[Score]:
+        """The scores of one judge in the order of the run, `state` None: in any state."""
+        return (score for score in self if score.judge == judge and state in {None, score.state})
+
+    def of_conversations(self, ids: Sequence[str]) -> Mapping[str, TurnScores]:
+        """The scores of these conversations, by conversation; one without scores is missing."""
+        return {key: self._by_conversation[key] for key in ids if key in self._by_conversation}
+
+    def without(self, conversations: Collection[str]) -> "ScoreTuple":
+        """The scores of other conversations."""
+        return ScoreTuple(score for score in self if score.conversation not in conversations)
+
+
+def scores_by_conversation(scores: Iterable[Score]) -> dict[str, TurnScores]:
+    """The scores by conversation, then by turn and judge."""
+    grouped: dict[str, TurnScores] = {}
+    for score in scores:
+        grouped.setdefault(score.conversation, {}).setdefault(score.turn, {})[score.judge] = score
+    return grouped
+
+
+_CONVERSATIONS, _SCORES = TypeAdapter(tuple[Conversation, ...]), TypeAdapter(tuple[Score, ...])
+
+
+def _conversations(value: Any) -> Any:
+    if isinstance(value, Conversations):
+        return value
+    return ConversationTuple(_CONVERSATIONS.validate_python(value))
+
+
+def _scores(value: Any) -> Any:
+    return value if isinstance(value, Scores) else ScoreTuple(_SCORES.validate_python(value))
+
+
+# Of a single-turn data set with more rows, reports show some: red ones, and a sample of the others.
+MANY_ROWS = 5_000
+
+
 class Results(Value):
-    """A run as read from its file: everything reports and analyses are made from."""
+    """A run as read from its file: everything reports and analyses are made from.
+
+    Conversations and scores of a large run stay in the file and are read whenever they are needed.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
 
     run: Run
     planned: int
     personas: tuple[Persona, ...] = ()
-    conversations: tuple[Conversation, ...] = ()
-    scores: tuple[Score, ...] = ()
+    conversations: Annotated[Conversations, BeforeValidator(_conversations)] = ConversationTuple()
+    scores: Annotated[Scores, BeforeValidator(_scores)] = ScoreTuple()
     spending: dict[str, Spending] = {}
     usage: dict[str, dict[str, Spending]] = {}  # the same by role and model
     judging: dict[str, Spending] = {}  # and of what was spent on grades, by judge
     verdicts: tuple[HumanVerdict, ...] = ()
     notes: dict[str, JsonValue] = {}
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether the rows are too many to show all of them in a report."""
+        return self.run.asks_once and len(self.conversations) > MANY_ROWS
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """A copy whose changes are validated, so that plain sequences of rows may be among them."""
+        copy = super().model_copy(deep=deep)
+        return self.model_validate({**dict(copy), **(update or {})})
 
 
 # A chat model as adapters see it: messages with role and content in, text and usage out.
@@ -404,44 +589,6 @@ Fill = Callable[[GradingContext, str], Awaitable[Any]]
 # Who plays a customer, and who answers.
 User = Callable[[Case, tuple[Turn, ...]], Awaitable[Utterance]]
 Bot = Callable[[Query], Any]
-
-
-V = TypeVar("V", bound=Value)
-
-
-def compact(value: V, /, **changes: Any) -> V:
-    """The same value, its fields beside each other instead of in a dict; `changes` replace some, unchecked.
-
-    A value that was checked carries a dict and the set of the fields that were given: most of its size.
-    """
-    kind = type(value)
-    small = kind.__new__(kind)
-    put = object.__setattr__  # one by one in the same order: the interpreter then shares the keys
-    for name, content in value.__dict__.items():
-        put(small, name, changes.get(name, content))
-    put(small, "__pydantic_fields_set__", _all_fields(kind))
-    put(small, "__pydantic_extra__", None)
-    put(small, "__pydantic_private__", None)
-    return small
-
-
-@cache
-def _all_fields(kind: type[Value]) -> set[str]:
-    return set(kind.model_fields)
-
-
-def _with_keys(kind: type[Value]) -> None:
-    """Has the interpreter share the names of the fields among all values of a kind.
-
-    It does so only for names that one of the first thirty values put there itself.
-    """
-    first = kind.__new__(kind)
-    for name in kind.model_fields:
-        object.__setattr__(first, name, None)
-
-
-for _kind in (Answer, Case, Conversation, Passage, Score, Turn):
-    _with_keys(_kind)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from pydantic import JsonValue
 
 from simulator.core.errors import CaseFileError, InputError
 from simulator.core.settings import Sample
-from simulator.core.types import Answer, Case, Language, compact
+from simulator.core.types import Answer, Case, Language
 from simulator.data.datasets import (
     Need,
     Profile,
@@ -263,7 +263,7 @@ class SpooledCases(Sequence[Case]):
             return SpooledCases(self._spool, self._order[index], self._name)
         place = self._order[index]
         name = self._name(place)
-        return self._spool[place] if name is None else compact(self._spool[place], id=name)
+        return self._spool[place] if name is None else self._spool[place].model_copy(update={"id": name})
 
     def of_id(self, key: str) -> Case | None:
         """The case with this id, or None; fast when cases are requested in their order."""

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from math import log
@@ -70,7 +71,8 @@ Cause = Literal[
 Extent = Literal["said", "doubtful", "nowhere"]
 
 
-class RootCause(Value):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RootCause:
     """The cause of one red turn; `sure` if a rule or asking again proves it, not likeness of words.
 
     `evidence` is one sentence in the case's language; `articles` are the ids of the passages that the answer

@@ -11,13 +11,13 @@ from typing import Any, Literal
 from simulator.core.settings import Settings
 from simulator.core.shelves import canonical_judge
 from simulator.core.templates import Texts
-from simulator.core.types import PASSED, Language, Passage, Results, Severity, Value, compact
+from simulator.core.types import PASSED, Language, Passage, Results, Severity, Value
 from simulator.diagnosis.evidence import Cause, RootCause
 from simulator.diagnosis.root_cause import articles_of, root_causes, stored_checks
 from simulator.stats.figures import RedTurn, Summary
 from simulator.stats.red import RANK, worst_severity
 from simulator.stats.summary import excerpt
-from simulator.storage.results import english_share, has_passages
+from simulator.storage.results import english_share
 
 PlaceKind = Literal["article", "cutting", "dialogue", "prompt", "pair", "case", "rows", "bot", "simulator"]
 # Conversation and turn.
@@ -241,18 +241,13 @@ class Gains:
 
 def _values(results: Results, summary: Summary, red: Collection[Key]) -> dict[Key, float]:
     """The grades (0..1) by the primary judge of the turns that count."""
-    turns = {
-        (conversation.id, turn.index) for conversation in results.conversations for turn in conversation.turns
-    }
     customers = summary.simulator.customers
     left_out = set(customers.spoilt) - set(red) if customers.handling == "exclude" else set()
-    counted = turns - left_out
     return {
         key: score.value
-        for score in results.scores
-        if score.judge == summary.primary
-        and score.value is not None
-        and (key := (score.conversation, score.turn)) in counted
+        for score in results.scores.of_judge(summary.primary)
+        if score.value is not None
+        and (key := (score.conversation, score.turn)) not in left_out
         and score.conversation in summary.conversation_scores
     }
 
@@ -477,7 +472,7 @@ def improvements(
         score=summary.score,
         goal=gains.goal,
         green=gains.green,
-        fixes=tuple(compact(fix, rank=rank) for rank, fix in enumerate(ranked, 1)),
+        fixes=tuple(fix.model_copy(update={"rank": rank}) for rank, fix in enumerate(ranked, 1)),
         customer=tuple(fix for fix in found if fix.cause == "customer"),
         root_causes=tuple(root_causes),
     )
@@ -489,7 +484,9 @@ def _diagnosed(
     """The red turns that have a cause, gravest first, with their articles as whole documents."""
     known = {(blame.conversation, blame.turn): blame for blame in root_causes}
     passed_on = {
-        conversation.id for conversation in results.conversations if conversation.case.handover == "required"
+        conversation.id
+        for conversation in results.conversations.with_ids(list({key for key, _ in known}))
+        if conversation.case.handover == "required"
     }
     return [
         DiagnosedTurn(
@@ -513,9 +510,7 @@ class _FixBuilder:
     def __init__(self, results: Results, library: Library, gains: Gains, language: Language) -> None:
         self._library, self._gains, self._language = library, gains, language
         self._rows = results.run.asks_once
-        self._references = {
-            conversation.id: conversation.case.references_at for conversation in results.conversations
-        }
+        self._conversations = results.conversations
 
     def fix(self, group: Group) -> Fix:
         """The fix of a group, without its rank."""
@@ -542,9 +537,9 @@ class _FixBuilder:
 
     def _example(self, each: DiagnosedTurn) -> Example:
         red = each.red
-        references_at = self._references.get(red.conversation)
-        references = references_at(red.turn) if references_at else ()
-        example = Example(
+        (conversation,) = self._conversations.with_ids([red.conversation])
+        references = conversation.case.references_at(red.turn)
+        return Example(
             conversation=red.conversation,
             turn=red.turn,
             persona=red.persona,
@@ -556,7 +551,6 @@ class _FixBuilder:
             evidence=excerpt(each.root_cause.evidence),
             reference=excerpt(references[0]) if references else "",
         )
-        return compact(example)
 
 
 def _varied(members: Sequence[DiagnosedTurn]) -> list[DiagnosedTurn]:
@@ -583,7 +577,7 @@ def improvements_of_run(
 
     Raises InputError if the knowledge of `--knowledge` cannot be read.
     """
-    if summary.rows and not has_passages(results):
+    if summary.rows and not results.conversations.select("with_passages"):
         return _none(summary, language or "ja")
     articles = (articles_of(settings) or ()) if summary.reddest else ()
     found = root_causes(results, summary, articles=articles or None, found=stored_checks(results))
@@ -592,7 +586,7 @@ def improvements_of_run(
 
 def improvements_of(results: Results, summary: Summary, language: Language | None = None) -> Improvements:
     """The fixes from the run alone; causes that depend on the knowledge base are only likely."""
-    if summary.rows and not has_passages(results):
+    if summary.rows and not results.conversations.select("with_passages"):
         return _none(summary, language or "ja")
     return improvements(results, summary, root_causes(results, summary), language=language)
 

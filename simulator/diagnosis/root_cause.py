@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from simulator.core.errors import InputError
 from simulator.core.settings import Settings
 from simulator.core.shelves import DEMO
-from simulator.core.types import Conversation, GradingContext, Passage, Results, Score, Turn, compact
+from simulator.core.types import Conversation, GradingContext, Passage, Results, Score, Turn
 from simulator.data.knowledge import read_knowledge
 from simulator.diagnosis import wording
 from simulator.diagnosis.evidence import (
@@ -23,6 +23,7 @@ from simulator.diagnosis.evidence import (
 )
 from simulator.diagnosis.wording import say
 from simulator.stats.figures import Summary
+from simulator.storage.results import conversations_with_scores
 from simulator.text.evidence import content_units, share, topic_units
 from simulator.text.numerals import quantities
 from simulator.text.spelling import spelling_pairs, unknown_words
@@ -78,19 +79,15 @@ def turn_evidence(
     """The red turns, each with all the evidence of its cause."""
     corpus = Corpus(articles) if articles else None
     faults = spoilt_turns(results)
-    turns = {
-        (conversation.id, turn.index): (conversation, turn)
-        for conversation in results.conversations
-        for turn in conversation.turns
-    }
-    scores: dict[tuple[str, int], dict[str, Score]] = {}
-    for score in results.scores:
-        scores.setdefault((score.conversation, score.turn), {})[score.judge] = score
-    for red in summary.reddest:
-        at = red.conversation, red.turn
-        if at in turns:
-            context = _context(*turns[at])
-            yield RedTurnEvidence(red, context, scores.get(at, {}), corpus, found.get(at), faults.get(at))
+    planned = set(results.conversations.ids)
+    reddest = [red for red in summary.reddest if red.conversation in planned]
+    read = conversations_with_scores(results, [red.conversation for red in reddest])
+    for red, (conversation, by_turn) in zip(reddest, read, strict=True):
+        turn = next((turn for turn in conversation.turns if turn.index == red.turn), None)
+        if turn is not None:
+            at, context = (red.conversation, red.turn), _context(conversation, turn)
+            scores = by_turn.get(red.turn, {})
+            yield RedTurnEvidence(red, context, scores, corpus, found.get(at), faults.get(at))
 
 
 def articles_of(settings: Settings) -> Articles | None:
@@ -141,7 +138,7 @@ def _context(conversation: Conversation, turn: Turn) -> GradingContext:
 def _root_cause(look: RedTurnEvidence) -> RootCause:
     finding = next(finding for rule in RULES if (finding := rule(look)))
     needs_no_article = finding.cause in {"no_answer", "customer"}
-    cause = RootCause(
+    return RootCause(
         conversation=look.red.conversation,
         turn=look.red.turn,
         cause=finding.cause,
@@ -151,7 +148,6 @@ def _root_cause(look: RedTurnEvidence) -> RootCause:
         pair=finding.pair,
         cut=finding.cause == "retrieval" and look.need.cut,
     )
-    return compact(cause)
 
 
 def _no_answer(look: RedTurnEvidence) -> CauseFinding | None:

@@ -10,7 +10,7 @@ from functools import cached_property
 from simulator.core.replies import FIFTHS, share_of
 from simulator.core.settings import CheckFormat
 from simulator.core.translations import Words, points, target_points, words_of
-from simulator.core.types import Language, Results, Score, Value
+from simulator.core.types import Language, Results, Score, TurnScores, Value
 from simulator.diagnosis.evidence import RootCause
 from simulator.diagnosis.recommendations import Improvements, improvements_of
 from simulator.report.gate import gate_notes, verdict_text
@@ -18,7 +18,7 @@ from simulator.sheets.model import SheetWords
 from simulator.stats.corrected import ENOUGH_GRADES, STRATA, CorrectedScore, Shortage
 from simulator.stats.figures import JudgeSummary, RedTurn, Summary
 from simulator.stats.gate import CONDITION_PROBLEMS, Finding, Gate
-from simulator.storage.results import StoredConversations
+from simulator.storage.results import conversations_with_scores
 
 # Problems that the verdict and the notes on the gate's conditions report already.
 REPORTED_BY_GATE = CONDITION_PROBLEMS | {"below"}
@@ -65,7 +65,7 @@ def short_of(score: float, target: float) -> str:
 
 def lowest_score(results: Results, summary: Summary) -> float | None:
     """The lowest possible score (0..1); None where the deciding judge's scale reaches down to 0."""
-    scales = (s.scale for s in results.scores if s.judge == summary.primary and s.state == "scored")
+    scales = (s.scale for s in results.scores.of_judge(summary.primary, "scored"))
     return share_of(FIFTHS[0], FIFTHS) if next(scales, None) == FIFTHS else None
 
 
@@ -229,24 +229,25 @@ def _customer_notes(summary: Summary, words: Words) -> list[Note]:
     return notes
 
 
-class StoredScores(Mapping[tuple[str, int], Mapping[str, Score]]):
-    """The scores of each turn of a large data set; only those of one conversation are in memory."""
+class TurnGrades(Mapping[tuple[str, int], Mapping[str, Score]]):
+    """The scores of each turn by judge, read one conversation at a time."""
 
-    def __init__(self, conversations: StoredConversations) -> None:
-        self._conversations = conversations
-        self._latest, self._scores = "", dict[int, dict[str, Score]]()
+    def __init__(self, results: Results) -> None:
+        self._results = results
+        self._latest: str | None = None
+        self._scores: TurnScores = {}
 
     def __getitem__(self, key: tuple[str, int]) -> Mapping[str, Score]:
         """Those of a turn, by judge."""
         conversation, turn = key
         if conversation != self._latest:
-            ((_, self._scores),) = self._conversations.with_scores([conversation])
+            self._scores = self._results.scores.of_conversations([conversation]).get(conversation, {})
             self._latest = conversation
         return self._scores[turn]
 
     def __iter__(self) -> Iterator[tuple[str, int]]:
         """The turns that have scores."""
-        for conversation, by_turn in self._conversations.with_scores():
+        for conversation, by_turn in conversations_with_scores(self._results):
             yield from ((conversation.id, turn) for turn in by_turn)
 
     def __len__(self) -> int:
@@ -282,13 +283,8 @@ class ReportContext:
 
     @cached_property
     def scores(self) -> Mapping[tuple[str, int], Mapping[str, Score]]:
-        """The scores of each turn by judge; those of a large data set are read one conversation at a time."""
-        if isinstance(self.results.conversations, StoredConversations):
-            return StoredScores(self.results.conversations)
-        by_turn: dict[tuple[str, int], dict[str, Score]] = {}
-        for score in self.results.scores:
-            by_turn.setdefault((score.conversation, score.turn), {})[score.judge] = score
-        return by_turn
+        """The scores of each turn by judge."""
+        return TurnGrades(self.results)
 
     @cached_property
     def recommendations(self) -> Improvements:

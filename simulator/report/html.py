@@ -15,7 +15,7 @@ from pydantic import JsonValue
 
 from simulator.core.document import local_time
 from simulator.core.translations import Words, target_points, words_of
-from simulator.core.types import Conversation, Language, Results, Score
+from simulator.core.types import Conversation, Language, Results, Score, TurnScores
 from simulator.diagnosis.recommendations import Improvements, improvements_of
 from simulator.report import answerable, customers, fixes, html_charts, html_conversations, tables
 from simulator.report.context import corrected_line, lowest_score, notes, verdict
@@ -37,7 +37,7 @@ from simulator.report.sections import sections
 from simulator.stats.comparison import RunComparison
 from simulator.stats.figures import JudgeSummary, Summary
 from simulator.stats.gate import Gate
-from simulator.storage.results import StoredConversations, select_conversations
+from simulator.storage.results import conversations_with_scores, select_conversations
 
 # A page stays below this, in bytes; a larger one is rendered again, with fewer conversations.
 LARGEST = 8_000_000
@@ -241,7 +241,7 @@ def _compared(
     """The comparison with an earlier run, or None; conversations that are not shown link to the list."""
     if other is None:
         return None
-    anchors = dict.fromkeys((conversation.id for conversation in run.results.conversations), "talks")
+    anchors = dict.fromkeys(run.results.conversations.ids, "talks")
     anchors |= {view.conversation.id: view.anchor for view in conversations}
     return comparison(PageParts(*other), run, anchors, words, changes)
 
@@ -255,8 +255,8 @@ def shown_conversations(
     `share` (0..1) shrinks the room for them, where an estimate was too low.
     """
     room = _CONVERSATIONS_SIZE * share
-    if isinstance(results.conversations, StoredConversations):
-        return _shown_of_many(results.conversations, summary, first, room)
+    if results.is_sampled:
+        return _shown_of_many(results, summary, first, room)
     sizes = _sizes(results)
     if sum(sizes.values()) <= room:
         return sizes.keys()
@@ -271,16 +271,13 @@ def shown_conversations(
     return shown
 
 
-def _shown_of_many(
-    conversations: StoredConversations, summary: Summary, first: Iterable[str], room: float
-) -> Collection[str]:
+def _shown_of_many(results: Results, summary: Summary, first: Iterable[str], room: float) -> Collection[str]:
     """The same for a large data set, reading no more conversations than the page can hold."""
     red = dict.fromkeys((*first, *(each.conversation for each in summary.reddest)))
-    keys = [*red, *_spread([key for key in conversations.ids if key not in red])]
+    keys = [*red, *_spread([key for key in results.conversations.ids if key not in red])]
     shown, passages = set(), set[tuple[str, str]]()
-    for conversation, by_turn in conversations.with_scores(keys):
-        scores = (score for by_judge in by_turn.values() for score in by_judge.values())
-        room -= _conversation_size(conversation, passages) + sum(map(_grade_size, scores))
+    for conversation, by_turn in conversations_with_scores(results, keys):
+        room -= _size(conversation, by_turn, passages)
         if room < 0:
             break
         shown.add(conversation.id)
@@ -297,18 +294,15 @@ def _spread(keys: Sequence[str]) -> Iterator[str]:
 def _sizes(results: Results) -> dict[str, int]:
     """The estimated bytes of each conversation on a page; a passage counts once, where it is first shown."""
     passages: set[tuple[str, str]] = set()
-    sizes = {
-        conversation.id: _conversation_size(conversation, passages)
-        for conversation in results.conversations
+    return {
+        conversation.id: _size(conversation, by_turn, passages)
+        for conversation, by_turn in conversations_with_scores(results)
         if conversation.turns or conversation.ended
     }
-    for score in results.scores:
-        if score.conversation in sizes:
-            sizes[score.conversation] += _grade_size(score)
-    return sizes
 
 
-def _conversation_size(conversation: Conversation, passages: set[tuple[str, str]]) -> int:
+def _size(conversation: Conversation, by_turn: TurnScores, passages: set[tuple[str, str]]) -> int:
+    grades = sum(_grade_size(score) for by_judge in by_turn.values() for score in by_judge.values())
     case = conversation.case
     texts = [
         case.question,
@@ -322,7 +316,7 @@ def _conversation_size(conversation: Conversation, passages: set[tuple[str, str]
             if (key := (passage.source or passage.id, passage.text)) not in passages:
                 passages.add(key)
                 texts.append(passage.text)
-    return _CONVERSATION_MARKUP + _TURN_MARKUP * len(conversation.turns) + sum(map(_bytes, texts))
+    return _CONVERSATION_MARKUP + _TURN_MARKUP * len(conversation.turns) + sum(map(_bytes, texts)) + grades
 
 
 def _grade_size(score: Score) -> int:
@@ -368,11 +362,11 @@ def tokens_per_turn(results: Results, words: Words) -> str:
     spent = results.spending.get("judge")
     if spent is None or not spent.tokens_in:
         return ""
-    graded = {(s.conversation, s.turn) for s in results.scores if s.state == "scored" and not s.by_rule}
+    graded = results.scores.graded_turns
     if not graded:
         return ""
-    each, tokens = f"{spent.tokens_in / len(graded):,.0f}", f"{spent.tokens_in:,}"
-    return page_words(words)("tokens_of", each=each, tokens=tokens, turns=f"{len(graded):,}")
+    each, tokens = f"{spent.tokens_in / graded:,.0f}", f"{spent.tokens_in:,}"
+    return page_words(words)("tokens_of", each=each, tokens=tokens, turns=f"{graded:,}")
 
 
 def facts(results: Results, summary: Summary, words: Words) -> list[tuple[str, list[tuple[str, str]]]]:

@@ -397,7 +397,7 @@ def red_questions(summary: Summary) -> list[RedQuestion]:
     by_case: dict[str, list[RedTurn]] = {}
     for red in summary.reddest:
         by_case.setdefault(red.case, []).append(red)
-    cases = {case.case: (case.question, case.turns) for case in summary.cases}
+    cases = {case.case: (case.question, case.turns) for case in summary.cases if case.case in by_case}
     questions = [_red_question(case, *cases[case], turns) for case, turns in by_case.items()]
     return sorted(questions, key=lambda question: _gravity(by_case[question.case]))
 

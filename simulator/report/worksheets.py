@@ -30,7 +30,7 @@ from simulator.stats.gate import Gate
 from simulator.stats.red import RANK, worst_severity
 from simulator.stats.review import blind_sample
 from simulator.stats.summary import MAX_QUOTED, turn_failure
-from simulator.storage.results import StoredConversations, select_conversations
+from simulator.storage.results import select_conversations
 from simulator.storage.runs import replay_of
 
 MINUTE = 60
@@ -354,9 +354,8 @@ SPEAKERS: dict[Language, dict[str, str]] = {
 
 def questions_sheet(context: ReportContext, proposed: tuple[Case, ...] = ()) -> Worksheet:
     """The questions of this run, in use and approved; `proposed` ones wait for approval below them."""
-    conversations = context.results.conversations
     # The questions of a large data set stay in its own file.
-    shown = () if isinstance(conversations, StoredConversations) else conversations
+    shown = () if context.results.is_sampled else context.results.conversations
     asked = {conversation.case.id: conversation.case for conversation in shown}
     cases = [(case, True) for case in asked.values()]
     cases += [(case, False) for case in proposed if case.id not in asked]
@@ -432,10 +431,8 @@ NOTED_TURNS = 5_000
 
 def conversations_sheet(context: ReportContext) -> Worksheet:
     """One row per conversation: config, then question, answer and grade, turn by turn."""
-    words, conversations = context.words, _begun(context)
-    # A large data set has one turn each; its conversations are not read for their number of turns.
-    is_large = isinstance(conversations, StoredConversations)
-    longest = 1 if is_large else max((len(each.turns) for each in conversations), default=0)
+    words, conversations = context.words, context.results.conversations.select("begun")
+    longest = max(conversations.lengths(), default=0)
     turn_columns = [
         Column(key=f"{kind}{n}", title=words("column", kind, n=n), width=34, wrap=True)
         for n in range(1, longest + 1)
@@ -454,16 +451,6 @@ def conversations_sheet(context: ReportContext) -> Worksheet:
         rows=LazyRows(conversations, lambda conversation: _conversation_row(conversation, context)),
         frozen_columns=2,
         help=words("help", "conversations"),
-    )
-
-
-def _begun(context: ReportContext) -> Sequence[Conversation]:
-    """The conversations with a turn; those of a large data set are read one by one."""
-    conversations = context.results.conversations
-    return (
-        conversations.begun()
-        if isinstance(conversations, StoredConversations)
-        else [conversation for conversation in conversations if conversation.turns]
     )
 
 
@@ -558,11 +545,9 @@ def review_sheet(context: ReportContext) -> Worksheet:
 
 def _turns(context: ReportContext) -> Iterator[tuple[Conversation, Turn]]:
     conversations: Iterable[Conversation] = context.results.conversations
-    if isinstance(conversations, StoredConversations):
-        # Nobody reviews more rows than these.
-        conversations = conversations.with_ids(
-            [red.conversation for red in context.summary.reddest[:MAX_QUOTED]]
-        )
+    if context.results.is_sampled:  # nobody reviews more rows than these
+        reddest = context.summary.reddest[:MAX_QUOTED]
+        conversations = context.results.conversations.with_ids([red.conversation for red in reddest])
     for conversation in conversations:
         for turn in conversation.turns:
             yield conversation, turn

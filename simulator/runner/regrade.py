@@ -1,14 +1,15 @@
 """Grades the turns of an earlier run again, or with further judges; no conversation is played."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from simulator.core.errors import RehearsalError, RunFileError
-from simulator.core.types import Conversation, GradingContext, Score
+from simulator.core.types import Conversations, GradingContext, Score
 from simulator.grading.panel import Grading
 from simulator.models.pricing import BudgetSpent
 from simulator.runner.conversation import grading_context
 from simulator.runner.run import first_error
+from simulator.storage.results import conversations_with_scores
 from simulator.storage.run_file import RunFile
 
 
@@ -24,23 +25,17 @@ async def regrade(
     Each score is committed as it arrives, and `on_graded` is called after each turn. Returns why it ended
     early (budget spent, no access), None if it did not.
     """
-    results = file.results()
-    scores: dict[tuple[str, int], dict[str, Score]] = {}
-    for score in results.scores:
-        if score.state != "failed" and not again:
-            scores.setdefault((score.conversation, score.turn), {})[score.judge] = score
-    contexts = (
-        grading_context(conversation, turn.index)
-        for conversation in results.conversations
+    work_left = (
+        (grading_context(conversation, turn.index), {} if again else _usable(by_turn.get(turn.index, {})))
+        for conversation, by_turn in conversations_with_scores(file.results())
         for turn in conversation.turns
     )
     spent: list[BudgetSpent] = []
 
     async def work() -> None:
-        for context in contexts:
+        for context, known in work_left:
             if spent:
                 return
-            known = scores.get((context.conversation, context.turn.index), {})
             try:
                 on_graded(context, await grading.panel.grade(context, known, file.save_scores))
             except BudgetSpent as error:
@@ -56,9 +51,13 @@ async def regrade(
     return f"{spent[0]}; a larger --budget goes on" if spent else stopped
 
 
-def count_turns(conversations: Iterable[Conversation]) -> int:
+def _usable(scores: Mapping[str, Score]) -> dict[str, Score]:
+    return {judge: score for judge, score in scores.items() if score.state != "failed"}
+
+
+def count_turns(conversations: Conversations) -> int:
     """The number of turns to grade; raises RunFileError if there are none."""
-    count = sum(len(conversation.turns) for conversation in conversations)
+    count = conversations.turns
     if not count:
         msg = "the run has no turns to grade."
         raise RunFileError(msg)

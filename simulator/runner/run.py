@@ -349,10 +349,8 @@ async def _until_certain(
     context, last = runner.context, runner
     parts = stopping_rule.parts(file.results().conversations, context.settings.seed)
     for part in parts:
-        current = {conversation.id: conversation for conversation in file.results().conversations}
-        last = new_runner(
-            file, context, runner.bot, runner.progress, [current[conversation.id] for conversation in part]
-        )
+        current = file.results().conversations.with_ids([conversation.id for conversation in part])
+        last = new_runner(file, context, runner.bot, runner.progress, list(current))
         await last.run()
         if last.out_of_budget:
             break
@@ -377,7 +375,7 @@ async def _repeat_spoiled(file: RunFile, runner: Runner, new_runner: RunnerFacto
 def second_attempts(results: Results) -> tuple[Conversation, ...]:
     """The conversations to play once more from the start: each that the customer spoiled, unless planned."""
     faulty = _faulty(results)
-    planned = {conversation.id for conversation in results.conversations}
+    planned = set(results.conversations.ids)
     unplayed = {"turns": (), "ended": None, "reason": "", "closing": ""}
     return tuple(
         conversation.model_copy(update=unplayed | {"id": conversation.id + AGAIN})
@@ -395,12 +393,12 @@ def superseded(results: Results) -> dict[str, str]:
     there is no third.
     """
     faulty = _faulty(results)
-    conversations = {conversation.id: conversation for conversation in results.conversations}
+    endings = {conversation.id: conversation.ended for conversation in results.conversations}
     replaced = {}
-    for key, second in conversations.items():
+    for key, ended in endings.items():
         first = key.removesuffix(AGAIN)
-        if first != key and first in conversations:
-            is_clean = second.ended in _COMPLETE and key not in faulty
+        if first != key and first in endings:
+            is_clean = ended in _COMPLETE and key not in faulty
             replaced[first if is_clean else key] = key if is_clean else first
     return replaced
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from simulator.core.types import Conversation, Language, Results, Turn, Value
 from simulator.stats.intervals import wilson
 from simulator.stats.summary import turn_failure
-from simulator.storage.results import cache_latest, count_begun, has_expectations
+from simulator.storage.results import cache_latest
 from simulator.text.acts import claims, is_handover, is_refusal, parts
 
 Outcome = Literal["answered", "refused", "asked_back", "not_answered"]
@@ -135,28 +135,26 @@ class Handovers(Value):
 @cache_latest
 def answerability(results: Results) -> Answerability:
     """Answered or refused, answerable or not: one count for each conversation that has begun."""
-    if not has_expectations(results):
-        return Answerability(unmarked=count_begun(results))
+    if not results.conversations.select("with_expectations"):
+        return Answerability(unmarked=len(results.conversations.select("begun")))
     places, held = Counter[str](), 0
-    for conversation in results.conversations:
-        if conversation.turns:
-            place = _place(conversation)
-            places[place] += 1
-            held += place == "refused_unanswerable" and _holds(conversation)
+    for conversation in results.conversations.select("begun"):
+        place = _place(conversation)
+        places[place] += 1
+        held += place == "refused_unanswerable" and _holds(conversation)
     return Answerability.model_validate({**places, "held": held})
 
 
 @cache_latest
 def handovers(results: Results) -> Handovers:
     """Handed over or kept, required or forbidden: one count for each conversation that has begun."""
-    if not has_expectations(results):
-        return Handovers(unmarked=count_begun(results))
+    if not results.conversations.select("with_expectations"):
+        return Handovers(unmarked=len(results.conversations.select("begun")))
     places, late = Counter[str](), 0
-    for conversation in results.conversations:
-        if conversation.turns:
-            place = _handed_place(conversation)
-            places[place] += 1
-            late += place == "handed_required" and not _hands(conversation.turns[:1], conversation)
+    for conversation in results.conversations.select("begun"):
+        place = _handed_place(conversation)
+        places[place] += 1
+        late += place == "handed_required" and not _hands(conversation.turns[:1], conversation)
     return Handovers.model_validate({**places, "late": late})
 
 

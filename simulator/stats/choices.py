@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from simulator.core.types import Case, Results, Score, Value
 from simulator.stats.figures import rounded
-from simulator.storage.results import conversations_with_scores, judges_of
+from simulator.storage.results import conversations_with_scores
 from simulator.text.choices import LETTERS, right_letter
 
 CHOICE_JUDGE = "choice"
@@ -87,7 +87,7 @@ def standard_error(right: int, n: int) -> float | None:
 
 def choices(results: Results) -> Choices | None:
     """The figures of the judge `choice`; None where it graded nothing."""
-    if not any(map(_is_choice, judges_of(results))):
+    if not any(map(_is_choice, results.scores.judges)):
         return None
     rows: list[_Row] = []  # as the data set has them
     shared: dict[_Row, _Row] = {}  # equal rows are stored once

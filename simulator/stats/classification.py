@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from simulator.core.types import Case, Results, Score, Value
 from simulator.stats.figures import rounded
 from simulator.stats.intervals import clustered_stderr
-from simulator.storage.results import conversations_with_scores, judges_of
+from simulator.storage.results import conversations_with_scores
 
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -368,7 +368,7 @@ def classifications(results: Results) -> tuple[Classification, ...]:
 
     Answers that failed count as not extracted; grades that failed, and rows without a label, do not count.
     """
-    if not any(map(is_label_judge, judges_of(results))):
+    if not any(map(is_label_judge, results.scores.judges)):
         return ()
     found: dict[str, _ReadLabels] = {}
     for conversation, by_turn in conversations_with_scores(results):

@@ -617,7 +617,7 @@ def turn_changes(pairs: PairedRuns, *, red: bool) -> tuple[TurnChange, ...]:
     """The turns that turned red (or green), those of guarded cases first, then by how much."""
     primary = pairs.after.summary.primary
     scores = [
-        {(s.conversation, s.turn): s for s in side.results.scores if s.judge == primary}
+        {(s.conversation, s.turn): s for s in side.results.scores.of_judge(primary)}
         for side in (pairs.before, pairs.after)
     ]
     turns = [t for t in pairs.turns if bool(t.was) != bool(t.became) and bool(t.became) == red]

@@ -1,6 +1,6 @@
 """Contest scoring: five metrics from 1 to 5 and their total, printed as RAG contests print them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from math import fsum
 from typing import Any
 
@@ -84,13 +84,11 @@ def contest_result(results: Results) -> ContestResult:
     """The metrics that the settings of a run name, with their means and costs."""
     names: Any = results.run.settings.get("judges") or ()
     judges = {judge_name(str(name)) for name in names}
-    planned = sum(len(conversation.turns) for conversation in results.conversations)
-    scores: dict[str, list[Score]] = {judge: [] for judge in _NAME_OF if judge in judges}
-    for score in results.scores:
-        if score.judge in scores:
-            scores[score.judge].append(score)
+    planned, scores = results.conversations.turns, results.scores
     return ContestResult(
-        metrics=tuple(_metric(judge, of_judge, planned) for judge, of_judge in scores.items()),
+        metrics=tuple(
+            _metric(judge, scores.of_judge(judge), planned) for judge in _NAME_OF if judge in judges
+        ),
         cost={_metric_names(call): results.judging[call] for call in sorted(results.judging, key=_order)},
     )
 
@@ -112,12 +110,16 @@ def ungraded_metrics(result: ContestResult) -> Iterator[str]:
             yield f"{metric.name}: {graded}{why}; the mean is of the others."
 
 
-def _metric(judge: str, scores: Sequence[Score], planned: int) -> ContestMetric:
-    grades = [score.raw for score in scores if score.state == "scored" and score.raw is not None]
-    why = next((score.reason for score in scores if score.state != "scored"), "")
+def _metric(judge: str, scores: Iterable[Score], planned: int) -> ContestMetric:
+    grades, why = list[float](), None
+    for score in scores:
+        if score.state != "scored":
+            why = score.reason if why is None else why
+        elif score.raw is not None:
+            grades.append(score.raw)
     mean = fsum(grades) / len(grades) if grades else None
     return ContestMetric(
-        name=_NAME_OF[judge], judge=judge, mean=mean, n=len(grades), planned=planned, why=why
+        name=_NAME_OF[judge], judge=judge, mean=mean, n=len(grades), planned=planned, why=why or ""
     )
 
 

@@ -172,7 +172,7 @@ def summarise_customers(
     results: Results, handling: str = "keep", faults: Sequence[CustomerFault] | None = None
 ) -> CustomerSummary:
     """How the customers of a run were played; `handling` is what is done with the turns that they spoilt."""
-    scores = ScoresByTurn(results.scores)
+    scores = ScoresByTurn(results.scores.of_judge("turn"))
     found = customer_faults(results, scores) if faults is None else faults
     # A bot that says nothing has failed, whatever it was asked.
     answered = {

@@ -1,5 +1,6 @@
 """The figures of a run, as frozen values: what `summarise` returns and every report shows."""
 
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from pydantic import Field
@@ -57,7 +58,8 @@ class PersonaSummary(Value):
     judges: dict[str, Mean]
 
 
-class CaseSummary(Value):
+@dataclass(frozen=True, slots=True)
+class CaseSummary:
     """How the bot did on one question, over all who asked it; `worst` is where to start reading."""
 
     case: str
@@ -69,7 +71,8 @@ class CaseSummary(Value):
     worst: tuple[str, int] | None
 
 
-class RedTurn(Value):
+@dataclass(frozen=True, slots=True)
+class RedTurn:
     """A turn that people should read; `value` is what the deciding judge gave it, 0..1."""
 
     conversation: str

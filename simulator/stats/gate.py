@@ -219,13 +219,11 @@ class _CountedTurns:
         played = summary.simulator.customers
         self.left_out = frozenset(played.spoilt) if played.handling == "exclude" else frozenset()
         self.results, self.summary = results, summary
-        self.conversations = {
-            conversation.id: conversation for conversation in results.conversations if conversation.turns
-        }
+        self.conversations = results.conversations.select("begun")
 
     def turns(self) -> Iterator[tuple[Conversation, Turn]]:
         """Every turn whose grade counts; a silent bot always does."""
-        for conversation in self.conversations.values():
+        for conversation in self.conversations:
             for turn in conversation.turns:
                 if (conversation.id, turn.index) not in self.left_out or turn_failure(turn):
                     yield conversation, turn
@@ -233,11 +231,8 @@ class _CountedTurns:
     def score(self) -> MeasuredFigure:
         """The run's score: the mean over conversations."""
         scores = self.summary.conversation_scores
-        pairs = [
-            (value, self.conversations[conversation].case.id)
-            for conversation, value in scores.items()
-            if conversation in self.conversations
-        ]
+        cases = {conversation.id: conversation.case.id for conversation in self.conversations}
+        pairs = [(value, cases[key]) for key, value in scores.items() if key in cases]
         graded = self.summary.judges.get(self.summary.primary)
         failed = self.summary.missing if graded is None else max(self.summary.missing, graded.failed)
         return _mean_figure(pairs, self._floor(self.summary.primary), failed, len(pairs))
@@ -247,8 +242,8 @@ class _CountedTurns:
         counts = {(conversation.id, turn.index): conversation.case.id for conversation, turn in self.turns()}
         pairs = [
             (score.value, counts[score.conversation, score.turn])
-            for score in self.results.scores
-            if score.judge == name and score.state == "scored" and score.value is not None
+            for score in self.results.scores.of_judge(name, "scored")
+            if score.value is not None
             and (score.conversation, score.turn) in counts
         ]  # fmt: skip
         conversations = len({conversation for conversation, _ in counts})
@@ -256,8 +251,8 @@ class _CountedTurns:
 
     def _floor(self, judge: str) -> float:
         """The lowest value that a judge can give, or gave."""
-        scored = [s for s in self.results.scores if s.judge == judge and s.value is not None]
-        return min([ends_of(scored)[0], *(s.value or 0.0 for s in scored)])
+        scored = [(s.scale, s.value) for s in self.results.scores.of_judge(judge) if s.value is not None]
+        return min([ends_of(scale for scale, _ in scored)[0], *(value for _, value in scored)])
 
     def of_turns(self, value: Callable[[Conversation, Turn], float | None]) -> MeasuredFigure:
         """The share of turns of which something is true."""
@@ -268,8 +263,9 @@ class _CountedTurns:
     def of_conversations(self, tally: Callable[[Results], tuple[int, int]]) -> MeasuredFigure:
         """The share of conversations of which something is true, where it can be said."""
         pairs: ValuesByQuestion = []
-        for conversation in self.conversations.values():
-            hits, n = tally(self.results.model_copy(update={"conversations": (conversation,), "scores": ()}))
+        blank = self.results.model_copy(update={"scores": (), "verdicts": (), "notes": {}})
+        for conversation in self.conversations:
+            hits, n = tally(blank.model_copy(update={"conversations": (conversation,)}))
             pairs += [(hits / n, conversation.case.id)] if n else []
         return _mean_figure(pairs, 0.0, 0, len(pairs))
 

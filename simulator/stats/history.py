@@ -160,7 +160,7 @@ def _from_rows(rows: RunRows, settings: Settings) -> PastRun:
         cases=_begun_cases(rows),
         language=_language(english for _, english, _ in rows.conversations.values()),
         score=fsum(values) / len(values) if values else None,
-        interval=interval_of_mean(values, clusters, seed=settings.seed, ends=ends_of(own)),
+        interval=interval_of_mean(values, clusters, seed=settings.seed, ends=ends_of(s.scale for s in own)),
         red=red,
         turns=len(rows.turns),
         graded=len(means),

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from simulator.core.replies import share_of
-from simulator.core.types import Score
 from simulator.stats.agreement import Floats
 
 # Of fewer clusters no interval is shown: it would be too wide to say anything, or too narrow to be true.
@@ -146,9 +145,9 @@ def interval_of_mean(
     return min(float(low), mean), max(float(high), mean)
 
 
-def ends_of(scores: Iterable[Score]) -> tuple[float, float]:
-    """Between what the values of some grades can lie: 1 of 5 is 0.2, other scales begin at 0."""
-    lowest = {share_of(scale[0], scale) for scale in {score.scale for score in scores} if scale[1] > scale[0]}
+def ends_of(scales: Iterable[tuple[float, float]]) -> tuple[float, float]:
+    """Between what the values of grades on some scales can lie: 1 of 5 is 0.2, other scales begin at 0."""
+    lowest = {share_of(scale[0], scale) for scale in set(scales) if scale[1] > scale[0]}
     return min(lowest, default=0.0), 1.0
 
 

@@ -2,7 +2,7 @@
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import fsum
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from simulator.core.types import PASSED, Results, Score, Value
 from simulator.stats.figures import rounded
 from simulator.stats.intervals import clustered_stderr, wilson
-from simulator.storage.results import conversations_with_scores, judges_of
+from simulator.storage.results import conversations_with_scores
 
 # Before the name of an output, so that one called `passed` is not taken for the whole row.
 OUTPUT = "output:"
@@ -95,7 +95,7 @@ class OutputsFigures(Value):
 
 def outputs_of(results: Results) -> OutputsFigures | None:
     """The figures of a run's outputs, read in one pass; None where answers were graded as a whole."""
-    if not any("." in judge for judge in judges_of(results)):
+    if not any("." in judge for judge in results.scores.judges):
         return None
     found = _OutputTotals()
     for conversation, by_turn in conversations_with_scores(results):
@@ -110,15 +110,6 @@ def outputs_of(results: Results) -> OutputsFigures | None:
         failed=found.failed,
         missing=dict(sorted(found.missing.items())),
         extra=dict(found.extra.most_common()),
-    )
-
-
-def is_of_another_output(judge: str, scores: Mapping[str, Score]) -> bool:
-    """Whether a row without this score was never to have it: its reference has no such output."""
-    if "." not in judge:
-        return False
-    return PASSED in scores or any(
-        "output" in score.detail and "passed" not in score.detail for score in scores.values()
     )
 
 

@@ -1,22 +1,20 @@
 """Which turns are red, and by which rule: the turns that people look at first."""
 
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from simulator.core.types import (
     MAIN_METRIC,
     PASSED,
     Case,
-    Conversation,
     RedRules,
     Results,
     Score,
     Severity,
     Turn,
-    Value,
-    compact,
 )
-from simulator.storage.results import StoredConversations, TurnScores, cache_latest
+from simulator.storage.results import cache_latest, conversations_with_scores
 
 Kind = Literal["no_answer", "overall", "groundedness", "correctness", "claims", "facts"]
 # In the order in which they are shown and counted; all but the first two are second marks.
@@ -24,7 +22,8 @@ KINDS: tuple[Kind, ...] = ("no_answer", "overall", "groundedness", "correctness"
 RANK: dict[Severity, int] = {"major": 0, "moderate": 1, "minor": 2}
 
 
-class Mark(Value):
+@dataclass(frozen=True, slots=True)
+class Mark:
     """One reason why a turn is red; `reason` is the judge's own sentence."""
 
     kind: Kind
@@ -134,29 +133,18 @@ def _is_doubtful(score: Score | None) -> bool:
 def _mark(kind: Kind, score: Score, *, major: bool) -> Mark:
     """A mark; a severity that the judge gave itself wins over the rule's."""
     severity: Severity = score.severity or ("major" if major else "moderate")
-    return compact(Mark(kind=kind, severity=severity, reason=score.reason))
+    return Mark(kind=kind, severity=severity, reason=score.reason)
 
 
 @cache_latest
 def undecided_turns(results: Results) -> list[UndecidedTurn]:
     """The turns on which the turn judge found reference and passages in conflict, in the order of the run."""
-    conversations = results.conversations
-    if isinstance(conversations, StoredConversations):
-        return _found(conversations.skipped_by("turn").with_scores())
-    by_conversation: dict[str, TurnScores] = {}
-    for score in filter(is_undecided, results.scores):
-        by_conversation.setdefault(score.conversation, {}).setdefault(score.turn, {})[score.judge] = score
-    return _found(
-        (conversation, by_conversation[conversation.id])
-        for conversation in conversations
-        if conversation.id in by_conversation
-    )
-
-
-def _found(graded: Iterable[tuple[Conversation, TurnScores]]) -> list[UndecidedTurn]:
+    undecided = filter(is_undecided, results.scores.of_judge("turn", "skipped"))
+    ids = {score.conversation for score in undecided}
+    in_order = [key for key in results.conversations.ids if key in ids]
     return [
         UndecidedTurn(conversation.case, turn, *_sides(score))
-        for conversation, by_turn in graded
+        for conversation, by_turn in conversations_with_scores(results, in_order)
         for turn in conversation.turns
         for score in by_turn.get(turn.index, {}).values()
         if is_undecided(score)

@@ -13,6 +13,7 @@ from simulator.stats.agreement import Floats, quadratic_kappa
 from simulator.stats.corrected import Stratum
 from simulator.stats.figures import Summary, rounded
 from simulator.stats.intervals import wilson
+from simulator.storage.results import select_conversations
 
 SAMPLE_SIZE = 40
 # The share of the sample that is not red, where there are enough turns of both kinds.
@@ -213,7 +214,7 @@ def blind_sample(results: Results, summary: Summary, size: int = SAMPLE_SIZE) ->
     compare. Without enough turns of one kind the other fills the sample.
     """
     red = {(turn.conversation, turn.turn) for turn in summary.reddest}
-    graded = {(s.conversation, s.turn) for s in results.scores if s.judge == summary.primary}
+    graded = {(s.conversation, s.turn) for s in results.scores.of_judge(summary.primary)}
     turns = [
         (conversation.id, turn.index)
         for conversation in results.conversations
@@ -271,13 +272,13 @@ def blind_agreement(results: Results, summary: Summary) -> BlindAgreement | None
 def _compared_turns(results: Results, summary: Summary) -> list[_ComparedTurn]:
     """The turns that people and the deciding judge have graded, in the order of the run."""
     red = {(turn.conversation, turn.turn) for turn in summary.reddest}
-    values = {(s.conversation, s.turn): s.value for s in results.scores if s.judge == summary.primary}
+    values = {(s.conversation, s.turn): s.value for s in results.scores.of_judge(summary.primary)}
     given: dict[tuple[str, int], list[HumanVerdict]] = {}
     for verdict in results.verdicts:
         if verdict.source == "blind" and verdict.grade is not None:
             given.setdefault((verdict.conversation, verdict.turn), []).append(verdict)
     found = []
-    for conversation in results.conversations:
+    for _, conversation in select_conversations(results, {key for key, _ in given}):
         for turn in conversation.turns:
             key = (conversation.id, turn.index)
             verdicts, value = given.get(key), values.get(key)
@@ -403,10 +404,10 @@ def _reviewed(results: Results, summary: Summary) -> Iterator[ReviewedTurn]:
     verdicts = {
         (v.conversation, v.turn): v for v in results.verdicts if v.source == "review" and _is_reviewed(v)
     }
-    values = {(s.conversation, s.turn): s.value for s in results.scores if s.judge == summary.primary}
+    values = {(s.conversation, s.turn): s.value for s in results.scores.of_judge(summary.primary)}
     turns = {
         (conversation.id, turn.index): (conversation, turn)
-        for conversation in results.conversations
+        for _, conversation in select_conversations(results, {key for key, _ in verdicts})
         for turn in conversation.turns
     }
     red = dict.fromkeys((turn.conversation, turn.turn) for turn in summary.reddest)

@@ -10,12 +10,14 @@ Also here: how a judge's grades develop over the turns (`course`), and what the 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby, islice
 from math import fsum
 from statistics import fmean
-from typing import Any, TypeVar, get_args
+from typing import TypeVar, get_args
 
 from simulator.core.settings import stored_settings
 from simulator.core.types import (
+    PASSED,
     STOPPED_EARLY,
     Conversation,
     Ended,
@@ -26,10 +28,10 @@ from simulator.core.types import (
     Results,
     Score,
     Spending,
+    State,
     Turn,
     Usage,
     Value,
-    compact,
 )
 from simulator.models.pricing import Prices
 from simulator.stats.agreement import panel_agreement, vote_agreement
@@ -46,7 +48,6 @@ from simulator.stats.figures import (
     Total,
 )
 from simulator.stats.intervals import clustered_stderr, ends_of, interval_of_mean
-from simulator.stats.outputs import is_of_another_output
 from simulator.stats.red import (
     KINDS,
     RANK,
@@ -58,22 +59,14 @@ from simulator.stats.red import (
     red_marks,
     worst_severity,
 )
-from simulator.storage.results import (
-    StoredConversations,
-    conversations_with_scores,
-    judges_of,
-    without_superseded,
-)
+from simulator.storage.results import conversations_with_scores, without_superseded
 
 # The bundled bot: its model is one of the run's own roles, and its tokens are counted there.
 _BUNDLED_BOT = "demo"
 # Turns after this one are left out: few conversations come so far.
 LAST_TURN = 12
-Scores = Mapping[str, Score]
-# Of a large data set, the texts of so many red turns are kept; of the others only where they are, and why.
+# Of a large data set, the texts of so many red turns are kept; of the others only where they are.
 MAX_QUOTED = 2_000
-# The details of a score that figures need.
-_DETAILS = ("kind", "output", "passed", "conflicts")
 Item = TypeVar("Item")
 LANGUAGES: tuple[Language, ...] = ("ja", "en")
 # The five graded 1..5 whose raw means add up to the total.
@@ -111,18 +104,36 @@ class ConversationRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Grade:
+    """What figures need of a score: no text.
+
+    `rubric` is empty where a rule decided, `failure` says how grading failed. `undecided` means that the
+    evidence conflicts, `of_output` that this grades one output of a row, without a threshold.
+    """
+
+    judge: str
+    state: State
+    value: float | None
+    raw: float | None
+    scale: tuple[float, float]
+    rubric: str
+    failure: str | None
+    undecided: bool
+    of_output: bool
+
+
+@dataclass(frozen=True, slots=True)
 class GradedTurn:
-    """One turn with its scores, and what the deciding judge says of it; large data sets leave out `text`."""
+    """One turn with its grades, and what the deciding judge says of it."""
 
     conversation: str
     case: str
     persona: str
     turn: int
-    scores: Scores
+    scores: Mapping[str, Grade]
     value: float | None
     marks: tuple[Mark, ...]
     failure: str | None
-    text: Turn | None
     excluded: bool = False
     unrecorded: bool = False
 
@@ -151,7 +162,7 @@ def summarise(
     `customers` says how the customers were played, and what is to be done with the turns they spoilt.
     """
     results = without_superseded(results)
-    names = judges or tuple(sorted(judges_of(results)))
+    names = judges or tuple(sorted(results.scores.judges))
     primary, rows = primary_judge(names), results.run.asks_once
     every = run_turns(results, rules, primary)
     spoken = without_spoilt(every.turns, customers) if customers.handling == "exclude" else every.turns
@@ -159,9 +170,9 @@ def summarise(
     means = _conversation_means(spoken)
     graded = [c for c in started if c.id in means]
     values, costs = [means[c.id] for c in graded], [role.cost_usd for role in results.spending.values()]
-    grades = [
-        s.scores[primary] for s in spoken if primary in s.scores and s.scores[primary].state == "scored"
-    ]
+    scales = {
+        s.scores[primary].scale for s in spoken if primary in s.scores and s.scores[primary].state == "scored"
+    }
     red = sorted((s for s in spoken if s.marks), key=_worst_first)
     turns = _stratified_turns(results, spoken) if results.verdicts else []
     nothing_to_grade = {s.conversation for s in spoken if s.unrecorded} - {
@@ -175,7 +186,7 @@ def summarise(
         rules=rules,
         score=_mean(values),
         answered_score=_mean(_conversation_means([s for s in spoken if not s.failure]).values()),
-        interval=interval_of_mean(values, [c.case for c in graded], seed=seed, ends=ends_of(grades)),
+        interval=interval_of_mean(values, [c.case for c in graded], seed=seed, ends=ends_of(scales)),
         conversation_scores=means,
         judges={name: _judge(name, spoken) for name in names},
         personas=() if rows else _personas(results.personas, started, spoken, means, names),
@@ -195,7 +206,7 @@ def summarise(
         red=len(red),
         red_kinds=_red_kinds(red),
         red_second=sum(all(m.kind not in KINDS[:2] for m in s.marks) for s in red),
-        reddest=tuple(map(_red_turn, with_texts(results, red, rules, primary))),
+        reddest=tuple(_reddest(results, red, rules, primary)),
         bot_failures=dict(Counter(s.failure for s in spoken if s.failure)),
         panel=panel_agreement(results.scores) if any("@" in name for name in every.judges) else (),
         votes=vote_agreement(every.voted),
@@ -212,7 +223,7 @@ def summarise(
 
 def grading_judges(results: Results, named: tuple[str, ...]) -> tuple[str, ...]:
     """The judges that were named, then those that graded later and the panel's models by name."""
-    graded = judges_of(results)
+    graded = results.scores.judges
     return (*(first := deciding_judges(named, graded)), *sorted(graded - set(first)))
 
 
@@ -233,7 +244,7 @@ def turn_failure(turn: Turn) -> str | None:
 
 def run_turns(results: Results, rules: RedRules, primary: str) -> RunTurns:
     """Every turn of the run, with the scores that belong to it; `primary` is the judge that decides."""
-    run, slim = RunTurns(), _Slim() if isinstance(results.conversations, StoredConversations) else None
+    run, grades = RunTurns(), _Grades()
     for conversation, by_turn in conversations_with_scores(results):
         if not (conversation.turns or conversation.ended):
             run.unbegun += conversation.ended is None
@@ -243,14 +254,26 @@ def run_turns(results: Results, rules: RedRules, primary: str) -> RunTurns:
             scores = by_turn.get(turn.index, {})
             run.judges |= scores.keys()
             run.voted += [s for s in scores.values() if isinstance(s.detail.get("votes"), list)]
-            graded = _graded_turn(conversation, turn, scores, rules, primary)
-            run.turns.append(slim(graded) if slim else graded)
+            verdict = scores.get(primary)
+            run.turns.append(
+                GradedTurn(
+                    conversation.id,
+                    conversation.case.id,
+                    conversation.persona,
+                    turn.index,
+                    grades.of(scores.values()),
+                    verdict.value if verdict else None,
+                    grades.marks(_marks(conversation, turn, scores, rules, primary)),
+                    turn_failure(turn),
+                    unrecorded=turn.unrecorded,
+                )
+            )
         red = any(s.marks for s in run.turns[before:])
         run.conversations.append(
             ConversationRow(
                 conversation.id,
                 conversation.case.id,
-                conversation.case.question if red or not slim else "",
+                conversation.case.question if red or not results.is_sampled else "",
                 conversation.persona,
                 conversation.ended,
                 tuple(turn.broken_rules for turn in conversation.turns if turn.broken_rules),
@@ -259,44 +282,51 @@ def run_turns(results: Results, rules: RedRules, primary: str) -> RunTurns:
     return run
 
 
-def _graded_turn(
-    conversation: Conversation, turn: Turn, scores: Scores, rules: RedRules, primary: str
-) -> GradedTurn:
+def _marks(
+    conversation: Conversation, turn: Turn, scores: Mapping[str, Score], rules: RedRules, primary: str
+) -> tuple[Mark, ...]:
     """A turn whose answer failed is red even while its grades are still missing."""
-    failure = turn_failure(turn)
-    verdict = scores.get(primary)
-    marks = red_marks(conversation.id, scores.values(), rules, primary)
-    if failure and not any(is_unanswered(s) for s in scores.values()):
-        marks = (Mark(kind="no_answer", severity="major", reason=f"no answer: {failure}"),)
-    value = verdict.value if verdict else None
-    about = (conversation.id, conversation.case.id, conversation.persona, turn.index)
-    return GradedTurn(*about, scores, value, marks, failure, turn, unrecorded=turn.unrecorded)
+    if (failure := turn_failure(turn)) and not any(is_unanswered(s) for s in scores.values()):
+        return (Mark(kind="no_answer", severity="major", reason=f"no answer: {failure}"),)
+    return red_marks(conversation.id, scores.values(), rules, primary)
 
 
-class _Slim:
-    """Graded turns for figures only: without texts and reasons, and what many of them share stored once."""
+class _Grades:
+    """Grades and marks without texts; equal ones exist once, for a run has many."""
 
     def __init__(self) -> None:
-        self._shared: dict[Any, Any] = {}
+        self._grades: dict[Grade, Grade] = {}
+        self._by_judge: dict[tuple[int, ...], dict[str, Grade]] = {}
+        self._marks: dict[tuple[Mark, ...], tuple[Mark, ...]] = {}
 
-    def __call__(self, turn: GradedTurn) -> GradedTurn:
-        """The same turn without what figures do not need."""
-        scores = tuple(map(self._score, turn.scores.values()))
-        by_judge = self._once(scores and tuple(map(id, scores)), {s.judge: s for s in scores})
-        marks = tuple(Mark(kind=m.kind, severity=m.severity) for m in turn.marks)
-        return replace(turn, scores=by_judge, marks=self._once(("marks", *map(str, marks)), marks), text=None)
+    def of(self, scores: Iterable[Score]) -> dict[str, Grade]:
+        """The grades of a turn by judge."""
+        grades = [self._grades.setdefault(grade, grade) for grade in map(_grade, scores)]
+        return self._by_judge.setdefault(tuple(map(id, grades)), {grade.judge: grade for grade in grades})
 
-    def _score(self, score: Score) -> Score:
-        reason = score.reason if score.state == "failed" else ""
-        detail = {key: score.detail[key] for key in _DETAILS if key in score.detail}
-        figures = (score.judge, score.state, score.value, score.raw, score.rubric, score.by_rule)
-        key = (*figures, reason, str(detail))
-        if key not in self._shared:
-            self._shared[key] = compact(score, conversation="", reason=reason, detail=detail)
-        return self._shared[key]  # type: ignore[no-any-return]
+    def marks(self, marks: Iterable[Mark]) -> tuple[Mark, ...]:
+        """The marks without their reasons."""
+        brief = tuple(Mark(kind=mark.kind, severity=mark.severity) for mark in marks)
+        return self._marks.setdefault(brief, brief)
 
-    def _once(self, key: Any, value: Any) -> Any:
-        return self._shared.setdefault(key, value)
+
+def _grade(score: Score) -> Grade:
+    return Grade(
+        score.judge,
+        score.state,
+        score.value,
+        score.raw,
+        score.scale,
+        "" if score.by_rule else score.rubric,
+        _failure_kind(score) if score.state == "failed" else None,
+        is_undecided(score),
+        "output" in score.detail and "passed" not in score.detail,
+    )
+
+
+def _failure_kind(score: Score) -> str:
+    kind = score.detail.get("kind") or score.reason.partition(":")[0].strip()
+    return kind if isinstance(kind, str) and kind in _FAILURE_KINDS else "error"
 
 
 def without_spoilt(spoken: Iterable[GradedTurn], customers: CustomerSummary) -> list[GradedTurn]:
@@ -310,31 +340,25 @@ def without_spoilt(spoken: Iterable[GradedTurn], customers: CustomerSummary) -> 
     ]
 
 
-def with_texts(
-    results: Results, red: Sequence[GradedTurn], rules: RedRules, primary: str
-) -> Iterator[GradedTurn]:
+def _reddest(results: Results, red: Sequence[GradedTurn], rules: RedRules, primary: str) -> Iterator[RedTurn]:
     """The red turns with their texts; of a large data set only the first `MAX_QUOTED` have them."""
-    conversations = results.conversations
-    if not isinstance(conversations, StoredConversations):
-        yield from red
-        return
-    with_text = {
-        (conversation.id, turn.index): _graded_turn(
-            conversation, turn, by_turn.get(turn.index, {}), rules, primary
-        )
-        for conversation, by_turn in conversations.with_scores([s.conversation for s in red[:MAX_QUOTED]])
-        for turn in conversation.turns
-    }
-    yield from (with_text.get((s.conversation, s.turn), s) for s in red)
+    quoted = red[:MAX_QUOTED] if results.is_sampled else red
+    read = conversations_with_scores(results, [s.conversation for s in quoted])
+    for s, (conversation, by_turn) in zip(quoted, read, strict=True):
+        turn = next(turn for turn in conversation.turns if turn.index == s.turn)
+        marks = _marks(conversation, turn, by_turn.get(turn.index, {}), rules, primary)
+        yield _red_turn(s, marks, excerpt(turn.user), excerpt(turn.answer.text))
+    for s in red[len(quoted) :]:
+        yield _red_turn(s, s.marks)
 
 
 def _conversation_means(spoken: Iterable[GradedTurn]) -> dict[str, float]:
-    """The score of each conversation that has one: the mean of its graded turns."""
-    values: dict[str, list[float]] = {}
-    for s in spoken:
-        if s.value is not None:
-            values.setdefault(s.conversation, []).append(s.value)
-    return {conversation: fsum(found) / len(found) for conversation, found in values.items()}
+    """The score of each conversation that has one: the mean of its graded turns, which follow one another."""
+    return {
+        conversation: score
+        for conversation, turns in groupby(spoken, lambda s: s.conversation)
+        if (score := _mean(s.value for s in turns)) is not None
+    }
 
 
 def _stratified_turns(results: Results, spoken: Iterable[GradedTurn]) -> list[StratifiedTurn]:
@@ -365,9 +389,9 @@ def _judge(name: str, spoken: Sequence[GradedTurn]) -> JudgeSummary:
     values = [s.scores[name].value or 0.0 for s in scored]
     excluded = sum(s.excluded for s in spoken)
     due = [s for s in spoken if not (s.excluded or s.unrecorded)]
-    failures = Counter(kind for s in due if (kind := _failure_kind(name, s.scores)))
+    failures = Counter(kind for s in due if (kind := _failure(name, s.scores)))
     graded = (s.scores[name] for s in scored)
-    rubrics = dict.fromkeys(score.rubric for score in graded if score.rubric and not score.by_rule)
+    rubrics = dict.fromkeys(grade.rubric for grade in graded if grade.rubric)
     return JudgeSummary(
         mean=_mean(values),
         answered_mean=_mean(s.scores[name].value for s in scored if not s.failure),
@@ -380,18 +404,16 @@ def _judge(name: str, spoken: Sequence[GradedTurn]) -> JudgeSummary:
         failures=dict(failures),
         rubrics=tuple(rubrics),
         excluded=excluded,
-        undecided=sum(name in s.scores and is_undecided(s.scores[name]) for s in due),
+        undecided=sum(name in s.scores and s.scores[name].undecided for s in due),
     )
 
 
-def _failure_kind(judge: str, scores: Mapping[str, Score]) -> str | None:
+def _failure(judge: str, grades: Mapping[str, Grade]) -> str | None:
     """How the grading of a turn failed; `missing` when its score was never written although it was due."""
-    if (score := scores.get(judge)) is None:
-        return None if is_of_another_output(judge, scores) else "missing"
-    if score.state != "failed":
-        return None
-    kind = score.detail.get("kind") or score.reason.partition(":")[0].strip()
-    return kind if isinstance(kind, str) and kind in _FAILURE_KINDS else "error"
+    if (grade := grades.get(judge)) is not None:
+        return grade.failure
+    of_another = "." in judge and (PASSED in grades or any(grade.of_output for grade in grades.values()))
+    return None if of_another else "missing"
 
 
 def _personas(
@@ -430,9 +452,11 @@ def _cases(
     started: Sequence[ConversationRow], spoken: Sequence[GradedTurn], means: dict[str, float]
 ) -> tuple[CaseSummary, ...]:
     """The questions, those with most red turns first."""
-    by_case = _grouped(started, lambda c: c.case)
-    turns = _grouped(spoken, lambda s: s.case)
-    rows = [_case(own, turns.get(case, []), means) for case, own in by_case.items()]
+    order = {case: place for place, case in enumerate(dict.fromkeys(c.case for c in started))}
+    counts = Counter(s.case for s in spoken)
+    turns = iter(sorted(spoken, key=lambda s: order[s.case]))
+    by_case = groupby(sorted(started, key=lambda c: order[c.case]), lambda c: c.case)
+    rows = [_case(list(own), list(islice(turns, counts[case])), means) for case, own in by_case]
     return tuple(sorted(rows, key=lambda row: (-row.red, 2.0 if row.score is None else row.score)))
 
 
@@ -441,7 +465,7 @@ def _case(
 ) -> CaseSummary:
     """One question over all the conversations that began with it."""
     red = sorted((s for s in turns if s.marks), key=_worst_first)
-    row = CaseSummary(
+    return CaseSummary(
         case=conversations[0].case,
         question=conversations[0].question,
         score=_mean(means.get(c.id) for c in conversations),
@@ -450,7 +474,6 @@ def _case(
         red=len(red),
         worst=(red[0].conversation, red[0].turn) if red else None,
     )
-    return compact(row)
 
 
 def _total(judges: Iterable[str], spoken: Sequence[GradedTurn]) -> Total:
@@ -467,21 +490,20 @@ def _worst_first(s: GradedTurn) -> tuple[int, int, float, int]:
     return RANK[worst_severity(s.marks)], bool(s.failure), value, -len(s.marks)
 
 
-def _red_turn(s: GradedTurn) -> RedTurn:
+def _red_turn(s: GradedTurn, marks: tuple[Mark, ...], question: str = "", answer: str = "") -> RedTurn:
     """The turn as a row of the list of red turns."""
-    turn = RedTurn(
+    return RedTurn(
         conversation=s.conversation,
         turn=s.turn,
         persona=s.persona,
         case=s.case,
-        question=excerpt(s.text.user) if s.text else "",
-        answer=excerpt(s.text.answer.text) if s.text else "",
+        question=question,
+        answer=answer,
         value=s.value,
-        reason=next((m.reason for m in sorted(s.marks, key=lambda m: RANK[m.severity]) if m.reason), ""),
+        reason=next((m.reason for m in sorted(marks, key=lambda m: RANK[m.severity]) if m.reason), ""),
         failure=s.failure,
-        marks=s.marks,
+        marks=marks,
     )
-    return compact(turn)
 
 
 def _red_kinds(red: Iterable[GradedTurn]) -> dict[str, int]:
@@ -519,22 +541,26 @@ def course(results: Results, judge: str, *, raw: bool = False) -> Course | None:
 
     A mean's `planned` is how many turns of that index were spoken.
     """
+    if max(results.conversations.lengths(), default=0) < 2:
+        return None
     turns = [(c.id, turn.index, c.persona) for c in results.conversations for turn in c.turns]
     turns = [key for key in turns if key[1] <= LAST_TURN]
-    grades = {(s.conversation, s.turn): s for s in results.scores if s.judge == judge and s.state == "scored"}
+    grades = {
+        (s.conversation, s.turn): s.raw if raw else s.value for s in results.scores.of_judge(judge, "scored")
+    }
     last = max((index for conversation, index, _ in turns if (conversation, index) in grades), default=0)
     if last < 2:
         return None
     personas = dict.fromkeys(persona for *_, persona in turns)
     return Course(
         judge=judge,
-        overall=_means(turns, grades, last, raw),
-        personas={p: _means((key for key in turns if key[2] == p), grades, last, raw) for p in personas},
+        overall=_means(turns, grades, last),
+        personas={p: _means((key for key in turns if key[2] == p), grades, last) for p in personas},
     )
 
 
 def _means(
-    turns: Iterable[tuple[str, int, str]], grades: Mapping[tuple[str, int], Score], last: int, raw: bool
+    turns: Iterable[tuple[str, int, str]], grades: Mapping[tuple[str, int], float | None], last: int
 ) -> tuple[Mean, ...]:
     """The mean at each turn index up to `last`."""
     by_turn: list[list[float]] = [[] for _ in range(last)]
@@ -542,9 +568,7 @@ def _means(
     for conversation, index, _ in turns:
         if index <= last:
             planned[index - 1] += 1
-            score = grades.get((conversation, index))
-            value = (score.raw if raw else score.value) if score else None
-            if value is not None:
+            if (value := grades.get((conversation, index))) is not None:
                 by_turn[index - 1].append(value)
     return tuple(
         Mean(mean=fmean(values) if values else None, n=len(values), planned=n)
@@ -557,23 +581,13 @@ def bot_usage(results: Results) -> dict[str, Spending]:
     if results.run.settings.get("adapter", _BUNDLED_BOT) == _BUNDLED_BOT:
         return {}
     used: dict[str, tuple[int, int, int]] = {}
-    for usage in _usages(results):
+    for usage in results.conversations.usages():
         calls, tokens_in, tokens_out = used.get(usage.model, (0, 0, 0))
         used[usage.model] = calls + 1, tokens_in + usage.tokens_in, tokens_out + usage.tokens_out
     if not used:
         return {}
     prices = Prices.of(stored_settings(results.run.settings))
     return {model: _spent(model, figures, prices) for model, figures in used.items()}
-
-
-def _usages(results: Results) -> Iterator[Usage]:
-    conversations = results.conversations
-    if isinstance(conversations, StoredConversations):  # a large data set: its rows need not be read for it
-        yield from conversations.usages()
-    else:
-        for conversation in conversations:
-            for turn in conversation.turns:
-                yield from turn.answer.usages
 
 
 def _spent(model: str, figures: tuple[int, int, int], prices: Prices) -> Spending:

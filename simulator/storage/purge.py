@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from simulator.core.errors import InputError
-from simulator.core.types import Results
+from simulator.core.types import Results, Value
 from simulator.models.cache import cache_folder
 from simulator.storage.run_file import RUN_FILE, RunFile, find_run
 
@@ -113,7 +113,8 @@ def cached_replies(results: Results, cache: Path | None = None) -> list[str]:
     path = cache or cache_folder() / "responses.sqlite"
     if not path.is_file():
         return []
-    texts = {text for text in _texts(results.model_dump(mode="json")) if len(text) >= _MIN_LENGTH}
+    values = (value for part in _parts(results) for value in _texts(part.model_dump(mode="json")))
+    texts = {text for text in values if len(text) >= _MIN_LENGTH}
     try:
         with contextlib.closing(sqlite3.connect(path, timeout=5)) as file:
             rows = file.execute("SELECT key, body FROM responses")
@@ -121,6 +122,13 @@ def cached_replies(results: Results, cache: Path | None = None) -> list[str]:
     except sqlite3.Error as error:
         msg = f"{path}: cannot be read ({error})."
         raise InputError(msg) from None
+
+
+def _parts(results: Results) -> Iterator[Value]:
+    """All that a run consists of, its rows one by one."""
+    yield results.model_copy(update={"conversations": (), "scores": ()})
+    yield from results.conversations
+    yield from results.scores
 
 
 def delete_replies(keys: list[str], cache: Path | None = None) -> None:

@@ -1,16 +1,17 @@
-"""Reads the tables of a run file into `Results`, in little memory.
+"""Reads the tables of a run file into `Results`.
 
-A run of 10,000 conversations has a quarter of a million values: what many have in common (a case, a
-passage, the name of a judge) exists once, and no value carries its own dict of fields. A large single-turn
-data set is not loaded at all: its `Results` hold sequences that read the file when they are looked at.
+The rows of a small run are read at once; those of a large one stay in the file, and are read in batches
+whenever they are looked at. Whoever looks at them need not know which.
 """
 
 import functools
+import itertools
 import json
 import sqlite3
 import weakref
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from typing import Any, TypeVar, cast, overload
+from collections import Counter
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar, overload
 
 from simulator.core.types import (
     SCRIPTED,
@@ -18,6 +19,8 @@ from simulator.core.types import (
     Answer,
     Case,
     Conversation,
+    Conversations,
+    ConversationTuple,
     Ended,
     HumanVerdict,
     Passage,
@@ -25,53 +28,62 @@ from simulator.core.types import (
     Results,
     Run,
     Score,
+    Scores,
+    ScoreTuple,
+    Selection,
     Spending,
+    State,
     Turn,
+    TurnScores,
     Usage,
     Utterance,
-    compact,
+    scores_by_conversation,
 )
 from simulator.storage import schema
 
-_CONVERSATIONS = 'SELECT id, persona, repeat, "case", ended, reason, closing FROM conversations'
-# Fields of a score whose values repeat in many others.
-_REPEATED = ("judge", "conversation", "rubric", "scale", "value", "raw", "reason")
-_TURNS = "SELECT conversation, turn, utterance, answer FROM turns WHERE answer IS NOT NULL"
-_HAS_TURN = "id IN (SELECT conversation FROM turns WHERE answer IS NOT NULL)"
-# A single-turn data set with more rows is not loaded into memory: its rows are read whenever they are needed.
-LARGE = 5_000
+# The conditions of `Conversations.select` on the columns of the table `conversations`.
+_SELECTED: dict[Selection, str] = {
+    "begun": "id IN (SELECT conversation FROM turns WHERE answer IS NOT NULL)",
+    "unfinished": f"ended IS NULL OR ended IN ('{Ended.INTERRUPTED}', '{Ended.BUDGET}')",
+    "english": """json_extract("case", '$.language') = 'en'""",
+    "with_passages": """id IN
+      (SELECT conversation FROM turns WHERE json_array_length(answer, '$.passages') > 0)""",
+    "with_expectations": """json_extract("case", '$.answerable') IS NOT NULL
+      OR coalesce(json_extract("case", '$.handover'), 'optional') <> 'optional'""",
+}
+_ORDER = "ORDER BY conversation, turn, judge"
+# The rows of a run file of so many bytes or less are read at once; in memory they take six times as much.
+MAX_LOADED = 12 * 2**20
 # How many conversations or scores are read at a time.
 _BATCH = 250
+# How many cases and passages are remembered: conversations near each other share them.
+_SHARED = 250
 
-# The scores of a conversation, by turn, then by judge.
-TurnScores = dict[int, dict[str, Score]]
+
+class Reader:
+    """Reads a run file; a connection of its `own` is closed when nothing uses the reader any more."""
+
+    def __init__(self, file: sqlite3.Connection, *, own: bool = False) -> None:
+        """`file` has to stay open for as long as this is used."""
+        self.execute = file.execute
+        if own:
+            weakref.finalize(self, file.close)
 
 
-def results_of(file: sqlite3.Connection) -> Results:
-    """Everything in the file; for a large single-turn data set, with sequences that read on access.
-
-    The file has to stay open for as long as these sequences are used.
-    """
-    conversations: Sequence[Conversation]
-    scores: Sequence[Score]
-    if is_large(file):
-        conversations, scores = StoredConversations(file), StoredScores(file)
-    else:
-        reader = RowReader()
-        turns: dict[str, list[Turn]] = {}
-        for conversation, turn in reader.turns(file.execute(f"{_TURNS} ORDER BY conversation, turn")):
-            turns.setdefault(conversation, []).append(turn)
-        rows = file.execute(f"{_CONVERSATIONS} ORDER BY position")
-        conversations = tuple(reader.conversation(row, turns.pop(row[0], ())) for row in rows)
-        bodies = file.execute("SELECT body FROM scores ORDER BY conversation, turn, judge")
-        scores = tuple(reader.scores(bodies))
+def results_of(file: sqlite3.Connection, *, own: bool = False) -> Results:
+    """Everything in the file, which has to stay open as for `Reader`."""
+    reader = Reader(file, own=own)
+    conversations: Conversations = StoredConversations(reader)
+    scores: Scores = StoredScores(reader)
+    if _size(file) <= MAX_LOADED:
+        conversations, scores = ConversationTuple(conversations), ScoreTuple(scores)
     notes = file.execute("SELECT key, body FROM about WHERE key LIKE 'note:%'")
-    return Results.model_construct(  # the values were validated one by one
+    return Results(
         run=run_of(file),
         planned=len(conversations),
         personas=tuple(Persona.model_validate(p) for p in json.loads(read_about(file, "personas"))),
-        conversations=cast("tuple[Conversation, ...]", conversations),
-        scores=cast("tuple[Score, ...]", scores),
+        conversations=conversations,
+        scores=scores,
         spending={role: spending for (role,), spending in _spending(file, "role")},
         usage=_usage(file),
         judging=_judging(file),
@@ -80,10 +92,10 @@ def results_of(file: sqlite3.Connection) -> Results:
     )
 
 
-def is_large(file: sqlite3.Connection) -> bool:
-    """Whether the file holds a single-turn data set that is too large to load."""
-    (planned,) = file.execute("SELECT count(*) FROM conversations").fetchone()
-    return planned > LARGE and run_of(file).asks_once
+def _size(file: sqlite3.Connection) -> int:
+    """The bytes of the file, with what is not yet merged into it."""
+    pages, page_size = (file.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size"))
+    return int(pages * page_size)
 
 
 def run_of(file: sqlite3.Connection) -> Run:
@@ -100,26 +112,24 @@ def read_about(file: sqlite3.Connection, key: str) -> str:
     return str(row[0])
 
 
-def scores_of(file: sqlite3.Connection, conversation: str) -> Iterator[Score]:
-    """The scores of one conversation, in the order of turns and judges."""
-    rows = file.execute(
-        "SELECT body FROM scores WHERE conversation = ? ORDER BY turn, judge", (conversation,)
-    )
-    return RowReader().scores(rows)
-
-
-class StoredConversations(Sequence[Conversation]):
+class StoredConversations(Conversations):
     """The conversations of a file in the order of the plan, each read when it is accessed."""
 
-    def __init__(self, file: sqlite3.Connection, condition: str = "TRUE") -> None:
-        """Reads the ids only. `condition` is SQL on the columns of the table `conversations`."""
+    def __init__(self, file: Reader, ids: Sequence[str] | None = None) -> None:
+        """Reads the ids only, unless `ids` are some of them in the order of the plan."""
         self._file = file
-        query = f"SELECT id FROM conversations WHERE {condition} ORDER BY position"  # noqa: S608 - ours
-        self.ids = [key for (key,) in file.execute(query)]
+        self._ids = _column(file, "SELECT id FROM conversations ORDER BY position") if ids is None else ids
+        self._case = functools.lru_cache(_SHARED)(Case.model_validate_json)
+        self._passage = functools.lru_cache(_SHARED)(_same)
+
+    @property
+    def ids(self) -> Sequence[str]:
+        """Their ids, in the same order."""
+        return self._ids
 
     def __len__(self) -> int:
         """How many there are; no conversation is read."""
-        return len(self.ids)
+        return len(self._ids)
 
     @overload
     def __getitem__(self, index: int) -> Conversation: ...
@@ -129,75 +139,112 @@ class StoredConversations(Sequence[Conversation]):
 
     def __getitem__(self, index: int | slice) -> Conversation | list[Conversation]:
         """One conversation or several, with the turns that the file holds by now."""
-        ids = self.ids[index]
-        return self._read([ids], compacted=True)[0] if isinstance(ids, str) else list(self.with_ids(ids))
+        ids = self._ids[index]
+        return self._read([ids])[0] if isinstance(ids, str) else list(self.with_ids(ids))
 
     def __iter__(self) -> Iterator[Conversation]:
         """All conversations, read in batches."""
-        for batch in _batches(self.ids):
-            yield from self._read(batch, compacted=False)
+        return self.with_ids(self._ids)
 
     def with_ids(self, ids: Sequence[str]) -> Iterator[Conversation]:
-        """The conversations with these ids, in this order."""
+        """The conversations with these ids, in the order of `ids`."""
         for batch in _batches(ids):
-            yield from self._read(batch, compacted=True)
+            yield from self._read(batch)
 
-    def with_scores(self, ids: Sequence[str] | None = None) -> Iterator[tuple[Conversation, TurnScores]]:
-        """The conversations with these ids (None: all of them), each with its scores."""
-        for batch in _batches(self.ids if ids is None else ids):
-            query = "SELECT body FROM scores WHERE conversation IN"
-            rows = self._select(query, batch, "conversation, turn, judge")
-            scores = _by_conversation(Score.model_validate_json(body) for (body,) in rows)
-            for conversation in self._read(batch, compacted=ids is not None):
-                yield conversation, scores.get(conversation.id, {})
+    def select(self, which: Selection) -> "StoredConversations":
+        """Those that fulfil this; no conversation is read."""
+        query = f"SELECT id FROM conversations WHERE {_SELECTED[which]} ORDER BY position"  # noqa: S608 - ours
+        selected, own = _column(self._file, query), self._members
+        return StoredConversations(self._file, [key for key in selected if key in own])
 
-    def count(self, condition: str) -> int:
-        """How many conversations of the file fulfil `condition`, SQL on the table `conversations`."""
-        query = f"SELECT count(*) FROM conversations WHERE {condition}"  # noqa: S608 - all of it is ours
-        return int(self._file.execute(query).fetchone()[0])
+    def without(self, ids: Collection[str]) -> "StoredConversations":
+        """Those with other ids."""
+        return StoredConversations(self._file, [key for key in self._ids if key not in ids])
 
-    def unfinished(self) -> "StoredConversations":
-        """Those still to be held: the ones without a turn, and the ones that were interrupted."""
-        return StoredConversations(
-            self._file, f"ended IS NULL OR ended IN ('{Ended.INTERRUPTED}', '{Ended.BUDGET}')"
-        )
-
-    def begun(self) -> "StoredConversations":
-        """Those with a turn."""
-        return StoredConversations(self._file, _HAS_TURN)
-
-    def skipped_by(self, judge: str) -> "StoredConversations":
-        """Those with at least one turn that this judge skipped."""
-        skipped = (
-            "SELECT conversation FROM scores WHERE judge = '{}' AND json_extract(body, '$.state') = 'skipped'"
-        )
-        return StoredConversations(self._file, f"id IN ({skipped.format(judge)})")
+    def lengths(self) -> Counter[int]:
+        """How many conversations have how many turns; those without a turn count as 0."""
+        query = "SELECT conversation, count(*) FROM turns WHERE answer IS NOT NULL GROUP BY conversation"
+        own = self._members
+        lengths = Counter(length for key, length in self._file.execute(query) if key in own)
+        if unbegun := len(own) - lengths.total():
+            lengths[0] = unbegun
+        return lengths
 
     def usages(self) -> Iterator[Usage]:
         """The tokens that the bot's models used for each answer; for a chain, those of each step."""
-        query = "SELECT answer FROM turns WHERE instr(answer, '\"usage\"')"
-        for (body,) in self._file.execute(query):
-            answer = json.loads(body)
-            for step in answer.get("steps") or (answer,):
-                if usage := step.get("usage"):
-                    yield Usage.model_construct(**usage)
+        query, own = "SELECT conversation, answer FROM turns WHERE instr(answer, '\"usage\"')", self._members
+        for key, body in self._file.execute(query):
+            if key in own:
+                answer = json.loads(body)
+                for step in answer.get("steps") or (answer,):
+                    if usage := step.get("usage"):
+                        yield Usage.model_construct(**usage)
 
     @property
     def cases(self) -> "StoredCases":
         """The cases of these conversations: the rows of a single-turn data set."""
         return StoredCases(self._file, self)
 
-    def _read(self, ids: Sequence[str], *, compacted: bool) -> list[Conversation]:
-        reader, turns = RowReader(compacted=compacted), dict[str, list[Turn]]()
-        turn_rows = self._select(f"{_TURNS} AND conversation IN", ids, "conversation, turn")
-        for conversation, turn in reader.turns(turn_rows):
-            turns.setdefault(conversation, []).append(turn)
-        rows = {row[0]: row for row in self._select(f"{_CONVERSATIONS} WHERE id IN", ids, "id")}
-        return [reader.conversation(rows[key], turns.get(key, ())) for key in ids]
+    @property
+    def _members(self) -> set[str]:
+        return set(self._ids)
 
-    def _select(self, query: str, ids: Sequence[str], order: str) -> list[Any]:
-        placeholders = ",".join("?" * len(ids))
-        return self._file.execute(f"{query} ({placeholders}) ORDER BY {order}", ids).fetchall()
+    def _read(self, ids: Sequence[str]) -> list[Conversation]:
+        turns: dict[str, list[Turn]] = {}
+        query = "SELECT conversation, turn, utterance, answer FROM turns WHERE answer IS NOT NULL"
+        for row in _select(self._file, f"{query} AND conversation IN", ids, "conversation, turn"):
+            turns.setdefault(row[0], []).append(self._turn(*row[1:]))
+        query = 'SELECT id, persona, repeat, "case", ended, reason, closing FROM conversations WHERE id IN'
+        rows = {row[0]: row[1:] for row in _select(self._file, query, ids, "id")}
+        return [self._conversation(key, turns.get(key, ()), *rows[key]) for key in ids]
+
+    def _turn(self, index: int, utterance_json: str, answer_json: str) -> Turn:
+        utterance = Utterance.model_validate_json(utterance_json)
+        answer = Answer.model_validate_json(answer_json)
+        if answer.passages:
+            answer = answer.model_copy(update={"passages": tuple(map(self._passage, answer.passages))})
+        return Turn(
+            index=index,
+            user=utterance.text,
+            answer=answer,
+            broken_rules=utterance.broken_rules,
+            clean=utterance.clean,
+        )
+
+    def _conversation(  # noqa: PLR0917 - the columns of a row
+        self,
+        key: str,
+        turns: Iterable[Turn],
+        persona: str,
+        repeat: int,
+        case: str,
+        ended: str | None,
+        reason: str,
+        closing: str,
+    ) -> Conversation:
+        return Conversation(
+            id=key,
+            case=self._case(case),
+            persona=persona,
+            repeat=repeat,
+            turns=tuple(turns),
+            ended=Ended(ended) if ended else None,
+            reason=reason,
+            closing=closing,
+        )
+
+
+def _same(passage: Passage) -> Passage:
+    return passage
+
+
+def _column(file: Reader, query: str) -> list[str]:
+    return [value for (value,) in file.execute(query)]
+
+
+def _select(file: Reader, query: str, ids: Sequence[str], order: str) -> list[Any]:
+    placeholders = ",".join("?" * len(ids))
+    return file.execute(f"{query} ({placeholders}) ORDER BY {order}", ids).fetchall()
 
 
 def _batches(ids: Sequence[str]) -> Iterator[Sequence[str]]:
@@ -205,22 +252,24 @@ def _batches(ids: Sequence[str]) -> Iterator[Sequence[str]]:
         yield ids[start : start + _BATCH]
 
 
-def _by_conversation(scores: Iterable[Score]) -> dict[str, TurnScores]:
-    grouped: dict[str, TurnScores] = {}
-    for score in scores:
-        grouped.setdefault(score.conversation, {}).setdefault(score.turn, {})[score.judge] = score
-    return grouped
-
-
 class StoredCases(Sequence[Case]):
     """The cases of stored conversations, each read when it is accessed."""
 
-    def __init__(self, file: sqlite3.Connection, conversations: StoredConversations) -> None:
+    def __init__(self, file: Reader, conversations: StoredConversations) -> None:
         self._file, self._conversations = file, conversations
 
+    @functools.cached_property
+    def _asked_in(self) -> dict[str, str]:
+        """The first conversation about each case, in the order of the plan."""
+        conversations: dict[str, str] = {}
+        query = """SELECT json_extract("case", '$.id'), id FROM conversations ORDER BY position"""
+        for case, conversation in self._file.execute(query):
+            conversations.setdefault(case, conversation)
+        return conversations
+
     def __len__(self) -> int:
-        """One for each conversation, so a repeated case counts more than once."""
-        return len(self._conversations)
+        """How many cases there are."""
+        return len(self._asked_in)
 
     @overload
     def __getitem__(self, index: int) -> Case: ...
@@ -231,25 +280,35 @@ class StoredCases(Sequence[Case]):
     def __getitem__(self, index: int | slice) -> Case | list[Case]:
         """One case or several."""
         if isinstance(index, slice):
-            return [conversation.case for conversation in self._conversations[index]]
-        return self._conversations[index].case
+            return list(itertools.islice(self, *index.indices(len(self))))
+        ids = list(self._asked_in.values())
+        return next(self._conversations.with_ids([ids[index]])).case
+
+    def __iter__(self) -> Iterator[Case]:
+        """All cases, read in batches."""
+        for conversation in self._conversations.with_ids(list(self._asked_in.values())):
+            yield conversation.case
 
     def of_id(self, key: str) -> Case | None:
         """The case with this id, or None."""
-        conversation = f"{SCRIPTED}/{key}#1"
-        row = self._file.execute('SELECT "case" FROM conversations WHERE id = ?', (conversation,)).fetchone()
-        return row and Case.model_validate_json(row[0])
+        row = f"{SCRIPTED}/{key}#1"  # the conversation where it is a row of a single-turn data set
+        query = 'SELECT "case" FROM conversations WHERE id = ?'
+        found = self._file.execute(query, (row,)).fetchone()
+        if found is None and (conversation := self._asked_in.get(key)):
+            found = self._file.execute(query, (conversation,)).fetchone()
+        return found and Case.model_validate_json(found[0])
 
 
-class StoredScores(Sequence[Score]):
+class StoredScores(Scores):
     """The scores of a file, in the order of conversations, turns and judges, read on every access."""
 
-    def __init__(self, file: sqlite3.Connection) -> None:
-        self._file = file
+    def __init__(self, file: Reader, without: Collection[str] = ()) -> None:
+        """`without` are conversations whose scores are left out."""
+        self._file, self._without = file, json.dumps(sorted(without))
 
     def __len__(self) -> int:
         """How many there are; no score is read."""
-        return int(self._file.execute("SELECT count(*) FROM scores").fetchone()[0])
+        return int(self._query("count(*)").fetchone()[0])
 
     @overload
     def __getitem__(self, index: int) -> Score: ...
@@ -258,86 +317,59 @@ class StoredScores(Sequence[Score]):
     def __getitem__(self, index: slice) -> list[Score]: ...
 
     def __getitem__(self, index: int | slice) -> Score | list[Score]:
-        """One score or several; slow, because all of them are read."""
-        return list(self)[index]
+        """One score or several; none but these is read."""
+        places = range(len(self))[index]
+        if isinstance(places, range):
+            first, last = min(places, default=0), max(places, default=-1)
+            read = list(self._read(f"{_ORDER} LIMIT {last - first + 1} OFFSET {first}"))
+            return [read[place - first] for place in places]
+        return next(self._read(f"{_ORDER} LIMIT 1 OFFSET {places}"))
 
     def __iter__(self) -> Iterator[Score]:
         """All scores, read in batches."""
-        rows = self._file.execute("SELECT body FROM scores ORDER BY conversation, turn, judge")
-        while batch := rows.fetchmany(_BATCH):
-            yield from (Score.model_validate_json(body) for (body,) in batch)
+        return self._read(_ORDER)
 
     @property
     def judges(self) -> set[str]:
         """The judges that gave at least one score."""
-        return {judge for (judge,) in self._file.execute("SELECT DISTINCT judge FROM scores")}
+        return {judge for (judge,) in self._query("DISTINCT judge")}
 
+    @property
+    def graded_turns(self) -> int:
+        """How many turns have a grade that no rule gave."""
+        state, by_rule = (f"json_extract(body, '$.{name}')" for name in ("state", "by_rule"))
+        graded = f"AND {state} = 'scored' AND {by_rule} IS NOT TRUE"
+        return int(self._query("count(DISTINCT conversation || ' ' || turn)", graded).fetchone()[0])
 
-class RowReader:
-    """Turns the rows of one pass over a file into values; equal cases, passages and names exist once."""
+    def of_judge(self, judge: str, state: State | None = None) -> Iterator[Score]:
+        """The scores of one judge in the order of the run, `state` None: in any state."""
+        if state is None:
+            return self._read(f"AND judge = ? {_ORDER}", judge)
+        return self._read(f"AND judge = ? AND json_extract(body, '$.state') = ? {_ORDER}", judge, state)
 
-    def __init__(self, *, compacted: bool = True) -> None:
-        """`compacted` values take less memory; it does not pay for values that are dropped at once."""
-        self._compacted: Callable[..., Any] = compact if compacted else lambda value: value
-        self._cases: dict[str, Case] = {}
-        self._passages: dict[tuple[Any, ...], Passage] = {}
-        self._interned: dict[Any, Any] = {}
-
-    def turns(self, rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[str, Turn]]:
-        """Answered turns, each with the id of its conversation."""
-        for conversation, index, utterance_json, answer_json in rows:
-            utterance = Utterance.model_validate_json(utterance_json)
-            answer = Answer.model_validate_json(answer_json)
-            if answer.passages:
-                answer = compact(answer, passages=tuple(map(self._passage, answer.passages)))
-            else:
-                answer = self._compacted(answer)
-            turn = Turn(
-                index=index,
-                user=utterance.text,
-                answer=answer,
-                broken_rules=utterance.broken_rules,
-                clean=utterance.clean,
+    def of_conversations(self, ids: Sequence[str]) -> Mapping[str, TurnScores]:
+        """The scores of these conversations, by conversation; one without scores is missing."""
+        scores: dict[str, TurnScores] = {}
+        for batch in _batches(ids):
+            placeholders = ",".join("?" * len(batch))
+            scores |= scores_by_conversation(
+                self._read(f"AND conversation IN ({placeholders}) {_ORDER}", *batch)
             )
-            yield conversation, self._compacted(turn)
+        return scores
 
-    def conversation(self, row: tuple[Any, ...], turns: Iterable[Turn]) -> Conversation:
-        """A conversation with its turns; conversations about the same case share one Case."""
-        key, persona, repeat, case, ended, reason, closing = row
-        if case not in self._cases:
-            self._cases[case] = self._compacted(Case.model_validate_json(case))
-        conversation = Conversation(
-            id=self._intern(key),
-            case=self._cases[case],
-            persona=self._intern(persona),
-            repeat=repeat,
-            turns=tuple(turns),
-            ended=Ended(ended) if ended else None,
-            reason=reason,
-            closing=closing,
-        )
-        return self._compacted(conversation)  # type: ignore[no-any-return]
+    def without(self, conversations: Collection[str]) -> "StoredScores":
+        """The scores of other conversations."""
+        return StoredScores(self._file, {*json.loads(self._without), *conversations})
 
-    def scores(self, rows: Iterable[tuple[str]]) -> Iterator[Score]:
-        """Scores; names, and texts that judges repeat, exist once."""
-        intern = self._intern
-        for (body,) in rows:
-            score = Score.model_validate_json(body)
-            fields = {name: intern(getattr(score, name)) for name in _REPEATED}
-            detail = {
-                key: intern(value) if isinstance(value, str) else value for key, value in score.detail.items()
-            }
-            yield compact(score, **fields, detail=detail)
+    def _read(self, rest: str, *values: str) -> Iterator[Score]:
+        rows = self._query("body", rest, *values)
+        while batch := rows.fetchmany(_BATCH):
+            yield from (Score.model_validate_json(body) for (body,) in batch)
 
-    def _passage(self, passage: Passage) -> Passage:
-        key = (passage.id, passage.text, passage.source, passage.score)
-        if key not in self._passages:
-            texts = {"text": self._intern(passage.text), "id": self._intern(passage.id)}
-            self._passages[key] = compact(passage, **texts)
-        return self._passages[key]
-
-    def _intern(self, value: Any) -> Any:
-        return self._interned.setdefault(value, value)
+    def _query(self, what: str, rest: str = "", *values: str) -> sqlite3.Cursor:
+        left_out = "conversation NOT IN (SELECT value FROM json_each(?))"
+        query = f"SELECT {what} FROM scores WHERE {left_out} {rest}"  # noqa: S608 - ours
+        return self._file.execute(query, (self._without, *values))
 
 
 def _verdicts(file: sqlite3.Connection) -> tuple[HumanVerdict, ...]:
@@ -403,89 +435,38 @@ def without_superseded(results: Results) -> Results:
     superseded = results.notes.get(SUPERSEDED)
     if not isinstance(superseded, dict) or not superseded:
         return results
-    conversations = tuple(c for c in results.conversations if c.id not in superseded)
+    conversations = results.conversations.without(superseded)
     removed = len(results.conversations) - len(conversations)
     if not removed:
         return results
-    scores = tuple(score for score in results.scores if score.conversation not in superseded)
+    scores = results.scores.without(superseded)
     changes = {"planned": results.planned - removed, "conversations": conversations, "scores": scores}
     return results.model_copy(update=changes)
 
 
-def conversations_with_scores(results: Results) -> Iterator[tuple[Conversation, TurnScores]]:
-    """Every conversation of a run with its scores."""
-    if isinstance(results.conversations, StoredConversations):
-        yield from results.conversations.with_scores()
-        return
-    scores = _by_conversation(results.scores)
-    for conversation in results.conversations:
-        yield conversation, scores.get(conversation.id, {})
+def conversations_with_scores(
+    results: Results, ids: Sequence[str] | None = None
+) -> Iterator[tuple[Conversation, TurnScores]]:
+    """The conversations with these ids (None: all of a run), each with its scores."""
+    for batch in _batches(results.conversations.ids if ids is None else ids):
+        scores = results.scores.of_conversations(batch)
+        for conversation in results.conversations.with_ids(batch):
+            yield conversation, scores.get(conversation.id, {})
 
 
 def select_conversations(results: Results, ids: Container[str]) -> Iterator[tuple[int, Conversation]]:
     """The conversations with these ids, in the order of the plan, each with its number in it (from 1)."""
-    conversations = results.conversations
-    if isinstance(conversations, StoredConversations):
-        numbers = [number for number, key in enumerate(conversations.ids, 1) if key in ids]
-        selected = conversations.with_ids([conversations.ids[number - 1] for number in numbers])
-        yield from zip(numbers, selected, strict=True)
-        return
-    for number, conversation in enumerate(conversations, 1):
-        if conversation.id in ids:
-            yield number, conversation
+    numbers = {key: number for number, key in enumerate(results.conversations.ids, 1) if key in ids}
+    return zip(numbers.values(), results.conversations.with_ids(list(numbers)), strict=True)
 
 
 def select_scores(results: Results, ids: Container[str]) -> Iterator[Score]:
     """The scores of the conversations with these ids."""
-    conversations = results.conversations
-    if isinstance(conversations, StoredConversations):
-        for _, by_turn in conversations.with_scores([key for key in conversations.ids if key in ids]):
-            yield from (score for by_judge in by_turn.values() for score in by_judge.values())
-        return
-    yield from (score for score in results.scores if score.conversation in ids)
-
-
-def judges_of(results: Results) -> set[str]:
-    """The judges that gave at least one score of a run."""
-    scores = results.scores
-    return scores.judges if isinstance(scores, StoredScores) else {score.judge for score in scores}
-
-
-def count_begun(results: Results) -> int:
-    """How many conversations have a turn."""
-    conversations = results.conversations
-    if isinstance(conversations, StoredConversations):
-        return conversations.count(_HAS_TURN)
-    return sum(bool(conversation.turns) for conversation in conversations)
+    selected = [key for key in results.conversations.ids if key in ids]
+    for _, by_turn in conversations_with_scores(results, selected):
+        yield from (score for by_judge in by_turn.values() for score in by_judge.values())
 
 
 def english_share(results: Results) -> float:
     """The share (0..1) of conversations that are in English; 0 for a run without conversations."""
-    conversations = results.conversations
-    if not conversations:
-        return 0.0
-    if isinstance(conversations, StoredConversations):
-        return conversations.count("""json_extract("case", '$.language') = 'en'""") / len(conversations)
-    return sum(conversation.case.language == "en" for conversation in conversations) / len(conversations)
-
-
-def has_passages(results: Results) -> bool:
-    """Whether any answer came with passages."""
-    conversations = results.conversations
-    if isinstance(conversations, StoredConversations):
-        with_passages = "SELECT conversation FROM turns WHERE json_array_length(answer, '$.passages') > 0"
-        return conversations.count(f"id IN ({with_passages})") > 0
-    return any(turn.answer.passages for conversation in conversations for turn in conversation.turns)
-
-
-def has_expectations(results: Results) -> bool:
-    """Whether any case says if it is answerable, or if the bot has to hand it over."""
-    conversations = results.conversations
-    if isinstance(conversations, StoredConversations):
-        answerable = """json_extract("case", '$.answerable') IS NOT NULL"""
-        handover = """coalesce(json_extract("case", '$.handover'), 'optional') <> 'optional'"""
-        return conversations.count(f"{answerable} OR {handover}") > 0
-    return any(
-        conversation.case.answerable is not None or conversation.case.handover != "optional"
-        for conversation in conversations
-    )
+    return len(results.conversations.select("english")) / max(1, len(results.conversations))

@@ -12,7 +12,6 @@ import json
 import os
 import shutil
 import sqlite3
-import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -35,7 +34,7 @@ from simulator.core.types import (
 )
 from simulator.models.pricing import JUDGE
 from simulator.storage import schema
-from simulator.storage.results import StoredConversations, results_of, run_of, scores_of
+from simulator.storage.results import Reader, StoredConversations, StoredScores, results_of, run_of
 
 RUN_FILE = "run.sqlite"
 _INSERT_CONVERSATION = (
@@ -262,15 +261,16 @@ class RunFile:
         """How the run was started, and its current status."""
         return run_of(self._file)
 
-    def conversations(self) -> Sequence[Conversation]:
+    def conversations(self) -> StoredConversations:
         """All conversations in the order of the plan, each read when it is accessed."""
         self.commit()
-        return StoredConversations(self._file)
+        return StoredConversations(Reader(self._file))
 
     def scores(self, conversation: str) -> list[Score]:
         """The scores that one conversation has so far."""
         self.commit()
-        return list(scores_of(self._file, conversation))
+        by_turn = StoredScores(Reader(self._file)).of_conversations([conversation]).get(conversation, {})
+        return [score for by_judge in by_turn.values() for score in by_judge.values()]
 
     def unanswered(self) -> dict[str, tuple[int, Utterance]]:
         """The turn and the customer's line that wait for the bot's answer, by conversation."""
@@ -305,20 +305,18 @@ def add_note(path: Path, key: str, body: str) -> None:
 def read_run(path: Path) -> Results:
     """Reads a run, finished or not, without locking it."""
     schema.check(path)
-    try:
-        file = sqlite3.connect(path, isolation_level=None, timeout=10)
-        with contextlib.ExitStack() as stack:
+    with contextlib.ExitStack() as stack:
+        try:
+            file = sqlite3.connect(path, isolation_level=None, timeout=10)
             stack.callback(file.close)
             file.execute("BEGIN")  # a consistent snapshot of a run that may be going on
-            results = results_of(file)
-            if isinstance(results.conversations, StoredConversations):  # they still read from the file
-                stack.pop_all()
-                weakref.finalize(results.conversations, file.close)
-            return results
-    except (sqlite3.Error, ValueError) as error:
-        why = str(error).splitlines()[0]
-        msg = f"{path}: the run file is damaged ({why}). Use a backup, or start a new run."
-        raise RunFileError(msg) from None
+            results = results_of(file, own=True)
+        except (sqlite3.Error, ValueError) as error:
+            why = str(error).splitlines()[0]
+            msg = f"{path}: the run file is damaged ({why}). Use a backup, or start a new run."
+            raise RunFileError(msg) from None
+        stack.pop_all()
+        return results
 
 
 def find_run(name: str, runs: Path) -> Path:

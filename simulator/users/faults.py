@@ -127,7 +127,7 @@ def customer_faults(results: Results, scores: ScoresByTurn | None = None) -> tup
     """
     people = {persona.id: persona for persona in results.personas}
     settings = results.run.settings
-    scores = ScoresByTurn(results.scores) if scores is None else scores
+    scores = ScoresByTurn(results.scores.of_judge("turn")) if scores is None else scores
     limit = settings.get("turns")
     turns = limit if isinstance(limit, int) else 0
     return tuple(

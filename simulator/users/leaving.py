@@ -17,7 +17,10 @@ TOLERATED = 1
 
 
 class ScoresByTurn(dict[tuple[str, int], dict[str, Score]]):
-    """The scores of each turn, by judge; `answered` caches `answered_by` of each conversation."""
+    """The scores of each turn, by judge; `answered` caches `answered_by` of each conversation.
+
+    Only those of the turn judge are looked at.
+    """
 
     def __init__(self, scores: Iterable[Score] = ()) -> None:
         """Groups the scores of some conversations."""

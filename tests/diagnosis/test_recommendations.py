@@ -3,6 +3,7 @@
 import re
 import tomllib
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, get_args
 
 import pytest
@@ -89,7 +90,7 @@ def test_turns_of_one_cause_and_article_are_one_fix() -> None:
     results, summary = run_of([[2], [2], [5]], passages=("ja/17-fee",))
     pieces = ("ja/17-fee", "ja/17-fee#2")
     told = [
-        blame.model_copy(update={"articles": (piece,)})
+        replace(blame, articles=(piece,))
         for blame, piece in zip(blamed(summary, "retrieval"), pieces, strict=True)
     ]
     (fix,) = fixes(results, summary, told)
@@ -317,8 +318,7 @@ def test_thousands_of_articles_are_as_many_fixes() -> None:
     """What follow-ups alone miss is mended in the search, once."""
     results, summary = run_of([[2, 2]] * 2000)
     told = [
-        blame.model_copy(update={"articles": (f"a{number}",)})
-        for number, blame in enumerate(blamed(summary, "retrieval"))
+        replace(blame, articles=(f"a{number}",)) for number, blame in enumerate(blamed(summary, "retrieval"))
     ]
     made: tuple[Fix, ...] = fixes(results, summary, told)
     first, second = ([r for r in summary.reddest if r.turn == turn] for turn in (1, 2))
@@ -332,7 +332,7 @@ def test_thousands_of_articles_are_as_many_fixes() -> None:
 def test_a_follow_up_goes_with_its_question_where_both_miss_the_article() -> None:
     """Then the article is what to mend, not the search."""
     results, summary = run_of([[2, 2]])
-    told = [blame.model_copy(update={"articles": ("a",)}) for blame in blamed(summary, "retrieval")]
+    told = [replace(blame, articles=("a",)) for blame in blamed(summary, "retrieval")]
     (only,) = fixes(results, summary, told)
 
     assert only.article == "a"

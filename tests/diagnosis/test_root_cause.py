@@ -10,7 +10,7 @@ from benchmarks.blame_plants import grounds, plants
 from simulator.core.settings import Settings
 from simulator.core.templates import check_languages, read_toml
 from simulator.core.types import Passage
-from simulator.diagnosis.evidence import Cause, RootCause
+from simulator.diagnosis.evidence import Cause
 from simulator.diagnosis.root_cause import RULES, articles_of, root_causes, stored_checks
 from simulator.diagnosis.wording import TEXTS
 from tests.reviewed_runs import summary_of
@@ -135,10 +135,3 @@ def test_broken_notes_are_passed_over() -> None:
 
     assert stored_checks(rehearsed().model_copy(update={"notes": broken})) == {}
     assert stored_checks(rehearsed().model_copy(update={"notes": {"asked_again": "x"}})) == {}
-
-
-def test_a_blame_is_a_value() -> None:
-    """Blames can be stored and read back."""
-    blame = RootCause(conversation="a", turn=1, cause="spelling", evidence="x", pair=("るーたー", "ルーター"))
-
-    assert RootCause.model_validate_json(blame.model_dump_json()) == blame

@@ -10,7 +10,7 @@ from simulator.cli.app import main
 from simulator.core.types import Answer, Results, Step, Turn, Usage, Utterance
 from simulator.report.sections import bot_usage_section
 from simulator.stats.summary import bot_usage
-from simulator.storage.results import LARGE, StoredConversations
+from simulator.storage import results as reading
 from simulator.storage.run_file import RunFile, find_run, read_run
 from tests.diff_runs import a_result, grades_of
 from tests.servers.faults import Reply
@@ -90,10 +90,10 @@ def test_a_chain_tells_the_calls_of_its_links() -> None:
     }
 
 
-def test_a_large_data_set_is_not_held_for_it(tmp_path: Path) -> None:
+def test_a_large_run_is_not_held_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its answers are read for their tokens alone, links of a chain included."""
     usage = Usage(model="m", tokens_in=3, tokens_out=1)
-    base = a_result(grades_of([1.0] * (LARGE + 1)), adapter="openai_chat", protocol="single_turn")
+    base = a_result(grades_of([1.0] * 3), adapter="openai_chat", protocol="single_turn")
     unplayed = {"turns": (), "ended": None}
     plan = [conversation.model_copy(update=unplayed) for conversation in base.conversations]
     file = RunFile.create(tmp_path / "run", base.run, plan, [])
@@ -105,8 +105,7 @@ def test_a_large_data_set_is_not_held_for_it(tmp_path: Path) -> None:
         file.save_utterance(conversation.id, 1, Utterance(text="?"))
         file.save_answer(conversation.id, 1, answer)
     file.close()
-    results = read_run(file.path)
-    found = bot_usage(results)
+    monkeypatch.setattr(reading, "MAX_LOADED", 0)
+    found = bot_usage(read_run(file.path))
 
-    assert isinstance(results.conversations, StoredConversations)
     assert (found["m"].calls, found["m"].tokens_in, found["m"].tokens_out) == (3, 9, 3)

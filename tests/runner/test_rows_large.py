@@ -1,15 +1,17 @@
 """Large single-turn data sets, whose rows are read again instead of being held: the figures are the same."""
 
 import json
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, get_args
 
 import pytest
 
 from simulator.cli.app import main
+from simulator.core import types
 from simulator.core.settings import stored_settings
-from simulator.core.types import Results
+from simulator.core.types import Results, Selection
 from simulator.report.context import ReportContext
 from simulator.report.html import render
 from simulator.report.tables import turn_rows
@@ -20,11 +22,13 @@ from simulator.stats.answerability import answerability, handovers
 from simulator.stats.gate import decide
 from simulator.stats.outcome import figures_of
 from simulator.stats.summary_json import as_json
-from simulator.storage import results as overview
 from simulator.storage import results as reading
-from simulator.storage.run_file import find_run, read_run
+from simulator.storage.run_file import RunFile, find_run, read_run
+from tests.diff_runs import stored
+from tests.sample_runs import rehearsed
 
 COUNT = 24
+Seen = TypeVar("Seen")
 
 
 @pytest.fixture
@@ -48,15 +52,17 @@ def run(tmp_path: Path) -> Path:
     return find_run("latest", Path("runs"))
 
 
-def both(run: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Results, Results]:
-    """The run held in memory, and the run read as it is needed."""
-    held = read_run(run)
-    monkeypatch.setattr(reading, "LARGE", 3)
-    large = read_run(run)
-    assert isinstance(held.conversations, tuple)
-    assert isinstance(large.conversations, reading.StoredConversations)
-    assert isinstance(large.scores, reading.StoredScores)
-    return held, large
+def both(run: Path, monkeypatch: pytest.MonkeyPatch, look: Callable[[Results], Seen]) -> tuple[Seen, Seen]:
+    """What `look` makes of the run in memory, and of the run as one too large for it."""
+    small = look(read_run(run))
+    make_large(monkeypatch)
+    return small, look(read_run(run))
+
+
+def make_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has every run read from its file, and its reports show some of its rows."""
+    monkeypatch.setattr(reading, "MAX_LOADED", 0)
+    monkeypatch.setattr(types, "MANY_ROWS", 3)
 
 
 def told(results: Results) -> ReportContext:
@@ -67,62 +73,123 @@ def told(results: Results) -> ReportContext:
 
 def test_rows_are_read_as_they_were_written(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Conversations and scores are equal one by one, from wherever they are asked for."""
-    held, large = both(run, monkeypatch)
+    held, large = both(run, monkeypatch, lambda results: results)
     conversations = large.conversations
 
-    assert tuple(conversations) == held.conversations
+    assert tuple(conversations) == tuple(held.conversations)
     assert (conversations[3], conversations[-1]) == (held.conversations[3], held.conversations[-1])
-    assert conversations[4:6] == list(held.conversations[4:6])  # type: ignore[comparison-overlap]
-    assert tuple(large.scores) == held.scores
+    assert list(conversations[4:6]) == list(held.conversations[4:6])
+    assert tuple(large.scores) == tuple(held.scores)
     assert (len(large.scores), large.scores[1]) == (len(held.scores), held.scores[1])
+    for part in (slice(2, 9), slice(None, None, -5), slice(3, 3), slice(-2, None)):
+        assert list(large.scores[part]) == list(held.scores[part])
+    with pytest.raises(IndexError):
+        large.scores[len(held.scores)]
     assert list(reading.conversations_with_scores(large)) == list(reading.conversations_with_scores(held))
 
 
 @pytest.mark.parametrize(
     "look",
     [
-        overview.english_share, overview.has_passages, overview.has_expectations, overview.count_begun,
-        reading.judges_of,
-        answerability, handovers, masks_of,
+        *(
+            lambda results, which=which: list(results.conversations.select(which))
+            for which in get_args(Selection)
+        ),
+        lambda results: (results.conversations.lengths(), results.conversations.turns),
+        lambda results: list(results.conversations.without({"scripted/r1#1"}).select("begun").ids),
+        lambda results: list(results.scores.without({"scripted/r1#1"})),
+        lambda results: list(results.scores.of_judge("rouge_l")),
+        lambda results: list(results.scores.of_judge("rouge_l", "skipped")),
+        lambda results: (results.scores.judges, results.scores.graded_turns),
+        reading.english_share,
+        answerability,
+        handovers,
+        masks_of,
     ],
-)  # fmt: skip
+)
 def test_what_is_asked_of_a_run_is_the_same(run: Path, monkeypatch: pytest.MonkeyPatch, look: Any) -> None:
     """What the run file itself is asked agrees with what its rows say."""
-    held, large = both(run, monkeypatch)
+    held, large = both(run, monkeypatch, look)
 
-    assert look(large) == look(held)
+    assert held == large
 
 
 def test_figures_and_reports_are_the_same(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Summary, page and flat rows of a run do not depend on how it is read."""
-    held, large = map(told, both(run, monkeypatch))
-    shown = [as_json(each.summary, each.gate, "x") for each in (held, large)]
-    pages = [render(each.results, each.summary, each.gate, "ja") for each in (held, large)]
 
-    assert shown[0] == shown[1]
-    assert held.summary.reddest == large.summary.reddest
-    assert held.summary.interval == large.summary.interval
-    assert pages[0] == pages[1]
-    assert list(turn_rows(held)) == list(turn_rows(large))
-    assert dict(held.scores) == dict(large.scores)
+    def look(results: Results) -> list[Any]:
+        known = told(results)
+        page = render(results, known.summary, known.gate, "ja")
+        shown = as_json(known.summary, known.gate, "x")
+        return [known.summary, page, shown, list(turn_rows(known)), dict(known.scores)]
+
+    held, large = both(run, monkeypatch, look)
+
+    assert held[0].reddest == large[0].reddest
+    assert held[0].interval == large[0].interval
+    assert held[1:] == large[1:]
 
 
 def test_worksheets_leave_out_what_nobody_reads(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All rows are in the sheet of rows; to review are red ones only, and no question is copied."""
-    held, large = ({sheet.name: sheet for sheet in worksheets(told(each))} for each in both(run, monkeypatch))
+    held, large = both(
+        run,
+        monkeypatch,
+        lambda results: {sheet.name: list(sheet.rows) for sheet in worksheets(told(results))},
+    )
 
-    assert list(large["conversations"].rows) == list(held["conversations"].rows)
-    assert len(held["review"].rows) == COUNT
-    assert list(large["review"].rows) == list(held["review"].rows)[: len(large["review"].rows)]
-    assert (len(held["questions"].rows), len(large["questions"].rows)) == (COUNT, 0)
-    assert list(large["blind"].rows) == list(held["blind"].rows)
+    assert large["conversations"] == held["conversations"]
+    assert len(held["review"]) == COUNT
+    assert large["review"] == held["review"][: len(large["review"])]
+    assert (len(held["questions"]), len(large["questions"])) == (COUNT, 0)
+    assert large["blind"] == held["blind"]
+
+
+def test_dialogues_in_their_file_give_the_same_figures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run of many turns is shown whole, also where its conversations are read one after the other."""
+    path = stored(rehearsed(), tmp_path)
+
+    def look(results: Results) -> list[Any]:
+        known = told(results)
+        sheets = {sheet.name: list(sheet.rows) for sheet in worksheets(known)}
+        page = render(results, known.summary, known.gate, "ja")
+        return [
+            known.summary.reddest,
+            known.summary.cases,
+            page,
+            sheets,
+            as_json(known.summary, known.gate, "x"),
+        ]
+
+    held, large = both(path, monkeypatch, look)
+
+    assert len(held[3]["conversations"]) == len(rehearsed().conversations)
+    assert held == large
+
+
+def test_cases_are_found_in_a_run_file(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows by their id, and the cases of dialogues, which several customers may have asked, once."""
+    make_large(monkeypatch)
+    for path, key in ((run, "r4"), (stored(rehearsed(), tmp_path), "fees-01-ja")):
+        with closing(RunFile.reopen(path)) as file:
+            conversations = file.conversations()
+            asked = reversed(list(conversations))  # of equal ids the first counts
+            cases = {conversation.case.id: conversation.case for conversation in asked}
+            cases = {key: cases[key] for key in dict.fromkeys(c.case.id for c in conversations)}
+
+            assert list(conversations.cases) == list(cases.values())
+            assert (conversations.cases.of_id(key), conversations.cases.of_id("none")) == (cases[key], None)
+            assert conversations.cases[-1] == list(cases.values())[-1]
+            assert conversations.cases[1:3] == list(cases.values())[1:3]
 
 
 def test_only_the_gravest_rows_are_quoted(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Further red rows are counted and listed with their marks, but without what was said."""
     monkeypatch.setattr(summary, "MAX_QUOTED", 3)
-    _, large = both(run, monkeypatch)
-    reddest = told(large).summary.reddest
+    make_large(monkeypatch)
+    reddest = told(read_run(run)).summary.reddest
 
     assert [bool(red.question) for red in reddest] == [place < 3 for place in range(len(reddest))]
     assert all(red.marks for red in reddest)
@@ -138,7 +205,7 @@ def test_a_large_run_is_resumed(run: Path, monkeypatch: pytest.MonkeyPatch) -> N
         file.execute("DELETE FROM scores WHERE conversation LIKE 'scripted/r1_#1'")
         file.execute("UPDATE conversations SET ended = NULL WHERE id LIKE 'scripted/r1_#1'")
         file.execute("UPDATE about SET body = json_set(body, '$.status', 'interrupted') WHERE key = 'run'")
-    monkeypatch.setattr(reading, "LARGE", 3)
+    make_large(monkeypatch)
 
     assert main(["evaluate", "--resume", "latest"]) == 0
     again = read_run(run)

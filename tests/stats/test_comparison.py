@@ -139,7 +139,7 @@ def test_another_judge_can_make_a_regression() -> None:
     one = a_result(grades_of([0.8] * n), judges=("turn", "groundedness"))
     fallen = a_result(grades_of([0.4] * n), "after", judges=("groundedness",)).scores
     kept = tuple(s for s in a_result(grades_of([0.8] * n), "after", judges=("turn",)).scores)
-    other = a_result(grades_of([0.8] * n), "after").model_copy(update={"scores": kept + fallen})
+    other = a_result(grades_of([0.8] * n), "after").model_copy(update={"scores": (*kept, *fallen)})
     found = compare_runs(side_of(one), side_of(other), seed=1)
 
     assert found.verdict == "no_difference"

@@ -113,7 +113,7 @@ def test_large_data_sets_flag_the_same_cases(evaluated: Evaluate, monkeypatch: p
     evaluated()
     run = find_run("latest", Path("runs"))
     held = undecided_turns(read_run(run))
-    monkeypatch.setattr(results, "LARGE", 1)
+    monkeypatch.setattr(results, "MAX_LOADED", 0)
 
     assert [(each.case.id, each.turn.index) for each in held] == [("fees", 1)]
     assert undecided_turns(read_run(run)) == held

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.intervals import Kind, simulate
-from simulator.core.types import Score
 from simulator.stats.intervals import (
     MIN_CLUSTERS,
     cluster_values,
@@ -149,8 +148,7 @@ def test_it_reaches_no_less_far_than_the_bound_of_the_gate(values: list[float]) 
 
 def test_where_no_grade_is_below_a_fifth_the_worst_is_not_zero() -> None:
     """The ends of five-step grades, and of other scales."""
-    grades = [Score(conversation="c", turn=1, judge="j", state="scored", value=0.2, raw=1)]
-    shares = [each.model_copy(update={"scale": (0.0, 10.0)}) for each in grades]
+    grades, shares = [(1.0, 5.0)], [(0.0, 10.0)]
 
     assert (ends_of(grades), ends_of(shares), ends_of([])) == ((0.2, 1.0), (0.0, 1.0), (0.0, 1.0))
     assert ends_of([*grades, *shares]) == (0.0, 1.0)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from simulator.cli.app import main
+from simulator.storage import results
 from simulator.storage.run_file import RunFile, add_note, find_run, read_run
 from tests.servers.openai import OpenAIServer, play, serve
 
@@ -144,10 +145,16 @@ def paid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServ
         yield server
 
 
+@pytest.mark.parametrize("most", [results.MAX_LOADED, 0])
 def test_the_cached_replies_of_a_run_can_go_with_it(
-    paid: OpenAIServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    paid: OpenAIServer,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    most: int,
 ) -> None:
-    """--cache removes the replies that hold text of the run, from the bytes of the file, too."""
+    """--cache removes the replies that hold text of the run, from the bytes of the file, too; of any run."""
+    monkeypatch.setattr(results, "MAX_LOADED", most)
     cache = tmp_path / "cache" / "rehearsal" / "responses.sqlite"
     first = min((tmp_path / "runs").iterdir())
     reason = next(s.reason for s in read_run(first / "run.sqlite").scores)

@@ -234,7 +234,7 @@ def load_of(results: Results, summary: Summary) -> Load | None:
         return None
     seconds = fsum(max(line.asked.answered for line in part) for part in every if part)
     timed = [line for line in lines if line.timed]
-    ends = ends_of(_primary_scores(results, summary))
+    ends = ends_of(score.scale for score in _primary_scores(results, summary))
     interval = partial(interval_of_mean, seed=len(summary.run), ends=ends)
     quiet, busy = _thirds(timed, [line.in_flight for line in timed], interval, lines)
     quick, slow = _thirds(timed, [line.seconds for line in timed], interval, timed)
@@ -312,7 +312,7 @@ def _lines(session: LoadSession, results: Results, summary: Summary) -> list[_Ti
 
 def _primary_scores(results: Results, summary: Summary) -> Iterator[Score]:
     """The scores of the primary judge."""
-    return (s for s in results.scores if s.judge == summary.primary and s.state == "scored")
+    return results.scores.of_judge(summary.primary, "scored")
 
 
 def _bot_seconds(turn: Turn, whole: float) -> float:
