@@ -331,7 +331,8 @@ def painted(results: Results) -> PageParts:
 
 @pytest.mark.parametrize("payload", PAYLOADS[::12])
 def test_hostile_text_moves_no_terminal(payload: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """What bots say is printed without its control codes, and escaped as Markdown."""
+    """What bots say is printed without its control codes, within the width, and escaped as Markdown."""
+    from rich.cells import cell_len
     from rich.console import Console
 
     one, other = (
@@ -339,9 +340,11 @@ def test_hostile_text_moves_no_terminal(payload: str, capsys: pytest.CaptureFixt
         for name, v in (("a", 1.0), ("b", 0.2))
     )
     report = comparison_report(compared(one, other), words_of(other.summary, "en"))
-    paint(report, Console())
+    paint(report, Console(width=60))
+    shown = capsys.readouterr().out
 
-    assert "\x1b" not in capsys.readouterr().out
+    assert "\x1b" not in shown
+    assert max(map(cell_len, shown.splitlines())) <= 60
     assert "\x1b" not in markdown(report)
     assert not re.search(r"(?<!\\)<script", markdown(report))
 
