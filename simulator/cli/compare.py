@@ -12,6 +12,7 @@ from simulator.cli.terminal import (
     counted,
     exit_code_of_failures,
     print_json,
+    print_report,
     progress_bar,
     run_async,
     say,
@@ -20,9 +21,7 @@ from simulator.core.settings import load_settings
 
 if TYPE_CHECKING:
     from simulator.addons.compare.comparison import Comparison
-    from simulator.addons.compare.figures import PairwiseFigures
-    from simulator.addons.compare.grade import Outcome
-    from simulator.addons.compare.report import PairwiseReport
+    from simulator.core.types import Language
 
 # fmt: off
 Runs = Annotated[list[str], typer.Argument(
@@ -63,8 +62,8 @@ def command(
     (Bradley-Terry). Verdicts are saved beside the later run (pairwise.jsonl): repeating the command pays
     for nothing twice.
     """
-    from simulator.addons.compare import report
     from simulator.addons.compare.comparison import Comparison
+    from simulator.addons.compare.report import as_json, pairwise_report
     from simulator.cli.preflight import show_calls
     from simulator.models.pricing import check_prices
 
@@ -78,16 +77,24 @@ def command(
         outcomes = run_async(comparison.judged(bar.advance))
     if outcomes is None:
         return INCOMPLETE
-    figures = comparison.figures(outcomes)
-    shown = _report(comparison, figures, outcomes)
+    result = comparison.result(outcomes)
+    report = pairwise_report(result)
     with unread_output_allowed():
-        _print(comparison, shown)
+        print_report(report, as_json=settings.json_output)
+        if settings.json_output:
+            print_json({**as_json(result), **_spent(comparison)})
     if markdown:
-        _write(Path(markdown), report.markdown(shown), shown)
+        from simulator.report.painters.markdown import markdown as markdown_of
+
+        _write(Path(markdown), markdown_of(report), report.language)
     if html:
-        _write(Path(html), report.render(shown), shown)
-    failed, asked = figures.failed, figures.asked
-    msg = f"{failed} of {asked} verdicts failed ({figures.problem}). The same command tries them again."
+        from simulator.report.painters.html import page
+
+        _write(Path(html), page(report), report.language)
+    failed, asked = result.figures.failed, result.figures.asked
+    msg = (
+        f"{failed} of {asked} verdicts failed ({result.figures.problem}). The same command tries them again."
+    )
     return exit_code_of_failures(failed, asked, settings.max_failed, msg)
 
 
@@ -103,46 +110,22 @@ def _announce(comparison: "Comparison") -> None:
         say(f"{pairs} Judge: {comparison.model}. At most {total([comparison.forecast()])}.")
 
 
-def _report(
-    comparison: "Comparison", figures: "PairwiseFigures", outcomes: "list[Outcome]"
-) -> "PairwiseReport":
-    from simulator.addons.compare.report import PairwiseReport
-
-    names = {
-        persona.id: persona.speaks(comparison.language).name
-        for results in comparison.runs.results
-        for persona in results.personas
-    }
-    overall = {run: comparison.overall(run) for run in comparison.runs.ids}
-    return PairwiseReport(figures, outcomes, comparison.model, comparison.language, overall, names)
-
-
-def _print(comparison: "Comparison", shown: "PairwiseReport") -> None:
-    from rich.console import Console
-
-    from simulator.addons.compare import report
-
-    as_json = comparison.settings.json_output
-    report.paint(shown, Console(stderr=as_json))
-    if not as_json:
-        return
+def _spent(comparison: "Comparison") -> dict[str, Any]:
+    """The rubric, and what its verdicts cost, for --json."""
     ledger = comparison.ledger
-    print_json(
-        {
-            **report.as_json(shown),
-            "rubric": comparison.rubric,
-            "calls": {role: used.calls for role, used in ledger.roles.items()},
-            "tokens": {
-                role: {"in": used.tokens_in, "out": used.tokens_out} for role, used in ledger.roles.items()
-            },
-            "cost_usd": None if ledger.cost_usd is None else round(ledger.cost_usd, 4),
-        }
-    )
+    return {
+        "rubric": comparison.rubric,
+        "calls": {role: used.calls for role, used in ledger.roles.items()},
+        "tokens": {
+            role: {"in": used.tokens_in, "out": used.tokens_out} for role, used in ledger.roles.items()
+        },
+        "cost_usd": None if ledger.cost_usd is None else round(ledger.cost_usd, 4),
+    }
 
 
-def _write(path: Path, text: str, shown: "PairwiseReport") -> None:
+def _write(path: Path, text: str, language: "Language") -> None:
     from simulator.addons.compare.grade import WORDS
     from simulator.cli.destinations import write_atomically
 
     write_atomically(path, text)
-    say(WORDS(shown.language, "saved", path=str(path)))
+    say(WORDS(language, "saved", path=str(path)))

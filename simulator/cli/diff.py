@@ -8,12 +8,12 @@ import typer
 
 from simulator.cli.app import unread_output_allowed
 from simulator.cli.options import takes
-from simulator.cli.terminal import DONE, MISSED, print_json
+from simulator.cli.terminal import DONE, MISSED, print_json, print_report
 from simulator.core.errors import InputError
 from simulator.core.settings import load_settings
 
 if TYPE_CHECKING:
-    from simulator.report.comparison import ComparisonText
+    from simulator.core.document import Report
     from simulator.report.html_comparison import PageParts
     from simulator.stats.comparison import CompanionRun, RunComparison
 
@@ -56,7 +56,7 @@ def command(
     """
     from simulator.cli.publish import pair_of_runs, report_language
     from simulator.core.translations import words_of
-    from simulator.report.comparison import ComparisonText
+    from simulator.report.comparison import comparison_report
     from simulator.storage.run_file import find_run
 
     settings = load_settings(flags)
@@ -65,12 +65,13 @@ def command(
     earlier, later = pair_of_runs(*paths)
     changes = _compare(earlier, later, _third_run(free, paths, Path(settings.runs), earlier))
     page = _write_page(earlier, later, changes, paths[1])
-    report = ComparisonText(changes, words_of(later.summary, report_language(later.results)))
+    words = words_of(later.summary, report_language(later.results))
+    report = comparison_report(changes, words, page)
     if markdown:
         _write_markdown(Path(markdown), report)
     also = f" and on the page {page}" if page else ""
     with unread_output_allowed(f"Not read to the end: the verdict is in the exit code{also}.\n"):
-        _show(report, page, as_json=settings.json_output)
+        _show(report, changes, page, as_json=settings.json_output)
     return REGRESSION if changes.regression else DONE
 
 
@@ -147,8 +148,8 @@ def _write_page(earlier: "PageParts", later: "PageParts", changes: "RunCompariso
         return ""
 
 
-def _write_markdown(path: Path, report: "ComparisonText") -> None:
-    from simulator.report.comparison import markdown
+def _write_markdown(path: Path, report: "Report") -> None:
+    from simulator.report.painters.markdown import markdown
 
     try:
         path.write_text(markdown(report), encoding="utf-8")
@@ -158,13 +159,10 @@ def _write_markdown(path: Path, report: "ComparisonText") -> None:
     sys.stderr.write(f"{path}\n")
 
 
-def _show(report: "ComparisonText", page: str, *, as_json: bool) -> None:
-    from rich.console import Console
+def _show(report: "Report", changes: "RunComparison", page: str, *, as_json: bool) -> None:
+    from simulator.stats.comparison import comparison_json
 
-    from simulator.report.comparison import paint
-    from simulator.stats import comparison
-
-    paint(report, Console(stderr=as_json), page)
+    print_report(report, as_json=as_json)
     if as_json:
-        changes = comparison.comparison_json(report.changes)
-        print_json({**changes, "said": report.headline().text, "page": page or None})
+        said = report.sections[0].line
+        print_json({**comparison_json(changes), "said": said, "page": page or None})

@@ -92,22 +92,34 @@ class Notes:
 class Item:
     """An entry of a list with what belongs to it; `marker` (1., ▲) stands before its text.
 
-    A fact without a name is a paragraph.
+    A fact without a name is a paragraph. `sides` are what two runs have, turn by turn; a page sets them side
+    by side. `link` is a text and the address where a page has the rest.
     """
 
     text: str
     facts: tuple[Fact, ...] = ()
     tone: Tone = ""
     marker: str = ""
+    sides: tuple[tuple[Fact, Fact], ...] = ()
+    link: tuple[str, str] | None = None
+
+    @property
+    def lines(self) -> tuple[Fact, ...]:
+        """The facts and then the sides, one below the other."""
+        return (*self.facts, *(side for both in self.sides for side in both))
 
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """A list; `more` says what it leaves out. With `numbered` its items are counted from 1."""
+    """A list; `more` says what it leaves out. With `numbered` its items are counted from 1.
+
+    Of a folded list, a page opens what belongs to an item by a click on its text.
+    """
 
     items: tuple[Item, ...]
     more: str = ""
     numbered: bool = False
+    folded: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,10 +74,15 @@ def render(text: str, /, **values: str) -> str:
     return Template(text).substitute(values).strip()
 
 
-def singular(text: str, values: Mapping[str, str]) -> str:
-    """An English text, not filled yet, its nouns singular after a one: `$n row` for `$n rows`."""
-    ones = [name for name, value in values.items() if value == "1"]
-    return re.sub(rf"(\$(?:{'|'.join(ones)}) (?:{_NOUNS}))s\b", r"\1", text) if ones else text
+def filled(language: Language, text: str, values: Mapping[str, object]) -> str:
+    """A text with its variables filled and its spaces kept; whole numbers as people read them.
+
+    English nouns are singular after a one: `$n rows` becomes `1 row`.
+    """
+    shown = {name: f"{v:,}" if isinstance(v, int) else str(v) for name, v in values.items()}
+    if language == "en" and (ones := [name for name, value in shown.items() if value == "1"]):
+        text = re.sub(rf"(\$(?:{'|'.join(ones)}) (?:{_NOUNS}))s\b", r"\1", text)
+    return Template(text).substitute(shown)
 
 
 class Texts:
@@ -87,10 +92,9 @@ class Texts:
         """The file is read when the first text is asked for."""
         self.path = path
 
-    def __call__(self, language: Language, key: str, /, **values: str) -> str:
-        """The text of a key, with its variables filled and its spaces kept."""
-        text = self._tables[language][key]
-        return Template(singular(text, values) if language == "en" else text).substitute(values)
+    def __call__(self, language: Language, key: str, /, **values: object) -> str:
+        """The text of a key, its variables filled."""
+        return filled(language, self._tables[language][key], values)
 
     @cached_property
     def _tables(self) -> dict[str, Any]:

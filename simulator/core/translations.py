@@ -15,11 +15,10 @@ import tomllib
 from collections.abc import Mapping
 from functools import cache, lru_cache, partial
 from pathlib import Path
-from string import Template
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from simulator.core.shelves import canonical_judge
-from simulator.core.templates import Texts, read_toml, singular
+from simulator.core.templates import Texts, filled, read_toml
 from simulator.core.types import Language
 
 if TYPE_CHECKING:
@@ -188,9 +187,7 @@ class Words:
 
     def __call__(self, key: str, /, **values: object) -> str:
         """The text of a key, with its variables filled; an unknown key is a bug and raises KeyError."""
-        texts = {name: f"{v:,}" if isinstance(v, int) else str(v) for name, v in values.items()}
-        text = self._texts[key]
-        return Template(singular(text, texts) if self.language == "en" else text).substitute(texts)
+        return filled(self.language, self._texts[key], values)
 
     def name(self, group: str, name: str) -> str:
         """The title of an id in a group (persona, judge, ended, failure, rule, role, mark)."""
@@ -225,7 +222,7 @@ def _report_texts(language: Language, rows: bool) -> dict[str, str]:
 class TextLookup(Protocol):
     """A text of one language by its key, its variables filled."""
 
-    def __call__(self, key: str, /, **values: str) -> str:
+    def __call__(self, key: str, /, **values: object) -> str:
         """The text."""
         ...
 
@@ -235,11 +232,11 @@ def text_lookup(texts: Texts, table: str, language: Language, *, rows: bool) -> 
     return partial(_row_text, texts, table, language) if rows else partial(texts, language)
 
 
-def _row_text(texts: Texts, table: str, language: Language, key: str, /, **values: str) -> str:
+def _row_text(texts: Texts, table: str, language: Language, key: str, /, **values: object) -> str:
     own = row_texts(table, language).get(key)
     if own is None:
         return texts(language, key, **values)
-    return Template(singular(own, values) if language == "en" else own).substitute(values)
+    return filled(language, own, values)
 
 
 @cache

@@ -13,7 +13,7 @@ from typing import Any
 from markupsafe import Markup
 from pydantic import JsonValue
 
-from simulator.core.document import local_time
+from simulator.core.document import Section, local_time
 from simulator.core.translations import Words, target_points, words_of
 from simulator.core.types import Conversation, Language, Results, Score, TurnScores
 from simulator.diagnosis.recommendations import Improvements, improvements_of
@@ -21,7 +21,7 @@ from simulator.report import answerable, customers, fixes, html_charts, html_con
 from simulator.report.context import corrected_line, lowest_score, notes, verdict
 from simulator.report.extras import load_block
 from simulator.report.gate import conditions_table
-from simulator.report.html_comparison import PageParts, comparison
+from simulator.report.html_comparison import PageParts, comparison_sections
 from simulator.report.html_conversations import (
     PAGE,
     ConversationPainter,
@@ -237,13 +237,13 @@ def _compared(
     conversations: list[ConversationView],
     words: Words,
     changes: RunComparison | None,
-) -> Any:
+) -> list[Section] | None:
     """The comparison with an earlier run, or None; conversations that are not shown link to the list."""
     if other is None:
         return None
     anchors = dict.fromkeys(run.results.conversations.ids, "talks")
     anchors |= {view.conversation.id: view.anchor for view in conversations}
-    return comparison(PageParts(*other), run, anchors, words, changes)
+    return comparison_sections(PageParts(*other), run, anchors, words, changes)
 
 
 def shown_conversations(

@@ -17,8 +17,10 @@ from simulator.core import shelves
 from simulator.core.templates import read_toml
 from simulator.core.translations import words_of
 from simulator.core.types import Conversation, Language, Results
-from simulator.report.comparison import TEXTS, ComparisonText, markdown, p_text, paint, signed
+from simulator.report.comparison import TEXTS, comparison_report, p_text, signed
 from simulator.report.html_comparison import PageParts, compared
+from simulator.report.painters.console import paint
+from simulator.report.painters.markdown import markdown
 from tests.diff_runs import Key, a_result, grades_of, stored
 from tests.xss import PAYLOADS
 
@@ -171,7 +173,7 @@ def test_markdown_is_for_a_pull_request(capsys: pytest.CaptureFixture[str]) -> N
 
     assert text.startswith("## 前回との比較")
     assert "**悪くなりました。" in text
-    assert "| 総合 | 100 | 70 | −30 |" in text
+    assert "| 総合 | 悪くなった | 100 | 70 | −30 |" in text
     assert "@all" not in text
     assert "<b>" not in text
 
@@ -248,7 +250,7 @@ def test_the_page_says_units_and_compares_first(capsys: pytest.CaptureFixture[st
     assert main(["report", "1", "2"]) == 0
     page = Path(capsys.readouterr().out.strip()).read_text(encoding="utf-8")
 
-    assert "要確認が解消 <b>8 会話</b>" in page
+    assert "✓ 要確認が解消 8 会話" in page
     assert "要確認でなくなった 16 ターン" in page
     assert page.index('id="compare"') < page.index('id="fix"')
 
@@ -329,19 +331,22 @@ def painted(results: Results) -> PageParts:
 
 @pytest.mark.parametrize("payload", PAYLOADS[::12])
 def test_hostile_text_moves_no_terminal(payload: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """What bots say is printed without its control codes, and escaped as Markdown."""
+    """What bots say is printed without its control codes, within the width, and escaped as Markdown."""
+    from rich.cells import cell_len
     from rich.console import Console
 
     one, other = (
         painted(said_by(payload + "\x1b[31m", a_result(grades_of([v] * 8), name)))
         for name, v in (("a", 1.0), ("b", 0.2))
     )
-    telling = ComparisonText(compared(one, other), words_of(other.summary, "en"))
-    paint(telling, Console())
+    report = comparison_report(compared(one, other), words_of(other.summary, "en"))
+    paint(report, Console(width=60))
+    shown = capsys.readouterr().out
 
-    assert "\x1b" not in capsys.readouterr().out
-    assert "\x1b" not in markdown(telling)
-    assert not re.search(r"(?<!\\)<script", markdown(telling))
+    assert "\x1b" not in shown
+    assert max(map(cell_len, shown.splitlines())) <= 60
+    assert "\x1b" not in markdown(report)
+    assert not re.search(r"(?<!\\)<script", markdown(report))
 
 
 def said_by(text: str, results: Results) -> Results:
@@ -386,7 +391,7 @@ def test_rows_are_not_called_conversations(capsys: pytest.CaptureFixture[str], l
         stored(results.model_copy(update={"conversations": tuple(conversations)}))
     text = diff(capsys, "1-before", "--markdown", "diff.md")
     page = Path("runs/2-after/side-by-side.html").read_text(encoding="utf-8")
-    shown = page[page.index('id="compare"') :].partition("</section>")[0]
+    shown = page[page.index('id="compare"') : page.index('id="fix"')]
     written = Path("diff.md").read_text(encoding="utf-8")
 
     assert ("Turned red (2 rows)" if language == "en" else "要確認になった行（2 行）") in text

@@ -280,7 +280,7 @@ def test_a_table_that_is_cut_off_says_so(tab: Any, tmp_path: Path) -> None:
     page.wait_for_function(marked, arg="1")
     page.evaluate("document.querySelector('.scroll:has(.heat)').scrollLeft = 9999")
     page.wait_for_function(marked, arg="0")
-    verdict = page.locator(".judged tbody td").first.bounding_box()
+    verdict = page.locator("section:has(#difference) tbody td").first.bounding_box()
 
     assert page.locator(".heat tbody th").first.bounding_box()["x"] >= 0
     assert verdict["x"] + verdict["width"] < 390

@@ -320,8 +320,8 @@ def test_two_runs_stand_side_by_side() -> None:
     assert "Side by side" in text
     assert "Not enough data to say whether it got better or worse" in text
     assert re.search(r"Overall\s+not enough data\s+70\s+69\s+−", text)
-    assert re.search(r"✓ no longer red\s+1", text)
-    assert re.search(r"53 →\s+100\s+\(\+47\)", text)
+    assert "✓ no longer red 1 conv." in text
+    assert "✓ no longer red · 53 → 100 (+46.7) · Angry" in text
     assert "Pairs of the same question and customer: 6." in text
     assert "Wilcoxon" in text
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simulator.core import shelves
-from simulator.core.templates import singular
+from simulator.core.templates import filled
 from simulator.core.translations import REPORTS_FILE, Words, safe_text
 from simulator.core.types import Ended, Failure, Role, Status
 from simulator.stats.gate import Problem
@@ -130,7 +130,9 @@ def test_one_is_singular_in_english() -> None:
     words, japanese = Words("en", rows=True), Words("ja", rows=True)
 
     assert [words("conversations_n", n=n) for n in (1, 2)] == ["1 row", "2 rows"]
-    assert singular("$a rows of $b rows, $c", {"a": "11", "b": "1", "c": "1 rows"}) == "$a rows of $b row, $c"
+    assert (
+        filled("en", "$a rows of $b rows, $c", {"a": 11, "b": 1, "c": "1 rows"}) == "11 rows of 1 row, 1 rows"
+    )
     assert japanese("conversations_n", n=1) == "1 行"
     assert words("total", n=3) == "Total of 3 RAG metrics"
     assert japanese("total", n=3) == "RAG 3指標の合計"

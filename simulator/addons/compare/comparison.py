@@ -48,6 +48,21 @@ class ComparedRuns(NamedTuple):
         return tuple(results.run.id for results in self.results)
 
 
+# The grades (0..1) of each run, by conversation and turn.
+Overall = Mapping[str, Mapping[tuple[str, int], float]]
+
+
+class PairwiseResult(NamedTuple):
+    """All that a report is made from; `names` are the titles of personas by their ids."""
+
+    figures: PairwiseFigures
+    outcomes: Sequence[Outcome]
+    model: str
+    language: Language
+    overall: Overall
+    names: Mapping[str, str]
+
+
 class Comparison:
     """One comparison; whatever is wrong with the input is raised when it is made."""
 
@@ -130,21 +145,29 @@ class Comparison:
         finally:
             await self._connections.close()
 
-    def figures(self, outcomes: Sequence[Outcome]) -> PairwiseFigures:
+    def result(self, outcomes: Sequence[Outcome]) -> PairwiseResult:
         """What the outcomes say."""
         uncompared = {
             names: Uncompared(match.differing, match.alone) for names, match in self.matches.items()
         }
-        return compared(self.runs.ids, outcomes, uncompared, self.settings.seed)
+        personas = [persona for results in self.runs.results for persona in results.personas]
+        return PairwiseResult(
+            compared(self.runs.ids, outcomes, uncompared, self.settings.seed),
+            outcomes,
+            self.model,
+            self.language,
+            {results.run.id: _overall(results) for results in self.runs.results},
+            {persona.id: persona.speaks(self.language).name for persona in personas},
+        )
 
-    def overall(self, run: str) -> dict[tuple[str, int], float]:
-        """The run's own Overall (0..1) by conversation and turn: it tells which wins are clear."""
-        results = self.runs.results[self.runs.ids.index(run)]
-        return {
-            (score.conversation, score.turn): score.value
-            for score in results.scores
-            if score.judge == "turn" and score.value is not None
-        }
+
+def _overall(results: Results) -> dict[tuple[str, int], float]:
+    """The run's own Overall: it tells which wins are clear."""
+    return {
+        (score.conversation, score.turn): score.value
+        for score in results.scores
+        if score.judge == "turn" and score.value is not None
+    }
 
 
 def _read_runs(names: Sequence[str], folder: Path) -> ComparedRuns:

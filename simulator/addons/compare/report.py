@@ -1,160 +1,216 @@
-"""The report of a comparison as sections, and the same on a terminal, as a page, as Markdown and as JSON."""
+"""What a comparison says, as a report and as JSON."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
-from markupsafe import Markup
-from rich.cells import cell_len
-from rich.console import Console
-from rich.text import Text
-
-from simulator.addons.compare.figures import Duel, PairwiseFigures, Share
+from simulator.addons.compare.comparison import Overall, PairwiseResult
+from simulator.addons.compare.figures import Duel, PersonaShare, Share
 from simulator.addons.compare.grade import WORDS, Outcome
-from simulator.core.document import escape_markdown, wrap
+from simulator.core.document import (
+    Block,
+    Cell,
+    Chart,
+    Fact,
+    Facts,
+    Item,
+    Items,
+    Line,
+    Notes,
+    Report,
+    Section,
+    Series,
+    Table,
+)
 from simulator.core.roles import LEXICAL
-from simulator.core.translations import safe_text
-from simulator.core.types import Language, Value
-from simulator.report.listing import Item, Say, Section
-from simulator.report.painters.html import part, policy
+from simulator.core.types import Value
 
 # Clear wins shown of each run, and how many characters of each text.
 EXAMPLES, LONGEST = 3, 160
 # With fewer pairs nothing is said about bias.
 FEW = 8
-FOLDER = Path(__file__).parent
-# The length of a whole bar.
-WIDTH = 600.0
-_ALARM, _SOFT, _TITLE = "bold red", "dim", "bold underline"
-
-# The grades (0..1) of each run, by conversation and turn.
-Overall = Mapping[str, Mapping[tuple[str, int], float]]
 
 
-class PairwiseReport(NamedTuple):
-    """All that is painted; `names` are the titles of personas by their ids."""
-
-    figures: PairwiseFigures
-    outcomes: Sequence[Outcome]
-    model: str
-    language: Language
-    overall: Overall
-    names: Mapping[str, str]
-
-    @property
-    def letters(self) -> dict[str, str]:
-        """A, B, C ... in the order in which the runs were named."""
-        return {run: chr(ord("A") + at) for at, run in enumerate(self.figures.runs)}
+def pairwise_report(result: PairwiseResult) -> Report:
+    """The comparison, from the verdict to the details."""
+    return _Builder(result).report()
 
 
-def say_in(language: Language) -> Say:
-    """The texts in a language, numbers with their thousands apart."""
+class _Builder:
+    """One comparison in its language."""
 
-    def say(key: str, **values: object) -> str:
-        return WORDS(
-            language, key, **{k: f"{v:,}" if isinstance(v, int) else str(v) for k, v in values.items()}
+    def __init__(self, result: PairwiseResult) -> None:
+        self.result, self.figures, self.duels = result, result.figures, result.figures.duels
+        self.say = partial(WORDS, result.language)
+        # A, B, C ... in the order in which the runs were named.
+        self.letters = {run: chr(ord("A") + at) for at, run in enumerate(self.figures.runs)}
+
+    def report(self) -> Report:
+        """All parts."""
+        return Report(
+            title=self.say("title", letters=" / ".join(self.letters.values())),
+            language=self.result.language,
+            lead=(Notes(tuple(self._about())),),
+            sections=tuple(self._sections()),
         )
 
-    return say
+    def _about(self) -> Iterator[Line]:
+        """The runs, the judge, and how many pairs there were."""
+        say, figures, model = self.say, self.figures, self.result.model
+        for run, letter in self.letters.items():
+            yield Line(say("run", letter=letter, run=run))
+        yield Line(say("by_stand_in") if model == LEXICAL else say("by_model", model=model))
+        ruled = figures.pairs - figures.asked
+        yield Line(say("pairs", pairs=figures.pairs, asked=figures.asked, ruled=ruled))
+        if figures.failed:
+            yield Line(say("failed_line", failed=figures.failed, problem=figures.problem), "alarm")
 
+    def _sections(self) -> Iterator[Section]:
+        say = self.say
+        yield Section("duels", say("duels_title"), tuple(self._wins()))
+        if len(self.figures.runs) > 2:
+            note = Line(say("ratings_note"), "soft")
+            yield Section("ratings", say("ratings_title"), (self._ratings(), note))
+        bias = Facts((self._position(), *self._length()))
+        yield Section("bias", say("bias_title"), (bias,))
+        if personas := tuple(self._personas(duel) for duel in self.duels if duel.personas):
+            yield Section("personas", say("personas_title"), personas)
+        yield from self._examples()
+        if apart := [duel for duel in self.duels if duel.differing or duel.alone]:
+            hint = Line(say("apart_hint", run=apart[0].a), "soft")
+            yield Section("apart", say("apart"), (Notes(tuple(map(self._apart, apart))), hint))
 
-def sections(report: PairwiseReport) -> Iterator[Section]:
-    """The parts of the report, from the verdict to the details."""
-    say = say_in(report.language)
-    yield _head(report, say)
-    yield _duels(report, say)
-    if len(report.figures.runs) > 2:
-        yield _ratings(report, say)
-    yield _bias(report, say)
-    yield from _personas(report, say)
-    yield from _examples(report, say)
-    if section := _uncompared(report, say):
-        yield section
+    def _against(self, duel: Duel) -> str:
+        return self.say("against", a=self.letters[duel.a], b=self.letters[duel.b])
 
+    def _columns(self, duel: Duel) -> tuple[str, ...]:
+        """The titles of the figures of two runs."""
+        say, a, b = self.say, self.letters[duel.a], self.letters[duel.b]
+        return say("wins_of", letter=a), say("ties"), say("wins_of", letter=b), say("share_of", letter=b)
 
-def _head(report: PairwiseReport, say: Say) -> Section:
-    figures, letters = report.figures, report.letters
-    title = say("title", letters=" / ".join(letters.values()))
-    judge = say("by_stand_in") if report.model == LEXICAL else say("by_model", model=report.model)
-    lines = [
-        *(say("run", letter=letter, run=run) for run, letter in letters.items()),
-        judge,
-        say("pairs", pairs=figures.pairs, asked=figures.asked, ruled=figures.pairs - figures.asked),
-    ]
-    if figures.failed:
-        lines.append(say("failed_line", failed=figures.failed, problem=figures.problem))
-    return Section(title, items=tuple(map(Item, lines)))
+    def _wins(self) -> Iterator[Block]:
+        """Who is better, and the wins of each."""
+        say, duels = self.say, self.duels
+        for duel in duels:
+            yield Line(self._verdict(duel), "strong")
+        if len(duels) == 1:
+            columns = ("", *self._columns(duels[0]))
+        else:
+            columns = (say("duel"), say("left_wins"), say("ties"), say("right_wins"), say("right_share"))
+        if decided := [duel for duel in duels if any(_counts(duel))]:
+            yield self._chart(decided)
+        yield _table("", columns, [(self._against(duel), duel) for duel in duels])
+        yield Line(say("share_note"), "soft")
 
+    def _verdict(self, duel: Duel) -> str:
+        say, a, b = self.say, self.letters[duel.a], self.letters[duel.b]
+        if duel.cases == 1:
+            return f"{self._against(duel)}: {say('too_few')}"
+        if duel.lead == "level":
+            return say("level", a=a, b=b)
+        return f"{self._against(duel)}: {say('better', winner=b if duel.lead == 'b' else a)}"
 
-def _duels(report: PairwiseReport, say: Say) -> Section:
-    letters, duels = report.letters, report.figures.duels
-    lead = "\n".join(_verdict(duel, letters, say) for duel in duels)
-    if len(duels) == 1:
-        a, b = letters[duels[0].a], letters[duels[0].b]
-        head = (
-            "",
-            say("wins_of", letter=a),
-            say("ties"),
-            say("wins_of", letter=b),
-            say("share_of", letter=b),
+    def _chart(self, duels: Sequence[Duel]) -> Chart:
+        """A bar for every two runs."""
+        names = [self._columns(duel)[:3] for duel in duels]
+        labels = [
+            " / ".join(f"{name} {n:,}" for name, n in zip(of, _counts(duel), strict=True))
+            for of, duel in zip(names, duels, strict=True)
+        ]
+        return Chart(
+            kind="shares",
+            title="",
+            description=self.say("duels_title"),
+            labels=tuple(labels),
+            series=tuple(Series("", values) for values in zip(*map(_counts, duels), strict=True)),
         )
-    else:
-        head = (say("duel"), say("left_wins"), say("ties"), say("right_wins"), say("right_share"))
-    rows = [
-        (
-            say("against", a=letters[duel.a], b=letters[duel.b]),
-            *map(str, (duel.wins_a, duel.ties, duel.wins_b)),
-            bounded(duel.share),
+
+    def _ratings(self) -> Table:
+        rows = []
+        for rating in self.figures.ratings:
+            points = "-" if rating.rating is None else f"{rating.rating:.0f}"
+            if rating.low is not None and rating.high is not None:
+                points += f" [{rating.low:.0f}, {rating.high:.0f}]"
+            texts = (self.letters[rating.run], points, f"{rating.wins}-{rating.ties}-{rating.losses}")
+            rows.append(tuple(Cell(text=text) for text in texts))
+        columns = (self.say("run_head"), self.say("rating"), self.say("record"))
+        return Table(name="ratings", title="", columns=columns, rows=tuple(rows))
+
+    def _position(self) -> Fact:
+        """Whether the judge prefers what stands first."""
+        say, position = self.say, self.figures.position
+        if position is None:
+            read = say("position_none") if self.result.model == LEXICAL else say("position_unread")
+            return Fact(say("position"), read)
+        line = say("position_line", first=bounded(position.first), disagreed=bounded(position.disagreed))
+        return Fact(say("position"), line, (say("position_biased"),) if _is_off(position.first) else ())
+
+    def _length(self) -> Iterator[Fact]:
+        """Whether the judge prefers longer answers, or shorter ones."""
+        say, length = self.say, self.figures.length
+        if not length.longer.n:
+            yield Fact(say("length"), say("length_none"))
+        else:
+            correlation = "-" if length.correlation is None else f"{length.correlation:+.2f}"
+            longer = bounded(length.longer)
+            line = say("length_line", n=length.longer.n, longer=longer, correlation=correlation)
+            biased = say("length_biased") if (length.longer.value or 0) > 0.5 else say("short_biased")
+            yield Fact(say("length"), line, (biased,) if _is_off(length.longer) else ())
+        if length.even is not None:
+            letter = self.letters[self.figures.runs[1]]
+            yield Fact(say("even"), say("even_line", letter=letter, share=percent(length.even)))
+
+    def _personas(self, duel: Duel) -> Table:
+        names = self.result.names
+        rows = [(names.get(part.name, part.name), part) for part in duel.personas]
+        title = self._against(duel) if len(self.duels) > 1 else ""
+        return _table(title, (self.say("persona"), *self._columns(duel)), rows)
+
+    def _examples(self) -> Iterator[Section]:
+        """The clearest wins of each run over each other."""
+        say, letters, single = self.say, self.letters, len(self.duels) == 1
+        for duel in self.duels:
+            outcomes = [each for each in self.result.outcomes if (each.a, each.b) == (duel.a, duel.b)]
+            note = Line(say("examples_note", a=letters[duel.a], b=letters[duel.b]), "soft")
+            for side, run in (("b", duel.b), ("a", duel.a)):
+                title = say("examples_title", letter=letters[run])
+                wins = clearest(outcomes, side, self.result.overall)[: EXAMPLES if single else 1]
+                examples = Items(tuple(map(self._example, wins)))
+                yield Section(
+                    f"wins-{letters[duel.a]}-{letters[duel.b]}-{side}",
+                    title if single else f"{self._against(duel)}: {title}",
+                    (examples, note) if wins else (Line(say("no_examples", letter=letters[run])),),
+                    folded=not single,
+                )
+
+    def _example(self, outcome: Outcome) -> Item:
+        say, persona = self.say, self.result.names.get(outcome.persona, outcome.persona)
+        one, other = map(cut, outcome.answers)
+        return Item(
+            say("example", case=outcome.case, persona=persona, turn=outcome.turn),
+            facts=(
+                Fact(say("customer"), cut(outcome.question)),
+                Fact(say("reason"), cut(outcome.reason)),
+            ),
+            sides=((Fact(self.letters[outcome.a], one), Fact(self.letters[outcome.b], other)),),
         )
-        for duel in duels
-    ]
-    return Section(say("duels_title"), lead, table=(head, *rows), aside=say("share_note"))
+
+    def _apart(self, duel: Duel) -> Line:
+        a, b = self.letters[duel.a], self.letters[duel.b]
+        return Line(self.say("apart_line", a=a, b=b, differing=duel.differing, alone=duel.alone))
 
 
-def _verdict(duel: Duel, letters: Mapping[str, str], say: Say) -> str:
-    a, b = letters[duel.a], letters[duel.b]
-    if duel.cases == 1:
-        return f"{say('against', a=a, b=b)}: {say('too_few')}"
-    if duel.lead == "level":
-        return say("level", a=a, b=b)
-    winner = b if duel.lead == "b" else a
-    return f"{say('against', a=a, b=b)}: {say('better', winner=winner)}"
+def _counts(part: Duel | PersonaShare) -> tuple[int, int, int]:
+    return part.wins_a, part.ties, part.wins_b
 
 
-def _ratings(report: PairwiseReport, say: Say) -> Section:
-    rows = []
-    for rating in report.figures.ratings:
-        points = "-" if rating.rating is None else f"{rating.rating:.0f}"
-        if rating.low is not None and rating.high is not None:
-            points += f" [{rating.low:.0f}, {rating.high:.0f}]"
-        rows.append((report.letters[rating.run], points, f"{rating.wins}-{rating.ties}-{rating.losses}"))
-    head = (say("run_head"), say("rating"), say("record"))
-    return Section(say("ratings_title"), table=(head, *rows), aside=say("ratings_note"))
-
-
-def _bias(report: PairwiseReport, say: Say) -> Section:
-    length, position, items = report.figures.length, report.figures.position, []
-    if position is None:
-        order = say("position_none" if report.model == LEXICAL else "position_unread")
-    else:
-        order = say("position_line", first=bounded(position.first), disagreed=bounded(position.disagreed))
-        if _is_off(position.first):
-            items.append(Item(say("position_biased")))
-    facts = [(say("position"), order)]
-    if not length.longer.n:
-        facts.append((say("length"), say("length_none")))
-    else:
-        correlation = "-" if length.correlation is None else f"{length.correlation:+.2f}"
-        line = say("length_line", n=length.longer.n, longer=bounded(length.longer), correlation=correlation)
-        facts.append((say("length"), line))
-        if _is_off(length.longer):
-            items.append(Item(say("length_biased" if (length.longer.value or 0) > 0.5 else "short_biased")))
-    if length.even is not None:
-        letter = report.letters[report.figures.runs[1]]
-        facts.append((say("even"), say("even_line", letter=letter, share=percent(length.even))))
-    return Section(say("bias_title"), facts=tuple(facts), items=tuple(items), alarm=True)
+def _table(title: str, columns: tuple[str, ...], rows: Iterable[tuple[str, Duel | PersonaShare]]) -> Table:
+    """Wins, ties, and the share of the second run, by the name of the row."""
+    cells = (
+        tuple(Cell(text=text) for text in (name, *map(str, _counts(part)), bounded(part.share)))
+        for name, part in rows
+    )
+    return Table(name="wins", title=title, columns=columns, rows=tuple(cells))
 
 
 def _is_off(share: Share) -> bool:
@@ -162,42 +218,6 @@ def _is_off(share: Share) -> bool:
     if share.low is None or share.high is None or share.n < FEW:
         return False
     return share.low > 0.55 or share.high < 0.45
-
-
-def _personas(report: PairwiseReport, say: Say) -> Iterator[Section]:
-    letters = report.letters
-    for duel in report.figures.duels:
-        if not duel.personas:
-            continue
-        a, b = letters[duel.a], letters[duel.b]
-        head = (
-            say("persona"), say("wins_of", letter=a), say("ties"), say("wins_of", letter=b),
-            say("share_of", letter=b),
-        )  # fmt: skip
-        rows = [
-            (
-                report.names.get(part.name, part.name),
-                *map(str, (part.wins_a, part.ties, part.wins_b)),
-                bounded(part.share),
-            )
-            for part in duel.personas
-        ]
-        yield Section(f"{say('personas_title')}  {say('against', a=a, b=b)}", table=(head, *rows))
-
-
-def _examples(report: PairwiseReport, say: Say) -> Iterator[Section]:
-    letters, most = report.letters, EXAMPLES if len(report.figures.duels) == 1 else 1
-    for duel in report.figures.duels:
-        outcomes = [outcome for outcome in report.outcomes if (outcome.a, outcome.b) == (duel.a, duel.b)]
-        note = say("examples_note", a=letters[duel.a], b=letters[duel.b])
-        for side, run in (("b", duel.b), ("a", duel.a)):
-            title = say("examples_title", letter=letters[run])
-            if len(report.figures.duels) > 1:
-                title += f"  {say('against', a=letters[duel.a], b=letters[duel.b])}"
-            wins = clearest(outcomes, side, report.overall)[:most]
-            items = tuple(_example(outcome, report, say) for outcome in wins)
-            lead = "" if items else say("no_examples", letter=letters[run])
-            yield Section(title, lead, items=items, aside=note if items else "")
 
 
 def clearest(outcomes: Sequence[Outcome], side: str, overall: Overall) -> list[Outcome]:
@@ -214,37 +234,6 @@ def clearest(outcomes: Sequence[Outcome], side: str, overall: Overall) -> list[O
     for outcome in sorted(wins, key=clearness, reverse=True):
         by_case.setdefault(outcome.case, outcome)
     return list(by_case.values())[:EXAMPLES]
-
-
-def _example(outcome: Outcome, report: PairwiseReport, say: Say) -> Item:
-    persona = report.names.get(outcome.persona, outcome.persona)
-    letters = (report.letters[outcome.a], report.letters[outcome.b])
-    lines = (
-        (say("customer"), cut(outcome.question)),
-        *zip(letters, map(cut, outcome.answers), strict=True),
-        (say("reason"), cut(outcome.reason)),
-    )
-    return Item(say("example", case=outcome.case, persona=persona, turn=outcome.turn), lines)
-
-
-def _uncompared(report: PairwiseReport, say: Say) -> Section | None:
-    letters = report.letters
-    duels = [duel for duel in report.figures.duels if duel.differing or duel.alone]
-    if not duels:
-        return None
-    items = tuple(
-        Item(
-            say(
-                "apart_line",
-                a=letters[duel.a],
-                b=letters[duel.b],
-                differing=duel.differing,
-                alone=duel.alone,
-            )
-        )
-        for duel in duels
-    )
-    return Section(say("apart"), items=items, aside=say("apart_hint", run=duels[0].a))
 
 
 def bounded(share: Share) -> str:
@@ -267,144 +256,13 @@ def cut(text: str) -> str:
     return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
 
 
-def paint(report: PairwiseReport, console: Console) -> None:
-    """Prints the whole comparison."""
-    painter = _Painter(console)
-    for section in sections(report):
-        painter.section(section)
-
-
-class _Painter:
-    def __init__(self, console: Console) -> None:
-        self.console = console
-
-    def section(self, section: Section) -> None:
-        """Title, sentence, table, facts, list, small print."""
-        self._line("")
-        self._line(section.title, _TITLE)
-        if section.lead:
-            self._line(section.lead, "bold")
-        self._table(section.table)
-        for name, text in section.facts:
-            self._line(f"{name}: {text}")
-        for item in section.items:
-            self._item(item, _ALARM if section.alarm else "")
-        if section.aside:
-            self._line(section.aside, _SOFT)
-
-    def _table(self, rows: Sequence[Sequence[str]]) -> None:
-        """Columns as wide as their widest cell, counts to the right."""
-        fitted = [[self._fit(" ".join(cell.split())) for cell in row] for row in rows]
-        widths = [max(map(cell_len, column)) for column in zip(*fitted, strict=True)]
-        for number, (head, *row) in enumerate(fitted):
-            cells = [" " * (w - cell_len(cell)) + cell for cell, w in zip(row, widths[1:], strict=True)]
-            line = "  ".join([head + " " * (widths[0] - cell_len(head)), *cells])
-            self.console.print(Text(line, style="" if number else _SOFT), highlight=False, no_wrap=True)
-
-    def _item(self, item: Item, style: str) -> None:
-        self._line(f"- {item.text}" if item.beneath else item.text, style)
-        for name, text in item.beneath:
-            self._line(f"{name}: {text}", indent="    ")
-
-    def _line(self, text: str, style: str = "", indent: str = "") -> None:
-        for line in wrap(self._fit(text), self.console.width - len(indent)) if text else [""]:
-            self.console.print(Text(indent + line, style=style), highlight=False)
-
-    def _fit(self, text: str) -> str:
-        """The text without control codes, and without what this console's encoding does not have."""
-        encoding = self.console.encoding
-        return safe_text(text).encode(encoding, "replace").decode(encoding)
-
-
-class Bar(NamedTuple):
-    """The verdicts of two runs side by side: a title, and the three lengths."""
-
-    title: str
-    left: float
-    ties: float
-    right: float
-
-
-def render(report: PairwiseReport) -> str:
-    """The page; it carries its style, needs no network and runs no script."""
-    head, *rest = sections(report)
-    style = f"{part('report.css')}\n{(FOLDER / 'compare.css').read_text(encoding='utf-8').strip()}"
-    return _page_template().render(
-        language=report.language,
-        policy=policy(style, ""),
-        style=Markup(style),  # noqa: S704 - a file of ours
-        head=head,
-        sections=rest,
-        bars=_bars(report),
-    )
-
-
-def _bars(report: PairwiseReport) -> list[Bar]:
-    say, letters, bars = say_in(report.language), report.letters, []
-    for duel in report.figures.duels:
-        counts = (duel.wins_a, duel.ties, duel.wins_b)
-        if not (total := sum(counts)):
-            continue
-        a, b = letters[duel.a], letters[duel.b]
-        names = (say("wins_of", letter=a), say("ties"), say("wins_of", letter=b))
-        title = " / ".join(f"{name} {count:,}" for name, count in zip(names, counts, strict=True))
-        bars.append(Bar(title, *(WIDTH * count / total for count in counts)))
-    return bars
-
-
-@lru_cache(maxsize=1)
-def _page_template() -> Template:
-    env = Environment(
-        loader=FileSystemLoader(FOLDER, encoding="utf-8"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_clean,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return env.get_template("compare.html.j2")
-
-
-def _clean(value: Any) -> Any:
-    """The value of an expression of the page; text loses its control codes."""
-    return safe_text(value) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-
-def markdown(report: PairwiseReport) -> str:
-    """The whole comparison as Markdown."""
-    lines = [line for at, section in enumerate(sections(report)) for line in _markdown_section(section, at)]
-    return "\n".join(lines).rstrip() + "\n"
-
-
-def _markdown_section(section: Section, at: int) -> Iterator[str]:
-    yield f"{'##' if at else '#'} {escape_markdown(section.title)}"
-    yield ""
-    for line in filter(None, section.lead.split("\n")):
-        yield f"**{escape_markdown(line)}**"
-        yield ""
-    for row in section.table:
-        yield f"| {' | '.join(map(escape_markdown, row))} |"
-        if row is section.table[0]:
-            yield "|" + " --- |" * len(row)
-    if section.table:
-        yield ""
-    lines = [f"- {escape_markdown(name)}: {escape_markdown(text)}" for name, text in section.facts]
-    for item in section.items:
-        lines.append(f"- {escape_markdown(item.text)}")
-        lines += [f"  - {escape_markdown(name)}: {escape_markdown(text)}" for name, text in item.beneath]
-    if lines:
-        yield from (*lines, "")
-    if section.aside:
-        yield from (f"_{escape_markdown(section.aside)}_", "")
-
-
-def as_json(report: PairwiseReport) -> dict[str, Any]:
+def as_json(result: PairwiseResult) -> dict[str, Any]:
     """The figures, then every pair that was compared; numbers with four decimals."""
-    figures = report.figures
+    figures = result.figures
     return {
         "runs": list(figures.runs),
-        "judge": report.model,
-        "offline": report.model == LEXICAL,
+        "judge": result.model,
+        "offline": result.model == LEXICAL,
         "pairs": figures.pairs,
         "asked": figures.asked,
         "failed": figures.failed,
@@ -418,7 +276,7 @@ def as_json(report: PairwiseReport) -> dict[str, Any]:
                 "disagreed": outcome.disagreed,
                 "lengths": [len("".join(text.split())) for text in outcome.answers],
             }
-            for outcome in report.outcomes
+            for outcome in result.outcomes
         ],
     }
 

@@ -141,11 +141,13 @@ class _Painter:
         head = f"{marker} "
         self._hanging(head, item.text, style, style)
         indent = cell_len(head)
-        for fact in item.facts:
+        for fact in item.lines:
             if fact.name:
                 self._hanging(f"{fact.name}: ", fact.text, _SOFT, "", indent)
             else:
                 self.line(Line(fact.text, indent=indent))
+            for warning in fact.warnings:
+                self._hanging("→ ", warning, _SOFT, "", indent + 2)
 
     def _hanging(self, head: str, text: str, style: str, text_style: str, indent: int = 0) -> None:
         """A paragraph behind its head; the lines that follow stand below its text."""

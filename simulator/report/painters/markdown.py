@@ -78,8 +78,9 @@ def _items(items: Items) -> Iterator[str]:
         head = f"{number}. " if items.numbered else "- "
         yield f"{head}{f'**{text}**' if item.tone in ('alarm', 'strong') else text}"
         indent = " " * len(head)
-        for fact in item.facts:
+        for fact in item.lines:
             yield f"{indent}- {escaped(f'{fact.name}: {fact.text}' if fact.name else fact.text)}"
+            yield from (f"{indent}  - ⚠ {escaped(warning)}" for warning in fact.warnings)
     if items.more:
         yield f"\n{escaped(items.more)}"
 

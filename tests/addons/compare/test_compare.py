@@ -242,7 +242,7 @@ def test_it_is_written_as_a_page(compare: Command, language: Any) -> None:
     assert "&lt;script&gt;" in text
     assert "<script" not in text
     assert "<img" not in text
-    assert '<rect class="right" x="0.0" width="600.0"' in text
+    assert '<rect class="share3" x="0.0" width="100.0"' in text
     assert text.count('scope="row"') == 1
 
 
