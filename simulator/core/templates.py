@@ -87,10 +87,11 @@ class Texts:
         """The file is read when the first text is asked for."""
         self.path = path
 
-    def __call__(self, language: Language, key: str, /, **values: str) -> str:
-        """The text of a key, with its variables filled and its spaces kept."""
+    def __call__(self, language: Language, key: str, /, **values: object) -> str:
+        """The text of a key, its variables filled and its spaces kept; whole numbers as people read them."""
         text = self._tables[language][key]
-        return Template(singular(text, values) if language == "en" else text).substitute(values)
+        shown = {name: f"{v:,}" if isinstance(v, int) else str(v) for name, v in values.items()}
+        return Template(singular(text, shown) if language == "en" else text).substitute(shown)
 
     @cached_property
     def _tables(self) -> dict[str, Any]:

@@ -39,8 +39,7 @@ class _Builder:
 
     def say(self, key: str, /, **values: object) -> str:
         """A text of changes.toml."""
-        shown = {name: f"{v:,}" if isinstance(v, int) else str(v) for name, v in values.items()}
-        return TEXTS(self.language, key, **shown)
+        return TEXTS(self.language, key, **values)
 
     def report(self, page: str) -> Report:
         """The trend first, then the runs, the newest first."""
