@@ -71,11 +71,18 @@ class _Painter:
 
     def __init__(self, console: Console) -> None:
         self._console = console
+        self._after_space = False
 
     def title(self, text: str) -> None:
-        """A heading with air above it."""
-        self._console.print()
+        """A heading with an empty line above it."""
+        self._space()
         self.line(Line(text), "bold underline")
+
+    def _space(self) -> None:
+        """An empty line, unless the last one is."""
+        if not self._after_space:
+            self._console.print()
+        self._after_space = True
 
     def section(self, section: Section) -> None:
         """The title and all blocks."""
@@ -154,14 +161,20 @@ class _Painter:
         for line in wrap(text, self._console.width - indent - deep) if text else [""]:
             shown = Text(" " * indent).append(head, style).append(line, text_style)
             self._console.print(shown, highlight=False)
+            self._after_space = False
             head = " " * deep
 
     def _table(self, table: Table) -> None:
         """A table in as many parts as the width takes; red cells carry a mark as well."""
         if table.title:
             self.line(Line(table.title, "strong"))
-        for columns in _parts(table, self._console.width):
-            grid = Grid(box=None, padding=(0, 1, 0, 0), pad_edge=False)
+        gap = 2
+        parts = _parts(table, self._console.width, gap)
+        if len(parts) > 1:
+            gap = 1
+            parts = _parts(table, self._console.width, gap)
+        for columns in parts:
+            grid = Grid(box=None, padding=(0, gap, 0, 0), pad_edge=False)
             for place in columns:
                 left = not place or place in table.words
                 grid.add_column(
@@ -172,9 +185,10 @@ class _Painter:
                 )
             for row in table.rows:
                 grid.add_row(*(self._cell(row[place]) for place in columns))
-            self._console.print()
+            self._space()
             self._console.print(grid, highlight=False)
-        self._console.print()
+            self._after_space = False
+        self._space()
 
     def _cell(self, cell: Cell) -> Text:
         """The figure, and on a second line what it rests on."""
@@ -210,21 +224,21 @@ def _marked(cell: Cell) -> str:
     return f"{'▲' if cell.red else ''}{cell.text}"
 
 
-def _parts(table: Table, width: int) -> list[list[int]]:
-    """The columns of a table in groups that fit the width; the first column leads every group."""
+def _parts(table: Table, width: int, gap: int) -> list[list[int]]:
+    """The columns of a table, `gap` cells apart, in groups that fit the width; the first leads every group."""
     places = [at for at in range(len(table.columns)) if width >= _NARROW or at not in table.spared]
     texts = {at: [table.columns[at], *_texts(row[at] for row in table.rows)] for at in places}
     widths = {at: max(map(cell_len, column)) for at, column in texts.items()}
     for at in table.words & widths.keys():
         widths[at] = max(min(widths[at], _LABEL), _longest_word(texts[at]))
     label = min(widths[0], max(_LABEL, _longest_word(texts[0])))
-    parts, free = [[0]], width - label - 1
+    parts, free = [[0]], width - label - gap
     for place in places[1:]:
         if widths[place] > free and len(parts[-1]) > 1:
             parts.append([0])
-            free = width - label - 1
+            free = width - label - gap
         parts[-1].append(place)
-        free -= widths[place] + 1
+        free -= widths[place] + gap
     return parts
 
 
