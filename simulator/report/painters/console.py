@@ -225,7 +225,7 @@ def _marked(cell: Cell) -> str:
 
 
 def _parts(table: Table, width: int, gap: int) -> list[list[int]]:
-    """The columns of a table, `gap` cells apart, in groups that fit the width; the first leads every group."""
+    """The columns, `gap` cells apart, in groups that fit the width; the first column leads every group."""
     places = [at for at in range(len(table.columns)) if width >= _NARROW or at not in table.spared]
     texts = {at: [table.columns[at], *_texts(row[at] for row in table.rows)] for at in places}
     widths = {at: max(map(cell_len, column)) for at, column in texts.items()}
