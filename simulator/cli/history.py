@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from simulator.cli.options import takes
-from simulator.cli.terminal import DONE, print_json
+from simulator.cli.terminal import DONE, print_json, print_report
 from simulator.core.errors import InputError
 from simulator.core.settings import Settings, load_settings
 
@@ -56,10 +56,7 @@ def _selected(runs: "tuple[PastRun, ...]", flags: dict[str, Any], settings: Sett
 
 
 def _show(past: "History", settings: Settings, html: str | None) -> None:
-    from rich.console import Console
-
     from simulator.report.history import history_report
-    from simulator.report.painters.console import paint
     from simulator.stats.history import history_json
 
     language: Language = past.runs[-1].language if past.runs else "ja"
@@ -74,6 +71,6 @@ def _show(past: "History", settings: Settings, html: str | None) -> None:
         except OSError as error:
             msg = f"--html {html}: cannot be written ({error.strerror})."
             raise InputError(msg) from None
-    paint(report, Console(stderr=settings.json_output))
+    print_report(report, as_json=settings.json_output)
     if settings.json_output:
         print_json({**history_json(past), "page": html})

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from simulator.cli.options import Run, takes
-from simulator.cli.terminal import DONE, print_json, say
+from simulator.cli.terminal import DONE, print_json, print_report, say
 from simulator.core.errors import InputError
 from simulator.core.settings import Settings, load_settings, stored_settings
 from simulator.core.translations import safe_text
@@ -60,10 +60,7 @@ def command(
     on, the score is corrected to what people would have given, and a target applies to the corrected
     score. Everything is stored in the run; reading it twice adds nothing.
     """
-    from rich.console import Console
-
     from simulator.addons.review.report import review_report
-    from simulator.report.painters.console import paint
     from simulator.storage.run_file import find_run, read_run
 
     today = load_settings(flags)
@@ -73,7 +70,7 @@ def command(
     results = read_run(path)
     outcome = _outcome(path, results, stored_settings(results.run.settings), read)
     report = review_report(outcome)
-    paint(report, Console(stderr=today.json_output))
+    print_report(report, as_json=today.json_output)
     if today.json_output:
         print_json(_as_json(outcome, path))
     if export:

@@ -6,10 +6,13 @@ import json
 import os
 import sys
 from collections.abc import Coroutine, Iterator, Mapping
-from typing import Any, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 from simulator.core.errors import InputError, RehearsalError
 from simulator.core.translations import language_of, safe_text, translate
+
+if TYPE_CHECKING:
+    from simulator.core.document import Report
 
 DONE, MISSED, TO_FIX, INCOMPLETE, OUR_ERROR = 0, 1, 2, 3, 4
 SAVED = "What is done so far is saved: run the same command again to continue."
@@ -25,6 +28,15 @@ def say(text: str) -> None:
 def print_json(values: Mapping[str, Any]) -> None:
     """Writes one JSON object to stdout, on one line."""
     sys.stdout.write(json.dumps(values, ensure_ascii=False) + "\n")
+
+
+def print_report(report: "Report", *, as_json: bool) -> None:
+    """Prints a report for people; on stderr where stdout is for JSON."""
+    from rich.console import Console
+
+    from simulator.report.painters.console import paint  # only when there is something to show
+
+    paint(report, Console(stderr=as_json))
 
 
 def stdout_to_stderr() -> contextlib.redirect_stdout[TextIO]:
