@@ -77,9 +77,10 @@ class _Painter:
         """A heading with an empty line above it."""
         self._space()
         self.line(Line(text), "bold underline")
+        self._after_space = True
 
     def _space(self) -> None:
-        """An empty line, unless the last one is."""
+        """An empty line, unless the last one is, or is a heading."""
         if not self._after_space:
             self._console.print()
         self._after_space = True
@@ -168,6 +169,7 @@ class _Painter:
         """A table in as many parts as the width takes; red cells carry a mark as well."""
         if table.title:
             self.line(Line(table.title, "strong"))
+            self._after_space = True
         gap = 2
         parts = _parts(table, self._console.width, gap)
         if len(parts) > 1:
@@ -206,7 +208,8 @@ class _Painter:
 
     def _bars(self, chart: Chart) -> None:
         """A row of marks for each bar, the longest for the highest value."""
-        self.line(Line(chart.title, "soft"))
+        if chart.title:
+            self.line(Line(chart.title, "soft"))
         (series,) = chart.series
         most = max((value or 0.0 for value in series.values), default=0.0) or 1.0
         width = max(map(cell_len, chart.labels), default=0)
