@@ -280,18 +280,18 @@ def _announce_probes(run: "ProbeRun") -> None:
 
 
 def _show_probes(run: "ProbeRun", bias: "Bias", paths: dict[str, Path | None]) -> None:
-    from simulator.addons.bias_probes.report import TEXTS, languages_of, probes_report
+    from simulator.addons.bias_probes import report
     from simulator.report.judges import family_notes
 
     models, as_json = run.context.models(), run.settings.json_output
-    languages, settings = languages_of(bias), run.settings.model_dump()
+    languages, settings = report.languages_of(bias), run.settings.model_dump()
     for language in languages:
-        grader = TEXTS(language, run.grader, model=models["judge"])
+        grader = report.TEXTS(language, run.grader, model=models["judge"])
         notes = family_notes(settings, models, language)
-        print_report(probes_report(bias, language, grader, notes), as_json=as_json)
+        print_report(report.probes_report(bias, language, grader, notes), as_json=as_json)
     stream = sys.stderr if as_json else sys.stdout
     for path in filter(None, paths.values()):
-        stream.write(safe_text(TEXTS(languages[-1], "saved", path=path)) + "\n")
+        stream.write(safe_text(report.TEXTS(languages[-1], "saved", path=path)) + "\n")
     if not as_json:
         return
     print_json(
