@@ -116,11 +116,15 @@ class _Builder:
         heard = list(self.forecast.samples.values())
         mean = sum(each.answer.usual for each in heard) / len(heard)
         number = sum(each.number for each in heard) / len(heard)
-        passages = {"passages": f"{number:.2g}"} if number else {}
-        asked = sum(each.asked for each in heard)
-        days = {"date": heard[0].on} if heard[0].on else {}
-        key = ("earlier" if days else "heard") + ("" if passages else "_untold")
-        return self.say(key, n=str(asked), answer=f"{mean:.0f}", **passages, **days)
+        values = {
+            "n": str(sum(each.asked for each in heard)),
+            "answer": f"{mean:.0f}",
+            "passages": f"{number:.2g}",
+            "date": heard[0].on,
+        }
+        if heard[0].on:
+            return self.say("earlier", **values) if number else self.say("earlier_untold", **values)
+        return self.say("heard", **values) if number else self.say("heard_untold", **values)
 
     def _unknown(self, each: UnknownCost) -> str:
         """What is not known yet, with its effect on the cost."""
@@ -140,9 +144,12 @@ class _Builder:
 
     def unpaid(self) -> Iterator[str]:
         """Why there is nothing to pay."""
-        if not self.forecast.at_most:
-            rows = "_rows" if self.forecast.rows else ""
-            yield self.say(f"offline{rows}" if self.forecast.offline else "unmodelled")
+        if self.forecast.at_most:
+            return
+        if not self.forecast.offline:
+            yield self.say("unmodelled")
+        else:
+            yield self.say("offline_rows") if self.forecast.rows else self.say("offline")
 
 
 def _with_same_digits(amount: float, largest: float) -> str:

@@ -158,7 +158,12 @@ class _Builder:
     def _clash(self, clash: Clash) -> Item:
         one = Fact(f"{clash.one} {self.say('turn', n=clash.one_turn)}", _one_line(clash.found.one))
         other = Fact(f"{clash.other} {self.say('turn', n=clash.other_turn)}", _one_line(clash.found.other))
-        return Item(self.say(f"link_{clash.link}"), (one, other), "alarm")
+        links = {
+            "same_case": self.say("link_same_case"),
+            "same_question": self.say("link_same_question"),
+            "same_passages": self.say("link_same_passages"),
+        }
+        return Item(links[clash.link], (one, other), "alarm")
 
 
 def _counts(checks: Sequence[FollowUpCheck]) -> dict[str, int]:

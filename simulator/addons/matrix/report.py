@@ -133,15 +133,19 @@ class MatrixViews:
         leading = next((cell for cell in data.cells if _leads(cell)), None)
         if leading is None or leading.against is None:
             return self.say("line_none")
-        mean = deciding(leading, data)
-        return self.say(
-            f"line_{leading.against.verdict}",
-            cell=self.name(leading),
-            judge=self._primary(data),
-            mean=figure(mean and mean.mean),
-            open=leading.against.open,
-            least=FEWEST_CASES,
-        )
+        mean, say = deciding(leading, data), self.say
+        values = {
+            "cell": self.name(leading),
+            "judge": self._primary(data),
+            "mean": figure(mean and mean.mean),
+        }
+        return {
+            "best": say("line_best", **values),
+            "highest": say("line_highest", **values, open=leading.against.open),
+            "equal": say("line_equal", **values),
+            "not_enough": say("line_not_enough", **values, least=FEWEST_CASES),
+            "not_comparable": say("line_not_comparable", **values),
+        }.get(leading.against.verdict, say("line_alone", **values))
 
     def table(self, data: DataFigures) -> Table:
         """The cells of a data set by judges, without empty columns."""
@@ -362,7 +366,13 @@ class MatrixViews:
         yield _texts(f"{name}.n", self.say("graded", name=title), 12, graded)
 
     def _state(self, cell: CellFigures) -> SheetCell:
-        return text_cell(self.say(f"state_{cell.state}"), _STATES.get(cell.state, ""), cell.error)
+        texts: dict[State, str] = {
+            "finished": self.say("state_finished"),
+            "begun": self.say("state_begun"),
+            "planned": self.say("state_planned"),
+            "failed": self.say("state_failed"),
+        }
+        return text_cell(texts[cell.state], _STATES.get(cell.state, ""), cell.error)
 
     def _against(self, cell: CellFigures) -> SheetCell:
         return text_cell(": ".join(filter(None, (self._verdict(cell), cell.error))))

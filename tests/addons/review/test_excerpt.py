@@ -119,11 +119,3 @@ def test_the_share_in_words(right: int, said_so: str) -> None:
     what = report_of(results)
     assert said_so in markdown(review_report(what._replace(findings=many)))
     assert "まだ 2 件です" in markdown(review_report(what))
-
-
-def test_narrow_terminals_break_lines() -> None:
-    """At 40 columns nothing but the table is wider."""
-    lines = painted(report_of(reviewed_run(*SAID)), 40).splitlines()
-    from rich.cells import cell_len
-
-    assert max(map(cell_len, lines)) <= 44
