@@ -1,5 +1,6 @@
 """`calibrate FILE`: how far a judge agrees with people's labels; with --probes, what sways it."""
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,6 +13,7 @@ from simulator.cli.terminal import (
     counted,
     exit_code_of_failures,
     print_json,
+    print_report,
     progress_bar,
     run_async,
     saved_in_cache,
@@ -20,12 +22,12 @@ from simulator.cli.terminal import (
 )
 from simulator.core.errors import InputError
 from simulator.core.settings import load_settings
+from simulator.core.translations import safe_text
 
 if TYPE_CHECKING:
     from simulator.addons.bias_probes.grade import ProbeRun
-    from simulator.addons.calibration.grade import LabelComparison
-    from simulator.addons.calibration.report import CalibrationRun
-    from simulator.core.types import Language, Spending
+    from simulator.addons.calibration.grade import CalibrationRun, LabelComparison
+    from simulator.core.types import Spending
     from simulator.models.pricing import Ledger
     from simulator.stats.bias import Bias, BiasRow
     from simulator.stats.judge_trust import Calibration
@@ -125,7 +127,7 @@ def command(  # noqa: PLR0917 - one for each option
         with stdout_to_stderr():
             probe_run = ProbeRun(request, settings, Path(calibrations))
         return _probe(probe_run)
-    from simulator.addons.calibration.report import CalibrationRequest, CalibrationRun
+    from simulator.addons.calibration.grade import CalibrationRequest, CalibrationRun
 
     labels = CalibrationRequest(str(file), judge, str(label), good, by, precision, limit)
     with stdout_to_stderr():
@@ -197,14 +199,12 @@ def _announce(run: "CalibrationRun", estimate: "Spending") -> None:
 def _show(
     run: "CalibrationRun", compared: "LabelComparison", calibration: "Calibration", path: Path | None
 ) -> None:
-    from rich.console import Console
-
-    from simulator.addons.calibration.report import CalibrationReport, paint
+    from simulator.addons.calibration.report import CalibrationOutcome, calibration_report
 
     settings = run.settings
     grader, _ = run.grader()
-    report = CalibrationReport(calibration, compared, run.label, run.domain, settings.seed, grader, path)
-    paint(report, Console(stderr=settings.json_output))
+    outcome = CalibrationOutcome(calibration, compared, run.label, run.domain, settings.seed, grader, path)
+    print_report(calibration_report(outcome), as_json=settings.json_output)
     if not settings.json_output:
         return
     counts = compared.counts
@@ -280,23 +280,19 @@ def _announce_probes(run: "ProbeRun") -> None:
 
 
 def _show_probes(run: "ProbeRun", bias: "Bias", paths: dict[str, Path | None]) -> None:
-    from rich.console import Console
-
-    from simulator.addons.bias_probes.report import WORDS, ProbeReport
-    from simulator.core.templates import LANGUAGES
+    from simulator.addons.bias_probes import report
     from simulator.report.judges import family_notes
 
-    models, settings = run.context.models(), run.settings.model_dump()
-    graders: dict[Language, str] = {
-        language: WORDS(language, run.grader, model=models["judge"]) for language in LANGUAGES
-    }
-    notes = {language: family_notes(settings, models, language) for language in LANGUAGES}
-    console = Console(stderr=run.settings.json_output)
-    report = ProbeReport(bias, console)
-    report.paint(graders, notes)
+    models, as_json = run.context.models(), run.settings.json_output
+    languages, settings = report.languages_of(bias), run.settings.model_dump()
+    for language in languages:
+        grader = report.TEXTS(language, run.grader, model=models["judge"])
+        notes = family_notes(settings, models, language)
+        print_report(report.probes_report(bias, language, grader, notes), as_json=as_json)
+    stream = sys.stderr if as_json else sys.stdout
     for path in filter(None, paths.values()):
-        console.print(WORDS(report.languages[-1], "saved", path=str(path)), highlight=False, markup=False)
-    if not run.settings.json_output:
+        stream.write(safe_text(report.TEXTS(languages[-1], "saved", path=path)) + "\n")
+    if not as_json:
         return
     print_json(
         {
@@ -316,7 +312,7 @@ def _show_probes(run: "ProbeRun", bias: "Bias", paths: dict[str, Path | None]) -
                 for judge in run.judges
             },
             "rows": [_row_json(row) for row in bias.rows],
-            "warnings": [note.text for note in notes["en"]],
+            "warnings": [note.text for note in family_notes(settings, models, "en")],
             "failed": run.states["failed"],
             **_spent(run.context.ledger),
         }

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simulator.addons.testset import report
+from simulator.addons.testset import files
 from simulator.addons.testset.checks import REASONS, RejectedQuestion, TestSet
 from simulator.addons.testset.logs import FROM_LOGS
 from simulator.addons.testset.plan import KINDS, WORDINGS
@@ -31,7 +31,7 @@ class Outcome:
         self.failures: list[tuple[str, str]] = []
         self.stopped = self.no_personas = ""
         self.personas: list[Path] = []
-        self.proposed: report.ProposedCases | None = None
+        self.proposed: files.ProposedCases | None = None
         self.written = False
 
     def add(self, questions: TestSet) -> None:
@@ -55,18 +55,18 @@ class Outcome:
     def write(self) -> None:
         """Writes both files, each only if it would hold a question."""
         if self.cases:
-            write_atomically(self.path, report.content_of(self.cases, self.path))
+            write_atomically(self.path, files.content_of(self.cases, self.path))
             self.written = True
         if self.rejected:
             words = _Words(self.language)
-            table = report.rejected_of(self.rejected, lambda question: words("why", question.why))
+            table = files.rejected_of(self.rejected, lambda question: words("why", question.why))
             write_atomically(self.rejected_path, table)
         else:
             self.rejected_path.unlink(missing_ok=True)
 
     def propose(self, sheet: str, worksheet: str) -> None:
         """Adds the questions to the team's worksheet, unapproved."""
-        self.proposed = report.propose(self.cases, sheet, worksheet, self.language)
+        self.proposed = files.propose(self.cases, sheet, worksheet, self.language)
 
     def counts(self) -> dict[str, dict[str, int]]:
         """How many questions there are of each kind and wording, and rejected ones for each reason."""
@@ -174,7 +174,7 @@ class _Words:
     """The texts of one language by table and key: `words("why", "copied")`."""
 
     def __init__(self, language: Language) -> None:
-        self._texts = read_toml(report.WORDS)[language]
+        self._texts = read_toml(files.WORDS)[language]
         self.comma = "、" if language == "ja" else ", "
 
     def __call__(self, table: str, key: str, /, **values: object) -> str:

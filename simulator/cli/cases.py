@@ -151,7 +151,7 @@ def _check(
     overwrite: bool,
 ) -> None:
     """Raises InputError for what would otherwise show only after everything is paid."""
-    from simulator.addons.testset.report import check, check_name
+    from simulator.addons.testset.files import check, check_name
 
     if knowledge is None and logs is None:
         msg = "KNOWLEDGE is missing: cases make YOUR_DOCUMENTS, or --from-logs FILE."

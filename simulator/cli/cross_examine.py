@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from simulator.cli.options import Run, takes
-from simulator.cli.terminal import DONE, INCOMPLETE, print_json, reason_of, run_async, say, stdout_to_stderr
+from simulator.cli.terminal import (
+    DONE,
+    INCOMPLETE,
+    print_json,
+    print_report,
+    reason_of,
+    run_async,
+    say,
+    stdout_to_stderr,
+)
 from simulator.core.errors import UnknownName
 from simulator.core.settings import Settings, load_settings, stored_settings
 
@@ -181,26 +190,20 @@ async def _ask(
 
 def _show(results: "Results", settings: Settings, *, markdown: bool, examined: bool) -> None:
     """Prints what was found, for people and with --json for programs."""
-    from rich.console import Console
-    from rich.text import Text
-
     from simulator.addons.consistency import report
     from simulator.addons.consistency.figures import consistency
     from simulator.addons.consistency.grade import examined_of
     from simulator.cli.publish import report_language
+    from simulator.report.painters.markdown import markdown as as_markdown
     from simulator.storage.results import without_superseded
 
     follow_ups = examined_of(results) if examined else None
-    shown = report.ConsistencyReport(
-        results.run.id, report_language(results), follow_ups, consistency(without_superseded(results))
-    )
-    stream = sys.stderr if settings.json_output else sys.stdout
+    figures = consistency(without_superseded(results))
+    outcome = report.ConsistencyOutcome(results.run.id, report_language(results), follow_ups, figures)
+    shown = report.consistency_report(outcome)
     if markdown:
-        stream.write(report.markdown(shown))
+        (sys.stderr if settings.json_output else sys.stdout).write(as_markdown(shown))
     else:
-        styles = {"title": "bold", "plain": "", "alarm": "bold red", "soft": "dim"}
-        console = Console(file=stream, highlight=False)
-        for line in report.lines(shown):
-            console.print(Text(line.text, style=styles[line.style]))
+        print_report(shown, as_json=settings.json_output)
     if settings.json_output:
-        print_json(report.as_json(shown))
+        print_json(report.as_json(outcome))

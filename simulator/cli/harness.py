@@ -124,7 +124,7 @@ def _evaluate(settings: Settings, request: "TaskRequest", resumed: Path | None =
 def _task_files(request: "TaskRequest", settings: Settings, folder: Path) -> tuple[Path, ...]:
     """Writes the task files of the data sets; returns the one that names all of them."""
     from simulator.addons.lm_eval.model import bot_settings
-    from simulator.addons.lm_eval.report import write_tasks
+    from simulator.addons.lm_eval.task_files import write_tasks
     from simulator.addons.lm_eval.tasks import begin_session
 
     if not request.cases:
@@ -142,7 +142,7 @@ def _task_files(request: "TaskRequest", settings: Settings, folder: Path) -> tup
 def _write(target: Path, cases: Sequence[str], settings: Settings, filters: dict[str, str]) -> int:
     """Writes the task files of --write-task, and prints their names."""
     from simulator.addons.lm_eval.model import bot_settings
-    from simulator.addons.lm_eval.report import write_tasks
+    from simulator.addons.lm_eval.task_files import write_tasks
     from simulator.addons.lm_eval.tasks import begin_session
 
     if not cases:

@@ -46,7 +46,7 @@ from simulator.addons.matrix.record import (
 )
 from simulator.cli.destinations import check_destinations, push_to_sheet, write_atomically
 from simulator.cli.options import run_settings
-from simulator.cli.terminal import DONE, INCOMPLETE, MISSED, print_json, say, stdout_to_stderr
+from simulator.cli.terminal import DONE, INCOMPLETE, MISSED, print_json, print_report, say, stdout_to_stderr
 from simulator.core.errors import InputError, RehearsalError, RunFileError, UnknownName
 from simulator.core.secrets import restore_secrets
 from simulator.core.settings import Settings, load_settings
@@ -56,7 +56,7 @@ from simulator.runner.chains import WHOLE, Chain, is_chain, read_chain
 from simulator.storage.run_file import new_run_id, run_ids
 
 if TYPE_CHECKING:
-    from simulator.addons.matrix.report import MatrixReport
+    from simulator.addons.matrix.report import MatrixViews
     from simulator.cli.simulate import FinishedRun
     from simulator.runner.context import RunContext
     from simulator.runner.estimate import Forecast, SampledAnswers, UnknownCost
@@ -508,23 +508,22 @@ def show(file: RecordFile, settings: Settings, stopped: str | None) -> int:
 
     `stopped` says why not every cell was run; None where all were.
     """
-    from rich.console import Console
-
-    from simulator.addons.matrix import report
     from simulator.addons.matrix.figures import as_json, compared
+    from simulator.addons.matrix.report import views
     from simulator.cli.publish import say_stopped
+    from simulator.report.painters import html
 
     figures = compared(file.record, file.folder.parent)
-    table = (report.ChainReport if figures.chain else report.MatrixReport)(figures)
+    shown = views(figures)
     page = file.folder / "report.html"
-    write_atomically(page, report.page(table))
-    report.print_report(table, Console(stderr=settings.json_output), str(page))
+    write_atomically(page, html.page(shown.report()))
+    print_report(shown.report(str(page)), as_json=settings.json_output)
     if settings.json_output:
         print_json(as_json(figures) | {"store": str(file.folder / RECORD), "page": str(page)})
     failures: list[RehearsalError] = []
     for name in settings.to:
         try:
-            sys.stderr.write(f"{REPORTS[name](table, file.folder, settings)}\n")
+            sys.stderr.write(f"{REPORTS[name](shown, file.folder, settings)}\n")
         except RehearsalError as error:  # the other reports are written all the same
             failures.append(error)
     if failures and stopped is None:  # that it stopped matters more
@@ -538,35 +537,38 @@ def show(file: RecordFile, settings: Settings, stopped: str | None) -> int:
     return MISSED if any(cell.passed is False for cell in figures.cells) else DONE
 
 
-def _xlsx(table: "MatrixReport", folder: Path, settings: Settings) -> str:
-    from simulator.addons.matrix.report import save
+def _xlsx(shown: "MatrixViews", folder: Path, settings: Settings) -> str:
+    from simulator.sheets.excel_write import paint
 
-    return str(save(table, folder / "report.xlsx"))
+    path = folder / "report.xlsx"
+    with TemporaryDirectory(prefix="rehearsal-") as temporary:
+        book = Path(temporary, path.name)
+        paint(shown.worksheets(), book, {}, shown.language)
+        write_atomically(path, book.read_bytes())
+    return str(path)
 
 
-def _markdown(table: "MatrixReport", folder: Path, settings: Settings) -> str:
-    from simulator.addons.matrix.report import markdown
+def _markdown(shown: "MatrixViews", folder: Path, settings: Settings) -> str:
+    from simulator.report.painters.markdown import markdown
 
-    write_atomically(folder / "report.md", markdown(table))
+    write_atomically(folder / "report.md", markdown(shown.report()))
     return str(folder / "report.md")
 
 
-def _json(table: "MatrixReport", folder: Path, settings: Settings) -> str:
+def _json(shown: "MatrixViews", folder: Path, settings: Settings) -> str:
     from simulator.addons.matrix.figures import as_json
 
-    figures = {"schema": JSON_SCHEMA, **as_json(table.figures)}
+    figures = {"schema": JSON_SCHEMA, **as_json(shown.figures)}
     write_atomically(folder / "report.json", json.dumps(figures, ensure_ascii=False, indent=1) + "\n")
     return str(folder / "report.json")
 
 
-def _sheets(table: "MatrixReport", folder: Path, settings: Settings) -> str:
-    from simulator.addons.matrix.report import matrix_sheet
-
-    _, lines = push_to_sheet([matrix_sheet(table)], settings, table.language)
+def _sheets(shown: "MatrixViews", folder: Path, settings: Settings) -> str:
+    _, lines = push_to_sheet([shown.worksheet()], settings, shown.language)
     return lines
 
 
-REPORTS: dict[str, Callable[["MatrixReport", Path, Settings], str]] = {
+REPORTS: dict[str, Callable[["MatrixViews", Path, Settings], str]] = {
     "sheets": _sheets,
     "xlsx": _xlsx,
     "json": _json,

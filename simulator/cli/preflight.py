@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from simulator.cli.bot_sample import bot_sample
-from simulator.cli.terminal import DONE, counted, print_json, say
+from simulator.cli.terminal import DONE, counted, print_json, print_report, say
 from simulator.core.errors import RunFileError
 from simulator.core.roles import check_players
 from simulator.core.settings import JPY_PER_USD, Settings, dollars
@@ -116,10 +116,9 @@ def show_forecast(estimate: Forecast, *, as_json: bool, jpy_per_usd: float = JPY
     if as_json:
         print_json(_forecast_json(estimate))
         return
-    from simulator.report.estimate import forecast_lines  # words and widths: a paid run does without
+    from simulator.report.estimate import forecast_report  # words and widths: a paid run does without
 
-    for line in forecast_lines(estimate, jpy_per_usd):
-        print(line)  # noqa: T201
+    print_report(forecast_report(estimate, jpy_per_usd), as_json=False)
 
 
 def show_calls(estimate: Mapping[Any, Spending], *, as_json: bool) -> int:

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from simulator.cli.options import Run, takes
-from simulator.cli.terminal import DONE, print_json, say
+from simulator.cli.terminal import DONE, print_json, print_report, say
 from simulator.core.errors import InputError
 from simulator.core.settings import Settings, load_settings, stored_settings
+from simulator.core.translations import safe_text
 
 if TYPE_CHECKING:
-    from simulator.addons.review.report import ReadCounts, ReviewReport
+    from simulator.addons.review.report import ReadCounts, ReviewOutcome
     from simulator.addons.review.sources import Fault, Taken
+    from simulator.core.document import Report
     from simulator.core.types import Results
 
     # Sheet and worksheet: of the command line, and of all settings.
@@ -58,6 +60,7 @@ def command(
     on, the score is corrected to what people would have given, and a target applies to the corrected
     score. Everything is stored in the run; reading it twice adds nothing.
     """
+    from simulator.addons.review.report import review_report
     from simulator.storage.run_file import find_run, read_run
 
     today = load_settings(flags)
@@ -65,12 +68,15 @@ def command(
     sheet = (flags.get("sheet"), flags.get("worksheet")), (today.sheet, today.worksheet)
     read = _read(path, source, sheet, strict=strict) if source else None
     results = read_run(path)
-    report = _report(path, results, stored_settings(results.run.settings), read)
-    _print(report, path, as_json=today.json_output)
+    outcome = _outcome(path, results, stored_settings(results.run.settings), read)
+    report = review_report(outcome)
+    print_report(report, as_json=today.json_output)
+    if today.json_output:
+        print_json(_as_json(outcome, path))
     if export:
-        _export(results, report, Path(export))
+        _export(results, outcome, Path(export))
     if markdown:
-        _write_markdown(report, Path(markdown))
+        _write_markdown(report, outcome, Path(markdown))
     return DONE
 
 
@@ -119,9 +125,11 @@ def _say_fault(source: str, fault: "Fault", end: str) -> None:
     say(f"{place}: {fault.why}{end}.")
 
 
-def _report(path: Path, results: "Results", settings: Settings, read: "ReadCounts | None") -> "ReviewReport":
+def _outcome(
+    path: Path, results: "Results", settings: Settings, read: "ReadCounts | None"
+) -> "ReviewOutcome":
     """The figures of the review; the page of the run is written again, with them on it."""
-    from simulator.addons.review.report import ReviewReport
+    from simulator.addons.review.report import ReviewOutcome
     from simulator.cli.destinations import write_atomically
     from simulator.cli.publish import improvements_for, report_language
     from simulator.report.html import render
@@ -136,59 +144,50 @@ def _report(path: Path, results: "Results", settings: Settings, read: "ReadCount
     fixes = improvements_for(results, summary, settings, language)
     write_atomically(page, render(results, summary, gate, language, known, improvements=fixes))
     found = review_findings(results, summary)
-    return ReviewReport(summary, gate, blind_agreement(results, summary), read, language, page, found)
+    return ReviewOutcome(summary, gate, blind_agreement(results, summary), read, language, page, found)
 
 
-def _print(report: "ReviewReport", path: Path, *, as_json: bool) -> None:
-    from rich.console import Console
-
-    from simulator.addons.review.report import paint
-
-    paint(report, Console(stderr=as_json))
-    if as_json:
-        print_json(_as_json(report, path))
-
-
-def _as_json(report: "ReviewReport", path: Path) -> dict[str, Any]:
+def _as_json(outcome: "ReviewOutcome", path: Path) -> dict[str, Any]:
     from simulator.stats import review
 
-    summary, read = report.summary, report.read
+    summary, read = outcome.summary, outcome.read
     return {
         "run": summary.run,
         "store": str(path),
         "read": read and {key: value for key, value in read._asdict().items() if key != "name"},
-        "review": review.findings_json(report.findings),
-        "agreement": review.agreement_json(report.review),
+        "review": review.findings_json(outcome.findings),
+        "agreement": review.agreement_json(outcome.review),
         "score": None if summary.score is None else round(summary.score, 4),
         "corrected": summary.corrected and summary.corrected.as_json(),
         "labels": summary.labels,
         "labels_missing": summary.shortage.more if summary.shortage else 0,
-        "target": report.gate.asked,
-        "passed": report.gate.passed,
-        "reasons": list(report.gate.reasons),
+        "target": outcome.gate.asked,
+        "passed": outcome.gate.passed,
+        "reasons": list(outcome.gate.reasons),
     }
 
 
-def _export(results: "Results", report: "ReviewReport", path: Path) -> None:
+def _export(results: "Results", outcome: "ReviewOutcome", path: Path) -> None:
     from simulator.addons.review.labels import as_lines
-    from simulator.addons.review.report import say_exported
+    from simulator.addons.review.report import export_text
     from simulator.cli.destinations import write_atomically
 
     lines = as_lines(results)
     if not lines:
-        msg = f"nobody has graded a turn of {report.summary.run} blind; name a file of grades with --from."
+        msg = f"nobody has graded a turn of {outcome.summary.run} blind; name a file of grades with --from."
         raise InputError(msg)
     write_atomically(path, lines)
-    sys.stderr.write(say_exported(path, lines.count("\n"), report))
+    sys.stderr.write(export_text(path, lines.count("\n"), outcome))
 
 
-def _write_markdown(report: "ReviewReport", path: Path) -> None:
-    from simulator.addons.review.report import markdown, say_excerpt
+def _write_markdown(report: "Report", outcome: "ReviewOutcome", path: Path) -> None:
+    from simulator.addons.review.report import TEXTS
     from simulator.cli.destinations import write_atomically
+    from simulator.report.painters.markdown import markdown
 
-    run = report.summary.run
-    if report.findings is None and report.review is None:
+    if outcome.findings is None and outcome.review is None:
+        run = outcome.summary.run
         msg = f"nobody has reviewed a turn of {run}; read the sheet or the workbook with --from."
         raise InputError(msg)
-    write_atomically(path, markdown(report.findings, report.review, run, report.language))
-    sys.stderr.write(say_excerpt(path, report))
+    write_atomically(path, markdown(report))
+    sys.stderr.write(safe_text(TEXTS(outcome.language, "markdown_saved", path=path)) + "\n")

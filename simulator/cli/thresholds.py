@@ -11,6 +11,7 @@ from simulator.cli.terminal import (
     INCOMPLETE,
     exit_code_of_failures,
     print_json,
+    print_report,
     progress_bar,
     run_async,
     saved_in_cache,
@@ -182,10 +183,8 @@ def _show(  # noqa: PLR0917 - the evidence, where it is from, and what is made o
     settings: Settings,
 ) -> int:
     """Prints the suggestions, and writes them into the metric file where one was named."""
-    from rich.console import Console
-
     from simulator.addons.calibration import thresholds
-    from simulator.addons.calibration.thresholds_report import ThresholdsReport, paint
+    from simulator.addons.calibration.thresholds_report import ThresholdsOutcome, thresholds_report
     from simulator.grading.metric_file import read_metric_file
 
     if not any(answer.right for answer in evidence.judged):
@@ -197,8 +196,8 @@ def _show(  # noqa: PLR0917 - the evidence, where it is from, and what is made o
         before = read_metric_file(target) if target.exists() else None
         if changes := list(thresholds.changes(evidence, how, before)):
             thresholds.write(target, changes)
-    report = ThresholdsReport(source, how, evidence, suggestions, language, target, changes)
-    paint(report, Console(stderr=settings.json_output))
+    outcome = ThresholdsOutcome(source, how, evidence, suggestions, language, target, changes)
+    print_report(thresholds_report(outcome), as_json=settings.json_output)
     if settings.json_output:
         print_json(
             {

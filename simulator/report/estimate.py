@@ -1,13 +1,13 @@
-"""The forecast of a run in words: what it costs and how sure that is, by role, and how to know better."""
+"""The forecast of a run: what it costs and how sure that is, by role, and how to know better."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
-from rich.cells import cell_len
-
+from simulator.core.document import Block, Cell, Line, Notes, Report, Section, Table
 from simulator.core.settings import JPY_PER_USD, dollars
 from simulator.core.templates import Texts
-from simulator.core.translations import Words, safe_text
+from simulator.core.translations import Words
 from simulator.core.types import Spending
 from simulator.models.pricing import total_spending
 from simulator.runner.bot_sample import QUESTIONS
@@ -19,60 +19,72 @@ PILOT = 3
 _COLUMNS = ("role", "model", "calls", "tokens_in", "tokens_out", "middle", "range")
 
 
-def forecast_lines(forecast: Forecast, jpy_per_usd: float = JPY_PER_USD) -> Iterator[str]:
+def forecast_report(forecast: Forecast, jpy_per_usd: float = JPY_PER_USD) -> Report:
     """The cost with its range, the table by role, what is not known yet, and how to find out."""
-    text = _ForecastText(forecast, jpy_per_usd)
-    if forecast.at_most:
-        yield text.cost()
-        yield ""
-        yield from text.table()
-        yield ""
-        yield from text.assumed()
-        yield from text.unknown()
-    elif forecast.samples:
-        yield text.samples()
-    if forecast.answers:
-        yield text("bot_rows" if forecast.rows else "bot", n=f"{forecast.answers:,}")
-    yield text.gap.join([*text.unpaid(), text("nothing")])
+    return _Builder(forecast, jpy_per_usd).report()
 
 
-class _ForecastText:
+class _Builder:
     """The sentences and the table of a forecast in its language."""
 
     def __init__(self, forecast: Forecast, jpy_per_usd: float) -> None:
         self.forecast, self.rate, self.language = forecast, jpy_per_usd, forecast.language
+        self.say = partial(TEXTS, forecast.language)
         self.gap = "" if forecast.language == "ja" else " "
 
-    def __call__(self, key: str, /, **values: str) -> str:
-        return TEXTS(self.language, key, **values)
+    def report(self) -> Report:
+        """The cost first."""
+        forecast, say = self.forecast, self.say
+        lead: list[Block] = []
+        sections: list[Section] = []
+        if forecast.at_most:
+            lead = [Line(self.cost(), "strong"), self.table(), *map(Line, self.assumed())]
+            if forecast.unknown:
+                unknown = (Line(self._unknown(each)) for each in forecast.unknown)
+                advice = (Line(text, marker="→") for text in self._advice())
+                sections.append(Section("unknown", say("unknown"), (Notes((*unknown, *advice)),)))
+        elif forecast.samples:
+            lead = [Line(self.samples())]
+        end = [Line(self.gap.join([*self.unpaid(), say("nothing")]))]
+        if forecast.answers:
+            asked = say("bot_rows", n=forecast.answers) if forecast.rows else say("bot", n=forecast.answers)
+            end.insert(0, Line(asked))
+        title = say("title")
+        return Report(title, self.language, tuple(lead), (*sections, Section("end", "", tuple(end))))
 
     def cost(self) -> str:
         """The cost with its range, in both currencies; or that it is not known."""
         forecast = self.forecast
         total = {"low": _cost(forecast.low), "usd": _cost(forecast.expected), "high": _cost(forecast.high)}
         known = {name: amount for name, amount in total.items() if amount is not None}
-        like = safe_text(forecast.like or "")
+        like = forecast.like or ""
         if len(known) < len(total):
-            return self("cost_unknown") + (self.gap + self("like", run=like) if like else "")
+            return self.say("cost_unknown") + (self.gap + self.say("like", run=like) if like else "")
         usd = {name: _with_same_digits(amount, known["high"]) for name, amount in known.items()}
         yen = {name.replace("usd", "jpy"): f"{amount * self.rate:,.0f}" for name, amount in known.items()}
         yen = {name if name == "jpy" else f"{name}_jpy": amount for name, amount in yen.items()}
         key, run = ("cost_like", {"run": like}) if like else ("cost", {})
-        rate = self("rate", rate=f"{self.rate:g}")
-        return self(key, **usd, **yen, **run) + self.gap + rate
+        rate = self.say("rate", rate=f"{self.rate:g}")
+        return self.say(key, **usd, **yen, **run) + self.gap + rate
 
-    def table(self) -> Iterator[str]:
+    def table(self) -> Table:
         """The expected calls, tokens and cost of each model, with the range of the cost."""
         forecast = self.forecast
         words = Words(self.language)
-        rows = [[self(key) for key in _COLUMNS]]
+        rows = []
         for (role, model), spent in forecast.expected.items():
             ends = (each.get((role, model), Spending(cost_usd=0.0)) for each in (forecast.low, forecast.high))
-            rows.append([words.name("role", role), safe_text(model), *self._figures(spent, *ends)])
-        if len(rows) > 2:
+            rows.append([words.name("role", role), model, *self._figures(spent, *ends)])
+        if len(rows) > 1:
             ends = (_sum(each) for each in (forecast.low, forecast.high))
-            rows.append([self("total"), "", *self._figures(_sum(forecast.expected), *ends)])
-        return _aligned(rows)
+            rows.append([self.say("total"), "", *self._figures(_sum(forecast.expected), *ends)])
+        return Table(
+            name="forecast",
+            title="",
+            columns=tuple(map(self.say, _COLUMNS)),
+            rows=tuple(tuple(Cell(text=text) for text in row) for row in rows),
+            words=frozenset({1}),
+        )
 
     def _figures(self, spent: Spending, low: Spending, high: Spending) -> list[str]:
         counts = [f"{number:,}" for number in (spent.calls, spent.tokens_in, spent.tokens_out)]
@@ -80,65 +92,64 @@ class _ForecastText:
         return [*counts, self._usd(spent.cost_usd), "-".join(dict.fromkeys(ends))]
 
     def _usd(self, amount: float | None) -> str:
-        return self("unpriced") if amount is None else dollars(amount)
+        return self.say("unpriced") if amount is None else dollars(amount)
 
     def assumed(self) -> Iterator[str]:
         """What the expected figures assume, or which answers they rest on."""
         kinds = {each.what for each in self.forecast.unknown}
-        sentences = [self("middle_talks")] if "leaving" in kinds else []
-        sentences += [self("middle_half")] if "passages" in kinds else []
+        sentences = [self.say("middle_talks")] if "leaving" in kinds else []
+        sentences += [self.say("middle_half")] if "passages" in kinds else []
         if not (self.forecast.like or self.forecast.samples):
-            sentences.append(self("middle_unheard"))
+            sentences.append(self.say("middle_unheard"))
         if sentences:
             yield self.gap.join(sentences)
         if self.forecast.samples:
             yield self.samples()
         if self.forecast.sample_skipped:
-            yield self("unheard_known", run=safe_text(self.forecast.like or ""))
+            yield self.say("unheard_known", run=self.forecast.like or "")
         most, high = _cost(self.forecast.at_most), _cost(self.forecast.high)
         if most is not None and high is not None and most > high:
-            yield self("at_most", usd=dollars(most))
+            yield self.say("at_most", usd=dollars(most))
 
     def samples(self) -> str:
         """How long the bot's answers were when it alone was asked."""
         heard = list(self.forecast.samples.values())
         mean = sum(each.answer.usual for each in heard) / len(heard)
         number = sum(each.number for each in heard) / len(heard)
-        passages = {"passages": f"{number:.2g}"} if number else {}
-        asked = sum(each.asked for each in heard)
-        days = {"date": heard[0].on} if heard[0].on else {}
-        key = ("earlier" if days else "heard") + ("" if passages else "_untold")
-        return self(key, n=str(asked), answer=f"{mean:.0f}", **passages, **days)
+        values = {
+            "n": str(sum(each.asked for each in heard)),
+            "answer": f"{mean:.0f}",
+            "passages": f"{number:.2g}",
+            "date": heard[0].on,
+        }
+        if heard[0].on:
+            return self.say("earlier", **values) if number else self.say("earlier_untold", **values)
+        return self.say("heard", **values) if number else self.say("heard_untold", **values)
 
-    def unknown(self) -> Iterator[str]:
-        """What is not known yet, with its effect on the cost, and how to find out."""
-        if not self.forecast.unknown:
-            return
-        yield ""
-        yield self("unknown")
-        for each in self.forecast.unknown:
-            yield self._line(each)
-        yield from self._advice()
-
-    def _line(self, each: UnknownCost) -> str:
+    def _unknown(self, each: UnknownCost) -> str:
+        """What is not known yet, with its effect on the cost."""
         if each.what == "lengths":
-            return self("lengths_heard" if self.forecast.samples else "lengths")
-        return self(each.what, low=self._usd(each.low), high=self._usd(each.high))
+            return self.say("lengths_heard" if self.forecast.samples else "lengths")
+        return self.say(each.what, low=self._usd(each.low), high=self._usd(each.high))
 
     def _advice(self) -> Iterator[str]:
+        """How to find out."""
         if not self.forecast.samples and self.forecast.asks_a_bot:
-            yield self("ask_bot", n=str(QUESTIONS))
+            yield self.say("ask_bot", n=str(QUESTIONS))
         cost = _cost(self.forecast.expected)
         if self.forecast.cases > 2 * PILOT and cost is not None:
-            yield self("pilot", usd=dollars(cost * PILOT / self.forecast.cases))
+            yield self.say("pilot", usd=dollars(cost * PILOT / self.forecast.cases))
         elif self.forecast.cases > 2 * PILOT:
-            yield self("pilot_unpriced")
+            yield self.say("pilot_unpriced")
 
     def unpaid(self) -> Iterator[str]:
         """Why there is nothing to pay."""
-        if not self.forecast.at_most:
-            rows = "_rows" if self.forecast.rows else ""
-            yield self(f"offline{rows}" if self.forecast.offline else "unmodelled")
+        if self.forecast.at_most:
+            return
+        if not self.forecast.offline:
+            yield self.say("unmodelled")
+        else:
+            yield self.say("offline_rows") if self.forecast.rows else self.say("offline")
 
 
 def _with_same_digits(amount: float, largest: float) -> str:
@@ -152,12 +163,3 @@ def _sum(spending: Mapping[RoleModel, Spending]) -> Spending:
 
 def _cost(spending: Mapping[RoleModel, Spending]) -> float | None:
     return _sum(spending).cost_usd
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Names to the left, figures to the right."""
-    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        pads = [" " * (width - cell_len(cell)) for width, cell in zip(widths, row, strict=True)]
-        cells = [c + pad if at < 2 else pad + c for at, (c, pad) in enumerate(zip(row, pads, strict=True))]
-        yield "  ".join(cells).rstrip()

@@ -1,14 +1,16 @@
 """The forecast in words: one line of money with its range, a table, what is unknown, what would tell."""
 
+import io
 import re
 from typing import Any
 
 import pytest
-from rich.cells import cell_len
+from rich.console import Console
 
 from simulator.core.templates import read_toml
 from simulator.core.types import Language, Spending
-from simulator.report.estimate import TEXTS, forecast_lines
+from simulator.report.estimate import TEXTS, forecast_report
+from simulator.report.painters.console import paint
 from simulator.runner.estimate import ByModel, Forecast, SampledAnswers, TokenRange, UnknownCost, forecast
 from tests.run_helpers import a_case, a_stage, a_talk
 from tests.servers.openai import OpenAIServer
@@ -21,10 +23,17 @@ PRICED: dict[str, Any] = {
 HEARD = SampledAnswers(TokenRange(30, 40, 50), TokenRange(0, 100, 300), 1, reports_retrieval=True, asked=3)
 
 
+def shown(found: Forecast) -> list[str]:
+    """The lines on a wide terminal, below the title."""
+    out = io.StringIO()
+    paint(forecast_report(found), Console(file=out, width=300, color_system=None))
+    return [line.rstrip() for line in out.getvalue().splitlines()[2:]]
+
+
 def lines_of(language: Language = "ja", **settings: Any) -> list[str]:
     """The lines for ten questions to a bot of one's own."""
     plan = [a_talk(a_case(language, id=f"q{n}")) for n in range(10)]
-    return list(forecast_lines(forecast(a_stage(SERVER, **(PRICED | settings)), plan)))
+    return shown(forecast(a_stage(SERVER, **(PRICED | settings)), plan))
 
 
 def test_money_comes_first() -> None:
@@ -44,19 +53,11 @@ def test_what_is_unknown_is_priced_and_can_be_found_out() -> None:
     """Passages and leaving with their dollars; then how to know better."""
     lines = "\n".join(lines_of())
 
-    assert "・ボットが資料を見せるか：見せなければ 0." in lines
-    assert "・お客様がいつ去るか：全員が最初の回答で去れば 0." in lines
+    assert "- ボットが資料を見せるか：見せなければ 0." in lines
+    assert "- お客様がいつ去るか：全員が最初の回答で去れば 0." in lines
     assert "--ask-bot を付けると、各言語の最初の 3 問だけをボットに尋ねて" in lines
     assert "先に --limit 3 で試すと（約 0." in lines
     assert "ボットに尋ねるのは最大 30 回です" in lines
-
-
-def test_columns_line_up() -> None:
-    """Japanese letters are two cells wide."""
-    table = lines_of()[2:6]
-    widths = {cell_len(line) for line in table}
-
-    assert len(widths) == 1
 
 
 def test_an_unknown_price_is_said() -> None:
@@ -76,7 +77,7 @@ def test_what_was_heard_is_told(number: int, says: str) -> None:
         spent, spent, low=spent, high=spent, samples={"en": HEARD._replace(number=number)}, asks_a_bot=True,
         unknown=(UnknownCost("lengths"),),
     )  # fmt: skip
-    lines = "\n".join(forecast_lines(found))
+    lines = "\n".join(shown(found))
 
     assert "The bot alone was asked 3 questions (only its own costs): on average 40 tokens" in lines
     assert says in lines
@@ -89,7 +90,7 @@ def test_an_earlier_run_is_named() -> None:
     spent: ByModel = {("judge", "m"): Spending(calls=9, cost_usd=1.0)}
     most: ByModel = {("judge", "m"): Spending(calls=9, cost_usd=2.0)}
     found = Forecast(most, spent, "20261121-a-run", low=spent, high=spent, sample_skipped=True)
-    lines = list(forecast_lines(found))
+    lines = shown(found)
 
     assert lines[0].startswith("Cost: about 1.00 USD (150 JPY), probably 1.00 to 1.00 USD")
     assert "going by run 20261121-a-run." in lines[0]

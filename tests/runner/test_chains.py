@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from simulator.addons.matrix import report
+from simulator.addons.matrix.report import CHAIN_TEXTS
 from simulator.cli.app import main
 from simulator.cli.matrix import matrix_of_chain
 from simulator.core import shelves
@@ -295,7 +295,7 @@ def test_what_a_chain_is_evaluated_on(chain: Path, capsys: pytest.CaptureFixture
 
 def test_both_languages_of_the_words_agree() -> None:
     """Same keys, same variables."""
-    tables = read_toml(report.CHAIN_TEXTS.path)
+    tables = read_toml(CHAIN_TEXTS.path)
 
     assert tables["ja"].keys() == tables["en"].keys()
     for key, text in tables["ja"].items():

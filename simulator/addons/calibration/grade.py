@@ -1,21 +1,39 @@
 """A judge's grades compared with people's labels, beside trivial scorers that every judge has to beat."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import NamedTuple
 
 from simulator.core.errors import InputError, UnknownName
-from simulator.core.types import Language
+from simulator.core.roles import LEXICAL, endpoints
+from simulator.core.settings import Settings
+from simulator.core.types import Language, Score, Spending
+from simulator.grading.rubric import Rubric
+from simulator.models.pricing import Ledger
+from simulator.runner.context import RunContext
 from simulator.runner.labelled_answers import (
     Dimension,
     GradedRow,
+    GraderKind,
+    JudgeName,
     LabelFile,
     LabelledAnswer,
+    LabelledGrading,
     RowGrade,
+    grading_estimate,
+    judge_settings,
     labelled_context,
+    read_dimension,
+    read_labels,
+    reference_separator,
     row_grades,
+    sample_rows,
+    score_name,
 )
-from simulator.stats.calibration import Figures, LabelledGrade, Yardstick, measure
+from simulator.stats import judge_trust
+from simulator.stats.calibration import Figures, LabelledGrade, Yardstick, figures_json, measure
+from simulator.stats.judge_trust import Calibration
 from simulator.text.overlap import lcs_length
 from simulator.text.segments import tokens
 
@@ -44,6 +62,121 @@ class LabelComparison(NamedTuple):
     counts: Counts
     rubric: str
     own_reference: int
+
+
+class CalibrationRequest(NamedTuple):
+    """What to compare: the file, the judge (`turn.completeness`: a part of its verdict), the label."""
+
+    file: str
+    judge: str
+    label: str
+    good: str | None = None
+    by: str | None = None
+    precision: float = 0.9
+    limit: int | None = None
+
+
+class CalibrationRun:
+    """One calibration. Making it reads all input, so that errors show before anything is paid."""
+
+    def __init__(
+        self, request: CalibrationRequest, settings: Settings, folder: Path = judge_trust.FOLDER
+    ) -> None:
+        """Reads labels and judge without connecting to anything; calibrations are stored in `folder`."""
+        self.request, self.name, self.folder = request, JudgeName.of(request.judge), folder
+        self.file: LabelFile = read_labels(request.file)
+        self.label: Dimension = read_dimension(self.file, request.label, request.good)
+        self.domain = domain_of(self.file, request.by)
+        labelled = [row for row in self.file.rows if self.label.human_grade(row)]
+        self.rows: list[LabelledAnswer] = sample_rows(labelled, request.limit, settings.seed)
+        known = endpoints(settings)
+        self.settings = judge_settings(settings, self.name.judge, by_model=known["judge"] is not None)
+        self.context = RunContext(self.settings, known, (), Ledger.of(self.settings))
+        self.judge = score_name(self.context, self.name.judge)
+        self._check_field()
+
+    @property
+    def title(self) -> str:
+        """The name of the calibration: the judge, and the part that is compared."""
+        return str(JudgeName(self.judge, self.name.field))
+
+    @property
+    def language(self) -> Language:
+        """The language of most rows; Japanese on a tie."""
+        english = sum(row.case.language == "en" for row in self.rows)
+        return "en" if english > len(self.rows) / 2 else "ja"
+
+    @property
+    def file_name(self) -> str:
+        """What the calibration is called in its folder."""
+        return judge_trust.calibration_file_name(self.title, self.label.name, self.file.dataset)
+
+    @property
+    def separator(self) -> str:
+        """The mark between acceptable answers, where the file has them in one text."""
+        return reference_separator(self.file.rows)
+
+    def runner(self) -> LabelledGrading:
+        """Grades with the judge; a model's grades are kept in a partial file until the result is stored."""
+        return LabelledGrading(self.context, self.judge, self.folder / f".{self.file_name}.partial.jsonl")
+
+    async def grade(self, runner: LabelledGrading, progress: Callable[[Score], None]) -> list[GradedRow]:
+        """All rows graded, and every connection closed."""
+        try:
+            return await runner.grade(self.rows, separator=self.separator, progress=progress)
+        finally:
+            await self.context.close(None)
+
+    def compare(self, graded: list[GradedRow]) -> LabelComparison:
+        """The figures."""
+        return compare(
+            self.file,
+            graded,
+            self.label,
+            field=self.name.field,
+            by=self.request.by,
+            precision=self.request.precision,
+            seed=self.settings.seed,
+            separator=self.separator,
+        )
+
+    def grader(self) -> tuple[GraderKind, str]:
+        """Who graded, and its name: a model, a stand-in, or a function without one."""
+        models = self.context.models()
+        if isinstance(self.context.judges[self.judge], Rubric):
+            return ("by_stand_in" if models["judge"] == LEXICAL else "by_model"), models["judge"]
+        asked = [models[role] for role in self.context.ledger.roles]
+        return ("by_model", ", ".join(dict.fromkeys(asked))) if asked else ("by_function", LEXICAL)
+
+    def calibration(self, compared: LabelComparison) -> Calibration:
+        """What is stored."""
+        return Calibration(
+            judge=self.title,
+            label=self.label.name,
+            dataset=self.file.dataset,
+            n=compared.figures.n,
+            rubric=compared.rubric,
+            model=self.grader()[1],
+            language=self.language,
+            good=self.label.good,
+            date=judge_trust.today(),
+            file=str(self.file.path),
+            sha256=self.file.sha256,
+            figures=figures_json(compared.figures),
+            rows=tuple((grade.row.case.id, round(grade.value, 6)) for grade in compared.grades),
+            scale=compared.figures.scale,
+        )
+
+    def forecast(self, runner: LabelledGrading) -> Spending:
+        """Calls, tokens and dollars at most, from the real prompts; nothing where no model grades."""
+        return grading_estimate(self.context, runner.panel, [labelled_context(row) for row in self.rows])
+
+    def _check_field(self) -> None:
+        """A part that the form does not have is values before it is paid for; stand-ins have their own."""
+        judge, field = self.context.judges[self.judge], self.name.field
+        by_model = self.context.models()["judge"] != LEXICAL
+        if field and by_model and isinstance(judge, Rubric) and field not in judge.fields:
+            raise UnknownName(f"part of {self.judge}", field, judge.fields)
 
 
 def compare(

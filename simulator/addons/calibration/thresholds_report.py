@@ -1,12 +1,9 @@
-"""Suggested thresholds for a terminal, in Japanese or English."""
+"""The report of suggested thresholds."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
-
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from simulator.addons.calibration.thresholds import (
     JudgedScores,
@@ -14,17 +11,16 @@ from simulator.addons.calibration.thresholds import (
     SuggestionMethod,
     ThresholdChange,
 )
-from simulator.core.document import wrap
+from simulator.core.document import Cell, Line, Notes, Report, Table
 from simulator.core.templates import Texts
-from simulator.core.translations import safe_text
 from simulator.core.types import Language
 from simulator.grading.metric_file import DEFAULT
 
-WORDS = Texts(Path(__file__).with_name("thresholds.toml"))
+TEXTS = Texts(Path(__file__).with_name("thresholds.toml"))
 
 
-class ThresholdsReport(NamedTuple):
-    """What is printed: the source, the method, the suggestions, and what was written where."""
+class ThresholdsOutcome(NamedTuple):
+    """What is reported: the source, the method, the suggestions, and what was written where."""
 
     source: str
     how: SuggestionMethod
@@ -35,106 +31,94 @@ class ThresholdsReport(NamedTuple):
     changes: Sequence[ThresholdChange] = ()
 
 
-def paint(report: ThresholdsReport, console: Console) -> None:
-    """Prints the table, notes, and what was written; everything as text, never as markup."""
-    for line in (_say(report, "title", source=report.source), _method(report)):
-        _line(console, line)
-    console.print()
-    console.print(_table(report), highlight=False)
-    console.print()
-    for line in (*_notes(report), *_written(report)):
-        _line(console, line)
+def thresholds_report(outcome: ThresholdsOutcome) -> Report:
+    """The method, the table, notes, and what was written."""
+    return _Builder(outcome).report()
 
 
-def _method(report: ThresholdsReport) -> str:
-    how = report.how
-    return _say(report, how.method, percent=f"{100 * (1 - how.quantile):g}", quantile=f"{how.quantile:g}")
+class _Builder:
+    """Suggested thresholds in one language."""
 
+    def __init__(self, outcome: ThresholdsOutcome) -> None:
+        self.outcome, self.say = outcome, partial(TEXTS, outcome.language)
 
-def _table(report: ThresholdsReport) -> Table:
-    grid = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    columns = ("output", "judge", "domain", "threshold", "interval", "right", "wrong")
-    values = {"domain": any(each.domain for each in report.suggestions)}
-    values["output"] = any(each.output != DEFAULT for each in report.suggestions)
-    columns_shown = [column for column in columns if values.get(column, True)]
-    for column in columns_shown:
-        text = column in ("output", "judge", "domain")
-        grid.add_column(
-            Text(_say(report, column), "dim"), justify="left" if text else "right", no_wrap=not text
+    def report(self) -> Report:
+        """Everything below one title."""
+        how, say = self.outcome.how, self.say
+        method = say(how.method, percent=f"{100 * (1 - how.quantile):g}", quantile=f"{how.quantile:g}")
+        changes = (Line(change) for change in self._changes())
+        return Report(
+            title=say("title", source=self.outcome.source),
+            language=self.outcome.language,
+            lead=(Line(method), self._table(), Notes(tuple(self._notes())), *changes),
         )
-    for each in report.suggestions:
-        row = dict(zip(columns, _row(each, report), strict=True))
-        grid.add_row(*(Text(safe_text(row[column])) for column in columns_shown))
-    return grid
 
+    def _table(self) -> Table:
+        """Without the columns of outputs and domains where there are none."""
+        each_has = self.outcome.suggestions
+        keys = ["judge", "threshold", "interval", "right", "wrong"]
+        if any(each.domain for each in each_has):
+            keys.insert(1, "domain")
+        if any(each.output != DEFAULT for each in each_has):
+            keys.insert(0, "output")
+        rows = (dict(self._cells(each)) for each in each_has)
+        return Table(
+            name="thresholds",
+            title="",
+            columns=tuple(map(self.say, keys)),
+            rows=tuple(tuple(Cell(text=row[key]) for key in keys) for row in rows),
+            words=frozenset(at for at, key in enumerate(keys) if key in {"judge", "domain"}),
+        )
 
-def _row(each: SuggestedThreshold, report: ThresholdsReport) -> Iterator[str]:
-    found, none = each.suggestion, _say(report, "none")
-    yield _say(report, "whole") if each.output == DEFAULT else each.output
-    yield each.judge
-    yield each.domain or _say(report, "all")
-    yield none if found.threshold is None else f"{found.threshold:.4g}"
-    yield none if found.interval is None else f"{found.interval[0]:.3g}–{found.interval[1]:.3g}"
-    yield _share(found.right_passing, found.right, report)
-    yield _share(found.wrong_passing, found.wrong, report)
+    def _cells(self, each: SuggestedThreshold) -> Iterator[tuple[str, str]]:
+        """Its text in every column."""
+        suggestion, none = each.suggestion, self.say("none")
+        threshold, interval = suggestion.threshold, suggestion.interval
+        yield "output", self.say("whole") if each.output == DEFAULT else each.output
+        yield "judge", each.judge
+        yield "domain", each.domain or self.say("all")
+        yield "threshold", none if threshold is None else f"{threshold:.4g}"
+        yield "interval", none if interval is None else f"{interval[0]:.3g}–{interval[1]:.3g}"
+        yield "right", self._share(suggestion.right_passing, suggestion.right)
+        yield "wrong", self._share(suggestion.wrong_passing, suggestion.wrong)
 
+    def _share(self, share: float | None, n: int) -> str:
+        return self.say("none") if share is None else self.say("share", percent=f"{100 * share:.1f}", n=n)
 
-def _share(share: float | None, n: int, report: ThresholdsReport) -> str:
-    if share is None:
-        return _say(report, "none")
-    return _say(report, "share", percent=f"{100 * share:.1f}", n=f"{n:,}")
+    def _notes(self) -> Iterator[Line]:
+        suggestions, evidence, say = self.outcome.suggestions, self.outcome.evidence, self.say
+        wholly = {(each.judge, each.output) for each in suggestions if not each.domain and _is_noted(each)}
+        for each in suggestions:
+            if each.domain and (each.judge, each.output) in wholly:
+                continue  # said of all of them
+            if each.suggestion.threshold is None:
+                yield Line(self._why_not(each), "alarm")
+            elif each.suggestion.few:
+                yield Line(say("few", name=each.name, n=each.suggestion.right), "alarm")
+        if evidence.skipped or evidence.failed:
+            yield Line(say("skipped", skipped=evidence.skipped, failed=evidence.failed))
+        if evidence.unlabelled:
+            yield Line(say("unlabelled", n=evidence.unlabelled))
+        yield Line(say("interval_note", seed=str(self.outcome.how.seed)))
 
+    def _why_not(self, each: SuggestedThreshold) -> str:
+        if not each.suggestion.right:
+            return self.say("no_right", name=each.name)
+        if self.outcome.how.method == "quantile":
+            return self.say("low_end", name=each.name)
+        return self.say("no_cut" if each.suggestion.wrong else "no_wrong", name=each.name)
 
-def _notes(report: ThresholdsReport) -> Iterator[str]:
-    wholly = {(each.judge, each.output) for each in report.suggestions if not each.domain and _is_noted(each)}
-    for each in report.suggestions:
-        found = each.suggestion
-        if each.domain and (each.judge, each.output) in wholly:
-            continue  # said of all of them
-        if found.threshold is None:
-            key = _why_not(each, report)
-            yield f"! {_say(report, key, name=each.name)}"
-        elif found.few:
-            yield f"! {_say(report, 'few', name=each.name, n=f'{found.right:,}')}"
-    counts = {"skipped": f"{report.evidence.skipped:,}", "failed": f"{report.evidence.failed:,}"}
-    if report.evidence.skipped or report.evidence.failed:
-        yield f"- {_say(report, 'skipped', **counts)}"
-    if report.evidence.unlabelled:
-        yield f"- {_say(report, 'unlabelled', n=f'{report.evidence.unlabelled:,}')}"
-    yield f"- {_say(report, 'interval_note', seed=str(report.how.seed))}"
+    def _changes(self) -> Iterator[str]:
+        """What was written into the metric file."""
+        path, changes, say = self.outcome.path, self.outcome.changes, self.say
+        if path is None:
+            return
+        yield say("written", path=path) if changes else say("unchanged", path=path)
+        for each in changes:
+            before = say("none") if each.before is None else f"{each.before:g}"
+            values = {"output": each.output, "judge": each.judge, "before": before}
+            yield say("changed", **values, after=f"{each.after:g}")
 
 
 def _is_noted(each: SuggestedThreshold) -> bool:
     return each.suggestion.threshold is None or each.suggestion.few
-
-
-def _why_not(each: SuggestedThreshold, report: ThresholdsReport) -> str:
-    if not each.suggestion.right:
-        return "no_right"
-    if report.how.method == "quantile":
-        return "low_end"
-    return "no_cut" if each.suggestion.wrong else "no_wrong"
-
-
-def _written(report: ThresholdsReport) -> Iterator[str]:
-    if report.path is None:
-        return
-    if not report.changes:
-        yield _say(report, "unchanged", path=str(report.path))
-        return
-    yield _say(report, "written", path=str(report.path))
-    for each in report.changes:
-        before = _say(report, "none") if each.before is None else f"{each.before:g}"
-        values = {"output": each.output, "judge": each.judge, "before": before, "after": f"{each.after:g}"}
-        yield _say(report, "changed", **values)
-
-
-def _say(report: ThresholdsReport, key: str, **values: str) -> str:
-    return WORDS(report.language, key, **values)
-
-
-def _line(console: Console, text: str) -> None:
-    for line in wrap(
-        safe_text(text).encode(console.encoding, "replace").decode(console.encoding), console.width
-    ):
-        console.print(Text(line), highlight=False)

@@ -1,8 +1,9 @@
-"""The report of a cross-examination and of consistency: lines for a terminal, Markdown, and JSON."""
+"""The report of a cross-examination and of consistency, and its JSON."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal, NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 from simulator.addons.consistency.figures import Clash, Consistency, consistency
 from simulator.addons.consistency.grade import (
@@ -13,23 +14,15 @@ from simulator.addons.consistency.grade import (
     TurnFollowUps,
     crossings,
 )
+from simulator.core.document import Block, Fact, Item, Items, Line, Report, Section
 from simulator.core.translations import safe_text
 from simulator.core.types import Language, Results
 
-Style = Literal["title", "plain", "alarm", "soft"]
 # At most so many of each kind are shown; the JSON has all.
 SHOWN = 20
-_MARK = {"title": "## ", "plain": "", "alarm": "### ", "soft": "- "}
 
 
-class ReportLine(NamedTuple):
-    """One line for people, and how it is set."""
-
-    text: str
-    style: Style = "plain"
-
-
-class ConsistencyReport(NamedTuple):
+class ConsistencyOutcome(NamedTuple):
     """All that is reported; `examined` is None where only consistency was asked for."""
 
     run: str
@@ -38,25 +31,17 @@ class ConsistencyReport(NamedTuple):
     consistency: Consistency
 
 
-def lines(report: ConsistencyReport) -> Iterator[ReportLine]:
-    """The report line by line; texts of bots and models are without control codes."""
-    if report.examined is not None:
-        yield from _examination(report, report.examined)
-    yield from _consistency(report)
+def consistency_report(outcome: ConsistencyOutcome) -> Report:
+    """What the bot said about its own claims, and whether the run told every customer the same."""
+    return _Builder(outcome).report()
 
 
-def markdown(report: ConsistencyReport) -> str:
-    """The report as Markdown; quoted text is escaped."""
-    texts = (f"{_MARK[line.style]}{_escaped(line.text)}" for line in lines(report))
-    return "\n\n".join(texts) + "\n"
-
-
-def as_json(report: ConsistencyReport) -> dict[str, Any]:
+def as_json(outcome: ConsistencyOutcome) -> dict[str, Any]:
     """The report for programs, with nothing left out."""
-    checks = crossings(report.examined or ())
-    consistency = report.consistency
+    checks = crossings(outcome.examined or ())
+    consistency = outcome.consistency
     body: dict[str, Any] = {
-        "run": report.run,
+        "run": outcome.run,
         "consistency": {
             "share": consistency.share,
             "low": consistency.low,
@@ -67,13 +52,13 @@ def as_json(report: ConsistencyReport) -> dict[str, Any]:
             "disagreements": [clash.model_dump(mode="json") for clash in consistency.clashes],
         },
     }
-    if report.examined is not None:
+    if outcome.examined is not None:
         body["examined"] = {
-            "turns": len(report.examined),
+            "turns": len(outcome.examined),
             "questions": len(checks),
             "outcomes": _counts(checks),
             "crossings": [check.model_dump(mode="json") for check in checks],
-            "by": sorted({turn.by for turn in report.examined}),
+            "by": sorted({turn.by for turn in outcome.examined}),
         }
     return body
 
@@ -91,102 +76,99 @@ def consistency_line(results: Results, language: Language) -> str | None:
     return TEXTS(
         language,
         "in_report",
-        n=f"{len(clashes):,}",
+        n=len(clashes),
         case=safe_text(case),
         one=safe_text(first.one),
         other=safe_text(first.other),
     )
 
 
-def _examination(report: ConsistencyReport, examined: Sequence[TurnFollowUps]) -> Iterator[ReportLine]:
-    checks, say = crossings(examined), _say_in(report.language)
-    yield ReportLine(say("title", run=report.run), "title")
-    if not checks:
-        yield ReportLine(say("nothing"))
-        return
-    by = "; ".join(sorted({_names(turn.by, report.language) for turn in examined}))
-    yield ReportLine(say("asked", turns=f"{len(examined):,}", questions=f"{len(checks):,}", by=by))
-    counts = _counts(checks)
-    yield ReportLine(
-        "  ".join(f"{say(outcome)} {counts[outcome]}" for outcome in OUTCOMES if counts[outcome])
-    )
-    for outcome in ("contradicts", "corrects"):
-        matches = [check for check in checks if check.verdict.outcome == outcome]
-        for check in matches[:SHOWN]:
-            yield from _check(check, report.language)
-        if len(matches) > SHOWN:
-            yield ReportLine(say("more", n=f"{len(matches) - SHOWN:,}"), "soft")
+class _Builder:
+    """A cross-examination in one language."""
 
+    def __init__(self, outcome: ConsistencyOutcome) -> None:
+        self.outcome, self.say = outcome, partial(TEXTS, outcome.language)
 
-def _check(check: FollowUpCheck, language: Language) -> Iterator[ReportLine]:
-    say, verdict = _say_in(language), check.verdict
-    where = f"{check.conversation} {say('turn', n=str(check.turn))}"
-    yield ReportLine(f"{say(verdict.outcome)}: {safe_text(where)}", "alarm")
-    for key, text in (
-        ("first", verdict.first_quote),
-        ("question", check.asked.question),
-        ("later", verdict.later_quote),
-        ("why", verdict.reason),
-    ):
-        if text:
-            yield ReportLine(f"{say(key)}: {_one_line(text)}", "soft")
-
-
-def _consistency(report: ConsistencyReport) -> Iterator[ReportLine]:
-    say, figures = _say_in(report.language), report.consistency
-    yield ReportLine(say("consistency_title"), "title")
-    if figures.share is None:
-        yield ReportLine(say("consistency_none"))
-    else:
-        bounds = ""
-        if figures.low is not None and figures.high is not None:
-            bounds = say("interval", low=_percent(figures.low), high=_percent(figures.high))
-        cases, pairs = len(figures.cases), sum(case.pairs for case in figures.cases)
-        yield ReportLine(
-            say(
-                "consistency_line",
-                cases=f"{cases:,}",
-                pairs=f"{pairs:,}",
-                share=_percent(figures.share),
-                interval=bounds,
-            )
+    def report(self) -> Report:
+        """The cross-examination, where there was one, and consistency."""
+        title = self.say("consistency_title")
+        if self.outcome.examined is None:
+            return Report(title, self.outcome.language, tuple(self._consistency()))
+        return Report(
+            title=self.say("title", run=self.outcome.run),
+            language=self.outcome.language,
+            lead=tuple(self._examination(self.outcome.examined)),
+            sections=(Section("consistency", title, tuple(self._consistency())),),
         )
-        yield ReportLine(say("clashes_counted"))
-    # Of clashes with the same two statements the first.
-    distinct = list({frozenset((c.found.one, c.found.other)): c for c in reversed(figures.clashes)}.values())[
-        ::-1
-    ]
-    if figures.share is not None and not distinct:
-        yield ReportLine(say("consistency_fine"))
-    for clash in distinct[:SHOWN]:
-        yield from _clash(clash, report.language)
-    if len(distinct) > SHOWN:
-        yield ReportLine(say("more", n=f"{len(distinct) - SHOWN:,}"), "soft")
 
+    def _examination(self, examined: Sequence[TurnFollowUps]) -> Iterator[Block]:
+        checks, say = crossings(examined), self.say
+        if not checks:
+            yield Line(say("nothing"))
+            return
+        by = "; ".join(sorted({self._names(turn.by) for turn in examined}))
+        yield Line(say("asked", turns=len(examined), questions=len(checks), by=by))
+        counts = _counts(checks)
+        yield Line("  ".join(f"{say(name)} {counts[name]}" for name in OUTCOMES if counts[name]))
+        for outcome in ("contradicts", "corrects"):
+            items = [self._check(check) for check in checks if check.verdict.outcome == outcome]
+            if items:
+                yield self._shown(items)
 
-def _clash(clash: Clash, language: Language) -> Iterator[ReportLine]:
-    say = _say_in(language)
-    yield ReportLine(say(f"link_{clash.link}"), "alarm")
-    yield ReportLine(
-        f"{safe_text(clash.one)} {say('turn', n=str(clash.one_turn))}: {_one_line(clash.found.one)}", "soft"
-    )
-    other = f"{safe_text(clash.other)} {say('turn', n=str(clash.other_turn))}"
-    yield ReportLine(f"{other}: {_one_line(clash.found.other)}", "soft")
+    def _shown(self, items: Sequence[Item]) -> Items:
+        more = len(items) - SHOWN
+        return Items(tuple(items[:SHOWN]), self.say("more", n=more) if more > 0 else "")
+
+    def _names(self, by: str) -> str:
+        return " / ".join(self.say("stand_in") if part == STAND_IN else part for part in by.split(" / "))
+
+    def _check(self, check: FollowUpCheck) -> Item:
+        verdict, say = check.verdict, self.say
+        quotes = (
+            Fact(say("first"), _one_line(verdict.first_quote)),
+            Fact(say("question"), _one_line(check.asked.question)),
+            Fact(say("later"), _one_line(verdict.later_quote)),
+            Fact(say("why"), _one_line(verdict.reason)),
+        )
+        where = f"{check.conversation} {say('turn', n=check.turn)}"
+        facts = tuple(fact for fact in quotes if fact.text)
+        return Item(f"{say(verdict.outcome)}: {where}", facts, "alarm")
+
+    def _consistency(self) -> Iterator[Block]:
+        figures, say = self.outcome.consistency, self.say
+        if figures.share is None:
+            yield Line(say("consistency_none"))
+        else:
+            interval = ""
+            if figures.low is not None and figures.high is not None:
+                interval = say("interval", low=_percent(figures.low), high=_percent(figures.high))
+            cases, pairs = len(figures.cases), sum(case.pairs for case in figures.cases)
+            share = _percent(figures.share)
+            yield Line(say("consistency_line", cases=cases, pairs=pairs, share=share, interval=interval))
+            yield Line(say("clashes_counted"), "soft")
+        # Of clashes with the same two statements the first.
+        distinct: dict[frozenset[str], Clash] = {}
+        for clash in figures.clashes:
+            distinct.setdefault(frozenset((clash.found.one, clash.found.other)), clash)
+        if distinct:
+            yield self._shown([self._clash(clash) for clash in distinct.values()])
+        elif figures.share is not None:
+            yield Line(say("consistency_fine"))
+
+    def _clash(self, clash: Clash) -> Item:
+        one = Fact(f"{clash.one} {self.say('turn', n=clash.one_turn)}", _one_line(clash.found.one))
+        other = Fact(f"{clash.other} {self.say('turn', n=clash.other_turn)}", _one_line(clash.found.other))
+        links = {
+            "same_case": self.say("link_same_case"),
+            "same_question": self.say("link_same_question"),
+            "same_passages": self.say("link_same_passages"),
+        }
+        return Item(links[clash.link], (one, other), "alarm")
 
 
 def _counts(checks: Sequence[FollowUpCheck]) -> dict[str, int]:
     counts = Counter(check.verdict.outcome for check in checks)
     return {outcome: counts[outcome] for outcome in OUTCOMES}
-
-
-def _say_in(language: Language) -> Any:
-    return lambda key, **values: TEXTS(language, key, **values)
-
-
-def _names(by: str, language: Language) -> str:
-    return " / ".join(
-        TEXTS(language, "stand_in") if part == STAND_IN else safe_text(part) for part in by.split(" / ")
-    )
 
 
 def _percent(share: float) -> str:
@@ -196,11 +178,4 @@ def _percent(share: float) -> str:
 
 
 def _one_line(text: str) -> str:
-    return " ".join(safe_text(text).split())
-
-
-def _escaped(text: str) -> str:
-    """The text with Markdown and HTML escaped."""
-    for sign in "\\`*_[]<>#|!":
-        text = text.replace(sign, f"\\{sign}")
-    return text
+    return " ".join(text.split())

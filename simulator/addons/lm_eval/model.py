@@ -16,7 +16,7 @@ from lm_eval.api.model import LM
 from lm_eval.api.registry import register_model
 from pydantic import Field
 
-from simulator.addons.lm_eval.report import changed_settings, resolved_name
+from simulator.addons.lm_eval.task_files import changed_settings, resolved_name
 from simulator.addons.lm_eval.tasks import (
     TASK_SETTINGS,
     DocumentKey,

@@ -43,6 +43,8 @@ Verdict = Literal[
 
 # Means that differ by less are the same: they were added up in another order.
 _THE_SAME = 1e-9
+# Of a normal distribution, for a range of 95 %.
+_REACH = 1.96
 
 
 class CellComparison(Value):
@@ -232,6 +234,27 @@ def is_best(cell: CellFigures, judge: str) -> bool:
     """Whether the cell is better than every other by this judge, beyond chance."""
     found = cell.judges.get(judge)
     return bool(found and found.against and found.against.verdict == "best")
+
+
+class DecidingFigure(NamedTuple):
+    """A mean (0..1) by which cells are compared, and the ends of its interval of 95 %."""
+
+    mean: float
+    low: float
+    high: float
+
+
+def deciding(cell: CellFigures, data: DataFigures) -> DecidingFigure | None:
+    """F1, or the mean of the deciding judge; None where the cell has none."""
+    judge = cell.judges.get(data.primary)
+    if data.by_f1:
+        mean, stderr = (cell.labels.f1, cell.labels.f1_stderr) if cell.labels else (None, None)
+    else:
+        mean, stderr = (judge.mean, judge.stderr) if judge else (None, None)
+    if mean is None:
+        return None
+    reach = _REACH * (stderr or 0.0)
+    return DecidingFigure(mean, max(0.0, mean - reach), min(1.0, mean + reach))
 
 
 def as_json(found: MatrixFigures) -> dict[str, Any]:

@@ -1,48 +1,66 @@
-"""The report of a matrix or chain: words and tables, shown on a terminal, as Markdown, a page and sheets."""
+"""The report of a matrix or chain, and its worksheets."""
 
-import contextlib
-import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache, partial
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import quote
 
-from markupsafe import Markup
-from rich.console import Console
-
-from simulator.addons.matrix.figures import CellFigures, DataFigures, JudgeFigures, MatrixFigures, is_best
+from simulator.addons.matrix.figures import (
+    CellFigures,
+    DataFigures,
+    JudgeFigures,
+    MatrixFigures,
+    deciding,
+    is_best,
+)
 from simulator.addons.matrix.plan import CellId
+from simulator.addons.matrix.record import State
 from simulator.core.document import (
+    TERMINAL,
+    Block,
     Cell,
+    Chart,
+    Line,
+    Notes,
+    Report,
     Section,
+    Series,
     Table,
+    Tone,
     count_cell,
-    escape_markdown,
-    figures_section,
     local_time,
 )
-from simulator.core.errors import RunFileError
 from simulator.core.templates import Texts, read_toml
-from simulator.core.translations import Words, safe_text
+from simulator.core.translations import Words
 from simulator.core.types import PASSED, Language
-from simulator.data.files import temporary_path
-from simulator.report.comparison import ConsoleLines, signed
-from simulator.report.painters import html
-from simulator.report.painters.console import paint_sections
-from simulator.report.painters.markdown import markdown_sections
+from simulator.report.comparison import signed
 from simulator.runner.chains import WHOLE
-from simulator.sheets.excel_write import paint
-from simulator.sheets.model import Column, Row, SheetCell, Worksheet, text_cell
+from simulator.sheets.model import Column, Mark, Row, SheetCell, Worksheet, text_cell
 from simulator.stats.comparison import FEWEST_CASES
-from simulator.stats.summary import excerpt
 
 TEXTS = Texts(Path(__file__).with_name("matrix.toml"))
+CHAIN_TEXTS = Texts(Path(__file__).with_name("chain.toml"))
 NOTHING = "–"
+_MARKS = (0, 0.25, 0.5, 0.75, 1)
+# The marks of cells that are not finished, on a worksheet.
+_STATES: dict[State, Mark] = {"failed": "failed", "begun": "warn", "planned": "warn"}
 
 
-class MatrixReport:
-    """The words and tables of a matrix in one language."""
+def views(figures: MatrixFigures, language: Language | None = None) -> "MatrixViews":
+    """The report and worksheets of a matrix or chain, in the language of most rows unless given."""
+    return (ChainViews if figures.chain else MatrixViews)(figures, language)
+
+
+class _Field(NamedTuple):
+    """A column of a worksheet, and what a cell of the matrix has in it."""
+
+    column: Column
+    cell_of: Callable[[CellFigures], SheetCell]
+
+
+class MatrixViews:
+    """The report and worksheets of a matrix in one language."""
 
     def __init__(self, figures: MatrixFigures, language: Language | None = None) -> None:
         """`language` is that of most rows unless given."""
@@ -50,33 +68,47 @@ class MatrixReport:
         self.words = Words(self.language)
 
     def say(self, key: str, /, **values: object) -> str:
-        """A text of matrix.toml, with its numbers formatted."""
-        return TEXTS(self.language, key, **_formatted(values))
+        """A text of matrix.toml."""
+        return TEXTS(self.language, key, **values)
 
     @property
     def title(self) -> str:
         """The title of the matrix file, or a general one."""
-        return safe_text(self.figures.title) or self.say("title")
+        return self.figures.title or self.say("title")
 
-    def headline(self) -> str:
-        """How many cells are finished."""
-        cells = self.figures.cells
-        return self.say("headline", cells=len(cells), finished=len(cells) - len(self.figures.open))
+    def report(self, page: str = "") -> Report:
+        """A section for each data set: its result, a picture, its table; `page` is where it is a page."""
+        cells, unfinished = self.figures.cells, tuple(self._unfinished())
+        seconds = sum(cell.seconds for cell in cells)
+        total = self.say("total", cost=self._dollars(self.figures.cost_usd), seconds=f"{seconds:,.1f}")
+        headline = self.say("headline", cells=len(cells), finished=len(cells) - len(self.figures.open))
+        reading = (Notes(tuple(Line(note, "soft") for note in self._notes())), Line(total))
+        next_page = (Line(self.say("next_open", path=page)),) if page else ()
+        return Report(
+            title=self.title,
+            language=self.language,
+            about=f"{self.figures.id} · {local_time(self.figures.created):%Y/%m/%d %H:%M}",
+            lead=(Line(headline, "strong"), *((Notes(unfinished),) if unfinished else ())),
+            sections=(
+                *(self._section(data, at) for at, data in enumerate(self.figures.data, 1)),
+                Section("reading", self.say("reading"), reading),
+                Section("page", "", next_page, views=TERMINAL),
+            ),
+        )
 
-    def total(self) -> str:
-        """Cost and time of all runs."""
-        seconds = sum(cell.seconds for cell in self.figures.cells)
-        return self.say("total", cost=self.dollars(self.figures.cost_usd), seconds=f"{seconds:,.1f}")
-
-    def unfinished(self) -> Iterator[str]:
+    def _unfinished(self) -> Iterator[Line]:
         """A line for each cell that is not finished: its state, and why it failed."""
         for cell in self.figures.open:
-            why = {"why": safe_text(cell.error)} if cell.state == "failed" else {}
-            yield self.say(f"open_{cell.state}", cell=self.full_name(cell), **why)
+            name = self.full_name(cell)
+            if cell.state == "failed":
+                yield Line(self.say("open_failed", cell=name, why=cell.error), "alarm")
+            else:
+                key = "open_begun" if cell.state == "begun" else "open_planned"
+                yield Line(self.say(key, cell=name), "alarm")
 
     def full_name(self, cell: CellFigures) -> str:
         """Data set, prompt and model of a cell."""
-        return safe_text(" × ".join(filter(None, (cell.cell.data, cell.cell.prompt, cell.cell.model))))
+        return " × ".join(filter(None, (cell.cell.data, cell.cell.prompt, cell.cell.model)))
 
     def judge(self, name: str) -> str:
         """The name of a judge for people."""
@@ -84,109 +116,157 @@ class MatrixReport:
 
     def name(self, cell: CellFigures) -> str:
         """The name of a cell within its data set: prompt and model, or the data set where neither varies."""
-        parts = [part for part in (cell.cell.prompt, cell.cell.model) if part]
-        return safe_text(" × ".join(parts) or cell.cell.data)
+        return " × ".join(filter(None, (cell.cell.prompt, cell.cell.model))) or cell.cell.data
 
-    def sections(self) -> tuple[Section, ...]:
-        """A section for each data set."""
-        return tuple(self.section(data, at) for at, data in enumerate(self.figures.data, 1))
+    def _section(self, data: DataFigures, at: int) -> Section:
+        blocks: list[Block] = [Line(self.line(data), "strong"), self.table(data)]
+        if chart := self._chart(data):
+            blocks.insert(1, chart)
+        return Section(f"data-{at}", data.name, tuple(blocks))
 
-    def section(self, data: DataFigures, at: int) -> Section:
-        """The section of a data set: its result in one line, and its table."""
-        return figures_section(
-            key=f"data-{at}",
-            title=safe_text(data.name),
-            line=self.line(data),
-            tables=(self.table(data),),
-        )
+    def _primary(self, data: DataFigures) -> str:
+        """What the deciding figure is called."""
+        return self.say("f1") if data.by_f1 else self.judge(data.primary)
 
     def line(self, data: DataFigures) -> str:
         """Which cell is best by the deciding figure, or that no difference is shown."""
         leading = next((cell for cell in data.cells if _leads(cell)), None)
         if leading is None or leading.against is None:
             return self.say("line_none")
-        against, mean = leading.against, deciding(leading, data)
-        judge = self.say("f1") if data.by_f1 else self.judge(data.primary)
-        values = {"cell": self.name(leading), "judge": judge, "mean": figure(mean)}
-        if against.verdict == "highest":
-            values["open"] = str(against.open)
-        if against.verdict == "not_enough":
-            values["least"] = str(FEWEST_CASES)
-        return self.say(f"line_{against.verdict}", **values)
+        mean, say = deciding(leading, data), self.say
+        values = {
+            "cell": self.name(leading),
+            "judge": self._primary(data),
+            "mean": figure(mean and mean.mean),
+        }
+        return {
+            "best": say("line_best", **values),
+            "highest": say("line_highest", **values, open=leading.against.open),
+            "equal": say("line_equal", **values),
+            "not_enough": say("line_not_enough", **values, least=FEWEST_CASES),
+            "not_comparable": say("line_not_comparable", **values),
+        }.get(leading.against.verdict, say("line_alone", **values))
 
     def table(self, data: DataFigures) -> Table:
         """The cells of a data set by judges, without empty columns."""
-        titles = [self.say("cell"), *map(self.judge, data.judges)]
-        columns = [
-            [Cell(text=self.name(cell)) for cell in data.cells],
-            *([self.judged(cell, name) for cell in data.cells] for name in data.judges),
-        ]
-        for key, cells in self._more(data):
-            if _has_text(cells):
-                titles.append(self.say(key))
-                columns.append(cells)
-        rows = tuple(zip(*columns, strict=True))
-        return Table(name="matrix", title="", columns=tuple(titles), rows=rows)
+        columns = {
+            self.judge(name): [self._judged(cell, name) for cell in data.cells] for name in data.judges
+        }
+        return self._table(data, columns | dict(self._more(data)))
+
+    def _table(self, data: DataFigures, columns: dict[str, list[Cell]]) -> Table:
+        """The columns behind the names of the cells, which lead to the pages of their runs."""
+        names = [self._name_cell(cell, data) for cell in data.cells]
+        words = [at for at, title in enumerate(columns, 1) if title in self._wordy()]
+        return Table(
+            name="matrix",
+            title="",
+            columns=(self.say("cell"), *columns),
+            rows=tuple(zip(names, *columns.values(), strict=True)),
+            words=frozenset(words),
+        )
+
+    def _wordy(self) -> tuple[str, ...]:
+        """The titles of columns that hold words."""
+        return self.say("gate"), self.say("against")
+
+    def _name_cell(self, cell: CellFigures, data: DataFigures) -> Cell:
+        href = f"../{quote(cell.run, safe='')}/report.html" if cell.run else ""
+        return Cell(text=self.name(cell), href=href, tone=_tone(cell, data))
 
     def _more(self, data: DataFigures) -> Iterator[tuple[str, list[Cell]]]:
+        """Titles and cells of the columns that are not judges, where they hold something."""
         cells = data.cells
+        columns: dict[str, list[Cell]] = {}
         if data.by_f1:
-            yield "f1", [_labels(cell, "f1", best=data.best) for cell in cells]
-            yield "accuracy", [_labels(cell, "accuracy") for cell in cells]
-        yield "not_extracted", [_some(cell.not_extracted) for cell in cells]
-        yield "silent", [_some(cell.silent) for cell in cells]
-        yield "answers_cost", [self._money(cell.answers_usd, known=cell.tokens_in > 0) for cell in cells]
-        yield "cost", [self._money(cell.graded_usd, known=bool(cell.run)) for cell in cells]
-        yield "seconds", [_seconds(cell.answer_seconds) for cell in cells]
-        yield "gate", [Cell(text=self.gate(cell)) for cell in cells]
-        yield "against", [Cell(text=self.verdict(cell)) for cell in cells]
+            columns[self.say("f1")] = [_labels(cell, "f1", best=data.best) for cell in cells]
+            columns[self.say("accuracy")] = [_labels(cell, "accuracy") for cell in cells]
+        columns[self.say("not_extracted")] = [_some(cell.not_extracted) for cell in cells]
+        columns[self.say("silent")] = [_some(cell.silent) for cell in cells]
+        columns[self.say("answers_cost")] = [
+            self._money(cell.answers_usd, known=cell.tokens_in > 0) for cell in cells
+        ]
+        columns[self.say("cost")] = [self._money(cell.graded_usd, known=bool(cell.run)) for cell in cells]
+        columns[self.say("seconds")] = [_seconds(cell.answer_seconds) for cell in cells]
+        columns[self.say("gate")] = [Cell(text=self._gate(cell)) for cell in cells]
+        columns[self.say("against")] = [
+            Cell(text=self._verdict(cell), tone=_tone(cell, data)) for cell in cells
+        ]
+        yield from ((title, listed) for title, listed in columns.items() if _has_text(listed))
 
-    def judged(self, cell: CellFigures, name: str) -> Cell:
+    def _judged(self, cell: CellFigures, name: str) -> Cell:
         """The mean of a judge with error and number of rows; a star where it is best beyond chance."""
         judge = cell.judges.get(name)
         if judge is None or judge.mean is None:
             return Cell(text=NOTHING)
         star = "★ " if is_best(cell, name) else ""
-        rows = self.say("of", n=judge.n, planned=judge.planned)
-        return Cell(text=f"{star}{mean_text(judge)}", number=judge.mean, note=rows)
+        return Cell(text=f"{star}{mean_text(judge)}", number=judge.mean, note=self._rows(judge))
 
-    def verdict(self, cell: CellFigures) -> str:
+    def _rows(self, judge: JudgeFigures) -> str:
+        return self.say("of", n=judge.n, planned=judge.planned)
+
+    def _verdict(self, cell: CellFigures) -> str:
         """How the cell compares with the highest one by the deciding figure, or that it is not finished."""
-        if cell.state == "failed":
-            return self.say("failed")
         if cell.state != "finished":
             graded = max((judge.n for judge in cell.judges.values()), default=0)
-            return self.say(cell.state, **({"n": graded} if cell.state == "begun" else {}))
+            return self.say(cell.state, n=graded)
         against = cell.against
         if against is None or against.verdict == "alone":
             return NOTHING
-        if against.verdict in {"worse", "no_difference"}:
-            return self.say(against.verdict, by=signed(against.difference))
-        return self.say(against.verdict, **({"open": against.open} if against.verdict == "highest" else {}))
+        return self.say(against.verdict, by=signed(against.difference or 0.0), open=against.open)
 
-    def gate(self, cell: CellFigures) -> str:
+    def _gate(self, cell: CellFigures) -> str:
         """The gate's verdict of a cell's own run; empty without a target."""
         if cell.passed is None:
             return ""
-        key = "incomplete" if cell.incomplete else "passed" if cell.passed else "missed"
-        return self.say(f"gate_{key}")
+        if cell.incomplete:
+            return self.say("gate_incomplete")
+        return self.say("gate_passed") if cell.passed else self.say("gate_missed")
 
-    def notes(self) -> Iterator[str]:
+    def _notes(self) -> Iterator[str]:
         """How to read the tables, a sentence each."""
-        cells = self.figures.cells
+        cells, data_sets = self.figures.cells, self.figures.data
         yield self.say("note_scale")
-        paired = [data for data in self.figures.data if sum(c.state == "finished" for c in data.cells) > 1]
-        if not all(data.by_f1 for data in paired):
+        paired = [data for data in data_sets if sum(c.state == "finished" for c in data.cells) > 1]
+        if not self.figures.chain and not all(data.by_f1 for data in paired):
             yield self.say("note_paired")
-        conditions = {
-            "note_f1": any(data.by_f1 for data in self.figures.data),
-            "note_not_extracted": any(cell.not_extracted for cell in cells),
-            "note_silent": any(cell.silent for cell in cells),
-            "note_offline": any(cell.offline for cell in cells),
-        }
-        yield from (self.say(key) for key, holds in conditions.items() if holds)
+        if any(data.by_f1 for data in data_sets):
+            yield self.say("note_f1")
+        if any(cell.not_extracted for cell in cells):
+            yield self.say("note_not_extracted")
+        if any(cell.silent for cell in cells):
+            yield self.say("note_silent")
+        if any(cell.offline for cell in cells):
+            yield self.say("note_offline")
 
-    def dollars(self, amount: float | None) -> str:
+    def _chart(self, data: DataFigures) -> Chart | None:
+        """The deciding figures with their intervals; None where fewer than two cells have one."""
+        known = [(cell, mean) for cell in data.cells if (mean := deciding(cell, data))]
+        if len(known) < 2:
+            return None
+        best = ["★" if data.best == cell.cell.key else "" for cell, _ in known]
+        labels = tuple(self.name(cell) for cell, _ in known)
+        texts = tuple(
+            " ".join(filter(None, (star, figure(mean.mean))))
+            for star, (_, mean) in zip(best, known, strict=True)
+        )
+        title = self.say("picture", data=data.name, judge=self._primary(data))
+        points = (
+            self.say("picture_point", cell=name, mean=text) for name, text in zip(labels, texts, strict=True)
+        )
+        low, high = tuple(mean.low for _, mean in known), tuple(mean.high for _, mean in known)
+        means = tuple(mean.mean for _, mean in known)
+        return Chart(
+            kind="ranges",
+            title=title,
+            description=self.say("picture_told", title=title, cells=self.say("comma").join(points)),
+            labels=labels,
+            series=(Series("", means, texts, low, high, tuple(best)),),
+            marks=tuple((mark, f"{100 * mark:g}") for mark in _MARKS),
+            note=self.say("picture_note"),
+        )
+
+    def _dollars(self, amount: float | None) -> str:
         """Dollars with the digits that small amounts need."""
         if amount is None:
             return self.say("unknown")
@@ -197,11 +277,110 @@ class MatrixReport:
     def _money(self, amount: float | None, *, known: bool) -> Cell:
         """What was paid; `known` is whether anything was used, whose price may be unknown."""
         free = amount == 0 or (amount is None and not known)
-        return Cell(text=NOTHING) if free else Cell(text=self.dollars(amount), number=amount)
+        return Cell(text=NOTHING) if free else Cell(text=self._dollars(amount), number=amount)
 
+    def worksheet(self) -> Worksheet:
+        """A row for each cell of every data set; a resumed matrix updates its rows."""
+        return self._worksheet("matrix", self.say("sheet"), self.say("sheet_help"), self.figures.data)
 
-def _formatted(values: Mapping[str, object]) -> dict[str, str]:
-    return {name: f"{value:,}" if isinstance(value, int) else str(value) for name, value in values.items()}
+    def worksheets(self) -> tuple[Worksheet, ...]:
+        """The workbook: all cells, then each data set with its own judges."""
+        first, data_sets = self.worksheet(), self.figures.data
+        titles = _sheet_titles([data.name for data in data_sets], first.title)
+        return (
+            first,
+            *(
+                self._worksheet(f"matrix_{at}", title, self.say("data_help", data=data.name), [data])
+                for at, (data, title) in enumerate(zip(data_sets, titles, strict=True), 1)
+            ),
+        )
+
+    def _worksheet(self, name: str, title: str, about: str, data_sets: Sequence[DataFigures]) -> Worksheet:
+        fields = list(self._fields(data_sets))
+        best = {data.best for data in data_sets}
+        rows = []
+        for cell in (cell for data in data_sets for cell in data.cells):
+            cells = {field.column.key: field.cell_of(cell) for field in fields}
+            if cell.cell.key in best:
+                cells["against"] = text_cell(cells["against"].text, "good")
+            filled = {key: shown for key, shown in cells.items() if shown.text}
+            rows.append(Row(key=f"{self.figures.id} {cell.cell.key}", cells=filled))
+        return Worksheet(
+            name=name,
+            title=title,
+            columns=(Column(key="key", title="key", width=8), *(field.column for field in fields)),
+            rows=tuple(rows),
+            frozen_columns=4,
+            help=about,
+        )
+
+    def _fields(self, data_sets: Sequence[DataFigures]) -> Iterator[_Field]:
+        """The columns of a worksheet, with what stands in them."""
+        yield _texts("data", self.say("data"), 16, lambda cell: cell.cell.data)
+        yield _texts("prompt", self.say("prompt"), 16, lambda cell: cell.cell.prompt)
+        yield _texts("model", self.say("model"), 20, lambda cell: cell.cell.model)
+        yield _Field(Column(key="state", title=self.say("state"), width=10), self._state)
+        against = Column(key="against", title=self.say("against"), width=30, wrap=True)
+        yield _Field(
+            against, lambda cell: text_cell(": ".join(filter(None, (self._verdict(cell), cell.error))))
+        )
+        for judge in dict.fromkeys(judge for data in data_sets for judge in data.judges):
+            yield from self._judge_fields(judge)
+        if any(data.by_f1 for data in data_sets):
+            for key in ("f1", "accuracy"):
+                title = self.say(key)
+                yield _numbers(key, title, partial(_label_points, key))
+                error = self.say("stderr", name=title)
+                yield _numbers(f"{key}_stderr", error, partial(_label_points, f"{key}_stderr"))
+        for key in ("rows", "not_extracted", "silent"):
+            yield _numbers(key, self.say(key), partial(_run_count, key))
+        yield _numbers(
+            "answers_cost", self.say("answers_cost"), lambda cell: self._paid(cell.answers_usd, cell)
+        )
+        yield _numbers("cost", self.say("cost"), lambda cell: self._paid(cell.graded_usd, cell))
+        yield _numbers("seconds", self.say("seconds"), lambda cell: _duration(cell.answer_seconds, cell))
+        yield _numbers("whole_seconds", self.say("whole_seconds"), lambda cell: _duration(cell.seconds, cell))
+        if any(cell.passed is not None for cell in self.figures.cells):
+            gate = Column(key="gate", title=self.say("gate"), width=12)
+            yield _Field(gate, lambda cell: text_cell(self._gate(cell), "" if cell.passed else "warn"))
+        yield _texts("run", self.say("run"), 30, lambda cell: cell.run)
+
+    def _judge_fields(self, name: str) -> Iterator[_Field]:
+        """Mean, error and number of rows of a judge."""
+
+        def mean(cell: CellFigures) -> SheetCell:
+            judge = cell.judges.get(name)
+            return _points(judge.mean if judge else None, "good" if is_best(cell, name) else "")
+
+        def error(cell: CellFigures) -> SheetCell:
+            judge = cell.judges.get(name)
+            return _points(judge.stderr if judge else None)
+
+        def graded(cell: CellFigures) -> str:
+            judge = cell.judges.get(name)
+            return self._rows(judge) if judge else ""
+
+        title = self.judge(name)
+        yield _numbers(name, title, mean)
+        yield _numbers(f"{name}.stderr", self.say("stderr", name=title), error)
+        yield _texts(f"{name}.n", self.say("graded", name=title), 12, graded)
+
+    def _state(self, cell: CellFigures) -> SheetCell:
+        texts: dict[State, str] = {
+            "finished": self.say("state_finished"),
+            "begun": self.say("state_begun"),
+            "planned": self.say("state_planned"),
+            "failed": self.say("state_failed"),
+        }
+        return text_cell(texts[cell.state], _STATES.get(cell.state, ""), cell.error)
+
+    def _against(self, cell: CellFigures) -> SheetCell:
+        return text_cell(": ".join(filter(None, (self._verdict(cell), cell.error))))
+
+    def _paid(self, amount: float | None, cell: CellFigures) -> SheetCell:
+        if amount is None or not cell.run:
+            return SheetCell()
+        return SheetCell(text=self._dollars(amount), number=amount)
 
 
 def figure(value: float | None) -> str:
@@ -214,17 +393,13 @@ def mean_text(judge: JudgeFigures) -> str:
     return figure(judge.mean) if judge.stderr is None else f"{figure(judge.mean)} ± {figure(judge.stderr)}"
 
 
-def deciding(cell: CellFigures, data: DataFigures) -> float | None:
-    """The figure (0..1) by which the cells of a data set are compared: F1, or the deciding judge's mean."""
-    if data.by_f1:
-        return cell.labels.f1 if cell.labels else None
-    judge = cell.judges.get(data.primary)
-    return judge.mean if judge else None
-
-
 def _leads(cell: CellFigures) -> bool:
     """Whether this is the cell with which the others are compared."""
     return cell.against is not None and cell.against.to in {"", cell.cell.key}
+
+
+def _tone(cell: CellFigures, data: DataFigures) -> Tone:
+    return "alarm" if cell.state == "failed" else "good" if data.best == cell.cell.key else ""
 
 
 def _labels(cell: CellFigures, key: str, best: str = "") -> Cell:
@@ -246,11 +421,52 @@ def _seconds(value: float | None) -> Cell:
     return Cell(text=f"{value:.2f}" if value < 10 else f"{value:.1f}", number=value)
 
 
-CHAIN_TEXTS = Texts(Path(__file__).with_name("chain.toml"))
+def _has_text(cells: Iterable[Cell]) -> bool:
+    return any(cell.text not in (NOTHING, "") for cell in cells)
 
 
-class ChainReport(MatrixReport):
-    """The runs of a chain in one language: one table, in which none is compared with another."""
+def _texts(key: str, title: str, width: int, text_of: Callable[[CellFigures], str]) -> _Field:
+    return _Field(Column(key=key, title=title, width=width), lambda cell: text_cell(text_of(cell)))
+
+
+def _numbers(key: str, title: str, cell_of: Callable[[CellFigures], SheetCell]) -> _Field:
+    return _Field(Column(key=key, title=title, kind="number", width=12), cell_of)
+
+
+def _points(value: float | None, mark: Mark = "") -> SheetCell:
+    """A value (0..1) out of 100: one decimal in its text, two in its number."""
+    return SheetCell() if value is None else SheetCell(figure(value), round(100 * value, 2), mark)
+
+
+def _label_points(key: str, cell: CellFigures) -> SheetCell:
+    return _points(getattr(cell.labels, key)) if cell.labels else SheetCell()
+
+
+def _run_count(key: str, cell: CellFigures) -> SheetCell:
+    n = getattr(cell, key)
+    return SheetCell(f"{n:,}", n) if cell.run else SheetCell()
+
+
+def _duration(seconds: float | None, cell: CellFigures) -> SheetCell:
+    if seconds is None or not cell.run:
+        return SheetCell()
+    return SheetCell(f"{seconds:.2f}", round(seconds, 3))
+
+
+def _sheet_titles(names: Sequence[str], first: str) -> Iterator[str]:
+    """Titles that a workbook accepts for its worksheets: short, without reserved characters, unique."""
+    used = {first.casefold(), "history"}
+    for name in names:
+        stem = "".join("_" if letter in "[]:*?/\\" else letter for letter in name).strip("' ")[:24] or "data"
+        number, title = 2, stem
+        while title.casefold() in used:
+            title, number = f"{stem} {number}", number + 1
+        used.add(title.casefold())
+        yield title
+
+
+class ChainViews(MatrixViews):
+    """The views of a chain in one language: one table, in which no run is compared with another."""
 
     def __init__(self, figures: MatrixFigures, language: Language | None = None) -> None:
         """`figures` has each link as a data set of its own."""
@@ -260,9 +476,8 @@ class ChainReport(MatrixReport):
 
     def say(self, key: str, /, **values: object) -> str:
         """A text of chain.toml, else of matrix.toml."""
-        if key not in _chain_keys():
-            return super().say(key, **values)
-        return CHAIN_TEXTS(self.language, key, **_formatted(values))
+        own = key in _chain_keys()
+        return CHAIN_TEXTS(self.language, key, **values) if own else super().say(key, **values)
 
     def name(self, cell: CellFigures) -> str:
         """The name of a link, or that of the whole."""
@@ -280,31 +495,27 @@ class ChainReport(MatrixReport):
         lowest = min(links, key=lambda cell: self._mean(cell) or 0.0, default=None)
         values = {"whole": self._mean_of(whole), "link": self._mean_of(lowest)}
         if lowest and len(links) > 1:
-            return self.say("line_both" if whole else "line_links", **values)
+            return self.say("line_both", **values) if whole else self.say("line_links", **values)
         return self.say("line_one", **values) if links or whole else self.say("line_none")
 
     def table(self, data: DataFigures) -> Table:
         """A row for each link and one for the whole: rows, share that passed, means of its judges."""
         columns = {
-            "cell": [Cell(text=self.name(cell)) for cell in data.cells],
-            "rows": [count_cell(cell.rows) for cell in data.cells],
-            "passed": [self.judged(cell, PASSED) for cell in data.cells],
-            "judges": [self._judges(cell, data) for cell in data.cells],
-            **dict(self._more(data)),
+            self.say("rows"): [count_cell(cell.rows) for cell in data.cells],
+            self.say("passed"): [self._judged(cell, PASSED) for cell in data.cells],
+            self.say("judges"): [self._judges(cell, data) for cell in data.cells],
         }
-        shown = {key: cells for key, cells in columns.items() if _has_text(cells) and key != "against"}
-        titles = tuple(self.say(key) for key in shown)
-        return Table(name="chain", title="", columns=titles, rows=tuple(zip(*shown.values(), strict=True)))
+        columns = {title: cells for title, cells in columns.items() if _has_text(cells)}
+        more = {title: cells for title, cells in self._more(data) if title != self.say("against")}
+        return self._table(data, columns | more)
 
-    def notes(self) -> Iterator[str]:
-        """How to read the table, in which nothing is compared."""
-        paired = self.say("note_paired")
-        yield from (note for note in super().notes() if note != paired)
+    def _wordy(self) -> tuple[str, ...]:
+        return self.say("judges"), self.say("gate")
 
     def _judges(self, cell: CellFigures, data: DataFigures) -> Cell:
         """The judges of a run, each with its mean."""
         if cell.error:
-            return Cell(text=self.say("failed", why=safe_text(cell.error)))
+            return Cell(text=self.say("failed"))
         means = {name: cell.judges[name] for name in data.judges if name in cell.judges and name != PASSED}
         shown = [self.say("mean", judge=self.judge(name), mean=mean_text(j)) for name, j in means.items()]
         return Cell(text=self.say("comma").join(shown) or NOTHING)
@@ -348,339 +559,3 @@ def _one_table(figures: MatrixFigures, title: str) -> MatrixFigures:
     return figures.model_copy(
         update={"data": (DataFigures(name=title, judges=judges, primary=primary, cells=cells),)}
     )
-
-
-def _has_text(cells: list[Cell]) -> bool:
-    return any(cell.text not in (NOTHING, "") for cell in cells)
-
-
-def print_report(report: MatrixReport, console: Console, page: str = "") -> None:
-    """Prints the comparison; `page` is the path of its page, empty for none."""
-    lines = ConsoleLines(console)
-    lines.title(f"{report.title}  {report.figures.id}")
-    lines.line(report.headline(), "bold")
-    paint_sections(report.sections(), console)
-    if unfinished := list(report.unfinished()):
-        lines.title(report.say("open_title"))
-        for text in unfinished:
-            lines.item("! ", text, "bold red")
-    lines.line("")
-    for text in report.notes():
-        lines.item("- ", text, "dim", "dim")
-    lines.line("")
-    lines.line(report.total())
-    if page:
-        lines.line(report.say("next_open", path=page))
-
-
-def markdown(report: MatrixReport) -> str:
-    """The report as Markdown: the table of each data set with its result, and what is not finished."""
-    parts = [
-        f"## {escape_markdown(report.title)}",
-        escape_markdown(report.headline()),
-        *markdown_sections(report.sections()),
-    ]
-    if unfinished := list(report.unfinished()):
-        listed = "\n".join(f"- {escape_markdown(text)}" for text in unfinished)
-        parts.append(f"### {escape_markdown(report.say('open_title'))}\n\n{listed}")
-    parts.append("\n".join(f"- {escape_markdown(text)}" for text in report.notes()))
-    parts += [escape_markdown(report.total()), f"`{report.figures.id}`"]
-    return "\n\n".join(parts) + "\n"
-
-
-WIDTH, LEFT = 720, 210
-_RIGHT, _TOP, _ROW, _BOTTOM = 64, 8, 26, 24
-# As many letters of a cell's name as fit beside the picture.
-_LABEL = 26
-# Of a normal distribution, for a range of 95 %.
-_REACH = 1.96
-_STYLE = (
-    ".chart.cells { max-width: 46rem; } .chart.cells text { font-size: 12px; }"
-    " .chart .reach { stroke: var(--accent); stroke-width: 2; } .chart .best { fill: var(--good); }"
-    " figure + .scroll { margin-top: .75rem; } table.cells { font-size: .875rem; }"
-    " .cells td, .cells th { padding: .2rem 1.1rem .2rem 0; vertical-align: top; white-space: nowrap; }"
-    " .cells td:last-child { white-space: normal; min-width: 14rem; } .cells small { display: block; }"
-    " .cells .best { font-weight: 600; color: var(--good); } .cells .failed { color: var(--red-ink); }"
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Dot:
-    """A cell in the picture: its mean and the ends of its interval, in pixels from the left."""
-
-    label: str
-    whole: str
-    y: float
-    x: float
-    low: float
-    high: float
-    text: str
-    best: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Picture:
-    """The means of a data set, with a text alternative."""
-
-    title: str
-    alternative: str
-    height: int
-    ticks: list[tuple[float, str]]
-    dots: list[Dot]
-
-
-@dataclass(frozen=True, slots=True)
-class MatrixRow:
-    """A row of a table; `href` is its run's own report, empty where there is none."""
-
-    name: str
-    href: str
-    cells: tuple[Cell, ...]
-    kind: str
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """A data set on the page."""
-
-    key: str
-    title: str
-    line: str
-    columns: tuple[str, ...]
-    rows: list[MatrixRow]
-    picture: Picture | None
-
-
-def page(report: MatrixReport) -> str:
-    """The page as HTML; it needs no network and runs no script."""
-    style = f"{html.part('report.css')}\n{_STYLE}"
-    return html.template("matrix.html.j2").render(
-        matrix=report,
-        say=report.say,
-        language=report.language,
-        began=f"{local_time(report.figures.created):%Y/%m/%d %H:%M}",
-        blocks=[_block(report, data, at) for at, data in enumerate(report.figures.data, 1)],
-        unfinished=list(report.unfinished()),
-        notes=list(report.notes()),
-        width=WIDTH,
-        left=LEFT,
-        style=Markup(style),  # noqa: S704 - ours
-        policy=html.policy(style, ""),
-    )
-
-
-def _block(report: MatrixReport, data: DataFigures, at: int) -> Block:
-    section = report.section(data, at)
-    (table,) = section.tables
-    return Block(
-        key=section.key,
-        title=section.title,
-        line=section.line,
-        columns=table.columns,
-        rows=[_line(cell, row, data) for cell, row in zip(data.cells, table.rows, strict=True)],
-        picture=_picture(report, data),
-    )
-
-
-def _line(cell: CellFigures, row: tuple[Cell, ...], data: DataFigures) -> MatrixRow:
-    href = f"../{quote(cell.run, safe='')}/report.html" if cell.run else ""
-    kind = "failed" if cell.state == "failed" else "best" if data.best == cell.cell.key else ""
-    return MatrixRow(name=row[0].text, href=href, cells=row[1:], kind=kind)
-
-
-def _picture(report: MatrixReport, data: DataFigures) -> Picture | None:
-    """None where fewer than two cells have a mean."""
-    known = [(cell, *values) for cell in data.cells if (values := _mean_and_error(cell, data))]
-    if len(known) < 2:
-        return None
-    dots = [
-        _dot(report, place, cell, mean, stderr, best=data.best == cell.cell.key)
-        for place, (cell, mean, stderr) in enumerate(known)
-    ]
-    judge = report.say("f1") if data.by_f1 else report.judge(data.primary)
-    title = report.say("picture", data=data.name, judge=judge)
-    points = [report.say("picture_point", cell=dot.whole, mean=dot.text) for dot in dots]
-    return Picture(
-        title=title,
-        alternative=report.say("picture_told", title=title, cells=report.say("comma").join(points)),
-        height=_TOP + _ROW * len(dots) + _BOTTOM,
-        ticks=[(_x(mark / 100), str(mark)) for mark in (0, 25, 50, 75, 100)],
-        dots=dots,
-    )
-
-
-def _mean_and_error(cell: CellFigures, data: DataFigures) -> tuple[float, float | None] | None:
-    """The deciding figure of a cell with its error; None where it has none."""
-    if data.by_f1:
-        return (cell.labels.f1, cell.labels.f1_stderr) if cell.labels else None
-    judge = cell.judges.get(data.primary)
-    return None if judge is None or judge.mean is None else (judge.mean, judge.stderr)
-
-
-def _dot(
-    report: MatrixReport, place: int, cell: CellFigures, mean: float, stderr: float | None, *, best: bool
-) -> Dot:
-    name, reach = report.name(cell), _REACH * (stderr or 0.0)
-    return Dot(
-        label=excerpt(name, _LABEL),
-        whole=name,
-        y=round(_TOP + _ROW * (place + 0.5), 1),
-        x=_x(mean),
-        low=_x(max(0.0, mean - reach)),
-        high=_x(min(1.0, mean + reach)),
-        text=f"{'★ ' if best else ''}{figure(mean)}",
-        best=best,
-    )
-
-
-def _x(value: float) -> float:
-    """Pixels from the left."""
-    return round(LEFT + value * (WIDTH - LEFT - _RIGHT), 1)
-
-
-NAME = "matrix"
-_STATES = {"failed": "failed", "begun": "warn", "planned": "warn"}
-
-
-def matrix_sheet(report: MatrixReport) -> Worksheet:
-    """A worksheet with a row for each cell of every data set; a resumed matrix updates its rows."""
-    judges = tuple(dict.fromkeys(judge for data in report.figures.data for judge in data.judges))
-    return Worksheet(
-        name=NAME,
-        title=report.say("sheet"),
-        columns=(
-            *_first_columns(report, data=True),
-            *_judge_columns(report, judges),
-            *_last_columns(report, report.figures.data),
-        ),
-        rows=tuple(_row(report, data, cell) for data in report.figures.data for cell in data.cells),
-        frozen_columns=4,
-        help=report.say("sheet_help"),
-    )
-
-
-def worksheets(report: MatrixReport) -> tuple[Worksheet, ...]:
-    """The workbook: all cells, then each data set with its own judges."""
-    titles = _titles([data.name for data in report.figures.data], report.say("sheet"))
-    numbered = enumerate(zip(report.figures.data, titles, strict=True), 1)
-    return (matrix_sheet(report), *(_data_sheet(report, at, data, title) for at, (data, title) in numbered))
-
-
-def save(report: MatrixReport, path: Path) -> Path:
-    """Writes the workbook, whole or not at all, over an earlier one, in which people have no columns."""
-    temporary = temporary_path(path)
-    try:
-        os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600))
-        paint(worksheets(report), temporary, {}, report.language)
-        temporary.replace(path)
-    except OSError as error:
-        msg = f"{path}: cannot be written ({error.strerror}). If it is open, close it and try again."
-        raise RunFileError(msg) from None
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
-    return path
-
-
-def _data_sheet(report: MatrixReport, at: int, data: DataFigures, title: str) -> Worksheet:
-    return Worksheet(
-        name=f"{NAME}_{at}",
-        title=title,
-        columns=(
-            *_first_columns(report),
-            *_judge_columns(report, data.judges),
-            *_last_columns(report, [data]),
-        ),
-        rows=tuple(_row(report, data, cell) for cell in data.cells),
-        frozen_columns=3,
-        help=report.say("data_help", data=data.name),
-    )
-
-
-def _titles(names: Sequence[str], first: str) -> Iterator[str]:
-    """Titles that a workbook accepts for its worksheets: short, without reserved characters, unique."""
-    used = {first.casefold(), "history"}
-    for name in names:
-        stem = "".join("_" if letter in "[]:*?/\\" else letter for letter in name).strip("' ")[:24] or "data"
-        number, title = 2, stem
-        while title.casefold() in used:
-            title, number = f"{stem} {number}", number + 1
-        used.add(title.casefold())
-        yield title
-
-
-def _first_columns(report: MatrixReport, *, data: bool = False) -> Iterator[Column]:
-    yield Column(key="key", title="key", width=8)
-    if data:
-        yield Column(key="data", title=report.say("data"), width=16)
-    yield Column(key="prompt", title=report.say("prompt"), width=16)
-    yield Column(key="model", title=report.say("model"), width=20)
-    yield Column(key="state", title=report.say("state"), width=10)
-    yield Column(key="against", title=report.say("against"), width=30, wrap=True)
-
-
-def _judge_columns(report: MatrixReport, judges: Sequence[str]) -> Iterator[Column]:
-    for name in judges:
-        title = report.judge(name)
-        yield Column(key=name, title=title, kind="number", width=12)
-        yield Column(key=f"{name}.stderr", title=report.say("stderr", name=title), kind="number", width=10)
-        yield Column(key=f"{name}.n", title=report.say("graded", name=title), width=12)
-
-
-def _last_columns(report: MatrixReport, shown: Sequence[DataFigures]) -> Iterator[Column]:
-    if any(data.by_f1 for data in shown):
-        for key in ("f1", "accuracy"):
-            yield Column(key=key, title=report.say(key), kind="number", width=10)
-            title = report.say("stderr", name=report.say(key))
-            yield Column(key=f"{key}_stderr", title=title, kind="number", width=10)
-    for key in ("rows", "not_extracted", "silent", "answers_cost", "cost", "seconds", "whole_seconds"):
-        yield Column(key=key, title=report.say(key), kind="number", width=12)
-    if any(cell.passed is not None for cell in report.figures.cells):
-        yield Column(key="gate", title=report.say("gate"), width=12)
-    yield Column(key="run", title=report.say("run"), width=30)
-
-
-def _row(report: MatrixReport, data: DataFigures, cell: CellFigures) -> Row:
-    key = f"{report.figures.id} {cell.cell.key}"
-    names = {"data": cell.cell.data, "prompt": cell.cell.prompt, "model": cell.cell.model, "run": cell.run}
-    cells = {name: text_cell(text) for name, text in names.items() if text}
-    state = report.say(f"state_{cell.state}")
-    cells["state"] = text_cell(state, _STATES.get(cell.state, ""), cell.error)  # type: ignore[arg-type]
-    verdict = ": ".join(filter(None, (report.verdict(cell), cell.error)))
-    cells["against"] = text_cell(verdict, "good" if data.best == cell.cell.key else "")
-    if gate := report.gate(cell):
-        cells["gate"] = text_cell(gate, "" if cell.passed else "warn")
-    return Row(key=key, cells=cells | dict(_figure_cells(report, cell)) | dict(_mean_cells(report, cell)))
-
-
-def _mean_cells(report: MatrixReport, cell: CellFigures) -> Iterator[tuple[str, SheetCell]]:
-    for name, judge in cell.judges.items():
-        shown = report.judged(cell, name)
-        if judge.mean is not None:
-            best = "good" if shown.text.startswith("★") else ""
-            yield name, _points(judge.mean, best)
-        if judge.stderr is not None:
-            yield f"{name}.stderr", _points(judge.stderr)
-        yield f"{name}.n", text_cell(report.say("of", n=judge.n, planned=judge.planned))
-
-
-def _figure_cells(report: MatrixReport, cell: CellFigures) -> Iterator[tuple[str, SheetCell]]:
-    if cell.labels:
-        for key, value in cell.labels.model_dump().items():
-            if value is not None:
-                yield key, _points(value)
-    if not cell.run:
-        return
-    for key in ("rows", "not_extracted", "silent"):
-        yield key, SheetCell(text=f"{getattr(cell, key):,}", number=getattr(cell, key))
-    for key, amount in (("answers_cost", cell.answers_usd), ("cost", cell.graded_usd)):
-        if amount is not None:
-            yield key, SheetCell(text=report.dollars(amount), number=amount)
-    for key, seconds in (("seconds", cell.answer_seconds), ("whole_seconds", cell.seconds)):
-        if seconds is not None:
-            yield key, SheetCell(text=f"{seconds:.2f}", number=round(seconds, 3))
-
-
-def _points(value: float, mark: str = "") -> SheetCell:
-    """A value (0..1) out of 100: one decimal in its text, two in its number."""
-    return SheetCell(text=figure(value), number=round(100 * value, 2), mark=mark)  # type: ignore[arg-type]

@@ -71,11 +71,19 @@ class _Painter:
 
     def __init__(self, console: Console) -> None:
         self._console = console
+        self._after_space = False
 
     def title(self, text: str) -> None:
-        """A heading with air above it."""
-        self._console.print()
+        """A heading with an empty line above it."""
+        self._space()
         self.line(Line(text), "bold underline")
+        self._after_space = True
+
+    def _space(self) -> None:
+        """An empty line, unless the last one is, or is a heading."""
+        if not self._after_space:
+            self._console.print()
+        self._after_space = True
 
     def section(self, section: Section) -> None:
         """The title and all blocks."""
@@ -156,14 +164,21 @@ class _Painter:
         for line in wrap(text, self._console.width - indent - deep) if text else [""]:
             shown = Text(" " * indent).append(head, style).append(line, text_style)
             self._console.print(shown, highlight=False)
+            self._after_space = False
             head = " " * deep
 
     def _table(self, table: Table) -> None:
         """A table in as many parts as the width takes; red cells carry a mark as well."""
         if table.title:
             self.line(Line(table.title, "strong"))
-        for columns in _parts(table, self._console.width):
-            grid = Grid(box=None, padding=(0, 1, 0, 0), pad_edge=False)
+            self._after_space = True
+        gap = 2
+        parts = _parts(table, self._console.width, gap)
+        if len(parts) > 1:
+            gap = 1
+            parts = _parts(table, self._console.width, gap)
+        for columns in parts:
+            grid = Grid(box=None, padding=(0, gap, 0, 0), pad_edge=False)
             for place in columns:
                 left = not place or place in table.words
                 grid.add_column(
@@ -174,9 +189,10 @@ class _Painter:
                 )
             for row in table.rows:
                 grid.add_row(*(self._cell(row[place]) for place in columns))
-            self._console.print()
+            self._space()
             self._console.print(grid, highlight=False)
-        self._console.print()
+            self._after_space = False
+        self._space()
 
     def _cell(self, cell: Cell) -> Text:
         """The figure, and on a second line what it rests on."""
@@ -194,7 +210,8 @@ class _Painter:
 
     def _bars(self, chart: Chart) -> None:
         """A row of marks for each bar, the longest for the highest value."""
-        self.line(Line(chart.title, "soft"))
+        if chart.title:
+            self.line(Line(chart.title, "soft"))
         (series,) = chart.series
         most = max((value or 0.0 for value in series.values), default=0.0) or 1.0
         width = max(map(cell_len, chart.labels), default=0)
@@ -212,21 +229,21 @@ def _marked(cell: Cell) -> str:
     return f"{'▲' if cell.red else ''}{cell.text}"
 
 
-def _parts(table: Table, width: int) -> list[list[int]]:
-    """The columns of a table in groups that fit the width; the first column leads every group."""
+def _parts(table: Table, width: int, gap: int) -> list[list[int]]:
+    """The columns, `gap` cells apart, in groups that fit the width; the first column leads every group."""
     places = [at for at in range(len(table.columns)) if width >= _NARROW or at not in table.spared]
     texts = {at: [table.columns[at], *_texts(row[at] for row in table.rows)] for at in places}
     widths = {at: max(map(cell_len, column)) for at, column in texts.items()}
     for at in table.words & widths.keys():
         widths[at] = max(min(widths[at], _LABEL), _longest_word(texts[at]))
     label = min(widths[0], max(_LABEL, _longest_word(texts[0])))
-    parts, free = [[0]], width - label - 1
+    parts, free = [[0]], width - label - gap
     for place in places[1:]:
         if widths[place] > free and len(parts[-1]) > 1:
             parts.append([0])
-            free = width - label - 1
+            free = width - label - gap
         parts[-1].append(place)
-        free -= widths[place] + 1
+        free -= widths[place] + gap
     return parts
 
 

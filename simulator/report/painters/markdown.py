@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from simulator.core.document import Block, Cell, Facts, Items, Line, Notes, Report, Section, Table
 from simulator.core.document import escape_markdown as escaped
+from simulator.core.translations import safe_text
 
 
 def markdown(report: Report) -> str:
@@ -15,7 +16,8 @@ def markdown(report: Report) -> str:
     for section in report.shown_in("markdown"):
         parts += _section(section)
     if report.about:
-        parts.append(f"`{report.about}`")
+        about = " ".join(safe_text(report.about).replace("`", "'").split())
+        parts.append(f"`{about}`")
     return "\n\n".join(parts) + "\n"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from simulator.addons.calibration.drift import FrozenRows, drift, frozen_sets
-from simulator.addons.calibration.report import CalibrationRequest, CalibrationRun
+from simulator.addons.calibration.grade import CalibrationRequest, CalibrationRun
 from simulator.core.errors import InputError
 from simulator.core.settings import Settings
 from simulator.stats.judge_trust import Calibration, Drift, save_calibration

@@ -61,7 +61,7 @@ def test_a_table_for_every_judge_and_domain(suggest: Suggest) -> None:
     lines = [line.split() for line in out.splitlines()]
 
     assert code == 0
-    assert out.startswith(
+    assert out.lstrip().startswith(
         "基準値の提案  labels.jsonl (correct >= 0.5)\n方法：正しい回答の 95% 以上が合格する"
     )
     assert ["rougeL", "すべて", "0.6", "0.6–0.6", "100.0%/24", "0.0%/24"] in lines

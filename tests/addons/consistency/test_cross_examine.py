@@ -101,7 +101,7 @@ def test_people_read_it_in_their_language_and_as_markdown(capsys: pytest.Capture
     assert "矛盾: calm/fee-ja#1 ターン 1" in said
     assert "後の回答: 解約金は8,000円です。" in said
     assert "言語モデルは使っていません" in said
-    assert "### 矛盾: calm/fee-ja\\#1 ターン 1" in marked
+    assert "- **矛盾: calm/fee\\-ja\\#1 ターン 1**" in marked
     assert "- 先の回答: 解約金は9,500円です。" in marked
 
 

@@ -11,10 +11,12 @@ import openpyxl
 import pytest
 from rich.console import Console
 
-from simulator.addons.matrix import report
 from simulator.addons.matrix.figures import CellComparison, DataFigures, MatrixFigures, as_json
-from simulator.addons.matrix.report import TEXTS, MatrixReport
+from simulator.addons.matrix.report import TEXTS, MatrixViews
 from simulator.core.types import Language
+from simulator.report.painters import console, html
+from simulator.report.painters.markdown import markdown
+from simulator.sheets.excel_write import paint
 from tests.golden_files import compare
 from tests.matrices import ID, a_cell, compared, judged
 from tests.sheets_sink import KEY, pushed, sheets_server
@@ -23,25 +25,32 @@ LANGUAGES: tuple[Language, ...] = get_args(Language)
 HOSTILE = "=1+1<script>alert(1)</script>\x1b[31m|`@all`"
 
 
-def terminal(told: MatrixReport, width: int = 110) -> str:
+def terminal(told: MatrixViews, width: int = 110) -> str:
     """What a terminal shows."""
     out = io.StringIO()
-    report.print_report(told, Console(file=out, width=width, color_system=None), f"runs/{ID}/report.html")
+    page = f"runs/{ID}/report.html"
+    console.paint(told.report(page), Console(file=out, width=width, color_system=None))
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+
+
+def workbook(told: MatrixViews) -> openpyxl.Workbook:
+    """The workbook as it is read back."""
+    paint(told.worksheets(), Path("report.xlsx"), {}, told.language)
+    return openpyxl.load_workbook("report.xlsx")
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_terminal_and_markdown(language: Language) -> None:
     """Best cells only where chance does not explain it, failed and unfinished ones by name, sorted by F1."""
-    told = MatrixReport(compared(language))
+    told = MatrixViews(compared(language))
 
     compare(f"matrix_console_{language}.txt", terminal(told))
-    compare(f"matrix_{language}.md", report.markdown(told))
+    compare(f"matrix_{language}.md", markdown(told.report()))
 
 
 def test_a_narrow_terminal_shows_every_column() -> None:
     """Columns that do not fit come below, and no line is wider than the terminal."""
-    shown = terminal(MatrixReport(compared("en")), 60)
+    shown = terminal(MatrixViews(compared("en")), 60)
 
     assert max(map(len, shown.splitlines())) <= 60
     assert all(title in shown for title in ("Exact match", "answers USD", "against the highest"))
@@ -50,14 +59,14 @@ def test_a_narrow_terminal_shows_every_column() -> None:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_page(language: Language) -> None:
     """A picture with a text alternative for each data set that has figures; each run's own page is linked."""
-    page = report.page(MatrixReport(compared(language, title="秋 & spring")))
+    page = html.page(MatrixViews(compared(language, title="秋 & spring")).report())
 
     assert page.count("<figure>") == 2
     assert page.count('href="../20261121-090405001-faq-strict-qwen3-9c1e/report.html"') == 1
     assert 'role="img" aria-label=' in page
     assert "秋 &amp; spring" in page
-    assert re.search(r'<tr class="best"><th scope="row"><a [^>]*>strict × qwen3', page)
-    assert re.search(r'<tr class="failed"><th scope="row">strct × qwen3</th>', page)
+    assert re.search(r'<tr><th scope="row" class="verdict good"><a [^>]*>strict × qwen3', page)
+    assert re.search(r'<tr><th scope="row" class="verdict bad">strct × qwen3</th>', page)
     assert "<script" not in page
 
 
@@ -68,21 +77,21 @@ def test_what_others_named_is_text_everywhere() -> None:
     failed = cell.model_copy(update={"state": "failed", "error": HOSTILE, "run": HOSTILE})
     data = DataFigures(name=HOSTILE, judges=("exact_match",), primary="exact_match", cells=(cell, failed))
     found = compared("en", title=HOSTILE).model_copy(update={"data": (data,)})
-    told = MatrixReport(found)
+    told = MatrixViews(found)
 
     assert "\x1b" not in terminal(told)
-    assert "\x1b" not in report.markdown(told)
-    assert "<script" not in report.page(told).replace("&lt;script", "")
-    assert "|`@all" not in report.markdown(told)
-    book = openpyxl.load_workbook(report.save(told, Path("report.xlsx")))
+    assert "\x1b" not in markdown(told.report())
+    assert "<script" not in html.page(told.report()).replace("&lt;script", "")
+    assert "|`@all" not in markdown(told.report())
+    book = workbook(told)
     assert {c.data_type for sheet in book for row in sheet.iter_rows() for c in row} <= {"s", "n"}
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_workbook(language: Language) -> None:
     """All cells on the first worksheet, a worksheet for each data set, figures as numbers, no formula."""
-    told = MatrixReport(compared(language))
-    book = openpyxl.load_workbook(report.save(told, Path("report.xlsx")))
+    told = MatrixViews(compared(language))
+    book = workbook(told)
     shown = [sheet for sheet in book if sheet.sheet_state == "visible"]
 
     assert [sheet.title for sheet in shown] == [told.say("sheet"), "faq", "morality", "chat"]
@@ -93,15 +102,14 @@ def test_the_workbook(language: Language) -> None:
     assert rows[2][head.index(told.judge("exact_match"))] is None
     assert told.say("f1") in [cell.value for cell in shown[2][1]]
     assert told.say("f1") not in [cell.value for cell in shown[1][1]]
-    assert report.save(told, Path("report.xlsx")).name == "report.xlsx"
 
 
 def test_names_of_worksheets_are_such_as_a_workbook_takes() -> None:
     """Too long ones, the same ones, and those with signs of its own."""
     named = [data.model_copy(update={"name": name}) for name in ("a/b" * 20, "A_b" * 20, "Comparison", "'")
              for data in compared("en").data[:1]]  # fmt: skip
-    told = MatrixReport(compared("en").model_copy(update={"data": tuple(named)}))
-    titles = [sheet.title for sheet in report.worksheets(told)]
+    told = MatrixViews(compared("en").model_copy(update={"data": tuple(named)}))
+    titles = [sheet.title for sheet in told.worksheets()]
 
     assert titles == [
         "Comparison",
@@ -110,16 +118,16 @@ def test_names_of_worksheets_are_such_as_a_workbook_takes() -> None:
         "Comparison 2",
         "data",
     ]
-    report.save(told, Path("report.xlsx"))
+    workbook(told)
 
 
 def test_a_sheet_is_pushed_once_and_then_mended(monkeypatch: pytest.MonkeyPatch) -> None:
     """One worksheet, a row per cell; pushed again, the same rows have today's figures."""
-    told = MatrixReport(compared("ja"))
+    told = MatrixViews(compared("ja"))
     with sheets_server(monkeypatch) as server:
-        first = pushed(report.matrix_sheet(told))
-        again = pushed(report.matrix_sheet(told))
-        finished = pushed(report.matrix_sheet(MatrixReport(compared("ja", silent=0))))
+        first = pushed(told.worksheet())
+        again = pushed(told.worksheet())
+        finished = pushed(MatrixViews(compared("ja", silent=0)).worksheet())
         rows = server.person(KEY).rows(told.say("sheet"))
 
     assert (first.rows, first.worksheets) == (7, ("比較",))
@@ -149,8 +157,8 @@ def test_an_empty_matrix_is_shown() -> None:
     """Nothing is graded yet: every view says so."""
     found: MatrixFigures = compared("en").model_copy(update={"data": compared("en").data[2:]})
 
-    assert "No cell is finished yet." in terminal(MatrixReport(found))
-    assert "<figure>" not in report.page(MatrixReport(found))
+    assert "No cell is finished yet." in terminal(MatrixViews(found))
+    assert "<figure>" not in html.page(MatrixViews(found).report())
 
 
 def test_both_languages_have_the_same_words() -> None:
@@ -169,7 +177,7 @@ def test_both_languages_have_the_same_words() -> None:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_headline_by_what_the_cells_are_sorted_by(language: Language) -> None:
     """F1 of labels, with its figure; where all cells are the same, no name is called."""
-    told = MatrixReport(compared(language))
+    told = MatrixViews(compared(language))
     faq, morality, _ = told.figures.data
     same = [cell.model_copy(update={"against": CellComparison(verdict="equal")}) for cell in faq.cells[:2]]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from simulator.addons.testset import report
+from simulator.addons.testset import files
 from simulator.addons.testset.checks import REASONS, fault_of_check, fault_of_form, says_the_same
 from simulator.addons.testset.plan import (
     KINDS,
@@ -130,7 +130,7 @@ def test_a_passage_cannot_speak_to_the_model() -> None:
 
 def test_every_word_is_there_in_both_languages() -> None:
     """Each kind, wording and reason has its words."""
-    tables = read_toml(report.WORDS)
+    tables = read_toml(files.WORDS)
     for language in LANGUAGES:
         assert set(KINDS) <= set(tables[language]["kind"])
         assert set(WORDINGS) == set(tables[language]["wording"])

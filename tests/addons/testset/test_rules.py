@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from simulator.addons.testset.files import content_of
 from simulator.addons.testset.near_duplicates import NearDuplicates
 from simulator.addons.testset.plan import (
     KINDS,
@@ -21,7 +22,6 @@ from simulator.addons.testset.plan import (
     read_articles,
     readable,
 )
-from simulator.addons.testset.report import content_of
 from simulator.addons.testset.rules import RuleBasedTestSet, questions_of, worded
 from simulator.core.errors import InputError
 from simulator.core.types import Case, Facts, Language, Message, Passage

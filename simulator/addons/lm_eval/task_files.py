@@ -1,0 +1,188 @@
+"""Tasks of lm_eval, written from data sets."""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from string import Template
+from typing import Any
+
+import yaml
+
+from simulator import __version__
+from simulator.addons.lm_eval.tasks import (
+    TASK_SETTINGS,
+    check_written,
+    current_session,
+    documents,
+    is_chosen,
+)
+from simulator.core import shelves
+from simulator.core.errors import InputError, RunFileError
+from simulator.core.settings import Settings
+from simulator.grading.panel import Grading
+
+_FUNCTIONS = Path(__file__).with_name("functions.txt")
+# Settings that may name a file.
+_PATHS = ("prompt", "outputs", "guidelines", "contacts", "ng_words")
+_NAME = re.compile(r"[^\w.-]+")
+# A bot's answers have paragraphs: by default lm_eval would cut them at the first one.
+_GENERATION = {"until": [], "max_gen_toks": 4096}
+_CHOICE_METRICS = ("acc", "acc_norm")
+
+
+class _Function(str):
+    """A function of the file beside the task."""
+
+
+class _Dumper(yaml.SafeDumper):
+    """Plain values, and functions by name."""
+
+
+_Dumper.add_representer(_Function, lambda dumper, name: dumper.represent_scalar("!function", str(name)))
+
+
+def write_tasks(
+    target: Path, cases: Sequence[str], settings: Settings, filters: Mapping[str, str]
+) -> tuple[Path, ...]:
+    """Writes `target` with its functions; returns the task files, the group last if there are several.
+
+    `filters` maps names to regular expressions: the part of an answer that each finds is graded.
+    """
+    check_written(settings)
+    if target.suffix not in (".yaml", ".yml"):
+        msg = f"--write-task {target}: a task of lm_eval is a YAML file; name it {target.stem}.yaml."
+        raise InputError(msg)
+    name = _NAME.sub("_", target.stem)
+    several = len(cases) > 1
+    names = [f"{name}_{_NAME.sub('_', Path(each).stem)}" for each in cases] if several else [name]
+    if len(set(names)) < len(names):
+        msg = f"two data sets would be {next(n for n in names if names.count(n) > 1)}: rename a file."
+        raise InputError(msg)
+    functions = target.with_name(f"{name}_functions.py")
+    pairs = zip(names, cases, strict=True)
+    tasks = [task_of(each, path, settings, filters, functions.stem) for each, path in pairs]
+    written = [(target.with_name(f"{each['task']}.yaml") if several else target, each) for each in tasks]
+    if several:
+        written.append((target, group_of(name, tasks)))
+    root = Template(_FUNCTIONS.read_text(encoding="utf-8")).substitute(root=repr(str(shelves.ROOT)))
+    for path, text in [(functions, root), *((path, _yaml(content)) for path, content in written)]:
+        _write(path, text)
+    return tuple(path for path, _ in written)
+
+
+def task_of(
+    name: str, cases: str, settings: Settings, filters: Mapping[str, str], functions: str
+) -> dict[str, Any]:
+    """The YAML of one task, as a mapping; raises InputError for a data set that cannot be used."""
+    changed = changed_settings(settings) | {"cases": resolved_name(cases)}
+    rows = documents(name, changed)
+    stored = changed | {"judges": list(rows.settings.judges)}
+    task: dict[str, Any] = {
+        "task": name,
+        "custom_dataset": _Function(f"{functions}.rows"),
+        "dataset_kwargs": {"rehearsal": {"task": name, "settings": stored}},
+        "test_split": "test",
+        "fewshot_split": "test",
+        "doc_to_text": "text",
+        "metadata": {"version": __version__, "rows": len(rows.rows)},
+    }
+    if is_chosen(settings):
+        metrics = [
+            {"metric": each, "aggregation": "mean", "higher_is_better": True} for each in _CHOICE_METRICS
+        ]
+        # Japanese continues without a space.
+        between = "" if any(row["language"] == "ja" for row in rows.rows) else " "
+        likeliest = {"doc_to_choice": "choices", "doc_to_target": "gold", "target_delimiter": between}
+        return task | {"output_type": "multiple_choice", **likeliest, "metric_list": metrics}
+    outputs, judges = _judges(rows.settings)
+    return task | {
+        "output_type": "generate_until",
+        "doc_to_target": "target",
+        "generation_kwargs": dict(_GENERATION),
+        "process_results": _Function(f"{functions}.judged"),
+        "metric_list": [{"metric": each, "aggregation": "mean", "higher_is_better": True} for each in judges],
+        "filter_list": [*_filters(filters), *map(_output, outputs)],
+    }
+
+
+def group_of(name: str, tasks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The YAML of a group: its tasks, and each of their metrics over all their rows."""
+    filters: dict[str, dict[str, None]] = {}
+    for task in tasks:
+        there = [each["name"] for each in task.get("filter_list", ({"name": "none"},))]
+        for metric in task["metric_list"]:
+            filters.setdefault(metric["metric"], {}).update(dict.fromkeys(there))
+    return {
+        "group": name,
+        "task": [task["task"] for task in tasks],
+        "aggregate_metric_list": [
+            {"metric": metric, "aggregation": "mean", "weight_by_size": True, "filter_list": list(each)}
+            for metric, each in filters.items()
+        ],
+        "metadata": {"version": __version__},
+    }
+
+
+def _judges(settings: Settings) -> tuple[list[str], list[str]]:
+    """The outputs that a metric file names, and the names of all judges whose grades are metrics."""
+    own = {name: getattr(settings, name) for name in TASK_SETTINGS}
+    session = current_session()
+    grading = Grading(session.settings.model_copy(update=own), session.context.model_factory)
+    if grading.outputs is None:
+        return [], list(grading.names)
+    named = grading.outputs.file.named
+    filed = dict.fromkeys(metric.score_name for metrics in named.values() for metric in metrics)
+    return [each for each in named if each != "default"], list(dict.fromkeys([*grading.names, *filed]))
+
+
+def _filters(patterns: Mapping[str, str]) -> list[dict[str, Any]]:
+    """The filters for the whole answer, or for the part that each pattern finds."""
+    graded = [{"function": "take_first"}, {"function": "rehearsal_judges"}]
+    if not patterns:
+        return [{"name": "none", "filter": graded}]
+    return [
+        {"name": name, "filter": [{"function": "regex", "regex_pattern": pattern, "fallback": ""}, *graded]}
+        for name, pattern in patterns.items()
+    ]
+
+
+def _output(name: str) -> dict[str, Any]:
+    extracted = {"function": "rehearsal_output", "output": name}
+    return {"name": name, "filter": [{"function": "take_first"}, extracted]}
+
+
+def changed_settings(settings: Settings) -> dict[str, Any]:
+    """A task's settings that are not the defaults; files with whole paths, for lm_eval may run anywhere."""
+    defaults = Settings()
+    stored = settings.model_dump(mode="json", include=set(TASK_SETTINGS))
+    changed = {
+        key: value for key, value in stored.items() if getattr(settings, key) != getattr(defaults, key)
+    }
+    changed.pop("cases", None)
+    if settings.redacts:
+        changed["redact"] = "on"  # for every bot: lm_eval's command line may have another adapter
+    if "judges" in settings.model_fields_set:
+        changed["judges"] = [resolved_name(name) for name in settings.judges]
+    if (own := Path("prompts", f"{settings.prompt}.toml")).is_file():
+        changed["prompt"] = str(own.resolve())
+    return {key: resolved_name(value) if key in _PATHS else value for key, value in changed.items()}
+
+
+def resolved_name(name: str) -> str:
+    """`mine.toml`, `mine.py:strict` and `rows.xlsx#sheet` with their folder; other names as they are."""
+    parts = (name.rpartition(sign) for sign in (":", "#"))
+    file, sign, rest = next((each for each in parts if Path(each[0]).is_file()), (name, "", ""))
+    return f"{Path(file).resolve()}{sign}{rest}" if Path(file).is_file() else name
+
+
+def _yaml(content: Mapping[str, Any]) -> str:
+    return yaml.dump(dict(content), Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=110)
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        msg = f"{path}: cannot be written ({error.strerror})."
+        raise RunFileError(msg) from None
