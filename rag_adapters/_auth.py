@@ -12,7 +12,7 @@ from rag_adapters._environment import Environment
 from rag_adapters._json import kind
 from rag_adapters._request import checked_address, host_of
 from rag_adapters._wire import Wire, refusal, text_of
-from simulator import BotFailure, InputError
+from simulator import BotFailure, InputError, _
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
@@ -102,8 +102,8 @@ class Credentials:
     def _refused(self, status: int, text: str) -> BotFailure:
         """The failure of a token request; 400 is final like 401: the standard uses it for a wrong client."""
         failure = refusal(401 if status == 400 else status, text)
-        reason = failure.failure.message.replace("HTTP 401", f"HTTP {status}", 1)
-        message = f"no token from {host_of(self.request.url)}: {reason}"
+        reason = str(failure.failure.message).replace("HTTP 401", f"HTTP {status}", 1)
+        message = _("no token from {host}: {reason}", host=host_of(self.request.url), reason=reason)
         return type(failure)(failure.failure.kind, message)
 
 

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rag_adapters._json import parsed
 from rag_adapters._sse import FORMS
-from simulator import InputError
+from simulator import InputError, _, value_problem
 
 TEMPLATES = Path(__file__).with_name("templates")
 # A setting that has no effect without another one means that the other was forgotten.
@@ -70,7 +70,7 @@ def http_settings(template: str, given: dict[str, Any]) -> HttpSettings:
         first = error.errors()[0]
         name = ".".join(map(str, first["loc"]))
         place = f"{name}={given[name]}" if name in given else f"template={template}: {name}"
-        msg = f"{place}: {first['msg']}."
+        msg = _("{place}: {problem}.", place=place, problem=value_problem(first))
         raise InputError(msg) from None
     _check(settings)
     return settings

@@ -11,6 +11,7 @@ import typer
 from simulator.cli.options import Run, takes
 from simulator.cli.terminal import DONE, INCOMPLETE, print_json, reason_of, run_async, say, stdout_to_stderr
 from simulator.core.errors import UnknownName
+from simulator.core.messages import _
 from simulator.core.settings import Settings, load_settings, stored_settings
 
 if TYPE_CHECKING:
@@ -156,8 +157,12 @@ def _examine(
     if failures is None:
         return INCOMPLETE
     if failures:
-        counts = f"{len(failures)} of {len(targets)} answers could not be examined"
-        say(f"error: {counts} ({reason_of(failures[0])}). The same command tries them again.")
+        message = _(
+            "{failed} of {n} answers could not be examined ({reason:clause}). The same command"
+" tries them again.",
+            failed=len(failures), n=len(targets), reason=reason_of(failures[0]),
+        )  # fmt: skip
+        say(_("error: {message}", message=message))
     return INCOMPLETE if len(failures) > settings.max_failed * len(targets) else DONE
 
 

@@ -11,6 +11,7 @@ from simulator.addons.load.figures import load_of
 from simulator.cli.destinations import ReportOutput, write_atomically, write_report
 from simulator.cli.terminal import DONE, INCOMPLETE, MISSED, TO_FIX, print_json, say
 from simulator.core.errors import InputError, RehearsalError
+from simulator.core.messages import _
 from simulator.core.settings import Settings, stored_settings
 from simulator.core.translations import safe_text
 from simulator.core.types import Language, RedRules, Results
@@ -96,10 +97,10 @@ def _publish(path: Path, settings: Settings) -> int:
 def say_bot_silent(results: Results) -> None:
     """Says on stderr why the bot never answered, and how to try it alone."""
     errors = (turn.answer.error for conversation in results.conversations for turn in conversation.turns)
-    first = next((" ".join(safe_text(error.message).split()) for error in errors if error), "empty answers")
+    first = next((error.message for error in errors if error), _("empty answers"))
     bot = shlex.quote(str(results.run.settings.get("adapter", "demo")))
-    sys.stderr.write(f"The bot never answered: {first}\n")
-    sys.stderr.write(f"Try it alone, with the same --set: python run.py doctor --adapter {bot}\n")
+    say(_("The bot never answered: {reason}", reason=first))
+    say(_("Try it alone, with the same --set: python run.py doctor --adapter {bot}", bot=bot))
 
 
 def _print_contest(results: Results) -> None:

@@ -26,7 +26,8 @@ from pydantic import (
     model_validator,
 )
 
-from simulator.core.errors import InputError, UnknownName
+from simulator.core.errors import InputError, UnknownName, value_problem
+from simulator.core.messages import _
 from simulator.core.secrets import without_secrets
 from simulator.core.types import PASSED, Language, RedRules, Value
 
@@ -268,10 +269,16 @@ def merged_prices(name: str, *layers: Mapping[str, Any]) -> dict[str, Price]:
         except ValidationError as error:
             first = error.errors()[0]
             place = " ".join(map(str, first["loc"]))
-            msg = f"{name} {place}: {first['msg']}; write {_EXAMPLE}"
+            msg = _(
+                "{name} {place}: {problem}; write {example}",
+                name=name,
+                place=place,
+                problem=value_problem(first),
+                example=_EXAMPLE,
+            )
             raise InputError(msg) from None
         except ValueError as error:
-            msg = f"{name} {prices}: {error}."
+            msg = _("{name} {prices}: {problem}.", name=name, prices=prices, problem=error)
             raise InputError(msg) from None
     return merged
 
@@ -897,8 +904,13 @@ def _validated(values: dict[str, Any], shown: Mapping[str, str], where: str) -> 
         if name == "red" and first["type"] == "extra_forbidden":
             raise UnknownName("key of [red]", within[-1], RedRules.model_fields, where) from None
         at = "".join(f" {part}" for part in within if not part.isdigit())
-        message = first["msg"].removeprefix("Value error, ")
-        msg = f"{shown.get(name, name)}{at} {shortened(first['input'])}: {message}."
+        msg = _(
+            "{key}{at} {value}: {problem}.",
+            key=shown.get(name, name),
+            at=at,
+            value=shortened(first["input"]),
+            problem=value_problem(first),
+        )
         raise InputError(msg) from None
 
 

@@ -21,7 +21,8 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from simulator.core.errors import InputError, PromptError, RehearsalError, UnknownName
+from simulator.core.errors import InputError, PromptError, RehearsalError, UnknownName, value_problem
+from simulator.core.messages import _
 from simulator.core.templates import LANGUAGES, read_toml
 from simulator.core.types import SCRIPTED, Bot, Persona
 
@@ -97,7 +98,13 @@ def persona(name: str) -> Persona:
         found = Persona.model_validate({"id": path.stem, **read_toml(path)})
     except ValidationError as error:
         first = error.errors()[0]
-        msg = f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}. See docs/personas.md."
+        place = ".".join(map(str, first["loc"]))
+        msg = _(
+            "{path}: {place}: {problem}. See docs/personas.md.",
+            path=path,
+            place=place,
+            problem=value_problem(first),
+        )
         raise PromptError(msg) from None
     for language in LANGUAGES:
         for situation in found.speaks(language).phrases:
@@ -244,7 +251,14 @@ def _converted(name: str, parameter: inspect.Parameter, text: str) -> Any:
     try:
         return TypeAdapter(annotation).validate_python(text)
     except ValidationError as error:
-        msg = f"adapter {name}: --set {parameter.name}={text[:60]}: {error.errors()[0]['msg']}."
+        problem = value_problem(error.errors()[0])
+        msg = _(
+            "adapter {name}: --set {setting}={value}: {problem}.",
+            name=name,
+            setting=parameter.name,
+            value=text[:60],
+            problem=problem,
+        )
         raise InputError(msg) from None
 
 

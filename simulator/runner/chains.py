@@ -12,7 +12,8 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import Field, JsonValue, ValidationError
 
 from simulator.core import shelves
-from simulator.core.errors import BotFailure, InputError, PromptError, UnknownName
+from simulator.core.errors import BotFailure, InputError, PromptError, UnknownName, value_problem
+from simulator.core.messages import _
 from simulator.core.settings import (
     FILE_SETTINGS,
     Settings,
@@ -171,8 +172,12 @@ def _link(path: Path, number: int, table: Mapping[str, Any]) -> Link:
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(map(str, first["loc"]))
-        why = "letters, digits and _ only, for it is part of $variables" if field == "name" else first["msg"]
-        msg = f"{path}: {where}{field}: {why}."
+        why = (
+            _("letters, digits and _ only, for it is part of $variables")
+            if field == "name"
+            else value_problem(first)
+        )
+        msg = _("{path}: {where}{field}: {why}.", path=path, where=where, field=field, why=why)
         raise PromptError(msg) from None
 
 
@@ -279,7 +284,8 @@ def _as_text(value: Any) -> str:
 
 
 def _failed(name: str, error: Failure, steps: list[Step]) -> Answer:
-    failure = error.model_copy(update={"message": f"link {name}: {error.message}"})
+    message = _("link {name}: {reason}", name=name, reason=error.message)
+    failure = error.model_copy(update={"message": message})
     return Answer(text="", error=failure, steps=tuple(steps), usage=_usage(steps))
 
 

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from simulator.core.answers import answer_of
 from simulator.core.concurrency import is_async, on_a_thread
 from simulator.core.errors import AccessDenied, BotFailure, BoundaryFailure, ModelFailure, RunFileError
+from simulator.core.messages import Sentence, changed
 from simulator.core.replies import encodable, revalidated
 from simulator.core.types import (
     Answer,
@@ -81,7 +82,7 @@ async def converse(
     while True:
         index = len(conversation.turns) + 1
         if not traits_of(bot).at_once and (failure := _fatal_failure(conversation)):
-            return _end(conversation, Ended.RAG_FAILED, failure.message)
+            return _end(conversation, Ended.RAG_FAILED, str(failure.message))
         if index > turns and not parting:
             return _end(conversation, Ended.TURN_LIMIT, "")
         try:
@@ -230,6 +231,6 @@ def _is_visible(text: str) -> bool:
     return any(character.isprintable() and not character.isspace() for character in text)
 
 
-def _failed(kind: str, message: str) -> Answer:
-    one_line = " ".join(encodable(message).split())[:LONGEST_MESSAGE]
+def _failed(kind: str, message: Sentence | str) -> Answer:
+    one_line = changed(message, lambda text: " ".join(str(encodable(text)).split())[:LONGEST_MESSAGE])
     return Answer(text="", error=BotFailure(kind, one_line).failure)

@@ -14,7 +14,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, JsonValue, ValidationError, field_validator
 
 from simulator.core import shelves
-from simulator.core.errors import InputError, PromptError, UnknownName
+from simulator.core.errors import InputError, PromptError, UnknownName, value_problem
+from simulator.core.messages import _
 from simulator.core.templates import LANGUAGES, fingerprint, read_toml
 from simulator.core.types import Case, Language, Value
 from simulator.data.cases import case_of, row_id
@@ -271,10 +272,15 @@ def _read_file(path: Path) -> _PromptFile:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
-        msg = f"{path}: {where}: {first['msg']}. See docs/prompts.md."
+        msg = _(
+            "{path}: {where}: {problem}. See docs/prompts.md.",
+            path=path,
+            where=where,
+            problem=value_problem(first),
+        )
         raise PromptError(msg) from None
     if not file.languages:
-        msg = f"{path}: it has neither [ja] nor [en]: one of them says what is sent for each row."
+        msg = _("{path}: it has neither [ja] nor [en]: one of them says what is sent for each row.", path=path)
         raise PromptError(msg)
     return file
 

@@ -175,7 +175,7 @@ def test_the_link_that_was_late_is_named(chain: Path) -> None:
 
     assert answer.error is not None
     assert answer.error.kind == "timeout"
-    assert answer.error.message.startswith("link reply: no answer within 0.")
+    assert str(answer.error.message).startswith("link reply: no answer within 0.")
 
 
 def test_passages_of_a_link_are_the_contexts_of_the_next(chain: Path) -> None:

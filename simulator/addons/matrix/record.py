@@ -245,5 +245,5 @@ def silence(results: Results) -> str:
         for answer in (turn.answer for turn in conversation.turns):
             if answer.text.strip() and not answer.error:
                 return ""
-            first = first or (answer.error.message if answer.error else "the answer is empty")
+            first = first or (str(answer.error.message) if answer.error else "the answer is empty")
     return f"not one answer: {first}" if first else ""
