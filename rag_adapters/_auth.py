@@ -47,15 +47,17 @@ class TokenRequest:
 def token_request(settings: Mapping[str, str], environment: Environment) -> TokenRequest:
     """The token request of these settings. Raises InputError for invalid ones."""
     if not settings["client_id"] or not settings["client_secret"]:
-        msg = "token_url needs client_id and client_secret beside it, the secret as ${VARIABLE}."
+        msg = _("token_url needs client_id and client_secret beside it, the secret as ${{VARIABLE}}.")
         raise InputError(msg)
     filled = {name: environment.filled(text) for name, text in settings.items()}
     if filled["client_secret"] == settings["client_secret"]:
-        msg = "client_secret: write it as ${VARIABLE}: settings are stored with the run, secrets must not be."
+        msg = _(
+            "client_secret: write it as ${{VARIABLE}}: settings are stored with the run, secrets must not be."
+        )
         raise InputError(msg)
     place = settings["token_auth"]
     if place not in ("basic", "body"):
-        msg = f"token_auth={place}: use basic or body."
+        msg = _("token_auth={place}: use basic or body.", place=place)
         raise InputError(msg)
     return TokenRequest(
         checked_address("token_url", filled["token_url"]),
@@ -96,7 +98,9 @@ class Credentials:
             raise wire.failure(error, host) from None
         token = reply.get("access_token") if isinstance(reply, dict) else None
         if not isinstance(token, str) or not token:
-            raise BotFailure("malformed", f"{host} gives no access_token: the reply {kind(reply)}")
+            raise BotFailure(
+                "malformed", _("{host} gives no access_token: the reply {kind}", host=host, kind=kind(reply))
+            )
         return token, time.monotonic() + _life(reply.get("expires_in"))
 
     def _refused(self, status: int, text: str) -> BotFailure:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from simulator.core.bodies import ACCEPTED, PIECE, BodyError, unpacked
     from simulator.core.concurrency import is_async, on_a_thread
     from simulator.core.errors import BotFailure, InputError, Transient, value_problem
-    from simulator.core.messages import Sentence, _, changed, message_of, ngettext, sentences
+    from simulator.core.messages import Sentence, _, changed, message_of, ngettext, say, sentences
     from simulator.core.secrets import is_telling
     from simulator.core.shelves import user_object
     from simulator.core.templates import Texts
@@ -81,6 +81,7 @@ _HOME = {
     "changed": "core.messages",
     "message_of": "core.messages",
     "ngettext": "core.messages",
+    "say": "core.messages",
     "sentences": "core.messages",
     "Texts": "core.templates",
     "Specific": "text.entities",
@@ -149,6 +150,7 @@ __all__ = [
     "private_folder",
     "read_knowledge",
     "returned",
+    "say",
     "sentences",
     "specifics_of",
     "straight",

@@ -127,7 +127,7 @@ def _read_env_file() -> None:
     try:
         values = dotenv_values(path, encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        msg = f".env: cannot be read ({error})."
+        msg = _(".env: cannot be read ({error}).", error=error)
         raise InputError(msg) from None
     for name, value in values.items():
         if value is not None:
@@ -290,7 +290,7 @@ def _without_secrets(text: str, arguments: Sequence[str]) -> str:
 def _concealed(arguments: Sequence[str]) -> Iterator[str]:
     """The command line without secrets, even those too short to be searched for in a text."""
     for argument in arguments:
-        name, equals, _ = argument.partition("=")
+        name, equals, _unused = argument.partition("=")
         yield f"{name}={MASK}" if equals and is_secret(name) else argument
 
 

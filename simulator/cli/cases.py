@@ -109,7 +109,7 @@ def make(  # noqa: PLR0917 - one for each option
     path = Path(out)
     _check(path, knowledge, from_logs, personas_out, settings, overwrite=overwrite)
     if language not in (None, "ja", "en"):
-        msg = f"--language {language}: use ja or en."
+        msg = _("--language {language}: use ja or en.", language=language)
         raise InputError(msg)
     request = TestSetRequest(
         knowledge,
@@ -154,17 +154,20 @@ def _check(
     from simulator.addons.testset.report import check, check_name
 
     if knowledge is None and logs is None:
-        msg = "KNOWLEDGE is missing: cases make YOUR_DOCUMENTS, or --from-logs FILE."
+        msg = _("KNOWLEDGE is missing: cases make YOUR_DOCUMENTS, or --from-logs FILE.")
         raise InputError(msg)
     if personas is not None and logs is None:
-        msg = "--personas-out can only be used with --from-logs."
+        msg = _("--personas-out can only be used with --from-logs.")
         raise InputError(msg)
     check_name(path)
     if path.exists() and not overwrite and not settings.dry_run:
-        msg = f"{path} already exists: choose another file with --out, or replace it with --overwrite."
+        msg = _(
+            "{path} already exists: choose another file with --out, or replace it with --overwrite.",
+            path=path,
+        )
         raise InputError(msg)
     if other := [name for name in settings.to if name != "sheets"]:
-        msg = f"--to {other[0]}: questions can be written to a file (--out) and to sheets."
+        msg = _("--to {other}: questions can be written to a file (--out) and to sheets.", other=other[0])
         raise InputError(msg)
     if "sheets" in settings.to:
         check(settings.sheet, settings.worksheet)

@@ -86,7 +86,7 @@ def command(  # noqa: PLR0917 - one for each option
     from simulator.storage.run_file import RunFile, find_run, read_run
 
     if answers not in WHICH:
-        raise UnknownName("choice of --answers", answers, WHICH)
+        raise UnknownName(_("choice of --answers"), answers, WHICH)
     today = load_settings(flags)
     path = find_run(run, Path(today.runs))
     if consistency_only:
@@ -152,7 +152,15 @@ def _examine(
     check_prices(settings, [(role, context.models()[role]) for role in roles])
     ledger.record = file.save_call
     name = file.path.parent.name
-    say(f"Examining {len(targets)} answers of {name}, bot: {settings.adapter}, by: {examiner.name}.")
+    say(
+        _(
+            "Examining {n} answers of {name}, bot: {adapter}, by: {examiner}.",
+            n=len(targets),
+            name=name,
+            adapter=settings.adapter,
+            examiner=examiner.name,
+        )
+    )
     failures = run_async(_ask(file, context, examiner, targets, earlier))
     if failures is None:
         return INCOMPLETE

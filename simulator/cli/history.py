@@ -8,6 +8,7 @@ import typer
 from simulator.cli.options import takes
 from simulator.cli.terminal import DONE, print_json
 from simulator.core.errors import InputError
+from simulator.core.messages import _
 from simulator.core.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def _selected(runs: "tuple[PastRun, ...]", flags: dict[str, Any], settings: Sett
         from simulator.runner.plan import read_plan
 
         # Here --language is that of the report: all questions of the file count.
-        plan, _ = read_plan(settings.model_copy(update={"language": None, "limit": None}))
+        plan, _unused = read_plan(settings.model_copy(update={"language": None, "limit": None}))
         cases = {conversation.case.id for conversation in plan}
         selected = [run for run in selected if run.cases and run.cases <= cases]
     return selected
@@ -69,7 +70,7 @@ def _show(past: "History", settings: Settings, html: str | None) -> None:
         try:
             Path(html).write_text(page(report), encoding="utf-8")
         except OSError as error:
-            msg = f"--html {html}: cannot be written ({error.strerror})."
+            msg = _("--html {html}: cannot be written ({strerror}).", html=html, strerror=error.strerror)
             raise InputError(msg) from None
     paint(report, Console(stderr=settings.json_output), html or "")
     if settings.json_output:

@@ -223,7 +223,7 @@ class PanelCommand(TyperCommand):
         except Exception as error:
             if type(error).__name__ != "UsageError":  # its subclasses say of what kind they are
                 raise
-            words = str(error.message).partition("(")[2].rstrip(")")  # type: ignore[attr-defined]
+            words = str(error.message).partition(" (")[2].removesuffix(")")  # type: ignore[attr-defined]
             extra = _("Got unexpected extra argument(s) ({words}).", words=words)
             raise InputError(sentences(extra, _("See: {path} --help", path=ctx.command_path))) from None
 

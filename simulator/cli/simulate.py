@@ -15,6 +15,7 @@ from simulator.cli.app import is_closed_output
 from simulator.cli.options import OF_ROWS, takes_settings
 from simulator.cli.terminal import DONE, INCOMPLETE, say, stdout_to_stderr
 from simulator.core.errors import InputError, RehearsalError, Unforeseen
+from simulator.core.messages import Message, _, localised
 from simulator.core.secrets import restore_secrets
 from simulator.core.settings import NOT_STORED, Settings, load_settings, stored_settings
 from simulator.core.types import PASSED, Conversation, Ended, Persona, Run
@@ -61,7 +62,7 @@ class FinishedRun(NamedTuple):
 
     path: Path
     settings: Settings
-    stopped: str | None
+    stopped: Message | str | None
 
     def publish(self) -> int:
         """Writes the reports, and returns the exit code."""
@@ -97,7 +98,7 @@ def start(settings: Settings, run_id: str = "") -> "int | FinishedRun":
     if settings.knowledge:
         knowledge = Path(settings.knowledge)
         if not knowledge.exists():
-            msg = f"--knowledge {settings.knowledge}: no such file or folder."
+            msg = _("--knowledge {knowledge}: no such file or folder.", knowledge=settings.knowledge)
             raise InputError(msg)
         # Absolute, for reports may be made from another folder.
         settings = settings.model_copy(update={"knowledge": str(knowledge.resolve())})
@@ -134,7 +135,13 @@ def _with_bot(settings: Settings) -> Settings:
 
     changed = with_bot(settings)
     if changed.adapter != settings.adapter:
-        say(f"{settings.cases}: its recorded answers are graded (--adapter {changed.adapter}).")
+        say(
+            _(
+                "{cases}: its recorded answers are graded (--adapter {adapter}).",
+                cases=settings.cases,
+                adapter=changed.adapter,
+            )
+        )
     return changed
 
 
@@ -157,8 +164,8 @@ def _planned(
     planned = plan_rows(settings)
     _check_gate(planned.settings)
     for line in planned.messages():
-        sys.stderr.write(f"{line}\n")
-    skipped = {NOTE: planned.skipped.as_json()} if planned.skipped.count else {}
+        sys.stderr.write(f"{localised(line)}\n")
+    skipped = {NOTE: planned.skipped.as_note()} if planned.skipped.count else {}
     return planned.settings, planned.plan, planned.personas, skipped
 
 
@@ -184,7 +191,7 @@ def resume(settings: Settings) -> "int | FinishedRun":
     run = results.run
     check_is_planned(results)
     if HARNESS_NOTE in results.notes and run.status != "finished":
-        msg = f"{run.id} is a run of lm_eval: python run.py harness --resume {run.id}"
+        msg = _("{run} is a run of lm_eval: python run.py harness --resume {run}", run=run.id)
         raise InputError(msg)
     stored = _as_started(run, settings)
     if run.status == "finished":
@@ -273,7 +280,7 @@ def _perform(
             raise
         from simulator.cli.publish import say_stopped
 
-        say_stopped(opened[0].path, "interrupted")
+        say_stopped(opened[0].path, _("interrupted"))
         return INCOMPLETE
     except BaseException as error:
         if not opened or isinstance(error, (RehearsalError, SystemExit)):

@@ -33,11 +33,6 @@ def stdout_to_stderr() -> contextlib.redirect_stdout[TextIO]:
     return contextlib.redirect_stdout(sys.stderr)
 
 
-def counted(number: int, noun: str) -> str:
-    """`1 turn`, `3 turns`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def reason_of(error: BaseException) -> Message | str:
     """Why a command ended early."""
     return message_of(error) or _("interrupted")

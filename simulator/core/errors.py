@@ -76,10 +76,12 @@ _VALUE_PROBLEMS: dict[str, Callable[..., Message]] = {
     "missing": lambda: _("Field required"),
     "extra_forbidden": lambda: _("Extra inputs are not permitted"),
     "literal_error": lambda expected: _("Input should be {expected}", expected=expected),
-    "greater_than": lambda gt: _("Input should be greater than {limit}", limit=f"{gt}"),
-    "greater_than_equal": lambda ge: _("Input should be greater than or equal to {limit}", limit=f"{ge}"),
-    "less_than": lambda lt: _("Input should be less than {limit}", limit=f"{lt}"),
-    "less_than_equal": lambda le: _("Input should be less than or equal to {limit}", limit=f"{le}"),
+    "greater_than": lambda gt: _("Input should be greater than {limit}", limit=f"{gt:.15g}"),
+    "greater_than_equal": lambda ge: _(
+        "Input should be greater than or equal to {limit}", limit=f"{ge:.15g}"
+    ),
+    "less_than": lambda lt: _("Input should be less than {limit}", limit=f"{lt:.15g}"),
+    "less_than_equal": lambda le: _("Input should be less than or equal to {limit}", limit=f"{le:.15g}"),
     "int_type": lambda: _("Input should be a valid integer"),
     "int_parsing": lambda: _("Input should be a valid integer, unable to parse string as an integer"),
     "int_from_float": lambda: _("Input should be a valid integer, got a number with a fractional part"),

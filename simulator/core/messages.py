@@ -10,7 +10,7 @@ What a bot, a model, a file or another program said is a `str`, and stays word f
 
 In a template, whole numbers are shown with separators (12,000), but `{line:d}` as they are. Of a value that
 is a sentence itself, `{why:clause}` shows no full stop and `{why:sentence}` shows one. Several sentences are
-joined by `sentences`, items of a list by giving a tuple.
+joined by `sentences`, items of a list by giving a tuple (`{parts:clauses}` has semicolons).
 """
 
 import gettext
@@ -27,7 +27,8 @@ LOCALES = Path(__file__).with_name("locale")
 DOMAIN = "rehearsal"
 
 _PLACE = re.compile(r"\{\{|\}\}|\{(\w+)(?::([+,0]{0,2}(?:\.\d)?[a-z%]*))?\}")
-_COMMAS, _STOP = {"ja": "、", "en": ", "}, {"ja": "。", "en": "."}
+_COMMAS, _SEMICOLONS = {"ja": "、", "en": ", "}, {"ja": "；", "en": "; "}
+_STOP = {"ja": "。", "en": "."}
 _STOPS = (".", "?", "!", "。", "？", "！", "…")
 _SENTENCES = "{parts:sentences}"
 
@@ -77,20 +78,25 @@ class Message:
         return whole | ({"context": self.context} if self.context else {})
 
 
-def restored(stored: Any) -> Any:
-    """The message that `stored` was made of; anything else as it is."""
-    if isinstance(stored, Mapping) and isinstance(stored.get("template"), str):
-        values = stored.get("values")
-        return Message(
-            stored["template"],
-            tuple((str(name), _restored_value(value)) for name, value in values.items())
-            if isinstance(values, Mapping)
-            else (),
-            str(stored.get("plural") or ""),
-            n if isinstance(n := stored.get("n"), int) else 1,
-            str(stored.get("context") or ""),
-        )
-    return stored
+def stored(message: Message | str) -> Any:
+    """A message as JSON, from which `restored` makes it again; a text of others as it is."""
+    return message.stored() if isinstance(message, Message) else message
+
+
+def restored(value: Any) -> Any:
+    """The message that was stored as this; anything else as it is."""
+    if not isinstance(value, Mapping) or not isinstance(value.get("template"), str):
+        return value
+    values = value.get("values")
+    pairs = values.items() if isinstance(values, Mapping) else ()
+    n = value.get("n")
+    return Message(
+        value["template"],
+        tuple((str(name), _restored_value(each)) for name, each in pairs),
+        str(value.get("plural") or ""),
+        n if isinstance(n, int) else 1,
+        str(value.get("context") or ""),
+    )
 
 
 def _stored_value(value: Any) -> Any:
@@ -224,7 +230,9 @@ def _filled(text: str, message: Message, language: Language, context: str) -> st
 def _formatted(value: Any, form: str, language: Language, context: str) -> str:
     if isinstance(value, tuple):
         parts = [_formatted(each, "", language, context) for each in value]
-        return _joined(parts, language) if form == "sentences" else _COMMAS[language].join(parts)
+        if form == "sentences":
+            return _joined(parts, language)
+        return (_SEMICOLONS if form == "clauses" else _COMMAS)[language].join(parts)
     if isinstance(value, (str, Message)):
         return _as_part(shown(value, language, context), form, language)
     try:

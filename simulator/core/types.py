@@ -22,7 +22,7 @@ from pydantic import (
 )
 
 from simulator.core.messages import Language as Language
-from simulator.core.messages import Sentence, restored
+from simulator.core.messages import Sentence, restored, stored
 
 # The persona who asks the rows of single-turn data sets: no customer at all.
 SCRIPTED = "scripted"
@@ -37,7 +37,7 @@ Text = Annotated[str, Field(min_length=1)]
 Said = Annotated[
     Sentence | str,
     BeforeValidator(restored),
-    PlainSerializer(lambda said: said if isinstance(said, str) else said.stored()),
+    PlainSerializer(stored),
 ]
 
 

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic import JsonValue
 
 from simulator.core.errors import CaseFileError
+from simulator.core.messages import _
 from simulator.core.types import Answer, Case, Language
 from simulator.data.files import language_of, quote
 from simulator.data.readers import read_rows
@@ -81,10 +82,10 @@ def cases_of_worksheet(
 
 def _cases(path: Path, rows: list[Row], language: Language | None) -> tuple[Case, ...]:
     if not rows:
-        msg = f"{path}: no questions in it; write one per row below the column names."
+        msg = _("{path}: no questions in it; write one per row below the column names.", path=path)
         raise CaseFileError(msg)
     width = len(row_id(1, len(rows)))
-    return tuple(case for _, case in cases_of(path, rows, language, width=width))
+    return tuple(case for _unused, case in cases_of(path, rows, language, width=width))
 
 
 def row_id(number: int, count: int) -> str:
@@ -111,7 +112,11 @@ def cases_of(
             case = case_of(path, row, f"{number:0{width}}", language)
             if case.id in lines:
                 first = row._replace(line=lines[case.id]).place
-                what = f"the id {quote(case.id)} is already on {first}; give every row its own."
+                what = _(
+                    "the id {case} is already on {first}; give every row its own.",
+                    case=quote(case.id),
+                    first=first,
+                )
                 raise row_fault(path, row, what)
         except RowFault as fault:
             on_fault(fault)
@@ -256,7 +261,15 @@ def _read(path: Path, row: Row, cell: Cell, reader: Callable[[Cell], Any]) -> An
 def _no_question(path: Path, row: Row) -> CaseFileError:
     questions = [column for column in row.values if has_question([column])]
     if questions:
-        return row_fault(path, row, f"column {quote(questions[0])} is empty; every row needs a question.")
+        return row_fault(
+            path,
+            row,
+            _("column {questions} is empty; every row needs a question.", questions=quote(questions[0])),
+        )
     columns = ", ".join(quote(column) for column in list(row.values)[:20])
     names = ", ".join(name for name in COLUMNS["question"] if name != "text")
-    return row_fault(path, row, f"no question column. Found: {columns}. Name one of them: {names}.")
+    return row_fault(
+        path,
+        row,
+        _("no question column. Found: {columns}. Name one of them: {names}.", columns=columns, names=names),
+    )

@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from simulator.core.errors import CaseFileError
+from simulator.core.messages import _
 from simulator.data.files import open_lines, plain_suffix, printable, read_text
 from simulator.data.structured import json_rows, jsonl_rows
 from simulator.data.tables import ColumnMapping, Fits, table_rows
@@ -19,7 +20,7 @@ TABLES = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}
 RECORDS = frozenset({".jsonl", ".ndjson", ".json"})
 YAML = frozenset({".yaml", ".yml"})
 WORKBOOKS = frozenset({".xlsx", ".xlsm"})
-ACCEPTED = "CSV, TSV, JSONL, JSON, YAML or Excel (.xlsx), each also as .gz"
+ACCEPTED = _("CSV, TSV, JSONL, JSON, YAML or Excel (.xlsx), each also as .gz")
 _ELSEWHERE = re.compile(r"https?:", re.IGNORECASE)
 _OLD_WORKBOOK = ".xls"
 # `questions.xlsx#料金` names a worksheet; a worksheet's own name holds no slash.

@@ -7,6 +7,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from simulator.core.errors import UnknownName
+from simulator.core.messages import _
 from simulator.data.files import Lines, quote
 from simulator.data.values import (
     COLUMNS,
@@ -59,8 +60,9 @@ def _lines_of_cells(
         try:
             cells = next(reader, None)
         except csv.Error as error:
-            what = (
-                f"not a readable table row ({error}); inside quotation marks, write a quotation mark twice."
+            what = _(
+                "not a readable table row ({error}); inside quotation marks, write a quotation mark twice.",
+                error=error,
             )
             fault = row_fault(path, start, what)
             if str(error) == "unexpected end of data":
@@ -78,7 +80,9 @@ def column_names(path: Path, row: Row | int, cells: Sequence[str]) -> list[str]:
     """The names in a header row, stripped. Raises RowFault for a name that occurs twice."""
     names = [cell.strip() for cell in cells]
     if twice := next((name for name in names if name and names.count(name) > 1), None):
-        raise row_fault(path, row, f"the column {quote(twice)} occurs twice; rename one of them.")
+        raise row_fault(
+            path, row, _("the column {twice} occurs twice; rename one of them.", twice=quote(twice))
+        )
     return names
 
 
@@ -96,9 +100,10 @@ def _delimiter(lines: Lines, usual: str, fits: Fits) -> str:
 
 def _by_column(path: Path, line: int, header: list[str], cells: list[str]) -> dict[str, JsonValue]:
     if any(map(str.strip, cells[len(header) :])):
-        what = (
-            f"{len(cells)} cells under {len(header)} column names;"
-            " put a text that contains the separator in quotation marks."
+        what = _(
+            "{n} cells under {n2} column names; put a text that contains the separator in quotation marks.",
+            n=len(cells),
+            n2=len(header),
         )
         raise row_fault(path, line, what)
     return {name: cell for name, cell in zip(header, cells, strict=False) if name}
@@ -120,7 +125,7 @@ class ColumnMapping:
         for name, column in columns.items():
             field = field_of(name)
             if field is None:
-                raise UnknownName("case column in --columns", name, COLUMNS)
+                raise UnknownName(_("case column in --columns"), name, COLUMNS)
             self.columns[field] = column
 
     def renamed(self, values: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
@@ -158,4 +163,4 @@ class ColumnMapping:
             if not missing:
                 return
         if headers:
-            raise UnknownName(f"column of {path} in --columns", next(iter(missing)), headers)
+            raise UnknownName(_("column of {path} in --columns", path=path), next(iter(missing)), headers)

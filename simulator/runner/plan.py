@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from simulator.core import shelves
 from simulator.core.errors import InputError
+from simulator.core.messages import Message, Sentence, _
 from simulator.core.roles import endpoints
 from simulator.core.settings import Sample, Settings, read_sample
 from simulator.core.types import Case, Conversation, Language, Persona, compact
@@ -83,7 +84,9 @@ def _personas(names: Iterable[str]) -> list[Persona]:
     ids = [persona.id for persona in personas]
     for persona in personas:
         if ids.count(persona.id) > 1:
-            msg = f"--persona names two called '{persona.id}': rename the file of one of them."
+            msg = _(
+                "--persona names two called '{persona}': rename the file of one of them.", persona=persona.id
+            )
             raise InputError(msg)
     return personas
 
@@ -94,14 +97,18 @@ def _cases(settings: Settings) -> Sequence[Case]:
     language = settings.language or ("ja" if bundled else "all")
     if settings.cases is None:
         if settings.columns:
-            msg = "--columns is about a file of your own: name it with --cases."
+            msg = _("--columns is about a file of your own: name it with --cases.")
             raise InputError(msg)
         read = [case for path in BUNDLED for case in read_cases(path)]
     else:
         read = list(_file_cases(settings.cases, fixed, settings))
     cases = select_cases(masked_cases(read, settings), language, settings.limit)
     if not cases:
-        msg = f"none of the {len(read)} questions is in '{settings.language}': leave out --language."
+        msg = _(
+            "none of the {n} questions is in '{language}': leave out --language.",
+            n=len(read),
+            language=settings.language,
+        )
         raise InputError(msg)
     return cases
 
@@ -145,24 +152,36 @@ class PlannedRows(NamedTuple):
     personas: tuple[Persona, ...]
     settings: Settings
     skipped: SkippedRows
-    judges_chosen_for: str
+    judges_chosen_for: Message | str
     unused: tuple[str, ...]
-    sample_message: str = ""
+    sample_message: Message | str = ""
 
-    def messages(self) -> Iterator[str]:
+    def messages(self) -> Iterator[Message | str]:
         """Lines on unused columns, the sample, the judges that were chosen, and skipped rows."""
         if self.unused and self.settings.prompt is None:
-            yield f"{self.settings.cases}: ignored columns: {', '.join(self.unused)}."
+            yield _(
+                "{cases}: ignored columns: {unused}.",
+                cases=self.settings.cases,
+                unused=", ".join(self.unused),
+            )
         if self.sample_message:
             yield self.sample_message
         if self.judges_chosen_for:
             names = ", ".join(self.settings.judges)
-            yield f"Judges that fit the data ({self.judges_chosen_for}): {names}. Others: --judges NAME,..."
+            yield _(
+                "Judges that fit the data ({judges_chosen_for}): {names}. Others: --judges NAME,...",
+                judges_chosen_for=self.judges_chosen_for,
+                names=names,
+            )
         if count := self.skipped.count:
-            listed = [f"  {row}" for row in self.skipped.listed[:_LISTED]]
-            more = [f"  and {count - _LISTED} more; the report lists them."] if count > _LISTED else []
-            head = f"{count:,} of {self.skipped.rows:,} rows left out (--strict stops at the first):"
-            yield "\n".join([head, *listed, *more])
+            yield _(
+                "{count} of {rows} rows left out (--strict stops at the first):",
+                count=count,
+                rows=self.skipped.rows,
+            )
+            yield from (_("  {row}", row=row.message) for row in self.skipped.listed[:_LISTED])
+            if count > _LISTED:
+                yield _("  and {n} more; the report lists them.", n=count - _LISTED)
 
 
 def plan_rows(settings: Settings) -> PlannedRows:
@@ -172,19 +191,21 @@ def plan_rows(settings: Settings) -> PlannedRows:
     file without a valid row, and with `--strict` at the first invalid one.
     """
     if settings.cases is None:
-        msg = "evaluate needs a data set: python run.py evaluate questions.jsonl"
+        msg = _("evaluate needs a data set: python run.py evaluate questions.jsonl")
         raise InputError(msg)
     prompts = applied_prompts(settings)
     labels = label_forms(settings.labels, prompts.labels) if prompts else settings.labels
     data = _read(settings.cases, settings, labels, prompts)
-    chosen_for = ""
+    chosen_for: Message | str = ""
     if "judges" not in settings.model_fields_set and not (settings.outputs or settings.scoring):
         judges, chosen_for = data.profile.judges(offline=endpoints(settings)["judge"] is None)
         settings = settings.model_copy(update={"judges": judges})
     if "label" in map(shelves.judge_name, settings.judges):
         all_labels = labels or label_forms(sort_labels(data.profile.names))
         if problem := label_set_problem(all_labels):
-            msg = f"{settings.cases}: {problem} Name all there are: --labels A,B."
+            msg = _(
+                "{cases}: {problem} Name all there are: --labels A,B.", cases=settings.cases, problem=problem
+            )
             raise InputError(msg)
         settings = settings.model_copy(update={"labels": all_labels})
     if settings.outputs is None:
@@ -203,11 +224,13 @@ def plan_rows(settings: Settings) -> PlannedRows:
     return PlannedRows(plan, (scripted,), settings, data.skipped, chosen_for, unused, message)
 
 
-def _sample_message(rows: int, sample: Sample) -> str:
+def _sample_message(rows: int, sample: Sample) -> Sentence | str:
     """How many of the rows were sampled, before --limit is applied."""
     if sample.size >= rows:
-        return f"All {rows:,} rows: no more than the sample's {sample.size:,}."
-    return f"{sample.size:,} of {rows:,} rows at random (seed {sample.seed})."
+        return _("All {rows} rows: no more than the sample's {size}.", rows=rows, size=sample.size)
+    return _(
+        "{size} of {rows} rows at random (seed {seed:d}).", size=sample.size, rows=rows, seed=sample.seed
+    )
 
 
 def _read(name: str, settings: Settings, labels: Labels, prompts: AppliedPrompts | None) -> DataSet:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 
 from simulator.core.errors import RehearsalError, RunFileError
+from simulator.core.messages import Sentence, _
 from simulator.core.types import Conversation, GradingContext, Score
 from simulator.grading.panel import Grading
 from simulator.models.pricing import BudgetSpent
@@ -18,7 +19,7 @@ async def regrade(
     on_graded: Callable[[GradingContext, Sequence[Score]], None],
     *,
     again: bool,
-) -> str | None:
+) -> Sentence | str | None:
     """Grades every turn of a run with the judges that have not graded it yet; with `again`, with all of them.
 
     Each score is committed as it arrives, and `on_graded` is called after each turn. Returns why it ended
@@ -49,17 +50,17 @@ async def regrade(
     stopped: str | None = None
     try:
         async with asyncio.TaskGroup() as tasks:
-            for _ in range(grading.settings.calls):
+            for _unused in range(grading.settings.calls):
                 tasks.create_task(work())
     except* RehearsalError as group:
         stopped = str(first_error(group))
-    return f"{spent[0]}; a larger --budget goes on" if spent else stopped
+    return _("{spent}; a larger --budget goes on", spent=spent[0]) if spent else stopped
 
 
 def count_turns(conversations: Iterable[Conversation]) -> int:
     """The number of turns to grade; raises RunFileError if there are none."""
     count = sum(len(conversation.turns) for conversation in conversations)
     if not count:
-        msg = "the run has no turns to grade."
+        msg = _("the run has no turns to grade.")
         raise RunFileError(msg)
     return count

@@ -3,12 +3,12 @@
 import contextlib
 import os
 import re
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from simulator.core.errors import InputError, RunFileError
+from simulator.core.messages import Message, _, say
 from simulator.data.files import temporary_path
 from simulator.sheets.excel_write import paint
 from simulator.sheets.merge import EditedSheet, EditedWorkbook, fingerprint, merged, unedited
@@ -62,7 +62,9 @@ def pull(path: Path) -> PulledSheets:
     edited = _read(path)
     notes = list(edited.notes)
     rows = {name: tuple(_pulled(name, sheet, notes)) for name, sheet in edited.sheets.items()}
-    return PulledSheets(rows=rows, notes=tuple(f"{path.name}, {note}." for note in notes))
+    return PulledSheets(
+        rows=rows, notes=tuple(_("{file}, {note}.", file=path.name, note=note) for note in notes)
+    )
 
 
 def read(path: Path) -> dict[str, list[PulledRow]]:
@@ -73,14 +75,16 @@ def read(path: Path) -> dict[str, list[PulledRow]]:
     return {name: list(rows) for name, rows in pulled.rows.items()}
 
 
-def _pulled(name: str, sheet: EditedSheet, notes: list[str]) -> Iterator[PulledRow]:
+def _pulled(name: str, sheet: EditedSheet, notes: list[Message | str]) -> Iterator[PulledRow]:
     """The rows with a key, and rows without one where people may add them."""
-    for row, _ in sheet.rows:
+    for row, _unused in sheet.rows:
         cells = {key: text.strip() for key, text in row.cells.items()}
         if row.key or (cells and name in _KEYLESS):
             yield row.model_copy(update={"cells": cells})
         elif cells:
-            notes.append(f"{sheet.tab}, row {row.number}: it has no key; passed over")
+            notes.append(
+                _("{tab}, row {number:d}: it has no key; passed over", tab=sheet.tab, number=row.number)
+            )
 
 
 @dataclass(frozen=True)
@@ -96,7 +100,7 @@ class _ExistingWorkbook:
     content: EditedWorkbook | None = None
     edited: bool = False
     touched: bool = True
-    fault: str = ""
+    fault: Message | str = ""
 
 
 def _workbooks(folder: Path) -> list[_ExistingWorkbook]:
@@ -110,7 +114,7 @@ def _existing(path: Path) -> _ExistingWorkbook:
     try:
         content = _read(path)
     except InputError as error:
-        return _ExistingWorkbook(path, stamp, fault=f"{error} It is left alone.")
+        return _ExistingWorkbook(path, stamp, fault=_("{error} It is left alone.", error=error))
     if not content.sheets:
         return _ExistingWorkbook(path, stamp)
     now = fingerprint(content.sheets)
@@ -160,10 +164,12 @@ def _write_to_first(
                 raise _LockedFile(path)
             _write(worksheets, fresh, path, stamp)
         except _LockedFile:
-            _warn(f"{path.name} is open in another program; the report goes into the next one.")
+            _warn(_("{path} is open in another program; the report goes into the next one.", path=path.name))
         else:
             return path
-    msg = f"{_MOST_FILES} workbooks of this run and none to write to; move them away."
+    msg = _(
+        "{most_files} workbooks of this run and none to write to; move them away.", most_files=_MOST_FILES
+    )
     raise RunFileError(msg)
 
 
@@ -174,9 +180,9 @@ def _names(folder: Path, number: int) -> Iterator[Path]:
 
 def _with_edits(worksheets: Sequence[Worksheet], path: Path, edited: EditedWorkbook) -> tuple[Worksheet, ...]:
     for note in edited.notes:
-        _warn(f"{path.name}, {note}.")
+        _warn(_("{file}, {note}.", file=path.name, note=note))
     for name in edited.foreign:
-        _warn(f"{path.name}: the worksheet {name} is your own; it stays there.")
+        _warn(_("{path}: the worksheet {name} is your own; it stays there.", path=path.name, name=name))
     return merged(worksheets, edited)
 
 
@@ -184,7 +190,7 @@ class _LockedFile(RunFileError):
     """A file that another program holds open, or has just written."""
 
     def __init__(self, path: Path) -> None:
-        super().__init__(f"{path}: open in another program; close it there.")
+        super().__init__(_("{path}: open in another program; close it there.", path=path))
 
 
 def _write(
@@ -200,7 +206,11 @@ def _write(
         paint(worksheets, new, properties)
         _replace(new, path, stamp)
     except OSError as error:
-        msg = f"{path}: cannot be written ({error.strerror}). The run is safe: paint it again with `report`."
+        msg = _(
+            "{path}: cannot be written ({strerror}). The run is safe: paint it again with `report`.",
+            path=path,
+            strerror=error.strerror,
+        )
         raise RunFileError(msg) from None
     finally:
         with contextlib.suppress(OSError):
@@ -223,6 +233,6 @@ def _is_open(path: Path) -> bool:
     )
 
 
-def _warn(line: str) -> None:
+def _warn(line: Message | str) -> None:
     if line:
-        sys.stderr.write(line + "\n")
+        say(line)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import openpyxl
 from openpyxl.utils import column_index_from_string, get_column_letter
 
+from simulator.core.messages import Message, _
 from simulator.data.files import read_archive, readable_or_error
 from simulator.data.workbooks import Worksheet, WorksheetRow, read_workbook
 from simulator.sheets.excel_write import LISTS
@@ -32,7 +33,7 @@ def read_edited(path: Path) -> EditedWorkbook:
     hidden = [name for name, state in states.items() if state != "visible" and name != LISTS]
     found = shown | {name: sheet for name in hidden for sheet in read_workbook(path, name)}
     names = _identified(found, places)
-    notes: list[str] = []
+    notes: list[Message | str] = []
     sheets = {
         name: _sheet(found[tab], places.get(tab, {}).get(name, {}), layouts()[name], notes)
         for name, tab in names.items()
@@ -93,16 +94,18 @@ def _titled(line: WorksheetRow, layout: Layout) -> int:
     return len({layout.column(text) for text in line.texts.values()} - {None})
 
 
-def _sheet(sheet: Worksheet, places: Places, layout: Layout, notes: list[str]) -> EditedSheet:
+def _sheet(sheet: Worksheet, places: Places, layout: Layout, notes: list[Message | str]) -> EditedSheet:
     header, columns = _header(sheet, places, layout)
     below = [line for line in sheet.lines if line.number > header.number]
     known = set(columns.values())
     filled = {column for line in (header, *below) for column in line.texts}
     others = sorted(column for column in filled if column not in known)
     if "key" not in columns:
-        notes.append(f"{sheet.name}: the column of keys is gone, so no row can be told from another")
+        notes.append(
+            _("{sheet}: the column of keys is gone, so no row can be told from another", sheet=sheet.name)
+        )
     missing = sorted(layout.team - columns.keys())
-    notes += [f"{sheet.name}: there is no column {key}" for key in missing]
+    notes += [_("{sheet}: there is no column {key}", sheet=sheet.name, key=key) for key in missing]
     return EditedSheet(
         tab=sheet.name,
         titles=tuple(header.texts[column] for column in sorted(header.texts)),
@@ -143,12 +146,18 @@ class _KnownTab(NamedTuple):
     others: Sequence[int]
     layout: Layout
 
-    def faults(self, line: WorksheetRow) -> Iterator[str]:
+    def faults(self, line: WorksheetRow) -> Iterator[Message | str]:
         """Notes on cells of the team that cannot be read in a line."""
         team = {column for key, column in self.columns.items() if key in self.layout.team}
         for column, why in line.faults.items():
             if column in team or column in self.others:
-                yield f"{self.tab}, row {line.number}, column {get_column_letter(column)}: {why}"
+                yield _(
+                    "{tab}, row {number:d}, column {get_column_letter}: {why}",
+                    tab=self.tab,
+                    number=line.number,
+                    get_column_letter=get_column_letter(column),
+                    why=why,
+                )
 
     def cells(self, line: WorksheetRow) -> dict[str, str]:
         """The filled cells of a line by key."""
@@ -159,7 +168,7 @@ class _KnownTab(NamedTuple):
         }
 
 
-def _rows(known: _KnownTab, lines: Sequence[WorksheetRow], notes: list[str]) -> Iterator[EditedRow]:
+def _rows(known: _KnownTab, lines: Sequence[WorksheetRow], notes: list[Message | str]) -> Iterator[EditedRow]:
     rows_by_key: dict[str, int] = {}
     for line in lines:
         notes += known.faults(line)
@@ -170,7 +179,14 @@ def _rows(known: _KnownTab, lines: Sequence[WorksheetRow], notes: list[str]) -> 
             continue
         if key in rows_by_key:
             first = rows_by_key[key]
-            notes.append(f"{known.tab}, row {line.number}: the same key as row {first}; read as an added row")
+            notes.append(
+                _(
+                    "{tab}, row {number:d}: the same key as row {first}; read as an added row",
+                    tab=known.tab,
+                    number=line.number,
+                    first=first,
+                )
+            )
             key = ""
         elif key:
             rows_by_key[key] = line.number

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt
 
 from simulator.core.errors import InputError, RehearsalError
+from simulator.core.messages import Message, _
 from simulator.core.types import Value
 from simulator.models.limiter import RetryAfter
 
@@ -44,7 +45,10 @@ def target(sheet: str, suffix: str = "") -> Target:
     """What `--sheet KEY_OR_URL --worksheet NAME` names; raises InputError in one line."""
     suffix = " ".join(suffix.split())
     if len(suffix) > _LONGEST_SUFFIX or any(unicodedata.category(c)[0] == "C" for c in suffix):
-        msg = f"--worksheet: at most {_LONGEST_SUFFIX} characters, and no control characters."
+        msg = _(
+            "--worksheet: at most {longest_suffix} characters, and no control characters.",
+            longest_suffix=_LONGEST_SUFFIX,
+        )
         raise InputError(msg)
     return Target(key=key_of(sheet), suffix=suffix)
 
@@ -53,10 +57,13 @@ def key_of(sheet: str) -> str:
     """The key in an address from the browser, or the key itself."""
     found = _ADDRESS.fullmatch(sheet.strip())
     if "/d/e/" in sheet:
-        msg = "this is a published page (ウェブに公開): open the sheet itself and copy its address."
+        msg = _("this is a published page (ウェブに公開): open the sheet itself and copy its address.")
         raise InputError(msg)
     if found is None:
-        msg = f"{sheet}: no sheet's key or address; the key stands between /d/ and /edit of its address."
+        msg = _(
+            "{sheet}: no sheet's key or address; the key stands between /d/ and /edit of its address.",
+            sheet=sheet,
+        )
         raise InputError(msg)
     return found[1]
 
@@ -65,8 +72,9 @@ def worksheet_of(address: str) -> tuple[str, str | None]:
     """Key and worksheet of `sheet:KEY#worksheet`, where the address may stand for the key."""
     found = _NAMED.fullmatch(address.removeprefix(SCHEME))
     if found is None or not found[1].strip():
-        msg = (
-            f"{address}: write sheet:KEY#worksheet; KEY is what stands between /d/ and /edit in the address."
+        msg = _(
+            "{address}: write sheet:KEY#worksheet; KEY is what stands between /d/ and /edit in the address.",
+            address=address,
         )
         raise InputError(msg)
     return key_of(found[1]), found["name"]
@@ -123,12 +131,18 @@ def _contents(name: str, value: str) -> dict[str, Any]:
         found = json.loads(text)
     except (OSError, ValueError) as error:
         kind = (
-            "there is no such file" if isinstance(error, FileNotFoundError) else "it cannot be read as JSON"
+            _("there is no such file")
+            if isinstance(error, FileNotFoundError)
+            else _("it cannot be read as JSON")
         )
-        msg = f"{name}: {kind}; give it the path of a service account's key file, or the JSON in it."
+        msg = _(
+            "{name}: {kind}; give it the path of a service account's key file, or the JSON in it.",
+            name=name,
+            kind=kind,
+        )
         raise InputError(msg) from None
     if not isinstance(found, dict):
-        msg = f"{name}: no key file of Google's; download a service account's JSON key."
+        msg = _("{name}: no key file of Google's; download a service account's JSON key.", name=name)
         raise InputError(msg)
     return found
 
@@ -148,11 +162,14 @@ def _from_json(found: dict[str, Any], name: str, scopes: list[str]) -> Any:
         if found.get("type") == "service_account":
             return service.from_service_account_info(found, scopes=scopes)
     except (ValueError, TypeError, KeyError):
-        msg = f"{name}: the key file is incomplete; download it again (GOOGLE_APPLICATION_CREDENTIALS)."
+        msg = _(
+            "{name}: the key file is incomplete; download it again (GOOGLE_APPLICATION_CREDENTIALS).",
+            name=name,
+        )
         raise InputError(msg) from None
     if name == VARIABLES[-1]:
         return _of_the_machine(scopes)
-    msg = f"{name}: neither a service account's key file nor a signed-in user's."
+    msg = _("{name}: neither a service account's key file nor a signed-in user's.", name=name)
     raise InputError(msg)
 
 
@@ -166,9 +183,9 @@ def _of_the_machine(scopes: list[str]) -> Any:
             warnings.filterwarnings("ignore", "Your application has authenticated", UserWarning)
             return google.auth.default(scopes=scopes)[0]
     except (DefaultCredentialsError, ValueError):
-        msg = (
-            "no credentials for Google Sheets: set REHEARSAL_GOOGLE_CREDENTIALS to a service account's"
-            " key file and share the sheet with its address."
+        msg = _(
+            "no credentials for Google Sheets: set REHEARSAL_GOOGLE_CREDENTIALS to a service"
+            " account's key file and share the sheet with its address."
         )
         raise InputError(msg) from None
 
@@ -177,7 +194,7 @@ def _legacy(found: dict[str, Any]) -> Any:
     try:
         from oauth2client.client import Credentials as Legacy
     except ImportError:
-        msg = "oauth2client's credentials need the extra 'legacy': pip install oauth2client==4.1.3."
+        msg = _("oauth2client's credentials need the extra 'legacy': pip install oauth2client==4.1.3.")
         raise InputError(msg) from None
     return Legacy.new_from_json(json.dumps(found))
 
@@ -189,7 +206,7 @@ def _converted(given: Any) -> Any:
     try:
         return convert_credentials(given)
     except (TypeError, AttributeError):
-        msg = f"{type(given).__name__}: no credentials of google-auth or oauth2client."
+        msg = _("{type}: no credentials of google-auth or oauth2client.", type=type(given).__name__)
         raise InputError(msg) from None
 
 
@@ -241,17 +258,29 @@ def is_expired(error: BaseException) -> bool:
     return _code(error) == 401
 
 
-def one_line_error(error: BaseException, name: str, who: str, *, writing: bool = False) -> RehearsalError:
+def one_line_error(
+    error: BaseException, name: Message | str, who: str, *, writing: bool = False
+) -> RehearsalError:
     """The typed error for what Google, or the way to it, answered; `who` is the account that asked."""
     from google.auth.exceptions import GoogleAuthError
 
     if is_transient(error):
-        why = "refused for now" if _code(error) == 429 else "cannot be reached"
-        return SinkUnavailable(f"{name}: Google Sheets {why} ({short_message(error)}); try again later.")
+        why = short_message(error)
+        if _code(error) == 429:
+            return SinkUnavailable(
+                _("{name}: Google Sheets refused for now ({why}); try again later.", name=name, why=why)
+            )
+        return SinkUnavailable(
+            _("{name}: Google Sheets cannot be reached ({why}); try again later.", name=name, why=why)
+        )
     if isinstance(error, GoogleAuthError):
         why = short_message(error)
         return InputError(
-            f"{name}: Google refused the credentials ({why}); make a new key, or sign in again."
+            _(
+                "{name}: Google refused the credentials ({why}); make a new key, or sign in again.",
+                name=name,
+                why=why,
+            )
         )
     return InputError(f"{name}: {_why(error, who or 'the account of your credentials', writing)}.")
 
@@ -414,14 +443,18 @@ class SheetsClient:
         try:
             return retrying(work)
         except Conflict as error:
-            msg = f"{name}: people keep moving rows and columns ({error}); push again when it is quieter."
+            msg = _(
+                "{name}: people keep moving rows and columns ({error}); push again when it is quieter.",
+                name=name,
+                error=error,
+            )
             raise InputError(msg) from None
         except Exception as error:
             if not _is_expected(error):
                 raise
             raise one_line_error(error, name, self.account.email, writing=writing()) from None
 
-    def once(self, work: Callable[[], T], name: str) -> T:
+    def once(self, work: Callable[[], T], name: Message | str) -> T:
         """Does work that must not happen twice, without retries."""
         try:
             return work()
@@ -454,7 +487,11 @@ def _is_expected(error: BaseException) -> bool:
 def _local() -> str:
     base = os.environ.get(LOCAL, "").rstrip("/")
     if base and urlsplit(base).hostname not in ("127.0.0.1", "localhost", "::1"):
-        msg = f"{LOCAL}={base}: only an address of this machine; leave it unset to reach Google."
+        msg = _(
+            "{local}={base}: only an address of this machine; leave it unset to reach Google.",
+            local=LOCAL,
+            base=base,
+        )
         raise InputError(msg)
     return base
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from simulator.core.errors import InputError
+from simulator.core.messages import Message, _
 from simulator.sheets.google_api import SheetsClient, Target, worksheet_of
 from simulator.sheets.model import PulledRow, PulledSheets, Titles, folded, layouts
 from simulator.sheets.state import (
@@ -44,11 +45,16 @@ def pull(target: Target, names: Sequence[str], *, client: SheetsClient | None = 
 
 def _pulled(client: SheetsClient, target: Target, names: Sequence[str]) -> PulledSheets:
     found = read_spreadsheet(client, target.key)
-    notes: list[str] = []
+    notes: list[Message | str] = []
     rows: dict[str, tuple[PulledRow, ...]] = {}
     for name, state in sheet_states(client, target, found, names).items():
         if state is None:
-            notes.append(f"{name}: there is no such worksheet, or its column of keys was deleted; left out.")
+            notes.append(
+                _(
+                    "{name}: there is no such worksheet, or its column of keys was deleted; left out.",
+                    name=name,
+                )
+            )
         else:
             rows[name] = tuple(_rows(name, state, notes))
     return PulledSheets(rows=rows, notes=tuple(notes))
@@ -77,15 +83,15 @@ def sheet_states(
     }
 
 
-def _rows(name: str, state: SheetState, notes: list[str]) -> Iterator[PulledRow]:
+def _rows(name: str, state: SheetState, notes: list[Message | str]) -> Iterator[PulledRow]:
     key = state.places["key"].column
-    duplicates = {row for row, _ in state.duplicates}
+    duplicates = {row for row, _unused in state.duplicates}
     notes += [
         f"{state.tab.title} row {row + 1}: the same key stands further up; passed over."
         for row in sorted(duplicates)
     ]
     merged = _merged_cells(state)
-    for row in sorted({row for row, _ in state.cells}):
+    for row in sorted({row for row, _unused in state.cells}):
         if row == state.header or row in duplicates:
             continue
         line = {
@@ -98,7 +104,9 @@ def _rows(name: str, state: SheetState, notes: list[str]) -> Iterator[PulledRow]
             cells = {column: _value(name, column, text) for column, text in line.items()}
             yield PulledRow(key=known, number=row + 1, cells=cells)
         elif line and row > state.header:
-            notes.append(f"{state.tab.title} row {row + 1}: it has no key; passed over.")
+            notes.append(
+                _("{title} row {row:d}: it has no key; passed over.", title=state.tab.title, row=row + 1)
+            )
 
 
 def _merged_cells(state: SheetState) -> dict[tuple[int, int], tuple[int, int]]:
@@ -140,8 +148,12 @@ def _values(client: SheetsClient, address: str, key: str, name: str | None) -> t
     found = read_spreadsheet(client, key)
     tab = _named(found, name) if name else next(iter(found.tabs), None)
     if tab is None:
-        what = f"there is no worksheet {name or 'with cells'}"
-        msg = f"{address}: {what}; its name stands on the tab at the bottom of the sheet."
+        what = _("there is no worksheet {name}", name=name or "with cells")
+        msg = _(
+            "{address}: {what}; its name stands on the tab at the bottom of the sheet.",
+            address=address,
+            what=what,
+        )
         raise InputError(msg)
     return tab.title, _as_shown(client, key, tab)
 

@@ -13,6 +13,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from simulator.core.errors import InputError
+from simulator.core.messages import Message, _
 from simulator.core.types import Language, Value
 from simulator.sheets.google_api import (
     Conflict,
@@ -196,7 +197,7 @@ def add_worksheet(worksheet: Worksheet, sheet_id: int, title: str, called: str) 
         yield from add_column(worksheet, column, ColumnPlace(sheet_id, index, 0, called, new_id()))
     for owner, run in groupby(enumerate(worksheet.columns), key=lambda each: each[1].owner):
         if owner == "program":
-            yield _protect(sheet_id, [index for index, _ in run])
+            yield _protect(sheet_id, [index for index, _unused in run])
     area = {"sheetId": sheet_id, "startRowIndex": 0, "startColumnIndex": 0}
     yield {"setBasicFilter": {"filter": {"range": area | {"endColumnIndex": len(worksheet.columns)}}}}
 
@@ -421,7 +422,7 @@ class Changes:
     added: list[Mapping[int, CellContent]] = field(default_factory=list)
     updated: dict[str, int] = field(default_factory=dict)
     cells: int = 0
-    notes: list[str] = field(default_factory=list)
+    notes: list[Message | str] = field(default_factory=list)
     created: bool = False
 
     @property
@@ -482,7 +483,13 @@ def _new_columns(made: Changes, state: SheetState, called: str) -> Iterator[Json
         if column.key in made.places:
             before = column.key
         elif column.key in state.ever:
-            made.notes.append(f"{made.title}: the column {column.title} was deleted and is left out.")
+            made.notes.append(
+                _(
+                    "{title}: the column {title2} was deleted and is left out.",
+                    title=made.title,
+                    title2=column.title,
+                )
+            )
         else:
             index, tag = made.places[before].column + 1, new_id()
             moved = {key: p._replace(column=p.column + (p.column >= index)) for key, p in made.places.items()}
@@ -554,7 +561,7 @@ def loose_texts(worksheet: Worksheet, state: SheetState) -> set[str]:
     """The texts of rows without a key, where all columns are the team's."""
     if not is_team_kept(worksheet) or worksheet.columns[1].key not in state.places:
         return set()
-    keyed = {*state.keys.values(), *(row for row, _ in state.duplicates), state.header}
+    keyed = {*state.keys.values(), *(row for row, _unused in state.duplicates), state.header}
     index = state.places[worksheet.columns[1].key].column
     found = {folded(text_of(c)) for (row, i), c in state.cells.items() if i == index and row not in keyed}
     return found - {""}
@@ -628,7 +635,7 @@ _DATA = (
 )
 
 
-def verify(client: SheetsClient, key: str, work: Sequence[Changes], notes: dict[str, None]) -> None:
+def verify(client: SheetsClient, key: str, work: Sequence[Changes], notes: dict[Message | str, None]) -> None:
     """Reads keys and columns again; raises Conflict where something is no longer where it was written."""
     found = _read(client, key, [one for made in work for one in (_verify_header(made), _keys(made))])
     moved = []
@@ -687,7 +694,7 @@ def _remove_misplaced(client: SheetsClient, key: str, made: Changes) -> None:
     """
     top = made.header + 1
     span = {"sheetId": made.sheet_id, "startRowIndex": top, "endRowIndex": top + len(made.added)}
-    cells, _ = _read(client, key, [span])[made.sheet_id] if made.added else ({}, {})
+    cells, _unused = _read(client, key, [span])[made.sheet_id] if made.added else ({}, {})
     lines: dict[int, dict[int, CellContent]] = {}
     for (row, column), cell in cells.items():
         if content_of(cell) != CellContent():
@@ -732,7 +739,7 @@ class PushSummary(Value):
     cells: int = 0
     reads: int = 0
     writes: int = 0
-    notes: tuple[str, ...] = ()
+    notes: tuple[Message | str, ...] = ()
 
 
 def push(
@@ -752,7 +759,7 @@ def push(
     try:
         client.persist(work.round, f"sheet {target.key}", writing=lambda: work.wrote)
     except SinkUnavailable as error:
-        msg = f"{error} The run is complete; 'report RUN --to sheets' writes the sheet later."
+        msg = _("{error} The run is complete; 'report RUN --to sheets' writes the sheet later.", error=error)
         raise SinkUnavailable(msg) from None
     return work.summary()
 
@@ -768,7 +775,7 @@ class _Push:
         self.wrote, self._refusals, self._url = False, 0, ""
         self._made: dict[str, None] = {}
         self._rows: set[tuple[str, str]] = set()
-        self._notes: dict[str, None] = {}
+        self._notes: dict[Message | str, None] = {}
         self._cells = 0
 
     def summary(self) -> PushSummary:
@@ -908,15 +915,19 @@ def new_sheet(title: str, folder: str = "", client: SheetsClient | None = None) 
     """
     client = client or SheetsClient(drive=bool(folder))
     if client.account.kind == "service" and not folder:
-        msg = (
-            "a service account owns no files: give --folder with a folder of a shared drive (共有ドライブ),"
-            " or --sheet with a sheet of your own that is shared with it."
+        msg = _(
+            "a service account owns no files: give --folder with a folder of a shared drive"
+            " (共有ドライブ), or --sheet with a sheet of your own that is shared with it."
         )
         raise InputError(msg)
     try:
-        return client.once(lambda: _made(client, title, folder), f"new sheet {title}")
+        return client.once(lambda: _made(client, title, folder), _("new sheet {title}", title=title))
     except SinkUnavailable as error:
-        msg = f"{error} It may have been made: look for {title} in Drive first, and give it with --sheet."
+        msg = _(
+            "{error} It may have been made: look for {title} in Drive first, and give it with --sheet.",
+            error=error,
+            title=title,
+        )
         raise SinkUnavailable(msg) from None
 
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from math import ceil
 from typing import NamedTuple
 
+from simulator.core.messages import Message
 from simulator.core.replies import encodable
 from simulator.core.types import Language
 from simulator.sheets.model import (
@@ -52,7 +53,7 @@ class EditedWorkbook(NamedTuple):
     sheets: Mapping[str, EditedSheet]
     properties: Mapping[str, str]
     foreign: tuple[str, ...]
-    notes: tuple[str, ...]
+    notes: tuple[Message | str, ...]
 
 
 def read_value(column: str, text: str, layout: Layout) -> str:

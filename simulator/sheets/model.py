@@ -15,6 +15,7 @@ from unicodedata import normalize
 
 from pydantic import Field, PlainSerializer, SkipValidation
 
+from simulator.core.messages import Message
 from simulator.core.translations import row_texts, safe_text
 from simulator.core.types import Language, Value
 
@@ -226,7 +227,7 @@ class PulledSheets(Value):
     """The rows of every worksheet that exists, and notes on rows and cells that were ignored."""
 
     rows: Mapping[str, tuple[PulledRow, ...]]
-    notes: tuple[str, ...] = ()
+    notes: tuple[Message | str, ...] = ()
 
 
 SHEET_WORDS_FILE = Path(__file__).with_name("worksheets.toml")

@@ -12,6 +12,7 @@ import weakref
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import Any, TypeVar, cast, overload
 
+from simulator.core.messages import _
 from simulator.core.types import (
     SCRIPTED,
     SUPERSEDED,
@@ -95,7 +96,7 @@ def read_about(file: sqlite3.Connection, key: str) -> str:
     """An entry about the whole run, as JSON. Raises ValueError when it is missing."""
     row = file.execute("SELECT body FROM about WHERE key = ?", (key,)).fetchone()
     if row is None:
-        msg = f"'{key}' is missing"
+        msg = _("'{key}' is missing", key=key)
         raise ValueError(msg)
     return str(row[0])
 
@@ -439,7 +440,7 @@ def select_scores(results: Results, ids: Container[str]) -> Iterator[Score]:
     """The scores of the conversations with these ids."""
     conversations = results.conversations
     if isinstance(conversations, StoredConversations):
-        for _, by_turn in conversations.with_scores([key for key in conversations.ids if key in ids]):
+        for _unused, by_turn in conversations.with_scores([key for key in conversations.ids if key in ids]):
             yield from (score for by_judge in by_turn.values() for score in by_judge.values())
         return
     yield from (score for score in results.scores if score.conversation in ids)

@@ -72,7 +72,7 @@ async def test_a_chat_bots_key_stays_as_well(monkeypatch: pytest.MonkeyPatch) ->
             answer = await ask(bot, QUERY, 5)
             await bot.aclose()
             assert answer.error is not None
-            assert answer.error.message == f"HTTP 307: the bot has moved; set url to {other.url}"
+            assert str(answer.error.message) == f"HTTP 307: the bot has moved; set url to {other.url}"
 
     assert other.requests == []
     assert SECRET.encode() in server.requests[0]

@@ -275,7 +275,7 @@ def test_a_row_without_a_key(path: Path) -> None:
     pulled = excel.pull(path)
 
     assert all(row.key for row in pulled.rows["review"])
-    assert pulled.notes == ("report.xlsx, 確認, row 15: it has no key; passed over.",)
+    assert tuple(map(str, pulled.notes)) == ("report.xlsx, 確認, row 15: it has no key; passed over.",)
 
 
 def test_blanks_around_a_word(path: Path) -> None:

@@ -12,6 +12,7 @@ from rich.text import Text
 from simulator.addons.calibration.grade import LabelComparison, compare, domain_of
 from simulator.core.document import wrap
 from simulator.core.errors import UnknownName
+from simulator.core.messages import _
 from simulator.core.roles import LEXICAL, endpoints
 from simulator.core.settings import Settings
 from simulator.core.templates import Texts
@@ -172,7 +173,7 @@ class CalibrationRun:
         judge, field = self.context.judges[self.judge], self.name.field
         by_model = self.context.models()["judge"] != LEXICAL
         if field and by_model and isinstance(judge, Rubric) and field not in judge.fields:
-            raise UnknownName(f"part of {self.judge}", field, judge.fields)
+            raise UnknownName(_("part of {judge}", judge=self.judge), field, judge.fields)
 
 
 def paint(report: CalibrationReport, console: Console) -> None:
@@ -260,7 +261,7 @@ class _Painter:
     def _facts(self) -> None:
         """Kappa, leniency and thresholds, as names and values."""
         rows = list(self._figures())
-        column = max(cell_len(self._fit(name)) for name, _ in rows) + 2
+        column = max(cell_len(self._fit(name)) for name, _unused in rows) + 2
         for name, value in rows:
             self._item(name, value, indent=column)
 
@@ -307,7 +308,7 @@ class _Painter:
     def _histogram(self) -> None:
         """A bar for each grade."""
         bars = self.figures.histogram.bars
-        most = max(count for _, count in bars)
+        most = max(count for _unused, count in bars)
         self._line("")
         self._line(self.say("histogram"), _SOFT)
         for grade, count in bars:

@@ -15,6 +15,7 @@ from simulator.addons.matrix.figures import CellFigures, DataFigures, JudgeFigur
 from simulator.addons.matrix.plan import CellId
 from simulator.core.document import Cell, Section, Table, count_cell, escape_markdown, local_time
 from simulator.core.errors import RunFileError
+from simulator.core.messages import _
 from simulator.core.templates import Texts, read_toml
 from simulator.core.translations import Words, safe_text
 from simulator.core.types import PASSED, Language
@@ -566,7 +567,11 @@ def save(report: MatrixReport, path: Path) -> Path:
         paint(worksheets(report), temporary, {}, report.language)
         temporary.replace(path)
     except OSError as error:
-        msg = f"{path}: cannot be written ({error.strerror}). If it is open, close it and try again."
+        msg = _(
+            "{path}: cannot be written ({strerror}). If it is open, close it and try again.",
+            path=path,
+            strerror=error.strerror,
+        )
         raise RunFileError(msg) from None
     finally:
         with contextlib.suppress(OSError):
