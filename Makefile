@@ -1,6 +1,6 @@
 # Everything runs in .venv of this checkout; the first target that needs it makes it.
 .DEFAULT_GOAL := help
-.PHONY: baseline bench-intervals bench-rows bench-metrics bench-choices bench-classification bench-cluster help install demo story test check audit format coverage golden bench crash soak bench-blame bench-refusals bench-sheets bench-changes bench-many bench-money bench-validity bench-simulator lock clean
+.PHONY: baseline bench-intervals bench-rows bench-metrics bench-choices bench-classification bench-cluster help install demo story test check audit format messages coverage golden bench crash soak bench-blame bench-refusals bench-sheets bench-changes bench-many bench-money bench-validity bench-simulator lock clean
 
 BIN := .venv/bin
 READY := .venv/.ready
@@ -50,6 +50,10 @@ coverage: $(READY)
 # Rewrites the golden files from what the program does now; look at the difference before you commit.
 golden: $(READY)
 	UPDATE_GOLDEN=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile
+
+# Takes new sentences from the source into the catalogues, and compiles them; tells which have no translation.
+messages: $(READY)
+	$(BIN)/python -m scripts.messages
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks

@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from simulator import InputError, Query
+from simulator import InputError, Query, _
 
 _NAMES: Mapping[str, tuple[str, ...]] = {
     "question": ("question", "query", "text", "message", "user_message", "user_input", "input", "utterance"),
@@ -30,7 +30,7 @@ def arguments_of(function: Callable[..., Any], prompt: str) -> Callable[[Query],
         return lambda query: ((query.text,), {})
     parameters = [each for each in declared if each.kind not in _VARIADIC]
     if not parameters and not declared:
-        msg = "the function takes no parameter; it needs one for the question."
+        msg = _("the function takes no parameter; it needs one for the question.")
         raise InputError(msg)
     positional: list[Value] = []
     named: dict[str, Value] = {}
@@ -59,7 +59,11 @@ def _value(parameter: inspect.Parameter, *, first: bool, alone: bool, prompt: st
         return None
     if not meaning:
         known = ", ".join(name for names in _NAMES.values() for name in names)
-        msg = f"nothing is known to give to the parameter '{parameter.name}'. It may be one of: {known}."
+        msg = _(
+            "nothing is known to give to the parameter '{parameter}'. It may be one of: {known}.",
+            parameter=parameter.name,
+            known=known,
+        )
         raise InputError(msg)
     if meaning == "prompt":
         own = prompt or (parameter.default if optional else "")

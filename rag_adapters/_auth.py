@@ -12,7 +12,7 @@ from rag_adapters._environment import Environment
 from rag_adapters._json import kind
 from rag_adapters._request import checked_address, host_of
 from rag_adapters._wire import Wire, refusal, text_of
-from simulator import BotFailure, InputError
+from simulator import BotFailure, InputError, _
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
@@ -47,15 +47,17 @@ class TokenRequest:
 def token_request(settings: Mapping[str, str], environment: Environment) -> TokenRequest:
     """The token request of these settings. Raises InputError for invalid ones."""
     if not settings["client_id"] or not settings["client_secret"]:
-        msg = "token_url needs client_id and client_secret beside it, the secret as ${VARIABLE}."
+        msg = _("token_url needs client_id and client_secret beside it, the secret as ${{VARIABLE}}.")
         raise InputError(msg)
     filled = {name: environment.filled(text) for name, text in settings.items()}
     if filled["client_secret"] == settings["client_secret"]:
-        msg = "client_secret: write it as ${VARIABLE}: settings are stored with the run, secrets must not be."
+        msg = _(
+            "client_secret: write it as ${{VARIABLE}}: settings are stored with the run, secrets must not be."
+        )
         raise InputError(msg)
     place = settings["token_auth"]
     if place not in ("basic", "body"):
-        msg = f"token_auth={place}: use basic or body."
+        msg = _("token_auth={place}: use basic or body.", place=place)
         raise InputError(msg)
     return TokenRequest(
         checked_address("token_url", filled["token_url"]),
@@ -96,14 +98,16 @@ class Credentials:
             raise wire.failure(error, host) from None
         token = reply.get("access_token") if isinstance(reply, dict) else None
         if not isinstance(token, str) or not token:
-            raise BotFailure("malformed", f"{host} gives no access_token: the reply {kind(reply)}")
+            raise BotFailure(
+                "malformed", _("{host} gives no access_token: the reply {kind}", host=host, kind=kind(reply))
+            )
         return token, time.monotonic() + _life(reply.get("expires_in"))
 
     def _refused(self, status: int, text: str) -> BotFailure:
         """The failure of a token request; 400 is final like 401: the standard uses it for a wrong client."""
         failure = refusal(401 if status == 400 else status, text)
-        reason = failure.failure.message.replace("HTTP 401", f"HTTP {status}", 1)
-        message = f"no token from {host_of(self.request.url)}: {reason}"
+        reason = str(failure.failure.message).replace("HTTP 401", f"HTTP {status}", 1)
+        message = _("no token from {host}: {reason}", host=host_of(self.request.url), reason=reason)
         return type(failure)(failure.failure.kind, message)
 
 

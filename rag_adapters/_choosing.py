@@ -1,11 +1,10 @@
 """How a chat model chooses among answers: by log-likelihood if the endpoint has it, else in writing."""
 
-import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from rag_adapters._likelihood import echoed, places_of, scores_of, tokens_needed
-from simulator import Answer, BotFailure, InputError, Query, Usage
+from simulator import Answer, BotFailure, InputError, Query, Sentence, Usage, _, say
 
 Choosing = Literal["auto", "likelihood", "generation"]
 Messages = Sequence[Mapping[str, str]]
@@ -45,7 +44,7 @@ class Chooser:
         self.way, self.post, self.where = way, post, where
         self.body = {key: value for key, value in body.items() if key not in _DIALOGUE_ONLY}
         self.has_logprobs = True
-        self._printed: set[str] = set()
+        self._printed: set[Sentence] = set()
 
     async def __call__(self, query: Query, messages: Messages) -> Answer | None:
         """The likeliest choice with all scores; None when the model has to write its answer."""
@@ -67,7 +66,7 @@ class Chooser:
         if reply.known is False:
             other = "" if self.way.completions else ", or --set completions=on where it can echo a prompt"
             what = f"{self.where} tells no log-likelihoods; use --choosing auto{other}"
-            msg = f"--choosing likelihood: {what}."
+            msg = _("--choosing likelihood: {what}.", what=what)
             raise InputError(msg)
 
     async def _request(self, choices: Sequence[str], messages: Messages) -> LikelihoodReply:
@@ -106,16 +105,16 @@ class Chooser:
     def _explain(self, reply: LikelihoodReply) -> None:
         if reply.known is False:
             self.has_logprobs = False
-            self._print_once("it tells no log-likelihoods, so the model writes its answers")
+            self._print_once(_("it tells no log-likelihoods, so the model writes its answers"))
         elif reply.known:
             self._print_once(
-                "some answers could not be told apart by their first tokens, and are written out"
+                _("some answers could not be told apart by their first tokens, and are written out")
             )
 
-    def _print_once(self, what: str) -> None:
+    def _print_once(self, what: Sentence) -> None:
         if what not in self._printed:
             self._printed.add(what)
-            sys.stderr.write(f"{self.where}: {what}.\n")
+            say(_("{where}: {what}.", where=self.where, what=what))
 
     def _usage(self, reply: Any) -> Usage | None:
         return usage_of(reply.get("usage") if isinstance(reply, dict) else None, str(self.body["model"]))

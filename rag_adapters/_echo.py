@@ -5,7 +5,7 @@ from math import isfinite
 from typing import Any
 
 from rag_adapters._choosing import COMPLETIONS, Post, Refused
-from simulator import BotFailure
+from simulator import BotFailure, _
 
 # The log-likelihood of each token (None for one that nothing precedes), and whether it is the likeliest.
 Tokens = list[tuple[float | None, bool]]
@@ -21,7 +21,7 @@ async def tokens_of(text: str, body: Mapping[str, Any], post: Post) -> Tokens:
         raise BotFailure("refused", str(error)) from None
     tokens = _prompt_tokens(reply, text)
     if tokens is None:
-        raise BotFailure("refused", "its /completions tells no log-likelihoods of the prompt")
+        raise BotFailure("refused", _("its /completions tells no log-likelihoods of the prompt"))
     return tokens
 
 

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from string import Template
 
-from simulator import InputError, is_telling
+from simulator import InputError, _, is_telling
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,11 @@ class Environment:
         for name in sorted(names):
             if name not in os.environ:
                 filled_in = ", ".join(f"${each}" for each in dialogue)
-                msg = f"${name} is not set in the environment, and the dialogue fills only {filled_in}."
+                msg = _(
+                    "${name} is not set in the environment, and the dialogue fills only {filled_in}.",
+                    name=name,
+                    filled_in=filled_in,
+                )
                 raise InputError(msg)
         return cls({name: os.environ[name].strip() for name in names})
 

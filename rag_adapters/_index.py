@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag_adapters._ngrams import VERSION, Grams, grams, places
-from simulator import Passage, close_to_others, private_file, private_folder
+from simulator import Passage, _, close_to_others, private_file, private_folder
 
 with warnings.catch_warnings():
     # Its bindings warn about themselves on import; nobody here can fix that.
@@ -143,6 +143,6 @@ def _read(folder: Path) -> PassageIndex:
     passages = tuple(Passage.model_validate(row) for row in sidecar["passages"])
     rarity = np.array(sidecar["rarity"], dtype=np.float32)
     if (vectors.ntotal, vectors.d) != (len(passages), len(rarity)):
-        msg = "the index and its passages do not belong together"
+        msg = _("the index and its passages do not belong together")
         raise ValueError(msg)
     return PassageIndex(passages, rarity, vectors)

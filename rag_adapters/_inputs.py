@@ -9,7 +9,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from rag_adapters._json import filled, parsed, variables_in
-from simulator import InputError, Message, Query
+from simulator import InputError, Message, Query, _
 
 # A query, and the dialogue before it that the runnable does not remember itself, as its input.
 Form = Callable[[Query, Sequence[Message]], Any]
@@ -85,7 +85,7 @@ def form_of(told: str, history: str, runnable: Any) -> Form | None:
     if told == AUTO:
         return _declared(runnable, history)
     if told in ("text", "list", "messages") and history:
-        msg = f"history={history} goes with the name of a field: --set input=question."
+        msg = _("history={history} goes with the name of a field: --set input=question.", history=history)
         raise InputError(msg)
     if told in ("text", "list"):
         return as_text if told == "text" else as_list
@@ -99,10 +99,14 @@ def form_of(told: str, history: str, runnable: Any) -> Form | None:
 def _template(template: Any) -> Form:
     used = variables_in("input", template)
     for name in sorted(used - set(_VARIABLES)):
-        msg = f"input: ${name} is not known; there are {', '.join(f'${each}' for each in _VARIABLES)}."
+        msg = _(
+            "input: ${name} is not known; there are {variables}.",
+            name=name,
+            variables=", ".join(f"${each}" for each in _VARIABLES),
+        )
         raise InputError(msg)
     if not used & {"question", "messages"}:
-        msg = "input has neither $question nor $messages. In a shell, use single quotes around it."
+        msg = _("input has neither $question nor $messages. In a shell, use single quotes around it.")
         raise InputError(msg)
 
     def form(query: Query, earlier: Sequence[Message]) -> Any:
@@ -157,9 +161,15 @@ def _fields(there: Sequence[str], required: Sequence[str], history: str) -> Form
         question = open_[0]
     fields = Fields(question, before, messages, tuple(name for name in required if name in _TOLD))
     if not question and not messages:
-        msg = f"it takes {', '.join(there)}: say which of them is the question: --set input=NAME."
+        msg = _(
+            "it takes {there}: say which of them is the question: --set input=NAME.", there=", ".join(there)
+        )
         raise InputError(msg)
     if missing := [name for name in open_ if required and name != question]:
-        msg = f'it takes {", ".join(missing)} too: --set \'input={{"{question}": "$question", ...}}\'.'
+        msg = _(
+            'it takes {missing} too: --set \'input={{"{question}": "$question", ...}}\'.',
+            missing=", ".join(missing),
+            question=question,
+        )
         raise InputError(msg)
     return fields

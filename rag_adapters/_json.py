@@ -7,7 +7,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from simulator import BotFailure, InputError
+from simulator import BotFailure, InputError, Sentence, _
 
 _STEP = re.compile(r"\[(\*|-?\d+)\]|\.?([^.\[\]]+)")
 _PLACE = re.compile(r"-?\d+", re.ASCII)
@@ -21,8 +21,8 @@ def setting(name: str, text: str) -> str:
     try:
         return Path(text[1:]).read_text(encoding="utf-8-sig").strip()
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        msg = f"{name}={text}: the file cannot be read ({reason})."
+        reason = getattr(error, "strerror", None) or _("it is not UTF-8 text")
+        msg = _("{name}={text}: the file cannot be read ({reason}).", name=name, text=text, reason=reason)
         raise InputError(msg) from None
 
 
@@ -31,7 +31,11 @@ def parsed(name: str, text: str) -> Any:
     try:
         return json.loads(setting(name, text))
     except ValueError as error:
-        msg = f"{name} is not JSON: {error}. In a shell, use single quotes around it, or {name}=@file.json."
+        msg = _(
+            "{name} is not JSON: {error}. In a shell, use single quotes around it, or {name}=@file.json.",
+            name=name,
+            error=error,
+        )
         raise InputError(msg) from None
 
 
@@ -57,7 +61,7 @@ def variables_in(name: str, value: Any) -> set[str]:
     """The `$variables` that a setting uses; raises InputError for a lone dollar."""
     templates = [Template(text) for text in texts_in(value)]
     if not all(template.is_valid() for template in templates):
-        msg = f"{name} has a lone dollar; write $$ for a plain one."
+        msg = _("{name} has a lone dollar; write $$ for a plain one.", name=name)
         raise InputError(msg)
     return {used for template in templates for used in template.get_identifiers()}
 
@@ -106,7 +110,11 @@ class JsonPath:
         path = text.removeprefix("$").removeprefix(".")
         found = list(_STEP.finditer(path))
         if "".join(match[0] for match in found) != path or not text:
-            msg = f"{name}={text}: not a path. Write it like data.reply, choices.0.text or sources[*]."
+            msg = _(
+                "{name}={text}: not a path. Write it like data.reply, choices.0.text or sources[*].",
+                name=name,
+                text=text,
+            )
             raise InputError(msg)
         self.steps = tuple(match[1] or match[2] for match in found)
 
@@ -180,15 +188,21 @@ def _each(values: list[Any], rest: tuple[str, ...], place: str) -> list[Any]:
 
 def _missing(value: Any, step: str, place: str) -> BotFailure:
     wanted = "list" if step == "*" else f"'{step}'"
-    return BotFailure("malformed", f"no {wanted} in {place}, which {kind(value)}")
+    return BotFailure(
+        "malformed", _("no {wanted} in {place}, which {kind}", wanted=wanted, place=place, kind=kind(value))
+    )
 
 
-def kind(value: Any) -> str:
+def kind(value: Any) -> Sentence | str:
     """What a value is, for messages: "has the keys id, text", "is a list of 3", "is a text"."""
     if isinstance(value, dict):
-        return f"has the keys {', '.join(str(key)[:40] for key in list(value)[:20])}" if value else "is empty"
+        return (
+            _("has the keys {value}", value=", ".join(str(key)[:40] for key in list(value)[:20]))
+            if value
+            else _("is empty")
+        )
     if isinstance(value, list):
-        return f"is a list of {len(value)}"
+        return _("is a list of {n}", n=len(value))
     if value is None:
-        return "is null"
-    return "is a text" if isinstance(value, str) else "is a number or a truth value"
+        return _("is null")
+    return _("is a text") if isinstance(value, str) else _("is a number or a truth value")

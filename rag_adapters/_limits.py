@@ -20,6 +20,7 @@ from simulator import (
     Query,
     Traits,
     Transient,
+    _,
     is_async,
     on_a_thread,
     traits_of,
@@ -119,7 +120,9 @@ class LimitedBot:
         except TimeoutError:
             if not clock.expired():  # the bot's own timeout
                 raise
-            raise BotFailure("timeout", f"no answer within {self.limits.timeout:g} s") from None
+            raise BotFailure(
+                "timeout", _("no answer within {timeout:g} s", timeout=self.limits.timeout)
+            ) from None
 
     async def _persistently(self, query: Query) -> Any:
         clock = asyncio.get_running_loop().time
@@ -132,7 +135,9 @@ class LimitedBot:
         def again(state: RetryCallState) -> None:
             self.again += 1
             error = state.outcome and state.outcome.exception()
-            self._notices.waiting("", state.upcoming_sleep, f"the bot: {error}", since=clock() - began)
+            self._notices.waiting(
+                "", state.upcoming_sleep, _("the bot: {error}", error=error), since=clock() - began
+            )
 
         attempts = AsyncRetrying(
             stop=is_over,
@@ -145,9 +150,11 @@ class LimitedBot:
             return await attempts(self._asked, query)
         except Transient as error:
             made = attempts.statistics["attempt_number"]
-            told = f"{error} ({made} attempts)" if made > 1 else str(error)
+            told = _("{error} ({made} attempts)", error=error, made=made) if made > 1 else error.message
             if made <= self.limits.retries and error.wait:
-                told = f"{told} (it asks for {error.wait:,.0f} s before another question)"
+                told = _(
+                    "{told} (it asks for {wait:,.0f} s before another question)", told=told, wait=error.wait
+                )
             raise Transient(error.failure.kind, told, error.wait) from None
 
     async def _asked(self, query: Query) -> Any:

@@ -5,7 +5,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from simulator import BotFailure, InputError, user_object
+from simulator import BotFailure, InputError, _, user_object
 
 _LONGEST_MESSAGE = 200
 _LIBRARIES = ("<", *(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")))
@@ -14,9 +14,9 @@ _OURS = str(Path(__file__).parent)
 
 def load(target: str) -> Any:
     """What `target` names, looked up from the current folder. Raises InputError when it does not exist."""
-    where, _, name = target.rpartition(":")
+    where, _unused, name = target.rpartition(":")
     if not where or not name:
-        msg = f"target={target}: write file.py:function or package.module:function."
+        msg = _("target={target}: write file.py:function or package.module:function.", target=target)
         raise InputError(msg)
     return user_object(target)
 

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rag_adapters._json import parsed
 from rag_adapters._sse import FORMS
-from simulator import InputError
+from simulator import InputError, _, value_problem
 
 TEMPLATES = Path(__file__).with_name("templates")
 # A setting that has no effect without another one means that the other was forgotten.
@@ -70,7 +70,7 @@ def http_settings(template: str, given: dict[str, Any]) -> HttpSettings:
         first = error.errors()[0]
         name = ".".join(map(str, first["loc"]))
         place = f"{name}={given[name]}" if name in given else f"template={template}: {name}"
-        msg = f"{place}: {first['msg']}."
+        msg = _("{place}: {problem}.", place=place, problem=value_problem(first))
         raise InputError(msg) from None
     _check(settings)
     return settings
@@ -86,7 +86,11 @@ def read_template(name: str) -> dict[str, Any]:
     own = "/" in name or "\\" in name or name.endswith((".toml", ".json"))
     if not own and name not in template_names():
         there = ", ".join(template_names())
-        msg = f"template={name}: there is none of that name. There are: {there}; your own: ./mine.toml."
+        msg = _(
+            "template={name}: there is none of that name. There are: {there}; your own: ./mine.toml.",
+            name=name,
+            there=there,
+        )
         raise InputError(msg)
     path = Path(name) if own else TEMPLATES / f"{name}.toml"
     try:
@@ -94,10 +98,10 @@ def read_template(name: str) -> dict[str, Any]:
         read = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        msg = f"template={name}: the file cannot be read ({reason})."
+        msg = _("template={name}: the file cannot be read ({reason}).", name=name, reason=reason)
         raise InputError(msg) from None
     if not isinstance(read, dict):
-        msg = f"template={name}: must be an object of settings."
+        msg = _("template={name}: must be an object of settings.", name=name)
         raise InputError(msg)
     return read
 
@@ -105,19 +109,22 @@ def read_template(name: str) -> dict[str, Any]:
 def _check(settings: HttpSettings) -> None:
     if not settings.answer:
         there = ", ".join(template_names())
-        msg = f"answer is missing: --set answer=PATH of the bot's words, or --set template=NAME ({there})."
+        msg = _(
+            "answer is missing: --set answer=PATH of the bot's words, or --set template=NAME ({there}).",
+            there=there,
+        )
         raise InputError(msg)
     if settings.stream not in ("", *FORMS):
-        msg = f"stream={settings.stream}: use {' or '.join(FORMS)}."
+        msg = _("stream={stream}: use {forms}.", stream=settings.stream, forms=" or ".join(FORMS))
         raise InputError(msg)
     if settings.stream and settings.poll:
-        msg = "stream and poll exclude each other: an answer is either streamed or fetched."
+        msg = _("stream and poll exclude each other: an answer is either streamed or fetched.")
         raise InputError(msg)
     if settings.until and not (settings.stream or settings.poll):
-        msg = "until needs stream or poll beside it."
+        msg = _("until needs stream or poll beside it.")
         raise InputError(msg)
     for name, other in _NEEDS.items():
         changed = getattr(settings, name) != HttpSettings.model_fields[name].default
         if changed and not getattr(settings, other):
-            msg = f"{name} needs {other} beside it."
+            msg = _("{name} needs {other} beside it.", name=name, other=other)
             raise InputError(msg)

@@ -10,7 +10,7 @@ from langchain_core.callbacks import BaseCallbackHandler, UsageMetadataCallbackH
 from langchain_core.documents import Document
 
 from rag_adapters._json import JsonPath
-from simulator import Answer, BotFailure, Passage, Usage, passages_of, returned
+from simulator import Answer, BotFailure, Passage, Usage, _, passages_of, returned
 
 _ANSWER_KEYS = (*returned.ANSWER_KEYS, "response", "generation", "final_answer")
 _INTERRUPT = "__interrupt__"
@@ -65,7 +65,9 @@ class OutputPaths:
         fields = _fields_of(output)
         if _INTERRUPT in fields:
             asked = [str(getattr(each, "value", each)) for each in fields[_INTERRUPT]]
-            raise BotFailure("error", f"the graph stopped for a person: {'; '.join(asked)[:200]}")
+            raise BotFailure(
+                "error", _("the graph stopped for a person: {asked}", asked="; ".join(asked)[:200])
+            )
         said = self._said(output, fields)
         if self.passages:
             passages, shows = passages_of(self.passages.within(fields)), True

@@ -7,7 +7,7 @@ from urllib.parse import quote, urljoin, urlsplit
 from rag_adapters._environment import Environment
 from rag_adapters._json import Condition, JsonPath, as_json
 from rag_adapters._wire import Wire, shortened, text_of
-from simulator import BotFailure
+from simulator import BotFailure, _
 
 # The states of a job that has failed.
 _FAILED = ("failed", "failure", "error", "cancelled", "canceled", "expired", "aborted", "rejected")
@@ -66,13 +66,15 @@ class Polling:
         except ValueError:
             same = False
         if not same:
-            raise BotFailure("malformed", f"the job at {self.job.text} has no address at the host of url")
+            raise BotFailure(
+                "malformed", _("the job at {job} has no address at the host of url", job=self.job.text)
+            )
         return place
 
     def _named(self, reply: Any) -> str:
         named = self.job.of(reply)
         if named is None or isinstance(named, (dict, list)) or named == "":
-            raise BotFailure("malformed", f"what stands at {self.job.text} names no job")
+            raise BotFailure("malformed", _("what stands at {job} names no job", job=self.job.text))
         return str(named)
 
     def _check(self, reply: Any) -> None:
@@ -80,4 +82,12 @@ class Polling:
             status = path.within(reply)
             if isinstance(status, str) and status.lower() in _FAILED:
                 told = shortened(self.environment.masked(as_json(reply)))
-                raise BotFailure("error", f"the job ended with {path.text}={status}: {told}")
+                raise BotFailure(
+                    "error",
+                    _(
+                        "the job ended with {path}={status:d}: {told}",
+                        path=path.text,
+                        status=status,
+                        told=told,
+                    ),
+                )

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rag_adapters._json import Condition, JsonPath, as_json, kind
-from simulator import Answer, BotFailure, Passage, passages_of
+from simulator import Answer, BotFailure, Passage, _, passages_of
 
 _NOTHING = object()
 
@@ -37,7 +37,10 @@ class ReplyPaths:
         if named is None:
             named = self.conversation.of(replies[-1])  # says what is there instead
         if named is None or isinstance(named, (dict, list)):
-            raise BotFailure("malformed", f"what stands at {self.conversation.text} names no conversation")
+            raise BotFailure(
+                "malformed",
+                _("what stands at {conversation} names no conversation", conversation=self.conversation.text),
+            )
         return str(named)
 
     def _text(self, replies: list[Any]) -> str:
@@ -56,7 +59,7 @@ class ReplyPaths:
             self.answer.of(replies[-1])  # says what is there instead
         text = "".join(parts)
         if not text:
-            raise BotFailure("empty", f"the bot's answer at {self.answer.text} is empty")
+            raise BotFailure("empty", _("the bot's answer at {answer} is empty", answer=self.answer.text))
         return text
 
     def _part(self, value: Any) -> str:
@@ -65,7 +68,10 @@ class ReplyPaths:
         if value is None or value == []:
             return ""
         if isinstance(value, (dict, list)):
-            raise BotFailure("malformed", f"what stands at {self.answer.text} is no text: it {kind(value)}")
+            raise BotFailure(
+                "malformed",
+                _("what stands at {answer} is no text: it {kind}", answer=self.answer.text, kind=kind(value)),
+            )
         return value if isinstance(value, str) else as_json(value)
 
     def _passages(self, replies: list[Any]) -> tuple[Passage, ...]:

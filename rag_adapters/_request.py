@@ -8,7 +8,7 @@ from urllib.parse import quote, urlsplit
 
 from rag_adapters._environment import Environment
 from rag_adapters._json import as_json, filled
-from simulator import InputError, Message, Query
+from simulator import InputError, Message, Query, _
 
 METHODS = ("POST", "PUT", "PATCH", "GET")
 OF_THE_DIALOGUE = ("question", "system", "session", "history", "language", "conversation")
@@ -25,7 +25,7 @@ def headers_of(text: str) -> dict[str, str]:
     for line in filter(None, (part.strip() for part in _NEXT_HEADER.split(text))):
         name, colon, value = line.partition(":")
         if not colon or not _HEADER_NAME.fullmatch(name.strip()):
-            msg = "headers: write 'Name: value; Other-Name: value', secrets as ${VARIABLE}."
+            msg = _("headers: write 'Name: value; Other-Name: value', secrets as ${{VARIABLE}}.")
             raise InputError(msg)
         found[name.strip()] = value.strip()
     return found
@@ -35,12 +35,12 @@ def checked_address(name: str, address: str) -> str:
     """The address, checked. Raises InputError when it is not a valid HTTP address."""
     try:
         parts = urlsplit(address)
-        _ = parts.port  # brackets and port are only checked on access
+        _unused = parts.port  # brackets and port are only checked on access
     except ValueError as error:
-        msg = f"{name}: {error}."
+        msg = _("{name}: {error}.", name=name, error=error)
         raise InputError(msg) from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        msg = f"{name}: must begin with http:// or https:// and name a host."
+        msg = _("{name}: must begin with http:// or https:// and name a host.", name=name)
         raise InputError(msg)
     return address
 
@@ -63,14 +63,14 @@ class RequestTemplate:
     def check(self) -> None:
         """Raises InputError for settings with which no question could be sent."""
         if self.method not in METHODS:
-            msg = f"method={self.method}: use one of {', '.join(METHODS)}."
+            msg = _("method={method}: use one of {methods}.", method=self.method, methods=", ".join(METHODS))
             raise InputError(msg)
         if self.method == "GET" and not isinstance(self.body, dict):
-            msg = "request must be an object with method=GET: its fields become the query of the address."
+            msg = _("request must be an object with method=GET: its fields become the query of the address.")
             raise InputError(msg)
         checked_address("url", self.address(_NOBODY))
         if not all(map(str.isprintable, self.header_values(_NOBODY).values())):
-            msg = "headers: a value from the environment has line breaks or control codes."
+            msg = _("headers: a value from the environment has line breaks or control codes.")
             raise InputError(msg)
 
     @property
@@ -103,7 +103,7 @@ class RequestTemplate:
         try:
             return {name: self.environment.filled(text, **told) for name, text in self.headers.items()}
         except KeyError as error:
-            msg = f"headers may use $session and $language, not ${error.args[0]}."
+            msg = _("headers may use $session and $language, not ${error}.", error=error.args[0])
             raise InputError(msg) from None
 
 

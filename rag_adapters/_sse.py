@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rag_adapters._json import Condition, as_json
 from rag_adapters._wire import Wire, pieces_of, refusal, shortened, text_of
-from simulator import BotFailure
+from simulator import BotFailure, _
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse
@@ -45,7 +45,7 @@ async def events_of(lines: AsyncIterator[str]) -> AsyncIterator[Event]:
     """The events of `text/event-stream`; one that the end cuts short counts as well."""
     name, data = "", list[str]()
     async for line in lines:
-        field, _, value = line.partition(":")
+        field, _unused, value = line.partition(":")
         if field == "data":
             data.append(value.removeprefix(" "))
         elif field == "event":
@@ -95,7 +95,7 @@ class Streaming:
             if self.until and self.until.holds(found[-1]):
                 return found
         if self.until:
-            raise BotFailure("error", f"the stream ended without {self.until.text}")
+            raise BotFailure("error", _("the stream ended without {until}", until=self.until.text))
         return found
 
 
@@ -111,7 +111,7 @@ def _value(data: str) -> Any:
 def _whole(values: list[Any]) -> list[Any]:
     """Texts are unquoted where all of them are quoted: one quotation mark alone may be a word."""
     if not values:
-        raise BotFailure("empty", "the stream had no event")
+        raise BotFailure("empty", _("the stream had no event"))
     try:
         unquoted = [json.loads(value) if isinstance(value, str) else value for value in values]
     except (ValueError, RecursionError):
@@ -135,4 +135,4 @@ def _failure(value: Any) -> BotFailure:
     status = fields.get("status")
     if isinstance(status, int) and 400 <= status < 600:
         return refusal(status, text)
-    return BotFailure("error", f"the stream broke off with an error: {shortened(text)}")
+    return BotFailure("error", _("the stream broke off with an error: {text}", text=shortened(text)))

@@ -18,6 +18,7 @@ from simulator import (
     BotFailure,
     InputError,
     Transient,
+    _,
     client_words,
     unpacked,
     wait_asked_for,
@@ -44,7 +45,7 @@ class Route:
         """Raises InputError for an invalid proxy address or certificate file."""
         address = proxy if proxy in ("", DIRECT) else checked_address("proxy", environment.filled(proxy))
         if "@" in proxy and address == proxy:
-            msg = "proxy: write name and password as ${VARIABLE}: settings are stored with the run."
+            msg = _("proxy: write name and password as ${{VARIABLE}}: settings are stored with the run.")
             raise InputError(msg)
         return cls(address, _trusting(ca) if ca else None)
 
@@ -56,8 +57,8 @@ def _trusting(ca: str) -> ssl.SSLContext:
         context.load_verify_locations(cafile=Path(ca))
     except (OSError, ValueError) as error:
         unreadable = isinstance(error, OSError) and not isinstance(error, ssl.SSLError)
-        reason = getattr(error, "strerror", "") if unreadable else "it holds no certificate in PEM form"
-        msg = f"ca={ca}: the file cannot be used ({reason})."
+        reason = getattr(error, "strerror", "") if unreadable else _("it holds no certificate in PEM form")
+        msg = _("ca={ca}: the file cannot be used ({reason}).", ca=ca, reason=reason)
         raise InputError(msg) from None
     return context
 
@@ -104,7 +105,7 @@ class Wire:
         except (ValueError, RecursionError):
             said = shortened(self.environment.masked(text))
             shown = f"{response.content_type}: {said}" if said else "an empty body"
-            raise BotFailure("malformed", f"the reply is not JSON but {shown}") from None
+            raise BotFailure("malformed", _("the reply is not JSON but {shown}", shown=shown)) from None
 
     async def _sent(self, arguments: Mapping[str, Any]) -> "ClientResponse":
         """Sends a request, if necessary with a token, and with a new one when the bot refuses it."""
@@ -157,19 +158,30 @@ class Wire:
         said = getattr(cause, "verify_message", None) or getattr(cause, "strerror", None)
         reason = shortened(self.environment.masked(said or f"{type(cause).__name__} {client_words(cause)}"))
         if isinstance(error, aiohttp.ClientHttpProxyError):
-            return BotFailure("unreachable", f"the proxy refused to connect to {host}: HTTP {error.status}")
+            return BotFailure(
+                "unreachable",
+                _("the proxy refused to connect to {host}: HTTP {status:d}", host=host, status=error.status),
+            )
         if isinstance(error, aiohttp.ClientProxyConnectionError):
             return Transient(
-                "unreachable", f"cannot connect to the proxy {error.host}:{error.port}: {reason}"
+                "unreachable",
+                _(
+                    "cannot connect to the proxy {host}:{port:d}: {reason}",
+                    host=error.host,
+                    port=error.port,
+                    reason=reason,
+                ),
             )
         if isinstance(error, aiohttp.ClientSSLError):
             told = f"is not trusted: {reason}; --set ca=FILE" if untrusted else f"speaks no TLS: {reason}"
             return BotFailure("unreachable", f"{host} {told}")
         if isinstance(error, aiohttp.ClientConnectorError):
-            return Transient("unreachable", f"cannot connect to {host}: {reason}")
+            return Transient("unreachable", _("cannot connect to {host}: {reason}", host=host, reason=reason))
         if isinstance(error, aiohttp.ClientResponseError):
-            return BotFailure("malformed", f"{host} gives no valid HTTP answer: {reason}")
-        return BotFailure("error", f"{host} broke off: {reason}")
+            return BotFailure(
+                "malformed", _("{host} gives no valid HTTP answer: {reason}", host=host, reason=reason)
+            )
+        return BotFailure("error", _("{host} broke off: {reason}", host=host, reason=reason))
 
 
 async def text_of(response: "ClientResponse") -> str:
@@ -189,7 +201,12 @@ def pieces_of(response: "ClientResponse") -> AsyncIterator[bytes]:
 def moved(status: int, where: str) -> BotFailure:
     """The failure for a redirect, which is not followed: the headers may hold keys for the first address."""
     return BotFailure(
-        "error", f"HTTP {status}: the bot has moved; set url to {shortened(where.partition('?')[0])}"
+        "error",
+        _(
+            "HTTP {status:d}: the bot has moved; set url to {where}",
+            status=status,
+            where=shortened(where.partition("?")[0]),
+        ),
     )
 
 

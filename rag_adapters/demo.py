@@ -8,7 +8,7 @@ from string import Template
 from typing import TYPE_CHECKING, Any
 
 from rag_adapters._limits import limited
-from simulator import Answer, Bot, Chat, InputError, Passage, Query, read_knowledge
+from simulator import Answer, Bot, Chat, InputError, Passage, Query, _, read_knowledge
 
 if TYPE_CHECKING:
     from rag_adapters._index import PassageIndex
@@ -30,7 +30,7 @@ def connect(*, knowledge: str = "", top: int = 4, chat: Chat | None = None) -> B
     Each answer rests on the `top` nearest passages. Without `chat` it is made of their own sentences.
     """
     if top < 1:
-        msg = f"top={top}: at least one passage is needed to answer from."
+        msg = _("top={top}: at least one passage is needed to answer from.", top=top)
         raise InputError(msg)
     wording = read_wording(PROMPT)
     passages = list(read_knowledge(knowledge or BUNDLED))
@@ -85,7 +85,7 @@ def read_wording(path: Path) -> dict[str, Any]:
             Template(texts["system"]).substitute()
             Template(texts["user"]).substitute(passages="", question="")
     except (OSError, ValueError, KeyError, TypeError) as error:
-        msg = f"{path}: not usable as the demo bot's prompts ({error})."
+        msg = _("{path}: not usable as the demo bot's prompts ({error}).", path=path, error=error)
         raise InputError(msg) from None
     return wording
 

@@ -9,7 +9,7 @@ from rag_adapters._arguments import Call, arguments_of, traits_taken
 from rag_adapters._json import setting
 from rag_adapters._limits import limited
 from rag_adapters._load import failure_of, load
-from simulator import Answer, Bot, InputError, Query, Traits, returned
+from simulator import Answer, Bot, InputError, Query, Traits, _, returned
 
 
 @limited
@@ -37,10 +37,18 @@ def function_of(value: Any, target: str) -> Callable[..., Any]:
     if callable(value) and not inspect.isclass(value):
         return value  # type: ignore[no-any-return]
     if hasattr(value, "ainvoke") and not inspect.isclass(value):
-        msg = f"{target} is {type(value).__name__}, not a function: --adapter runnable --set target={target}"
+        msg = _(
+            "{target} is {type}, not a function: --adapter runnable --set target={target}",
+            target=target,
+            type=type(value).__name__,
+        )
         raise InputError(msg)
     what = "a class" if inspect.isclass(value) else type(value).__name__
-    msg = f"{target} is {what}, not a function. Wrap it: def answer(question): return ...(question)"
+    msg = _(
+        "{target} is {what}, not a function. Wrap it: def answer(question): return ...(question)",
+        target=target,
+        what=what,
+    )
     raise InputError(msg)
 
 

@@ -15,7 +15,7 @@ from rag_adapters._reply import ReplyPaths
 from rag_adapters._request import OF_THE_DIALOGUE, RequestTemplate, checked_address, headers_of
 from rag_adapters._sse import Streaming
 from rag_adapters._wire import Route, Wire
-from simulator import Answer, BotFailure, InputError, Query, Traits
+from simulator import Answer, BotFailure, InputError, Query, Traits, _
 
 V = TypeVar("V", bound=BaseModel)
 Fetch = Callable[[Wire, dict[str, Any]], Awaitable[list[Any]]]
@@ -78,18 +78,22 @@ def _environment(settings: HttpSettings, body: Any, head: dict[str, str]) -> Env
     used |= {"request": variables_in("request", body), "headers": variables_in("headers", head)}
     told = used["request"] | used["url"]
     if "question" not in told:
-        msg = "request has no $question. In a shell, use single quotes around it, or request=@file.json."
+        msg = _("request has no $question. In a shell, use single quotes around it, or request=@file.json.")
         raise InputError(msg)
     if "conversation" in told and not settings.conversation:
-        msg = "$conversation is used: say where the reply names it, as in conversation=conversation_id."
+        msg = _("$conversation is used: say where the reply names it, as in conversation=conversation_id.")
         raise InputError(msg)
     if settings.poll and "job" not in used["poll"]:
-        msg = "poll has no $job: write it like $url/$job, in a shell in single quotes."
+        msg = _("poll has no $job: write it like $url/$job, in a shell in single quotes.")
         raise InputError(msg)
     used["poll"] -= {"job", "url"}
     for name in (*_OF_THE_TOKEN, "poll", "proxy"):
         if of_the_dialogue := sorted(used[name].intersection(OF_THE_DIALOGUE)):
-            msg = f"{name} cannot use ${of_the_dialogue[0]}: it is the same for all customers."
+            msg = _(
+                "{name} cannot use ${of_the_dialogue}: it is the same for all customers.",
+                name=name,
+                of_the_dialogue=of_the_dialogue[0],
+            )
             raise InputError(msg)
     return Environment.of(set.union(*used.values()), OF_THE_DIALOGUE)
 
@@ -100,7 +104,7 @@ def _credentials(
     if not settings.token_url:
         return None
     if "authorization" in map(str.lower, head):
-        msg = "headers has an Authorization, and token_url gives one too: leave one of them out."
+        msg = _("headers has an Authorization, and token_url gives one too: leave one of them out.")
         raise InputError(msg)
     return Credentials(token_request(settings.model_dump(include=set(_OF_THE_TOKEN)), environment))
 

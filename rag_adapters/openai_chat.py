@@ -19,6 +19,8 @@ from simulator import (
     Query,
     Traits,
     Transient,
+    _,
+    changed,
     client_words,
     http_client,
     passages_of,
@@ -61,11 +63,14 @@ def connect(
     address = url or os.environ.get("OPENAI_BASE_URL", "")
     key = _key(api_key_env, needed=not address)
     if address and urlsplit(address).scheme not in ("http", "https"):
-        msg = f"url={address}: must begin with http:// or https://, as in http://localhost:11434/v1."
+        msg = _(
+            "url={address}: must begin with http:// or https://, as in http://localhost:11434/v1.",
+            address=address,
+        )
         raise InputError(msg)
     more = parsed("extra", extra)
     if not isinstance(more, dict):
-        msg = 'extra must be a JSON object, as in {"temperature": 0}.'
+        msg = _('extra must be a JSON object, as in {{"temperature": 0}}.')
         raise InputError(msg)
     if stream:
         more = {"stream": True, "stream_options": {"include_usage": True}, **more}
@@ -86,11 +91,17 @@ async def _probe(bot: "ChatBot") -> "ChatBot":
 
 def _key(variable: str, *, needed: bool) -> str:
     if variable and variable not in os.environ:
-        msg = f"api_key_env={variable}: that variable is not set. Export it with the bot's key."
+        msg = _(
+            "api_key_env={variable}: that variable is not set. Export it with the bot's key.",
+            variable=variable,
+        )
         raise InputError(msg)
     keys = [os.environ[name] for name in ((variable,) if variable else KEYS) if os.environ.get(name)]
     if not keys and needed:
-        msg = f"no key and no url: export {' or '.join(KEYS)}, or --set url=... of an endpoint without keys."
+        msg = _(
+            "no key and no url: export {keys}, or --set url=... of an endpoint without keys.",
+            keys=" or ".join(KEYS),
+        )
         raise InputError(msg)
     return keys[0].strip() if keys else _NO_KEY
 
@@ -157,12 +168,14 @@ class ChatBot:
         except OpenAIError as error:
             raise self._failure(error) from None
         except ValueError as error:
-            raise BotFailure("malformed", f"the reply is not JSON ({error})") from None
+            raise BotFailure("malformed", _("the reply is not JSON ({error})", error=error)) from None
         except BodyError as error:
             raise BotFailure("malformed", str(error)) from None
         except ClientError as error:
             reason = self._masked(f"{type(error).__name__} {client_words(error)}")
-            raise BotFailure("malformed", f"{self._host} gives no valid HTTP answer: {reason}") from None
+            raise BotFailure(
+                "malformed", _("{host} gives no valid HTTP answer: {reason}", host=self._host, reason=reason)
+            ) from None
 
     async def _post(self, path: str, body: dict[str, Any]) -> Any:
         """The reply to a request that an endpoint may not support. Raises Refused if it does not."""
@@ -194,7 +207,7 @@ class ChatBot:
         if isinstance(error, APIConnectionError):
             # A refused connection is raised as a timeout; there are no others, because none is set.
             cause = error.__cause__ or error
-            reason = f"{self._host}: {self._masked(client_words(cause))}"
+            reason = _("{host}: {reason}", host=self._host, reason=changed(client_words(cause), self._masked))
             lost = type(cause).__name__.startswith("Connect")
             return Transient("unreachable", reason) if lost else BotFailure("error", reason)
         if isinstance(error, APIStatusError):
@@ -233,11 +246,13 @@ def _answer(reply: Any, model: str) -> Answer:
     choice = _CHOICE.within(reply)
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(message, dict):
-        raise BotFailure("malformed", f"the reply is no chat completion: it {kind(reply)}")
+        raise BotFailure("malformed", _("the reply is no chat completion: it {kind}", kind=kind(reply)))
     # A refusal is an answer to the customer, too.
     text = _text(message.get("content")) or _text(message.get("refusal"))
     if not text.strip():
-        raise BotFailure("empty", f"the model said nothing (finish_reason {choice.get('finish_reason')})")
+        raise BotFailure(
+            "empty", _("the model said nothing (finish_reason {choice})", choice=choice.get("finish_reason"))
+        )
     passages, usage = _citations(message, reply), usage_of(reply.get("usage"), model)
     return Answer(text=text, passages=passages, shows_passages=bool(passages), usage=usage)
 

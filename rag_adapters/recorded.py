@@ -3,7 +3,7 @@
 from difflib import SequenceMatcher
 
 from rag_adapters._limits import limited
-from simulator import Answer, Bot, BotFailure, Case, Message, Query, Traits, passages_of
+from simulator import Answer, Bot, BotFailure, Case, Message, Query, Traits, _, passages_of
 
 # A line that is less like the log's than this (0..1) is another one; typing slips stay far above it.
 _LEAST_LIKENESS = 0.6
@@ -20,10 +20,18 @@ def connect(*, cases: tuple[Case, ...]) -> Bot:
         answers = answers_of(case) if case else ()
         turn = _asked(query.history) - _asked(case.history if case else ())
         if turn >= len(answers) or not (answers[turn].text.strip() or answers[turn].error):
-            told = f"question {query.case} has no recorded answer" + (f" to turn {turn + 1}" if turn else "")
+            told = _("question {case} has no recorded answer", case=query.case)
+            if turn:
+                told = _(
+                    "question {case} has no recorded answer to turn {turn:d}", case=query.case, turn=turn + 1
+                )
             raise BotFailure("unrecorded", told)
         if case and not _is_the_logs(case, turn, query.text):
-            told = f"question {query.case}, turn {turn + 1}: the log has no answer to what is asked here"
+            told = _(
+                "question {case}, turn {turn:d}: the log has no answer to what is asked here",
+                case=query.case,
+                turn=turn + 1,
+            )
             raise BotFailure("unrecorded", told)
         return answers[turn]
 

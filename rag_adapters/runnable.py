@@ -10,7 +10,7 @@ from rag_adapters._json import JsonPath
 from rag_adapters._limits import limited
 from rag_adapters._load import describe, failure_of, load
 from rag_adapters._outputs import OutputPaths, Watch
-from simulator import Answer, BotFailure, InputError, Message, Query
+from simulator import Answer, BotFailure, InputError, Message, Query, _
 
 # Exceptions of a runnable that gets an input of the wrong shape.
 _MISFIT = (TypeError, ValueError, LookupError, AttributeError)
@@ -49,7 +49,10 @@ async def _runnable(found: Any, target: str) -> Any:
     if hasattr(found, "ainvoke") and not inspect.isclass(found):
         return found
     if hasattr(found, "compile"):
-        msg = f"{target} is not compiled: name what its compile() gives, as in app = graph.compile()."
+        msg = _(
+            "{target} is not compiled: name what its compile() gives, as in app = graph.compile().",
+            target=target,
+        )
         raise InputError(msg)
     if callable(found):
         _check_factory(found, target)
@@ -57,12 +60,14 @@ async def _runnable(found: Any, target: str) -> Any:
             runnable = found()
             runnable = await runnable if inspect.isawaitable(runnable) else runnable
         except (Exception, SystemExit) as error:
-            msg = f"{target}: it cannot be made: {describe(error)}"
+            msg = _("{target}: it cannot be made: {describe}", target=target, describe=describe(error))
             raise InputError(msg) from None
         if hasattr(runnable, "ainvoke"):
             return runnable
         target, found = f"what {target} gives", runnable
-    msg = f"{target} is {type(found).__name__}, not a runnable: it has no ainvoke()."
+    msg = _(
+        "{target} is {type}, not a runnable: it has no ainvoke().", target=target, type=type(found).__name__
+    )
     raise InputError(msg)
 
 
@@ -74,9 +79,11 @@ def _check_factory(found: Any, target: str) -> None:
     variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     needed = [each.name for each in parameters if each.default is each.empty and each.kind not in variadic]
     if needed:
-        msg = (
-            f"{target} takes {', '.join(needed)}, but what makes a runnable is called without arguments. "
-            "Is it the bot itself? --adapter function."
+        msg = _(
+            "{target} takes {needed}, but what makes a runnable is called without arguments. Is it"
+            " the bot itself? --adapter function.",
+            target=target,
+            needed=", ".join(needed),
         )
         raise InputError(msg)
 
@@ -123,7 +130,8 @@ class RunnableBot:
                 return output
         tried = ", ".join(misfits)
         raise BotFailure(
-            "malformed", f"it takes none of the usual inputs ({tried}); say which: --set input=..."
+            "malformed",
+            _("it takes none of the usual inputs ({tried}); say which: --set input=...", tried=tried),
         )
 
     async def _unremembered(self, query: Query, config: dict[str, Any]) -> Sequence[Message]:

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from simulator.core.answers import passages_of
     from simulator.core.bodies import ACCEPTED, PIECE, BodyError, unpacked
     from simulator.core.concurrency import is_async, on_a_thread
-    from simulator.core.errors import BotFailure, InputError, Transient
+    from simulator.core.errors import BotFailure, InputError, Transient, value_problem
+    from simulator.core.messages import Sentence, _, changed, message_of, ngettext, say, sentences
     from simulator.core.secrets import is_telling
     from simulator.core.shelves import user_object
     from simulator.core.templates import Texts
@@ -74,6 +75,14 @@ _HOME = {
     "Turn": "core.types",
     "Usage": "core.types",
     "InputError": "core.errors",
+    "value_problem": "core.errors",
+    "Sentence": "core.messages",
+    "_": "core.messages",
+    "changed": "core.messages",
+    "message_of": "core.messages",
+    "ngettext": "core.messages",
+    "say": "core.messages",
+    "sentences": "core.messages",
     "Texts": "core.templates",
     "Specific": "text.entities",
     "is_async": "core.concurrency",
@@ -114,13 +123,16 @@ __all__ = [
     "Passage",
     "Query",
     "Score",
+    "Sentence",
     "Specific",
     "Texts",
     "Traits",
     "Transient",
     "Turn",
     "Usage",
+    "_",
     "__version__",
+    "changed",
     "client_words",
     "close_to_others",
     "http_client",
@@ -128,20 +140,25 @@ __all__ = [
     "is_handover",
     "is_telling",
     "located",
+    "message_of",
     "metrics",
     "multiple_choice",
+    "ngettext",
     "on_a_thread",
     "passages_of",
     "private_file",
     "private_folder",
     "read_knowledge",
     "returned",
+    "say",
+    "sentences",
     "specifics_of",
     "straight",
     "straight_pattern",
     "traits_of",
     "unpacked",
     "user_object",
+    "value_problem",
     "wait_asked_for",
 ]
 

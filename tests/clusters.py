@@ -164,4 +164,4 @@ async def _performed(
 
     perform = perform_there if settings.engine == "dask" else perform_here
     path, stopped = await perform(context, plan, opened, progress or Quiet())
-    return read_run(path), stopped
+    return read_run(path), None if stopped is None else str(stopped)

@@ -17,11 +17,13 @@ from pathlib import Path
 from typing import Any, TextIO, cast
 
 import typer
+from pydantic import ValidationError
 
 from simulator import __version__
 from simulator.cli.options import CommandGroup, PanelCommand
 from simulator.cli.terminal import DONE, INCOMPLETE, OUR_ERROR, TO_FIX
-from simulator.core.errors import InputError, RehearsalError, Unforeseen
+from simulator.core.errors import InputError, RehearsalError, Unforeseen, value_problem
+from simulator.core.messages import Message, _, localised, say, sentences
 from simulator.core.secrets import MASK, is_secret, known_secrets, mask_secrets, without_url_secrets
 from simulator.core.settings import Settings, load_settings
 from simulator.core.translations import TranslatingStream, language_of
@@ -125,7 +127,7 @@ def _read_env_file() -> None:
     try:
         values = dotenv_values(path, encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        msg = f".env: cannot be read ({error})."
+        msg = _(".env: cannot be read ({error}).", error=error)
         raise InputError(msg) from None
     for name, value in values.items():
         if value is not None:
@@ -180,31 +182,62 @@ def _group(module: Any) -> typer.Typer:
 def _say_error(error: BaseException, arguments: Sequence[str]) -> int:
     """One line on stderr, and the exit code that says whose turn it is."""
     if isinstance(error, RehearsalError):
-        return _say(str(error), TO_FIX if isinstance(error, InputError) else INCOMPLETE)
+        return _say(error.message, TO_FIX if isinstance(error, InputError) else INCOMPLETE)
     if isinstance(error, KeyboardInterrupt):
-        return _say("interrupted.", INCOMPLETE)
+        return _say(_("interrupted."), INCOMPLETE)
     if isinstance(error, SystemExit):
-        return _say("ended early: the bot's own code exited the program.", INCOMPLETE)
+        return _say(_("ended early: the bot's own code exited the program."), INCOMPLETE)
     if hasattr(error, "format_message"):  # the command line itself is wrong
         context = getattr(error, "ctx", None)
         path = context.command_path if context else PROGRAM
-        message = str(error.format_message())
-        stop = "" if message.endswith((".", "?")) else "."
-        return _say(f"{message}{stop} See: {path} --help", TO_FIX)
+        return _say(
+            sentences(
+                _("{message:sentence}", message=_command_line_mistake(error, arguments)),
+                _("See: {path} --help", path=path),
+            ),
+            TO_FIX,
+        )
     return _say(our_error_message(error, arguments), OUR_ERROR)
 
 
-def _say(message: str, code: int) -> int:
+def _command_line_mistake(error: Any, arguments: Sequence[str]) -> Message | str:
+    """What is wrong with the command line, by the class of the parser's exception."""
+    kind, option, param = (
+        type(error).__name__,
+        getattr(error, "option_name", ""),
+        getattr(error, "param", None),
+    )
+    mistake: Message | str = str(error.format_message())
+    if kind == "NoSuchOption":
+        mistake = _("No such option: {option}", option=option)
+        if near := ", ".join(sorted(error.possibilities or ())):
+            mistake = _("No such option: {option} (Possible options: {names})", option=option, names=near)
+    elif kind == "BadOptionUsage":
+        mistake = _("Option '{option}' requires an argument.", option=option)
+        if any(each.startswith(f"{option}=") for each in arguments):
+            mistake = _("Option '{option}' does not take a value.", option=option)
+    elif kind == "MissingParameter" and param:
+        name = param.get_error_hint()
+        mistake = _("Missing option {name}.", name=name)
+        if param.param_type_name == "argument":
+            mistake = _("Missing argument {name}.", name=name)
+    elif kind == "BadParameter" and param:
+        cause = error.__cause__
+        problem = value_problem(cause.errors()[0]) if isinstance(cause, ValidationError) else error.message
+        mistake = _("Invalid value for {name}: {problem}", name=param.get_error_hint(), problem=problem)
+    return mistake
+
+
+def _say(message: Message | str, code: int) -> int:
     """One line on stderr, without the control characters that a message of others may hold."""
-    message = without_url_secrets(
-        mask_secrets(message, known_secrets({}))
-    )  # a last guard: an error may quote a secret
-    printable = "".join(letter if letter.isprintable() else " " for letter in message)
+    # A last guard: an error may quote a secret.
+    text = without_url_secrets(mask_secrets(localised(message), known_secrets({})))
+    printable = "".join(letter if letter.isprintable() else " " for letter in text)
     sys.stderr.write(f"error: {' '.join(printable.split())}\n")
     return code
 
 
-def our_error_message(error: BaseException, arguments: Sequence[str]) -> str:
+def our_error_message(error: BaseException, arguments: Sequence[str]) -> Message:
     """What went wrong, the file with the details, and how to continue the run that it ended."""
     run = error.run if isinstance(error, Unforeseen) else None
     cause = (error.__cause__ or error) if run else error
@@ -212,14 +245,15 @@ def our_error_message(error: BaseException, arguments: Sequence[str]) -> str:
     while isinstance(first, BaseExceptionGroup):
         first = first.exceptions[0]
     summary = " ".join(f"{type(first).__name__}: {first}".split())[:200].rstrip(": ")
-    message = f"an error in this program, not in your files or options ({summary})."
-    if file := _write_traceback(cause, arguments, (run.parent,) if run else ()):
-        message = f"{message} Details: {file}"
+    message = _("an error in this program, not in your files or options ({summary}).", summary=summary)
+    file = _write_traceback(cause, arguments, (run.parent,) if run else ())
+    details = _("Details: {file}", file=file) if file else None
     if run is None:
-        return message
+        return sentences(message, details)
     folder = run.parent
     name = folder.name if folder == Path(Settings().runs, folder.name) else str(folder)
-    return f"{message} Continue the run with: python run.py --resume {shlex.quote(name)}"
+    again = _("Continue the run with: python run.py --resume {name}", name=shlex.quote(name))
+    return sentences(message, details, again)
 
 
 def _write_traceback(error: BaseException, arguments: Sequence[str], folders: Iterable[Path]) -> Path | None:
@@ -256,7 +290,7 @@ def _without_secrets(text: str, arguments: Sequence[str]) -> str:
 def _concealed(arguments: Sequence[str]) -> Iterator[str]:
     """The command line without secrets, even those too short to be searched for in a text."""
     for argument in arguments:
-        name, equals, _ = argument.partition("=")
+        name, equals, _unused = argument.partition("=")
         yield f"{name}={MASK}" if equals and is_secret(name) else argument
 
 
@@ -270,7 +304,7 @@ def is_closed_output(error: BaseException) -> bool:
 
 
 @contextlib.contextmanager
-def unread_output_allowed(message: str = "") -> Iterator[None]:
+def unread_output_allowed(message: Message | str = "") -> Iterator[None]:
     """Continues the command when what is printed here is not read to its end; stderr gets the message."""
     try:
         yield
@@ -279,7 +313,8 @@ def unread_output_allowed(message: str = "") -> Iterator[None]:
         if not is_closed_output(error):
             raise
         _discard_output()
-        sys.stderr.write(message)
+        if message:
+            say(message)
 
 
 def _closed_output(arguments: Sequence[str]) -> int:
@@ -287,7 +322,7 @@ def _closed_output(arguments: Sequence[str]) -> int:
     _discard_output()
     if {*arguments[:1]} & {*_WITHOUT_VERDICT} or {*arguments} & _HELP:
         return DONE
-    return _say("its output was not read to the end, so nobody has seen the verdict.", INCOMPLETE)
+    return _say(_("its output was not read to the end, so nobody has seen the verdict."), INCOMPLETE)
 
 
 def _discard_output() -> None:

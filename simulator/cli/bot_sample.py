@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from simulator.cli.terminal import stdout_to_stderr
 from simulator.core.errors import BotFailure, InputError, RunFileError
+from simulator.core.messages import _
 from simulator.core.types import Answer, Conversation, Language
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ DAYS, BOTS = 7, 50
 def check_ask_bot(settings: "Settings") -> None:
     """Raises InputError for --ask-bot without --dry-run."""
     if settings.ask_bot and not settings.dry_run:
-        msg = (
+        msg = _(
             "--ask-bot can only be used with --dry-run: it asks only the bot and shows what a run will cost."
         )
         raise InputError(msg)
@@ -52,7 +53,7 @@ def bot_sample(context: "RunContext", plan: Sequence[Conversation]) -> "BotSampl
             with stdout_to_stderr():
                 answers = asyncio.run(sample_bot(context, plan))
         except BotFailure as error:
-            msg = f"{error} (find out why with: python run.py doctor)"
+            msg = _("{error} (find out why with: python run.py doctor)", error=error)
             raise InputError(msg) from None
         remember(settings, answers)
         return answers

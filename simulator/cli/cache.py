@@ -9,6 +9,7 @@ import typer
 from simulator.cli.options import takes
 from simulator.cli.terminal import DONE, print_json
 from simulator.core.errors import InputError
+from simulator.core.messages import _
 from simulator.core.settings import load_settings
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def command(flags: dict[str, Any], action: Action = "show", older_than: OlderTha
 
     settings, path = load_settings(flags), cache_file()
     if action == "show" and older_than is not None:
-        msg = "--older-than can only be used with `cache clear`."
+        msg = _("--older-than can only be used with `cache clear`.")
         raise InputError(msg)
     cleared = clear(path, older_than) if action == "clear" else None
     rows = cached_endpoints(path)

@@ -10,7 +10,6 @@ import typer
 from simulator.cli.options import Good, takes
 from simulator.cli.terminal import (
     INCOMPLETE,
-    counted,
     exit_code_of_failures,
     print_json,
     print_report,
@@ -21,6 +20,7 @@ from simulator.cli.terminal import (
     stdout_to_stderr,
 )
 from simulator.core.errors import InputError
+from simulator.core.messages import Message, _, ngettext, sentences
 from simulator.core.settings import load_settings
 from simulator.core.translations import safe_text
 
@@ -141,10 +141,18 @@ def _check_mode(
     """Raises InputError for an option of the other way to calibrate, or where one is missing."""
     wrong = {**required, **of_labels} if probes else of_probes
     if given := [name for name, value in wrong.items() if value is not None]:
-        msg = f"{given[0]} {'cannot be used' if probes else 'can only be used'} with --probes."
+        option = given[0]
+        msg = (
+            _("{option} cannot be used with --probes.", option=option)
+            if probes
+            else _("{option} can only be used with --probes.", option=option)
+        )
         raise InputError(msg)
     if not probes and (missing := [name for name, value in required.items() if value is None]):
-        msg = f"{missing[0]} is missing: calibrate FILE --judge NAME --label LABEL, or --probes --judge NAME."
+        msg = _(
+            "{missing} is missing: calibrate FILE --judge NAME --label LABEL, or --probes --judge NAME.",
+            missing=missing[0],
+        )
         raise InputError(msg)
 
 
@@ -163,7 +171,7 @@ def _calibrate(run: "CalibrationRun") -> int:
     if estimate.calls:
         check_prices(run.settings, [("judge", run.context.models()["judge"])])
     _announce(run, estimate)
-    with progress_bar(len(run.rows), "graded") as bar:
+    with progress_bar(len(run.rows), _("graded")) as bar:
         graded = run_async(run.grade(runner, bar.advance))
     if graded is None:
         return INCOMPLETE
@@ -171,29 +179,39 @@ def _calibrate(run: "CalibrationRun") -> int:
     calibration = run.calibration(compared)
     path = None
     if judge_trust.has_larger_calibration(calibration, run.folder):
-        say(f"Not saved: {run.folder / run.file_name} is based on more answers than these.")
+        say(_("Not saved: {folder} is based on more answers than these.", folder=run.folder / run.file_name))
     else:
         path = judge_trust.save_calibration(calibration, run.folder)
     runner.forget()
     _show(run, compared, calibration, path)
     counts = compared.counts
     failed, tried = counts.failed, counts.rows - counts.skipped
-    msg = f"{failed} of {tried} grades failed ({counts.reason}). The same command tries them again."
+    msg = _(
+        "{failed} of {tried} grades failed ({reason}). The same command tries them again.",
+        failed=failed,
+        tried=tried,
+        reason=counts.reason,
+    )
     return exit_code_of_failures(failed, tried, run.settings.max_failed, msg)
 
 
 def _announce(run: "CalibrationRun", estimate: "Spending") -> None:
     from simulator.cli.preflight import total
 
-    line = f"{counted(len(run.rows), 'answer')}, judge: {run.title}."
+    line = ngettext(
+        "{n} answer, judge: {judge}.", "{n} answers, judge: {judge}.", n=len(run.rows), judge=run.title
+    )
     grader, model = run.grader()
+    by: Message | None = None
     if grader == "by_model":
-        line += f" Model: {model}. At most {total([estimate])}."
+        by = _("Model: {model}. At most {total}.", model=model, total=total([estimate]))
     elif grader == "by_stand_in":
-        line += " No model configured: a lexical stand-in grades (no language model, no cost)."
+        by = _("No model configured: a lexical stand-in grades (no language model, no cost).")
     if run.separator:
-        line += f" References are read as acceptable answers separated by '{run.separator}'."
-    say(line)
+        read = _("References are read as acceptable answers separated by '{sign}'.", sign=run.separator)
+        say(sentences(line, by, read))
+    else:
+        say(sentences(line, by))
 
 
 def _show(
@@ -248,17 +266,17 @@ def _probe(run: "ProbeRun") -> int:
     check_prices(settings, [("judge", run.context.models()["judge"])])
     _announce_probes(run)
     saved = saved_in_cache(settings.cache)
-    with progress_bar(len(run.contexts), "graded") as bar:
+    with progress_bar(len(run.contexts), _("graded")) as bar:
         bias = run_async(run.grade(bar.advance), saved)
     if bias is None:
         return INCOMPLETE
     paths = run.keep(bias)
     for judge in (judge for judge, path in paths.items() if path is None):
-        say(f"Not saved for {judge}: there is a result from more pairs of the same questions.")
+        say(_("Not saved for {judge}: there is a result from more pairs of the same questions.", judge=judge))
     _show_probes(run, bias, paths)
     failed = run.states["failed"]
     tried = failed + run.states["scored"]
-    msg = f"{failed} of {tried} grades failed. {saved}"
+    msg = _("{failed} of {tried} grades failed. {saved}", failed=failed, tried=tried, saved=saved)
     return exit_code_of_failures(failed, tried, settings.max_failed, msg)
 
 
@@ -268,13 +286,18 @@ def _announce_probes(run: "ProbeRun") -> None:
     from simulator.report.judges import family_notes
 
     model = run.context.models()["judge"]
-    counts = f"{counted(len(run.probes), 'pair')}, {counted(len(run.contexts), 'answer')} to grade,"
-    grader = (
-        "No model configured: lexical stand-ins grade (no language model, no cost)."
-        if model == LEXICAL
-        else f"Model: {model}. At most {total([run.forecast()])}."
+    counts = _(
+        "{pairs}, {answers} to grade, judges: {judges}.",
+        pairs=ngettext("{n} pair", "{n} pairs", n=len(run.probes)),
+        answers=ngettext("{n} answer", "{n} answers", n=len(run.contexts)),
+        judges=", ".join(run.judges),
     )
-    say(f"{counts} judges: {', '.join(run.judges)}. {grader}")
+    grader = (
+        _("No model configured: lexical stand-ins grade (no language model, no cost).")
+        if model == LEXICAL
+        else _("Model: {model}. At most {total}.", model=model, total=total([run.forecast()]))
+    )
+    say(sentences(counts, grader))
     for note in family_notes(run.settings.model_dump(), run.context.models(), "en"):
         say(f"Warning: {note.text}" if note.alarm else note.text)
 

@@ -11,6 +11,7 @@ from simulator.addons.testset.checks import REASONS, RejectedQuestion, TestSet
 from simulator.addons.testset.logs import FROM_LOGS
 from simulator.addons.testset.plan import KINDS, WORDINGS
 from simulator.cli.destinations import write_atomically
+from simulator.core.messages import Message, localised
 from simulator.core.templates import read_toml, render
 from simulator.core.translations import safe_text
 from simulator.core.types import Case, Language
@@ -29,7 +30,8 @@ class Outcome:
         self.cases: list[Case] = []
         self.rejected: list[RejectedQuestion] = []
         self.failures: list[tuple[str, str]] = []
-        self.stopped = self.no_personas = ""
+        self.no_personas: Message | str = ""
+        self.stopped: Message | str = ""
         self.personas: list[Path] = []
         self.proposed: files.ProposedCases | None = None
         self.written = False
@@ -167,7 +169,7 @@ def _lines_of_logs(run: "TestSetRun", outcome: Outcome, words: "_Words") -> Iter
         names = words.comma.join(map(str, outcome.personas))
         yield words("text", "personas", n=len(outcome.personas), names=names)
     elif outcome.no_personas:
-        yield words("text", "no_personas", why=outcome.no_personas)
+        yield words("text", "no_personas", why=localised(outcome.no_personas))
 
 
 class _Words:

@@ -11,13 +11,13 @@ from simulator.cli.options import takes
 from simulator.cli.terminal import (
     DONE,
     INCOMPLETE,
-    counted,
     print_json,
     progress_bar,
     reason_of,
     say,
 )
 from simulator.core.errors import InputError, RehearsalError
+from simulator.core.messages import _, ngettext, sentences
 from simulator.core.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def make(  # noqa: PLR0917 - one for each option
     path = Path(out)
     _check(path, knowledge, from_logs, personas_out, settings, overwrite=overwrite)
     if language not in (None, "ja", "en"):
-        msg = f"--language {language}: use ja or en."
+        msg = _("--language {language}: use ja or en.", language=language)
         raise InputError(msg)
     request = TestSetRequest(
         knowledge,
@@ -154,17 +154,20 @@ def _check(
     from simulator.addons.testset.files import check, check_name
 
     if knowledge is None and logs is None:
-        msg = "KNOWLEDGE is missing: cases make YOUR_DOCUMENTS, or --from-logs FILE."
+        msg = _("KNOWLEDGE is missing: cases make YOUR_DOCUMENTS, or --from-logs FILE.")
         raise InputError(msg)
     if personas is not None and logs is None:
-        msg = "--personas-out can only be used with --from-logs."
+        msg = _("--personas-out can only be used with --from-logs.")
         raise InputError(msg)
     check_name(path)
     if path.exists() and not overwrite and not settings.dry_run:
-        msg = f"{path} already exists: choose another file with --out, or replace it with --overwrite."
+        msg = _(
+            "{path} already exists: choose another file with --out, or replace it with --overwrite.",
+            path=path,
+        )
         raise InputError(msg)
     if other := [name for name in settings.to if name != "sheets"]:
-        msg = f"--to {other[0]}: questions can be written to a file (--out) and to sheets."
+        msg = _("--to {other}: questions can be written to a file (--out) and to sheets.", other=other[0])
         raise InputError(msg)
     if "sheets" in settings.to:
         check(settings.sheet, settings.worksheet)
@@ -177,7 +180,7 @@ def _make(run: "TestSetRun", path: Path, personas: Path | None) -> int:
     _announce(run)
     outcome = Outcome(path)
     try:
-        with progress_bar(1, "made and checked") as bar:
+        with progress_bar(1, _("made and checked")) as bar:
             asyncio.run(_make_all(run, outcome, personas, bar.update))
     except InputError:
         raise
@@ -187,8 +190,13 @@ def _make(run: "TestSetRun", path: Path, personas: Path | None) -> int:
     if run.logs is not None:
         outcome.add(run.logs.made)
     if not outcome.cases and not outcome.stopped and not outcome.failures:
-        msg = "no question could be made: no sentence or heading fits a rule, and no model is configured."
-        raise InputError(msg if run.by_rule else "no question could be made that passes the checks.")
+        if run.by_rule:
+            msg = _(
+                "no question could be made: no sentence or heading fits a rule, and no model is configured."
+            )
+            raise InputError(msg)
+        msg = _("no question could be made that passes the checks.")
+        raise InputError(msg)
     outcome.write()
     settings = run.settings
     if outcome.cases and "sheets" in settings.to and not outcome.stopped:
@@ -216,16 +224,18 @@ def _announce(run: "TestSetRun") -> None:
 
     sources = []
     if run.articles:
-        sources.append(counted(len(run.articles), "passage"))
+        sources.append(ngettext("{n} passage", "{n} passages", n=len(run.articles)))
     if run.logs is not None:
-        sources.append(counted(len(run.logs.dialogues), "dialogue"))
+        sources.append(ngettext("{n} dialogue", "{n} dialogues", n=len(run.logs.dialogues)))
     if run.by_rule:
-        writer = "No model configured: rules make simple questions (no language model, no cost)."
+        writer = _("No model configured: rules make simple questions (no language model, no cost).")
     else:
         models = run.models
-        cost = total([run.forecast()])
-        writer = f"Written by {models['user']}, checked by {models['judge']}. About {cost}."
-    say(f"{', '.join(sources)}. {writer}")
+        writer = _(
+            "Written by {user}, checked by {judge}. About {cost}.",
+            user=models["user"], judge=models["judge"], cost=total([run.forecast()]),
+        )  # fmt: skip
+    say(sentences(_("{sources}.", sources=tuple(sources)), writer))
 
 
 def _exit_code(run: "TestSetRun", outcome: "Outcome") -> int:
@@ -234,12 +244,22 @@ def _exit_code(run: "TestSetRun", outcome: "Outcome") -> int:
         tried = len(outcome.cases) + len(outcome.rejected) + len(outcome.failures)
         if len(outcome.failures) <= run.settings.max_failed * tried:
             return DONE
-        kinds = ", ".join(sorted({kind for _, kind in outcome.failures}))
-        reason = f"{len(outcome.failures)} of {tried} questions failed ({kinds})"
-    again = " with --overwrite" if outcome.written else ""
-    if run.settings.cache in ("on", "refresh"):
-        say(f"error: {reason}. The same command{again} continues from here and pays for nothing twice.")
+        kinds = ", ".join(sorted({kind for _case, kind in outcome.failures}))
+        failed = len(outcome.failures)
+        reason = _("{failed} of {tried} questions failed ({kinds})", failed=failed, tried=tried, kinds=kinds)
+    again = outcome.written
+    if (cache := run.settings.cache) in ("on", "refresh"):
+        onward = (
+            _("The same command with --overwrite continues from here and pays for nothing twice.")
+            if again
+            else _("The same command continues from here and pays for nothing twice.")
+        )
+    elif again:
+        onward = _(
+            "With --cache {cache} nothing was saved; the same command with --overwrite starts again.",
+            cache=cache,
+        )
     else:
-        cache = run.settings.cache
-        say(f"error: {reason}. With --cache {cache} nothing was saved; the same command{again} starts again.")
+        onward = _("With --cache {cache} nothing was saved; the same command starts again.", cache=cache)
+    say(_("error: {message}", message=sentences(_("{reason:sentence}", reason=reason), onward)))
     return INCOMPLETE

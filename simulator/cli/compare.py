@@ -9,7 +9,6 @@ from simulator.cli.app import unread_output_allowed
 from simulator.cli.options import takes
 from simulator.cli.terminal import (
     INCOMPLETE,
-    counted,
     exit_code_of_failures,
     print_json,
     print_report,
@@ -17,6 +16,7 @@ from simulator.cli.terminal import (
     run_async,
     say,
 )
+from simulator.core.messages import _, ngettext, sentences
 from simulator.core.settings import load_settings
 
 if TYPE_CHECKING:
@@ -92,8 +92,11 @@ def command(
 
         _write(Path(html), page(report), report.language)
     failed, asked = result.figures.failed, result.figures.asked
-    msg = (
-        f"{failed} of {asked} verdicts failed ({result.figures.problem}). The same command tries them again."
+    msg = _(
+        "{failed} of {asked} verdicts failed ({problem}). The same command tries them again.",
+        failed=failed,
+        asked=asked,
+        problem=result.figures.problem,
     )
     return exit_code_of_failures(failed, asked, settings.max_failed, msg)
 
@@ -103,11 +106,26 @@ def _announce(comparison: "Comparison") -> None:
     from simulator.cli.preflight import total
     from simulator.core.roles import LEXICAL
 
-    pairs = f"{counted(len(comparison.pairs), 'pair')} of answers from {len(comparison.runs.ids)} runs."
+    pairs = ngettext(
+        "{n} pair of answers from {runs} runs.",
+        "{n} pairs of answers from {runs} runs.",
+        n=len(comparison.pairs),
+        runs=len(comparison.runs.ids),
+    )
     if comparison.model == LEXICAL:
-        say(f"{pairs} No model configured: a lexical stand-in compares (no language model, no cost).")
+        say(
+            sentences(
+                pairs, _("No model configured: a lexical stand-in compares (no language model, no cost).")
+            )
+        )
     else:
-        say(f"{pairs} Judge: {comparison.model}. At most {total([comparison.forecast()])}.")
+        say(
+            sentences(
+                pairs,
+                _("Judge: {model}.", model=comparison.model),
+                _("At most {total}.", total=total([comparison.forecast()])),
+            )
+        )
 
 
 def _spent(comparison: "Comparison") -> dict[str, Any]:

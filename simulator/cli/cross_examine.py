@@ -20,6 +20,7 @@ from simulator.cli.terminal import (
     stdout_to_stderr,
 )
 from simulator.core.errors import UnknownName
+from simulator.core.messages import _
 from simulator.core.settings import Settings, load_settings, stored_settings
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def command(  # noqa: PLR0917 - one for each option
     from simulator.storage.run_file import RunFile, find_run, read_run
 
     if answers not in WHICH:
-        raise UnknownName("choice of --answers", answers, WHICH)
+        raise UnknownName(_("choice of --answers"), answers, WHICH)
     today = load_settings(flags)
     path = find_run(run, Path(today.runs))
     if consistency_only:
@@ -160,13 +161,25 @@ def _examine(
     check_prices(settings, [(role, context.models()[role]) for role in roles])
     ledger.record = file.save_call
     name = file.path.parent.name
-    say(f"Examining {len(targets)} answers of {name}, bot: {settings.adapter}, by: {examiner.name}.")
+    say(
+        _(
+            "Examining {n} answers of {name}, bot: {adapter}, by: {examiner}.",
+            n=len(targets),
+            name=name,
+            adapter=settings.adapter,
+            examiner=examiner.name,
+        )
+    )
     failures = run_async(_ask(file, context, examiner, targets, earlier))
     if failures is None:
         return INCOMPLETE
     if failures:
-        counts = f"{len(failures)} of {len(targets)} answers could not be examined"
-        say(f"error: {counts} ({reason_of(failures[0])}). The same command tries them again.")
+        message = _(
+            "{failed} of {n} answers could not be examined ({reason:clause}). The same command"
+" tries them again.",
+            failed=len(failures), n=len(targets), reason=reason_of(failures[0]),
+        )  # fmt: skip
+        say(_("error: {message}", message=message))
     return INCOMPLETE if len(failures) > settings.max_failed * len(targets) else DONE
 
 

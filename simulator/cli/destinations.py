@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simulator.core.errors import InputError, RunFileError, UnknownName
+from simulator.core.messages import _, localised
 from simulator.core.settings import Settings
 from simulator.core.types import Language
 from simulator.data.files import temporary_path
@@ -53,7 +54,7 @@ def check_destinations(settings: Settings) -> None:
         if ":" not in name and name not in DESTINATIONS:
             alias = f" {name} is called {ALIASES[name.lower()]}." if name.lower() in ALIASES else ""
             hint = f"Your own function: --to post.py:send.{alias}"
-            raise UnknownName("report", name, DESTINATIONS, hint)
+            raise UnknownName(_("report"), name, DESTINATIONS, hint)
         if ":" in name:
             _function(name)
 
@@ -70,9 +71,10 @@ def write_atomically(path: Path, content: str | bytes | Iterable[str]) -> None:
     except OSError as error:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
-        msg = (
-            f"{path}: cannot be written ({error.strerror})."
-            " The run is safe: write the report again with `report`."
+        msg = _(
+            "{path}: cannot be written ({strerror}). The run is safe: write the report again with `report`.",
+            path=path,
+            strerror=error.strerror,
         )
         raise RunFileError(msg) from None
 
@@ -111,7 +113,7 @@ def push_to_sheet(
     else:
         sheet = target(settings.sheet or "", suffix)
     pushed = push(sheets, sheet, language=language)
-    return sheet, "\n".join([pushed.url, *(safe_text(add_note) for add_note in pushed.notes)])
+    return sheet, "\n".join([pushed.url, *(safe_text(localised(note)) for note in pushed.notes)])
 
 
 def _check_sheet(settings: Settings) -> None:
@@ -121,7 +123,7 @@ def _check_sheet(settings: Settings) -> None:
     if settings.new_sheet:
         target("x" * 20, settings.worksheet or "")
     elif not settings.sheet:
-        msg = "--to sheets: which sheet? Add --sheet with its key or address, or --new-sheet TITLE."
+        msg = _("--to sheets: which sheet? Add --sheet with its key or address, or --new-sheet TITLE.")
         raise InputError(msg)
     else:
         target(settings.sheet, settings.worksheet or "")
@@ -179,7 +181,9 @@ def _user_function(name: str, output: ReportOutput) -> str:
         result = asyncio.run(_awaited(result)) if inspect.isawaitable(result) else result
     except (Exception, SystemExit) as error:  # the user's own code: it ends this report, not the run
         why = shelves.describe_error(error)
-        msg = f"--to {name}: {why} The run is safe: write the report again with `report`."
+        msg = _(
+            "--to {name}: {why} The run is safe: write the report again with `report`.", name=name, why=why
+        )
         raise RunFileError(msg) from None
     return f"{name}: {result}" if isinstance(result, str) else name
 
@@ -193,7 +197,7 @@ def _function(name: str) -> Callable[..., Any]:
 
     function = user_object(name)
     if not callable(function):
-        msg = f"--to {name}: is {type(function).__name__}, not a function."
+        msg = _("--to {name}: is {type}, not a function.", name=name, type=type(function).__name__)
         raise InputError(msg)
     return function  # type: ignore[no-any-return]
 

@@ -10,6 +10,7 @@ from simulator.cli.app import unread_output_allowed
 from simulator.cli.options import takes
 from simulator.cli.terminal import DONE, MISSED, print_json, print_report
 from simulator.core.errors import InputError
+from simulator.core.messages import _
 from simulator.core.settings import load_settings
 
 if TYPE_CHECKING:
@@ -69,8 +70,10 @@ def command(
     report = comparison_report(changes, words, page)
     if markdown:
         _write_markdown(Path(markdown), report)
-    also = f" and on the page {page}" if page else ""
-    with unread_output_allowed(f"Not read to the end: the verdict is in the exit code{also}.\n"):
+    unread = _("Not read to the end: the verdict is in the exit code.")
+    if page:
+        unread = _("Not read to the end: the verdict is in the exit code and on the page {page}.", page=page)
+    with unread_output_allowed(unread):
         _show(report, changes, page, as_json=settings.json_output)
     return REGRESSION if changes.regression else DONE
 
@@ -86,9 +89,11 @@ def _check_different(paths: list[Path], runs: str) -> None:
     hint = (
         f"to compare it with the one before: python run.py diff {older[-1]} {one.name}"
         if older
-        else "name two runs"
+        else _("name two runs")
     )
-    msg = f"A and B are the same run, {one.name}; {hint}. All runs: python run.py history."
+    msg = _(
+        "A and B are the same run, {one}; {hint}. All runs: python run.py history.", one=one.name, hint=hint
+    )
     raise InputError(msg)
 
 
@@ -154,7 +159,7 @@ def _write_markdown(path: Path, report: "Report") -> None:
     try:
         path.write_text(markdown(report), encoding="utf-8")
     except OSError as error:
-        msg = f"--markdown {path}: cannot be written ({error.strerror})."
+        msg = _("--markdown {path}: cannot be written ({strerror}).", path=path, strerror=error.strerror)
         raise InputError(msg) from None
     sys.stderr.write(f"{path}\n")
 

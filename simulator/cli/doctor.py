@@ -6,12 +6,14 @@ import sys
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
+from unicodedata import east_asian_width
 
 import typer
 
 from simulator.cli.options import takes_settings
-from simulator.cli.terminal import DONE, TO_FIX, counted, print_json, stdout_to_stderr
+from simulator.cli.terminal import DONE, TO_FIX, print_json, stdout_to_stderr
 from simulator.core.errors import BotFailure, InputError, MalformedReply, ModelFailure, RehearsalError
+from simulator.core.messages import Message, Sentence, _, localised, ngettext, pgettext
 from simulator.core.secrets import without_secrets, without_url_secrets
 from simulator.core.settings import RowSettings, Settings, load_settings
 from simulator.core.translations import safe_text
@@ -20,8 +22,8 @@ if TYPE_CHECKING:
     from simulator.core.types import Conversation, Role
     from simulator.runner.context import RunContext
 
-Check = Callable[[], Awaitable[str]]
-_FORMATS = {"schema": "strict JSON", "json": "JSON", "text": "JSON in plain text"}
+Check = Callable[[], Awaitable[Message | str]]
+_FORMATS = {"schema": _("strict JSON"), "json": "JSON", "text": _("JSON in plain text")}
 
 
 Cases = Annotated[str | None, typer.Argument(
@@ -48,7 +50,7 @@ def command(flags: dict[str, Any], data: Cases = None, outputs: Outputs = None) 
 
         return examine_cases(data, outputs, settings)
     if outputs is not None:
-        msg = "--outputs needs a data set: doctor CASES --outputs FILE."
+        msg = _("--outputs needs a data set: doctor CASES --outputs FILE.")
         raise InputError(msg)
     check_destinations(settings)
     return asyncio.run(_examine(settings))
@@ -63,21 +65,23 @@ async def _examine(settings: Settings) -> int:
     from simulator.runner.plan import read_plan
 
     settings = with_bot(settings)
-    plan, personas, *_ = read_plan(settings)
+    plan, personas, *_rest = read_plan(settings)
     no_cache = settings.model_copy(update={"cache": "off"})
     with stdout_to_stderr():
         context = RunContext(no_cache, endpoints(settings), personas, Ledger({}))
         check_target(context, plan)
     context.connections.attempts = 1  # a failure should show at once
     report = Report(_settings_text(settings), as_json=settings.json_output)
-    report.add("ok", "questions", f"{counted(len(plan), 'conversation')} planned")
-    checks: dict[str, Check] = {f"{role} model": _model_check(context, role) for role in context.endpoints}
-    checks["bot"] = _bot_check(context, plan, settings)
-    checks["runs folder"] = _folder_check(Path(settings.runs))
+    report.add(
+        "ok", _("questions"), ngettext("{n} conversation planned", "{n} conversations planned", n=len(plan))
+    )
+    checks: dict[Message, Check] = {_MODELS[role]: _model_check(context, role) for role in context.endpoints}
+    checks[_("bot")] = _bot_check(context, plan, settings)
+    checks[_("runs folder")] = _folder_check(Path(settings.runs))
     if settings.sheet or settings.new_sheet or "sheets" in settings.to:
-        checks["Google account"] = _account_check
+        checks[_("Google account")] = _account_check
     if settings.sheet:
-        checks["Google Sheet"] = _sheet_check(settings.sheet, settings.worksheet or "")
+        checks[_("Google Sheet")] = _sheet_check(settings.sheet, settings.worksheet or "")
     try:
         for name, check in checks.items():
             try:
@@ -85,10 +89,25 @@ async def _examine(settings: Settings) -> int:
                     result = await check()
                 report.add("ok", name, result)
             except RehearsalError as error:
-                report.add("NOT OK", name, str(error))
+                report.add("NOT OK", name, error.message)
     finally:
         await context.connections.close()
     return report.close()
+
+
+_MARKS = {"ok": pgettext("of a check", "ok"), _("NOT OK"): pgettext("of a check", "NOT OK")}
+_MODELS: dict[str, Message] = {
+    "user": _("user model"),
+    "judge": _("judge model"),
+    "embed": _("embed model"),
+    "demo": _("demo model"),
+}
+
+
+def _padded(text: str, width: int) -> str:
+    """The text with blanks up to that many columns; a full-width character takes two."""
+    columns = sum(2 if east_asian_width(letter) in "WFA" else 1 for letter in text)
+    return text + " " * (width - columns)
 
 
 class Report:
@@ -97,11 +116,11 @@ class Report:
     def __init__(self, settings: dict[str, str], *, as_json: bool) -> None:
         """Prints the settings that apply."""
         self.settings, self.as_json = settings, as_json
-        self.checks: list[dict[str, str | bool]] = []
+        self.checks: list[dict[str, Any]] = []
         for name, value in settings.items():
             self._line("", name, value)
 
-    def add(self, mark: str, name: str, text: str) -> None:
+    def add(self, mark: str, name: Message | str, text: Message | str) -> None:
         """Adds one check, and prints it."""
         self.checks.append({"name": name, "ok": mark == "ok", "message": text})
         self._line(mark, name, text)
@@ -114,9 +133,11 @@ class Report:
             print_json(shown)
         return TO_FIX if failed else DONE
 
-    def _line(self, mark: str, name: str, text: str) -> None:
+    def _line(self, mark: str, name: Message | str, text: Message | str) -> None:
         if not self.as_json:
-            sys.stdout.write(f"{mark:6} {name:18} {safe_text(' '.join(text.split()))}\n")
+            state = localised(_MARKS[mark]) if mark else ""
+            said = safe_text(" ".join(localised(text).split()))
+            sys.stdout.write(f"{_padded(state, 6)} {_padded(localised(name), 18)} {said}\n")
 
 
 def _settings_text(settings: Settings) -> dict[str, str]:
@@ -144,26 +165,31 @@ def _text(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-async def _account_check() -> str:
+async def _account_check() -> Sentence | str:
     from simulator.sheets.google_api import account
 
     signed_in = account()
     if signed_in.kind == "service":
-        return f"service account; share (共有) the sheet with {signed_in.email} as an editor (編集者)"
+        return _(
+            "service account; share (共有) the sheet with {email} as an editor (編集者)",
+            email=signed_in.email,
+        )
     if signed_in.kind == "person":
-        return f"signed in as {signed_in.email or 'a person'}"
-    return "the machine's own account"
+        return _("signed in as {email}", email=signed_in.email or "a person")
+    return _("the machine's own account")
 
 
 def _sheet_check(sheet: str, worksheet: str) -> Check:
-    async def check() -> str:
+    async def check() -> Sentence | str:
         from simulator.sheets.google_api import target
         from simulator.sheets.google_pull import pull
 
         pulled = await asyncio.to_thread(pull, target(sheet, worksheet), ("summary",))
         rows = len(pulled.rows.get("summary", ()))
         return (
-            f"can be read; holds an earlier run ({rows} rows)" if rows else "can be read; nothing there yet"
+            _("can be read; holds an earlier run ({rows} rows)", rows=rows)
+            if rows
+            else _("can be read; nothing there yet")
         )
 
     return check
@@ -173,35 +199,39 @@ def _model_check(context: "RunContext", role: "Role") -> Check:
     from simulator.core.replies import create_form
     from simulator.runner.estimate import embeds
 
-    async def check() -> str:
+    async def check() -> Sentence | str:
         endpoint = context.endpoints[role]
         embedding = any(embeds(judge) for judge in context.judges.values())
         unused = {"demo": context.settings.adapter != "demo", "embed": not embedding}
         if unused.get(role):
-            return "not used"
+            return _("not used")
         model = context.model(role)
         if endpoint is None or model is None:
-            return "played by a lexical stand-in"
-        address = f"{endpoint.model} at {endpoint.address}"
+            return _("played by a lexical stand-in")
+        address = _("{model} at {address}", model=endpoint.model, address=endpoint.address)
         if role == "embed":
             vectors = await model.embed(["ok"])
-            return f"{address}: vectors of {len(vectors[0])} numbers"
+            return _("{address}: vectors of {n} numbers", address=address, n=len(vectors[0]))
         messages = [{"role": "user", "content": 'Reply with this JSON object: {"answer": "ok"}'}]
         if role == "demo":
-            text, _ = await model.say(messages)
-            return f"{address}: answered {text[:20]!r}"
+            text, _unused = await model.say(messages)
+            return _("{address}: answered {text}", address=address, text=repr(text[:20]))
         try:
             await model.ask(messages, create_form("reply", {"answer": str}), str)
         except MalformedReply as error:
-            msg = f"{address}: does not reply in JSON as asked ({error})"
+            msg = _("{address}: does not reply in JSON as asked ({error})", address=address, error=error)
             raise ModelFailure("malformed", msg) from None
-        return f"{address}: replies in {_FORMATS[context.connections.abilities(endpoint).reply_format]}"
+        return _(
+            "{address}: replies in {format}",
+            address=address,
+            format=_FORMATS[context.connections.abilities(endpoint).reply_format],
+        )
 
     return check
 
 
 def _bot_check(context: "RunContext", plan: "Sequence[Conversation]", settings: Settings) -> Check:
-    async def check() -> str:
+    async def check() -> Message | str:
         from simulator.cli.bot_sample import remember_answer
         from simulator.core.types import Query
         from simulator.runner.conversation import ask
@@ -213,24 +243,33 @@ def _bot_check(context: "RunContext", plan: "Sequence[Conversation]", settings: 
         if closing := getattr(bot, "aclose", None):
             await closing()
         if answer.error and answer.error.kind == "unrecorded":
-            return f"{context.settings.adapter}: {answer.error.message}"
+            return _("{adapter}: {reason}", adapter=context.settings.adapter, reason=answer.error.message)
         if answer.error:
-            raise BotFailure(answer.error.kind, f"{context.settings.adapter}: {answer.error.message}")
+            message = _("{adapter}: {reason}", adapter=context.settings.adapter, reason=answer.error.message)
+            raise BotFailure(answer.error.kind, message)
         if not context.offline:  # where nothing costs, nothing is forecast
             remember_answer(settings, answer, case.language)
-        size = f"{counted(len(answer.text), 'character')}, {counted(len(answer.passages), 'passage')}"
+        passages = ngettext("{n} passage", "{n} passages", n=len(answer.passages))
         if not answer.passages:
-            size += " (none to check its claims against: see docs/adapters.md, passages)"
-        return f"{context.settings.adapter}: answered with {size}"
+            passages = _(
+                "{passages} (none to check its claims against: see docs/adapters.md, passages)",
+                passages=passages,
+            )
+        return _(
+            "{adapter}: answered with {characters}, {passages}",
+            adapter=context.settings.adapter,
+            characters=ngettext("{n} character", "{n} characters", n=len(answer.text)),
+            passages=passages,
+        )
 
     return check
 
 
 def _folder_check(folder: Path) -> Check:
-    async def check() -> str:
+    async def check() -> Message | str:
         from simulator.cli.preflight import check_folder
 
         check_folder(folder)
-        return f"{folder} can be written"
+        return _("{folder} can be written", folder=folder)
 
     return check

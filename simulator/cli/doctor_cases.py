@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from simulator.cli.terminal import DONE, print_json
+from simulator.core.messages import shown
 from simulator.core.settings import Settings
-from simulator.core.translations import safe_text, translate
+from simulator.core.translations import safe_text
 from simulator.core.types import Language
 from simulator.grading.fitting import (
     WORDS,
@@ -85,7 +86,7 @@ def _lines(  # noqa: PLR0917 - all that is shown
 ) -> Iterator[str]:
     yield WORDS(language, "title", file=Path(name).name, rows=f"{rows:,}")
     if data.skipped.count:
-        first = translate(language, str(data.skipped.listed[0]))
+        first = shown(data.skipped.listed[0].message, language)
         yield WORDS(language, "left_out", n=f"{data.skipped.count:,}", first=first)
     if not forms:
         yield WORDS(language, "none")

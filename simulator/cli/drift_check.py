@@ -3,11 +3,12 @@
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pydantic import JsonValue
 
 from simulator.cli.terminal import say
+from simulator.core.messages import Message, _, sentences
 from simulator.runner.run import no_preparation
 
 if TYPE_CHECKING:
@@ -43,8 +44,12 @@ def announce_check(frozen: Sequence["FrozenRows"]) -> None:
     rows = [min(MAX_ROWS, len(answers.calibration.rows)) for answers in frozen]
     judges = ", ".join(answers.calibration.judge for answers in frozen)
     say(
-        f"--check: first, {sum(rows)} calibrated answers are graded again by {judges}, without the cache;"
-        " these calls are not in the forecast."
+        _(
+            "--check: first, {rows} calibrated answers are graded again by {judges}, without the"
+            " cache; these calls are not in the forecast.",
+            rows=sum(rows),
+            judges=judges,
+        )
     )
 
 
@@ -64,13 +69,29 @@ def checking(context: "RunContext", frozen: Sequence["FrozenRows"]) -> "Preparat
     return first
 
 
-def _message(drift: "Drift") -> str:
-    verdict = "has DRIFTED since it was calibrated" if drift.drifted else "has not drifted"
+def _message(drift: "Drift") -> Message:
     bounds = [f"{100 * bound:+.0f}" for bound in (drift.low, drift.high) if bound is not None]
-    between = f" [{', '.join(bounds)}]" if bounds else ""
-    changed = "" if drift.same_rubric else " Its prompt or model has changed since the calibration."
-    failed = f" {drift.failed} could not be graded." if drift.failed else ""
-    return (
-        f"Drift check: {drift.judge} {verdict}: {100 * drift.shift:+.0f}{between} points of 100 on"
-        f" {drift.n} answers, {100 * drift.equal:.0f} % graded the same.{changed}{failed}"
+    figures: dict[str, Any] = {
+        "judge": drift.judge,
+        "points": f"{100 * drift.shift:+.0f}" + (f" [{', '.join(bounds)}]" if bounds else ""),
+        "n": drift.n,
+        "equal": f"{100 * drift.equal:.0f}",
+    }
+    line = (
+        _(
+            "Drift check: {judge} has DRIFTED since it was calibrated: {points} points of 100 on"
+            " {n} answers, {equal} % graded the same.",
+            **figures,
+        )
+        if drift.drifted
+        else _(
+            "Drift check: {judge} has not drifted: {points} points of 100 on {n} answers,"
+            " {equal} % graded the same.",
+            **figures,
+        )
+    )
+    return sentences(
+        line,
+        None if drift.same_rubric else _("Its prompt or model has changed since the calibration."),
+        _("{failed} could not be graded.", failed=drift.failed) if drift.failed else None,
     )

@@ -6,29 +6,31 @@ from pathlib import Path
 from typing import Any
 
 from simulator.core.errors import InputError
+from simulator.core.messages import Message, _
 from simulator.core.settings import Settings
 
 # Of RunContext, plan, how to open the run file, progress, what comes first, Runner, and how to stop early.
-Engine = Callable[..., Coroutine[Any, Any, tuple[Path, str | None]]]
+Engine = Callable[..., Coroutine[Any, Any, tuple[Path, Message | str | None]]]
 
 
 def check_engine(settings: Settings) -> None:
     """Raises InputError for options that cannot be used together, and where the extra is missing."""
     if settings.engine == "local":
         if settings.scheduler or settings.workers:
-            msg = (
-                f"{'--scheduler' if settings.scheduler else '--workers'} can only be used with --engine dask."
+            msg = _(
+                "{value} can only be used with --engine dask.",
+                value="--scheduler" if settings.scheduler else "--workers",
             )
             raise InputError(msg)
         return
     if find_spec("distributed") is None:
-        msg = "--engine dask needs the extra 'cluster': pip install 'distributed>=2025.4'."
+        msg = _("--engine dask needs the extra 'cluster': pip install 'distributed>=2025.4'.")
         raise InputError(msg)
     if not (settings.scheduler or settings.workers):
-        msg = "--engine dask needs --workers N on this machine, or --scheduler ADDRESS."
+        msg = _("--engine dask needs --workers N on this machine, or --scheduler ADDRESS.")
         raise InputError(msg)
     if settings.customers:
-        msg = "--customers needs one machine to measure from: leave out --engine dask."
+        msg = _("--customers needs one machine to measure from: leave out --engine dask.")
         raise InputError(msg)
 
 

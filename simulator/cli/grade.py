@@ -11,6 +11,7 @@ import typer
 
 from simulator.cli.options import Run, takes
 from simulator.cli.terminal import stdout_to_stderr
+from simulator.core.messages import Message, _, localised, say
 from simulator.core.settings import Settings, load_settings, stored_settings
 from simulator.core.types import PASSED
 
@@ -58,7 +59,7 @@ def _settings(file: "RunFile", flags: dict[str, Any], today: Settings) -> Settin
     return stored_settings({**file.results().run.settings, **changed, **always})
 
 
-def _grade(file: "RunFile", settings: Settings, *, again: bool) -> str | None:
+def _grade(file: "RunFile", settings: Settings, *, again: bool) -> Message | str | None:
     """Grades the run; returns why it stopped early, None where it did not."""
     from simulator.core.roles import check_players, endpoints
     from simulator.grading.panel import Grading
@@ -75,16 +76,17 @@ def _grade(file: "RunFile", settings: Settings, *, again: bool) -> str | None:
     grading = Grading(settings, Models(by_role, connections, ledger))
     if grading.rubrics:
         check_players(settings, by_role, ["judge"])
-    sys.stderr.write(f"Grading {turns} turns with {', '.join(grading.names)}.\n")
+    say(_("Grading {turns} turns with {names}.", turns=turns, names=", ".join(grading.names)))
 
-    def graded(*_: object) -> None:
+    def graded(*_each: object) -> None:
         nonlocal graded_turns
         graded_turns += 1
         if sys.stderr.isatty():
             line_end = "\n" if graded_turns == turns else ""
-            sys.stderr.write(f"\r{graded_turns}/{turns} turns graded" + line_end)
+            progress = _("{graded}/{turns} turns graded", graded=graded_turns, turns=turns)
+            sys.stderr.write(f"\r{localised(progress)}{line_end}")
 
-    async def grade_all() -> str | None:
+    async def grade_all() -> Message | str | None:
         try:
             return await regrade(file, grading, graded, again=again)
         finally:
@@ -94,7 +96,7 @@ def _grade(file: "RunFile", settings: Settings, *, again: bool) -> str | None:
         with stdout_to_stderr():
             return asyncio.run(grade_all())
     except KeyboardInterrupt:
-        return "interrupted"
+        return _("interrupted")
 
 
 def _all_judges(path: Path, settings: Settings) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ import typer
 from simulator.cli.options import OWN_SETTINGS, PANELS, run_settings, takes
 from simulator.cli.terminal import DONE, say, stdout_to_stderr
 from simulator.core.errors import InputError
+from simulator.core.messages import _
 from simulator.core.secrets import restore_secrets
 from simulator.core.settings import NOT_STORED, Settings, load_settings, stored_settings
 
@@ -114,7 +115,7 @@ def _evaluate(settings: Settings, request: "TaskRequest", resumed: Path | None =
 
     check_folder(Path(settings.runs))
     _check_target(settings)
-    say(f"lm_eval evaluates {request.title}; bot: {settings.adapter}.")
+    say(_("lm_eval evaluates {title}; bot: {adapter}.", title=request.title, adapter=settings.adapter))
     with tempfile.TemporaryDirectory(prefix="rehearsal-") as folder, stdout_to_stderr():
         task_files = _task_files(request, settings, Path(folder))
         path, stopped = evaluate(bot_settings(settings), request, task_files, progress_on_stderr, resumed)
@@ -146,7 +147,10 @@ def _write(target: Path, cases: Sequence[str], settings: Settings, filters: dict
     from simulator.addons.lm_eval.tasks import begin_session
 
     if not cases:
-        msg = f"--write-task {target}: a data set is missing: harness --write-task {target} questions.jsonl"
+        msg = _(
+            "--write-task {target}: a data set is missing: harness --write-task {target} questions.jsonl",
+            target=target,
+        )
         raise InputError(msg)
     session = begin_session(bot_settings(settings))
     try:
@@ -169,7 +173,7 @@ def _resume(settings: Settings) -> int:
     results = read_run(path)
     note = results.notes.get(HARNESS_NOTE)
     if not isinstance(note, dict):
-        msg = f"{results.run.id} is not a run of lm_eval: python run.py --resume {results.run.id}"
+        msg = _("{run} is not a run of lm_eval: python run.py --resume {run}", run=results.run.id)
         raise InputError(msg)
     stored = _as_stored(path, settings)
     if results.run.status == "finished":
@@ -196,10 +200,10 @@ def _patterns(filters: Iterable[str]) -> dict[str, str]:
         try:
             re.compile(pattern)
         except re.error as error:
-            msg = f"--filter {option}: invalid regular expression ({error})."
+            msg = _("--filter {option}: invalid regular expression ({error}).", option=option, error=error)
             raise InputError(msg) from None
         if not (name.strip() and equals and pattern):
-            msg = f"--filter {option}: write NAME=REGEX, as in number=([0-9.]+)."
+            msg = _("--filter {option}: write NAME=REGEX, as in number=([0-9.]+).", option=option)
             raise InputError(msg)
         patterns[name.strip()] = pattern
     return patterns

@@ -8,6 +8,7 @@ import typer
 from simulator.cli.options import takes
 from simulator.cli.terminal import DONE, print_json, print_report
 from simulator.core.errors import InputError
+from simulator.core.messages import _
 from simulator.core.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def _show(past: "History", settings: Settings, html: str | None) -> None:
         try:
             Path(html).write_text(page(report), encoding="utf-8")
         except OSError as error:
-            msg = f"--html {html}: cannot be written ({error.strerror})."
+            msg = _("--html {html}: cannot be written ({strerror}).", html=html, strerror=error.strerror)
             raise InputError(msg) from None
     print_report(report, as_json=settings.json_output)
     if settings.json_output:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from simulator.cli.terminal import DONE
 from simulator.core.errors import InputError
+from simulator.core.messages import _
 from simulator.core.shelves import DEMO
 
 START = DEMO / "start"
@@ -16,14 +17,19 @@ def command() -> int:
     files = sorted(path for path in START.iterdir() if path.is_file())
     for file in files:
         if os.path.lexists(file.name):
-            msg = f"{file.name} is already here; nothing was written. Start in an empty folder, or rename it."
+            msg = _(
+                "{file} is already here; nothing was written. Start in an empty folder, or rename it.",
+                file=file.name,
+            )
             raise InputError(msg)
     try:
         for file in files:
             with Path(file.name).open("xb") as copy:
                 copy.write(file.read_bytes())
     except OSError as error:
-        msg = f"{error.filename}: cannot be written ({error.strerror})."
+        msg = _(
+            "{filename}: cannot be written ({strerror}).", filename=error.filename, strerror=error.strerror
+        )
         raise InputError(msg) from None
     program = f"python {Path(sys.argv[0])}"
     sys.stdout.write(f"Written: {', '.join(file.name for file in files)}.\n")

@@ -48,6 +48,7 @@ from simulator.cli.destinations import check_destinations, push_to_sheet, write_
 from simulator.cli.options import run_settings
 from simulator.cli.terminal import DONE, INCOMPLETE, MISSED, print_json, print_report, say, stdout_to_stderr
 from simulator.core.errors import InputError, RehearsalError, RunFileError, UnknownName
+from simulator.core.messages import Message, Sentence, _
 from simulator.core.secrets import restore_secrets
 from simulator.core.settings import Settings, load_settings
 from simulator.core.types import Conversation, Ended, Language, Spending
@@ -83,12 +84,14 @@ def matrix_or_record(
     files = [name for name in cases if name.lower().endswith(".toml")]
     for name in files:
         if Path(name).is_file() and not is_matrix(Path(name)):
-            msg = f"{name}: neither a matrix ([matrix]) nor a chain ([[links]]). See docs/matrix.md."
+            msg = _(
+                "{name}: neither a matrix ([matrix]) nor a chain ([[links]]). See docs/matrix.md.", name=name
+            )
             raise InputError(msg)
     if files:
         matrix = read_matrix(Path(files[0]))
         if len(cases) > 1 or len(prompts) > 1 or (prompts and matrix.prompts[0].prompt):
-            msg = f"{files[0]} names its own data sets and prompts: leave out the others."
+            msg = _("{files} names its own data sets and prompts: leave out the others.", files=files[0])
             raise InputError(msg)
         return matrix
     return matrix_of_options(cases, prompts, flags.get("set") or ())
@@ -110,7 +113,7 @@ def chain_of_options(files: Sequence[str], link: str | None) -> Path | None:
     if chains and len(files) == 1:
         return chains[0]
     if chains or link is not None:
-        msg = "a chain must be evaluated alone: python run.py evaluate chain.toml --link NAME"
+        msg = _("a chain must be evaluated alone: python run.py evaluate chain.toml --link NAME")
         raise InputError(msg)
     return None
 
@@ -129,10 +132,12 @@ def matrix_of_chain(chain: Chain, link: str | None = None) -> Matrix:
         links = [each.name for each in chain.links]
         data = [each for each in data if each.name == link]
         if link not in (*links, WHOLE):
-            raise UnknownName(f"link of {chain.path}", link, links)
+            raise UnknownName(_("link of {chain}", chain=chain.path), link, links)
     if not data:
-        missing = "this link has no rows of its own" if link else "neither a link nor the whole has rows"
-        msg = f'{chain.path}: {missing}: write cases = "rows.csv" there.'
+        missing = (
+            _("this link has no rows of its own") if link else _("neither a link nor the whole has rows")
+        )
+        msg = _('{chain}: {missing}: write cases = "rows.csv" there.', chain=chain.path, missing=missing)
         raise InputError(msg)
     return Matrix(data=tuple(data), settings=chain.settings, title=chain.title, chain=True)
 
@@ -147,7 +152,7 @@ def run_chain(path: Path, flags: Mapping[str, Any], link: str | None = None) -> 
     chain = read_chain(path)
     for name in _OF_THE_CHAIN:
         if flags.get(name):
-            msg = f"--{name}: {path} sets it for each link."
+            msg = _("--{name}: {path} sets it for each link.", name=name, path=path)
             raise InputError(msg)
     matrix = matrix_of_chain(chain, link)
     if link is not None:
@@ -172,8 +177,8 @@ def run_matrix(matrix: "Matrix | Path", flags: Mapping[str, Any]) -> int:
     check_engine(today)
     for name in today.to:
         if name not in REPORTS:
-            hint = "The run of each cell can have it: report RUN --to."
-            raise UnknownName("report of a matrix", name, REPORTS, hint)
+            hint = _("The run of each cell can have it: report RUN --to.")
+            raise UnknownName(_("report of a matrix"), name, REPORTS, hint)
     check_destinations(today)
     with contextlib.ExitStack() as stack:
         runs = Path(stack.enter_context(TemporaryDirectory())) if today.dry_run else Path(today.runs)
@@ -195,7 +200,8 @@ class _MatrixRun:
     def __init__(self, file: RecordFile, settings: Sequence[Settings], today: Settings) -> None:
         """`settings` are those of every cell; `today` are those of the command line."""
         self.file, self.settings, self.today = file, settings, today
-        self.noun = "link" if file.record.chain else "cell"
+        self.is_chain = bool(file.record.chain)
+        self.noun = _("link") if self.is_chain else _("cell")
 
     @classmethod
     def open(
@@ -208,7 +214,13 @@ class _MatrixRun:
             return cls(file, [_stored_settings(file.record, at, today) for at in cells_of_record], today)
         cells, without = in_language(_cells(matrix, flags))
         if without:
-            say(f"left out because no row is in '{cells[0].settings.language}': {', '.join(without)}")
+            say(
+                _(
+                    "left out because no row is in '{language}': {without}",
+                    language=cells[0].settings.language,
+                    without=", ".join(without),
+                )
+            )
         digest = fingerprint(
             [cell.identity() for cell in cells], [name for cell in cells for name in cell.files()]
         )
@@ -244,28 +256,36 @@ class _MatrixRun:
         if errors and len(errors) == len(self._open_cells()):
             raise errors[0]
         for error in errors:
-            say(f"a {self.noun} cannot be run: {error}")
+            say(_("a {noun} cannot be run: {error}", noun=self.noun, error=error))
         show_forecast(estimate, as_json=self.today.json_output, jpy_per_usd=self.today.jpy_per_usd)
         return INCOMPLETE if errors else DONE
 
-    def run_all(self) -> str | None:
+    def run_all(self) -> Sentence | str | None:
         """Runs every open cell, one after another; returns why it stopped before the last one."""
         cells, open_cells = self.file.record.cells, self._open_cells()
         self._announce(open_cells)
         for at in open_cells:
-            say(f"{self.noun} {at + 1} of {len(cells)}: {cells[at].cell.shown}")
+            say(
+                _(
+                    "{noun} {number} of {n}: {cell}",
+                    noun=self.noun,
+                    number=at + 1,
+                    n=len(cells),
+                    cell=cells[at].cell.shown,
+                )
+            )
             try:
                 stopped = self._run_cell(at)
             except BudgetSpent as error:
-                return f"{error}; a larger --budget goes on"
+                return _("{error}; a larger --budget goes on", error=error)
             except RunFileError:  # nothing can be written, or another process is at it
                 raise
             except RehearsalError as error:
                 self.file.change(at, error=str(error))
-                say(f"cannot be run: {error}")
+                say(_("cannot be run: {error}", error=error))
                 continue
             except KeyboardInterrupt:
-                return "interrupted"
+                return _("interrupted")
             if stopped:
                 return stopped
         return None
@@ -277,19 +297,28 @@ class _MatrixRun:
 
         cells = len(self.file.record.cells)
         if open_cells and len(open_cells) < cells:
-            say(f"{cells - len(open_cells)} of {cells} {self.noun}s are finished.")
+            say(
+                _("{done} of {n} links are finished.", done=cells - len(open_cells), n=cells)
+                if self.is_chain
+                else _("{done} of {n} cells are finished.", done=cells - len(open_cells), n=cells)
+            )
         if len(open_cells) > 1 and any(endpoints(self.settings[open_cells[0]]).values()):
-            estimate, _ = self.forecast()
+            estimate, _unused = self.forecast()
             most, expected = total(estimate.at_most.values()), total(estimate.expected.values())
-            say(f"All {len(open_cells)} {self.noun}s: at most {most}; expected {expected}.")
+            figures = {"n": len(open_cells), "most": most, "expected": expected}
+            say(
+                _("All {n} links: at most {most}; expected {expected}.", **figures)
+                if self.is_chain
+                else _("All {n} cells: at most {most}; expected {expected}.", **figures)
+            )
 
-    def _run_cell(self, at: int) -> str | None:
+    def _run_cell(self, at: int) -> Message | str | None:
         finished = self._start_or_resume(at)
         if isinstance(finished, int):
-            return "interrupted" if finished == INCOMPLETE else None
+            return _("interrupted") if finished == INCOMPLETE else None
         error = write_page(finished.path, finished.settings)
         if finished.stopped is None:
-            self.file.change(at, error=error)
+            self.file.change(at, error=str(error))
         return finished.stopped
 
     def _start_or_resume(self, at: int) -> "FinishedRun | int":
@@ -310,7 +339,7 @@ class _MatrixRun:
             return settings
         left = left_for(self.file, at, budget)
         if left <= 0:
-            msg = f"the budget of {budget:g} USD is spent"
+            msg = _("the budget of {budget:g} USD is spent", budget=budget)
             raise BudgetSpent(msg)
         return settings.model_copy(update={"budget": left})
 
@@ -321,8 +350,15 @@ class _MatrixRun:
         if len(errors) < len(cells):
             return
         shutil.rmtree(self.file.folder, ignore_errors=True)
-        more = "" if len(set(errors)) == 1 else f" ({cells[0].cell.shown}; every {self.noun} has an error)"
-        raise InputError(f"{errors[0]}{more}")
+        if len(set(errors)) == 1:
+            raise InputError(errors[0])
+        cell = cells[0].cell.shown
+        msg = (
+            _("{error} ({cell}; every link has an error)", error=errors[0], cell=cell)
+            if self.is_chain
+            else _("{error} ({cell}; every cell has an error)", error=errors[0], cell=cell)
+        )
+        raise InputError(msg)
 
 
 def unfinished(digest: str, runs: Path) -> Path | None:
@@ -484,7 +520,7 @@ def _sum_of_known(amounts: Sequence[float | None]) -> float | None:
 # --- What came of it ---
 
 
-def write_page(path: Path, settings: Settings) -> str:
+def write_page(path: Path, settings: Settings) -> Message | str:
     """Writes the page of one cell's own run; returns why its bot never answered, empty where it did."""
     from simulator.cli.publish import improvements_for, report_language
     from simulator.report.html import render
@@ -503,7 +539,7 @@ def write_page(path: Path, settings: Settings) -> str:
     return silence(results)
 
 
-def show(file: RecordFile, settings: Settings, stopped: str | None) -> int:
+def show(file: RecordFile, settings: Settings, stopped: Message | str | None) -> int:
     """Shows the comparison on the terminal, as a page and in the reports of --to; returns the exit code.
 
     `stopped` says why not every cell was run; None where all were.
@@ -529,7 +565,8 @@ def show(file: RecordFile, settings: Settings, stopped: str | None) -> int:
     if failures and stopped is None:  # that it stopped matters more
         raise failures[0]
     if figures.open or stopped:
-        reason = stopped or f"{len(figures.open)} of {len(figures.cells)} cells are not finished"
+        left, cells = len(figures.open), len(figures.cells)
+        reason = stopped or _("{left} of {n} cells are not finished", left=left, n=cells)
         say_stopped(file.folder / RECORD, reason, "evaluate --resume {run}")
         return INCOMPLETE
     if any(cell.incomplete for cell in figures.cells):
@@ -564,7 +601,7 @@ def _json(shown: "MatrixViews", folder: Path, settings: Settings) -> str:
 
 
 def _sheets(shown: "MatrixViews", folder: Path, settings: Settings) -> str:
-    _, lines = push_to_sheet([shown.worksheet()], settings, shown.language)
+    _unused, lines = push_to_sheet([shown.worksheet()], settings, shown.language)
     return lines
 
 

@@ -8,6 +8,7 @@ import typer
 from simulator.cli.options import takes
 from simulator.cli.report import REPORTING
 from simulator.cli.terminal import say
+from simulator.core.messages import _
 from simulator.core.settings import load_settings, stored_settings
 
 Runs = Annotated[
@@ -33,7 +34,7 @@ def command(flags: dict[str, Any], parts: Runs, force: Force = False) -> int:
     runs = Path(today.runs)
     merged = merge([read_part(path) for path in find_parts(parts, runs)], runs, force=force)
     for difference in merged.forced:
-        say(f"Merged although {difference}.")
+        say(_("Merged although {difference}.", difference=difference))
     changes: dict[str, Any] = {name: getattr(today, name) for name in REPORTING}
     for name in ("target", "max_major", "confidence", "customer_faults"):
         if flags[name] is not None:

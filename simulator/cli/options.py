@@ -1,5 +1,6 @@
 """The options of the commands, made from Settings, and their help pages in both languages."""
 
+import difflib
 import inspect
 import os
 import re
@@ -13,6 +14,8 @@ from pydantic.fields import FieldInfo
 from typer.core import TyperCommand, TyperGroup
 
 from simulator.core.document import wrap
+from simulator.core.errors import InputError
+from simulator.core.messages import _, sentences
 from simulator.core.roles import DEFAULT_MODELS
 from simulator.core.settings import Protocol, Settings, flag
 from simulator.core.templates import read_toml
@@ -194,6 +197,20 @@ Command = Callable[..., int]
 class CommandGroup(TyperGroup):
     """A command with subcommands, whose help is in the reader's language."""
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The subcommand that the first word names. Raises InputError where there is none."""
+        word = args[0]
+        if word.startswith("-") or self.get_command(ctx, word):
+            return super().resolve_command(ctx, args)
+        near = difflib.get_close_matches(word, self.list_commands(ctx))
+        raise InputError(
+            sentences(
+                _("No such command '{name}'.", name=word),
+                _("Did you mean {names}?", names=", ".join(map(repr, near))) if near else None,
+                _("See: {path} --help", path=ctx.command_path),
+            )
+        )
+
     def get_help(self, ctx: Any) -> str:
         """The page, as text."""
         return super().get_help(_for_reader(ctx))
@@ -201,6 +218,17 @@ class CommandGroup(TyperGroup):
 
 class PanelCommand(TyperCommand):
     """A command whose help shows its options under titles, aligned over the whole page."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """The words that are left. Raises InputError for words that nothing takes."""
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as error:
+            if type(error).__name__ != "UsageError":  # its subclasses say of what kind they are
+                raise
+            words = str(error.message).partition(" (")[2].removesuffix(")")  # type: ignore[attr-defined]
+            extra = _("Got unexpected extra argument(s) ({words}).", words=words)
+            raise InputError(sentences(extra, _("See: {path} --help", path=ctx.command_path))) from None
 
     def get_help(self, ctx: Any) -> str:
         """The page, as text, in the reader's language."""

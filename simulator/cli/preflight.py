@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from simulator.cli.bot_sample import bot_sample
-from simulator.cli.terminal import DONE, counted, print_json, print_report, say
+from simulator.cli.terminal import DONE, print_json, print_report, say
 from simulator.core.errors import RunFileError
+from simulator.core.messages import Message, _, localised, ngettext, pgettext, sentences
 from simulator.core.roles import check_players
 from simulator.core.settings import JPY_PER_USD, Settings, dollars
-from simulator.core.translations import safe_text
 from simulator.core.types import Conversation, Role, Spending
 from simulator.data.knowledge import unread_files
 from simulator.models.pricing import check_prices, total_spending
@@ -29,7 +29,7 @@ def check_folder(runs: Path) -> None:
     except OSError:  # it cannot even be looked at
         writable = False
     if not writable:
-        msg = f"{runs}: cannot be written. Choose another folder with --runs."
+        msg = _("{runs}: cannot be written. Choose another folder with --runs.", runs=runs)
         raise RunFileError(msg)
 
 
@@ -49,6 +49,13 @@ def check_target(context: RunContext, plan: Sequence[Conversation]) -> None:
 
 # --- What is said when a run starts ---
 
+ROLE_NAMES: dict[str, Message] = {
+    "user": pgettext("a role", "user"),
+    "judge": pgettext("a role", "judge"),
+    "embed": pgettext("a role", "embed"),
+    "demo": pgettext("a role", "demo"),
+}
+
 
 def announce(settings: Settings, context: RunContext, plan: Sequence[Conversation]) -> None:
     """Says on stderr what is ignored, what will run, and, if it is paid for, what it will cost."""
@@ -56,56 +63,90 @@ def announce(settings: Settings, context: RunContext, plan: Sequence[Conversatio
         say(note)
     size = _size(settings, context, plan)
     if not context.models():
-        say(f"{size} No model is used besides the bot.")
+        say(sentences(size, _("No model is used besides the bot.")))
         return
     if context.offline:
         reason = "Offline as requested" if settings.offline else "No model configured"
         roles = "customer and judges" if context.has_customers else "the judges"
-        say(f"{size} {reason}: lexical stand-ins play {roles} (no language model, no cost).")
+        say(
+            _(
+                "{size} {reason}: lexical stand-ins play {roles} (no language model, no cost).",
+                size=size,
+                reason=reason,
+                roles=roles,
+            )
+        )
         return
     roles_played = [role for role in context.models() if role != "demo" or settings.adapter == "demo"]
-    models = ", ".join(f"{role} {context.models()[role]}" for role in roles_played)
-    say(f"{size} Models: {models}.")
+    models = tuple(
+        _("{role} {model}", role=ROLE_NAMES[role], model=context.models()[role]) for role in roles_played
+    )
+    say(sentences(size, _("Models: {models}.", models=models)))
     estimate = forecast(context, plan, Path(settings.runs), bot_sample(context, plan))
     check_prices(settings, estimate.at_most)
-    say(f"At most {total(estimate.at_most.values())}.")
+    say(_("At most {total}.", total=total(estimate.at_most.values())))
     say(_expected(estimate))
     if settings.budget is not None:
         say(_budget(settings.budget, settings.jpy_per_usd, estimate))
 
 
-def _unread_knowledge(settings: Settings) -> Iterator[str]:
+def _unread_knowledge(settings: Settings) -> Iterator[Message]:
     knowledge = settings.set.get("knowledge", "") if settings.adapter == "demo" else ""
     if knowledge and (files := unread_files(knowledge)):
-        more = f" and {len(files) - LISTED} more" if len(files) > LISTED else ""
-        yield f"{knowledge}: not read: {', '.join(files[:LISTED])}{more}."
+        listed, more = ", ".join(files[:LISTED]), len(files) - LISTED
+        if more > 0:
+            yield _(
+                "{knowledge}: not read: {names} and {more} more.",
+                knowledge=knowledge,
+                names=listed,
+                more=more,
+            )
+        else:
+            yield _("{knowledge}: not read: {names}.", knowledge=knowledge, names=listed)
 
 
-def _size(settings: Settings, context: RunContext, plan: Sequence[Conversation]) -> str:
+def _size(settings: Settings, context: RunContext, plan: Sequence[Conversation]) -> Message:
     if not context.has_customers:
-        prompt = f", prompt: {context.applied_prompts.summary}" if context.applied_prompts else ""
-        return f"{counted(len(plan), 'row')}, bot: {settings.adapter}{prompt}."
+        rows, bot = ngettext("{n} row", "{n} rows", n=len(plan)), settings.adapter
+        if prompts := context.applied_prompts:
+            return _("{rows}, bot: {bot}, prompt: {prompt}.", rows=rows, bot=bot, prompt=prompts.summary)
+        return _("{rows}, bot: {bot}.", rows=rows, bot=bot)
     turns = settings.turns
     if settings.adapter == "recorded":  # as far as the log goes
         turns = max((context.turns(conversation)[0] for conversation in plan), default=turns)
-    conversations = counted(len(plan), "conversation")
-    return f"{conversations}, up to {counted(turns, 'turn')} each, bot: {settings.adapter}."
+    return _(
+        "{conversations}, up to {turns} each, bot: {bot}.",
+        conversations=ngettext("{n} conversation", "{n} conversations", n=len(plan)),
+        turns=ngettext("{n} turn", "{n} turns", n=turns),
+        bot=settings.adapter,
+    )
 
 
-def _expected(estimate: Forecast) -> str:
+def _expected(estimate: Forecast) -> Message:
     least = total_spending(list(estimate.low.values())).cost_usd
-    cost = total(estimate.expected.values()) + (f", at least {dollars(least)} USD" if least else "")
+    cost = total(estimate.expected.values())
+    if least:
+        cost = _("{cost}, at least {least} USD", cost=cost, least=dollars(least))
     if estimate.like is not None:
-        return f"Expected, based on run {safe_text(estimate.like)}: {cost}."
-    assumed = "" if estimate.rows else "; assumes that nobody leaves early"
-    return f"Expected: {cost} (there is no similar run to go by{assumed})."
+        return _("Expected, based on run {run}: {cost}.", run=estimate.like, cost=cost)
+    if estimate.rows:
+        return _("Expected: {cost} (there is no similar run to go by).", cost=cost)
+    return _(
+        "Expected: {cost} (there is no similar run to go by; assumes that nobody leaves early).", cost=cost
+    )
 
 
-def _budget(budget: float, jpy_per_usd: float, estimate: Forecast) -> str:
-    yen = f"{budget * jpy_per_usd:,.0f} JPY at about {jpy_per_usd:g} JPY per USD (--jpy-per-usd)"
+def _budget(budget: float, jpy_per_usd: float, estimate: Forecast) -> Message:
+    line = _(
+        "Budget: {budget} USD, {yen:,.0f} JPY at about {rate:g} JPY per USD (--jpy-per-usd).",
+        budget=dollars(budget),
+        yen=budget * jpy_per_usd,
+        rate=jpy_per_usd,
+    )
     cost = total_spending(list(estimate.expected.values())).cost_usd or 0.0
-    short = f" It may not be enough: {dollars(cost)} USD are expected." if cost > budget else ""
-    return f"Budget: {dollars(budget)} USD, {yen}.{short}"
+    if cost <= budget:
+        return line
+    return sentences(line, _("It may not be enough: {cost} USD are expected.", cost=dollars(cost)))
 
 
 # --- Forecasts of --dry-run ---
@@ -131,20 +172,25 @@ def show_calls(estimate: Mapping[Any, Spending], *, as_json: bool) -> int:
             calls = f"{spent.calls:6} {'call ' if spent.calls == 1 else 'calls'}"
             tokens = f"{spent.tokens_in:9,} tokens in  {spent.tokens_out:8,} out"
             print(f"{role:6} {calls}  {tokens}  {money(spent.cost_usd)}")  # noqa: T201
-    print(f"At most {total(estimate.values())}. Nothing was started.")  # noqa: T201
+    most = _("At most {total}. Nothing was started.", total=total(estimate.values()))
+    print(localised(most))  # noqa: T201
     return DONE
 
 
-def total(spendings: Iterable[Spending]) -> str:
+def total(spendings: Iterable[Spending]) -> Message:
     """`36 model calls, about 31,000 tokens, 0.12 USD`."""
     whole = total_spending(list(spendings))
-    tokens = f"about {counted(whole.tokens_in + whole.tokens_out, 'token')}"
-    return f"{counted(whole.calls, 'model call')}, {tokens}, {money(whole.cost_usd)}"
+    return _(
+        "{calls}, about {tokens}, {money}",
+        calls=ngettext("{n} model call", "{n} model calls", n=whole.calls),
+        tokens=ngettext("{n} token", "{n} tokens", n=whole.tokens_in + whole.tokens_out),
+        money=money(whole.cost_usd),
+    )
 
 
-def money(amount: float | None) -> str:
+def money(amount: float | None) -> Message:
     """`0.12 USD`; small amounts with the digits they need."""
-    return "price unknown" if amount is None else f"{dollars(amount)} USD"
+    return _("price unknown") if amount is None else _("{amount} USD", amount=dollars(amount))
 
 
 def _forecast_json(estimate: Forecast) -> dict[str, Any]:

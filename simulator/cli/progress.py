@@ -1,12 +1,11 @@
 """Progress on stderr while a run goes on; nothing when stderr is not a terminal."""
 
 import contextlib
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-from simulator.core.translations import language_of, translate
+from simulator.core.messages import Message, _, localised
 from simulator.core.types import Conversation, GradingContext, Score
 from simulator.runner.context import RunContext
 from simulator.stats.red import primary_judge, red_marks
@@ -40,13 +39,22 @@ class Tally:
         self.changed()
 
     def __str__(self) -> str:
+        return str(self.message())
+
+    def message(self) -> Message:
         """One line: conversations, turns, red, calls, money."""
         cost = self.context.ledger.cost_usd
         calls = sum(role.calls for role in self.context.ledger.roles.values())
-        price = "price unknown" if cost is None else f"{cost:.2f} USD"
-        money = f", {calls} calls, {price}" if calls else ""
-        graded = f"{self.over}/{self.planned} conversations, {self.graded_turns} turns graded"
-        return f"{graded}, {self.red} red{money}"
+        price = _("price unknown") if cost is None else f"{cost:.2f} USD"
+        counts = {"over": self.over, "planned": self.planned, "graded": self.graded_turns, "red": self.red}
+        if calls:
+            return _(
+                "{over}/{planned} conversations, {graded} turns graded, {red} red, {calls} calls, {price}",
+                calls=calls,
+                price=price,
+                **counts,
+            )
+        return _("{over}/{planned} conversations, {graded} turns graded, {red} red", **counts)
 
 
 @contextlib.contextmanager
@@ -61,15 +69,14 @@ def progress_on_stderr(plan: Sequence[Conversation], context: RunContext) -> Ite
 
     columns = (BarColumn(bar_width=24), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        language = language_of(os.environ)
-        task = bar.add_task(translate(language, str(tally)), total=max(1, len(plan)))
+        task = bar.add_task(localised(tally.message()), total=max(1, len(plan)))
         updated = 0.0
 
         def changed() -> None:
             nonlocal updated
             if time.monotonic() - updated > 0.1:
                 updated = time.monotonic()
-                bar.update(task, completed=tally.over, description=translate(language, str(tally)))
+                bar.update(task, completed=tally.over, description=localised(tally.message()))
 
         tally.changed = changed
         yield tally

@@ -11,6 +11,7 @@ from simulator.addons.load.figures import load_of
 from simulator.cli.destinations import ReportOutput, write_atomically, write_report
 from simulator.cli.terminal import DONE, INCOMPLETE, MISSED, TO_FIX, print_json, say
 from simulator.core.errors import InputError, RehearsalError
+from simulator.core.messages import Message, _, sentences
 from simulator.core.settings import Settings, stored_settings
 from simulator.core.translations import safe_text
 from simulator.core.types import Language, RedRules, Results
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 
 def publish(
-    path: Path, settings: Settings, stopped: str | None = None, resume: str = "--resume {run}"
+    path: Path, settings: Settings, stopped: Message | str | None = None, resume: str = "--resume {run}"
 ) -> int:
     """Writes all reports of a run, and returns the exit code.
 
@@ -50,14 +51,12 @@ def publish(
     return INCOMPLETE
 
 
-def say_stopped(path: Path, reason: str, resume: str = "--resume {run}") -> None:
+def say_stopped(path: Path, reason: Message | str, resume: str = "--resume {run}") -> None:
     """Says on stderr why a run ended early, and how to finish it."""
     folder = path.parent
     run = folder.name if folder == Path(Settings().runs, folder.name) else str(folder)
-    reason = " ".join(safe_text(reason).split())
-    stop = "" if reason.endswith((".", "?")) else "."
-    words = resume.format(run=shlex.quote(run))
-    sys.stderr.write(f"error: {reason}{stop} Finish it with: python run.py {words}\n")
+    onward = _("Finish it with: python run.py {words}", words=resume.format(run=shlex.quote(run)))
+    say(_("error: {message}", message=sentences(_("{reason:sentence}", reason=reason), onward)))
 
 
 def _publish(path: Path, settings: Settings) -> int:
@@ -96,10 +95,10 @@ def _publish(path: Path, settings: Settings) -> int:
 def say_bot_silent(results: Results) -> None:
     """Says on stderr why the bot never answered, and how to try it alone."""
     errors = (turn.answer.error for conversation in results.conversations for turn in conversation.turns)
-    first = next((" ".join(safe_text(error.message).split()) for error in errors if error), "empty answers")
+    first = next((error.message for error in errors if error), _("empty answers"))
     bot = shlex.quote(str(results.run.settings.get("adapter", "demo")))
-    sys.stderr.write(f"The bot never answered: {first}\n")
-    sys.stderr.write(f"Try it alone, with the same --set: python run.py doctor --adapter {bot}\n")
+    say(_("The bot never answered: {reason}", reason=first))
+    say(_("Try it alone, with the same --set: python run.py doctor --adapter {bot}", bot=bot))
 
 
 def _print_contest(results: Results) -> None:
@@ -187,7 +186,7 @@ def improvements_for(
     try:
         return improvements_of_run(results, summary, settings, language)
     except InputError as error:
-        say(f"{error} Causes are given without it.")
+        say(_("{error} Causes are given without it.", error=error))
         return improvements_of(results, summary, language)
 
 

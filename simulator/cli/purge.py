@@ -9,6 +9,7 @@ import typer
 from simulator.cli.options import takes
 from simulator.cli.terminal import DONE, print_json
 from simulator.core.errors import InputError
+from simulator.core.messages import Message, _, localised
 from simulator.core.settings import load_settings
 from simulator.core.translations import safe_text
 
@@ -43,7 +44,7 @@ def command(flags: dict[str, Any], run: Run, *, yes: Yes = False, cache: Cache =
         replies = cached_replies(purge.results)
         files = len(purge.files)
         if not yes and not _agreed(purge, len(replies) if cache else 0):
-            _say("Nothing was deleted.")
+            _say(_("Nothing was deleted."))
             return DONE
         if cache and replies:
             delete_replies(replies)
@@ -66,30 +67,45 @@ def command(flags: dict[str, Any], run: Run, *, yes: Yes = False, cache: Cache =
 def _agreed(purge: "Purge", replies: int) -> bool:
     """Whether the person at the terminal says yes; raises InputError where there is none."""
     if not sys.stdin.isatty():
-        msg = f"{purge.folder} would be deleted with {len(purge.files)} files. Add --yes to do it."
+        msg = _(
+            "{folder} would be deleted with {n} files. Add --yes to do it.",
+            folder=purge.folder,
+            n=len(purge.files),
+        )
         raise InputError(msg)
-    _say(f"{purge.folder}: {len(purge.files)} files, {purge.results.planned} conversations.")
-    also = f" and {replies} replies in the cache" if replies else ""
-    sys.stderr.write(f"Delete them{also} for good? [y/N] ")
+    _say(
+        _(
+            "{folder}: {n} files, {planned} conversations.",
+            folder=purge.folder,
+            n=len(purge.files),
+            planned=purge.results.planned,
+        )
+    )
+    asked = _("Delete them for good? [y/N]")
+    if replies:
+        asked = _("Delete them and {replies} replies in the cache for good? [y/N]", replies=replies)
+    sys.stderr.write(f"{localised(asked)} ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes", "はい")
 
 
 def _report(purge: "Purge", files: int, deleted: int, left: int) -> None:
     """Says what was deleted, and what may still hold text of the run."""
-    _say(f"Deleted {purge.folder}: {files} files.")
+    _say(_("Deleted {folder}: {files} files.", folder=purge.folder, files=files))
     if deleted:
-        _say(f"Deleted {deleted} replies of models from the cache.")
+        _say(_("Deleted {deleted} replies of models from the cache.", deleted=deleted))
     if left:
-        _say(f"The response cache still has {left} replies of this run: python run.py cache clear")
+        _say(
+            _("The response cache still has {left} replies of this run: python run.py cache clear", left=left)
+        )
     if purge.elsewhere:
-        _say("Text of the run may also be in:")
+        _say(_("Text of the run may also be in:"))
         for place in purge.elsewhere[:_LISTED]:
             _say(f"  {place}")
         if len(purge.elsewhere) > _LISTED:
-            _say(f"  and {len(purge.elsewhere) - _LISTED} more files of other runs")
+            _say(_("  and {n} more files of other runs", n=len(purge.elsewhere) - _LISTED))
 
 
-def _say(text: str) -> None:
+def _say(message: Message | str) -> None:
     """One line on stderr, with its indent."""
-    sys.stderr.write(safe_text(text) + "\n")
+    sys.stderr.write(safe_text(localised(message)) + "\n")

@@ -10,6 +10,7 @@ import typer
 from simulator.cli.options import Run, takes
 from simulator.cli.terminal import DONE, print_json, print_report, say
 from simulator.core.errors import InputError
+from simulator.core.messages import Sentence, _, ngettext, sentences
 from simulator.core.settings import Settings, load_settings, stored_settings
 from simulator.core.translations import safe_text
 
@@ -97,9 +98,9 @@ def _read(path: Path, source: str, sheet: "SheetOptions", *, strict: bool) -> "R
         bool(taken.other_runs) and not is_of_run
     )
     for note in taken.notes:
-        _say_fault(source, note, "")
+        _say_fault(source, note, skipped=False)
     for fault in taken.faults:
-        _say_fault(source, fault, "" if is_refused else "; skipped")
+        _say_fault(source, fault, skipped=not is_refused)
     if is_refused:
         raise InputError(_refused(source, taken, results.run.id, strict=strict))
     with contextlib.closing(RunFile.reopen(path)) as file:
@@ -111,18 +112,31 @@ def _read(path: Path, source: str, sheet: "SheetOptions", *, strict: bool) -> "R
     )  # fmt: skip
 
 
-def _refused(source: str, taken: "Taken", run: str, *, strict: bool) -> str:
+def _refused(source: str, taken: "Taken", run: str, *, strict: bool) -> Sentence | str:
     if not taken.faults:
-        return f"{source}: none of its {taken.other_runs} rows is about {run}. Was another run written there?"
-    faults = len(taken.faults)
-    rows = "1 row is invalid" if faults == 1 else f"{faults} rows are invalid"
-    hint = "Fix them, or leave out --strict." if strict and taken.verdicts else "Is it a file of another run?"
-    return f"{source}: {rows}, so nothing was stored. {hint}"
+        return _(
+            "{source}: none of its {other_runs} rows is about {run}. Was another run written there?",
+            source=source,
+            other_runs=taken.other_runs,
+            run=run,
+        )
+    refused = ngettext(
+        "{source}: {n} row is invalid, so nothing was stored.",
+        "{source}: {n} rows are invalid, so nothing was stored.",
+        n=len(taken.faults),
+        source=source,
+    )
+    if strict and taken.verdicts:
+        return sentences(refused, _("Fix them, or leave out --strict."))
+    return sentences(refused, _("Is it a file of another run?"))
 
 
-def _say_fault(source: str, fault: "Fault", end: str) -> None:
-    place = f"{source}, {fault.place}" if fault.place else source
-    say(f"{place}: {fault.why}{end}.")
+def _say_fault(source: str, fault: "Fault", *, skipped: bool) -> None:
+    place = _("{source}, {place}", source=source, place=fault.place) if fault.place else source
+    if skipped:
+        say(_("{place}: {why}; skipped.", place=place, why=fault.why))
+    else:
+        say(_("{place}: {why}.", place=place, why=fault.why))
 
 
 def _outcome(
@@ -174,7 +188,10 @@ def _export(results: "Results", outcome: "ReviewOutcome", path: Path) -> None:
 
     lines = as_lines(results)
     if not lines:
-        msg = f"nobody has graded a turn of {outcome.summary.run} blind; name a file of grades with --from."
+        msg = _(
+            "nobody has graded a turn of {run} blind; name a file of grades with --from.",
+            run=outcome.summary.run,
+        )
         raise InputError(msg)
     write_atomically(path, lines)
     sys.stderr.write(export_text(path, lines.count("\n"), outcome))
@@ -187,7 +204,7 @@ def _write_markdown(report: "Report", outcome: "ReviewOutcome", path: Path) -> N
 
     if outcome.findings is None and outcome.review is None:
         run = outcome.summary.run
-        msg = f"nobody has reviewed a turn of {run}; read the sheet or the workbook with --from."
+        msg = _("nobody has reviewed a turn of {run}; read the sheet or the workbook with --from.", run=run)
         raise InputError(msg)
     write_atomically(path, markdown(report))
     sys.stderr.write(safe_text(TEXTS(outcome.language, "markdown_saved", path=path)) + "\n")

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from simulator.cli.terminal import DONE, print_json, say
 from simulator.core.errors import InputError
+from simulator.core.messages import _
 from simulator.core.settings import Settings, read_shard
 from simulator.core.types import Conversation, Results
 from simulator.runner.merge import SHARD_NOTE, shard_conversations, shard_position
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 def check_shard(settings: Settings) -> None:
     """Raises InputError for --sequential, which needs the whole run."""
     if settings.shard and settings.sequential:
-        msg = "--sequential needs the whole run: leave it out with --shard."
+        msg = _("--sequential needs the whole run: leave it out with --shard.")
         raise InputError(msg)
 
 
@@ -26,7 +27,11 @@ def check_is_planned(results: Results) -> None:
 
     joined = merge_summary(results.notes)
     if joined is not None and not joined.planned:
-        msg = f"{results.run.id} lacks shard {', '.join(joined.missing)}: run it, then merge again."
+        msg = _(
+            "{run} lacks shard {missing}: run it, then merge again.",
+            run=results.run.id,
+            missing=", ".join(joined.missing),
+        )
         raise InputError(msg)
 
 
@@ -46,7 +51,7 @@ def without_gate(settings: Settings) -> Settings:
     """A shard has no gate of its own: the target is for the merged run."""
     if settings.shard is None or settings.target is None:
         return settings
-    say(f"Shard {settings.shard}: the target is for the merged run.")
+    say(_("Shard {shard}: the target is for the merged run.", shard=settings.shard))
     return settings.model_copy(update={"target": None, "confidence": None})
 
 
@@ -54,7 +59,7 @@ def say_empty(file: "RunFile", settings: Settings) -> int:
     """Finishes the run of a shard without questions; returns the exit code."""
     file.finish("finished", 0.0)
     file.close()
-    say(f"Shard {settings.shard} has no questions, so there is nothing to run.")
+    say(_("Shard {shard} has no questions, so there is nothing to run.", shard=settings.shard))
     if settings.json_output:
         print_json({"run": file.path.parent.name, "store": str(file.path), "turns": 0})
     return DONE

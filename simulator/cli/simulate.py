@@ -15,6 +15,7 @@ from simulator.cli.app import is_closed_output
 from simulator.cli.options import run_settings, takes_settings
 from simulator.cli.terminal import DONE, INCOMPLETE, say, stdout_to_stderr
 from simulator.core.errors import InputError, RehearsalError, Unforeseen
+from simulator.core.messages import Message, _
 from simulator.core.secrets import restore_secrets
 from simulator.core.settings import NOT_STORED, Settings, load_settings, stored_settings
 from simulator.core.types import Conversation, Run
@@ -54,7 +55,7 @@ class FinishedRun(NamedTuple):
 
     path: Path
     settings: Settings
-    stopped: str | None
+    stopped: Message | str | None
 
     def publish(self) -> int:
         """Writes the reports, and returns the exit code."""
@@ -91,7 +92,7 @@ def start(settings: Settings, run_id: str = "") -> "int | FinishedRun":
     if settings.knowledge:
         knowledge = Path(settings.knowledge)
         if not knowledge.exists():
-            msg = f"--knowledge {settings.knowledge}: no such file or folder."
+            msg = _("--knowledge {knowledge}: no such file or folder.", knowledge=settings.knowledge)
             raise InputError(msg)
         # Absolute, for reports may be made from another folder.
         settings = settings.model_copy(update={"knowledge": str(knowledge.resolve())})
@@ -129,7 +130,13 @@ def _with_bot(settings: Settings) -> Settings:
 
     changed = with_bot(settings)
     if changed.adapter != settings.adapter:
-        say(f"{settings.cases}: its recorded answers are graded (--adapter {changed.adapter}).")
+        say(
+            _(
+                "{cases}: its recorded answers are graded (--adapter {adapter}).",
+                cases=settings.cases,
+                adapter=changed.adapter,
+            )
+        )
     return changed
 
 
@@ -170,7 +177,7 @@ def resume(settings: Settings) -> "int | FinishedRun":
     run = results.run
     check_is_planned(results)
     if HARNESS_NOTE in results.notes and run.status != "finished":
-        msg = f"{run.id} is a run of lm_eval: python run.py harness --resume {run.id}"
+        msg = _("{run} is a run of lm_eval: python run.py harness --resume {run}", run=run.id)
         raise InputError(msg)
     stored = _as_started(run, settings)
     if run.status == "finished":
@@ -261,7 +268,7 @@ def _perform(  # noqa: PLR0917 - what a new run and a resumed one differ in
             raise
         from simulator.cli.publish import say_stopped
 
-        say_stopped(opened[0].path, "interrupted")
+        say_stopped(opened[0].path, _("interrupted"))
         return INCOMPLETE
     except BaseException as error:
         if not opened or isinstance(error, (RehearsalError, SystemExit)):

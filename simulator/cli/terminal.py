@@ -3,31 +3,32 @@
 import asyncio
 import contextlib
 import json
-import os
 import sys
 from collections.abc import Coroutine, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 from simulator.core.errors import InputError, RehearsalError
-from simulator.core.translations import language_of, safe_text, translate
+from simulator.core.messages import Message, _, localised, message_of, sentences
+from simulator.core.messages import say as say
 
 if TYPE_CHECKING:
     from simulator.core.document import Report
 
 DONE, MISSED, TO_FIX, INCOMPLETE, OUR_ERROR = 0, 1, 2, 3, 4
-SAVED = "What is done so far is saved: run the same command again to continue."
+SAVED = _("What is done so far is saved: run the same command again to continue.")
 
 Result = TypeVar("Result")
 
 
-def say(text: str) -> None:
-    """Writes one line to stderr, without line breaks and control characters that its values may hold."""
-    sys.stderr.write(" ".join(safe_text(text).split()) + "\n")
-
-
 def print_json(values: Mapping[str, Any]) -> None:
     """Writes one JSON object to stdout, on one line."""
-    sys.stdout.write(json.dumps(values, ensure_ascii=False) + "\n")
+    sys.stdout.write(json.dumps(values, ensure_ascii=False, default=_english) + "\n")
+
+
+def _english(value: object) -> str:
+    if isinstance(value, Message):
+        return str(value)
+    raise TypeError(type(value).__name__)
 
 
 def print_report(report: "Report", *, as_json: bool) -> None:
@@ -44,17 +45,12 @@ def stdout_to_stderr() -> contextlib.redirect_stdout[TextIO]:
     return contextlib.redirect_stdout(sys.stderr)
 
 
-def counted(number: int, noun: str) -> str:
-    """`1 turn`, `3 turns`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+def reason_of(error: BaseException) -> Message | str:
+    """Why a command ended early."""
+    return message_of(error) or _("interrupted")
 
 
-def reason_of(error: BaseException) -> str:
-    """Why a command ended early, on one line and without a full stop."""
-    return " ".join(str(error).split()).rstrip(".") or "interrupted"
-
-
-def run_async(work: Coroutine[Any, Any, Result], saved: str = SAVED) -> Result | None:
+def run_async(work: Coroutine[Any, Any, Result], saved: Message | str = SAVED) -> Result | None:
     """What `work` returns; None where it ended early: stderr says why, and with `saved` how to continue.
 
     Raises InputError, for there is nothing to continue then.
@@ -65,25 +61,25 @@ def run_async(work: Coroutine[Any, Any, Result], saved: str = SAVED) -> Result |
     except InputError:
         raise
     except (RehearsalError, KeyboardInterrupt) as error:
-        say(f"error: {reason_of(error)}. {saved}")
+        say(_("error: {message}", message=sentences(_("{reason:sentence}", reason=reason_of(error)), saved)))
         return None
 
 
-def saved_in_cache(cache: str) -> str:
+def saved_in_cache(cache: str) -> Message:
     """How to continue a command whose results are kept nowhere but in the response cache."""
     if cache in ("on", "refresh"):
-        return (
+        return _(
             "What is done so far is in the response cache:"
             " run the same command again to continue, and only the rest is paid for."
         )
-    return f"With --cache {cache} nothing was saved: the same command starts again."
+    return _("With --cache {cache} nothing was saved: the same command starts again.", cache=cache)
 
 
-def exit_code_of_failures(failed: int, tried: int, limit: float, message: str) -> int:
+def exit_code_of_failures(failed: int, tried: int, limit: float, message: Message | str) -> int:
     """DONE where at most this share (0..1) failed; otherwise INCOMPLETE, and stderr gets the message."""
     if failed <= limit * tried:
         return DONE
-    say(f"error: {message}")
+    say(_("error: {message}", message=message))
     return INCOMPLETE
 
 
@@ -106,7 +102,7 @@ class ProgressBar:
 
 
 @contextlib.contextmanager
-def progress_bar(total: int, label: str) -> Iterator[ProgressBar]:
+def progress_bar(total: int, label: Message | str) -> Iterator[ProgressBar]:
     """A bar when stderr is a terminal; otherwise one that shows nothing."""
     if not sys.stderr.isatty():
         yield ProgressBar()
@@ -114,7 +110,7 @@ def progress_bar(total: int, label: str) -> Iterator[ProgressBar]:
     from rich.console import Console  # only for eyes
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    text = TextColumn(translate(language_of(os.environ), label))
+    text = TextColumn(localised(label))
     columns = (BarColumn(bar_width=24), MofNCompleteColumn(), text, TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         yield ProgressBar(bar, bar.add_task("", total=max(1, total)))

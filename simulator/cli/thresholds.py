@@ -19,6 +19,7 @@ from simulator.cli.terminal import (
     stdout_to_stderr,
 )
 from simulator.core.errors import InputError, UnknownName
+from simulator.core.messages import _
 from simulator.core.settings import Settings, load_settings, stored_settings
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def suggest(  # noqa: PLR0917 - one for each option
         source, language, evidence = _evidence_of_run(file, settings, judges, by)
         return _show(source, language, evidence, how, target, settings)
     if outputs is None:
-        msg = "--judges is missing: whose thresholds? For example --judges rougeL,meteor,gpt_similarity."
+        msg = _("--judges is missing: whose thresholds? For example --judges rougeL,meteor,gpt_similarity.")
         raise InputError(msg)
     with stdout_to_stderr():
         answers = LabelledAnswers(ThresholdRequest(file, label, good, by, limit), outputs, settings)
@@ -121,7 +122,7 @@ def _is_label_file(name: str) -> bool:
     """Whether it is a file of labelled answers; a run is a folder, an id, or its run.sqlite."""
     from simulator.data.rows import split_sheet
 
-    path, _ = split_sheet(Path(name))
+    path, _unused = split_sheet(Path(name))
     return path.suffix.lower() != ".sqlite" and (path.is_file() or (bool(path.suffix) and not path.is_dir()))
 
 
@@ -144,7 +145,7 @@ def _evidence_of_run(
     from simulator.storage.run_file import find_run, read_run
 
     if by not in (None, "tags", "persona"):
-        raise UnknownName("--by of a run", str(by), ("tags", "persona"))
+        raise UnknownName(_("--by of a run"), str(by), ("tags", "persona"))
     results = read_run(find_run(name, Path(settings.runs)))
     summary = figures_of(results, stored_settings(results.run.settings))
     names = tuple(part.strip() for part in judges.split(",")) if judges else ()
@@ -161,8 +162,14 @@ def _grade(answers: "LabelledAnswers", file: str, how: "SuggestionMethod", targe
         return show_calls({"judge": estimate}, as_json=settings.json_output)
     if estimate.calls:
         check_prices(settings, [("judge", answers.context.models()["judge"])])
-        say(f"{len(answers.rows)} answers, graded by a model. At most {total([estimate])}.")
-    with progress_bar(len(answers.rows), "graded") as bar:
+        say(
+            _(
+                "{n} answers, graded by a model. At most {total}.",
+                n=len(answers.rows),
+                total=total([estimate]),
+            )
+        )
+    with progress_bar(len(answers.rows), _("graded")) as bar:
         evidence = run_async(answers.evidence(bar.advance), saved_in_cache(settings.cache))
     if evidence is None:
         return INCOMPLETE
@@ -170,7 +177,9 @@ def _grade(answers: "LabelledAnswers", file: str, how: "SuggestionMethod", targe
     language: Language = "en" if english > len(answers.rows) / 2 else "ja"
     _show(f"{file} ({answers.label.good})", language, evidence, how, target, settings)
     failed, tried = evidence.failed, len(evidence.judged) + evidence.failed
-    msg = f"{failed} of {tried} grades failed. The same command tries them again."
+    msg = _(
+        "{failed} of {tried} grades failed. The same command tries them again.", failed=failed, tried=tried
+    )
     return exit_code_of_failures(failed, tried, settings.max_failed, msg)
 
 
@@ -188,7 +197,7 @@ def _show(  # noqa: PLR0917 - the evidence, where it is from, and what is made o
     from simulator.grading.metric_file import read_metric_file
 
     if not any(answer.right for answer in evidence.judged):
-        msg = f"{source}: no right answer has a score, so no threshold can be suggested."
+        msg = _("{source}: no right answer has a score, so no threshold can be suggested.", source=source)
         raise InputError(msg)
     suggestions = thresholds.suggestions(evidence, how)
     changes: list[thresholds.ThresholdChange] = []

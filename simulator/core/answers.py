@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from simulator.core.errors import BotFailure
+from simulator.core.messages import _
 from simulator.core.types import Answer, Passage
 
 ANSWER_KEYS = ("answer", "result", "output", "text")
@@ -45,7 +46,7 @@ def last_said(history: Any) -> str:
         content = _assistant_content(entry)
         if content is not None:
             return text_of(content)
-    raise BotFailure("empty", "the returned history has no entry of the assistant")
+    raise BotFailure("empty", _("the returned history has no entry of the assistant"))
 
 
 def _assistant_content(entry: Any) -> Any:
@@ -64,8 +65,10 @@ def _from_mapping(result: Mapping[Any, Any]) -> Answer:
     key = next((key for key in ANSWER_KEYS if key in result), None)
     if key is None:
         keys = ", ".join(str(key)[:40] for key in list(result)[:20])
-        there = f"has the keys {keys}" if result else "is empty"
-        raise BotFailure("malformed", f"the bot's mapping needs the key 'answer', but it {there}")
+        there = _("has the keys {keys}", keys=keys) if result else _("is empty")
+        raise BotFailure(
+            "malformed", _("the bot's mapping needs the key 'answer', but it {there}", there=there)
+        )
     passages = next((result[name] for name in PASSAGE_KEYS if result.get(name) is not None), None)
     shows = any(name in result for name in PASSAGE_KEYS)
     return Answer(text=text_of(result[key]), passages=passages_of(passages), shows_passages=shows)
@@ -75,10 +78,13 @@ def text_of(value: Any) -> str:
     """A text, or a message object's own."""
     content = joined(value.content) if hasattr(value, "content") else value
     if content is None:
-        raise BotFailure("empty", "the bot returned None in place of an answer")
+        raise BotFailure("empty", _("the bot returned None in place of an answer"))
     if not isinstance(content, str):
-        expected = "return a text, (text, passages) or {'answer': ..., 'passages': ...}"
-        raise BotFailure("malformed", f"the bot answered with {type(value).__name__}; {expected}")
+        expected = _("return a text, (text, passages) or {{'answer': ..., 'passages': ...}}")
+        raise BotFailure(
+            "malformed",
+            _("the bot answered with {type}; {expected}", type=type(value).__name__, expected=expected),
+        )
     return content
 
 
@@ -101,7 +107,7 @@ def passages_of(documents: Any) -> tuple[Passage, ...]:
     if isinstance(documents, (str, Mapping, Passage)) or hasattr(documents, "page_content"):
         documents = [documents]
     if not isinstance(documents, Iterable):
-        msg = f"passages must be texts, mappings or documents, not {type(documents).__name__}"
+        msg = _("passages must be texts, mappings or documents, not {type}", type=type(documents).__name__)
         raise BotFailure("malformed", msg)
     return tuple(_passage(document, number) for number, document in enumerate(documents, 1))
 
@@ -124,7 +130,7 @@ def _fields(document: Any) -> Mapping[str, Any]:
         own = {"page_content": document.page_content, "id": getattr(document, "id", None)}
         own["metadata"] = getattr(document, "metadata", None)
     else:
-        msg = f"a passage must be a text, a mapping or a document, not {type(document).__name__}"
+        msg = _("a passage must be a text, a mapping or a document, not {type}", type=type(document).__name__)
         raise BotFailure("malformed", msg)
     metadata = own.pop("metadata", None)
     layers = (metadata if isinstance(metadata, Mapping) else {}, own)
@@ -135,7 +141,11 @@ def _from_fields(fields: Mapping[str, Any], number: int) -> Passage:
     text = next((fields[name] for name in _TEXT if name in fields), None)
     if text is None:
         there = ", ".join(str(key)[:40] for key in list(fields)[:20]) or "nothing"
-        msg = f"a passage has no text: expected one of {', '.join(_TEXT)}; there is {there}"
+        msg = _(
+            "a passage has no text: expected one of {text}; there is {there}",
+            text=", ".join(_TEXT),
+            there=there,
+        )
         raise BotFailure("malformed", msg)
     name, source = _first(fields, _ID), _first(fields, _SOURCE)
     return Passage(

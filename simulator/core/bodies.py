@@ -4,6 +4,8 @@ import zlib
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
+from simulator.core.messages import _
+
 # Bytes of one answer, unpacked; the longest that anybody needs take a tenth of it.
 LARGEST_BODY = 8 * 2**20
 # The ways to compress that are asked for. Others make gigabytes of a few bytes.
@@ -32,7 +34,7 @@ async def unpacked(chunks: AsyncIterator[bytes], encoding: str | None) -> AsyncI
         for piece in unpack(chunk):
             size += len(piece)
             if max(size, packed) > LARGEST_BODY:
-                msg = f"the answer is longer than {LARGEST_BODY // 2**20} MB"
+                msg = _("the answer is longer than {largest_body} MB", largest_body=LARGEST_BODY // 2**20)
                 raise BodyError(msg)
             yield piece
 
@@ -42,7 +44,7 @@ def _unpacking(encoding: str | None) -> Callable[[bytes], Iterator[bytes]]:
     if name in ("", "identity"):
         return lambda chunk: iter((chunk,))
     if name not in ("gzip", "x-gzip", "deflate"):
-        msg = f"the answer is compressed as {name[:40]}; gzip or deflate was asked for"
+        msg = _("the answer is compressed as {name}; gzip or deflate was asked for", name=name[:40])
         raise BodyError(msg)
     return _Unpacker(is_deflate=name == "deflate").pieces
 
@@ -66,7 +68,7 @@ class _Unpacker:
             try:
                 piece = self._part.decompress(chunk, PIECE)
             except zlib.error:
-                msg = "the answer cannot be decompressed: it is not what its Content-Encoding says"
+                msg = _("the answer cannot be decompressed: it is not what its Content-Encoding says")
                 raise BodyError(msg) from None
             yield piece
             chunk = self._part.unused_data if self._part.eof else self._part.unconsumed_tail
@@ -74,7 +76,7 @@ class _Unpacker:
     def _begin(self, chunk: bytes) -> None:
         self._parts += 1
         if self._parts > _MOST_PARTS:
-            msg = f"the answer is compressed in more than {_MOST_PARTS} parts"
+            msg = _("the answer is compressed in more than {most_parts} parts", most_parts=_MOST_PARTS)
             raise BodyError(msg)
         # Some servers leave out deflate's header, by which it would be known.
         bare = self.is_deflate and chunk[0] & 0x0F != zlib.DEFLATED

@@ -18,14 +18,27 @@ Any other exception is a bug of ours and is meant to surface; one that ends a ru
 """
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
+from simulator.core.messages import Message, _, message_of, ngettext, sentences
 from simulator.core.types import Failure
 
 
 class RehearsalError(Exception):
-    """Base of all expected errors; the message is one line that says what to do."""
+    """Base of all expected errors; the message is one line that says what to do.
+
+    It is a `Message`, or a `str` where others said it; `str(error)` is English.
+    """
+
+    def __init__(self, message: Message | str = "") -> None:
+        super().__init__(message)
+
+    @property
+    def message(self) -> Message | str:
+        """What is shown to the user, in the user's language."""
+        return message_of(self)
 
 
 class Unforeseen(Exception):
@@ -43,12 +56,73 @@ class InputError(RehearsalError):
 class UnknownName(InputError):
     """A name that is not on the shelf; near names are offered."""
 
-    def __init__(self, kind: str, name: str, names: Iterable[str], hint: str = "") -> None:
+    def __init__(
+        self, kind: Message | str, name: str, names: Iterable[str], hint: Message | str = ""
+    ) -> None:
         known = sorted(names)
         near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
-        meant = f" Did you mean {', '.join(near)}?" if near else ""
-        there = f" There are: {', '.join(known)}." if known else ""
-        super().__init__(f"unknown {kind} '{name}'.{meant}{there}{' ' + hint if hint else ''}")
+        super().__init__(
+            sentences(
+                _("unknown {kind} '{name}'.", kind=kind, name=name),
+                _("Did you mean {names}?", names=", ".join(near)) if near else None,
+                _("There are: {names}.", names=", ".join(known)) if known else None,
+                hint,
+            )
+        )
+
+
+# What pydantic finds wrong with a value, by the type of its error; the names are those of its context.
+_VALUE_PROBLEMS: dict[str, Callable[..., Message]] = {
+    "missing": lambda: _("Field required"),
+    "extra_forbidden": lambda: _("Extra inputs are not permitted"),
+    "literal_error": lambda expected: _("Input should be {expected}", expected=expected),
+    "greater_than": lambda gt: _("Input should be greater than {limit}", limit=f"{gt:.15g}"),
+    "greater_than_equal": lambda ge: _(
+        "Input should be greater than or equal to {limit}", limit=f"{ge:.15g}"
+    ),
+    "less_than": lambda lt: _("Input should be less than {limit}", limit=f"{lt:.15g}"),
+    "less_than_equal": lambda le: _("Input should be less than or equal to {limit}", limit=f"{le:.15g}"),
+    "int_type": lambda: _("Input should be a valid integer"),
+    "int_parsing": lambda: _("Input should be a valid integer, unable to parse string as an integer"),
+    "int_from_float": lambda: _("Input should be a valid integer, got a number with a fractional part"),
+    "float_type": lambda: _("Input should be a valid number"),
+    "float_parsing": lambda: _("Input should be a valid number, unable to parse string as a number"),
+    "finite_number": lambda: _("Input should be a finite number"),
+    "bool_type": lambda: _("Input should be a valid boolean"),
+    "bool_parsing": lambda: _("Input should be a valid boolean, unable to interpret input"),
+    "string_type": lambda: _("Input should be a valid string"),
+    "list_type": lambda: _("Input should be a valid list"),
+    "tuple_type": lambda: _("Input should be a valid tuple"),
+    "dict_type": lambda: _("Input should be a valid dictionary"),
+    "model_type": lambda class_name: _(
+        "Input should be a valid dictionary or instance of {type}", type=class_name
+    ),
+    "string_too_short": lambda min_length: ngettext(
+        "String should have at least {n} character",
+        "String should have at least {n} characters",
+        n=min_length,
+    ),
+    "string_too_long": lambda max_length: ngettext(
+        "String should have at most {n} character", "String should have at most {n} characters", n=max_length
+    ),
+    "too_short": lambda field_type, min_length, actual_length: ngettext(
+        "{type} should have at least {n} item after validation, not {actual}",
+        "{type} should have at least {n} items after validation, not {actual}",
+        n=min_length,
+        type=field_type,
+        actual=actual_length,
+    ),
+    "string_pattern_mismatch": lambda pattern: _("String should match pattern '{pattern}'", pattern=pattern),
+}
+
+
+def value_problem(problem: Mapping[str, Any]) -> Message | str:
+    """What is wrong with a value, of pydantic's `errors()`; a sentence of pydantic where it has no other."""
+    context = problem.get("ctx", {})
+    if problem["type"] == "value_error":
+        return message_of(context["error"])
+    known = _VALUE_PROBLEMS.get(problem["type"])
+    return known(**context) if known else str(problem["msg"])
 
 
 class CaseFileError(InputError):
@@ -66,7 +140,7 @@ class RunFileError(InputError):
 class BoundaryFailure(RehearsalError):
     """A failure outside our own code; `failure` is what is stored of it."""
 
-    def __init__(self, kind: str, message: str, raw: str = "") -> None:
+    def __init__(self, kind: str, message: Message | str, raw: str = "") -> None:
         super().__init__(message)
         self.failure = Failure(kind=kind, message=message)
         self.raw = raw
@@ -82,7 +156,7 @@ class Transient(BotFailure):
     `wait` is for how many seconds the bot asks to be left alone.
     """
 
-    def __init__(self, kind: str, message: str, wait: float | None = None) -> None:
+    def __init__(self, kind: str, message: Message | str, wait: float | None = None) -> None:
         super().__init__(kind, message)
         self.wait = wait
 

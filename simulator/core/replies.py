@@ -30,6 +30,7 @@ from pydantic import (
 from pydantic_core import from_json
 
 from simulator.core.errors import MalformedReply, ModelFailure
+from simulator.core.messages import _
 from simulator.core.types import GradingContext, Score, Severity
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -688,13 +689,18 @@ def _graded(verdict: Any, reason: str, scale: Scale) -> Score:
     elif isinstance(verdict, Real):
         raw = float(verdict)
     else:
-        msg = (
-            f"the judge returned {type(verdict).__name__}, not a Score, a number, True or False,"
-            " or one of these with a reason"
+        msg = _(
+            "the judge returned {type}, not a Score, a number, True or False, or one of these with a reason",
+            type=type(verdict).__name__,
         )
         raise ModelFailure("malformed", msg)
     if not scale[0] <= raw <= scale[1]:  # not a number is on no scale, either
-        msg = f"the judge returned {raw:g}, which is not on {scale[0]:g} to {scale[1]:g}"
+        msg = _(
+            "the judge returned {raw:g}, which is not on {scale:g} to {scale2:g}",
+            raw=raw,
+            scale=scale[0],
+            scale2=scale[1],
+        )
         raise ModelFailure("off_scale", msg)
     return Score(state="scored", value=share_of(raw, scale), raw=raw, scale=scale, reason=reason)
 
@@ -702,20 +708,28 @@ def _graded(verdict: Any, reason: str, scale: Scale) -> Score:
 def _sound(score: Score, scale: Scale, *, declared: bool) -> Score:
     """The judge's own Score, on the module's scale where it names none."""
     if not math.isfinite(score.value or 0.0):  # stored, it would be no value at all
-        raise ModelFailure("off_scale", f"the judge returned {score.value}")
+        raise ModelFailure("off_scale", _("the judge returned {score}", score=score.value))
     if score.state == "scored" and score.value is None:
-        msg = f"the judge returned a Score that is {score.state} and has no value"
+        msg = _("the judge returned a Score that is {state} and has no value", state=score.state)
         raise ModelFailure("malformed", msg)
     if score.state != "scored" and score.value is not None:
-        msg = f"the judge returned a Score that is {score.state} and has the value {score.value:g}"
+        msg = _(
+            "the judge returned a Score that is {state} and has the value {score:g}",
+            state=score.state,
+            score=score.value,
+        )
         raise ModelFailure("malformed", msg)
     if "scale" not in score.model_fields_set:
         return score.model_copy(update={"scale": scale})
     if declared and score.scale != scale and score.state == "scored":
         (low, high), (lowest, highest) = score.scale, scale
-        msg = (
-            f"the judge's Score is on {low:g} to {high:g},"
-            f" but SCALE of its module is {lowest:g} to {highest:g}"
+        msg = _(
+            "the judge's Score is on {low:g} to {high:g}, but SCALE of its module is {lowest:g} to"
+            " {highest:g}",
+            low=low,
+            high=high,
+            lowest=lowest,
+            highest=highest,
         )
         raise ModelFailure("malformed", msg)
     return score

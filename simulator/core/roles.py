@@ -8,6 +8,7 @@ from urllib.parse import parse_qsl, urlsplit
 from pydantic import BaseModel, ConfigDict, SecretStr
 
 from simulator.core.errors import InputError
+from simulator.core.messages import _
 from simulator.core.settings import PREFIX, Settings
 from simulator.core.types import Role
 
@@ -51,7 +52,7 @@ class Endpoint(BaseModel):
     def concealed(self, text: str) -> str:
         """The text without its key and without the values of its address's query."""
         query = parse_qsl(self.url.partition("?")[2])
-        for secret in (self.key.get_secret_value(), *(value for _, value in query)):
+        for secret in (self.key.get_secret_value(), *(value for _unused, value in query)):
             text = text.replace(secret, "***") if len(secret) > 4 else text
         return text
 
@@ -79,9 +80,13 @@ def endpoints(
     for role, endpoint in endpoint_of.items():
         named = _model(role, settings, environ)
         if endpoint is None and not settings.offline and named not in ("", LEXICAL):
-            msg = (
-                f"--{role}-model {named}: neither a key nor an endpoint to reach it. Set OPENAI_API_KEY or"
-                f" {PREFIX}{role.upper()}_URL, or ask for stand-ins with --offline."
+            msg = _(
+                "--{role}-model {named}: neither a key nor an endpoint to reach it. Set"
+                " OPENAI_API_KEY or {prefix}{role2}_URL, or ask for stand-ins with --offline.",
+                role=role,
+                named=named,
+                prefix=PREFIX,
+                role2=role.upper(),
             )
             raise InputError(msg)
     return endpoint_of
@@ -95,9 +100,9 @@ def check_players(
         return
     for role in playing:
         if endpoint_of[role] is None and _model(role, settings, os.environ) != LEXICAL:
-            msg = (
-                "--target: without a key or an endpoint, stand-ins would decide. Set OPENAI_API_KEY or"
-                " REHEARSAL_JUDGE_URL, or ask for stand-ins with --offline."
+            msg = _(
+                "--target: without a key or an endpoint, stand-ins would decide. Set"
+                " OPENAI_API_KEY or REHEARSAL_JUDGE_URL, or ask for stand-ins with --offline."
             )
             raise InputError(msg)
 
@@ -108,7 +113,9 @@ def panelists(settings: Settings, environ: Mapping[str, str] = os.environ) -> tu
     for name in settings.panel:
         endpoint = _endpoint("judge", settings.model_copy(update={"judge_model": name}), environ)
         if endpoint is None:
-            msg = f"--panel {name}: no endpoint to reach it (REHEARSAL_JUDGE_URL, or OPENAI_API_KEY)."
+            msg = _(
+                "--panel {name}: no endpoint to reach it (REHEARSAL_JUDGE_URL, or OPENAI_API_KEY).", name=name
+            )
             raise InputError(msg)
         found.append(endpoint)
     return tuple(found)
@@ -148,7 +155,7 @@ def _limited(endpoint: Endpoint, settings: Settings, environ: Mapping[str, str])
         if own := _own(endpoint.role, limit.upper(), environ):
             if not own.isdecimal() or int(own) < 1:
                 name = f"{PREFIX}{endpoint.role.upper()}_{limit.upper()}"
-                msg = f"{name} '{own[:20]}': must be a whole number from 1."
+                msg = _("{name} '{own}': must be a whole number from 1.", name=name, own=own[:20])
                 raise InputError(msg)
             limits[limit] = int(own)
     return endpoint.model_copy(update=limits)
@@ -183,11 +190,27 @@ def _check(role: Role, url: str, key: str) -> None:
         sound = False
     if not sound or url != "".join(url.split()):
         address = url.rpartition("@")[2].partition("?")[0]
-        msg = f"the {role} model's address '{address}' must look like http://localhost:11434/v1"
-        raise InputError(f"{msg} (REHEARSAL_{role.upper()}_URL, REHEARSAL_JUDGE_URL or OPENAI_BASE_URL).")
+        msg = _(
+            "the {role} model's address '{address}' must look like http://localhost:11434/v1",
+            role=role,
+            address=address,
+        )
+        raise InputError(
+            _(
+                "{msg} (REHEARSAL_{role}_URL, REHEARSAL_JUDGE_URL or OPENAI_BASE_URL).",
+                msg=msg,
+                role=role.upper(),
+            )
+        )
     if not (key.isascii() and key.isprintable()):
-        msg = f"the {role} model's key has characters that no key can have"
-        raise InputError(f"{msg} (REHEARSAL_{role.upper()}_KEY, REHEARSAL_JUDGE_KEY or OPENAI_API_KEY).")
+        msg = _("the {role} model's key has characters that no key can have", role=role)
+        raise InputError(
+            _(
+                "{msg} (REHEARSAL_{role}_KEY, REHEARSAL_JUDGE_KEY or OPENAI_API_KEY).",
+                msg=msg,
+                role=role.upper(),
+            )
+        )
 
 
 def _own(role: str, setting: str, environ: Mapping[str, str]) -> str:

@@ -26,7 +26,8 @@ from pydantic import (
     model_validator,
 )
 
-from simulator.core.errors import InputError, UnknownName
+from simulator.core.errors import InputError, UnknownName, value_problem
+from simulator.core.messages import Message, _
 from simulator.core.secrets import without_secrets
 from simulator.core.types import PASSED, Language, RedRules, Value
 
@@ -113,16 +114,18 @@ def parse_conditions(text: str) -> tuple[Condition, ...]:
 def _condition(part: str) -> Condition:
     found = _TERM.fullmatch(part.strip())
     if found is None:
-        msg = (
-            f"'{part.strip()}' is not a condition; write a number (0.9, 90),"
-            f" or conditions joined by and: {TARGET_EXAMPLE}"
+        msg = _(
+            "'{part}' is not a condition; write a number (0.9, 90), or conditions joined by and:"
+            " {target_example}",
+            part=part.strip(),
+            target_example=TARGET_EXAMPLE,
         )
         raise ValueError(msg)
     name, comparison, number = found.groups()
     try:
         threshold = float(number)
     except ValueError:
-        msg = f"'{number}' is not a number"
+        msg = _("'{number:d}' is not a number", number=number)
         raise ValueError(msg) from None
     return _checked(
         Condition.model_validate({"name": name, "comparison": comparison, "threshold": threshold})
@@ -136,10 +139,15 @@ def _checked(condition: Condition) -> Condition:
         _check_direction(condition)
         return condition.model_copy(update={"threshold": threshold and _share(threshold)})
     if threshold < 0 or (condition.measure == "count" and threshold % 1):
-        msg = f"{name} is {_KINDS[condition.measure]}, and {threshold:g} is none"
+        msg = _(
+            "{name} is {kinds}, and {threshold:g} is none",
+            name=name,
+            kinds=_KINDS[condition.measure],
+            threshold=threshold,
+        )
         raise ValueError(msg)
     if condition.rises or (condition.measure != "count" and comparison == "=="):
-        msg = f"{name} can only be limited: write {name} <= {threshold:g}"
+        msg = _("{name} can only be limited: write {name} <= {threshold:g}", name=name, threshold=threshold)
         raise ValueError(msg)
     return condition
 
@@ -149,20 +157,29 @@ def _check_direction(condition: Condition) -> None:
     name, threshold, limited = condition.name, condition.threshold, condition.name in LOWER_IS_BETTER
     written = f"write {name} {'<=' if limited else '>='} {threshold:g}"
     if condition.comparison == "==" and (threshold or not limited):
-        msg = f"{name} is a share: {written}"
+        msg = _("{name} is a share: {written}", name=name, written=written)
         raise ValueError(msg)
     if condition.rises == limited and condition.comparison != "==":
-        msg = f"{condition.text} points the wrong way, {'less' if limited else 'more'} is better: {written}"
+        msg = _(
+            "{condition} points the wrong way, {value} is better: {written}",
+            condition=condition.text,
+            value="less" if limited else "more",
+            written=written,
+        )
         raise ValueError(msg)
 
 
-_KINDS = {"count": "a number of turns", "seconds": "a time in seconds", "cost": "an amount of dollars"}
+_KINDS = {
+    "count": _("a number of turns"),
+    "seconds": _("a time in seconds"),
+    "cost": _("an amount of dollars"),
+}
 
 
 def _share(value: float) -> float:
     """90 means 0.9; 1.2 and what is outside 0..100 are mistakes."""
     if not (0 < value <= 1 or 2 <= value <= 100):
-        msg = "must be between 0 and 1, or a percentage from 2 to 100"
+        msg = _("must be between 0 and 1, or a percentage from 2 to 100")
         raise ValueError(msg)
     return value / 100 if value > 1 else value
 
@@ -178,7 +195,7 @@ def read_confidence(value: object) -> float | None:
         number = math.nan
     share = number / 100 if number > 1 else number
     if isinstance(value, bool) or not 0.5 < share < 1:
-        msg = "must lie between 0.5 and 1: 0.95 (or 95, 95%) is usual, off asks for none"
+        msg = _("must lie between 0.5 and 1: 0.95 (or 95, 95%) is usual, off asks for none")
         raise ValueError(msg)
     return share
 
@@ -197,7 +214,7 @@ def check_names(target: float | str | None, judges: Iterable[str]) -> None:
     known = {*FIGURES, *judges}
     for condition in target_conditions(target):
         if condition.name not in known:
-            raise UnknownName("figure in --target", condition.name, sorted(known))
+            raise UnknownName(_("figure in --target"), condition.name, sorted(known))
 
 
 # Default of --jpy-per-usd, yen for a dollar: a round figure, not today's rate.
@@ -234,7 +251,7 @@ def read_amount(value: Any, given: ValidationInfo) -> Any:
     text = "".join(value.translate(_WRITTEN).replace(",", "").split()).lower()
     found = _AMOUNT.fullmatch(text)
     if not found or (found[1] and found[3] and (found[1] in _YEN) != (found[3] in _YEN)):
-        msg = "is not an amount such as 5, 5USD, 800JPY or 800円"
+        msg = _("is not an amount such as 5, 5USD, 800JPY or 800円")
         raise ValueError(msg)
     number = float(found[2])
     return number / jpy_per_usd if found[1] in _YEN or found[3] in _YEN else number
@@ -251,10 +268,10 @@ def read_prices(value: Any) -> Any:
     try:
         table = tomllib.loads(Path(value).read_text(encoding="utf-8-sig"))
     except OSError as error:
-        msg = f"cannot be read ({error.strerror})"
+        msg = _("cannot be read ({strerror})", strerror=error.strerror)
         raise ValueError(msg) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        msg = f"is not valid TOML ({error})"
+        msg = _("is not valid TOML ({error})", error=error)
         raise ValueError(msg) from None
     return table.get("prices", table)
 
@@ -268,10 +285,16 @@ def merged_prices(name: str, *layers: Mapping[str, Any]) -> dict[str, Price]:
         except ValidationError as error:
             first = error.errors()[0]
             place = " ".join(map(str, first["loc"]))
-            msg = f"{name} {place}: {first['msg']}; write {_EXAMPLE}"
+            msg = _(
+                "{name} {place}: {problem}; write {example}",
+                name=name,
+                place=place,
+                problem=value_problem(first),
+                example=_EXAMPLE,
+            )
             raise InputError(msg) from None
         except ValueError as error:
-            msg = f"{name} {prices}: {error}."
+            msg = _("{name} {prices}: {problem}.", name=name, prices=shortened(prices), problem=error)
             raise InputError(msg) from None
     return merged
 
@@ -342,7 +365,7 @@ def read_shard(text: str) -> Shard:
     found = _SHARD.fullmatch(text.strip())
     shard = Shard(*map(int, found.groups())) if found else None
     if shard is None or not 1 <= shard.number <= shard.parts:
-        msg = "write 2/5 for the second of five"
+        msg = _("write 2/5 for the second of five")
         raise ValueError(msg)
     return shard
 
@@ -351,7 +374,7 @@ def read_sample(text: str) -> Sample:
     """Size and seed of `200` or `200:7`; ValueError says what is wrong with it."""
     found = _SAMPLE.fullmatch(text.strip())
     if found is None or not int(found[1]):
-        msg = "write 200 for 200 rows, or 200:7 with a seed of your own"
+        msg = _("write 200 for 200 rows, or 200:7 with a seed of your own")
         raise ValueError(msg)
     return Sample(int(found[1]), int(found[2] or 0))
 
@@ -367,7 +390,7 @@ def read_arrival(text: str) -> Arrival:
         number, unit = found.groups()
         arrival = Arrival("ramp", float(number) * _SECONDS[unit.lower()])
     if arrival is None or not 0 < arrival.amount < 1e6:
-        msg = "write how many customers come (2/s, 30/min), or within how long all of them do (ramp 60s)"
+        msg = _("write how many customers come (2/s, 30/min), or within how long all of them do (ramp 60s)")
         raise ValueError(msg)
     return arrival
 
@@ -379,7 +402,9 @@ def read_patterns(value: Any) -> Any:
         try:
             re.compile(pattern)
         except (re.error, TypeError) as error:
-            msg = f"{pattern!r} is not a valid regular expression ({error})"
+            msg = _(
+                "{pattern} is not a valid regular expression ({error})", pattern=repr(pattern), error=error
+            )
             raise ValueError(msg) from None
     return patterns
 
@@ -393,7 +418,7 @@ def read_columns(value: Any) -> Any:
     for item in (part.strip() for items_text in items for part in str(items_text).split(",")):
         ours, equals, theirs = (part.strip() for part in item.partition("="))
         if not (ours and equals and theirs):
-            msg = f"'{item}' is not CASE=FILE; write references=answer, our column first"
+            msg = _("'{item}' is not CASE=FILE; write references=answer, our column first", item=item)
             raise ValueError(msg)
         columns[ours] = theirs
     return columns
@@ -690,7 +715,7 @@ class Settings(RowSettings):
             return value
         names = tuple(dict.fromkeys(p.strip() for v in given for p in v.split(",") if p.strip()))
         if given and not names:
-            msg = "names nothing"
+            msg = _("names nothing")
             raise ValueError(msg)
         return names
 
@@ -703,13 +728,13 @@ class Settings(RowSettings):
         if isinstance(value, dict):
             return {k: setting_text(v) for k, v in value.items()}
         if not isinstance(value, (list, tuple)):
-            msg = "must be a table of settings"
+            msg = _("must be a table of settings")
             raise ValueError(msg)
         pairs = {}
         for item in value:
             key, separator, text = str(item).partition("=")
             if not separator or not key.strip():
-                msg = f"'{item}' is not key=value"
+                msg = _("'{item}' is not key=value", item=item)
                 raise ValueError(msg)
             pairs[key.strip()] = text
         return pairs
@@ -728,7 +753,7 @@ class Settings(RowSettings):
     @classmethod
     def _some(cls, value: Names) -> Names:
         if not value:
-            msg = "name at least one judge"
+            msg = _("name at least one judge")
             raise ValueError(msg)
         return value
 
@@ -736,10 +761,10 @@ class Settings(RowSettings):
     @classmethod
     def _on_their_scales(cls, value: RedRules) -> RedRules:
         if not 0 <= (value.overall or 0) <= 1:
-            msg = "overall is a share from 0 to 1"
+            msg = _("overall is a share from 0 to 1")
             raise ValueError(msg)
         if not all(0 <= (grade or 0) <= 5 for grade in (value.groundedness, value.correctness)):
-            msg = "groundedness and correctness are grades from 1 to 5"
+            msg = _("groundedness and correctness are grades from 1 to 5")
             raise ValueError(msg)
         return value
 
@@ -809,10 +834,10 @@ def file_values(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        msg = f"{path}: not valid TOML ({error})."
+        msg = _("{path}: not valid TOML ({error}).", path=path, error=error)
         raise InputError(msg) from None
     except OSError as error:
-        msg = f"{path}: cannot be read ({error.strerror})."
+        msg = _("{path}: cannot be read ({strerror}).", path=path, strerror=error.strerror)
         raise InputError(msg) from None
 
 
@@ -867,7 +892,7 @@ def load_settings(
     merged = {**from_file, **from_environment, **given}
     merged["set"] = _adapter_settings(from_file, from_environment, given)
     merged["prices"] = merged_prices(shown.get("prices", ""), from_file, from_environment, given)
-    return _validated(merged, shown, f"(in {SETTINGS_FILE})")
+    return _validated(merged, shown, _("(in {file})", file=SETTINGS_FILE))
 
 
 def _adapter_settings(*layers: Mapping[str, Any]) -> Any:
@@ -887,24 +912,31 @@ def _adapter_settings(*layers: Mapping[str, Any]) -> Any:
 def stored_settings(stored: Mapping[str, Any], **changes: Any) -> Settings:
     """The settings a run was started with; keys of a newer version are refused by name."""
     values = {**stored, **changes}
-    return _validated(values, {key: f"{key} of the run:" for key in values}, "(stored with the run)")
+    return _validated(
+        values, {key: _("{key} of the run:", key=key) for key in values}, _("(stored with the run)")
+    )
 
 
-def _validated(values: dict[str, Any], shown: Mapping[str, str], where: str) -> Settings:
+def _validated(values: dict[str, Any], shown: Mapping[str, Message | str], where: Message | str) -> Settings:
     """`shown` is what a key is called where it was given."""
     unknown = [key for key in values if key not in Settings.model_fields]
     if unknown:
-        raise UnknownName("setting", unknown[0], Settings.model_fields, where)
+        raise UnknownName(_("setting"), unknown[0], Settings.model_fields, where)
     try:
         return Settings.model_validate(values)
     except ValidationError as error:
         first = error.errors()[0]
         name, *within = [str(part) for part in first["loc"] if part != "[key]"]
         if name == "red" and first["type"] == "extra_forbidden":
-            raise UnknownName("key of [red]", within[-1], RedRules.model_fields, where) from None
+            raise UnknownName(_("key of [red]"), within[-1], RedRules.model_fields, where) from None
         at = "".join(f" {part}" for part in within if not part.isdigit())
-        message = first["msg"].removeprefix("Value error, ")
-        msg = f"{shown.get(name, name)}{at} {shortened(first['input'])}: {message}."
+        msg = _(
+            "{key}{at} {value}: {problem}.",
+            key=shown.get(name, name),
+            at=at,
+            value=shortened(first["input"]),
+            problem=value_problem(first),
+        )
         raise InputError(msg) from None
 
 

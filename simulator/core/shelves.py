@@ -21,7 +21,8 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from simulator.core.errors import InputError, PromptError, RehearsalError, UnknownName
+from simulator.core.errors import InputError, PromptError, RehearsalError, UnknownName, value_problem
+from simulator.core.messages import Message, _
 from simulator.core.templates import LANGUAGES, read_toml
 from simulator.core.types import SCRIPTED, Bot, Persona
 
@@ -67,7 +68,7 @@ def package_at(folder: Path) -> ModuleType:
         folder.name, folder / "__init__.py", submodule_search_locations=[str(folder)]
     )
     if spec is None or spec.loader is None:
-        msg = f"{folder}: not a package."
+        msg = _("{folder}: not a package.", folder=folder)
         raise InputError(msg)
     package = importlib.util.module_from_spec(spec)
     sys.modules[folder.name] = package
@@ -92,17 +93,27 @@ def persona_names() -> list[str]:
 
 def persona(name: str) -> Persona:
     """The persona `angry`, by its name in reports (怒っているお客様), too; or the one in `./mine.toml`."""
-    path = _shelf_path("persona", _persona_id(name), PERSONAS, persona_names())
+    path = _shelf_path(_("persona"), _persona_id(name), PERSONAS, persona_names())
     try:
         found = Persona.model_validate({"id": path.stem, **read_toml(path)})
     except ValidationError as error:
         first = error.errors()[0]
-        msg = f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}. See docs/personas.md."
+        place = ".".join(map(str, first["loc"]))
+        msg = _(
+            "{path}: {place}: {problem}. See docs/personas.md.",
+            path=path,
+            place=place,
+            problem=value_problem(first),
+        )
         raise PromptError(msg) from None
     for language in LANGUAGES:
         for situation in found.speaks(language).phrases:
             if situation not in SITUATIONS:
-                raise UnknownName(f"key of [{language}.phrases] in {path}", situation, SITUATIONS)
+                raise UnknownName(
+                    _("key of [{language}.phrases] in {path}", language=language, path=path),
+                    situation,
+                    SITUATIONS,
+                )
     return found
 
 
@@ -113,7 +124,7 @@ def _persona_id(name: str) -> str:
     ids = {_plain(title): persona_id for persona_id in persona_names() for title in _titles(persona_id)}
     if not name.isascii() and _plain(name) not in ids:
         there = ", ".join(f"{persona_id} ({_titles(persona_id)[0]})" for persona_id in persona_names())
-        msg = f"unknown persona '{name}'. There are: {there}."
+        msg = _("unknown persona '{name}'. There are: {there}.", name=name, there=there)
         raise InputError(msg)
     return ids.get(_plain(name), name)
 
@@ -140,7 +151,7 @@ def prompt_names() -> list[str]:
 def prompt_path(name: str) -> Path:
     """The file of the prompt `choose`: the user's own prompts/choose.toml, else the shelf's."""
     own = Path("prompts") / f"{name}.toml"
-    return own if own.is_file() else _shelf_path("prompt", name, PROMPTS, prompt_names())
+    return own if own.is_file() else _shelf_path(_("prompt"), name, PROMPTS, prompt_names())
 
 
 def judge_names() -> list[str]:
@@ -155,7 +166,7 @@ def judge_source(name: str) -> Path | Callable[..., Any]:
     name = canonical_judge(name)
     if name in _function_modules(JUDGES):
         return _callable(getattr(importlib.import_module(f"judges.{name}"), name), name)
-    return _shelf_path("judge", name, JUDGES, judge_names())
+    return _shelf_path(_("judge"), name, JUDGES, judge_names())
 
 
 def form_path(name: str) -> Path:
@@ -204,7 +215,7 @@ def connector(name: str) -> Callable[..., Any]:
         importlib.import_module("rag_adapters.function").function_of(found, name)
         return limited(functools.partial(_connect_function, name))  # type: ignore[no-any-return]
     if name not in adapter_names():
-        raise UnknownName("adapter", name, adapter_names(), "Your own bot: --adapter bot.py:answer.")
+        raise UnknownName(_("adapter"), name, adapter_names(), _("Your own bot: --adapter bot.py:answer."))
     module = importlib.import_module(f"rag_adapters.{name}")
     return limited(_callable(module.connect, name))  # type: ignore[no-any-return]
 
@@ -223,10 +234,15 @@ def adapter_arguments(
     own = {key: p for key, p in parameters.items() if key not in offered and p.kind not in variadic}
     for key in given:
         if key not in own:
-            raise UnknownName(f"--set of adapter {name}", key, own)
+            raise UnknownName(_("--set of adapter {name}", name=name), key, own)
     for key, parameter in own.items():
         if parameter.default is parameter.empty and key not in given:
-            msg = f"adapter {name} needs --set {key}=...  Its settings: {', '.join(own)}."
+            msg = _(
+                "adapter {name} needs --set {key}=...  Its settings: {own}.",
+                name=name,
+                key=key,
+                own=", ".join(own),
+            )
             raise InputError(msg)
     values = {key: _converted(name, own[key], text) for key, text in given.items()}
     return values | {key: value for key, value in offered.items() if key in parameters}
@@ -244,7 +260,14 @@ def _converted(name: str, parameter: inspect.Parameter, text: str) -> Any:
     try:
         return TypeAdapter(annotation).validate_python(text)
     except ValidationError as error:
-        msg = f"adapter {name}: --set {parameter.name}={text[:60]}: {error.errors()[0]['msg']}."
+        problem = value_problem(error.errors()[0])
+        msg = _(
+            "adapter {name}: --set {setting}={value}: {problem}.",
+            name=name,
+            setting=parameter.name,
+            value=text[:60],
+            problem=problem,
+        )
         raise InputError(msg) from None
 
 
@@ -260,7 +283,11 @@ async def connect(name: str, given: Mapping[str, str], offered: Mapping[str, Any
     except Exception as error:
         if ":" not in name:
             raise
-        msg = f"adapter {name}: it cannot connect: {describe_error(error)}"
+        msg = _(
+            "adapter {name}: it cannot connect: {describe_error}",
+            name=name,
+            describe_error=describe_error(error),
+        )
         raise InputError(msg) from None
     if "patience" in offered and hasattr(bot, "patience"):  # it may ask again
         bot.patience = offered["patience"]
@@ -287,7 +314,7 @@ def module_of_file(path: Path) -> ModuleType:
     """The module of a file, loaded once (that can take gigabytes). What it raises passes through."""
     file = path.resolve()
     if not file.is_file():
-        msg = f"{path}: there is no such file here."
+        msg = _("{path}: there is no such file here.", path=path)
         raise InputError(msg)
     for known in list(sys.modules.values()):
         if getattr(known, "__dict__", {}).get("__file__") == str(file):
@@ -297,7 +324,7 @@ def module_of_file(path: Path) -> ModuleType:
     place = hashlib.sha256(str(file).encode("utf-8", "surrogatepass")).hexdigest()[:12]
     spec = importlib.util.spec_from_file_location(f"_user_{file.stem}_{place}", file)
     if spec is None or spec.loader is None:
-        msg = f"{path}: not a Python file."
+        msg = _("{path}: not a Python file.", path=path)
         raise InputError(msg)
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
@@ -354,7 +381,7 @@ def _imported(tree: ast.Module) -> Iterator[str]:
 
 def user_object(name: str) -> Any:
     """`package.module:thing` or `folder/file.py:thing`, looked up from the working directory."""
-    module_name, _, attribute = name.rpartition(":")
+    module_name, _unused, attribute = name.rpartition(":")
     prepend_to_path(Path.cwd())
     try:
         module = (
@@ -365,7 +392,9 @@ def user_object(name: str) -> Any:
     except InputError:
         raise
     except (Exception, SystemExit) as error:
-        msg = f"{name}: cannot be imported: {describe_error(error)}"
+        msg = _(
+            "{name}: cannot be imported: {describe_error}", name=name, describe_error=describe_error(error)
+        )
         raise InputError(msg) from None
     found: Any = module
     for part in attribute.split("."):
@@ -373,7 +402,7 @@ def user_object(name: str) -> Any:
             there = getattr(found, "__dict__", {}).items()
             of_use = {key for key, value in there if callable(value) or hasattr(value, "ainvoke")}
             public = {key for key in of_use if not key.startswith("_")}
-            raise UnknownName(f"name in {module_name}", part, public)
+            raise UnknownName(_("name in {module_name}", module_name=module_name), part, public)
         found = getattr(found, part)
     return found
 
@@ -392,7 +421,7 @@ def _is_path(name: str) -> bool:
     return "/" in name or "\\" in name or name.endswith(".py")
 
 
-def _shelf_path(kind: str, name: str, shelf: Path, names: Iterable[str]) -> Path:
+def _shelf_path(kind: Message, name: str, shelf: Path, names: Iterable[str]) -> Path:
     if _is_path(name) or name.endswith(".toml"):
         return Path(name)
     if name not in names:
@@ -416,6 +445,6 @@ def _function_modules(shelf: Path, mark: str = "") -> list[str]:
 
 def _callable(value: Any, name: str) -> Callable[..., Any]:
     if not callable(value):
-        msg = f"{name} is {type(value).__name__}, not something that can be called."
+        msg = _("{name} is {type}, not something that can be called.", name=name, type=type(value).__name__)
         raise InputError(msg)
     return value  # type: ignore[no-any-return]

@@ -14,6 +14,7 @@ from string import Template
 from typing import Any
 
 from simulator.core.errors import PromptError
+from simulator.core.messages import _
 from simulator.core.replies import encodable
 from simulator.core.types import Language
 
@@ -27,13 +28,15 @@ def read_toml(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except tomllib.TOMLDecodeError as error:
-        msg = f"{path}: {error}. Fix the file; text with line breaks goes between '''."
+        msg = _(
+            "{path}: {error}. Fix the file; text with line breaks goes between '''.", path=path, error=error
+        )
         raise PromptError(msg) from None
     except UnicodeDecodeError as error:
-        msg = f"{path}: not UTF-8 (byte {error.start}). Save it as UTF-8."
+        msg = _("{path}: not UTF-8 (byte {start:d}). Save it as UTF-8.", path=path, start=error.start)
         raise PromptError(msg) from None
     except OSError as error:
-        msg = f"{path}: cannot be read ({error.strerror})."
+        msg = _("{path}: cannot be read ({strerror}).", path=path, strerror=error.strerror)
         raise PromptError(msg) from None
 
 
@@ -41,30 +44,45 @@ def check_languages(path: Path, tables: Mapping[str, Any], allowed: Mapping[str,
     """Both languages hold the prompts named in `allowed`, each with the same allowed variables."""
     for language in LANGUAGES:
         if not isinstance(tables.get(language), Mapping):
-            msg = f"{path}: the table [{language}] is missing."
+            msg = _("{path}: the table [{language}] is missing.", path=path, language=language)
             raise PromptError(msg)
     for key, variables in allowed.items():
         used = {language: _variables(path, language, key, tables[language]) for language in LANGUAGES}
         for language in LANGUAGES:
             if extra := used[language] - variables:
-                msg = (
-                    f"{path}: [{language}] {key} uses ${min(extra)}, which nothing fills."
-                    f" It may use: {', '.join(sorted(variables)) or 'no variables'}; a plain dollar is $$."
+                msg = _(
+                    "{path}: [{language}] {key} uses ${extra}, which nothing fills. It may use:"
+                    " {variables}; a plain dollar is $$.",
+                    path=path,
+                    language=language,
+                    key=key,
+                    extra=min(extra),
+                    variables=", ".join(sorted(variables)) or "no variables",
                 )
                 raise PromptError(msg)
         if difference := used["ja"] ^ used["en"]:
-            msg = f"{path}: {key} uses ${min(difference)} in one language only."
+            msg = _(
+                "{path}: {key} uses ${difference} in one language only.",
+                path=path,
+                key=key,
+                difference=min(difference),
+            )
             raise PromptError(msg)
 
 
 def _variables(path: Path, language: str, key: str, table: Mapping[str, Any]) -> set[str]:
     text = table.get(key)
     if not isinstance(text, str) or not text.strip():
-        msg = f"{path}: [{language}] {key} is missing or empty."
+        msg = _("{path}: [{language}] {key} is missing or empty.", path=path, language=language, key=key)
         raise PromptError(msg)
     template = Template(text)
     if not template.is_valid():
-        msg = f"{path}: [{language}] {key} has a lone dollar; write $$ for a plain one."
+        msg = _(
+            "{path}: [{language}] {key} has a lone dollar; write $$ for a plain one.",
+            path=path,
+            language=language,
+            key=key,
+        )
         raise PromptError(msg)
     return set(template.get_identifiers())
 

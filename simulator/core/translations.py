@@ -17,6 +17,8 @@ from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from simulator.core.messages import language_of as language_of
+from simulator.core.messages import safe_text as safe_text
 from simulator.core.shelves import canonical_judge
 from simulator.core.templates import Texts, filled, read_toml
 from simulator.core.types import Language
@@ -35,19 +37,6 @@ MAX_LENGTH = 4000
 _PLACE = re.compile(r"\{(\d)\}")
 _SENTENCE_END = re.compile(r"(?<=[.?!]) +(?=\S)")
 _ERROR, _ERROR_JA = "error: ", "エラー："
-
-# A whole terminal sequence goes, not only its escape: "\x1b[31m" must not leave "[31m" behind.
-# Then controls (but line break and tab), and marks that reverse the direction of what follows.
-_SEQUENCES = r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[ -/]*[0-~]?"
-_CONTROLS = r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]"
-_UNSAFE = re.compile(f"{_SEQUENCES}|{_CONTROLS}")
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-
-
-def language_of(environment: Mapping[str, str]) -> Language:
-    """The language of the terminal, found as other programs find it: Japanese in a Japanese locale."""
-    locales = (environment.get(name) for name in ("LC_ALL", "LC_MESSAGES", "LANG"))
-    return "ja" if (next(filter(None, locales), "")).lower().startswith(("ja", "japanese")) else "en"
 
 
 class MessagesTemplate(NamedTuple):
@@ -244,14 +233,6 @@ def row_texts(table: str, language: Language) -> dict[str, str]:
     """The texts of a table of rows.toml, by key; empty where it has no such table."""
     tables = tomllib.loads(ROWS_FILE.read_text(encoding="utf-8"))
     return {key: pair[language] for key, pair in tables.get(table, {}).items()}
-
-
-def safe_text(text: str) -> str:
-    """The text without control codes; half a surrogate pair becomes the replacement character."""
-    text = text.replace("\r\n", "\n")
-    if _UNSAFE.search(text):
-        text = _UNSAFE.sub("", text)
-    return _LONE_SURROGATE.sub("\ufffd", text)
 
 
 def points(value: float | None, *, against: float | None = None) -> str:

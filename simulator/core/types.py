@@ -1,6 +1,6 @@
 """The types that engine, shelves (personas, judges, adapters) and reports share, as frozen values.
 
-Nothing here does I/O, and nothing here imports another module of ours.
+Nothing here does I/O, and of our modules only that of the program's own sentences is imported.
 """
 
 import asyncio
@@ -13,9 +13,20 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, TypeAdapter, field_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    PlainSerializer,
+    TypeAdapter,
+    field_validator,
+)
 
-Language = Literal["ja", "en"]
+from simulator.core.messages import Language as Language
+from simulator.core.messages import Sentence, restored, stored
+
 # The persona who asks the rows of single-turn data sets: no customer at all.
 SCRIPTED = "scripted"
 Handover = Literal["required", "forbidden", "optional"]
@@ -25,6 +36,12 @@ Role = Literal["user", "judge", "embed", "demo"]
 Status = Literal["running", "finished", "interrupted", "stopped"]
 
 Text = Annotated[str, Field(min_length=1)]
+# What the program says of something, or others said: stored as template and values, or as it was said.
+Said = Annotated[
+    Sentence | str,
+    BeforeValidator(restored),
+    PlainSerializer(stored),
+]
 
 
 class Value(BaseModel):
@@ -67,7 +84,7 @@ class Failure(Value):
         "timeout", "error", "empty", "malformed", "refused", "off_scale", "denied", "unreachable", "guard",
         "unrecorded",
     ]  # fmt: skip
-    message: str
+    message: Said
 
 
 class Query(Value):

@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple, Self, overload
 from pydantic import JsonValue
 
 from simulator.core.errors import CaseFileError, InputError
+from simulator.core.messages import Message, _
 from simulator.core.settings import Sample
 from simulator.core.types import Answer, Case, Language
 from simulator.data.datasets import (
@@ -62,7 +63,7 @@ class DatasetRequest(NamedTuple):
     language: Language | None = None
     strict: bool = False
     asks: bool = True
-    problem: Callable[[Case], str | None] = case_label_problem
+    problem: Callable[[Case], Message | str | None] = case_label_problem
     mask: Callable[[Case, int], Case] = lambda case, _: case
     columns: Mapping[str, str] | None = None
     values: bool = True
@@ -175,10 +176,18 @@ def _read(path: Path, row: Row, cell: Cell, reader: Callable[[Cell], Any]) -> An
 def _no_question(path: Path, row: Row) -> CaseFileError:
     questions = [column for column in row.values if has_question([column])]
     if questions:
-        return row_fault(path, row, f"column {quote(questions[0])} is empty; every row needs a question.")
+        return row_fault(
+            path,
+            row,
+            _("column {questions} is empty; every row needs a question.", questions=quote(questions[0])),
+        )
     columns = ", ".join(quote(column) for column in list(row.values)[:20])
     names = ", ".join(name for name in COLUMNS["question"] if name != "text")
-    return row_fault(path, row, f"no question column. Found: {columns}. Name one of them: {names}.")
+    return row_fault(
+        path,
+        row,
+        _("no question column. Found: {columns}. Name one of them: {names}.", columns=columns, names=names),
+    )
 
 
 class ColumnUse(NamedTuple):
@@ -227,7 +236,9 @@ class CaseSpool:
             self._file.write(body)
         except OSError as error:
             why = error.strerror
-            msg = f"no room for the rows in the temporary folder ({why}); set TMPDIR to a bigger disk."
+            msg = _(
+                "no room for the rows in the temporary folder ({why}); set TMPDIR to a bigger disk.", why=why
+            )
             raise InputError(msg) from None
         self._starts.append(self._starts[-1] + len(body))
 
@@ -319,7 +330,11 @@ class DataSet:
         has_id = case.id != _UNNAMED
         if has_id and case.id in self._places:
             first = row._replace(line=self._places[case.id]).place
-            what = f"the id {quote(case.id)} is already on {first}; give every row its own."
+            what = _(
+                "the id {case} is already on {first}; give every row its own.",
+                case=quote(case.id),
+                first=first,
+            )
             self.skip(row_fault(self.path, row, what))
             return
         self.skipped.rows += 1
@@ -347,7 +362,7 @@ class DataSet:
 
         self.skip_where(problem)
 
-    def skip_where(self, problem: Callable[[Case], str | None]) -> None:
+    def skip_where(self, problem: Callable[[Case], Message | str | None]) -> None:
         """Skips the rows for which `problem` returns an error."""
         before, self._valid = self._valid, array("q")
         for place in before:
@@ -363,9 +378,17 @@ class DataSet:
         """The valid rows in a language (None and "all": any): a random sample, if any, cut to `limit`."""
         places = self._in(language)
         if not places:
-            msg = f"none of the {len(self._valid)} rows is in '{language}': leave out --language."
+            msg = _(
+                "none of the {n} rows is in '{language}': leave out --language.",
+                n=len(self._valid),
+                language=language,
+            )
             if self.request.unit == "questions":
-                msg = f"none of the {len(self._valid)} questions is in '{language}': leave out --language."
+                msg = _(
+                    "none of the {n} questions is in '{language}': leave out --language.",
+                    n=len(self._valid),
+                    language=language,
+                )
             raise CaseFileError(msg)
         if sample is not None and sample.size < len(places):
             drawn = random.Random(sample.seed).sample(range(len(places)), sample.size)  # noqa: S311 - a sample
@@ -397,7 +420,11 @@ class DataSet:
             name = self._name(place)
             if name in self._places:
                 first = Row(self._places[name], {}, sheet=self._sheet).place
-                what = f"it has no id, and its number, {name}, is the id on {first}; give it one."
+                what = _(
+                    "it has no id, and its number, {name}, is the id on {first}; give it one.",
+                    name=name,
+                    first=first,
+                )
                 self._valid.remove(place)
                 self._reject(self._fault(place, what))
 
@@ -405,14 +432,16 @@ class DataSet:
         if self._valid:
             return
         if self._first is None:
-            msg = f"{self.path}: no rows in it; write one per line below the column names."
+            msg = _("{path}: no rows in it; write one per line below the column names.", path=self.path)
             if self.request.unit == "questions":
-                msg = f"{self.path}: no questions in it; write one per row below the column names."
+                msg = _(
+                    "{path}: no questions in it; write one per row below the column names.", path=self.path
+                )
             raise CaseFileError(msg)
         more = f" None of the {self.skipped.rows} rows can be used." if self.skipped.rows > 1 else ""
         raise CaseFileError(f"{self._first}{more}")
 
-    def _fault(self, place: int, what: str) -> RowFault:
+    def _fault(self, place: int, what: Message | str) -> RowFault:
         return row_fault(self.path, Row(self._lines[place], {}, sheet=self._sheet), what)
 
 
@@ -480,7 +509,7 @@ def _filled(data: DataSet, rows: Iterable[tuple[Row, Case]]) -> DataSet:
 def valid_cases(path: Path, request: DatasetRequest) -> Iterator[Case]:
     """The cases of the valid rows of a file, one by one; other rows are left out silently."""
     rows = read_rows(path, request.fits, ignore_fault, request.columns)
-    return (case for _, case in _cases(path, rows, request, ignore_fault))
+    return (case for _unused, case in _cases(path, rows, request, ignore_fault))
 
 
 def has_rows_in(path: Path, request: DatasetRequest) -> bool:

@@ -3,11 +3,12 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from simulator.core.messages import Message, Sentence, _, restored, stored
 from simulator.core.shelves import canonical_judge
 from simulator.core.templates import read_toml
 from simulator.core.types import Case
@@ -56,27 +57,34 @@ def labels_of(case: Case, labels: Labels) -> Labels:
     return labels
 
 
-def label_problem(label: str | None, allowed: Collection[str]) -> str | None:
+def label_problem(label: str | None, allowed: Collection[str]) -> Sentence | str | None:
     """The error in the label of one row, to be put behind its file and line; None when it is valid.
 
     An empty `allowed` allows every label.
     """
     if label is None or not label.strip():
-        return "the label is empty; every row needs one."
+        return _("the label is empty; every row needs one.")
     if allowed and label not in allowed:
-        return f"the label {quote(label)} is none of: {', '.join(allowed)}."
+        return _("the label {label} is none of: {allowed}.", label=quote(label), allowed=", ".join(allowed))
     return None
 
 
-def label_set_problem(labels: Collection[str]) -> str | None:
+def label_set_problem(labels: Collection[str]) -> Sentence | str | None:
     """The error in a set of labels: there is only one, or two are read alike. None when it is valid."""
     if len(labels) == 1:
-        return f"every row has the label {quote(next(iter(labels)))}: there is nothing to tell apart."
+        return _(
+            "every row has the label {labels}: there is nothing to tell apart.",
+            labels=quote(next(iter(labels))),
+        )
     forms: dict[str, str] = {}
     for label in labels:
         other = forms.setdefault(plain_form(label), label)
         if other != label:
-            return f"the labels {quote(other)} and {quote(label)} differ in nothing that an answer shows."
+            return _(
+                "the labels {other} and {label} differ in nothing that an answer shows.",
+                other=quote(other),
+                label=quote(label),
+            )
     return None
 
 
@@ -97,12 +105,12 @@ def missing_need(case: Case, needs: Sequence[Collection[Need]]) -> Need | None:
 def missing_need_message(need: Need, judges: Sequence[str], headers: Iterable[str] = ()) -> str:
     """The error for what a row lacks; it names the column as the file's headers do."""
     own = next((header for header in headers if field_of(header) == need), None)
-    fix = f"fill the column '{_COLUMN[need]}'" if own is None else f"fill the column {quote(own)}"
+    fix = f"fill the column '{_COLUMN[need]}'" if own is None else _("fill the column {own}", own=quote(own))
     purpose = f"judge{'s'[: len(judges) > 1]} {', '.join(judges)} compare{'s'[: len(judges) == 1]} with"
     return f"no {_COLUMN[need]}, which {purpose}; {fix}."
 
 
-def case_label_problem(case: Case, labels: Collection[str] = ()) -> str | None:
+def case_label_problem(case: Case, labels: Collection[str] = ()) -> Sentence | str | None:
     """The error in the label of a case: not one of its own choices, or not in `labels`; None when valid."""
     if case.label is None:
         return None
@@ -110,7 +118,12 @@ def case_label_problem(case: Case, labels: Collection[str] = ()) -> str | None:
         if place_of(case.label, case.choices) is not None:
             return None
         count = len(case.choices)
-        return f"the label {quote(case.label)} is none of the {count} choices: {_listed(case.choices)}."
+        return _(
+            "the label {label} is none of the {count} choices: {listed}.",
+            label=quote(case.label),
+            count=count,
+            listed=_listed(case.choices),
+        )
     return label_problem(case.label, labels)
 
 
@@ -173,7 +186,11 @@ def _is_json(text: str) -> bool:
 
 _FORMS_FILE = Path(__file__).with_name("choosing.toml")
 # How a form is called in messages; the others are forms of references.
-_FORM_NAMES = {"choice": "choices with a label", "label": "a label", "none": "no references"}
+_FORM_NAMES: dict[str, Message] = {
+    "choice": _("choices with a label"),
+    "label": _("a label"),
+    "none": _("no references"),
+}
 
 
 @cache
@@ -193,7 +210,7 @@ class JudgeChoice(NamedTuple):
     """The judges for a data set, and why they were chosen."""
 
     judges: tuple[str, ...]
-    why: str
+    why: Message | str
 
 
 class Profile:
@@ -228,9 +245,9 @@ class Profile:
 
     def judges(self, *, offline: bool = False) -> JudgeChoice:
         """The default judges for the form of most rows; `offline`: for a run in which no model judges."""
-        reason = _FORM_NAMES.get(self.form, f"references: {self.form}")
+        reason: Message | str = _FORM_NAMES.get(self.form) or _("references: {form}", form=self.form)
         if offline and "offline" in judges_of_form(self.form):
-            reason += "; no model to judge, so what compares words comes first"
+            reason = _("{form}; no model to judge, so what compares words comes first", form=reason)
         return JudgeChoice(default_judges(self.form, offline=offline), reason)
 
 
@@ -243,12 +260,17 @@ _MAX_LISTED_ROWS = 1000
 class SkippedRow(NamedTuple):
     """A skipped row: its place for people (`line 5`), its line, and what is wrong with it."""
 
-    place: str
+    place: Message | str
     line: int
-    why: str
+    why: Message | str
 
     def __str__(self) -> str:
-        return f"{self.place}: {self.why}"
+        return str(self.message)
+
+    @property
+    def message(self) -> Message:
+        """Both in one line."""
+        return _("{place}: {why}", place=self.place, why=self.why)
 
 
 class SkippedRows:
@@ -270,9 +292,22 @@ class SkippedRows:
         note = notes.get(NOTE)
         if not isinstance(note, dict):
             return cls()
-        return cls(note["rows"], note["count"], tuple(SkippedRow(**row) for row in note["listed"]))
+        listed = (
+            SkippedRow(restored(row["place"]), row["line"], restored(row["why"])) for row in note["listed"]
+        )
+        return cls(note["rows"], note["count"], tuple(listed))
 
     def as_json(self) -> dict[str, Any]:
-        """The note of a run, and the output of `--json`; rows are in the order of the file."""
-        listed = sorted(self.listed, key=lambda row: row.line)
-        return {"rows": self.rows, "count": self.count, "listed": [row._asdict() for row in listed]}
+        """The output of `--json`; rows are in the order of the file."""
+        return self._as_dict(str)
+
+    def as_note(self) -> dict[str, Any]:
+        """The note of a run, from which `of` reads it."""
+        return self._as_dict(stored)
+
+    def _as_dict(self, text: Callable[[Message | str], Any]) -> dict[str, Any]:
+        listed = [
+            {"place": text(row.place), "line": row.line, "why": text(row.why)}
+            for row in sorted(self.listed, key=lambda row: row.line)
+        ]
+        return {"rows": self.rows, "count": self.count, "listed": listed}

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from unicodedata import east_asian_width, normalize
 
 from simulator.core.errors import CaseFileError
+from simulator.core.messages import _
 from simulator.core.replies import encodable
 from simulator.data.files import language_of, read_archive, read_bytes, readable_or_error, require_package
 
@@ -68,7 +69,7 @@ def chunks(document: Document) -> Iterator[str]:
 def _first_title(body: str) -> str:
     if heading := _HEADING.search(body):
         return heading[1].rstrip(" #")
-    first, _, rest = body.partition("\n")
+    first, _unused, rest = body.partition("\n")
     return first.strip() if rest and len(first) <= _LONGEST_TITLE else ""
 
 
@@ -168,7 +169,7 @@ def _slide(slide: Any) -> Iterator[str]:
 
 def _style_prefix(style: Any) -> str:
     """The Markdown prefix of a paragraph style; a custom style has that of the style it is based on."""
-    for _ in range(10):
+    for _unused in range(10):
         name = str(style.name or "")
         if heading := _OFFICE_HEADING.fullmatch(name):
             return "#" * min(int(heading[1]), _DEEPEST_HEADING) + " "
@@ -276,7 +277,7 @@ def _reader(path: Path) -> Any:
     with readable_or_error(path, "PDF"):
         reader = pypdf.PdfReader(io.BytesIO(data))
         if reader.is_encrypted and not reader.decrypt(""):
-            msg = f"{path}: protected with a password; save it without one."
+            msg = _("{path}: protected with a password; save it without one.", path=path)
             raise CaseFileError(msg)
     return reader
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from simulator.core.errors import CaseFileError, InputError
+from simulator.core.messages import Sentence, _
 from simulator.core.types import Language
 
 
@@ -68,7 +69,11 @@ def require_package(path: Path, package: str) -> Iterator[None]:
     try:
         yield
     except ImportError:
-        msg = f"{path}: to read it, pip install {package} (the extra 'documents' holds it)."
+        msg = _(
+            "{path}: to read it, pip install {package} (the extra 'documents' holds it).",
+            path=path,
+            package=package,
+        )
         raise InputError(msg) from None
 
 
@@ -81,7 +86,7 @@ def readable_or_error(path: Path, kind: str) -> Iterator[None]:
         raise
     except Exception as error:
         why = printable(str(error) or type(error).__name__)[:100]
-        msg = f"{path}: not a readable {kind} file ({why}); save it again."
+        msg = _("{path}: not a readable {kind} file ({why}); save it again.", path=path, kind=kind, why=why)
         raise CaseFileError(msg) from None
 
 
@@ -92,13 +97,13 @@ _HARMLESS_BYTES = 1 << 26
 _MOST_SHRUNK = 500
 
 _SCRIPT = re.compile("[ぁ-ゖァ-ヺー々〆〇㐀-䶿一-鿿豈-﫿ｦ-ﾟ\U00020000-\U0003ffff]")
-_SAVE = "save it as UTF-8"
+_SAVE = _("save it as UTF-8")
 _KANA = re.compile("[ぁ-ゖァ-ヺ]")
 _HALF_WIDTH = re.compile("[｡-ﾟ]")
 _NO_CP932 = re.compile("[\x80\uf8f0-\uf8f3]")
 _BINARY = (
-    (b"PK\x03\x04", "an Excel, Word or zip file"),
-    (b"\xd0\xcf\x11\xe0", "an old or password-protected Excel or Word file"),
+    (b"PK\x03\x04", _("an Excel, Word or zip file")),
+    (b"\xd0\xcf\x11\xe0", _("an old or password-protected Excel or Word file")),
     (b"%PDF", "a PDF"),
 )
 
@@ -111,10 +116,15 @@ def read_text(path: str | Path, *, may_be_empty: bool = False, most_bytes: int =
     path = Path(path)
     text = _decode(path, read_bytes(path, most_bytes)).removeprefix("\ufeff")
     if (nul := text.find("\0")) >= 0:
-        msg = f"{path}, line {_line(text, nul)}: a NUL byte, so this is not plain text; {_SAVE}."
+        msg = _(
+            "{path}, line {line:d}: a NUL byte, so this is not plain text; {save}.",
+            path=path,
+            line=_line(text, nul),
+            save=_SAVE,
+        )
         raise CaseFileError(msg)
     if not may_be_empty and not text.strip():
-        msg = f"{path}: the file is empty."
+        msg = _("{path}: the file is empty.", path=path)
         raise CaseFileError(msg)
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
@@ -136,14 +146,19 @@ def read_bytes(path: Path, most_bytes: int = MAX_BYTES) -> bytes:
         raise _unreadable(path, error) from None
     if len(data) > most_bytes:
         unpacked = " when unpacked" if zipped else ""
-        msg = f"{path}: larger than {most_bytes:,} bytes{unpacked}; split the file."
+        msg = _(
+            "{path}: larger than {most_bytes} bytes{unpacked}; split the file.",
+            path=path,
+            most_bytes=most_bytes,
+            unpacked=unpacked,
+        )
         raise CaseFileError(msg)
     return data
 
 
 def is_binary(data: bytes) -> bool:
     """Whether the bytes begin like an office file, an archive or a PDF."""
-    return data.startswith(tuple(magic for magic, _ in _BINARY))
+    return data.startswith(tuple(magic for magic, _unused in _BINARY))
 
 
 def split_lines(text: str) -> Iterator[str]:
@@ -166,24 +181,27 @@ def plain_suffix(path: Path) -> str:
 
 
 def _unreadable(path: Path, error: Exception) -> CaseFileError:
-    match error:
-        case FileNotFoundError():
-            why = "no such file; check the name and the folder"
-        case IsADirectoryError():
-            why = "this is a folder; name a file in it"
-        case PermissionError():
-            why = "no permission to read it"
-        case gzip.BadGzipFile() | EOFError() | zlib.error():
-            why = "incomplete gzip file; pack it again, or use the unpacked file"
-        case _:
-            why = f"cannot be read ({getattr(error, 'strerror', None) or error})"
-    return CaseFileError(f"{path}: {why}.")
+    if isinstance(error, FileNotFoundError):
+        why = _("no such file; check the name and the folder")
+    elif isinstance(error, IsADirectoryError):
+        why = _("this is a folder; name a file in it")
+    elif isinstance(error, PermissionError):
+        why = _("no permission to read it")
+    elif isinstance(error, gzip.BadGzipFile | EOFError | zlib.error):
+        why = _("incomplete gzip file; pack it again, or use the unpacked file")
+    else:
+        why = _("cannot be read ({reason})", reason=getattr(error, "strerror", None) or error)
+    return CaseFileError(_("{path}: {why}.", path=path, why=why))
 
 
 def _decode(path: Path, data: bytes) -> str:
     for magic, what in _BINARY:
         if data.startswith(magic):
-            msg = f"{path}: this is {what}, not text; name it by its kind (.xlsx), or export it as CSV."
+            msg = _(
+                "{path}: this is {what}, not text; name it by its kind (.xlsx), or export it as CSV.",
+                path=path,
+                what=what,
+            )
             raise CaseFileError(msg)
     wide = data.startswith((b"\xff\xfe", b"\xfe\xff"))
     furthest = 0
@@ -194,7 +212,9 @@ def _decode(path: Path, data: bytes) -> str:
             # In a file with one bad byte, the right encoding is the one that reads furthest.
             furthest = max(furthest, error.start)
     line = data.count(b"\n", 0, furthest) + 1
-    msg = f"{path}, line {line}: neither UTF-8 nor CP932 (Shift_JIS); save it as UTF-8."
+    msg = _(
+        "{path}, line {line:d}: neither UTF-8 nor CP932 (Shift_JIS); save it as UTF-8.", path=path, line=line
+    )
     raise CaseFileError(msg)
 
 
@@ -254,7 +274,7 @@ def count_workbook_pictures(path: Path) -> int:
         return sum("/media/" in name for name in archive.namelist())
 
 
-def _refusal(data: bytes, kind: str) -> str:
+def _refusal(data: bytes, kind: str) -> Sentence | str:
     protected = f"protected with a password; save it from {kind} without one"
     if data.startswith(_OLD_OFFICE):
         old = f"in the old {kind} format, whatever its name says; save it again from {kind}"
@@ -263,7 +283,7 @@ def _refusal(data: bytes, kind: str) -> str:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             entries = archive.infolist()
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
-        return f"an incomplete {kind} file; save it again from {kind}" if data else "the file is empty"
+        return f"an incomplete {kind} file; save it again from {kind}" if data else _("the file is empty")
     if any(entry.flag_bits & _ENCRYPTED_ENTRY for entry in entries):
         return protected
     # An entry never unpacks to more than the size it states.

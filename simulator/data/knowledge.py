@@ -8,6 +8,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from simulator.core.errors import InputError
+from simulator.core.messages import _
 from simulator.core.types import Passage
 from simulator.data.documents import (
     Document,
@@ -42,7 +43,7 @@ _PICTURES: Mapping[str, Callable[[Path], int]] = {
 }
 _ROWS = frozenset({".csv", ".tsv", ".jsonl", ".ndjson", ".json"})
 _READABLE = frozenset(_DOCUMENTS) | frozenset(_OFFICE) | WORKBOOKS | _ROWS
-KINDS = "Markdown, text, HTML, CSV, JSONL, Excel, Word, PowerPoint or PDF, each also as .gz"
+KINDS = _("Markdown, text, HTML, CSV, JSONL, Excel, Word, PowerPoint or PDF, each also as .gz")
 
 # The columns of a row's text, its title and its id; the first that is not empty counts.
 _TEXT = ("text", "本文", "content", "contents", "body", "page_content", "passage", "内容", "文章", "説明")
@@ -63,7 +64,7 @@ def read_knowledge(path: str | Path) -> Iterator[Passage]:
     root = Path(path)
     files = [file for file in _files(root) if _is_readable(file)]
     if not files:
-        msg = f"{root}: no readable files; a knowledge base is made of {KINDS}."
+        msg = _("{root}: no readable files; a knowledge base is made of {kinds}.", root=root, kinds=KINDS)
         raise InputError(msg)
     return _with_distinct_ids(root, files)
 
@@ -92,10 +93,14 @@ def _files(root: Path) -> list[Path]:
             return [root]
         return sorted(_below(root), key=lambda file: file.relative_to(root).parts)
     except FileNotFoundError:
-        msg = f"{root}: no such file or folder; check the path of the knowledge base."
+        msg = _("{root}: no such file or folder; check the path of the knowledge base.", root=root)
         raise InputError(msg) from None
     except OSError as error:
-        msg = f"{error.filename or root}: cannot be read ({error.strerror})."
+        msg = _(
+            "{filename}: cannot be read ({strerror}).",
+            filename=error.filename or root,
+            strerror=error.strerror,
+        )
         raise InputError(msg) from None
 
 
@@ -133,16 +138,24 @@ def _with_distinct_ids(root: Path, files: Iterable[Path]) -> Iterator[Passage]:
         place = _relative(root, file)
         for passage in _passages(file, place, _name(place, names)):
             if passage.id in places:
-                msg = (
-                    f"{file}: the passage id {quote(passage.id)} is already in {places[passage.id]};"
-                    " ids must differ within a knowledge base."
+                msg = _(
+                    "{file}: the passage id {passage} is already in {places}; ids must differ"
+                    " within a knowledge base.",
+                    file=file,
+                    passage=quote(passage.id),
+                    places=places[passage.id],
                 )
                 raise InputError(msg)
             places[passage.id] = place
             yield passage
     if not places:
         inside = f" ({'; '.join(notes[:3])})" if (notes := unread_files(root)) else ""
-        msg = f"{root}: no text in it{inside}; a knowledge base is made of {KINDS}."
+        msg = _(
+            "{root}: no text in it{inside}; a knowledge base is made of {kinds}.",
+            root=root,
+            inside=inside,
+            kinds=KINDS,
+        )
         raise InputError(msg)
 
 
@@ -207,7 +220,13 @@ def _has_text(headers: Iterable[str]) -> bool:
 def _no_text(file: Path, row: Row) -> InputError:
     columns = ", ".join(map(quote, list(row.values)[:20]))
     return row_fault(
-        file, row, f"no text column. Found: {columns}. Name one of them: {', '.join(_TEXT + _ANSWER)}."
+        file,
+        row,
+        _(
+            "no text column. Found: {columns}. Name one of them: {text}.",
+            columns=columns,
+            text=", ".join(_TEXT + _ANSWER),
+        ),
     )
 
 
@@ -219,7 +238,7 @@ def _row_text(file: Path, row: Row, columns: Mapping[str, JsonValue]) -> str:
     if not text and (
         unusable := [name for name in (*_TEXT, *_ANSWER) if not is_empty(columns.get(normalised(name)))]
     ):
-        raise row_fault(file, row, f"column '{unusable[0]}' holds no text.")
+        raise row_fault(file, row, _("column '{unusable}' holds no text.", unusable=unusable[0]))
     return text
 
 

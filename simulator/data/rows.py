@@ -12,6 +12,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from simulator.core.errors import CaseFileError, UnknownName
+from simulator.core.messages import _
 from simulator.data.files import Lines, open_lines, plain_suffix, printable, read_text
 from simulator.data.structured import json_rows, jsonl_rows, yaml_rows
 from simulator.data.values import (
@@ -31,7 +32,7 @@ from simulator.data.values import (
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}
 WORKBOOKS = frozenset({".xlsx", ".xlsm"})
-ACCEPTED = "CSV, TSV, JSONL, JSON, YAML or Excel (.xlsx), each also as .gz"
+ACCEPTED = _("CSV, TSV, JSONL, JSON, YAML or Excel (.xlsx), each also as .gz")
 _ELSEWHERE = re.compile(r"https?:", re.IGNORECASE)
 _OLD_WORKBOOK = ".xls"
 # `questions.xlsx#料金` names a worksheet; a worksheet's own name holds no slash.
@@ -129,8 +130,9 @@ def _lines_of_cells(
         try:
             cells = next(reader, None)
         except csv.Error as error:
-            what = (
-                f"not a readable table row ({error}); inside quotation marks, write a quotation mark twice."
+            what = _(
+                "not a readable table row ({error}); inside quotation marks, write a quotation mark twice.",
+                error=error,
             )
             fault = row_fault(path, start, what)
             if str(error) == "unexpected end of data":
@@ -158,9 +160,10 @@ def _delimiter(lines: Lines, usual: str, fits: Fits) -> str:
 
 def _by_column(path: Path, line: int, header: list[str], cells: list[str]) -> dict[str, JsonValue]:
     if any(map(str.strip, cells[len(header) :])):
-        what = (
-            f"{len(cells)} cells under {len(header)} column names;"
-            " put a text that contains the separator in quotation marks."
+        what = _(
+            "{n} cells under {n2} column names; put a text that contains the separator in quotation marks.",
+            n=len(cells),
+            n2=len(header),
         )
         raise row_fault(path, line, what)
     return {name: cell for name, cell in zip(header, cells, strict=False) if name}
@@ -179,7 +182,7 @@ class ColumnMapping:
         for name, column in columns.items():
             field = field_of(name)
             if field is None:
-                raise UnknownName("case column in --columns", name, COLUMNS)
+                raise UnknownName(_("case column in --columns"), name, COLUMNS)
             self.columns[field] = column
 
     def renamed(self, values: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
@@ -215,4 +218,4 @@ class ColumnMapping:
             if not missing:
                 return
         if headers:
-            raise UnknownName(f"column of {path} in --columns", next(iter(missing)), headers)
+            raise UnknownName(_("column of {path} in --columns", path=path), next(iter(missing)), headers)

@@ -10,6 +10,7 @@ import yaml
 from pydantic import JsonValue
 
 from simulator.core.errors import CaseFileError
+from simulator.core.messages import Message, _
 from simulator.data.files import printable, quote
 from simulator.data.values import OnFault, Row, RowFault, is_storable, row_fault
 
@@ -69,7 +70,7 @@ def json_rows(path: Path, text: str, on_fault: OnFault, first: int = 1) -> Itera
         line += text.count("\n", position, after)
         position = after
     if in_list and position >= len(text):
-        raise row_fault(path, line, "the list is not closed with ]; the file was cut off.")
+        raise row_fault(path, line, _("the list is not closed with ]; the file was cut off."))
 
 
 def _skip(text: str, position: int) -> int:
@@ -83,7 +84,7 @@ def _next_item(path: Path, line: int, text: str, position: int) -> int:
         return _skip(text, position + 1)
     if position >= len(text) or text[position] == "]":
         return position
-    raise row_fault(path, line, "a comma is missing after this object.")
+    raise row_fault(path, line, _("a comma is missing after this object."))
 
 
 # pandas and others write a missing value as NaN, which is not valid JSON.
@@ -95,19 +96,24 @@ def _decoded(path: Path, line: int, text: str, position: int, first: int) -> tup
         return _DECODER.raw_decode(text, position)
     except json.JSONDecodeError as error:
         at = error.lineno + first - 1
-        what = f"not valid JSON ({error.msg}, at line {at}, character {error.colno})."
+        what = _(
+            "not valid JSON ({msg}, at line {at:d}, character {colno:d}).",
+            msg=error.msg,
+            at=at,
+            colno=error.colno,
+        )
     except RecursionError:
-        what = "nested too deeply."
+        what = _("nested too deeply.")
     except ValueError:
-        what = "a number with too many digits; write it as text."
+        what = _("a number with too many digits; write it as text.")
     raise row_fault(path, line, what)
 
 
 def _object(path: Path, line: int, value: JsonValue, raw: str) -> dict[str, JsonValue]:
     if not isinstance(value, dict):
-        raise row_fault(path, line, 'not an object; a row is written {"question": "..."}.')
+        raise row_fault(path, line, _('not an object; a row is written {{"question": "..."}}.'))
     if "\\u" in raw and not is_storable(value):
-        what = "a text holds \\u0000 or half of a \\u pair, which cannot be stored; remove it."
+        what = _("a text holds \\u0000 or half of a \\u pair, which cannot be stored; remove it.")
         raise row_fault(path, line, what)
     return value
 
@@ -119,7 +125,7 @@ _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
 _MOST_REPEATED = 4
 _ALWAYS_ALLOWED = 10_000
 _DEEPEST = 100
-_LIST = 'write "- question: ..." for each question, in a list or in one below "cases:"'
+_LIST = _('write "- question: ..." for each question, in a list or in one below "cases:"')
 
 
 # libyaml composes ten times as fast as Python, but without a limit on the depth: see _check_depth.
@@ -157,12 +163,12 @@ def _row(path: Path, document: "_Document", node: yaml.Node) -> Row:
     try:
         value = document.value(node)
     except RecursionError:
-        what = "an alias (*name) inside what it stands for; write the values out."
+        what = _("an alias (*name) inside what it stands for; write the values out.")
         raise row_fault(path, line, what) from None
     if not isinstance(value, dict):
-        raise row_fault(path, line, f"{quote(value)} is not a row; {_LIST}.")
+        raise row_fault(path, line, _("{value} is not a row; {list}.", value=quote(value), list=_LIST))
     if not is_storable(value):
-        what = "a text holds \\0 or half of a \\u pair, which cannot be stored; remove it."
+        what = _("a text holds \\0 or half of a \\u pair, which cannot be stored; remove it.")
         raise row_fault(path, line, what)
     return Row(line, value)
 
@@ -181,18 +187,20 @@ def _check_depth(path: Path, text: str) -> None:
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > _DEEPEST:
             line = event.start_mark.line + 1 if event.start_mark else 1
-            raise row_fault(path, line, "nested too deeply.")
+            raise row_fault(path, line, _("nested too deeply."))
 
 
 def _unreadable(path: Path, text: str, error: yaml.YAMLError) -> CaseFileError:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     if mark is None:
         line = text.count("\n", 0, getattr(error, "position", 0)) + 1
-        return row_fault(path, line, "a control character, which YAML does not allow; remove it.")
+        return row_fault(path, line, _("a control character, which YAML does not allow; remove it."))
     messages = (getattr(error, "context", None), getattr(error, "problem", None))
     problem = printable(", ".join(filter(None, messages)))
     hint = "put a text with : or # in quotation marks, and indent with blanks"
-    return row_fault(path, mark.line + 1, f"not valid YAML ({problem}); {hint}.")
+    return row_fault(
+        path, mark.line + 1, _("not valid YAML ({problem}); {hint}.", problem=problem, hint=hint)
+    )
 
 
 class _Document:
@@ -206,19 +214,21 @@ class _Document:
         """The nodes of the rows: those of a list, or of the list under `cases`."""
         if root is None:
             return []
-        if isinstance(root, yaml.MappingNode) and [key.value for key, _ in root.value] == ["cases"]:
+        if isinstance(root, yaml.MappingNode) and [key.value for key, _unused in root.value] == ["cases"]:
             root = root.value[0][1]
         if not isinstance(root, yaml.SequenceNode):
-            raise self._fault(root, f"no list of questions; {_LIST}.")
+            raise self._fault(root, _("no list of questions; {list}.", list=_LIST))
         return list(root.value)
 
     def value(self, node: yaml.Node) -> JsonValue:
         """A text, number, list or mapping."""
         self._left -= 1
         if self._left < 0:
-            raise self._fault(node, "aliases (*name) that repeat too much; write the values out.")
+            raise self._fault(node, _("aliases (*name) that repeat too much; write the values out."))
         if node.tag not in _PLAIN:
-            what = f"the tag {quote(node.tag.replace(_TAG, '!!'))} is not allowed; write plain values."
+            what = _(
+                "the tag {tag} is not allowed; write plain values.", tag=quote(node.tag.replace(_TAG, "!!"))
+            )
             raise self._fault(node, what)
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node)
@@ -235,9 +245,11 @@ class _Document:
             if key.tag == _TAG + "merge":
                 merged = self._merged(inner, value)
             elif not isinstance(key, yaml.ScalarNode):
-                raise self._fault(key, "a name that is a list or a mapping; names are words.")
+                raise self._fault(key, _("a name that is a list or a mapping; names are words."))
             elif key.value in own:
-                raise self._fault(key, f"{quote(key.value)} occurs twice in one row; rename one of them.")
+                raise self._fault(
+                    key, _("{key} occurs twice in one row; rename one of them.", key=quote(key.value))
+                )
             else:
                 own[key.value] = value
         return {**merged, **own}
@@ -246,11 +258,11 @@ class _Document:
         merged: dict[str, JsonValue] = {}
         for mapping in reversed(value if isinstance(value, list) else [value]):
             if not isinstance(mapping, dict):
-                raise self._fault(node, "<< takes over a mapping, or a list of them.")
+                raise self._fault(node, _("<< takes over a mapping, or a list of them."))
             merged |= mapping
         return merged
 
-    def _fault(self, node: yaml.Node, what: str) -> CaseFileError:
+    def _fault(self, node: yaml.Node, what: Message | str) -> CaseFileError:
         return row_fault(self._path, node.start_mark.line + 1, what)
 
 

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, NoReturn
 from pydantic import JsonValue, ValidationError
 
 from simulator.core.errors import CaseFileError
+from simulator.core.messages import Sentence, _
 from simulator.core.types import Answer, Facts, Failure, Handover, Language, Message
 from simulator.data.files import printable, quote
 from simulator.text.choices import LETTERS, letters, place_of, place_of_text
@@ -133,7 +134,7 @@ def has_question(headers: Iterable[str]) -> bool:
     fields = [(field_of(header), normalised(header)) for header in headers]
     questions = {name for field, name in fields if field in {"question", "turns"}}
     return bool(questions - {"text"}) or (
-        "text" in questions and any(field == "label" for field, _ in fields)
+        "text" in questions and any(field == "label" for field, _unused in fields)
     )
 
 
@@ -153,16 +154,18 @@ class Row(NamedTuple):
     sheet: str | None = None
 
     @property
-    def place(self) -> str:
+    def place(self) -> Sentence:
         """Where the row is, as people see it: `line 3` in an editor, `row 3` in a spreadsheet."""
-        return f"line {self.line}" if self.sheet is None else f"row {self.line}"
+        if self.sheet is None:
+            return _("line {line:d}", line=self.line)
+        return _("row {row:d}", row=self.line)
 
 
 class RowFault(CaseFileError):
     """An error in one row, for which a reader may skip just that row."""
 
-    def __init__(self, file: str, row: Row, what: str) -> None:
-        super().__init__(f"{file}, {row.place}: {what}")
+    def __init__(self, file: str, row: Row, what: Sentence | str) -> None:
+        super().__init__(_("{file}, {place}: {what}", file=file, place=row.place, what=what))
         self.file, self.row, self.what = file, row, what
 
 
@@ -182,7 +185,7 @@ def ignore_fault(_: RowFault) -> None:
     """Leaves faulty rows out."""
 
 
-def row_fault(path: Path, row: Row | int, what: str) -> RowFault:
+def row_fault(path: Path, row: Row | int, what: Sentence | str) -> RowFault:
     """The error for a row, or a line, of a file; `what` is a sentence."""
     if isinstance(row, int):
         row = Row(row, {})
@@ -194,7 +197,9 @@ def column_names(path: Path, row: Row | int, cells: Sequence[str]) -> list[str]:
     """The names in a header row, stripped. Raises RowFault for a name that occurs twice."""
     names = [cell.strip() for cell in cells]
     if twice := next((name for name in names if name and names.count(name) > 1), None):
-        raise row_fault(path, row, f"the column {quote(twice)} occurs twice; rename one of them.")
+        raise row_fault(
+            path, row, _("the column {twice} occurs twice; rename one of them.", twice=quote(twice))
+        )
     return names
 
 
@@ -245,9 +250,9 @@ _BOT = (
 _SPEAKER = re.compile(rf"(?:^|\n|\s/\s|[|／｜])[ \t　]*({_CUSTOMER}|{_BOT})[ \t　]*[:：]", re.IGNORECASE)
 _KNOWN_FACT = re.compile(r"(?:knows|known|知っている)[ \t　]*[:：]", re.IGNORECASE)
 _UNKNOWN_FACT = re.compile(r"(?:unknown|知らない|不明|わからない|分からない)[ \t　]*[:：]", re.IGNORECASE)
-_HISTORY = (
-    'write "User: ..." and "Assistant: ..." lines (ユーザー: / ボット:), '
-    'or a JSON list of {"role": "user" or "assistant", "content": "..."}'
+_HISTORY = _(
+    'write "User: ..." and "Assistant: ..." lines (ユーザー: / ボット:), or a JSON list of {{"role":'
+    ' "user" or "assistant", "content": "..."}}'
 )
 
 
@@ -263,7 +268,7 @@ def identifier(cell: Cell) -> str:
     """An id as written: 001 stays 001. It is never used as a path."""
     key = text(cell)
     if any(unicodedata.category(character) in {"Cc", "Zl", "Zp"} for character in key):
-        msg = "an id cannot hold line breaks or control characters"
+        msg = _("an id cannot hold line breaks or control characters")
         raise ValueError(msg)
     return key
 
@@ -283,7 +288,7 @@ def language(cell: Cell) -> Language:
     key = _word(cell.value)
     code = _LANGUAGES.get(key) or _LANGUAGES.get(re.split(r"[-_]", key)[0])
     if code is None:
-        msg = f"{quote(cell.value)} is not a language; use ja or en"
+        msg = _("{cell} is not a language; use ja or en", cell=quote(cell.value))
         raise ValueError(msg)
     return code
 
@@ -294,7 +299,10 @@ def answerable(cell: Cell) -> bool | None:
     if word in _UNKNOWN | _OPEN:
         return None
     if word not in _YES | _NO | _PARTLY:
-        msg = f"{quote(cell.value)} is neither yes nor no; use yes or no (可, 不可, ○, ×, unanswerable)"
+        msg = _(
+            "{cell} is neither yes nor no; use yes or no (可, 不可, ○, ×, unanswerable)",
+            cell=quote(cell.value),
+        )
         raise ValueError(msg)
     return word not in _NO
 
@@ -309,7 +317,10 @@ def handover(cell: Cell) -> Handover:
     """Whether the bot has to pass this customer to a person."""
     expected = _HANDOVERS.get(_word(cell.value))
     if expected is None:
-        msg = f"{quote(cell.value)} is not understood; use required, forbidden or optional (必要, 不要, 任意)"
+        msg = _(
+            "{cell} is not understood; use required, forbidden or optional (必要, 不要, 任意)",
+            cell=quote(cell.value),
+        )
         raise ValueError(msg)
     return expected
 
@@ -394,7 +405,7 @@ def facts(cell: Cell) -> Facts:
     value = _json(cell)
     if isinstance(value, dict):
         if extra := set(value) - {"knows", "unknown"}:
-            msg = f"{quote(min(extra))} is not known here; use knows and unknown"
+            msg = _("{extra} is not known here; use knows and unknown", extra=quote(min(extra)))
             raise ValueError(msg)
         return Facts(**{key: _items(Cell(key, items), "") for key, items in value.items()})
     items = _items(cell, r"[|\n]")
@@ -411,7 +422,7 @@ def history(cell: Cell) -> tuple[Message, ...]:
     if isinstance(value, str):
         return tuple(Message(role=_role(speaker), content=line) for speaker, line in _lines_by_speaker(value))
     if not isinstance(value, list):
-        msg = f"{quote(value)} is not a conversation; {_HISTORY}"
+        msg = _("{value} is not a conversation; {history}", value=quote(value), history=_HISTORY)
         raise ValueError(msg)
     return tuple(map(message, value))
 
@@ -419,7 +430,7 @@ def history(cell: Cell) -> tuple[Message, ...]:
 def message(value: JsonValue) -> Message:
     """One line of a dialogue, from {"role": ..., "content": ...}."""
     if not isinstance(value, dict) or not isinstance(value.get("content"), str):
-        msg = f"{quote(value)} is not a line of a conversation; {_HISTORY}"
+        msg = _("{value} is not a line of a conversation; {history}", value=quote(value), history=_HISTORY)
         raise ValueError(msg)
     return Message(role=_role(value.get("role")), content=_plain(value["content"]))
 
@@ -430,14 +441,14 @@ def _role(value: JsonValue) -> Any:
         return "user"
     if re.fullmatch(_BOT, speaker):
         return "assistant"
-    msg = f"{quote(value)} is not a known speaker; use user or assistant"
+    msg = _("{value} is not a known speaker; use user or assistant", value=quote(value))
     raise ValueError(msg)
 
 
 def _lines_by_speaker(dialogue: str) -> Iterable[tuple[str, str]]:
     before, *parts = _SPEAKER.split(dialogue.strip())
     if before.strip():
-        msg = f"{quote(before)} does not say who speaks; {_HISTORY}"
+        msg = _("{before} does not say who speaks; {history}", before=quote(before), history=_HISTORY)
         raise ValueError(msg)
     return [(speaker, line.strip()) for speaker, line in zip(parts[::2], parts[1::2], strict=True)]
 
@@ -451,7 +462,9 @@ def _json(cell: Cell) -> JsonValue:
     except (ValueError, RecursionError):
         # 「[重要] 本日休業」 is a text, not a broken list.
         if re.match(r"""\s*(\[\s*["\[{]|\{\s*")""", cell.value):
-            msg = "begins like a JSON list but is not one; inside a CSV cell write every quotation mark twice"
+            msg = _(
+                "begins like a JSON list but is not one; inside a CSV cell write every quotation mark twice"
+            )
             raise ValueError(msg) from None
         return cell.value
     return value if isinstance(value, (list, dict)) else cell.value
@@ -482,7 +495,10 @@ def _answer(value: JsonValue) -> Answer:
         return Answer.model_validate(value)
     except ValidationError as error:
         location = ".".join(map(str, error.errors()[0]["loc"]))
-        msg = f'{quote(location)} is not understood; write {{"text": "...", "passages": [{{"id", "text"}}]}}'
+        msg = _(
+            '{location} is not understood; write {{"text": "...", "passages": [{{"id", "text"}}]}}',
+            location=quote(location),
+        )
         raise ValueError(msg) from None
 
 
@@ -509,7 +525,7 @@ def _plain(value: JsonValue) -> str:
         return str(value).lower()
     if isinstance(value, (int, float)):
         return str(value)
-    msg = f"{quote(value)} is not a text"
+    msg = _("{value} is not a text", value=quote(value))
     raise ValueError(msg)
 
 
@@ -614,7 +630,12 @@ def _filled(path: Path, row: Row, columns: Sequence[str]) -> list[str]:
     if len(texts) < _MIN_CHOICES or not all(texts):
         empty = columns[texts.index("") if "" in texts else len(texts)]
         raise row_fault(
-            path, row, f"column {quote(empty)} is empty; a question needs at least two choices, without gaps."
+            path,
+            row,
+            _(
+                "column {empty} is empty; a question needs at least two choices, without gaps.",
+                empty=quote(empty),
+            ),
         )
     return texts
 
@@ -642,8 +663,12 @@ def _agreed(  # noqa: PLR0917 - the location for the error, then what the text m
     by_text = place_of_text(value, choices)
     if marked is not None and by_text not in (None, marked) and not value.strip().isalpha():
         one, other = LETTERS[marked], LETTERS[by_text or 0]
-        what = f"{quote(value)} may be choice {one} or the text of {other}"
-        raise row_fault(path, row, f"column {quote(column)}: {what}; write the letter.")
+        what = _(
+            "{value} may be choice {one} or the text of {other}", value=quote(value), one=one, other=other
+        )
+        raise row_fault(
+            path, row, _("column {column:d}: {what}; write the letter.", column=quote(column), what=what)
+        )
     return place_of(value, choices) if marked is None else marked
 
 
@@ -693,7 +718,11 @@ def _numbered(path: Path, row: Row, cell: Cell, choices: Sequence[str]) -> int |
     if type(cell.value) is not int:
         return None
     if not 0 <= cell.value < len(choices):
-        what = f"column {quote(cell.column)}: there is no choice {cell.value}; the first is 0."
+        what = _(
+            "column {column:d}: there is no choice {cell}; the first is 0.",
+            column=quote(cell.column),
+            cell=cell.value,
+        )
         raise row_fault(path, row, what)
     return cell.value
 
@@ -737,11 +766,14 @@ def fields_of_turns(value: JsonValue) -> Record:
     {question, reference} or {role, content}. Raises ValueError.
     """
     if not isinstance(value, list) or not all(isinstance(turn, dict) for turn in value):
-        msg = f'{quote(value)} is not a list of turns; write [{{"question": "...", "reference": "..."}}]'
+        msg = _(
+            '{value} is not a list of turns; write [{{"question": "...", "reference": "..."}}]',
+            value=quote(value),
+        )
         raise ValueError(msg)
     opening, turns = _exchanges([turn for turn in value if isinstance(turn, dict)])
     if not turns:
-        msg = "no turn in which the customer says something"
+        msg = _("no turn in which the customer says something")
         raise ValueError(msg)
     fields = [_fields(turn) for turn in turns]
     verdicts = {str(field["answerable"]) for field in fields if "answerable" in field}
@@ -763,7 +795,7 @@ def _fields(turn: Record) -> Record:
 def _script(turns: list[Record]) -> Iterator[JsonValue]:
     for number, turn in enumerate(turns[1:], 2):
         if "question" not in turn:
-            msg = f"turn {number} has no question"
+            msg = _("turn {number:d} has no question", number=number)
             raise ValueError(msg)
         yield text(Cell("question", turn["question"]))
 

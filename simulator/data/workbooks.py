@@ -17,6 +17,7 @@ from openpyxl.worksheet._reader import FORMULA_TAG, WorkSheetParser
 from pydantic import JsonValue
 
 from simulator.core.errors import CaseFileError
+from simulator.core.messages import Message, _
 from simulator.core.replies import encodable
 from simulator.data.files import printable, quote, read_archive, readable_or_error
 from simulator.data.values import (
@@ -32,7 +33,7 @@ from simulator.data.values import (
 _MOST_TITLE_ROWS = 30
 # A merged area is filled downwards; this limits areas that overlap again and again.
 _MOST_FILLED = 1_000_000
-_UNCALCULATED = "a formula without a stored result; open the file in Excel and save it once"
+_UNCALCULATED = _("a formula without a stored result; open the file in Excel and save it once")
 
 # The pieces of a number format: a quoted or escaped literal, a space or filling, digits, any other character.
 _PIECE = re.compile(r'"(?P<quoted>[^"]*)"|\\(?P<escaped>.)|[_*].|(?P<digits>[0#,.]*[0#]%?)|(?P<other>.)')
@@ -49,7 +50,7 @@ class WorksheetRow(NamedTuple):
 
     number: int
     texts: dict[int, str]
-    faults: Mapping[int, str] = {}
+    faults: Mapping[int, Message | str] = {}
 
 
 class Worksheet(NamedTuple):
@@ -71,7 +72,14 @@ def workbook_rows(path: Path, sheet: str, fits: Fits, on_fault: OnFault) -> Iter
         which = "several worksheets have" if fitting else "no worksheet has"
         names = ", ".join(quote(worksheet.name) for worksheet in fitting or sheets)
         example = printable((fitting or sheets)[0].name) if sheets else "..."
-        msg = f"{path}: {which} the column names that are needed ({names}); name one: {path.name}#{example}"
+        msg = _(
+            "{path}: {which} the column names that are needed ({names}); name one: {path2}#{example}",
+            path=path,
+            which=which,
+            names=names,
+            path2=path.name,
+            example=example,
+        )
         raise CaseFileError(msg)
     return worksheet_rows(path, fitting[0], fits, on_fault, named=True)
 
@@ -126,7 +134,8 @@ def read_workbook(path: Path, sheet: str = "") -> list[Worksheet]:
 def worksheet_text(sheet: Worksheet) -> str:
     """A worksheet as text: its name as a heading, then a line for each row."""
     rows = (
-        " | ".join(" ".join(text.split()) for _, text in sorted(line.texts.items())) for line in sheet.lines
+        " | ".join(" ".join(text.split()) for _unused, text in sorted(line.texts.items()))
+        for line in sheet.lines
     )
     return "\n".join([f"# {sheet.name}", "", *rows])
 
@@ -139,7 +148,9 @@ def _worksheets(path: Path, data: io.BytesIO, sheet: str) -> list[Worksheet]:
     by_name = {_plain(each.title): each for each in worksheets} | {each.title: each for each in worksheets}
     if (named := by_name.get(sheet, by_name.get(_plain(sheet)))) is None:
         names = ", ".join(quote(each.title) for each in worksheets)
-        msg = f"{path}: no worksheet {quote(sheet)}. There are: {names}."
+        msg = _(
+            "{path}: no worksheet {sheet}. There are: {names}.", path=path, sheet=quote(sheet), names=names
+        )
         raise CaseFileError(msg)
     return [_worksheet(named)]
 
@@ -185,7 +196,7 @@ def _line(sheet: Any, number: int, cells: list[dict[str, Any]]) -> WorksheetRow:
         elif text := _text(sheet, cell):
             texts[column] = text
             if cell["data_type"] == "e":
-                faults[column] = f"it shows {quote(text)}; fix the formula"
+                faults[column] = _("it shows {text}; fix the formula", text=quote(text))
     return WorksheetRow(number, texts, faults)
 
 
@@ -236,7 +247,7 @@ def _general(value: float) -> str:
 
 def _formatted(value: Decimal, number_format: str) -> str:
     """A number in a format of one group of digits among literals; empty for any other format."""
-    positive, _, rest = number_format.partition(";")
+    positive, _unused, rest = number_format.partition(";")
     negative = rest.partition(";")[0]
     section = negative if value < 0 and negative else positive
     section = _BRACKETS.sub(lambda match: f'"{match["currency"] or ""}"', section)
@@ -259,7 +270,9 @@ def _digits(value: Decimal, parts: re.Match[str]) -> str:
     places = len(parts["places"] or "")
     with localcontext(prec=50):
         scaled = value * 100 if parts["percent"] else value
-        whole, _, decimals = str(scaled.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)).partition(".")
+        whole, _unused, decimals = str(scaled.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)).partition(
+            "."
+        )
     padded = whole.zfill(parts["whole"].count("0"))
     grouped = f"{int(padded):,}" if "," in parts["whole"] else padded
     return grouped + (f".{decimals}" if decimals else "") + parts["percent"]
@@ -273,7 +286,7 @@ def _filled(
     numbers = sorted(by_number)
     below: dict[tuple[int, int], int] = {}
     left = _MOST_FILLED
-    for column, top, _, bottom in areas:
+    for column, top, _unused, bottom in areas:
         text = by_number[top].texts.get(column) if top in by_number else None
         if text is None or bottom == top:
             continue
@@ -281,7 +294,7 @@ def _filled(
         covered = numbers[bisect_right(numbers, top) : bisect_right(numbers, bottom)]
         left -= len(covered)
         if left < 0:
-            msg = "merged cells that overlap"
+            msg = _("merged cells that overlap")
             raise ValueError(msg)
         for number in covered:
             by_number[number].texts.setdefault(column, text)

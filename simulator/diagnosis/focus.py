@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from simulator.core.errors import InputError
+from simulator.core.messages import _
 from simulator.core.settings import Settings, flag, stored_settings
 from simulator.core.types import Answer, Case, Results
 from simulator.data.files import plain_suffix
@@ -47,7 +48,7 @@ def case_file(cases: Iterable[Case], path: Path) -> str:
     """The content of a question file with every column that a case fills, in the format of the suffix."""
     writer = _WRITERS.get(plain_suffix(path))
     if writer is None:
-        msg = f"--focus {path}: write a {', '.join(_WRITERS)} file."
+        msg = _("--focus {path}: write a {writers} file.", path=path, writers=", ".join(_WRITERS))
         raise InputError(msg)
     return writer([_record(case) for case in cases])
 

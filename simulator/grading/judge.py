@@ -13,6 +13,7 @@ from pydantic import JsonValue
 from simulator.core import replies
 from simulator.core.concurrency import Worker, is_async, on_a_thread
 from simulator.core.errors import AccessDenied, InputError, MalformedReply, ModelFailure, RunFileError
+from simulator.core.messages import _
 from simulator.core.replies import FIFTHS, SHARE, encodable, revalidated, score_of, share_of
 from simulator.core.templates import stable_int
 from simulator.core.types import GradingContext, Score, State
@@ -202,7 +203,7 @@ class ModelJudge:
             detail=detail,
             rubric=self.rubric_hash,
         )
-        _, left_out = within(context, LONGEST_MATERIAL)
+        _unused, left_out = within(context, LONGEST_MATERIAL)
         return _unseen(score, left_out, context, self.frame) if left_out else score
 
 
@@ -354,9 +355,11 @@ class FunctionJudge:
         for parameter in parameters:
             required = parameter.default is parameter.empty and parameter.kind not in _VARIADIC
             if required and parameter.name not in known:
-                msg = (
-                    f"judge {name} wants '{parameter.name}', which nothing fills."
-                    f" It may ask for: {', '.join(sorted(known))}."
+                msg = _(
+                    "judge {name} wants '{parameter}', which nothing fills. It may ask for: {known}.",
+                    name=name,
+                    parameter=parameter.name,
+                    known=", ".join(sorted(known)),
                 )
                 raise InputError(msg)
 
@@ -417,7 +420,10 @@ def declared_scale(function: Callable[..., Any]) -> tuple[float, float] | None:
     try:
         low, high = map(float, scale)
     except (TypeError, ValueError):
-        msg = f"{getattr(module, '__file__', module)}: SCALE must be two numbers, such as (0, 1)."
+        msg = _(
+            "{getattr}: SCALE must be two numbers, such as (0, 1).",
+            getattr=getattr(module, "__file__", module),
+        )
         raise InputError(msg) from None
     return low, high
 

@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic import JsonValue
 
 from simulator.core.errors import PromptError
+from simulator.core.messages import _
 from simulator.core.replies import Statement, Usefulness, average_precision, recalled_share, share_of
 from simulator.core.templates import fingerprint, read_toml
 from simulator.core.types import GradingContext, Language, Passage, Score, Severity
@@ -83,13 +84,15 @@ class GradeScale:
         tables = read_toml(path)
         self.formula = tables.get("formula")
         if not isinstance(self.formula, int):
-            raise PromptError(f"{path}: formula must be a whole number.")
+            raise PromptError(_("{path}: formula must be a whole number.", path=path))
         limits = _table(path, tables, "limits")
         self._knots = {name: (0.0, *_rising(path, name, each)) for name, each in limits.items()}
         self._thresholds = _table(path, tables, "thresholds")
         for name, value in self._thresholds.items():
             if not _is_share(value):
-                raise PromptError(f"{path}: [thresholds] {name} must be a share between 0 and 1.")
+                raise PromptError(
+                    _("{path}: [thresholds] {name} must be a share between 0 and 1.", path=path, name=name)
+                )
 
     def grade(self, share: float, judge: str, most: float = 5) -> float:
         """The grade (1 to `most`) of a share (0..1), rising in straight lines from limit to limit.
@@ -128,7 +131,7 @@ def grade_of(share: float, judge: str, most: float = 5) -> float:
 def _table(path: Path, tables: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     found = tables.get(key)
     if not isinstance(found, Mapping):
-        raise PromptError(f"{path}: the table [{key}] is missing.")
+        raise PromptError(_("{path}: the table [{key}] is missing.", path=path, key=key))
     return found
 
 
@@ -139,7 +142,9 @@ def _rising(path: Path, name: str, limits: Any) -> Sequence[float]:
         or not all(map(_is_share, limits))
         or any(low >= high for low, high in pairwise(limits))
     ):
-        raise PromptError(f"{path}: [limits] {name} must be four rising shares between 0 and 1.")
+        raise PromptError(
+            _("{path}: [limits] {name} must be four rising shares between 0 and 1.", path=path, name=name)
+        )
     return [float(limit) for limit in limits]
 
 

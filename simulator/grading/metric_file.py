@@ -18,6 +18,7 @@ from pydantic import Field
 
 from simulator.core import shelves
 from simulator.core.errors import CaseFileError, InputError, UnknownName
+from simulator.core.messages import Message, _
 from simulator.core.shelves import ARTICLE_NAMES, canonical_judge
 from simulator.core.templates import fingerprint
 from simulator.core.types import Value
@@ -78,7 +79,7 @@ class MetricFile(Value):
 
     def files(self, name: str) -> bool:
         """Whether a score may have this name: OUTPUT.JUDGE."""
-        output, _, judge = name.rpartition(".")
+        output, _unused, judge = name.rpartition(".")
         return bool(output) and judge in [metric.score_name for metric in self.metrics(output)]
 
     @property
@@ -104,24 +105,30 @@ def read_metric_file(path: str | Path) -> MetricFile:
     lines: dict[str, int] = {}
     for output, entry, items in entries:
         if output in named:
-            raise _fault(path, entry.line, f"{quote(output)} stands here twice; put its judges in one list.")
+            raise _fault(
+                path,
+                entry.line,
+                _("{output} stands here twice; put its judges in one list.", output=quote(output)),
+            )
         named[output] = _metrics(path, output, entry, items)
         lines[output] = entry.line
     if not named:
-        raise _fault(path, 1, f'it names no output; write {{"{DEFAULT}": ["em"]}}.')
+        raise _fault(path, 1, _('it names no output; write {{"{default}": ["em"]}}.', default=DEFAULT))
     return MetricFile(path=str(path), named=named, lines=lines)
 
 
 def _metrics(path: Path, output: str, entry: Entry, items: list[Entry]) -> tuple[Metric, ...]:
     if not output.strip() or printable(output) != output:
-        raise _fault(path, entry.line, f"{quote(output)} is no name for an output.")
+        raise _fault(path, entry.line, _("{output} is no name for an output.", output=quote(output)))
     if not items:
-        raise _fault(path, entry.line, f"{output}: names no judge.")
+        raise _fault(path, entry.line, _("{output}: names no judge.", output=output))
     metrics: dict[str, Metric] = {}
     for item in items:
         metric = _metric(path, output, item)
         if metric.judge in metrics:
-            raise _fault(path, item.line, f"{output}: {metric.name} stands here twice.")
+            raise _fault(
+                path, item.line, _("{output}: {metric} stands here twice.", output=output, metric=metric.name)
+            )
         metrics[metric.judge] = metric
     return tuple(metrics.values())
 
@@ -137,19 +144,35 @@ def metric_file_of(names: Iterable[str]) -> MetricFile:
 def _metric(path: Path, output: str, item: Entry) -> Metric:
     table = {"name": item.value} if isinstance(item.value, str) else item.value
     if not isinstance(table, dict):
-        what = f'{output}: {quote(table)} is no judge; write "em", or {{"name": "em", "threshold": 1}}.'
+        what = _(
+            '{output}: {table} is no judge; write "em", or {{"name": "em", "threshold": 1}}.',
+            output=output,
+            table=quote(table),
+        )
         raise _fault(path, item.line, what)
     if "name" not in table and any(isinstance(value, list | dict) for value in table.values()):
-        what = "an output inside of an output; they stand side by side, those inside as 'outer.inner'"
-        raise _fault(path, item.line, f"{output}: {what}.")
+        what = _(
+            "{output}: an output inside of an output; they stand side by side, those inside as"
+            " 'outer.inner'.",
+            output=output,
+        )
+        raise _fault(path, item.line, what)
     if strange := [key for key in table if key not in ("name", "threshold")]:
         raise _fault(
-            path, item.line, f"{output}: unknown key {quote(strange[0])}; there are name, threshold."
+            path,
+            item.line,
+            _(
+                "{output}: unknown key {strange}; there are name, threshold.",
+                output=output,
+                strange=quote(strange[0]),
+            ),
         )
     name = table.get("name")
     if not isinstance(name, str) or not name.strip():
-        what = "its name is missing" if name is None else f"{quote(name)} is no name of a judge"
-        raise _fault(path, item.line, f"{output}: {what}.")
+        what = _("{output}: {name} is no name of a judge.", output=output, name=quote(name))
+        if name is None:
+            what = _("{output}: its name is missing.", output=output)
+        raise _fault(path, item.line, what)
     return _checked(path, output, name.strip(), table, item.line)
 
 
@@ -158,7 +181,7 @@ def _checked(path: Path, output: str, name: str, table: Mapping[str, Any], line:
     try:
         judge = load_judge(canonical_judge(name))
     except UnknownName:
-        error = UnknownName("judge", name, {*shelves.judge_names(), *ARTICLE_NAMES})
+        error = UnknownName(_("judge"), name, {*shelves.judge_names(), *ARTICLE_NAMES})
         raise _fault(path, line, f"{output}: {error}") from None
     except InputError as error:
         raise _fault(path, line, f"{output}: {error}") from None
@@ -166,12 +189,29 @@ def _checked(path: Path, output: str, name: str, table: Mapping[str, Any], line:
     threshold = table.get("threshold")
     if threshold is None:
         if "threshold" in table:
-            raise _fault(path, line, f"{output}: {name}: the threshold is null; leave it out for none.")
+            raise _fault(
+                path,
+                line,
+                _(
+                    "{output}: {name}: the threshold is null; leave it out for none.",
+                    output=output,
+                    name=name,
+                ),
+            )
         threshold = scale[1] if canonical_judge(name) in BINARY_JUDGES else None
     elif (
         isinstance(threshold, bool) or not isinstance(threshold, int | float) or not math.isfinite(threshold)
     ):
-        raise _fault(path, line, f"{output}: {name}: threshold {quote(threshold)} is not a number.")
+        raise _fault(
+            path,
+            line,
+            _(
+                "{output}: {name}: threshold {threshold} is not a number.",
+                output=output,
+                name=name,
+                threshold=quote(threshold),
+            ),
+        )
     elif not scale[0] <= threshold <= scale[1]:
         ends = f"{scale[0]:g} to {scale[1]:g}"
         what = f"threshold {threshold:g} is outside of its scale, {ends}"
@@ -180,8 +220,8 @@ def _checked(path: Path, output: str, name: str, table: Mapping[str, Any], line:
     return Metric(name=name, judge=canonical_judge(name), scale=scale, threshold=limit, line=line)
 
 
-def _fault(path: Path, line: int, what: str) -> InputError:
-    return CaseFileError(f"{path}, line {line}: {what}")
+def _fault(path: Path, line: int, what: Message | str) -> InputError:
+    return CaseFileError(_("{path}, line {line:d}: {what}", path=path, line=line, what=what))
 
 
 # An output's name, its value, and the judges in it.
@@ -195,15 +235,17 @@ def _json_entries(path: Path, text: str) -> Iterator[OutputEntry]:
     try:
         whole = json.loads(text)
     except json.JSONDecodeError as error:
-        what = f"not valid JSON ({error.msg}, character {error.colno})."
+        what = _("not valid JSON ({msg}, character {colno:d}).", msg=error.msg, colno=error.colno)
         raise _fault(path, error.lineno, what) from None
     except (RecursionError, ValueError):
-        raise _fault(path, 1, "not valid JSON (nested too deeply, or a number of too many digits).") from None
+        raise _fault(
+            path, 1, _("not valid JSON (nested too deeply, or a number of too many digits).")
+        ) from None
     if not isinstance(whole, dict):
-        raise _fault(path, 1, f'not an object; write {{"{DEFAULT}": ["em"]}}.')
+        raise _fault(path, 1, _('not an object; write {{"{default}": ["em"]}}.', default=DEFAULT))
     for key, start, at in objects_in(text):
         value = _DECODER.raw_decode(text, at)[0]
-        items = [Entry(item, _line(text, place)) for place, item, _ in items_of(text, at)]
+        items = [Entry(item, _line(text, place)) for place, item, _unused in items_of(text, at)]
         yield key, Entry(value, _line(text, start)), items
 
 
@@ -221,7 +263,7 @@ def items_of(text: str, at: int) -> Iterator[tuple[int, Any, int]]:
 
 def members_of(text: str, at: int) -> Iterator[tuple[str, int, int]]:
     """Every key of the object that begins there, and where its value begins and ends."""
-    for key, _, value in _members(text, at):
+    for key, _unused, value in _members(text, at):
         yield key, value, _DECODER.raw_decode(text, value)[1]
 
 
@@ -263,7 +305,7 @@ def _toml_entries(path: Path, text: str) -> Iterator[OutputEntry]:
     except tomllib.TOMLDecodeError as error:
         where = re.search(r"line (\d+)", str(error))
         line = int(where[1]) if where else text.rstrip().count("\n") + 1
-        raise _fault(path, line, f"not valid TOML ({error}).") from None
+        raise _fault(path, line, _("not valid TOML ({error}).", error=error)) from None
     for key, value in tables.items():
         places = _toml_lines(text, key)
         items = value if isinstance(value, list) else [value]
@@ -316,7 +358,7 @@ def _in_json(text: str, thresholds: Thresholds) -> str:
 
 
 def _json_edits(text: str, thresholds: Thresholds) -> Iterator[tuple[int, int, str]]:
-    for output, _, at in objects_in(text):
+    for output, _unused, at in objects_in(text):
         for start, value, end in items_of(text, at):
             name = value if isinstance(value, str) else value["name"]
             limit = thresholds.get((output, name.strip()))
@@ -346,7 +388,13 @@ def _in_toml(path: Path, text: str, thresholds: Thresholds) -> str:
         limit = threshold_text(value)
         text = next((new for new in _toml_edits(text, name, limit) if _has(new, wanted)), "")
         if not text:
-            msg = f'{path}: its form cannot be changed; put threshold = {limit} to {output}, "{name}".'
+            msg = _(
+                '{path}: its form cannot be changed; put threshold = {limit} to {output}, "{name}".',
+                path=path,
+                limit=limit,
+                output=output,
+                name=name,
+            )
             raise CaseFileError(msg)
     return text
 
@@ -394,7 +442,7 @@ def _write(path: Path, text: str) -> None:
     except OSError as error:
         with contextlib.suppress(OSError):
             new.unlink(missing_ok=True)
-        msg = f"{path}: cannot be written ({error.strerror})."
+        msg = _("{path}: cannot be written ({strerror}).", path=path, strerror=error.strerror)
         raise InputError(msg) from None
 
 

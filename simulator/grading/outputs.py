@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 from simulator.core import shelves
 from simulator.core.errors import CaseFileError
+from simulator.core.messages import Sentence, _
 from simulator.core.replies import encodable
 from simulator.core.settings import Settings
 from simulator.core.templates import Texts
@@ -224,7 +225,7 @@ class ReferenceCheck:
         self._keys: dict[str, None] = {}
         self._found: set[str] = set()
 
-    def __call__(self, case: Case) -> str | None:
+    def __call__(self, case: Case) -> Sentence | str | None:
         """The problem with the references of a row, or None."""
         texts = case.references_at(1)
         objects = [whole_object(text) for text in texts]
@@ -232,30 +233,44 @@ class ReferenceCheck:
             if found is None and (problem := json_problem(text)):
                 return problem
         if any(found is None for found in objects) and any(found is not None for found in objects):
-            return "of its references some are JSON objects and some are not; write all of them in one form."
+            return _(
+                "of its references some are JSON objects and some are not; write all of them in one form."
+            )
         return self._outputs(case, [found for found in objects if found is not None])
 
-    def _outputs(self, case: Case, objects: list[dict[str, object]]) -> str | None:
+    def _outputs(self, case: Case, objects: list[dict[str, object]]) -> Sentence | str | None:
         named = [name for name in self.file.named if name != DEFAULT]
         for found in objects:
             self._keys |= dict.fromkeys(found)
             self._found |= {name for name in named if text_at(found, name) is not None}
         if objects and not output_names(self.file, objects[0]):
-            return f"its reference has none of the outputs that {self.file.path} names ({_listed(named)})."
+            return _(
+                "its reference has none of the outputs that {file} names ({listed}).",
+                file=self.file.path,
+                listed=_listed(named),
+            )
         if not objects and case.references_at(1) and not self.file.default:
-            return f'its reference is no JSON object; {self.file.path} has no "{DEFAULT}" for plain texts.'
+            return _(
+                'its reference is no JSON object; {file} has no "{default}" for plain texts.',
+                file=self.file.path,
+                default=DEFAULT,
+            )
         return None
 
     def done(self) -> None:
         """To be called after the last row: raises CaseFileError for a named output that no reference has."""
         for name, line in self.file.lines.items():
             if self._keys and name != DEFAULT and name not in self._found:
-                what = f"no reference has the output {quote(name)}; they have: {_listed(self._keys)}."
+                what = _(
+                    "no reference has the output {name}; they have: {listed}.",
+                    name=quote(name),
+                    listed=_listed(self._keys),
+                )
                 msg = f"{self.file.path}, line {line}: {what}"
                 raise CaseFileError(msg)
 
 
-def json_problem(text: str) -> str | None:
+def json_problem(text: str) -> Sentence | str | None:
     """The problem of a reference that begins like a JSON object and is none, or None."""
     bare = unfenced(text).strip()
     if not bare.startswith("{"):
@@ -266,7 +281,7 @@ def json_problem(text: str) -> str | None:
         where = f"line {error.lineno}, character {error.colno} of it"
         return f"its reference begins like a JSON object and is none ({error.msg}, {where})."
     except (ValueError, RecursionError):
-        return "its reference begins like a JSON object and is none (nested too deeply)."
+        return _("its reference begins like a JSON object and is none (nested too deeply).")
     return None
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from simulator import __version__
 from simulator.core import shelves
 from simulator.core.errors import InputError
+from simulator.core.messages import _
 from simulator.core.roles import LEXICAL, panelists
 from simulator.core.settings import Settings
 from simulator.core.templates import fingerprint
@@ -82,7 +83,7 @@ class Grading:
     @property
     def rubrics(self) -> list[Rubric]:
         """The rubrics, as often as a model is asked about one turn."""
-        return _rubrics(judge for _, judge in self.judges_per_turn)
+        return _rubrics(judge for _unused, judge in self.judges_per_turn)
 
     @functools.cached_property
     def forms(self) -> list[ReplySchema]:
@@ -185,8 +186,9 @@ def _load_judges(names: Sequence[str]) -> dict[str, Judge]:
     for name in names:
         own_name, judge = shelves.judge_name(name), load_judge(name)
         if own_name in judges:
-            msg = (
-                f"--judges names two judges called '{own_name}': their grades would be filed under one name."
+            msg = _(
+                "--judges names two judges called '{own_name}': their grades would be filed under one name.",
+                own_name=own_name,
             )
             raise InputError(msg)
         judges[own_name] = judge

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from simulator.core import replies, shelves
 from simulator.core.errors import PromptError
+from simulator.core.messages import _
 from simulator.core.templates import LANGUAGES, check_languages, fingerprint, quote, read_toml, render
 from simulator.core.types import GradingContext, Language, Passage
 
@@ -64,11 +65,21 @@ class ReplySchema:
         tables = read_toml(path)
         check_languages(path, tables, {"title": set(), "criterion": set()})
         if unknown := set(tables) - _KEYS:
-            msg = f"{path}: '{min(unknown)}' is unknown; there are {', '.join(sorted(_KEYS))}."
+            msg = _(
+                "{path}: '{unknown}' is unknown; there are {keys}.",
+                path=path,
+                unknown=min(unknown),
+                keys=", ".join(sorted(_KEYS)),
+            )
             raise PromptError(msg)
         self.needs = tuple(tables.get("needs", ()))
         if unknown := set(self.needs) - set(NEEDS):
-            msg = f"{path}: needs = '{min(unknown)}' is unknown; there are {', '.join(NEEDS)}."
+            msg = _(
+                "{path}: needs = '{unknown}' is unknown; there are {needs}.",
+                path=path,
+                unknown=min(unknown),
+                needs=", ".join(NEEDS),
+            )
             raise PromptError(msg)
         self.fields = _fields(path, tables)
         self._tables = tables
@@ -97,11 +108,20 @@ class ReplySchema:
         try:
             self.form.model_validate({key: example[key] for key in self.fields})
         except (KeyError, ValidationError) as error:
-            msg = f"{self.path}: a worked example does not fill in the form ({' '.join(str(error).split())})."
+            msg = _(
+                "{path}: a worked example does not fill in the form ({error}).",
+                path=self.path,
+                error=" ".join(str(error).split()),
+            )
             raise PromptError(msg) from None
         if unknown := set(example) - set(self.fields) - set(_EXAMPLE_MATERIAL):
             allowed = ", ".join(_EXAMPLE_MATERIAL)
-            msg = f"{self.path}: a worked example has '{min(unknown)}'; it may show {allowed}."
+            msg = _(
+                "{path}: a worked example has '{unknown}'; it may show {allowed}.",
+                path=self.path,
+                unknown=min(unknown),
+                allowed=allowed,
+            )
             raise PromptError(msg)
 
     @cached_property
@@ -132,12 +152,21 @@ class Rubric(ReplySchema):
         self.value = str(self._tables.get("value", ""))
         self.kind = replies.FIELD_KINDS.get(self.fields.get(self.value, ""), replies.FIELD_KINDS["text"])
         if self.kind.scale is None:
-            msg = f"{path}: value = '{self.value}' must name one of its fields that can be a grade."
+            msg = _(
+                "{path}: value = '{value}' must name one of its fields that can be a grade.",
+                path=path,
+                value=self.value,
+            )
             raise PromptError(msg)
         self.scale: tuple[float, float] = self.kind.scale
         self.grades = str(self._tables.get("grades", GRADED[0]))
         if self.grades not in GRADED:
-            msg = f"{path}: grades = '{self.grades}' is unknown; there are {', '.join(GRADED)}."
+            msg = _(
+                "{path}: grades = '{grades}' is unknown; there are {graded}.",
+                path=path,
+                grades=self.grades,
+                graded=", ".join(GRADED),
+            )
             raise PromptError(msg)
 
 
@@ -158,20 +187,34 @@ def load_form(name: str) -> ReplySchema:
 def _fields(path: Path, tables: Mapping[str, Any]) -> dict[str, str]:
     fields = tables.get("fields")
     if not isinstance(fields, dict) or not fields:
-        msg = f"{path}: the table [fields] is missing."
+        msg = _("{path}: the table [fields] is missing.", path=path)
         raise PromptError(msg)
     for key, kind in fields.items():
         if kind not in replies.FIELD_KINDS:
-            msg = f"{path}: [fields] {key} = '{kind}' is unknown; there are {', '.join(replies.FIELD_KINDS)}."
+            msg = _(
+                "{path}: [fields] {key} = '{kind}' is unknown; there are {field_kinds}.",
+                path=path,
+                key=key,
+                kind=kind,
+                field_kinds=", ".join(replies.FIELD_KINDS),
+            )
             raise PromptError(msg)
         for language in LANGUAGES:
             meaning = tables[language].get("fields", {}).get(key)
             if not meaning:
-                msg = f"{path}: [{language}.fields] {key} is missing."
+                msg = _(
+                    "{path}: [{language}.fields] {key} is missing.", path=path, language=language, key=key
+                )
                 raise PromptError(msg)
             items = replies.FIELD_KINDS[kind].items
             if items and (not isinstance(meaning, dict) or tuple(meaning) != items):
-                msg = f"{path}: [{language}.fields.{key}] must say what {', '.join(items)} are, in order."
+                msg = _(
+                    "{path}: [{language}.fields.{key}] must say what {items} are, in order.",
+                    path=path,
+                    language=language,
+                    key=key,
+                    items=", ".join(items),
+                )
                 raise PromptError(msg)
     return {str(key): str(kind) for key, kind in fields.items()}
 
@@ -334,6 +377,10 @@ def read_guidelines(path: Path) -> dict[str, str]:
     try:
         text = path.read_text(encoding="utf-8-sig").strip()
     except (OSError, UnicodeDecodeError) as error:
-        msg = f"{path}: the guidelines cannot be read ({error}). Give a UTF-8 text or TOML file."
+        msg = _(
+            "{path}: the guidelines cannot be read ({error}). Give a UTF-8 text or TOML file.",
+            path=path,
+            error=error,
+        )
         raise PromptError(msg) from None
     return dict.fromkeys(LANGUAGES, text)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from simulator.core.errors import RehearsalError
+from simulator.core.messages import _
 
 Mode = Literal["on", "off", "read", "refresh"]
 # Files of earlier versions lack the columns in _LATER; `kept` is a time in UTC.
@@ -227,5 +228,5 @@ def _opened(path: Path) -> Iterator[sqlite3.Connection]:
             file.execute("PRAGMA secure_delete=ON")
             yield file
     except sqlite3.Error as error:
-        msg = f"{path}: cannot be read or emptied ({error}). Is a run using it?"
+        msg = _("{path}: cannot be read or emptied ({error}). Is a run using it?", path=path, error=error)
         raise RehearsalError(msg) from None

@@ -18,6 +18,7 @@ from tenacity.wait import wait_base
 
 from simulator.core import replies
 from simulator.core.errors import AccessDenied, MalformedReply, ModelFailure, OutOfPatience
+from simulator.core.messages import Message, _, changed, sentences
 from simulator.core.replies import encodable
 from simulator.core.roles import Endpoint
 from simulator.core.settings import Settings
@@ -132,7 +133,7 @@ class Connections:
         """The limit that all roles at this address and key share."""
         where = (endpoint.url, endpoint.key.get_secret_value())
         if where not in self._limiters:
-            why = f"{endpoint.address} takes no more calls within this minute"
+            why = _("{address} takes no more calls within this minute", address=endpoint.address)
             on_wait = partial(self.notices.waiting, endpoint.address, why=why)
             self._limiters[where] = Limiter(self.calls, on_wait)
         return self._limiters[where]
@@ -210,7 +211,7 @@ def client_of(endpoint: Endpoint, timeout: float, calls: int) -> "AsyncOpenAI":
     from openai import AsyncOpenAI  # half a second: only for runs with a model
 
     # A query belongs to every request; the client would append its paths behind it.
-    address, _, query = endpoint.url.partition("?")
+    address, _unused, query = endpoint.url.partition("?")
     # Every call in flight has its own connection, which the next call reuses.
     pool = Limits(max_connections=calls, max_keepalive_connections=calls, keepalive_expiry=IDLE)
     return AsyncOpenAI(
@@ -309,7 +310,7 @@ class Model:
         try:
             vectors = [_vector(row) for row in _rows(data, len(texts))]
         except (KeyError, TypeError, ValueError) as error:
-            raise self._failure("malformed", "no embeddings in the reply") from error
+            raise self._failure("malformed", _("no embeddings in the reply")) from error
         if not cached:
             self.connections.cache.put(request, data, self._cache_label)
         return vectors
@@ -319,7 +320,7 @@ class Model:
         try:
             rows = _rows(data, len(texts))
         except (KeyError, TypeError, ValueError) as error:
-            raise self._failure("malformed", f"not {len(texts)} embeddings in the reply") from error
+            raise self._failure("malformed", _("not {n} embeddings in the reply", n=len(texts))) from error
         return Embeddings(rows, _usage(data, self.endpoint.model).tokens_in)
 
     def _embedding_body(self, texts: list[str]) -> Body:
@@ -336,11 +337,11 @@ class Model:
             message = reply.data["choices"][0]["message"]
             refusal, text = message.get("refusal"), _text(message.get("content"))
         except (KeyError, IndexError, TypeError, AttributeError) as error:
-            raise self._failure("malformed", "the reply is not a chat completion") from error
+            raise self._failure("malformed", _("the reply is not a chat completion")) from error
         if refusal:
             raise self._failure("refused", str(refusal))
         if len(text) > LONGEST_REPLY:
-            raise self._failure("malformed", f"a reply of {len(text):,} characters")
+            raise self._failure("malformed", _("a reply of {n} characters", n=len(text)))
         if text and not reply.cached:
             self.connections.cache.put(reply.request, reply.data, self._cache_label)
         return Completion(text, _usage(reply.data, self.endpoint.model), reply.request)
@@ -366,7 +367,7 @@ class Model:
             await asyncio.shield(importing)  # a cancelled call must not cancel the import for others
         from openai import APIStatusError  # see Connections.prepare
 
-        for _ in range(len(FORMATS) + len(_DROPPABLE)):
+        for _unused in range(len(FORMATS) + len(_DROPPABLE)):
             body = build()
             sent = {key: value for key, value in body.items() if key not in self._abilities.refused}
             try:
@@ -374,7 +375,7 @@ class Model:
             except APIStatusError as error:
                 if not self._learn_from(error, sent):
                     raise self._refusal_failure(error) from error
-        raise self._failure("error", "the endpoint refuses every form of the request")
+        raise self._failure("error", _("the endpoint refuses every form of the request"))
 
     def _key(self, path: str, body: Body) -> str:
         """The cache key of the whole body: even if seeds are refused, repeats are different requests."""
@@ -498,10 +499,12 @@ class Model:
             else self._refusal_failure(error)
         )
 
-    def _out_of_patience(self, failure: ModelFailure, why: str) -> ModelFailure:
+    def _out_of_patience(self, failure: ModelFailure, why: Message | str) -> ModelFailure:
         """The failure as OutOfPatience; unchanged when `why` is empty."""
-        kind, message = failure.failure.kind, str(failure)
-        return OutOfPatience(kind, message if why in message else f"{message} ({why})") if why else failure
+        kind, message = failure.failure.kind, failure.message
+        if not why or str(why) in str(message):
+            return OutOfPatience(kind, message) if why else failure
+        return OutOfPatience(kind, _("{failure} ({why})", failure=message, why=why))
 
     def _refusal_failure(self, error: "APIStatusError") -> ModelFailure:
         code = getattr(error, "code", None)
@@ -509,24 +512,37 @@ class Model:
         moved = 300 <= error.status_code < 400  # not followed: the key is sent to no other address
         if moved or error.status_code in (401, 402, 403, 404) or code == "insufficient_quota":
             kind = "denied"
-        return self._failure(kind, f"{error.status_code}: {reason_of(error)}")
+        return self._failure(
+            kind, _("{status:d}: {reason}", status=error.status_code, reason=reason_of(error))
+        )
 
-    def _failure(self, kind: str, message: str) -> ModelFailure:
+    def _failure(self, kind: str, message: Message | str) -> ModelFailure:
         """A failure that names the model and its role, and never contains the key."""
         role = self.endpoint.role
-        message = " ".join(encodable(self.endpoint.concealed(message)).split())[:LONGEST_MESSAGE]
-        text = f"{role} model {self.endpoint.model} at {self.endpoint.address}: {message}"
+        text = _(
+            "{role} model {model} at {address}: {reason}",
+            role=role,
+            model=self.endpoint.model,
+            address=self.endpoint.address,
+            reason=changed(message, self._short),
+        )
         if kind == "denied":
             name = role.upper()
-            return AccessDenied(kind, f"{text} Check REHEARSAL_{name}_KEY, _URL and _MODEL.")
+            return AccessDenied(
+                kind, sentences(text, _("Check REHEARSAL_{name}_KEY, _URL and _MODEL.", name=name))
+            )
         return ModelFailure(kind, text)
+
+    def _short(self, text: str) -> str:
+        """A text of others on one line, without the key."""
+        return " ".join(str(encodable(self.endpoint.concealed(text))).split())[:LONGEST_MESSAGE]
 
 
 def _rows(data: Any, count: int) -> list[Any]:
     """The embeddings of a reply in the order of the texts; raises ValueError unless there are `count`."""
     rows = sorted(data["data"], key=lambda row: int(row["index"]))
     if len(rows) != count:
-        msg = f"{len(rows)} embeddings for {count} texts"
+        msg = _("{n} embeddings for {count} texts", n=len(rows), count=count)
         raise ValueError(msg)
     return [row["embedding"] for row in rows]
 
@@ -559,6 +575,6 @@ def _vector(embedding: Any) -> list[float]:
     else:
         vector = np.asarray(embedding, dtype=float)
     if vector.ndim != 1 or not vector.size or not np.isfinite(vector).all():
-        msg = "not a vector of numbers"
+        msg = _("not a vector of numbers")
         raise ValueError(msg)
     return [float(x) for x in vector]

@@ -9,6 +9,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from simulator.core.bodies import ACCEPTED, BodyError, unpacked
+from simulator.core.messages import Message, Sentence, _
 
 if TYPE_CHECKING:
     import httpx2
@@ -23,7 +24,7 @@ class NoAnswer(Exception):
     """No readable HTTP answer. `kind` is that of a Failure; `is_transient`: another attempt may succeed."""
 
     def __init__(
-        self, kind: str, message: str, *, is_transient: bool = True, cause: Exception | None = None
+        self, kind: str, message: Message | str, *, is_transient: bool = True, cause: Exception | None = None
     ) -> None:
         super().__init__(message)
         self.kind, self.is_transient = kind, is_transient
@@ -91,11 +92,11 @@ async def post(client: "AsyncOpenAI", path: str, body: Any, seconds: float) -> "
         raise NoAnswer("malformed", str(error), is_transient=False) from error
     except Exception as error:  # of any library
         if _has_timed_out(error):
-            raise NoAnswer("timeout", f"no reply within {seconds:g} s") from error
+            raise NoAnswer("timeout", _("no reply within {seconds:g} s", seconds=seconds)) from error
         if isinstance(error, APIConnectionError):
-            message = f"no connection ({client_words(error.__cause__ or error)})"
+            message = _("no connection ({reason})", reason=client_words(error.__cause__ or error))
         else:
-            message = f"no valid HTTP answer ({client_words(error)})"
+            message = _("no valid HTTP answer ({reason})", reason=client_words(error))
         raise NoAnswer("unreachable", message) from error
 
 
@@ -130,11 +131,11 @@ def reason_of(error: "APIStatusError") -> str:
     return str(message or error.message)
 
 
-def client_words(error: BaseException) -> str:
+def client_words(error: BaseException) -> Sentence | str:
     """The message of a client's error, short and without representations of its objects."""
     message = " ".join(str(getattr(error, "message", "") or error).split()).replace(" ssl:default", "")
     if message.startswith("<RawResponseMessage"):
-        return "the connection was closed within the headers"
+        return _("the connection was closed within the headers")
     return message[:_LONGEST] or type(error).__name__
 
 

@@ -1,13 +1,13 @@
 """How long one call may take in all: its attempts, the waits between them, and stops after a 429."""
 
 import asyncio
-import sys
 from collections.abc import Awaitable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
 from tenacity import RetryCallState
 
+from simulator.core.messages import Message, _, say
 from simulator.models.limiter import Pause, wait_asked_for
 
 T = TypeVar("T")
@@ -84,7 +84,7 @@ class Patience:
         except TimeoutError:
             if not clock.expired():
                 raise
-            msg = f"429: held back for longer than --patience allows ({self.seconds:g} s)"
+            msg = _("429: held back for longer than --patience allows ({seconds:g} s)", seconds=self.seconds)
             raise HeldBack(msg) from None
         finally:
             if looking is not None:
@@ -98,9 +98,9 @@ class Notices:
     def __init__(self) -> None:
         self._until: dict[str, float] = {}
 
-    def waiting(self, where: str, seconds: float, why: str, since: float = 0.0) -> None:
+    def waiting(self, where: str, seconds: float, why: Message | str, since: float = 0.0) -> None:
         """Prints a notice of a long wait, unless one was printed lately; `since` is the time spent so far."""
         now = asyncio.get_running_loop().time()
         if since + seconds >= WORTH_TELLING and now >= self._until.get(where, now):
             self._until[where] = now + max(seconds, SILENCE)
-            sys.stderr.write(f"waiting {seconds:.0f} s: {why}\n")
+            say(_("waiting {seconds:.0f} s: {why}", seconds=seconds, why=why))

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from simulator.core.errors import InputError
+from simulator.core.messages import Message, _
 from simulator.core.roles import Endpoint
 from simulator.core.types import Role
 from simulator.models.client import Body, Connections, Model
@@ -65,8 +66,9 @@ class ProviderModel(Model):
 
     async def embed(self, texts: list[str]) -> list[list[float]]:
         """Raises InputError: embeddings come from an OpenAI-compatible endpoint, or are lexical."""
-        msg = (
-            f"{self.endpoint.model} gives no embeddings here; use --embed-model lexical, or an OpenAI model."
+        msg = _(
+            "{model} gives no embeddings here; use --embed-model lexical, or an OpenAI model.",
+            model=self.endpoint.model,
         )
         raise InputError(msg)
 
@@ -104,10 +106,11 @@ class ProviderModel(Model):
 def _no_answer(error: Exception, seconds: float) -> NoAnswer:
     status, name = _status(error), type(error).__name__
     lost = any(word in name.lower() for word in _LOST)
+    message: Message | str
     if status in _DENIED:
         kind, message = "denied", f"{status}: {error}"
     elif "timeout" in name.lower():
-        kind, message = "timeout", f"no reply within {seconds:g} s"
+        kind, message = "timeout", _("no reply within {seconds:g} s", seconds=seconds)
     else:
         kind, message = "unreachable" if lost else "error", f"{name}: {error}"
     return NoAnswer(kind, message, is_transient=status in _TRANSIENT if status else lost, cause=error)
@@ -126,10 +129,12 @@ def _chat_model(endpoint: Endpoint, temperature: float | None, timeout: float) -
     try:
         chat: BaseChatModel = init_chat_model(endpoint.model, **options)
     except ImportError as error:
-        msg = f"{endpoint.model}: {error} (extra 'other')."
+        msg = _("{model}: {error} (extra 'other').", model=endpoint.model, error=error)
         raise InputError(msg) from None
     except Exception as error:  # a missing key or a refused argument, in the provider's own words
-        msg = f"{endpoint.model}: cannot be used: {' '.join(str(error).split())[:200]}"
+        msg = _(
+            "{model}: cannot be used: {error}", model=endpoint.model, error=" ".join(str(error).split())[:200]
+        )
         raise InputError(msg) from None
     return chat
 

@@ -8,6 +8,7 @@ from typing import NamedTuple, TypeVar
 from pydantic import BaseModel, JsonValue
 
 from simulator.core.errors import InputError
+from simulator.core.messages import _
 from simulator.core.types import Case, Language
 from simulator.privacy.lists import Span, word_list
 from simulator.privacy.patterns import mask, masks, patterns, scripts_in
@@ -156,7 +157,11 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     try:
         return re.compile(pattern)
     except re.error as error:
-        msg = f"{pattern}: invalid regular expression ({error}). Fix the pattern of what to mask."
+        msg = _(
+            "{pattern}: invalid regular expression ({error}). Fix the pattern of what to mask.",
+            pattern=pattern,
+            error=error,
+        )
         raise InputError(msg) from None
 
 

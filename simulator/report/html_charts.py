@@ -7,15 +7,17 @@ keeps its size on a telephone and on a wide screen alike.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from simulator.core.translations import Words, points, target_points
 from simulator.core.types import Language, Results
 from simulator.report import tables
 from simulator.report.html_conversations import FEELING, PAGE
-from simulator.report.judges import JudgeTrusts
 from simulator.stats.figures import Mean, Summary
 from simulator.stats.summary import Course, course
+
+if TYPE_CHECKING:
+    from simulator.report.judges import JudgeTrusts
 
 # Free on both sides, in percent of the width: half a label.
 _MARGIN = 5.0
@@ -251,7 +253,7 @@ class HeatMap:
     first_judge: str
 
 
-def heat_map(summary: Summary, trusts: JudgeTrusts, judges: Sequence[str], words: Words) -> HeatMap:
+def heat_map(summary: Summary, trusts: "JudgeTrusts", judges: Sequence[str], words: Words) -> HeatMap:
     """The means of a run by customer and judge; `judges` are in the order of the page's filter."""
     first, language = _first(summary), words.language
     numbers = {name: str(judges.index(name)) for name in summary.judges}
@@ -298,7 +300,7 @@ def _is_apart(cell: tuple[int, str, Mean], cells: Sequence[tuple[int, str, Mean]
     return together - mean.mean >= _APART - 1e-9
 
 
-def _column(name: str, number: str, trusts: JudgeTrusts, words: Words) -> Column:
+def _column(name: str, number: str, trusts: "JudgeTrusts", words: Words) -> Column:
     """The head of a judge's column; its trust is empty where nothing is known of any judge."""
     title = words.name("judge", name)
     if not trusts.judges:

@@ -16,8 +16,9 @@ from typing import Literal
 
 from pydantic import JsonValue
 
+from simulator.core.messages import shown as in_language
 from simulator.core.templates import Texts
-from simulator.core.translations import TextLookup, Words, safe_text, text_lookup, translate
+from simulator.core.translations import TextLookup, Words, safe_text, text_lookup
 from simulator.core.types import Conversation, Language, Passage, Results, Score, Severity, Turn
 from simulator.diagnosis.recommendations import heading_of
 from simulator.report import tables
@@ -318,7 +319,7 @@ def why(red: RedTurn, turn: Turn, words: Words) -> str:
         return safe_text(red.reason)
     kind = words.name("failure", red.failure)
     error = turn.answer.error
-    return f"{kind}: {safe_text(translate(words.language, error.message))}" if error else kind
+    return f"{kind}: {safe_text(in_language(error.message, words.language))}" if error else kind
 
 
 def _signed(value: float) -> str:

@@ -12,10 +12,11 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import Field, ValidationError
 
+from simulator.core.messages import shown
 from simulator.core.roles import LEXICAL
 from simulator.core.shelves import canonical_judge
 from simulator.core.templates import Texts
-from simulator.core.translations import Words, translate, words_of
+from simulator.core.translations import Words, words_of
 from simulator.core.types import PASSED, Language, Results, Value
 from simulator.models.families import same_family
 from simulator.privacy.patterns import mask
@@ -246,7 +247,7 @@ def _merged_notes(results: Results, language: Language) -> list[Note]:
     if merged.missing and (unfinished or not merged.planned):
         sentences.append(MERGED(language, "missing", shards=", ".join(merged.missing)))
     if merged.differences:
-        listed = MERGED(language, "stop").join(translate(language, each) for each in merged.differences)
+        listed = MERGED(language, "stop").join(shown(each, language) for each in merged.differences)
         sentences.append(MERGED(language, "differences", differences=listed))
     text = ("" if language == "ja" else " ").join(sentences)
     return [Note(text=text, alarm=len(sentences) > 1)]

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from simulator.core.document import Cell, Section, Table, count_cell, figures_section
+from simulator.core.messages import Message, shown
 from simulator.core.settings import dollars
 from simulator.core.templates import Texts
-from simulator.core.translations import safe_text, translate
+from simulator.core.translations import safe_text
 from simulator.core.types import Language, Results, Spending
 from simulator.data.datasets import SkippedRows
 from simulator.models.pricing import total_spending
@@ -69,7 +70,7 @@ def skipped_section(results: Results, language: Language) -> Section | None:
             "line",
             rows=f"{skipped.rows:,}",
             count=f"{skipped.count:,}",
-            first=safe_text(translate(language, str(skipped.listed[0]))),
+            first=safe_text(shown(skipped.listed[0].message, language)),
         ),
         tables=(_skipped_table(skipped, language),),
         notes=(*more, SKIPPED(language, "counted")),
@@ -79,17 +80,15 @@ def skipped_section(results: Results, language: Language) -> Section | None:
 
 def _skipped_table(skipped: SkippedRows, language: Language) -> Table:
     """Each reason with the number of its rows and the first of their places."""
-    places_by_reason: dict[str, list[str]] = {}
+    places_by_reason: dict[Message | str, list[Message | str]] = {}
     for row in skipped.listed:
         places_by_reason.setdefault(row.why, []).append(row.place)
     rows = []
     for reason, places in list(places_by_reason.items())[:_REASONS_SHOWN]:
-        listed = SKIPPED(language, "comma").join(
-            translate(language, place) for place in places[:_PLACES_SHOWN]
-        )
+        listed = SKIPPED(language, "comma").join(shown(place, language) for place in places[:_PLACES_SHOWN])
         where = listed + (" …" if len(places) > _PLACES_SHOWN else "")
         rows.append(
-            (Cell(text=safe_text(translate(language, reason))), count_cell(len(places)), Cell(text=where))
+            (Cell(text=safe_text(shown(reason, language))), count_cell(len(places)), Cell(text=where))
         )
     titles = _titles(SKIPPED, language, "why", "rows", "where")
     return Table(name="rows_skipped", title="", columns=titles, rows=tuple(rows))

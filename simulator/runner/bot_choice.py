@@ -5,6 +5,7 @@ from pathlib import Path
 
 from simulator.core import shelves
 from simulator.core.errors import InputError
+from simulator.core.messages import _
 from simulator.core.settings import Settings
 from simulator.core.types import Case
 from simulator.data.cases import DatasetRequest, columns_of, valid_cases
@@ -45,9 +46,10 @@ def is_bundled(cases: str) -> bool:
 
 def unknown_bot_error(cases: str) -> InputError:
     """The error for a missing adapter, with the ways to name one."""
-    msg = (
-        f"{cases}: which bot? Name yours: --adapter bot.py:answer, or --adapter http --set url=...;"
-        " --adapter recorded grades answers that the file has, --adapter demo asks the bundled bot."
+    msg = _(
+        "{cases}: which bot? Name yours: --adapter bot.py:answer, or --adapter http --set url=...;"
+        " --adapter recorded grades answers that the file has, --adapter demo asks the bundled bot.",
+        cases=cases,
     )
     return InputError(msg)
 
@@ -63,7 +65,11 @@ def _check_replay(settings: Settings) -> None:
     run = read_run(find_run(str(settings.replay), Path(settings.runs))).run
     adapter = str(run.settings.get("adapter", "demo"))
     if adapter != "demo":
-        msg = f"--replay {run.id}: which bot? That run asked {adapter}: name it, or another, with --adapter."
+        msg = _(
+            "--replay {run}: which bot? That run asked {adapter}: name it, or another, with --adapter.",
+            run=run.id,
+            adapter=adapter,
+        )
         raise InputError(msg)
 
 
@@ -82,13 +88,18 @@ def _missing_bot(cases: str, settings: Settings, *, answered: bool) -> InputErro
     columns = columns_of(cases, settings.columns)
     column = next(iter(columns.answers), "answer")
     if columns.has_references:
-        msg = (
-            f"{cases}: which bot? Answers in the column '{column}': --adapter recorded grades them,"
-            " --adapter bot.py:answer asks your bot."
+        msg = _(
+            "{cases}: which bot? Answers in the column '{column:d}': --adapter recorded grades"
+            " them, --adapter bot.py:answer asks your bot.",
+            cases=cases,
+            column=column,
         )
         return InputError(msg)
-    msg = (
-        f"{cases}: what is the column '{column}'? If a bot's answers: --adapter recorded; if right answers:"
-        f" --columns references={column}, and your bot with --adapter bot.py:answer."
+    msg = _(
+        "{cases}: what is the column '{column:d}'? If a bot's answers: --adapter recorded; if"
+        " right answers: --columns references={column:d}, and your bot with --adapter"
+        " bot.py:answer.",
+        cases=cases,
+        column=column,
     )
     return InputError(msg)

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from simulator.core.errors import BotFailure
+from simulator.core.messages import _
 from simulator.core.types import Answer, Case, Conversation, Language, Query
 from simulator.runner.context import RunContext
 from simulator.runner.conversation import ask
@@ -48,7 +49,7 @@ def measure_answers(answers: Sequence[Answer], adapter: str) -> SampledAnswers:
     """The sizes of these answers without failed ones; raises BotFailure if all failed."""
     good = [answer for answer in answers if answer.error is None]
     if not good and (error := answers[0].error):
-        raise BotFailure(error.kind, f"{adapter}: {error.message}")
+        raise BotFailure(error.kind, _("{adapter}: {reason}", adapter=adapter, reason=error.message))
     passages = [sum(tokens(passage.text) for passage in answer.passages) for answer in good]
     return SampledAnswers(
         answer=_range([tokens(answer.text) for answer in good]),

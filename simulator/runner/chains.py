@@ -12,7 +12,8 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import Field, JsonValue, ValidationError
 
 from simulator.core import shelves
-from simulator.core.errors import BotFailure, InputError, PromptError, UnknownName
+from simulator.core.errors import BotFailure, InputError, PromptError, UnknownName, value_problem
+from simulator.core.messages import _
 from simulator.core.settings import (
     FILE_SETTINGS,
     Settings,
@@ -127,7 +128,9 @@ def read_chain(path: Path) -> Chain:
     content = read_toml(path)
     tables = content.pop(LINKS, None)
     if not isinstance(tables, list) or not tables or not all(isinstance(table, dict) for table in tables):
-        msg = f"{path}: a chain has [[links]], each with a name and a prompt. See docs/prompts.md."
+        msg = _(
+            "{path}: a chain has [[links]], each with a name and a prompt. See docs/prompts.md.", path=path
+        )
         raise PromptError(msg)
     title = str(content.pop("title", ""))
     common = dict(_settings(path, "", content, _FORBIDDEN))
@@ -148,12 +151,17 @@ def _check_names(path: Path, names: Sequence[str]) -> None:
     for name in names:
         other = next((each for each in names if each.startswith(f"{name}_")), "")
         problems = {
-            "is used twice": names.count(name) > 1,
-            "is the name of the whole chain": name == WHOLE,
-            f"begins the name '{other}', so that ${other} could mean either": bool(other),
+            _("is used twice"): names.count(name) > 1,
+            _("is the name of the whole chain"): name == WHOLE,
+            _("begins the name '{other}', so that ${other} could mean either", other=other): bool(other),
         }
         for problem in (text for text, is_there in problems.items() if is_there):
-            msg = f"{path}: the link's name '{name}' {problem}: choose another."
+            msg = _(
+                "{path}: the link's name '{name}' {problem}: choose another.",
+                path=path,
+                name=name,
+                problem=problem,
+            )
             raise PromptError(msg)
 
 
@@ -171,8 +179,12 @@ def _link(path: Path, number: int, table: Mapping[str, Any]) -> Link:
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(map(str, first["loc"]))
-        why = "letters, digits and _ only, for it is part of $variables" if field == "name" else first["msg"]
-        msg = f"{path}: {where}{field}: {why}."
+        why = (
+            _("letters, digits and _ only, for it is part of $variables")
+            if field == "name"
+            else value_problem(first)
+        )
+        msg = _("{path}: {where}{field}: {why}.", path=path, where=where, field=field, why=why)
         raise PromptError(msg) from None
 
 
@@ -183,7 +195,7 @@ def _settings(
     for key, value in table.items():
         if key in forbidden or key not in Settings.model_fields:
             known = Settings.model_fields.keys() - forbidden
-            raise UnknownName("setting", key, known, f"({where}in {path})")
+            raise UnknownName(_("setting"), key, known, f"({where}in {path})")
         if key in FILE_SETTINGS and isinstance(value, str):
             yield key, resolve_path(path, value)
         elif key == "adapter" and isinstance(value, str):
@@ -250,7 +262,9 @@ async def _ask_link(link: LinkCall, query: Query, earlier: EarlierAnswers, timeo
         try:
             return await link.bot.ask(query, earlier.values, texts)
         except MissingVariable as error:
-            problem = f"its prompt needs ${error.variable}, which no earlier link returned"
+            problem = _(
+                "its prompt needs ${variable}, which no earlier link returned", variable=error.variable
+            )
             raise BotFailure("malformed", problem) from None
 
     own = query.model_copy(update={"session": f"{query.session}/{link.name}"})
@@ -279,7 +293,8 @@ def _as_text(value: Any) -> str:
 
 
 def _failed(name: str, error: Failure, steps: list[Step]) -> Answer:
-    failure = error.model_copy(update={"message": f"link {name}: {error.message}"})
+    message = _("link {name}: {reason}", name=name, reason=error.message)
+    failure = error.model_copy(update={"message": message})
     return Answer(text="", error=failure, steps=tuple(steps), usage=_usage(steps))
 
 
@@ -322,7 +337,9 @@ class AppliedPrompts:
             check_examples(prompt)
         for prompt in self.prompts[:-1]:
             if prompt.choosing == "labels" and not prompt.labels:
-                msg = f"{prompt.path}: in a chain, it has to name its labels: write [labels]."
+                msg = _(
+                    "{prompt}: in a chain, it has to name its labels: write [labels].", prompt=prompt.path
+                )
                 raise PromptError(msg)
 
     @property
@@ -394,7 +411,10 @@ class AppliedPrompts:
             return tuple(self.settings.labels)
         labels = labels_in(conversation.case for conversation in plan)
         if not labels:
-            msg = f"{self.prompts[-1].path}: no row has a label to choose: write [labels], or --labels A,B."
+            msg = _(
+                "{prompts}: no row has a label to choose: write [labels], or --labels A,B.",
+                prompts=self.prompts[-1].path,
+            )
             raise InputError(msg)
         return labels
 
@@ -404,6 +424,6 @@ def applied_prompts(settings: Settings) -> AppliedPrompts | None:
     if settings.prompt is None:
         return None
     if settings.protocol != "single_turn":
-        msg = "prompt: only `evaluate` applies a prompt; simulated customers have their own."
+        msg = _("prompt: only `evaluate` applies a prompt; simulated customers have their own.")
         raise InputError(msg)
     return AppliedPrompts(settings)

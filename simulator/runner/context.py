@@ -14,6 +14,7 @@ from typing import Any
 from simulator import __version__
 from simulator.core import shelves
 from simulator.core.errors import InputError, UnknownName
+from simulator.core.messages import _
 from simulator.core.roles import LEXICAL, Endpoint
 from simulator.core.secrets import known_secrets, missing_secrets, used_secrets
 from simulator.core.settings import Settings
@@ -169,7 +170,10 @@ class RunContext:
     async def bot(self, plan: Sequence[Conversation]) -> Bot:
         """Connects the bot under test, with its prompts and with masking where they apply."""
         if names := missing_secrets(self.settings.set):
-            msg = f"--set {names[0]}: secrets are not stored with a run. Give it again, or write ${{NAME}}."
+            msg = _(
+                "--set {names}: secrets are not stored with a run. Give it again, or write ${{NAME}}.",
+                names=names[0],
+            )
             raise InputError(msg)
         if not self.offline:
             self.connections.prepare()
@@ -203,24 +207,31 @@ class RunContext:
         if self.settings.choosing == "likelihood" and (
             self.applied_prompts is None or "choosing" not in bound
         ):
-            what = "there is no --prompt with labels or choices to choose among"
+            what = _("there is no --prompt with labels or choices to choose among")
             if self.applied_prompts is not None:
-                what = f"the adapter {self.settings.adapter} returns no log-likelihoods; leave it out"
-            msg = f"--choosing likelihood: {what}."
+                what = _(
+                    "the adapter {adapter} returns no log-likelihoods; leave it out",
+                    adapter=self.settings.adapter,
+                )
+            msg = _("--choosing likelihood: {what}.", what=what)
             raise InputError(msg)
 
     def check_prompts(self, run: Run) -> None:
         """Raises InputError if a prompt has changed since `run` began."""
         for name, digits in (self.applied_prompts.fingerprints() if self.applied_prompts else {}).items():
             if run.prompts.get(name) != digits:
-                msg = f"{name.replace(':', ' ', 1)} is not what run {run.id} began with: start a new run."
+                msg = _(
+                    "{name} is not what run {run} began with: start a new run.",
+                    name=name.replace(":", " ", 1),
+                    run=run.id,
+                )
                 raise InputError(msg)
 
     def check_scripts(self, plan: Sequence[Conversation]) -> None:
         """Raises UnknownName for a script without a planned conversation."""
         if unknown := unused_scripts(self.scripts, plan):
             names = {conversation.case.id for conversation in plan}
-            raise UnknownName(f"case in {self.settings.script}", unknown[0], names)
+            raise UnknownName(_("case in {script}", script=self.settings.script), unknown[0], names)
 
     def offered(self, plan: Sequence[Conversation]) -> dict[str, Any]:
         """The arguments that an adapter's `connect` may take by name, beside its settings."""

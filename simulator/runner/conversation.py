@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from simulator.core.answers import answer_of
 from simulator.core.concurrency import is_async, on_a_thread
 from simulator.core.errors import AccessDenied, BotFailure, BoundaryFailure, ModelFailure, RunFileError
+from simulator.core.messages import Sentence, _, changed
 from simulator.core.replies import encodable, revalidated
 from simulator.core.types import (
     Answer,
@@ -81,7 +82,7 @@ async def converse(
     while True:
         index = len(conversation.turns) + 1
         if not traits_of(bot).at_once and (failure := _fatal_failure(conversation)):
-            return _end(conversation, Ended.RAG_FAILED, failure.message)
+            return _end(conversation, Ended.RAG_FAILED, str(failure.message))
         if index > turns and not parting:
             return _end(conversation, Ended.TURN_LIMIT, "")
         try:
@@ -171,7 +172,7 @@ async def timed_answer(bot: Bot, query: Query, timeout: float) -> Answer:
     ):  # a cancellation that the bot swallowed; one of its own is none
         raise asyncio.CancelledError
     if clock.expired():
-        answer = _failed("timeout", f"no answer within {timeout:g} s")
+        answer = _failed("timeout", _("no answer within {timeout:g} s", timeout=timeout))
     measured = answer.seconds  # by the adapter itself, where it does
     if not measured or not math.isfinite(measured) or measured <= 0:
         measured = time.perf_counter() - started
@@ -209,7 +210,7 @@ def _outcome(bot: Bot, query: Query) -> Any:
 def as_answer(result: Any) -> Answer:
     """The Answer for what a bot returned; None, an empty text or an unknown type becomes a failure."""
     if result is None:
-        return _failed("empty", "the bot returned None")
+        return _failed("empty", _("the bot returned None"))
     try:
         return _checked(answer_of(result))
     except BotFailure as error:
@@ -219,7 +220,9 @@ def as_answer(result: Any) -> Answer:
 def _checked(answer: Answer) -> Answer:
     answer = revalidated(Answer, answer)
     if answer.error is None and not _is_visible(answer.text):
-        return answer.model_copy(update={"text": "", "error": Failure(kind="empty", message="empty answer")})
+        return answer.model_copy(
+            update={"text": "", "error": Failure(kind="empty", message=_("empty answer"))}
+        )
     if len(answer.text) > LONGEST_ANSWER:
         return answer.model_copy(update={"text": answer.text[:LONGEST_ANSWER] + CUT_MARK})
     return answer
@@ -230,6 +233,6 @@ def _is_visible(text: str) -> bool:
     return any(character.isprintable() and not character.isspace() for character in text)
 
 
-def _failed(kind: str, message: str) -> Answer:
-    one_line = " ".join(encodable(message).split())[:LONGEST_MESSAGE]
+def _failed(kind: str, message: Sentence | str) -> Answer:
+    one_line = changed(message, lambda text: " ".join(str(encodable(text)).split())[:LONGEST_MESSAGE])
     return Answer(text="", error=BotFailure(kind, one_line).failure)

@@ -14,6 +14,7 @@ from pydantic import JsonValue
 
 from simulator.core import shelves
 from simulator.core.errors import CaseFileError, InputError, RehearsalError, UnknownName
+from simulator.core.messages import _
 from simulator.core.settings import Settings
 from simulator.core.templates import fingerprint
 from simulator.core.types import Answer, Case, Failure, GradingContext, Passage, Score, Spending, Turn
@@ -93,10 +94,10 @@ def read_labels(path: str | Path) -> LabelFile:
     rows = list(read_rows(path, has_question))
     answers = tuple(_labelled(path, case, row) for case, row in zip(cases, rows, strict=True))
     if not any(answer.labels for answer in answers):
-        msg = f'{path}: it has no labels; add "labels": {{"NAME": number}} or a column.'
+        msg = _('{path}: it has no labels; add "labels": {{"NAME": number}} or a column.', path=path)
         raise CaseFileError(msg)
     names = {str(row.values["dataset"]) for row in rows if not is_empty(row.values.get("dataset"))}
-    file, _ = split_sheet(path)
+    file, _unused = split_sheet(path)
     dataset = names.pop() if len(names) == 1 else _ENDINGS.sub("", file.name)
     return LabelFile(path, printable(dataset), answers, hashlib.sha256(read_bytes(file)).hexdigest())
 
@@ -126,7 +127,7 @@ def labelled_context(row: LabelledAnswer, separator: str = "") -> GradingContext
         text=text,
         passages=_passages(case, row.context_ids),
         shows_passages=bool(case.contexts),
-        error=None if text.strip() else Failure(kind="empty", message="the answer is empty"),
+        error=None if text.strip() else Failure(kind="empty", message=_("the answer is empty")),
     )
     turn = Turn(index=1, user=case.question, answer=answer)
     return GradingContext(conversation=f"calibration/{case.id}", case=case, persona="", turn=turn)
@@ -140,7 +141,7 @@ def _passages(case: Case, ids: tuple[str, ...]) -> tuple[Passage, ...]:
 
 def _labelled(path: Path, case: Case, row: Row) -> LabelledAnswer:
     if case.answer is None and "answer" not in map(field_of, row.values):
-        raise row_fault(path, row, "no answer to grade; name a column 'answer'.")
+        raise row_fault(path, row, _("no answer to grade; name a column 'answer'."))
     group = row.values.get("group")
     return LabelledAnswer(
         case=case,
@@ -194,7 +195,9 @@ def _votes(path: Path, row: Row, name: str, value: JsonValue) -> tuple[Vote, ...
             try:
                 value = json.loads(text)
             except (ValueError, RecursionError):
-                problem = f"column {quote(name)}: {quote(text)} is not a list; write 4|3|4."
+                problem = _(
+                    "column {name}: {text} is not a list; write 4|3|4.", name=quote(name), text=quote(text)
+                )
                 raise row_fault(path, row, problem) from None
         elif "|" in text:
             value = list(text.split("|"))
@@ -204,7 +207,11 @@ def _votes(path: Path, row: Row, name: str, value: JsonValue) -> tuple[Vote, ...
 
 def _vote(path: Path, row: Row, name: str, value: JsonValue) -> Vote:
     if isinstance(value, (list, dict)):
-        raise row_fault(path, row, f"label {quote(name)}: {quote(value)} is neither a number nor a text.")
+        raise row_fault(
+            path,
+            row,
+            _("label {name}: {value} is neither a number nor a text.", name=quote(name), value=quote(value)),
+        )
     if isinstance(value, str):
         try:
             number = float(value)
@@ -213,7 +220,9 @@ def _vote(path: Path, row: Row, name: str, value: JsonValue) -> Vote:
     else:
         number = float(value or 0)
     if not math.isfinite(number):
-        raise row_fault(path, row, f"label {quote(name)}: {quote(value)} is not a number.")
+        raise row_fault(
+            path, row, _("label {name}: {value} is not a number.", name=quote(name), value=quote(value))
+        )
     return number
 
 
@@ -301,7 +310,7 @@ def read_dimension(file: LabelFile, name: str, good: str | None = None) -> Dimen
     UnknownName for an unknown name or text, InputError for `good` that does not fit the labels.
     """
     if name not in file.dimensions:
-        raise UnknownName(f"label in {file.path}", name, file.dimensions)
+        raise UnknownName(_("label in {file}", file=file.path), name, file.dimensions)
     rows = [row for row in file.rows if name in row.labels]
     if any(isinstance(vote, str) for row in rows for vote in row.labels[name]):
         return _of_texts(name, rows, good)
@@ -312,8 +321,12 @@ def read_dimension(file: LabelFile, name: str, good: str | None = None) -> Dimen
     try:
         limit = float(good)
     except ValueError:
-        msg = (
-            f"--good {quote(good)}: the labels of {name} are numbers on a scale {levels[0]:g}-{levels[-1]:g}."
+        msg = _(
+            "--good {good}: the labels of {name} are numbers on a scale {levels:g}-{levels2:g}.",
+            good=quote(good),
+            name=name,
+            levels=levels[0],
+            levels2=levels[-1],
         )
         raise InputError(msg) from None
     if limit == 0 and votes <= {0.0, 1.0}:
@@ -325,10 +338,14 @@ def _of_texts(name: str, rows: Sequence[LabelledAnswer], good: str | None) -> Di
     texts = dict.fromkeys(_text(vote) for row in rows for vote in row.labels[name])
     if good is None:
         listed = ", ".join(quote(text) for text in list(texts)[:_LISTED_TEXTS])
-        msg = f"the labels of {name} are texts: say which is good with --good. There are: {listed}."
+        msg = _(
+            "the labels of {name} are texts: say which is good with --good. There are: {listed}.",
+            name=name,
+            listed=listed,
+        )
         raise InputError(msg)
     if good not in texts:
-        raise UnknownName(f"value of label {name}", good, list(texts)[:_LISTED_TEXTS])
+        raise UnknownName(_("value of label {name}", name=name), good, list(texts)[:_LISTED_TEXTS])
     return Dimension(name, (0.0, 1.0), 0.5, text=good)
 
 
@@ -348,7 +365,13 @@ def _levels(file: LabelFile, name: str, rows: Sequence[LabelledAnswer]) -> tuple
     for row in rows:
         for vote in row.labels[name]:
             if not levels[0] <= float(vote) <= levels[-1]:
-                problem = f"label {quote(name)} is {vote:g}, outside its scale {levels[0]:g}-{levels[-1]:g}."
+                problem = _(
+                    "label {name} is {vote:g}, outside its scale {levels:g}-{levels2:g}.",
+                    name=quote(name),
+                    vote=vote,
+                    levels=levels[0],
+                    levels2=levels[-1],
+                )
                 raise row_fault(file.path, row.row, problem)
     return levels
 
@@ -380,7 +403,7 @@ class JudgeName(NamedTuple):
         """Only judges of the shelf have parts; a file's name keeps its dots."""
         if any(mark in name for mark in ":/\\") or name.endswith(".toml") or "." not in name:
             return cls(name)
-        judge, _, field = name.partition(".")
+        judge, _unused, field = name.partition(".")
         return cls(judge, field)
 
     def __str__(self) -> str:
@@ -437,7 +460,7 @@ class LabelledGrading:
 
         try:
             async with asyncio.TaskGroup() as tasks:
-                for _ in range(min(len(rows), self.run_context.settings.calls)):
+                for _unused in range(min(len(rows), self.run_context.settings.calls)):
                     tasks.create_task(work())
         except BaseExceptionGroup as group:
             raise worst_error(group) from None
@@ -464,7 +487,9 @@ class LabelledGrading:
             with self._partial.open("a", encoding="utf-8") as file:
                 file.write(line + "\n")
         except OSError as error:
-            msg = f"{self._partial}: cannot be written ({error.strerror})."
+            msg = _(
+                "{partial}: cannot be written ({strerror}).", partial=self._partial, strerror=error.strerror
+            )
             raise InputError(msg) from None
 
     def _saved(self) -> dict[str, Score]:
@@ -494,7 +519,7 @@ def row_grades(graded: Sequence[GradedRow], field: str = "") -> list[RowGrade]:
             grades.append(RowGrade(row, float(value), SHARE if field in _SHARES else score.scale))
     if scored and not grades:
         numbers = sorted(key for key, value in scored[0].score.detail.items() if _is_number(value))
-        raise UnknownName("part of this judge's verdict", field, numbers)
+        raise UnknownName(_("part of this judge's verdict"), field, numbers)
     return grades
 
 

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from simulator.core.messages import changed
 from simulator.core.secrets import mask_secrets
 from simulator.core.settings import Settings
 from simulator.core.types import (
@@ -93,7 +94,7 @@ class MaskedBot:
         """The masked answer; a failure is returned as `Answer.error`."""
         answer = _without_secrets(self.secrets, await timed_answer(self.bot, query, self.timeout))
         if answer.error:
-            message = mask_secrets(answer.error.message, self.in_errors)
+            message = changed(answer.error.message, lambda text: mask_secrets(text, self.in_errors))
             answer = answer.model_copy(update={"error": Failure(kind=answer.error.kind, message=message)})
         return redacted_value(answer, self.redactor, query.language)[0] if self.redactor else answer
 

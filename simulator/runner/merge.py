@@ -14,8 +14,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from simulator.core.errors import InputError, RehearsalError, RunFileError
+from simulator.core.messages import Message, _
 from simulator.core.settings import Settings, Shard, read_shard, stored_settings
-from simulator.core.types import Conversation, Persona, Results, Run, Score, Status, Value
+from simulator.core.types import Conversation, Persona, Results, Run, Said, Score, Status, Value
 from simulator.runner.plan import read_plan
 from simulator.runner.run import AGAIN
 from simulator.storage.run_file import RUN_FILE, RunFile, find_run, new_run_id, read_run
@@ -88,7 +89,7 @@ class MergeSummary(Value):
     missing: tuple[str, ...] = ()
     planned: bool = True
     unfinished: tuple[str, ...] = ()
-    differences: tuple[str, ...] = ()
+    differences: tuple[Said, ...] = ()
 
 
 def merge_summary(notes: Mapping[str, Any]) -> MergeSummary | None:
@@ -154,14 +155,19 @@ class Merge:
     missing: tuple[str, ...] = ()
     planned: bool = True
     unfinished: tuple[str, ...] = ()
-    forced: tuple[str, ...] = ()
+    forced: tuple[Message | str, ...] = ()
 
     @property
-    def stopped(self) -> str | None:
+    def stopped(self) -> Message | str | None:
         """Why the merged run is incomplete, in one line; None if it is complete."""
-        reasons = [f"missing: shard {', '.join(self.missing)}"] if self.missing else []
-        reasons += [f"not finished: {', '.join(self.unfinished)}"] if self.unfinished else []
-        return "; ".join(reasons) or None
+        reasons = [_("missing: shard {missing}", missing=", ".join(self.missing))] if self.missing else []
+        if self.unfinished:
+            reasons.append(_("not finished: {runs}", runs=", ".join(self.unfinished)))
+        return (
+            _("{missing}; {unfinished}", missing=reasons[0], unfinished=reasons[1])
+            if reasons[1:]
+            else next(iter(reasons), None)
+        )
 
     @property
     def resume_options(self) -> str:
@@ -214,11 +220,16 @@ def _position(results: Results, path: Path) -> ShardPosition | None:
     try:
         position = ShardPosition.model_validate(note)
     except ValidationError:
-        msg = f"{path}: its position in the whole run is missing. Run that shard again."
+        msg = _("{path}: its position in the whole run is missing. Run that shard again.", path=path)
         raise RunFileError(msg) from None
     count, places = len(_first_attempts(results)), len(position.places)
     if count != places:
-        msg = f"{path}: has {count} conversations, but positions for {places}: the file is damaged."
+        msg = _(
+            "{path}: has {count} conversations, but positions for {places}: the file is damaged.",
+            path=path,
+            count=count,
+            places=places,
+        )
         raise RunFileError(msg)
     return position
 
@@ -281,38 +292,50 @@ def _check_is_free(path: Path) -> None:
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except OSError:
-            msg = f"{path.parent.name} is still being written; wait for it, or end it."
+            msg = _("{parent} is still being written; wait for it, or end it.", parent=path.parent.name)
             raise RunFileError(msg) from None
 
 
-def check_agreement(parts: Sequence[Part], *, force: bool) -> tuple[str, ...]:
+def check_agreement(parts: Sequence[Part], *, force: bool) -> tuple[Message | str, ...]:
     """The differences between the parts, for `force`; without it, raises InputError if there are any."""
     differences = tuple(dict.fromkeys(text for part in parts[1:] for text in _differences(parts[0], part)))
     if differences and not force:
-        more = f"; {len(differences) - _LISTED} more" if len(differences) > _LISTED else ""
-        listed = "; ".join(differences[:_LISTED])
-        msg = f"not parts of one run: {listed}{more}. --force merges them with a note."
+        listed: tuple[Message | str, ...] = differences[:_LISTED]
+        if len(differences) > _LISTED:
+            listed = (*listed, _("{n} more", n=len(differences) - _LISTED))
+        msg = _("not parts of one run: {listed:clauses}. --force merges them with a note.", listed=listed)
         raise InputError(msg)
     return differences
 
 
-def _differences(one: Part, other: Part) -> Iterator[str]:
+def _differences(one: Part, other: Part) -> Iterator[Message | str]:
     yield from _setting_differences(one, other)
     if one.plan != other.plan:
-        yield f"the questions or customers of {one.name} and {other.name} differ"
+        yield _("the questions or customers of {one} and {other} differ", one=one.name, other=other.name)
     if one.count and other.count and one.count != other.count:
-        yield f"{one.name} is one of {one.count} shards, {other.name} one of {other.count}"
+        yield _(
+            "{one} is one of {count} shards, {other} one of {count2}",
+            one=one.name,
+            count=one.count,
+            other=other.name,
+            count2=other.count,
+        )
     if one.personas != other.personas:
-        yield f"the personas of {one.name} and {other.name} differ"
+        yield _("the personas of {one} and {other} differ", one=one.name, other=other.name)
     yield from _value_differences("prompt", one, one.run.prompts, other, other.run.prompts)
     yield from _value_differences("model", one, one.run.models, other, other.run.models)
     yield from _value_differences("version", one, _versions(one), other, _versions(other))
     for judge in one.rubrics.keys() & other.rubrics.keys():
         if one.rubrics[judge] != other.rubrics[judge]:
-            yield f"{judge} graded by different rubrics in {one.name} and {other.name}"
+            yield _(
+                "{judge} graded by different rubrics in {one} and {other}",
+                judge=judge,
+                one=one.name,
+                other=other.name,
+            )
 
 
-def _setting_differences(one: Part, other: Part) -> Iterator[str]:
+def _setting_differences(one: Part, other: Part) -> Iterator[Message | str]:
     first, second = one.settings.stored_values(), other.settings.stored_values()
     names = first.keys() - _FREE_SETTINGS
     yield from _value_differences("", one, {k: first[k] for k in names}, other, {k: second[k] for k in names})
@@ -326,12 +349,19 @@ def _versions(part: Part) -> dict[str, str]:
 
 def _value_differences(
     kind: str, one: Part, first: dict[str, Any], other: Part, second: dict[str, Any]
-) -> Iterator[str]:
+) -> Iterator[Message | str]:
     for key in sorted(first.keys() | second.keys()):
         if first.get(key) != second.get(key):
             was, now = _shortened(first.get(key)), _shortened(second.get(key))
             name = f"{kind} {key}".strip()
-            yield f"{name} is {was} in {one.name} and {now} in {other.name}"
+            yield _(
+                "{name} is {was} in {one} and {now} in {other}",
+                name=name,
+                was=was,
+                one=one.name,
+                now=now,
+                other=other.name,
+            )
 
 
 def _shortened(value: Any) -> str:
@@ -373,7 +403,11 @@ def copy_rows(whole: Path, part: Path, conversations: Iterable[str]) -> None:
             file.execute("DROP TABLE temp.chosen")
             file.execute("COMMIT")
     except sqlite3.Error as error:
-        msg = f"{part}: cannot be copied ({error}). Is the disk full, or the file damaged?"
+        msg = _(
+            "{part}: cannot be copied ({error}). Is the disk full, or the file damaged?",
+            part=part,
+            error=error,
+        )
         raise RunFileError(msg) from None
 
 
@@ -445,7 +479,12 @@ def _owners(parts: Sequence[Part]) -> Owners:
                 owners[name] = (number, conversation)
             elif conversation.begun and conversation.content != known[1].content:
                 one = parts[known[0]].name
-                msg = f"{name} is not the same in {one} and {part.name}: leave one of the two out."
+                msg = _(
+                    "{name} is not the same in {one} and {part}: leave one of the two out.",
+                    name=name,
+                    one=one,
+                    part=part.name,
+                )
                 raise InputError(msg)
     return owners
 
@@ -477,12 +516,12 @@ def _ordered(parts: Sequence[Part], owners: Owners) -> list[Conversation]:
         is_second = conversation.conversation.id.endswith(AGAIN)
         return is_second, 0 if is_one_plan else number, conversation.place
 
-    return [owned.conversation for _, owned in sorted(owners.values(), key=order)]
+    return [owned.conversation for _unused, owned in sorted(owners.values(), key=order)]
 
 
 def _with_second_attempts(owners: Owners, whole: Sequence[Conversation]) -> list[Conversation]:
     """The whole plan, with all second attempts at its end."""
-    attempts = [owned for _, owned in owners.values() if owned.conversation.id.endswith(AGAIN)]
+    attempts = [owned for _unused, owned in owners.values() if owned.conversation.id.endswith(AGAIN)]
     return [*whole, *(owned.conversation for owned in sorted(attempts, key=lambda each: each.place))]
 
 
@@ -508,7 +547,9 @@ def _fill(file: RunFile, parts: Sequence[Part], owners: Owners, done: Merge) -> 
     for number, part in enumerate(parts):
         content = (part.run.id, frozenset(conversation.content for conversation in part.conversations))
         if content not in copied:  # a run that is given twice was paid for once
-            copy_rows(file.path, part.path, [key for key, (owner, _) in owners.items() if owner == number])
+            copy_rows(
+                file.path, part.path, [key for key, (owner, _unused) in owners.items() if owner == number]
+            )
         copied.add(content)
     for key, value in merged_notes(part.notes for part in parts).items():
         file.save_note(key, json.dumps(value, ensure_ascii=False))

@@ -9,6 +9,7 @@ from typing import NamedTuple, overload
 
 from simulator.core import shelves
 from simulator.core.errors import InputError
+from simulator.core.messages import Message, Sentence, _
 from simulator.core.roles import endpoints
 from simulator.core.settings import Sample, Settings, read_sample
 from simulator.core.types import Case, Conversation, Persona
@@ -103,13 +104,17 @@ class PlannedRun(NamedTuple):
     settings: Settings
     skipped: SkippedRows
     columns: ColumnUse = ColumnUse()
-    judges_chosen_for: str = ""
-    sample_message: str = ""
+    judges_chosen_for: Message | str = ""
+    sample_message: Message | str = ""
 
-    def messages(self) -> Iterator[str]:
+    def messages(self) -> Iterator[Message | str]:
         """Lines on columns without effect, the sample, the judges that were chosen, and skipped rows."""
         if self.columns.unused and self.settings.prompt is None:
-            yield f"{self.settings.cases}: ignored columns: {', '.join(self.columns.unused)}."
+            yield _(
+                "{cases}: ignored columns: {unused}.",
+                cases=self.settings.cases,
+                unused=", ".join(self.columns.unused),
+            )
         if (
             self.columns.answers
             and self.settings.protocol == "dialogue"
@@ -120,24 +125,36 @@ class PlannedRun(NamedTuple):
             yield self.sample_message
         if self.judges_chosen_for:
             names = ", ".join(self.settings.judges)
-            yield f"Judges that fit the data ({self.judges_chosen_for}): {names}. Others: --judges NAME,..."
+            yield _(
+                "Judges that fit the data ({judges_chosen_for}): {names}. Others: --judges NAME,...",
+                judges_chosen_for=self.judges_chosen_for,
+                names=names,
+            )
         if count := self.skipped.count:
-            listed = [f"  {row}" for row in self.skipped.listed[:_LISTED]]
-            more = [f"  and {count - _LISTED} more; the report lists them."] if count > _LISTED else []
-            head = f"{count:,} of {self.skipped.rows:,} rows left out (--strict stops at the first):"
-            yield "\n".join([head, *listed, *more])
+            yield _(
+                "{count} of {rows} rows left out (--strict stops at the first):",
+                count=count,
+                rows=self.skipped.rows,
+            )
+            yield from (_("  {row}", row=row.message) for row in self.skipped.listed[:_LISTED])
+            if count > _LISTED:
+                yield _("  and {n} more; the report lists them.", n=count - _LISTED)
 
-    def _ignored_answers(self) -> str:
+    def _ignored_answers(self) -> Sentence | str:
         """A column of answers beside the questions often holds the right ones, named like a bot's own."""
         column, cases = self.columns.answers[0], self.settings.cases
         if self.columns.has_references:
-            return (
-                f"{cases}: the column {column} is read as earlier answers of a bot, and ignored because this"
-                " bot answers by itself."
+            return _(
+                "{cases}: the column {column:d} is read as earlier answers of a bot, and ignored"
+                " because this bot answers by itself.",
+                cases=cases,
+                column=column,
             )
-        return (
-            f"{cases}: the column {column} is read as earlier answers of a bot, and ignored."
-            f" If it holds the right answers: --columns references={column}"
+        return _(
+            "{cases}: the column {column:d} is read as earlier answers of a bot, and ignored. If"
+            " it holds the right answers: --columns references={column:d}",
+            cases=cases,
+            column=column,
         )
 
 
@@ -153,7 +170,7 @@ def read_plan(settings: Settings) -> PlannedRun:
     prompts = applied_prompts(settings)
     labels = label_forms(settings.labels, prompts.labels) if prompts else settings.labels
     data = _read(settings, labels, prompts)
-    chosen_for = ""
+    chosen_for: Message | str = ""
     if settings.protocol == "single_turn":
         settings, chosen_for = _fitted(settings, data, labels)
     language = settings.language or (None if settings.cases else "ja")
@@ -203,7 +220,9 @@ def _personas(names: Iterable[str]) -> list[Persona]:
     ids = [persona.id for persona in personas]
     for persona in personas:
         if ids.count(persona.id) > 1:
-            msg = f"--persona names two called '{persona.id}': rename the file of one of them."
+            msg = _(
+                "--persona names two called '{persona}': rename the file of one of them.", persona=persona.id
+            )
             raise InputError(msg)
     return personas
 
@@ -224,20 +243,22 @@ def sheet_cases(name: str, settings: Settings) -> Sequence[Case] | None:
     return cases_of_workbook(Path(name), settings.case_language) if is_workbook else None
 
 
-def _fitted(settings: Settings, data: DataSet, labels: Labels) -> tuple[Settings, str]:
+def _fitted(settings: Settings, data: DataSet, labels: Labels) -> tuple[Settings, Message | str]:
     """The settings with the judges and labels of a data set, and the form of the data that chose the judges.
 
     Rows that none of the judges can grade are skipped: in a conversation such a judge skips a turn, but a
     row has only the one.
     """
-    chosen_for = ""
+    chosen_for: Message | str = ""
     if "judges" not in settings.model_fields_set and not (settings.outputs or settings.scoring):
         judges, chosen_for = data.profile.judges(offline=endpoints(settings)["judge"] is None)
         settings = settings.model_copy(update={"judges": judges})
     if "label" in map(shelves.judge_name, settings.judges):
         all_labels = labels or label_forms(sort_labels(data.profile.names))
         if problem := label_set_problem(all_labels):
-            msg = f"{settings.cases}: {problem} Name all there are: --labels A,B."
+            msg = _(
+                "{cases}: {problem} Name all there are: --labels A,B.", cases=settings.cases, problem=problem
+            )
             raise InputError(msg)
         settings = settings.model_copy(update={"labels": all_labels})
     if settings.outputs is None:
@@ -250,17 +271,19 @@ def _fitted(settings: Settings, data: DataSet, labels: Labels) -> tuple[Settings
     return settings, chosen_for
 
 
-def _sample_message(rows: int, sample: Sample) -> str:
+def _sample_message(rows: int, sample: Sample) -> Sentence | str:
     """How many of the rows were sampled, before --limit is applied."""
     if sample.size >= rows:
-        return f"All {rows:,} rows: no more than the sample's {sample.size:,}."
-    return f"{sample.size:,} of {rows:,} rows at random (seed {sample.seed})."
+        return _("All {rows} rows: no more than the sample's {size}.", rows=rows, size=sample.size)
+    return _(
+        "{size} of {rows} rows at random (seed {seed:d}).", size=sample.size, rows=rows, seed=sample.seed
+    )
 
 
 def _read(settings: Settings, labels: Labels, prompts: AppliedPrompts | None) -> DataSet:
     """The cases that the settings name, or the bundled ones. Raises InputError for rows without a file."""
 
-    def problem(case: Case) -> str | None:
+    def problem(case: Case) -> Message | str | None:
         return case_label_problem(case, labels) or (prompts.row_check(case) if prompts else None)
 
     redactor = redactor_of(settings)
@@ -279,10 +302,10 @@ def _read(settings: Settings, labels: Labels, prompts: AppliedPrompts | None) ->
 
 def _bundled(settings: Settings) -> Iterator[Case]:
     if settings.protocol == "single_turn":
-        msg = "evaluate needs a data set: python run.py evaluate questions.jsonl"
+        msg = _("evaluate needs a data set: python run.py evaluate questions.jsonl")
         raise InputError(msg)
     if settings.columns:
-        msg = "--columns is about a file of your own: name it with --cases."
+        msg = _("--columns is about a file of your own: name it with --cases.")
         raise InputError(msg)
     for path in BUNDLED:
         yield from read_cases(path)

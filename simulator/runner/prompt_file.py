@@ -14,7 +14,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, JsonValue, ValidationError, field_validator
 
 from simulator.core import shelves
-from simulator.core.errors import InputError, PromptError, UnknownName
+from simulator.core.errors import InputError, PromptError, UnknownName, value_problem
+from simulator.core.messages import _
 from simulator.core.templates import LANGUAGES, fingerprint, read_toml
 from simulator.core.types import Case, Language, Value
 from simulator.data.cases import DatasetRequest, case_of, read_dataset, row_id
@@ -126,7 +127,7 @@ def variables_in(text: str) -> frozenset[str]:
 def _checked_variables(where: str, text: str) -> frozenset[str]:
     """The variables of a text; raises PromptError, which begins with `where`, for a lone dollar."""
     if not PromptText(text).is_valid():
-        msg = f"{where}: a lone dollar; write $$ for a plain one."
+        msg = _("{where}: a lone dollar; write $$ for a plain one.", where=where)
         raise PromptError(msg)
     return variables_in(text)
 
@@ -228,7 +229,7 @@ def read_prompt(name: str, shots: int | None = None) -> Prompt:
     path = shelves.prompt_path(file_name)
     file = _read_file(path)
     if variant and variant not in file.variants:
-        raise UnknownName(f"variant of {path}", variant, file.variants)
+        raise UnknownName(_("variant of {path}", path=path), variant, file.variants)
     wordings = {language: _wording(path, file, language, variant) for language in file.languages}
     prompt = Prompt(
         id=file.id, version=file.version, variant=variant, path=str(path), wordings=wordings,
@@ -242,7 +243,7 @@ def read_prompt(name: str, shots: int | None = None) -> Prompt:
 
 def split_variant(name: str) -> tuple[str, str]:
     """The file and the variant in `choose:expert`; a colon before a slash belongs to the path."""
-    file_name, _, variant = name.rpartition(":")
+    file_name, _unused, variant = name.rpartition(":")
     return (file_name, variant) if file_name and not {"/", "\\"} & set(variant) else (name, "")
 
 
@@ -270,10 +271,17 @@ def _read_file(path: Path) -> _PromptFile:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
-        msg = f"{path}: {where}: {first['msg']}. See docs/prompts.md."
+        msg = _(
+            "{path}: {where}: {problem}. See docs/prompts.md.",
+            path=path,
+            where=where,
+            problem=value_problem(first),
+        )
         raise PromptError(msg) from None
     if not file.languages:
-        msg = f"{path}: it has neither [ja] nor [en]: one of them says what is sent for each row."
+        msg = _(
+            "{path}: it has neither [ja] nor [en]: one of them says what is sent for each row.", path=path
+        )
         raise PromptError(msg)
     return file
 
@@ -284,12 +292,21 @@ def _wording(path: Path, file: _PromptFile, language: Language, variant: str) ->
     if variant:
         own = getattr(file.variants[variant], language)
         if own is None:
-            msg = f"{path}: [variants.{variant}] has no [{language}], but the prompt has: add its texts."
+            msg = _(
+                "{path}: [variants.{variant}] has no [{language}], but the prompt has: add its texts.",
+                path=path,
+                variant=variant,
+                language=language,
+            )
             raise PromptError(msg)
         layers.append(_texts(own))
     merged = {key: text.strip("\n") for layer in layers for key, text in layer.items()}
     if not merged.get("user", "").strip():
-        msg = f"{path}: [{language}] user is missing or empty: it is what is sent for each row."
+        msg = _(
+            "{path}: [{language}] user is missing or empty: it is what is sent for each row.",
+            path=path,
+            language=language,
+        )
         raise PromptError(msg)
     return Wording(**merged)
 
@@ -312,11 +329,15 @@ def _labels(path: Path, file: _PromptFile) -> dict[Language, dict[str, str]]:
     labels = {language: table if is_plain else table.get(language, {}) for language in file.languages}
     keys = [set(texts) for texts in labels.values()]
     if any(each != keys[0] or not each for each in keys):
-        msg = f"{path}: [labels.ja] and [labels.en] must have texts for the same labels."
+        msg = _("{path}: [labels.ja] and [labels.en] must have texts for the same labels.", path=path)
         raise PromptError(msg)
     for language, texts in labels.items():
         if len(set(texts.values())) < len(texts):
-            msg = f"{path}: [labels.{language}] has the same text for two labels: make them different."
+            msg = _(
+                "{path}: [labels.{language}] has the same text for two labels: make them different.",
+                path=path,
+                language=language,
+            )
             raise PromptError(msg)
     return labels
 
@@ -327,11 +348,16 @@ def _examples(path: Path, file: _PromptFile, language: Language, shots: int | No
     counts = (shots, source.shots, file.examples.shots)
     count = next((each for each in counts if each is not None), None)
     if count is None and source.file:
-        msg = f"{path}: [examples] names a file: say how many of its rows are shown: shots = 4."
+        msg = _("{path}: [examples] names a file: say how many of its rows are shown: shots = 4.", path=path)
         raise PromptError(msg)
     number = len(rows) if count is None else count
     if number > len(rows):
-        msg = f"{path}: {number} examples are required, but there are only {len(rows)}."
+        msg = _(
+            "{path}: {number:d} examples are required, but there are only {n}.",
+            path=path,
+            number=number,
+            n=len(rows),
+        )
         raise PromptError(msg)
     turns, name = file.examples.turns == "turns", str(path.parent / source.file) if source.file else ""
     return Examples(rows=rows, shots=number, seed=file.examples.seed, turns=turns, file=name)
@@ -340,7 +366,7 @@ def _examples(path: Path, file: _PromptFile, language: Language, shots: int | No
 def _example_rows(source: _ExampleSource, path: Path, language: Language) -> tuple[Case, ...]:
     """The rows of a prompt file's examples; a data set is looked up beside the prompt file."""
     if source.file and source.rows:
-        msg = f"{path}: [examples] has both file and rows: leave one of them out."
+        msg = _("{path}: [examples] has both file and rows: leave one of them out.", path=path)
         raise PromptError(msg)
     request = DatasetRequest(language, strict=True, asks=False)
     try:
@@ -349,7 +375,7 @@ def _example_rows(source: _ExampleSource, path: Path, language: Language) -> tup
         rows = [Row(number, values) for number, values in enumerate(source.rows, 1)]
         return tuple(case_of(path, row, row_id(row.line, len(rows)), request) for row in rows)
     except InputError as error:
-        msg = f"{path}: [examples]: {error}"
+        msg = _("{path}: [examples]: {error}", path=path, error=error)
         raise PromptError(msg) from None
 
 
@@ -372,15 +398,28 @@ def _check(prompt: Prompt) -> None:
     for other in others:
         for key in used[first]:
             if difference := used[first][key] ^ used[other][key]:
-                msg = f"{prompt.path}: {key} uses ${min(difference)} in one language only."
+                msg = _(
+                    "{prompt}: {key} uses ${difference} in one language only.",
+                    prompt=prompt.path,
+                    key=key,
+                    difference=min(difference),
+                )
                 raise PromptError(msg)
     for language, wording in prompt.wordings.items():
         examples = prompt.examples_for(language)
         if "examples" in required_variables(wording) and not wording.example:
-            msg = f"{prompt.path}: [{language}] uses $examples, but `example`, the form of one, is missing."
+            msg = _(
+                "{prompt}: [{language}] uses $examples, but `example`, the form of one, is missing.",
+                prompt=prompt.path,
+                language=language,
+            )
             raise PromptError(msg)
         if examples.shots and not examples.turns and "examples" not in required_variables(wording):
-            msg = f'{prompt.path}: [{language}] does not show its examples: write $examples, or as = "turns".'
+            msg = _(
+                '{prompt}: [{language}] does not show its examples: write $examples, or as = "turns".',
+                prompt=prompt.path,
+                language=language,
+            )
             raise PromptError(msg)
 
 
@@ -391,11 +430,18 @@ def _variables_by_text(prompt: Prompt, language: Language) -> Iterator[tuple[str
         used = _checked_variables(where, getattr(wording, key))
         for name in used:
             if field_of(name) in _SOLUTION and not (name == "answer" and key in ("example", "answer")):
-                msg = f"{where}: ${name} would give the solution away."
+                msg = _("{where}: ${name} would give the solution away.", where=where, name=name)
                 raise PromptError(msg)
         yield key, used
     for key, allowed in _LINE_VARIABLES.items():
         if extra := _checked_variables(f"{prompt.path}: [{language}] {key}", getattr(wording, key)) - allowed:
             names = ", ".join(f"${name}" for name in sorted(allowed))
-            msg = f"{prompt.path}: [{language}] {key} uses ${min(extra)}; it may use {names}."
+            msg = _(
+                "{prompt}: [{language}] {key} uses ${extra}; it may use {names}.",
+                prompt=prompt.path,
+                language=language,
+                key=key,
+                extra=min(extra),
+                names=names,
+            )
             raise PromptError(msg)

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from simulator.core.errors import InputError, PromptError
+from simulator.core.messages import Sentence, _
 from simulator.core.types import Bot, Case, Conversation, Message, Query, Value, traits_of
 from simulator.data.files import quote
 from simulator.runner.conversation import call_bot
@@ -47,8 +48,9 @@ class RenderedPrompt(Value):
 class MissingVariable(InputError):
     """A row has no value for a variable of the prompt."""
 
-    def __init__(self, variable: str, why: str = "this row has none") -> None:
-        super().__init__(f"${variable}: {why}.")
+    def __init__(self, variable: str, why: Sentence | str = "") -> None:
+        why = why or _("this row has none")
+        super().__init__(_("${variable}: {why}.", variable=variable, why=why))
         self.variable, self.why = variable, why
 
 
@@ -168,7 +170,7 @@ def chosen_examples(examples: Examples, case: Case) -> tuple[int, ...]:
     """The places of the examples for a row, in order: the same for all rows, but never the row itself."""
     order = _shuffled(examples.seed, len(examples.rows)) if examples.shots else ()
     others = (place for place in order if not _is_same(examples.rows[place], case))
-    return tuple(sorted(place for _, place in zip(range(examples.shots), others, strict=False)))
+    return tuple(sorted(place for _unused, place in zip(range(examples.shots), others, strict=False)))
 
 
 def _is_same(example: Case, case: Case) -> bool:
@@ -185,7 +187,9 @@ def _shuffled(seed: int, number: int) -> tuple[int, ...]:
 def letters(case: Case) -> str:
     """The letters of a row's choices: `ABCD` for four."""
     if len(case.choices) > len(LETTERS):
-        raise MissingVariable("letters", f"{len(case.choices)} choices; there are {len(LETTERS)} letters")
+        raise MissingVariable(
+            "letters", _("{n} choices; there are {n2} letters", n=len(case.choices), n2=len(LETTERS))
+        )
     return LETTERS[: len(case.choices)]
 
 
@@ -231,7 +235,10 @@ class PromptedBot:
         self._takes = traits_of(bot).takes
         turns = any(examples.turns and examples.shots for examples in prompt.examples.values())
         if turns and HISTORY not in self._takes:
-            msg = f'{prompt.path}: the bot does not receive earlier turns: write as = "text" and $examples.'
+            msg = _(
+                '{prompt}: the bot does not receive earlier turns: write as = "text" and $examples.',
+                prompt=prompt.path,
+            )
             raise InputError(msg)
 
     def __getattr__(self, name: str) -> Any:
@@ -337,10 +344,12 @@ def check_examples(prompt: Prompt) -> None:
             where = f"{prompt.path}: [examples] row {example.id}"
             if not renderer.right(row):
                 what = "references" if prompt.choosing == "nothing" else "label"
-                msg = f"{where} has no {what} to show as its answer."
+                msg = _("{where} has no {what} to show as its answer.", where=where, what=what)
                 raise PromptError(msg)
             try:
                 renderer.as_example(row, row)
             except MissingVariable as error:
-                msg = f"{where} lacks ${error.variable}, which the example uses."
+                msg = _(
+                    "{where} lacks ${variable}, which the example uses.", where=where, variable=error.variable
+                )
                 raise PromptError(msg) from None

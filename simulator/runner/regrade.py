@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 
 from simulator.core.errors import RehearsalError, RunFileError
+from simulator.core.messages import Sentence, _
 from simulator.core.types import Conversations, GradingContext, Score
 from simulator.grading.panel import Grading
 from simulator.models.pricing import BudgetSpent
@@ -19,7 +20,7 @@ async def regrade(
     on_graded: Callable[[GradingContext, Sequence[Score]], None],
     *,
     again: bool,
-) -> str | None:
+) -> Sentence | str | None:
     """Grades every turn of a run with the judges that have not graded it yet; with `again`, with all of them.
 
     Each score is committed as it arrives, and `on_graded` is called after each turn. Returns why it ended
@@ -44,11 +45,11 @@ async def regrade(
     stopped: str | None = None
     try:
         async with asyncio.TaskGroup() as tasks:
-            for _ in range(grading.settings.calls):
+            for _unused in range(grading.settings.calls):
                 tasks.create_task(work())
     except* RehearsalError as group:
         stopped = str(first_error(group))
-    return f"{spent[0]}; a larger --budget goes on" if spent else stopped
+    return _("{spent}; a larger --budget goes on", spent=spent[0]) if spent else stopped
 
 
 def _usable(scores: Mapping[str, Score]) -> dict[str, Score]:
@@ -59,6 +60,6 @@ def count_turns(conversations: Conversations) -> int:
     """The number of turns to grade; raises RunFileError if there are none."""
     count = conversations.turns
     if not count:
-        msg = "the run has no turns to grade."
+        msg = _("the run has no turns to grade.")
         raise RunFileError(msg)
     return count

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from simulator.core.errors import RehearsalError, RunFileError
+from simulator.core.messages import Message, _, message_of
 from simulator.core.settings import Settings
 from simulator.core.types import (
     STOPPED_EARLY,
@@ -112,7 +113,7 @@ class Runner:
         """Continues from what the file has; `plan` is the part to play, None for the whole plan."""
         self.file, self.context, self.bot, self.progress = file, context, bot, progress
         self.log: Log = file
-        self.out_of_budget: str | None = None
+        self.out_of_budget: Message | str | None = None
         self._run_id = file.run.id
         self._plan = file.conversations() if plan is None else plan
         self._pending = file.unanswered()
@@ -222,7 +223,7 @@ class Runner:
             self._was_graded.set()
 
     def _stop_paying(self, error: BudgetSpent) -> None:
-        self.out_of_budget = f"{error}; a larger --budget goes on"
+        self.out_of_budget = _("{error}; a larger --budget goes on", error=error)
 
 
 # Makes the runner of a run, or of a part of its plan.
@@ -277,7 +278,7 @@ async def perform(  # noqa: PLR0917 - the last three are mostly left out
     prepare: Preparation = no_preparation,
     new_runner: "RunnerFactory | None" = None,
     stopping_rule: "StoppingRule | None" = None,
-) -> tuple[Path, str | None]:
+) -> tuple[Path, Message | str | None]:
     """Connects the bot, opens the run file and rehearses.
 
     Returns the path of the run file, and why the run stopped early, None if it did not. The file is opened
@@ -303,7 +304,7 @@ async def rehearse(  # noqa: PLR0917 - the last three are mostly left out
     prepare: Preparation = no_preparation,
     new_runner: "RunnerFactory | None" = None,
     stopping_rule: "StoppingRule | None" = None,
-) -> str | None:
+) -> Message | str | None:
     """Plays what is still open in the run file; returns why it stopped early, None if it did not.
 
     Ctrl-C ends it cleanly: finished work is committed, and what was in flight is open again on resume.
@@ -315,7 +316,7 @@ async def rehearse(  # noqa: PLR0917 - the last three are mostly left out
     started = time.monotonic()
     context.ledger.record = file.save_call
     status: Status = "interrupted"  # unless something else is known: after a bug the run can be resumed
-    stopped: str | None = None
+    stopped: Message | str | None = None
     try:
         runner = new_runner(file, context, bot, progress, None)
         with _interruptible():
@@ -329,9 +330,9 @@ async def rehearse(  # noqa: PLR0917 - the last three are mostly left out
             file.commit()
         status, stopped = ("stopped", runner.out_of_budget) if runner.out_of_budget else ("finished", None)
     except* RehearsalError as group:  # no access, disk full: nothing else can succeed
-        status, stopped = "stopped", str(first_error(group))
+        status, stopped = "stopped", message_of(first_error(group))
     except* asyncio.CancelledError:
-        stopped = "interrupted"
+        stopped = _("interrupted")
     finally:
         with contextlib.suppress(RunFileError):
             file.finish(status, time.monotonic() - started)

@@ -5,13 +5,13 @@ import hashlib
 import json
 import os
 import re
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
 
 from simulator.core.errors import InputError, RunFileError
+from simulator.core.messages import Message, _, say
 from simulator.core.types import Language
 from simulator.data.files import temporary_path
 from simulator.sheets.excel_write import DELETED, LONGEST, paint
@@ -49,14 +49,20 @@ def save(worksheets: Sequence[Worksheet], run_file: Path) -> Path:
     workbooks = [_existing(path) for path in sorted(paths, key=_stamp, reverse=True)]
     for workbook in workbooks:
         if workbook.fault:
-            _warn(f"{workbook.fault} It is left alone.")
+            _warn(_("{fault} It is left alone.", fault=workbook.fault))
     edited = next((workbook for workbook in workbooks if workbook.edited), None)
     carried, properties = tuple(worksheets), dict[str, str]()
     if edited and edited.content:
         for note in edited.content.notes:
             _warn(f"{edited.path.name}, {note}.")
         for name in edited.content.foreign:
-            _warn(f"{edited.path.name}: the worksheet {name} is your own; it stays there.")
+            _warn(
+                _(
+                    "{edited}: the worksheet {name} is your own; it stays there.",
+                    edited=edited.path.name,
+                    name=name,
+                )
+            )
         carried = tuple(_with_edits(sheet, edited.content, properties) for sheet in worksheets)
     for path, stamp in _free(run_file.parent, workbooks, edited):
         try:
@@ -64,10 +70,12 @@ def save(worksheets: Sequence[Worksheet], run_file: Path) -> Path:
                 raise _LockedFile(path)
             write(carried, path, fresh=worksheets, properties=properties, stamp=stamp)
         except _LockedFile:
-            _warn(f"{path.name} is open in another program; the report goes into the next one.")
+            _warn(_("{path} is open in another program; the report goes into the next one.", path=path.name))
         else:
             return path
-    msg = f"{_MOST_FILES} workbooks of this run and none to write to; move them away."
+    msg = _(
+        "{most_files} workbooks of this run and none to write to; move them away.", most_files=_MOST_FILES
+    )
     raise RunFileError(msg)
 
 
@@ -98,7 +106,7 @@ def _existing(path: Path) -> _ExistingWorkbook:
     if not content.sheets:
         return _ExistingWorkbook(path, stamp)
     words = (
-        (name, [title for _, title in sorted(sheet.titles.items())], sheet.rows)
+        (name, [title for _unused, title in sorted(sheet.titles.items())], sheet.rows)
         for name, sheet in content.sheets.items()
     )
     now = "" if content.foreign else _fingerprint(words)
@@ -134,7 +142,7 @@ class _LockedFile(RunFileError):
     """A file that another program holds open, or has just written."""
 
     def __init__(self, path: Path) -> None:
-        super().__init__(f"{path}: open in another program; close it there.")
+        super().__init__(_("{path}: open in another program; close it there.", path=path))
 
 
 def write(
@@ -165,7 +173,11 @@ def write(
         except PermissionError:
             raise _LockedFile(path) from None
     except OSError as error:
-        msg = f"{path}: cannot be written ({error.strerror}). The run is safe: paint it again with `report`."
+        msg = _(
+            "{path}: cannot be written ({strerror}). The run is safe: paint it again with `report`.",
+            path=path,
+            strerror=error.strerror,
+        )
         raise RunFileError(msg) from None
     finally:
         with contextlib.suppress(OSError):
@@ -180,8 +192,8 @@ def _is_open(path: Path) -> bool:
     )
 
 
-def _warn(line: str) -> None:
-    sys.stderr.write(line + "\n")
+def _warn(line: Message | str) -> None:
+    say(line)
 
 
 def _unedited(worksheets: Sequence[Worksheet], language: Language) -> Iterator[_Words]:
@@ -295,4 +307,4 @@ def _ordered(order: list[str], new: list[Row], rows: list[Row]) -> list[Row]:
         last = place.get(visible(row.key), last)
         ranks.append((last, 1, row))
     ranks += [(place[visible(row.key)], 0, row) for row in new]
-    return [row for *_, row in sorted(ranks, key=lambda each: each[:2])]
+    return [row for *_unused, row in sorted(ranks, key=lambda each: each[:2])]

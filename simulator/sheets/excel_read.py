@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import openpyxl
 from openpyxl.utils import column_index_from_string
 
+from simulator.core.messages import Message
 from simulator.data.files import read_archive, readable_or_error
 from simulator.data.workbooks import read_workbook
 from simulator.sheets.excel_write import DELETED, LISTS
@@ -43,7 +44,7 @@ def read_edited(path: Path) -> EditedSheets:
         for sheet in read_workbook(path, tab)
     }
     names = _identified(found, outline.places)
-    notes: list[str] = []
+    notes: list[Message | str] = []
     sheets = {}
     for name, tab in names.items():
         places = outline.places.get(tab, {}).get(name, {})
@@ -107,7 +108,13 @@ def _titled(line: Line, layout: Layout) -> int:
 
 
 def _sheet(
-    name: str, tab: str, lines: Sequence[Line], *, places: Places, ever: frozenset[str], notes: list[str]
+    name: str,
+    tab: str,
+    lines: Sequence[Line],
+    *,
+    places: Places,
+    ever: frozenset[str],
+    notes: list[Message | str],
 ) -> EditedSheet:
     """The header is where the columns' names are, or where their titles are."""
     layout = layouts()[name]

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt
 
 from simulator.core.errors import InputError, RehearsalError
+from simulator.core.messages import Message, _
 from simulator.core.types import Value
 from simulator.models.limiter import RetryAfter
 
@@ -44,7 +45,10 @@ def target(sheet: str, suffix: str = "") -> Target:
     """What `--sheet KEY_OR_URL --worksheet NAME` names; raises InputError in one line."""
     suffix = " ".join(suffix.split())
     if len(suffix) > _LONGEST_SUFFIX or any(unicodedata.category(c)[0] == "C" for c in suffix):
-        msg = f"--worksheet: at most {_LONGEST_SUFFIX} characters, and no control characters."
+        msg = _(
+            "--worksheet: at most {longest_suffix} characters, and no control characters.",
+            longest_suffix=_LONGEST_SUFFIX,
+        )
         raise InputError(msg)
     return Target(key=key_of(sheet), suffix=suffix)
 
@@ -53,10 +57,13 @@ def key_of(sheet: str) -> str:
     """The key in an address from the browser, or the key itself."""
     found = _ADDRESS.fullmatch(sheet.strip())
     if "/d/e/" in sheet:
-        msg = "this is a published page (ウェブに公開): open the sheet itself and copy its address."
+        msg = _("this is a published page (ウェブに公開): open the sheet itself and copy its address.")
         raise InputError(msg)
     if found is None:
-        msg = f"{sheet}: no sheet's key or address; the key stands between /d/ and /edit of its address."
+        msg = _(
+            "{sheet}: no sheet's key or address; the key stands between /d/ and /edit of its address.",
+            sheet=sheet,
+        )
         raise InputError(msg)
     return found[1]
 
@@ -65,8 +72,9 @@ def worksheet_of(address: str) -> tuple[str, str | None]:
     """Key and worksheet of `sheet:KEY#worksheet`, where the address may stand for the key."""
     found = _NAMED.fullmatch(address.removeprefix(SCHEME))
     if found is None or not found[1].strip():
-        msg = (
-            f"{address}: write sheet:KEY#worksheet; KEY is what stands between /d/ and /edit in the address."
+        msg = _(
+            "{address}: write sheet:KEY#worksheet; KEY is what stands between /d/ and /edit in the address.",
+            address=address,
         )
         raise InputError(msg)
     return key_of(found[1]), found["name"]
@@ -115,11 +123,15 @@ def _credentials(scopes: list[str]) -> Any:
         found = json.loads(text)
     except (OSError, ValueError) as error:
         missing = isinstance(error, FileNotFoundError)
-        kind = "there is no such file" if missing else "it cannot be read as JSON"
-        msg = f"{name}: {kind}; give it the path of a service account's key file, or the JSON in it."
+        kind = _("there is no such file") if missing else _("it cannot be read as JSON")
+        msg = _(
+            "{name}: {kind}; give it the path of a service account's key file, or the JSON in it.",
+            name=name,
+            kind=kind,
+        )
         raise InputError(msg) from None
     if not isinstance(found, dict):
-        msg = f"{name}: no key file of Google's; download a service account's JSON key."
+        msg = _("{name}: no key file of Google's; download a service account's JSON key.", name=name)
         raise InputError(msg)
     return _from_json(found, name, scopes)
 
@@ -141,14 +153,17 @@ def _from_json(found: dict[str, Any], name: str, scopes: list[str]) -> Any:
         if found.get("type") == "service_account":
             return service.from_service_account_info(found, scopes=scopes)
     except ImportError:
-        msg = "oauth2client's credentials need the extra 'legacy': pip install oauth2client==4.1.3."
+        msg = _("oauth2client's credentials need the extra 'legacy': pip install oauth2client==4.1.3.")
         raise InputError(msg) from None
     except (ValueError, TypeError, KeyError):
-        msg = f"{name}: the key file is incomplete; download it again (GOOGLE_APPLICATION_CREDENTIALS)."
+        msg = _(
+            "{name}: the key file is incomplete; download it again (GOOGLE_APPLICATION_CREDENTIALS).",
+            name=name,
+        )
         raise InputError(msg) from None
     if name == VARIABLES[-1]:
         return _of_the_machine(scopes)
-    msg = f"{name}: neither a service account's key file nor a signed-in user's."
+    msg = _("{name}: neither a service account's key file nor a signed-in user's.", name=name)
     raise InputError(msg)
 
 
@@ -162,9 +177,9 @@ def _of_the_machine(scopes: list[str]) -> Any:
             warnings.filterwarnings("ignore", "Your application has authenticated", UserWarning)
             return google.auth.default(scopes=scopes)[0]
     except (DefaultCredentialsError, ValueError):
-        msg = (
-            "no credentials for Google Sheets: set REHEARSAL_GOOGLE_CREDENTIALS to a service account's"
-            " key file and share the sheet with its address."
+        msg = _(
+            "no credentials for Google Sheets: set REHEARSAL_GOOGLE_CREDENTIALS to a service"
+            " account's key file and share the sheet with its address."
         )
         raise InputError(msg) from None
 
@@ -176,7 +191,7 @@ def _converted(given: Any) -> Any:
     try:
         return convert_credentials(given)
     except (TypeError, AttributeError):
-        msg = f"{type(given).__name__}: no credentials of google-auth or oauth2client."
+        msg = _("{type}: no credentials of google-auth or oauth2client.", type=type(given).__name__)
         raise InputError(msg) from None
 
 
@@ -210,7 +225,7 @@ def is_refusal(error: BaseException) -> bool:
     return _code(error) == 400 and not any(words in str(error) for words in _KNOWN)
 
 
-def _one_line(error: BaseException, name: str, who: str, *, writing: bool) -> RehearsalError:
+def _one_line(error: BaseException, name: Message | str, who: str, *, writing: bool) -> RehearsalError:
     """The typed error for what Google, or the way to it, answered; `who` is the account that asked."""
     from google.auth.exceptions import GoogleAuthError
 
@@ -218,11 +233,22 @@ def _one_line(error: BaseException, name: str, who: str, *, writing: bool) -> Re
     if "<html" in str(error).casefold():
         short = f"status {code}"
     if _is_transient(error):
-        why = "refused for now" if code == 429 else "cannot be reached"
-        return SinkUnavailable(f"{name}: Google Sheets {why} ({short}); try again later.")
+        if code == 429:
+            msg = _(
+                "{name}: Google Sheets refused for now ({short}); try again later.", name=name, short=short
+            )
+        else:
+            msg = _(
+                "{name}: Google Sheets cannot be reached ({short}); try again later.", name=name, short=short
+            )
+        return SinkUnavailable(msg)
     if isinstance(error, GoogleAuthError):
         return InputError(
-            f"{name}: Google refused the credentials ({short}); make a new key, or sign in again."
+            _(
+                "{name}: Google refused the credentials ({short}); make a new key, or sign in again.",
+                name=name,
+                short=short,
+            )
         )
     body = getattr(error, "error", None)
     body = body if isinstance(body, dict) else {}
@@ -235,7 +261,7 @@ def _one_line(error: BaseException, name: str, who: str, *, writing: bool) -> Re
     known = [why for words, why in _KNOWN.items() if words in text or words in reasons]
     known += [_BY_CODE[key] for key in ((code, writing), (code, None)) if key in _BY_CODE]
     if known:
-        why = known[0].format(who=who or "the account of your credentials", link=link)
+        why = known[0].format(who=who or _("the account of your credentials"), link=link)
     else:
         why = f"Google Sheets answered {code} ({short})"
     return InputError(f"{name}: {why}.")
@@ -310,7 +336,11 @@ class SheetsClient:
         self.reads = self.writes = 0
         local = os.environ.get(LOCAL, "").rstrip("/")
         if local and urlsplit(local).hostname not in ("127.0.0.1", "localhost", "::1"):
-            msg = f"{LOCAL}={local}: only an address of this machine; leave it unset to reach Google."
+            msg = _(
+                "{local}={local2}: only an address of this machine; leave it unset to reach Google.",
+                local=LOCAL,
+                local2=local,
+            )
             raise InputError(msg)
         self._credentials: Any = None
         if given is not None:
@@ -368,10 +398,16 @@ class SheetsClient:
         try:
             return self.once(lambda: retrying(work), name, writing=writing)
         except Conflict as error:
-            msg = f"{name}: people keep moving rows and columns ({error}); push again when it is quieter."
+            msg = _(
+                "{name}: people keep moving rows and columns ({error}); push again when it is quieter.",
+                name=name,
+                error=error,
+            )
             raise InputError(msg) from None
 
-    def once(self, work: Callable[[], T], name: str, *, writing: Callable[[], bool] = lambda: False) -> T:
+    def once(
+        self, work: Callable[[], T], name: Message | str, *, writing: Callable[[], bool] = lambda: False
+    ) -> T:
         """Does work that must not happen twice, without retries."""
         import requests
         from google.auth.exceptions import GoogleAuthError

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from simulator.core.errors import InputError
+from simulator.core.messages import Message, _
 from simulator.data.files import quote
 from simulator.sheets.google_api import SheetsClient, Target, worksheet_of
 from simulator.sheets.merge import EditedSheet, EditedSheets, Line, by_title, edited_sheet
@@ -173,7 +174,7 @@ def read_sheets(
             copies.append(area(copy))
             untagged.remove(copy)
     cells |= read_cells(client, target.key, copies, mask)
-    notes: list[str] = []
+    notes: list[Message | str] = []
     sheets = {name: _edited(tab, cells.get(tab.id, {}), layouts[name], notes) for name, tab in tabs.items()}
     return tabs, EditedSheets(sheets, tuple(notes))
 
@@ -195,7 +196,7 @@ def _marker(cell: Json) -> str:
     return first if first.startswith("rehearsal:") else ""
 
 
-def _edited(tab: Tab, cells: Cells, layout: Layout, notes: list[str]) -> EditedSheet:
+def _edited(tab: Tab, cells: Cells, layout: Layout, notes: list[Message | str]) -> EditedSheet:
     """The header is where the key's is: by its note, by its title, else in the last frozen row."""
     columns = {key: index + 1 for key, index in tab.places.items()}
     lines = _lines(tab, cells)
@@ -222,14 +223,14 @@ def _lines(tab: Tab, cells: Cells) -> list[Line]:
         top, left = merge.get("startRowIndex", 0), merge.get("startColumnIndex", 0)
         if (top, left) in cells:
             shown |= {(row, left): cells[top, left] for row in range(top, merge.get("endRowIndex", 0))}
-    lines: dict[int, tuple[dict[int, str], dict[int, str]]] = {}
+    lines: dict[int, tuple[dict[int, str], dict[int, Message | str]]] = {}
     for (row, column), cell in sorted(shown.items()):
         texts, faults = lines.setdefault(row + 1, ({}, {}))
         text = str(cell.get("formattedValue", text_of(cell)))
         if text.strip():
             texts[column + 1] = text
         if "errorValue" in (cell.get("effectiveValue") or {}):
-            faults[column + 1] = f"it shows {quote(text)}; fix the formula"
+            faults[column + 1] = _("it shows {text}; fix the formula", text=quote(text))
     return [Line(number, *line) for number, line in lines.items()]
 
 
@@ -243,7 +244,9 @@ def pull(target: Target, names: Sequence[str], *, client: SheetsClient | None = 
     def read() -> EditedSheets:
         found = read_spreadsheet(client, target.key)
         named = {name: layouts().get(name, Layout()) for name in names}
-        _, edited = read_sheets(client, target, found, named, parts=lambda _, tab: [area(tab)], mask=_SHOWN)
+        _unused, edited = read_sheets(
+            client, target, found, named, parts=lambda _, tab: [area(tab)], mask=_SHOWN
+        )
         missing = [f"{n}: there is no such worksheet; left out." for n in names if n not in edited.sheets]
         return edited._replace(notes=(*edited.notes, *missing))
 
@@ -263,8 +266,12 @@ def worksheet_values(address: str, *, client: SheetsClient | None = None) -> tup
         exact = [tab for tab in tabs if name in (None, tab.title)]
         alike = [tab for tab in tabs if name and folded(tab.title) == folded(name)]
         if not (tab := next(iter(exact or alike), None)):
-            what = f"there is no worksheet {name or 'with cells'}"
-            msg = f"{address}: {what}; its name stands on the tab at the bottom of the sheet."
+            what = _("there is no worksheet {name}", name=name or "with cells")
+            msg = _(
+                "{address}: {what}; its name stands on the tab at the bottom of the sheet.",
+                address=address,
+                what=what,
+            )
             raise InputError(msg)
         cells = read_cells(client, key, [area(tab)], "userEnteredValue,formattedValue").get(tab.id, {})
         texts = {line.number: line.texts for line in _lines(tab, cells)}

@@ -10,6 +10,7 @@ from itertools import groupby
 from typing import Any, NamedTuple, TypeVar
 
 from simulator.core.errors import InputError
+from simulator.core.messages import Message, _
 from simulator.core.types import Language, Value
 from simulator.sheets.google_api import (
     Conflict,
@@ -216,7 +217,7 @@ class Changes:
             if column.owner == "program":
                 yield self._protect(place - 1, place)
         if merged.added and (ever := tab.tags.get(EVER)):
-            value = " ".join((ever.value, *(column.key for column, _ in merged.added)))
+            value = " ".join((ever.value, *(column.key for column, _unused in merged.added)))
             update = {"developerMetadata": {"metadataValue": value}, "fields": "metadataValue"}
             yield {"updateDeveloperMetadata": {"dataFilters": [_by_tag(ever.id)], **update}}
 
@@ -345,7 +346,7 @@ class Changes:
             made += self._add_column(column, index)
         for owner, run in groupby(enumerate(sheet.columns), key=lambda each: each[1].owner):
             if owner == "program":
-                indexes = [index for index, _ in run]
+                indexes = [index for index, _unused in run]
                 made.append(self._protect(indexes[0], indexes[-1] + 1))
         box = {"sheetId": sheet_id, "startRowIndex": 0, "startColumnIndex": 0}
         made.append({"setBasicFilter": {"filter": {"range": box | {"endColumnIndex": len(sheet.columns)}}}})
@@ -407,7 +408,7 @@ class PushSummary(Value):
     cells: int = 0
     reads: int = 0
     writes: int = 0
-    notes: tuple[str, ...] = ()
+    notes: tuple[Message | str, ...] = ()
 
 
 def push(
@@ -427,7 +428,7 @@ def push(
     try:
         client.persist(work.round, f"sheet {target.key}", writing=lambda: work.wrote)
     except SinkUnavailable as error:
-        msg = f"{error} The run is complete; 'report RUN --to sheets' writes the sheet later."
+        msg = _("{error} The run is complete; 'report RUN --to sheets' writes the sheet later.", error=error)
         raise SinkUnavailable(msg) from None
     return PushSummary(
         url=work.url,
@@ -451,7 +452,7 @@ class _Push:
         self.url, self.wrote, self.cells = "", False, 0
         self.made: dict[str, None] = {}
         self.rows: set[tuple[str, str]] = set()
-        self.notes: dict[str, None] = {}
+        self.notes: dict[Message | str, None] = {}
         self._begun: set[str] = set()
         self._fresh: dict[str, set[str]] = {name: set() for name in self.worksheets}
         self._refusals = 0
@@ -514,15 +515,24 @@ class _Push:
             columns = {column.key: place for place, column in enumerate(sheet.columns, 1)}
             edited = EditedSheet(title, 1, {}, columns, frozenset(), (), ())
         elif "key" not in edited.columns:
-            what = "its column of keys (キー) was deleted, so its rows cannot be told apart; undo that in the"
-            how = "version history (変更履歴), or delete the worksheet, and push again."
-            self.notes[f"{sheet.title}: {what} {how}"] = None
+            note = _(
+                "{title}: its column of keys (キー) was deleted, so its rows cannot be told apart; undo that"
+                " in the version history (変更履歴), or delete the worksheet, and push again.",
+                title=sheet.title,
+            )
+            self.notes[note] = None
             return None
         fresh = self._fresh[sheet.name]
         merged = merge(sheet, edited, first=sheet.name in self._begun, fresh=fresh)
-        fresh |= {column.key for column, _ in merged.added}
+        fresh |= {column.key for column, _unused in merged.added}
         for column in merged.deleted:
-            self.notes[f"{edited.tab}: the column {column.title} was deleted and is left out."] = None
+            self.notes[
+                _(
+                    "{tab}: the column {title} was deleted and is left out.",
+                    tab=edited.tab,
+                    title=column.title,
+                )
+            ] = None
         made = Changes(sheet, called, tab, edited, merged)
         made.change_rows(merged.changed, edited.columns, now.get(made.sheet_id, {}), self.language)
         made.add_rows(merged.new, self.language)
@@ -642,9 +652,9 @@ def new_sheet(title: str, folder: str = "", client: SheetsClient | None = None) 
     """
     client = client or SheetsClient(drive=bool(folder))
     if client.account.kind == "service" and not folder:
-        msg = (
-            "a service account owns no files: give --folder with a folder of a shared drive (共有ドライブ),"
-            " or --sheet with a sheet of your own that is shared with it."
+        msg = _(
+            "a service account owns no files: give --folder with a folder of a shared drive"
+            " (共有ドライブ), or --sheet with a sheet of your own that is shared with it."
         )
         raise InputError(msg)
 
@@ -657,7 +667,11 @@ def new_sheet(title: str, folder: str = "", client: SheetsClient | None = None) 
         return str(client.write(address, metadata, query={"supportsAllDrives": "true"})["id"])
 
     try:
-        return client.once(make, f"new sheet {title}")
+        return client.once(make, _("new sheet {title}", title=title))
     except SinkUnavailable as error:
-        msg = f"{error} It may have been made: look for {title} in Drive first, and give it with --sheet."
+        msg = _(
+            "{error} It may have been made: look for {title} in Drive first, and give it with --sheet.",
+            error=error,
+            title=title,
+        )
         raise SinkUnavailable(msg) from None

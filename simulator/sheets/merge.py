@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from simulator.core.messages import Message, _
 from simulator.core.replies import encodable
 from simulator.core.types import Language
 from simulator.sheets.model import Column, Layout, PulledRow, Row, SheetCell, SheetWords, Worksheet, folded
@@ -31,7 +32,7 @@ class Line(NamedTuple):
 
     number: int
     texts: Mapping[int, str]
-    faults: Mapping[int, str] = {}
+    faults: Mapping[int, Message | str] = {}
 
 
 class EditedSheet(NamedTuple):
@@ -57,7 +58,7 @@ class EditedSheets(NamedTuple):
     """
 
     sheets: Mapping[str, EditedSheet]
-    notes: tuple[str, ...]
+    notes: tuple[Message | str, ...]
     foreign: tuple[str, ...] = ()
     properties: Mapping[str, str] = {}
 
@@ -99,7 +100,7 @@ def edited_sheet(
     *,
     layout: Layout,
     ever: frozenset[str],
-    notes: list[str],
+    notes: list[Message | str],
 ) -> EditedSheet:
     """A worksheet's lines as rows by key, in their order; where `ever` is empty, it had all columns once.
 
@@ -109,9 +110,9 @@ def edited_sheet(
     filled = {place for line in lines if line.number >= header for place in line.texts}
     others = tuple(sorted(filled - set(columns.values())))
     if "key" not in columns:
-        notes.append(f"{tab}: the column of keys is gone, so no row can be told from another")
+        notes.append(_("{tab}: the column of keys is gone, so no row can be told from another", tab=tab))
     missing = sorted(layout.team & (ever or layout.team) - columns.keys())
-    notes += [f"{tab}: there is no column {key}" for key in missing]
+    notes += [_("{tab}: there is no column {key}", tab=tab, key=key) for key in missing]
     theirs = {place for key, place in columns.items() if key in layout.team} | set(others)
     rows, numbers = [], dict[str, int]()
     for line in lines:
@@ -120,7 +121,15 @@ def edited_sheet(
             continue
         for place in sorted(theirs & line.faults.keys()):
             title = " ".join(titles.get(place, str(place)).split())
-            notes.append(f"{tab}, row {line.number}, column {title}: {line.faults[place]}")
+            notes.append(
+                _(
+                    "{tab}, row {number:d}, column {title}: {faults}",
+                    tab=tab,
+                    number=line.number,
+                    title=title,
+                    faults=line.faults[place],
+                )
+            )
         texts = {place: text for place, text in line.texts.items() if place not in line.faults}
         cells = {
             name: read_value(name, texts[place], layout)
@@ -132,7 +141,12 @@ def edited_sheet(
             continue
         if key and numbers.setdefault(key, line.number) != line.number:
             notes.append(
-                f"{tab}, row {line.number}: the same key as row {numbers[key]}; read as an added row"
+                _(
+                    "{tab}, row {number:d}: the same key as row {numbers}; read as an added row",
+                    tab=tab,
+                    number=line.number,
+                    numbers=numbers[key],
+                )
             )
             key = ""
         rows.append(PulledRow(key=key, number=line.number, cells=cells, others=added))

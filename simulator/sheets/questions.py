@@ -6,13 +6,13 @@ the reference of that question once its status says that it has been fixed.
 
 import hashlib
 import re
-import sys
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from simulator.core.errors import InputError
+from simulator.core.messages import Message, Sentence, _, say
 from simulator.core.types import Case, Language
 from simulator.data.cases import cases_of_worksheet
 from simulator.data.files import printable
@@ -40,7 +40,7 @@ class ApprovedCases(NamedTuple):
     """The cases that are asked, and notes on rows that were left out and on new references."""
 
     cases: tuple[Case, ...]
-    notes: tuple[str, ...]
+    notes: tuple[Message | str, ...]
 
 
 def cases_of_sheet(
@@ -87,24 +87,28 @@ def approved(
     title = SheetWords(language or "ja")("sheet", QUESTIONS)
     asked, left = _by_approval(rows[QUESTIONS])
     if not asked:
-        what = "none of its test questions is both in use (使用する) and approved (承認)"
-        msg = f"{source}: {what}; set both for the rows to be asked."
+        what = _("none of its test questions is both in use (使用する) and approved (承認)")
+        msg = _("{source}: {what}; set both for the rows to be asked.", source=source, what=what)
         raise InputError(msg)
     cases = cases_of_worksheet(source, title, _cells(asked), language)
     answers = _right_answers(rows.get(REVIEW, ()))
     notes = [_left_out(source, len(asked), left)] if left else []
     known = {case.id: answers[case.id] for case in cases if case.id in answers}
     if known:
-        listed = _listed([f"{case} (run {run})" for case, (run, _) in known.items()])
-        notes.append(f"{source}: what the team reviewed is now the right answer of {listed}.")
+        listed = _listed([f"{case} (run {run})" for case, (run, _unused) in known.items()])
+        notes.append(
+            _(
+                "{source}: what the team reviewed is now the right answer of {listed}.",
+                source=source,
+                listed=listed,
+            )
+        )
     return ApprovedCases(tuple(_answered(case, known) for case in cases), tuple(notes))
 
 
 def _with_notes(found: ApprovedCases) -> tuple[Case, ...]:
-    from simulator.core.translations import safe_text
-
     for note in found.notes:
-        sys.stderr.write(safe_text(" ".join(note.split())) + "\n")
+        say(note)
     return found.cases
 
 
@@ -116,7 +120,7 @@ def _ours(address: str, client: "SheetsClient", suffix: str) -> "Target | None":
     key, name = worksheet_of(address)
     found: dict[str, None] = {}
     for tab in client.persist(lambda: read_spreadsheet(client, key), address).tabs:
-        kind, _, of = tab.tags.get(WORKSHEET, Tag(0, "")).value.partition(" ")
+        kind, _unused, of = tab.tags.get(WORKSHEET, Tag(0, "")).value.partition(" ")
         if kind == QUESTIONS and (name is None or tab.title.casefold() == name.strip().casefold()):
             found[of] = None
     if not found and name is not None:
@@ -167,7 +171,7 @@ def _cells(asked: Mapping[str, PulledRow]) -> list[list[str]]:
     # Sorted with their header, rows may stand on the first line.
     top = max(1, first - 1)
     shift = int(top >= first)
-    cells: list[list[str]] = [[] for _ in range(last + shift)]
+    cells: list[list[str]] = [[] for _unused in range(last + shift)]
     cells[top - 1] = ["id", *_COLUMNS.values()]
     for number, line in lines.items():
         cells[number - 1 + shift] = line
@@ -195,15 +199,18 @@ def _answered(case: Case, answers: Mapping[str, tuple[str, tuple[str, ...]]]) ->
     return case.model_copy(update={"references": (answers[case.id][1], *case.references[1:])})
 
 
-def _left_out(source: str, asked: int, left: Mapping[str, Sequence[int]]) -> str:
+def _left_out(source: str, asked: int, left: Mapping[str, Sequence[int]]) -> Sentence | str:
     """How many questions are asked, how many are not, and why."""
     reasons = [
         f"{len(numbers)} {why} (row{'s'[: len(numbers) > 1]} {_listed(list(map(str, numbers)))})"
         for why, numbers in left.items()
     ]
-    return (
-        f"{source}: {asked} of {asked + sum(map(len, left.values()))} questions;"
-        f" left out: {', '.join(reasons)}."
+    return _(
+        "{source}: {asked} of {asked2} questions; left out: {reasons}.",
+        source=source,
+        asked=asked,
+        asked2=asked + sum(map(len, left.values())),
+        reasons=", ".join(reasons),
     )
 
 

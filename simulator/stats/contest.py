@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import Field
 
 from simulator.core.errors import InputError
+from simulator.core.messages import _
 from simulator.core.settings import Settings
 from simulator.core.shelves import CONTEST_NAMES, judge_name
 from simulator.core.types import Results, Score, Spending, Value
@@ -64,12 +65,15 @@ def contest_settings(settings: Settings) -> Settings:
     if settings.scoring != "contest":
         return settings
     if settings.outputs:
-        msg = "--scoring contest grades whole answers: leave out --outputs, or leave out --scoring."
+        msg = _("--scoring contest grades whole answers: leave out --outputs, or leave out --scoring.")
         raise InputError(msg)
     names = settings.judges if "judges" in settings.model_fields_set else tuple(CONTEST_NAMES)
     judges = tuple(dict.fromkeys(CONTEST_NAMES.get(name, name) for name in names))
     if not set(map(judge_name, judges)) & set(_NAME_OF):
-        msg = f"--scoring contest adds up {', '.join(CONTEST_NAMES)}: name at least one of them in --judges."
+        msg = _(
+            "--scoring contest adds up {contest_names}: name at least one of them in --judges.",
+            contest_names=", ".join(CONTEST_NAMES),
+        )
         raise InputError(msg)
     judging = settings.judging if "judging" in settings.model_fields_set else "separate"
     return settings.model_copy(update={"judges": judges, "judging": judging})

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from pydantic import JsonValue, ValidationError
 
 from simulator.core.errors import InputError
+from simulator.core.messages import _
 from simulator.core.types import Language, Value
 from simulator.data.files import temporary_path
 from simulator.stats.bias import BiasRow
@@ -168,7 +169,7 @@ def _write(path: Path, stored: Value) -> Path:
     except OSError as error:
         with contextlib.suppress(OSError):
             new.unlink(missing_ok=True)
-        msg = f"{path}: cannot be written ({error.strerror})."
+        msg = _("{path}: cannot be written ({strerror}).", path=path, strerror=error.strerror)
         raise InputError(msg) from None
     return path
 
@@ -178,10 +179,12 @@ def read_calibration(path: Path) -> Calibration:
     try:
         return Calibration.model_validate(json.loads(path.read_text(encoding="utf-8")))
     except OSError as error:
-        msg = f"{path}: cannot be read ({error.strerror})."
+        msg = _("{path}: cannot be read ({strerror}).", path=path, strerror=error.strerror)
         raise InputError(msg) from None
     except (ValueError, ValidationError, RecursionError):
-        msg = f"{path}: not a calibration; make one with: calibrate FILE --judge NAME --label LABEL"
+        msg = _(
+            "{path}: not a calibration; make one with: calibrate FILE --judge NAME --label LABEL", path=path
+        )
         raise InputError(msg) from None
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from simulator.core.errors import InputError
+from simulator.core.messages import _
 from simulator.core.settings import (
     MAJOR,
     MAX_MAJOR,
@@ -58,7 +59,7 @@ def check_gate(settings: Settings) -> None:
     check_names(settings.target, [*map(judge_name, settings.judges), *of_outputs])
     check_certainty(settings)
     if settings.sequential and settings.customer_faults == "replay":
-        msg = "--sequential decides before anything is held again: leave out --customer-faults replay."
+        msg = _("--sequential decides before anything is held again: leave out --customer-faults replay.")
         raise InputError(msg)
 
 
@@ -66,7 +67,11 @@ def check_certainty(settings: Settings) -> None:
     """Raises InputError for --confidence or --sequential without a target."""
     flag = "--sequential" if settings.sequential else "--confidence"
     if settings.target is None and settings.certainty is not None:
-        msg = f"{flag} is about a target: add --target 90, or conditions ({TARGET_EXAMPLE})."
+        msg = _(
+            "{flag} is about a target: add --target 90, or conditions ({target_example}).",
+            flag=flag,
+            target_example=TARGET_EXAMPLE,
+        )
         raise InputError(msg)
 
 
@@ -131,9 +136,11 @@ def check_evidence(settings: Settings, cases: Iterable[Case]) -> None:
         has_evidence(case) or case.contexts or any(answer.passages for answer in case.recorded)
         for case in answered
     ):
-        msg = (
-            f"--target: the judge {primary} has nothing to hold the answers of {settings.cases} against."
-            " Add a column 'reference' or 'contexts'."
+        msg = _(
+            "--target: the judge {primary} has nothing to hold the answers of {cases} against. Add"
+            " a column 'reference' or 'contexts'.",
+            primary=primary,
+            cases=settings.cases,
         )
         raise InputError(msg)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from simulator.core.errors import InputError
+from simulator.core.messages import _
 from simulator.core.types import Results, Value
 from simulator.models.cache import cache_folder
 from simulator.storage.run_file import RUN_FILE, RunFile, find_run
@@ -43,13 +44,16 @@ def open_purge(name: str, runs: Path) -> Iterator[Purge]:
     path = find_run(name, runs)
     folder = path.parent
     if path.name != RUN_FILE:
-        msg = f"{path}: not a run file. Name the run by its id or its folder."
+        msg = _("{path}: not a run file. Name the run by its id or its folder.", path=path)
         raise InputError(msg)
     if path.is_symlink() or folder.is_symlink():
-        msg = f"{folder}: the folder or its run file is a link. Purge the run at its real location."
+        msg = _(
+            "{folder}: the folder or its run file is a link. Purge the run at its real location.",
+            folder=folder,
+        )
         raise InputError(msg)
     if Path.cwd().resolve().is_relative_to(folder.resolve()):
-        msg = f"{folder}: this is the current folder. Change to another folder first."
+        msg = _("{folder}: this is the current folder. Change to another folder first.", folder=folder)
         raise InputError(msg)
     with contextlib.closing(RunFile.reopen(path)) as file:
         results = file.results()
@@ -70,7 +74,11 @@ def _check_contents(folder: Path, run: str) -> None:
     ]
     if foreign:
         names = ", ".join(foreign[:3])
-        msg = f"{folder}: contains files that do not belong to a run ({names}). Move them away first."
+        msg = _(
+            "{folder}: contains files that do not belong to a run ({names}). Move them away first.",
+            folder=folder,
+            names=names,
+        )
         raise InputError(msg)
 
 
@@ -79,7 +87,11 @@ def delete_run(purge: Purge) -> None:
     try:
         shutil.rmtree(purge.folder)
     except OSError as error:
-        msg = f"{error.filename}: cannot be deleted ({error.strerror}). The rest of the run is still there."
+        msg = _(
+            "{filename}: cannot be deleted ({strerror}). The rest of the run is still there.",
+            filename=error.filename,
+            strerror=error.strerror,
+        )
         raise InputError(msg) from None
 
 
@@ -120,7 +132,7 @@ def cached_replies(results: Results, cache: Path | None = None) -> list[str]:
             rows = file.execute("SELECT key, body FROM responses")
             return [key for key, body in rows if not texts.isdisjoint(_texts(_read(body)))]
     except sqlite3.Error as error:
-        msg = f"{path}: cannot be read ({error})."
+        msg = _("{path}: cannot be read ({error}).", path=path, error=error)
         raise InputError(msg) from None
 
 
@@ -141,7 +153,11 @@ def delete_replies(keys: list[str], cache: Path | None = None) -> None:
             file.execute("VACUUM")
             file.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     except sqlite3.Error as error:
-        msg = f"{path}: cannot be written ({error}). Empty it with: python run.py cache clear"
+        msg = _(
+            "{path}: cannot be written ({error}). Empty it with: python run.py cache clear",
+            path=path,
+            error=error,
+        )
         raise InputError(msg) from None
 
 

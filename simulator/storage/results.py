@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar, overload
 
+from simulator.core.messages import _
 from simulator.core.types import (
     SCRIPTED,
     SUPERSEDED,
@@ -107,7 +108,7 @@ def read_about(file: sqlite3.Connection, key: str) -> str:
     """An entry about the whole run, as JSON. Raises ValueError when it is missing."""
     row = file.execute("SELECT body FROM about WHERE key = ?", (key,)).fetchone()
     if row is None:
-        msg = f"'{key}' is missing"
+        msg = _("'{key}' is missing", key=key)
         raise ValueError(msg)
     return str(row[0])
 
@@ -463,7 +464,7 @@ def select_conversations(results: Results, ids: Container[str]) -> Iterator[tupl
 def select_scores(results: Results, ids: Container[str]) -> Iterator[Score]:
     """The scores of the conversations with these ids."""
     selected = [key for key in results.conversations.ids if key in ids]
-    for _, by_turn in conversations_with_scores(results, selected):
+    for _turn, by_turn in conversations_with_scores(results, selected):
         yield from (score for by_judge in by_turn.values() for score in by_judge.values())
 
 

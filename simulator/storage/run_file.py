@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from simulator.core.errors import RunFileError
+from simulator.core.messages import _
 from simulator.core.types import (
     Answer,
     Conversation,
@@ -75,7 +76,11 @@ class RunFile:
             path = folder / RUN_FILE
             path.touch(mode=0o600)
         except OSError as error:
-            msg = f"{folder}: cannot be written ({error.strerror}). Choose another folder with --runs."
+            msg = _(
+                "{folder}: cannot be written ({strerror}). Choose another folder with --runs.",
+                folder=folder,
+                strerror=error.strerror,
+            )
             raise RunFileError(msg) from None
         with contextlib.ExitStack() as rollback:  # a folder without a complete plan is not left behind
             rollback.callback(shutil.rmtree, folder, ignore_errors=True)
@@ -99,7 +104,11 @@ class RunFile:
             schema.migrate(run_file._file)
         except sqlite3.Error as error:
             run_file.close()
-            msg = f"{path}: cannot be brought up to this version ({error}). Is the disk full?"
+            msg = _(
+                "{path}: cannot be brought up to this version ({error}). Is the disk full?",
+                path=path,
+                error=error,
+            )
             raise RunFileError(msg) from None
         return run_file
 
@@ -117,8 +126,13 @@ class RunFile:
             yield self._file
             self._file.execute("COMMIT")
         except sqlite3.Error as error:
-            safe = "what was committed before is safe"
-            msg = f"{self.path}: cannot be written ({error}); {safe}. Is the disk full?"
+            safe = _("what was committed before is safe")
+            msg = _(
+                "{path}: cannot be written ({error}); {safe}. Is the disk full?",
+                path=self.path,
+                error=error,
+                safe=safe,
+            )
             raise RunFileError(msg) from None
         finally:
             if self._file.in_transaction:
@@ -313,7 +327,11 @@ def read_run(path: Path) -> Results:
             results = results_of(file, own=True)
         except (sqlite3.Error, ValueError) as error:
             why = str(error).splitlines()[0]
-            msg = f"{path}: the run file is damaged ({why}). Use a backup, or start a new run."
+            msg = _(
+                "{path}: the run file is damaged ({why}). Use a backup, or start a new run.",
+                path=path,
+                why=why,
+            )
             raise RunFileError(msg) from None
         stack.pop_all()
         return results
@@ -357,7 +375,7 @@ def _connect(path: Path) -> sqlite3.Connection:
         file.execute("PRAGMA journal_mode=WAL")
         file.execute("PRAGMA synchronous=NORMAL")
     except sqlite3.Error as error:
-        msg = f"{path}: cannot be written ({error})."
+        msg = _("{path}: cannot be written ({error}).", path=path, error=error)
         raise RunFileError(msg) from None
     return file
 
@@ -371,7 +389,7 @@ def lock_folder(folder: Path) -> IO[str]:
         (folder / "run.lock").touch(mode=0o600)
         lock = (folder / "run.lock").open("a+", encoding="utf-8")
     except OSError as error:
-        msg = f"{folder}: cannot be written ({error.strerror})."
+        msg = _("{folder}: cannot be written ({strerror}).", folder=folder, strerror=error.strerror)
         raise RunFileError(msg) from None
     try:
         import fcntl  # missing on Windows, where SQLite's own lock has to do
@@ -383,7 +401,11 @@ def lock_folder(folder: Path) -> IO[str]:
         lock.seek(0)
         holder = lock.read().strip() or "another process"
         lock.close()
-        msg = f"{folder.name} is being written by process {holder}; wait for it, or end it."
+        msg = _(
+            "{folder} is being written by process {holder}; wait for it, or end it.",
+            folder=folder.name,
+            holder=holder,
+        )
         raise RunFileError(msg) from None
     with contextlib.suppress(OSError):  # the number is only for the message above
         os.truncate(lock.fileno(), 0)

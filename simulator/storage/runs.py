@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from simulator.core.errors import RunFileError
+from simulator.core.messages import _
 from simulator.core.types import STOPPED_EARLY, SUPERSEDED, Run, Score
 from simulator.storage import schema
 from simulator.storage.run_file import RUN_FILE, run_ids
@@ -120,7 +121,11 @@ def open_rows(path: Path) -> Iterator[RunRows]:
             file.execute("BEGIN")  # the run may be going on
             yield RunRows(file)
     except (sqlite3.Error, ValueError) as error:
-        msg = f"{path}: the run file is damaged ({str(error).splitlines()[0]})."
+        msg = _(
+            "{path}: the run file is damaged ({splitlines}).",
+            path=path,
+            splitlines=str(error).splitlines()[0],
+        )
         raise RunFileError(msg) from None
 
 

@@ -5,6 +5,7 @@ import sqlite3
 from pathlib import Path
 
 from simulator.core.errors import RunFileError
+from simulator.core.messages import _
 
 VERSION = 3
 _TABLES = """
@@ -76,7 +77,7 @@ def _execute(file: sqlite3.Connection, statements: str) -> None:
 def check(path: Path) -> None:
     """Raises RunFileError for a path that is not a run file, or one that a newer version wrote."""
     if not path.is_file():
-        msg = f"{path}: this run file does not exist."
+        msg = _("{path}: this run file does not exist.", path=path)
         raise RunFileError(msg)
     try:
         with contextlib.closing(sqlite3.connect(path)) as file:
@@ -84,14 +85,19 @@ def check(path: Path) -> None:
             tables = "SELECT count(*) FROM sqlite_master WHERE name = 'conversations'"
             is_run = bool(file.execute(tables).fetchone()[0])
     except sqlite3.Error as error:
-        msg = f"{path}: not a run file ({error})."
+        msg = _("{path}: not a run file ({error}).", path=path, error=error)
         raise RunFileError(msg) from None
     if version > VERSION:
-        msg = f"{path}: written by a newer version (schema {version}); update the program."
+        msg = _(
+            "{path}: written by a newer version (schema {version:d}); update the program.",
+            path=path,
+            version=version,
+        )
         raise RunFileError(msg)
     if not is_run or version < 1:
-        msg = (
-            f"{path}: not a run file, or one whose start was interrupted before its plan was written;"
-            " start a new run."
+        msg = _(
+            "{path}: not a run file, or one whose start was interrupted before its plan was"
+            " written; start a new run.",
+            path=path,
         )
         raise RunFileError(msg)

@@ -9,6 +9,7 @@ from importlib.metadata import version
 from typing import Any, NamedTuple
 
 from simulator.core.errors import InputError, UnknownName
+from simulator.core.messages import _
 from simulator.text.meteor import stem
 from simulator.text.segments import CJK
 from simulator.text.typography import straight
@@ -75,7 +76,7 @@ def tokenizer(name: str = DEFAULT_TOKENIZER) -> Tokenizer:
     if name == "mecab":
         return _mecab()
     if name not in _TOKENIZERS:
-        raise UnknownName("tokenizer", name, [*_TOKENIZERS, "mecab"])
+        raise UnknownName(_("tokenizer"), name, [*_TOKENIZERS, "mecab"])
     return _TOKENIZERS[name]
 
 
@@ -110,7 +111,7 @@ def _mecab() -> Tokenizer:
     try:
         mecab, ipadic = import_module("MeCab"), import_module("ipadic")
     except ImportError:
-        msg = "the tokenizer mecab needs the extra 'ja': pip install mecab-python3 ipadic."
+        msg = _("the tokenizer mecab needs the extra 'ja': pip install mecab-python3 ipadic.")
         raise InputError(msg) from None
     tagger: Any = mecab.Tagger(f"{ipadic.MECAB_ARGS} -Owakati")
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from simulator.core import replies
 from simulator.core.errors import MalformedReply, ModelFailure, PromptError
+from simulator.core.messages import _
 from simulator.core.replies import NextLine, encodable
 from simulator.core.templates import (
     LANGUAGES,
@@ -119,7 +120,7 @@ class PersonaUser:
                 {"role": "assistant", "content": line.message.strip() or "-"},
                 {"role": "user", "content": self.prompts.text(case.language, "retry", problem=problem)},
             ]
-        msg = f"the customer model broke the rule '{broken[-1]}' twice"
+        msg = _("the customer model broke the rule '{broken}' twice", broken=broken[-1])
         raise ModelFailure("guard", msg, raw=line.message)
 
     def _broken_rule(self, text: str, case: Case, turns: tuple[Turn, ...]) -> str | None:
@@ -203,5 +204,11 @@ def _utterance(line: NextLine, broken: list[str]) -> Utterance:
 def _check_keys(path: Path, language: str, name: str, table: dict[str, Any], keys: Iterable[str]) -> None:
     missing = [key for key in keys if not table.get(name, {}).get(key)]
     if missing:
-        msg = f"{path}: [{language}.{name}] {missing[0]} is missing."
+        msg = _(
+            "{path}: [{language}.{name}] {missing} is missing.",
+            path=path,
+            language=language,
+            name=name,
+            missing=missing[0],
+        )
         raise PromptError(msg)

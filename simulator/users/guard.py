@@ -14,6 +14,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from simulator.core.errors import PromptError
+from simulator.core.messages import _
 from simulator.core.templates import read_toml
 from simulator.core.types import Language, PersonaText
 from simulator.text.typography import straight, straight_pattern
@@ -248,7 +249,12 @@ def _rules(language: Language) -> _Rules:
     try:
         return _Rules(language, read_toml(FILE))
     except KeyError as error:
-        msg = f"{FILE}: {error} is missing from [{language}] or [both]."
+        msg = _(
+            "{file}: {error} is missing from [{language}] or [both].",
+            file=FILE,
+            error=error,
+            language=language,
+        )
         raise PromptError(msg) from None
 
 
@@ -257,7 +263,12 @@ def _compiled(patterns: tuple[str, ...], file: str = FILE.name) -> Patterns:
     try:
         return tuple(re.compile(straight_pattern(each), re.IGNORECASE | re.MULTILINE) for each in patterns)
     except re.error as error:
-        msg = f"personas/{file}: {error.pattern!r} is not a regular expression ({error.msg})."
+        msg = _(
+            "personas/{file}: {pattern} is not a regular expression ({msg}).",
+            file=file,
+            pattern=repr(error.pattern),
+            msg=error.msg,
+        )
         raise PromptError(msg) from None
 
 
@@ -309,7 +320,7 @@ def _quoted_part(line: str, core: str) -> str:
     if start < 0:
         return ""
     pairs = zip(line, core[start:], strict=False)
-    return "".join(one for one, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    return "".join(one for one, _unused in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 @lru_cache(maxsize=512)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from simulator.core import replies
 from simulator.core.errors import AccessDenied, MalformedReply, ModelFailure, PromptError
+from simulator.core.messages import _
 from simulator.core.replies import encodable
 from simulator.core.templates import (
     LANGUAGES,
@@ -92,7 +93,7 @@ class OpeningPrompts:
         check_languages(path, self._tables, _VARIABLES)
         for language in LANGUAGES:
             if not self._tables[language].get("fields", {}).get("message"):
-                msg = f"{path}: [{language}.fields] message is missing."
+                msg = _("{path}: [{language}.fields] message is missing.", path=path, language=language)
                 raise PromptError(msg)
         self._asks = {
             language: _compiled(path, self._tables[language].get("asks", ())) for language in LANGUAGES
@@ -173,7 +174,12 @@ def _compiled(path: Path, patterns: Iterable[str]) -> tuple[re.Pattern[str], ...
     try:
         return tuple(re.compile(straight_pattern(each)) for each in patterns)
     except re.error as error:
-        msg = f"{path}: {error.pattern!r} in asks is not a regular expression ({error.msg})."
+        msg = _(
+            "{path}: {pattern} in asks is not a regular expression ({msg}).",
+            path=path,
+            pattern=repr(error.pattern),
+            msg=error.msg,
+        )
         raise PromptError(msg) from None
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from simulator.core.errors import CaseFileError
+from simulator.core.messages import _
 from simulator.core.replies import encodable
 from simulator.core.templates import read_toml
 from simulator.core.types import Case, Conversation, Turn, User, Utterance
@@ -72,12 +73,17 @@ def read_scripts(path: Path) -> dict[str, tuple[str, ...]]:
     readers = {".txt": _from_text, ".jsonl": _from_records, ".toml": _from_toml}
     reader = readers.get(plain_suffix(path))
     if reader is None:
-        msg = f"{path}: '{path.suffix or path.name}' is not a kind of script; save it as {ACCEPTED}."
+        msg = _(
+            "{path}: '{suffix}' is not a kind of script; save it as {accepted}.",
+            path=path,
+            suffix=path.suffix or path.name,
+            accepted=ACCEPTED,
+        )
         raise CaseFileError(msg)
     scripts: dict[str, tuple[str, ...]] = {}
     for where, name, lines in reader(path):
         if name in scripts:
-            msg = f"{where}: '{name}' has a script already; give every case one."
+            msg = _("{where}: '{name}' has a script already; give every case one.", where=where, name=name)
             raise CaseFileError(msg)
         scripts[name] = _checked(where, name, lines)
     return scripts
@@ -116,10 +122,10 @@ def _from_records(path: Path) -> Iterator[tuple[str, str, Any]]:
         try:
             record = json.loads(line)
         except (ValueError, RecursionError) as error:
-            msg = f"{where}: not valid JSON ({error}); write one script per line."
+            msg = _("{where}: not valid JSON ({error}); write one script per line.", where=where, error=error)
             raise CaseFileError(msg) from None
         if not isinstance(record, dict) or not isinstance(record.get("id"), str):
-            msg = f'{where}: not a script; write {{"id": "case-id", "lines": ["...", "..."]}}.'
+            msg = _('{where}: not a script; write {{"id": "case-id", "lines": ["...", "..."]}}.', where=where)
             raise CaseFileError(msg)
         yield where, record["id"], record.get("lines")
 
@@ -132,10 +138,10 @@ def _from_toml(path: Path) -> Iterator[tuple[str, str, Any]]:
 def _checked(where: str, name: str, lines: Any) -> tuple[str, ...]:
     """The lines without surrounding blanks; CaseFileError unless all of them are texts and none is empty."""
     if not isinstance(lines, list) or not lines:
-        msg = f"{where}: '{name}' has no lines; give at least one."
+        msg = _("{where}: '{name}' has no lines; give at least one.", where=where, name=name)
         raise CaseFileError(msg)
     for line in lines:
         if not isinstance(line, str) or not line.strip() or encodable(line) != line:
-            msg = f"{where}: '{name}' has a line that is empty or not text."
+            msg = _("{where}: '{name}' has a line that is empty or not text.", where=where, name=name)
             raise CaseFileError(msg)
     return tuple(line.strip() for line in lines)

@@ -118,7 +118,7 @@ def test_judges_fit_the_data(more: dict[str, Any], judges: str) -> None:
     planned = read_plan(Settings(cases=name, protocol="single_turn"))
 
     assert ", ".join(planned.settings.judges) == judges
-    assert f": {judges}. Others: --judges" in "\n".join(planned.messages())
+    assert f": {judges}. Others: --judges" in "\n".join(map(str, planned.messages()))
 
 
 FAULTY: tuple[Any, ...] = (
@@ -155,7 +155,7 @@ def test_faulty_rows_are_left_out_and_told(evaluate: Evaluate) -> None:
         row["line"]: row["why"].startswith(WRONG[row["line"]]) for row in told["listed"]
     } == dict.fromkeys(WRONG, True)
     assert [conversation.case.id for conversation in latest().conversations] == ["a", "b"]
-    assert latest().notes["rows_skipped"] == told
+    assert SkippedRows.of(latest().notes).as_json() == told
     assert "6 of 8 rows left out (--strict stops at the first):\n  line 2: not valid JSON" in err
     assert "8 行中 6 行を飛ばしました" in err
     assert "8 行中 6 行を飛ばしました" in page
@@ -180,7 +180,7 @@ def test_a_column_is_called_as_in_the_file() -> None:
     Path("r.csv").write_text("質問,模範回答\nq,a\nr,\n", encoding="utf-8")
     planned = read_plan(Settings(cases="r.csv", protocol="single_turn", judges=("exact_match",)))
 
-    assert "fill the column '模範回答'." in "\n".join(planned.messages())
+    assert "fill the column '模範回答'." in "\n".join(map(str, planned.messages()))
 
 
 def test_rehearsals_still_stop_at_the_first_faulty_row(evaluate: Evaluate) -> None:

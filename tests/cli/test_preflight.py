@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from simulator.cli.preflight import announce, check_folder, show_forecast
-from simulator.cli.terminal import counted
 from simulator.core.errors import InputError, RunFileError
 from simulator.core.settings import Settings, dollars
 from simulator.core.types import Spending
@@ -118,16 +117,6 @@ def test_the_range_is_told_in_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert shown["unknown"]["lengths"] == {"low_usd": None, "high_usd": None}
 
 
-def test_one_is_not_many() -> None:
-    """Numbers with their nouns, thousands with commas."""
-    assert [counted(number, "turn") for number in (0, 1, 2, 1234)] == [
-        "0 turns",
-        "1 turn",
-        "2 turns",
-        "1,234 turns",
-    ]
-
-
 def test_a_folder_that_can_be_made_is_not_made_yet(tmp_path: Path) -> None:
     """A file in the way is told; a missing folder is none until there is a run."""
     check_folder(Path("deep/runs"))
@@ -183,6 +172,6 @@ def test_answers_that_nobody_uses_are_told(tmp_path: Path, columns: str, adapter
     """An export of questions and answers does not lose its right answers in silence."""
     path, cells = tmp_path / "faq.csv", ["料金は?"] + ["5280円です"] * columns.count(",")
     path.write_text(f"{columns}\n{','.join(cells)}\n", encoding="utf-8")
-    told = " ".join(read_plan(Settings(cases=str(path), adapter=adapter)).messages())
+    told = " ".join(map(str, read_plan(Settings(cases=str(path), adapter=adapter)).messages()))
 
     assert told.endswith(ends) if ends else not told

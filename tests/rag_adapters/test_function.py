@@ -200,7 +200,7 @@ async def test_what_a_function_raises_is_told_with_its_line(
         await asked(f"{target}:f")
 
     assert caught.value.failure.kind == kind
-    assert caught.value.failure.message.startswith(said)
+    assert str(caught.value.failure.message).startswith(said)
 
 
 async def test_a_package_and_what_lies_beside_a_file_are_found() -> None:

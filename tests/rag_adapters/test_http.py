@@ -39,7 +39,7 @@ async def failure(server: BotServer, **settings: Any) -> tuple[str, str]:
     """Kind and message of the failure that one question meets."""
     with pytest.raises(BotFailure) as caught:
         await asked(server, **settings)
-    return caught.value.failure.kind, caught.value.failure.message
+    return caught.value.failure.kind, str(caught.value.failure.message)
 
 
 async def test_question_and_session_are_sent_and_the_answer_is_read(server: BotServer) -> None:
@@ -241,7 +241,7 @@ async def test_a_closed_port_is_unreachable(unused_tcp_port: int) -> None:
     await bot.aclose()
 
     assert caught.value.failure.kind == "unreachable"
-    assert caught.value.failure.message.startswith(f"cannot connect to 127.0.0.1:{unused_tcp_port}: ")
+    assert str(caught.value.failure.message).startswith(f"cannot connect to 127.0.0.1:{unused_tcp_port}: ")
 
 
 async def test_a_passage_without_text_lists_its_keys(server: BotServer) -> None:

@@ -43,7 +43,7 @@ async def failure(bot: Any) -> tuple[str, str]:
     with pytest.raises(BotFailure) as caught:
         await bot(QUERY)
     await bot.aclose()
-    return caught.value.failure.kind, caught.value.failure.message
+    return caught.value.failure.kind, str(caught.value.failure.message)
 
 
 @pytest.mark.parametrize("place", ["basic", "body"])

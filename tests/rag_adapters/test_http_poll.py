@@ -40,7 +40,7 @@ async def failure(server: JobServer, **settings: Any) -> tuple[str, str]:
     """Kind and message of the failure that one question meets."""
     with pytest.raises(BotFailure) as caught:
         await asked(server, **settings)
-    return caught.value.failure.kind, caught.value.failure.message
+    return caught.value.failure.kind, str(caught.value.failure.message)
 
 
 async def test_a_job_is_asked_after_until_it_is_done(server: JobServer) -> None:

@@ -37,7 +37,7 @@ async def failure(server: StreamServer, *chunks: bytes | float | None, **setting
     """Kind and message of the failure that one question meets."""
     with pytest.raises(BotFailure) as caught:
         await asked(server, *chunks, **settings)
-    return caught.value.failure.kind, caught.value.failure.message
+    return caught.value.failure.kind, str(caught.value.failure.message)
 
 
 def pieces(*texts: str) -> bytes:

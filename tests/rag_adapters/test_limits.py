@@ -52,7 +52,7 @@ async def failure(asked: Awaitable[Any]) -> tuple[str, str]:
     """Kind and message of the failure that one question meets."""
     with pytest.raises(BotFailure) as caught:
         await asked
-    return caught.value.failure.kind, caught.value.failure.message
+    return caught.value.failure.kind, str(caught.value.failure.message)
 
 
 @pytest.mark.parametrize("name", shelves.adapter_names())

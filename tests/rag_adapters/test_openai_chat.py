@@ -185,7 +185,7 @@ async def test_failures_are_typed(reply: Reply, kind: str, said: str, stream: bo
             await asked(server, stream=stream)
 
     assert caught.value.failure.kind == kind
-    assert caught.value.failure.message.startswith(said)
+    assert str(caught.value.failure.message).startswith(said)
     assert server.counts["chat"] == 1
 
 

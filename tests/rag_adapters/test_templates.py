@@ -142,7 +142,7 @@ async def test_failures_of_platforms_are_told(
         await bot.aclose()
 
     assert caught.value.failure.kind == kind
-    assert caught.value.failure.message.startswith(said)
+    assert str(caught.value.failure.message).startswith(said)
 
 
 async def test_the_plain_shape(plain: BotServer) -> None:

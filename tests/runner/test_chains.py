@@ -148,7 +148,7 @@ def test_a_link_that_fails_is_named(chain: Path) -> None:
     answer = asked(bot, chain)
 
     assert answer.error is not None
-    assert (answer.error.kind, answer.error.message) == ("refused", "link reply: no")
+    assert (answer.error.kind, str(answer.error.message)) == ("refused", "link reply: no")
     assert [(step.link, bool(step.text)) for step in answer.steps] == [("intent", True), ("reply", False)]
 
 
@@ -158,7 +158,7 @@ def test_an_output_that_is_missing_is_the_bots_failure(chain: Path) -> None:
 
     assert answer.error is not None
     assert (
-        answer.error.message
+        str(answer.error.message)
         == "link reply: its prompt needs $intent_category, which no earlier link returned"
     )
 
@@ -175,7 +175,7 @@ def test_the_link_that_was_late_is_named(chain: Path) -> None:
 
     assert answer.error is not None
     assert answer.error.kind == "timeout"
-    assert answer.error.message.startswith("link reply: no answer within 0.")
+    assert str(answer.error.message).startswith("link reply: no answer within 0.")
 
 
 def test_passages_of_a_link_are_the_contexts_of_the_next(chain: Path) -> None:

@@ -27,7 +27,7 @@ async def failure(bot: Bot, timeout: float = 5.0) -> tuple[str, str]:
     answer = await ask(bot, QUERY, timeout)
     assert answer.error is not None
     assert answer.text == ""
-    return answer.error.kind, answer.error.message
+    return answer.error.kind, str(answer.error.message)
 
 
 class Rude(BaseException):

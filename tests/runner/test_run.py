@@ -54,7 +54,7 @@ async def run(
     with contextlib.closing(a_run(folder, plan or questions(3))) as file:
         async with staged(server, **settings) as context:
             stopped = await rehearse(file, context, bot, progress or Quiet())
-        return file.results(), stopped
+        return file.results(), None if stopped is None else str(stopped)
 
 
 async def resumed(
@@ -66,7 +66,7 @@ async def resumed(
         async with staged(server, **settings) as context:
             context.ledger.roles = dict(results.spending)
             stopped = await rehearse(file, context, echo, Quiet())
-        return file.results(), stopped
+        return file.results(), None if stopped is None else str(stopped)
 
 
 def played(results: Results) -> dict[str, Any]:

@@ -30,7 +30,7 @@ def pulled(*names: str) -> dict[str, dict[str, PulledRow]]:
 
 
 def notes(*names: str) -> tuple[str, ...]:
-    return pull(target(KEY), names or ("review",), client=patient()).notes
+    return tuple(map(str, pull(target(KEY), names or ("review",), client=patient()).notes))
 
 
 def built(name: str, language: str = "ja") -> Worksheet:

@@ -241,7 +241,9 @@ def test_a_formula_without_a_result(path: Path) -> None:
         person.type("確認", 2, "コメント", "=A1&B1")
 
     assert "comment" not in read(path)["review"][0].cells
-    assert "確認, row 2, column コメント: a formula without a stored result" in read_edited(path).notes[0]
+    assert "確認, row 2, column コメント: a formula without a stored result" in str(
+        read_edited(path).notes[0]
+    )
 
 
 def test_a_row_without_a_key(path: Path) -> None:

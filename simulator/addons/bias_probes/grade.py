@@ -10,6 +10,7 @@ from typing import NamedTuple, cast, get_args
 from simulator.addons.bias_probes.plan import bundled, probes
 from simulator.core import shelves
 from simulator.core.errors import InputError, UnknownName
+from simulator.core.messages import _
 from simulator.core.roles import LEXICAL, endpoints
 from simulator.core.settings import Settings
 from simulator.core.types import Case, GradingContext, Language, Passage, Score, Spending
@@ -44,9 +45,10 @@ class ProbeRun:
         made = probes(*_questions(request), language=request.language, seed=settings.seed)
         self.probes = limited(made, request.limit, settings.seed)
         if not self.probes:
-            msg = (
-                f"{request.cases or 'the bundled questions'}: no pair can be made. Questions need a right"
-                " answer, and contexts or --knowledge with the passages they name."
+            msg = _(
+                "{cases}: no pair can be made. Questions need a right answer, and contexts or"
+                " --knowledge with the passages they name.",
+                cases=request.cases or "the bundled questions",
             )
             raise InputError(msg)
         known = endpoints(settings)
@@ -169,7 +171,7 @@ def judge_names(judges: str) -> tuple[str, ...]:
     """The judges of `turn,claims`; raises InputError for none."""
     names = tuple(dict.fromkeys(name.strip() for name in judges.split(",") if name.strip()))
     if not names:
-        msg = "--judge names nobody."
+        msg = _("--judge names nobody.")
         raise InputError(msg)
     return names
 
@@ -179,7 +181,7 @@ def probe_language(language: str | None) -> Language | None:
     if language is None:
         return None
     if language not in get_args(Language):
-        raise UnknownName("language", language, get_args(Language))
+        raise UnknownName(_("language"), language, get_args(Language))
     return cast(Language, language)
 
 
@@ -187,7 +189,7 @@ def _questions(request: ProbeRequest) -> tuple[Sequence[Case], Sequence[Passage]
     if request.cases is None and request.knowledge is None:
         return bundled()
     if request.cases is None:
-        msg = "--knowledge goes with --cases: whose questions are asked about it?"
+        msg = _("--knowledge goes with --cases: whose questions are asked about it?")
         raise InputError(msg)
     knowledge = tuple(read_knowledge(request.knowledge)) if request.knowledge else ()
     return read_cases(request.cases), knowledge

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from simulator.core.errors import InputError
+from simulator.core.messages import _
 from simulator.core.types import Value
 from simulator.models.cache import ResponseCache
 from simulator.runner.context import RunContext
@@ -49,9 +50,11 @@ def frozen_sets(
         first = {JudgeName.of(c.judge).judge: c for c in sorted(known, key=lambda c: c.judge, reverse=True)}
         found = [FrozenRows(calibration=c, path=check) for name, c in sorted(first.items()) if name in judges]
     if not found:
-        msg = (
-            f"{check}: none of the judges {', '.join(judges)} was calibrated with it."
-            " First: calibrate FILE --judge NAME --label LABEL."
+        msg = _(
+            "{check}: none of the judges {judges} was calibrated with it. First: calibrate FILE"
+            " --judge NAME --label LABEL.",
+            check=check,
+            judges=", ".join(judges),
         )
         raise InputError(msg)
     return tuple(found)
@@ -85,7 +88,9 @@ def _drift(
     low, high = calibration.scale
     changes = [(grade.value - old[grade.row.case.id]) / (high - low) for grade in new]
     if not changes:
-        msg = f"drift check: the judge {calibration.judge} could grade none of the frozen rows."
+        msg = _(
+            "drift check: the judge {judge} could grade none of the frozen rows.", judge=calibration.judge
+        )
         raise InputError(msg)
     shift = sum(changes) / len(changes)
     bounds = _bounds([grade.row for grade in new], changes, seed)
@@ -117,13 +122,18 @@ def _of_calibration(path: Path) -> FrozenRows | None:
     except InputError:
         return None
     if not calibration.rows:
-        msg = f"{path}: it has no rows to grade again; calibrate the judge here first."
+        msg = _("{path}: it has no rows to grade again; calibrate the judge here first.", path=path)
         raise InputError(msg)
     named = Path(calibration.file)
     file = next((f for f in (named, path.parent / named.name) if f.exists()), None)
     if file is None or _changed(read_labels(file), calibration):
         what = "is gone" if file is None else "has changed since"
-        msg = f"{path}: the label file {calibration.file} {what}; calibrate again."
+        msg = _(
+            "{path}: the label file {file} {what}; calibrate again.",
+            path=path,
+            file=calibration.file,
+            what=what,
+        )
         raise InputError(msg)
     return FrozenRows(calibration=calibration, path=file)
 

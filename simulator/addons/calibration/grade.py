@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from simulator.core.errors import InputError, UnknownName
+from simulator.core.messages import Sentence, _
 from simulator.core.roles import LEXICAL, endpoints
 from simulator.core.settings import Settings
 from simulator.core.types import Language, Score, Spending
@@ -176,7 +177,7 @@ class CalibrationRun:
         judge, field = self.context.judges[self.judge], self.name.field
         by_model = self.context.models()["judge"] != LEXICAL
         if field and by_model and isinstance(judge, Rubric) and field not in judge.fields:
-            raise UnknownName(f"part of {self.judge}", field, judge.fields)
+            raise UnknownName(_("part of {judge}", judge=self.judge), field, judge.fields)
 
 
 def compare(
@@ -219,7 +220,7 @@ def domain_of(file: LabelFile, by: str | None) -> str:
     known = {key for row in file.rows for key in row.attributes}
     if by is not None:
         if by not in known:
-            raise UnknownName("field for --by", by, known)
+            raise UnknownName(_("field for --by"), by, known)
         return by
     fitting = (name for name in _DOMAINS if len({row.attributes.get(name, "") for row in file.rows}) > 1)
     return next(fitting, "")
@@ -239,10 +240,10 @@ def _counts(file: LabelFile, graded: Sequence[GradedRow], label: Dimension) -> C
     )
 
 
-def _nothing(file: LabelFile, label: Dimension, counts: Counts) -> str:
+def _nothing(file: LabelFile, label: Dimension, counts: Counts) -> Sentence | str:
     """The message that says why no row could be compared."""
     if counts.failed:
-        return f"{file.path}: the judge failed on all rows: {counts.reason}"
+        return _("{file}: the judge failed on all rows: {reason}", file=file.path, reason=counts.reason)
     contexts = any(row.case.contexts for row in file.rows)
     hint = "" if contexts else " No row has contexts: add a column of what was retrieved."
     return f"{file.path}: the judge skipped all {counts.skipped} rows: {counts.reason}{hint}"

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from simulator.addons.calibration.grade import domain_of
 from simulator.core.errors import InputError, RunFileError
+from simulator.core.messages import _
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings
 from simulator.core.shelves import canonical_judge
@@ -119,7 +120,11 @@ class LabelledAnswers:
         if len(plain) == 1 or (not plain and self.file.dimensions):
             return (plain or self.file.dimensions)[0]
         known = ", ".join(self.file.dimensions)
-        msg = f"{self.file.path}: several things are labelled ({known}): name one with --label."
+        msg = _(
+            "{file}: several things are labelled ({known}): name one with --label.",
+            file=self.file.path,
+            known=known,
+        )
         raise InputError(msg)
 
     def _of_outputs(self, request: ThresholdRequest) -> dict[str, Dimension]:
@@ -136,7 +141,7 @@ class LabelledAnswers:
             for part in splitting.parts_of(self.outputs, context).parts:
                 for metric in part.metrics:
                     shown.setdefault(metric.judge, []).append(splitting.context_of(part, context))
-        inner = {name: Panel(judgings) for name, (judgings, _) in self.panel.judge_calls_of.items()}
+        inner = {name: Panel(judgings) for name, (judgings, _unused) in self.panel.judge_calls_of.items()}
         return total_spending(
             [grading_estimate(self.context, inner[name], contexts) for name, contexts in shown.items()]
         )
@@ -156,7 +161,7 @@ class LabelledAnswers:
         return JudgedScores(tuple(judged), self.unlabelled, states.count("skipped"), states.count("failed"))
 
     async def _graded(self, told: Callable[[Score], None]) -> list[list[Score]]:
-        found: list[list[Score]] = [[] for _ in self.contexts]
+        found: list[list[Score]] = [[] for _unused in self.contexts]
         waiting = iter(range(len(found)))
 
         async def work() -> None:
@@ -167,7 +172,7 @@ class LabelledAnswers:
 
         try:
             async with asyncio.TaskGroup() as tasks:
-                for _ in range(min(len(found), self.context.settings.calls)):
+                for _unused in range(min(len(found), self.context.settings.calls)):
                     tasks.create_task(work())
         except BaseExceptionGroup as group:
             raise worst_error(group) from None
@@ -302,9 +307,10 @@ def scores_of_run(
     """
     said = said_right(results, summary)
     if not said:
-        msg = (
-            f"{results.run.id}: nobody has said which answers are right; read verdicts back with `review`,"
-            " or name a file of labelled answers."
+        msg = _(
+            "{run}: nobody has said which answers are right; read verdicts back with `review`, or"
+            " name a file of labelled answers.",
+            run=results.run.id,
         )
         raise RunFileError(msg)
     turns = {

@@ -20,6 +20,7 @@ from simulator.addons.compare.grade import (
 from simulator.addons.compare.plan import Pair, matched
 from simulator.core import shelves
 from simulator.core.errors import InputError
+from simulator.core.messages import _
 from simulator.core.roles import LEXICAL, endpoints
 from simulator.core.settings import Settings
 from simulator.core.types import Language, Results, Spending
@@ -78,9 +79,11 @@ class Comparison:
         }
         if not self.pairs:
             one, other = next(iter(self.matches))
-            msg = (
-                f"no turn of {one} and {other} can be compared: other questions, personas, or customers who "
-                f"said something else. Hold the second with --replay {one}."
+            msg = _(
+                "no turn of {one} and {other} can be compared: other questions, personas, or"
+                " customers who said something else. Hold the second with --replay {one}.",
+                one=one,
+                other=other,
             )
             raise InputError(msg)
         guidelines = Path(settings.guidelines or shelves.JUDGES / "_guidelines.toml")
@@ -172,12 +175,12 @@ def _overall(results: Results) -> dict[tuple[str, int], float]:
 
 def _read_runs(names: Sequence[str], folder: Path) -> ComparedRuns:
     if not 2 <= len(names) <= MOST:
-        msg = f"compare takes 2 to {MOST} runs, and was given {len(names)}: compare A B."
+        msg = _("compare takes 2 to {most} runs, and was given {n}: compare A B.", most=MOST, n=len(names))
         raise InputError(msg)
     paths = tuple(find_run(name, folder) for name in names)
     runs = ComparedRuns(paths, tuple(read_run(path) for path in paths))
     twice = next((run for run in runs.ids if runs.ids.count(run) > 1), None)
     if twice:
-        msg = f"run {twice} is named twice; compare different runs."
+        msg = _("run {twice} is named twice; compare different runs.", twice=twice)
         raise InputError(msg)
     return runs

@@ -15,6 +15,7 @@ from pydantic import BeforeValidator
 
 from simulator.addons.compare.plan import Pair
 from simulator.core.errors import AccessDenied, InputError, ModelFailure, PromptError, RehearsalError
+from simulator.core.messages import _
 from simulator.core.replies import Reply, encodable, skeleton
 from simulator.core.templates import (
     LANGUAGES,
@@ -164,7 +165,7 @@ async def judge_pairs(
 
     try:
         async with asyncio.TaskGroup() as tasks:
-            for _ in range(min(len(pairs), at_once)):
+            for _unused in range(min(len(pairs), at_once)):
                 tasks.create_task(work())
     except* RehearsalError as group:
         stopped = first_error(group)
@@ -222,7 +223,12 @@ class PairPrompt:
             meanings = self._tables[language].get("fields", {})
             if list(meanings) != list(Preference.model_fields):
                 fields = ", ".join(Preference.model_fields)
-                msg = f"{path}: [{language}.fields] must be {fields}, in this order."
+                msg = _(
+                    "{path}: [{language}.fields] must be {fields}, in this order.",
+                    path=path,
+                    language=language,
+                    fields=fields,
+                )
                 raise PromptError(msg)
         self._guidelines = read_guidelines(guidelines)
 
@@ -294,7 +300,9 @@ def _dialogue(one: GradingContext, other: GradingContext) -> list[tuple[str, str
 def _passages(pair: Pair) -> tuple[list[str], int]:
     """What either run retrieved, once each and in one order for all readings, and how many do not fit."""
     sides = sorted([(pair.a, pair.one), (pair.b, pair.other)], key=lambda side: side[0])
-    texts = dict.fromkeys(passage.text for _, context in sides for passage in context.turn.answer.passages)
+    texts = dict.fromkeys(
+        passage.text for _unused, context in sides for passage in context.turn.answer.passages
+    )
     fitting: list[str] = []
     length = 0
     for text in texts:
@@ -326,7 +334,7 @@ class VerdictCache:
             with self.path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(line, ensure_ascii=False) + "\n")
         except OSError as error:
-            msg = f"{self.path}: cannot be written ({error.strerror})."
+            msg = _("{path}: cannot be written ({strerror}).", path=self.path, strerror=error.strerror)
             raise InputError(msg) from None
 
     def _read(self) -> Iterator[tuple[str, OrderedVerdict]]:
@@ -443,8 +451,8 @@ def _support(reading: TurnEvidence) -> float:
 
 def _mean(*parts: tuple[str, float, float]) -> Merit:
     """Of (name, share, weight)."""
-    value = sum(share * weight for _, share, weight in parts) / sum(weight for _, _, weight in parts)
-    return Merit(value, tuple((name, share) for name, share, _ in parts))
+    value = sum(share * weight for _name, share, weight in parts) / sum(part[2] for part in parts)
+    return Merit(value, tuple((name, share) for name, share, _weight in parts))
 
 
 class PairLexicalJudge:
@@ -462,7 +470,7 @@ def _reason(pair: Pair, one: Merit, other: Merit) -> str:
     """The shares of both, answer 1 being that of the first run."""
     language = pair.one.case.language
     parts = []
-    for name in dict.fromkeys(name for name, _ in (*one.parts, *other.parts)):
+    for name in dict.fromkeys(name for name, _unused in (*one.parts, *other.parts)):
         shares = [dict(merit.parts).get(name) for merit in (one, other)]
         texts = ["-" if share is None else f"{100 * share:.0f}%" for share in shares]
         parts.append(WORDS(language, f"part_{name}", one=texts[0], two=texts[1]))

@@ -15,6 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 from simulator.addons.consistency.disagreement import Disagreement, checkable, disagreement, takes_up, unit_of
 from simulator.core import replies
 from simulator.core.errors import AccessDenied, ModelFailure, RunFileError
+from simulator.core.messages import _
 from simulator.core.replies import Reply
 from simulator.core.templates import Texts, check_languages, fingerprint, quote, read_toml, render, stable_int
 from simulator.core.types import Bot, Conversation, Language, Message, Query, Results, Turn, Value
@@ -191,9 +192,9 @@ def verdict_of(reply: Comparison, first: str, later: str) -> Verdict:
 
 def verbatim(quoted: str, text: str) -> str:
     """The quoted words as the text has them, whatever their spaces and width; '' when they are not in it."""
-    wanted = "".join(letter for letter, _ in _letters(straight(quoted).strip().strip(_QUOTATION)))
+    wanted = "".join(letter for letter, _unused in _letters(straight(quoted).strip().strip(_QUOTATION)))
     letters = _letters(text)
-    start = "".join(letter for letter, _ in letters).find(wanted) if wanted else -1
+    start = "".join(letter for letter, _unused in letters).find(wanted) if wanted else -1
     if start < 0:
         return ""
     return text[letters[start][1] : letters[start + len(wanted) - 1][1] + 1].strip()
@@ -465,7 +466,7 @@ def examined_of(results: Results) -> tuple[TurnFollowUps, ...]:
     try:
         examined = _LIST.validate_python(results.notes.get(NOTE, []))
     except ValidationError:
-        msg = "the cross-examination in this run file is of another version: cross-examine RUN --again."
+        msg = _("the cross-examination in this run file is of another version: cross-examine RUN --again.")
         raise RunFileError(msg) from None
     order = {conversation.id: place for place, conversation in enumerate(results.conversations)}
     return tuple(sorted(examined, key=lambda turn: (order.get(turn.conversation, -1), turn.turn)))

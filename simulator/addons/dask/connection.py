@@ -13,6 +13,7 @@ from typing import Any
 
 from simulator import __version__
 from simulator.core.errors import InputError, RehearsalError
+from simulator.core.messages import Sentence, _
 from simulator.core.settings import Settings
 
 # The program's own folder on this machine.
@@ -46,14 +47,14 @@ def _program_hash() -> str:
     return digest.hexdigest()[:16]
 
 
-def difference(here: Mapping[str, str], there: Mapping[str, str]) -> str | None:
+def difference(here: Mapping[str, str], there: Mapping[str, str]) -> Sentence | str | None:
     """The first difference between two environments, as a sentence without subject; None if there is none."""
     for name, version in here.items():
         other = there.get(name, "none")
         if other != version and name == "program":
-            return "its copy of the program has other files than this one"
+            return _("its copy of the program has other files than this one")
         if other != version:
-            return f"it has {name} {other}, this machine {version}"
+            return _("it has {name} {other}, this machine {version}", name=name, other=other, version=version)
     return None
 
 
@@ -61,7 +62,9 @@ class SchedulerLost(RehearsalError):
     """The scheduler is gone; what workers reported is saved, the rest is still open."""
 
     def __init__(self, address: str) -> None:
-        super().__init__(f"the scheduler at {address} is lost; any engine can finish the run.")
+        super().__init__(
+            _("the scheduler at {address} is lost; any engine can finish the run.", address=address)
+        )
 
 
 class WorkersLost(RehearsalError):
@@ -166,7 +169,7 @@ def _libraries() -> tuple[Any, Any]:
         import dask
         import distributed
     except ImportError:
-        msg = "--engine dask needs the extra 'cluster': pip install 'distributed>=2025.4'."
+        msg = _("--engine dask needs the extra 'cluster': pip install 'distributed>=2025.4'.")
         raise InputError(msg) from None
     return dask, distributed
 
@@ -200,7 +203,7 @@ async def _client(distributed: Any, where: Any, address: str) -> AsyncIterator[C
         client = await distributed.Client(where, asynchronous=True, timeout=PATIENCE, set_as_default=False)
     except (OSError, ValueError, ImportError) as error:
         why = " ".join(str(error).split())[:200]
-        msg = f"--scheduler {address}: cannot be reached ({why})."
+        msg = _("--scheduler {address}: cannot be reached ({why}).", address=address, why=why)
         raise InputError(msg) from None
     try:
         yield Connection(client, address)

@@ -14,6 +14,7 @@ from simulator.addons.dask.batch import batch_line
 from simulator.addons.dask.connection import WorkersLost, connected
 from simulator.addons.dask.workers import POLL_INTERVAL, Workers
 from simulator.core.errors import InputError, RehearsalError
+from simulator.core.messages import Message, _
 from simulator.core.types import (
     Answer,
     Bot,
@@ -187,7 +188,7 @@ class BatchRunner(Runner):
     def _submit(self, address: str, grant: float | None) -> None:
         size = self._size()
         self._fill_queue(size)
-        keys = [self._queue.popleft() for _ in range(min(size, len(self._queue)))]
+        keys = [self._queue.popleft() for _unused in range(min(size, len(self._queue)))]
         conversations = [self._conversations[key] for key in keys]
         chosen = set(keys)
         order = batch_line(
@@ -262,7 +263,7 @@ class BatchRunner(Runner):
         self.file.save_utterance(key, turn, utterance)
 
     def _on_answered(self, key: str, index: int, value: Any) -> None:
-        answer, (_, line) = Answer.model_validate(value), self._pending.pop(key)
+        answer, (_unused, line) = Answer.model_validate(value), self._pending.pop(key)
         self.file.save_answer(key, index, answer)
         turn = Turn(
             index=index, user=line.text, answer=answer, broken_rules=line.broken_rules, clean=line.clean
@@ -303,7 +304,7 @@ class BatchRunner(Runner):
             self._lost(batch, outcome["lost"])
             return
         if batch.reports < outcome["reports"]:  # should not happen on one stream, but nothing may be lost
-            self._lost(batch, "its reports are missing")
+            self._lost(batch, _("its reports are missing"))
             return
         if outcome["stopped"]:
             raise WorkerRefused(outcome["stopped"])
@@ -329,9 +330,9 @@ class BatchRunner(Runner):
         """Requeues the batches of workers that the scheduler no longer knows."""
         for batch in list(self._running.values()):
             if batch.address not in self.workers.ready:
-                self._lost(batch, "the worker is gone")
+                self._lost(batch, _("the worker is gone"))
 
-    def _lost(self, batch: Batch, why: str) -> None:
+    def _lost(self, batch: Batch, why: Message | str) -> None:
         """Requeues what a lost batch had not finished; what it reported is already saved."""
         del self._running[batch.key]
         self._forget(batch)
@@ -347,10 +348,15 @@ class BatchRunner(Runner):
                 self._drop(conversation)
         return [conversation.id for conversation in conversations if conversation.id in self._conversations]
 
-    def _count_losses(self, keys: Sequence[str], why: str) -> None:
+    def _count_losses(self, keys: Sequence[str], why: Message | str) -> None:
         self._losses.update(keys)
         if worst := next((key for key in keys if self._losses[key] >= MAX_LOSSES), None):
-            msg = f"{worst} was lost with {MAX_LOSSES} workers ({why}); see what the workers logged"
+            msg = _(
+                "{worst} was lost with {max_losses} workers ({why}); see what the workers logged",
+                worst=worst,
+                max_losses=MAX_LOSSES,
+                why=why,
+            )
             raise WorkersLost(msg)
 
     def _forget(self, batch: Batch) -> None:
@@ -380,7 +386,7 @@ async def perform(  # noqa: PLR0917 - the same as of the local engine
     prepare: Preparation = no_preparation,
     new_runner: RunnerFactory | None = None,
     stopping_rule: StoppingRule | None = None,
-) -> tuple[Path, str | None]:
+) -> tuple[Path, Message | str | None]:
     """Like `perform` of the local engine: returns the run file, and why the run stopped early, None if not.
 
     The file is opened once every worker is checked and has connected the bot; nothing is paid before.
@@ -418,7 +424,7 @@ async def perform(  # noqa: PLR0917 - the same as of the local engine
         await context.close(None)
 
 
-async def _remote_bot(_: Query) -> str:
+async def _remote_bot(_query: Query) -> str:
     """Stands in for the bot, which is connected on the workers only."""
-    msg = "the bot answers on the workers"
+    msg = _("the bot answers on the workers")
     raise RuntimeError(msg)

@@ -25,6 +25,7 @@ from simulator.addons.dask import connection
 from simulator.addons.dask.batch import BatchRecord
 from simulator.addons.dask.connection import ROOT
 from simulator.core.errors import InputError, RehearsalError
+from simulator.core.messages import _
 from simulator.core.roles import endpoints
 from simulator.core.settings import PREFIX, Settings, stored_settings
 from simulator.core.types import Bot, Case, Conversation, GradingContext, Persona, Role, Score
@@ -255,14 +256,19 @@ class ShippedFiles:
         try:
             content = path.read_bytes()
         except OSError as error:
-            msg = f"{path}: cannot be read for the workers ({error.strerror})."
+            msg = _(
+                "{path}: cannot be read for the workers ({strerror}).", path=path, strerror=error.strerror
+            )
             raise InputError(msg) from None
         self.files[called] = content
         self._size += len(content)
         if len(self.files) > MOST_FILES or self._size > MOST_BYTES:
-            msg = (
-                f"{path.parent}: more than {MOST_FILES:,} files or {MOST_BYTES // 10**6} MB would go to each"
-                " worker; put the bot into a folder of its own."
+            msg = _(
+                "{parent}: more than {most_files} files or {most_bytes} MB would go to each"
+                " worker; put the bot into a folder of its own.",
+                parent=path.parent,
+                most_files=MOST_FILES,
+                most_bytes=MOST_BYTES // 10**6,
             )
             raise InputError(msg)
 
@@ -291,7 +297,7 @@ def _prompt(settings: Settings, shipment: ShippedFiles) -> str:
     name, variant = (option, "") if prompts.chain else split_variant(option)
     inside = all(_absolute(str(path)).is_relative_to(Path.cwd()) for path in prompts.files)
     for path in prompts.files:
-        _ = shipment.file(str(path)) if inside else shipment.beside(str(path))
+        _unused = shipment.file(str(path)) if inside else shipment.beside(str(path))
     if not name.endswith(".toml"):
         return option  # a name of the shelf, or of the folder prompts/, which was added
     called = shipment.file(name)
@@ -394,7 +400,7 @@ def _unpack(files: dict[str, bytes], folder: Path) -> None:
     for name, content in files.items():
         path = folder / name
         if not path.resolve().is_relative_to(folder.resolve()):
-            msg = f"{name}: not below the folder of the run"
+            msg = _("{name}: not below the folder of the run", name=name)
             raise ValueError(msg)
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         path.write_bytes(content)
@@ -471,7 +477,7 @@ def _process(run: str) -> Iterator["WorkerProcess"]:
     with _lock:
         rehearsal = _known.get(run)
         if rehearsal is None:
-            raise ProcessLost("this worker does not know the run")
+            raise ProcessLost(_("this worker does not know the run"))
         rehearsal.free = [process for process in rehearsal.free if process.is_alive]
         free = rehearsal.free.pop() if rehearsal.free else None
     process = free or WorkerProcess(rehearsal)

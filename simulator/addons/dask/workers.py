@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import json
-import sys
 import time
 import uuid
 from collections.abc import Mapping, Sequence
@@ -21,6 +20,7 @@ from simulator.addons.dask.connection import (
 from simulator.addons.dask.worker import ShippedFiles, pack, setup_facts
 from simulator.core import shelves
 from simulator.core.errors import InputError, RehearsalError
+from simulator.core.messages import _, say
 from simulator.core.roles import LEXICAL
 from simulator.core.types import Conversation
 from simulator.runner.context import RunContext
@@ -66,9 +66,13 @@ class Workers:
         started = time.monotonic()
         while len(workers := await self.connection.workers()) < count:
             if time.monotonic() - started > patience:
-                msg = (
-                    f"{self.connection.address} has {len(workers)} of {count} workers after {patience:g} s;"
-                    " start them with: dask worker (docs/scale.md)."
+                msg = _(
+                    "{address} has {n} of {count} workers after {patience:g} s; start them with:"
+                    " dask worker (docs/scale.md).",
+                    address=self.connection.address,
+                    n=len(workers),
+                    count=count,
+                    patience=patience,
                 )
                 raise InputError(msg)
             await asyncio.sleep(0.2)
@@ -115,12 +119,16 @@ class Workers:
     def _prefix(self, address: str) -> str:
         return "" if self.connection.address == LOCAL else f"worker {address}: "
 
-    async def _compare(self, address: str, _: int) -> None:
+    async def _compare(self, address: str, _slots: int) -> None:
         """Raises InputError for a worker with other versions or files than this machine."""
         prefix = self._prefix(address)
         there = await self._environment_of(address, prefix)
         if differs := difference(self._environment, there):
-            msg = f"{prefix}{differs}; make them the same before anything is paid (docs/scale.md)."
+            msg = _(
+                "{prefix}{differs}; make them the same before anything is paid (docs/scale.md).",
+                prefix=prefix,
+                differs=differs,
+            )
             raise InputError(msg)
 
     async def _set_up(self, address: str, threads: int) -> None:
@@ -138,9 +146,11 @@ class Workers:
             raise
         except Exception as error:  # whatever keeps a foreign process from loading our module
             why = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-            msg = (
-                f"{prefix}cannot load the program ({why}); start it with PYTHONPATH naming the folder of"
-                " run.py (docs/scale.md)."
+            msg = _(
+                "{prefix}cannot load the program ({why}); start it with PYTHONPATH naming the"
+                " folder of run.py (docs/scale.md).",
+                prefix=prefix,
+                why=why,
             )
             raise InputError(msg) from None
         return environment
@@ -148,11 +158,15 @@ class Workers:
     async def _begin(self, address: str, prefix: str, processes: int) -> list[dict[str, Any]]:
         tasks = [
             self.connection.task(address, worker.begin, self.run, key=f"begin-{uuid.uuid4().hex}")
-            for _ in range(processes)
+            for _unused in range(processes)
         ]
         begun = list(await asyncio.gather(*map(self.connection.outcome, tasks)))
         if lost := next((each["lost"] for each in begun if "lost" in each), None):
-            msg = f"{prefix}the bot cannot be set up there: {lost}; its own words are in the worker's log."
+            msg = _(
+                "{prefix}the bot cannot be set up there: {lost}; its own words are in the worker's log.",
+                prefix=prefix,
+                lost=lost,
+            )
             raise InputError(msg)
         return begun
 
@@ -164,19 +178,29 @@ class Workers:
         for role, model in here["models"].items():
             other = there["models"].get(role, LEXICAL)
             if other != model:
-                msg = (
-                    f"{prefix}{other} would play the role {role} there, here it is {model}: give the worker"
-                    " the same OPENAI_ and REHEARSAL_ variables."
+                msg = _(
+                    "{prefix}{other} would play the role {role} there, here it is {model}: give"
+                    " the worker the same OPENAI_ and REHEARSAL_ variables.",
+                    prefix=prefix,
+                    other=other,
+                    role=role,
+                    model=model,
                 )
                 raise InputError(msg)
             if here["addresses"][role] != there["addresses"].get(role):
-                msg = (
-                    f"{prefix}it reaches {model} at {there['addresses'].get(role)}, this machine at"
-                    f" {here['addresses'][role]}: make them the same."
+                msg = _(
+                    "{prefix}it reaches {model} at {there}, this machine at {here}: make them the same.",
+                    prefix=prefix,
+                    model=model,
+                    there=there["addresses"].get(role),
+                    here=here["addresses"][role],
                 )
                 raise InputError(msg)
         if here["prompts"] != there["prompts"]:
-            msg = f"{prefix}its prompts are not those of this machine: update its copy of the program."
+            msg = _(
+                "{prefix}its prompts are not those of this machine: update its copy of the program.",
+                prefix=prefix,
+            )
             raise InputError(msg)
 
     async def refresh(self) -> None:
@@ -193,7 +217,7 @@ class Workers:
         self._without_since = None if self.ready else (self._without_since or now)
         if self._without_since is not None and now - self._without_since > MAX_ALONE:
             why = next(iter(self._refused.values()), "none came back")
-            msg = f"no worker is left at {self.connection.address} ({why})"
+            msg = _("no worker is left at {address} ({why})", address=self.connection.address, why=why)
             raise WorkersLost(msg)
 
     async def _add(self, address: str, threads: int) -> None:
@@ -230,4 +254,4 @@ class Workers:
 def _say_left_out(shipment: ShippedFiles) -> None:
     if shipment.left_out:
         names = ", ".join(shipment.left_out[:8])
-        sys.stderr.write(f"Not sent to the workers, as they look like secrets: {names}.\n")
+        say(_("Not sent to the workers, as they look like secrets: {names}.", names=names))

@@ -39,6 +39,7 @@ from simulator.addons.lm_eval.tasks import (
     write_line,
 )
 from simulator.core.errors import InputError, RehearsalError, RunFileError
+from simulator.core.messages import _
 from simulator.core.replies import encodable
 from simulator.core.settings import Settings
 from simulator.core.shelves import ROOT, describe_error
@@ -107,7 +108,10 @@ class RunWriter:
         self._known |= {conversation.id: conversation for conversation in new}
         for conversation in conversations:
             if self._known[conversation.id].case != conversation.case:
-                msg = f"{conversation.case.id}: the task has changed since this run began. Start a new run."
+                msg = _(
+                    "{case}: the task has changed since this run began. Start a new run.",
+                    case=conversation.case.id,
+                )
                 raise RunFileError(msg)
         return [self._known[conversation.id] for conversation in conversations]
 
@@ -121,7 +125,7 @@ class RunWriter:
     @property
     def _open(self) -> RunFile:
         if self.file is None:
-            msg = "no conversation has begun."
+            msg = _("no conversation has begun.")
             raise RunFileError(msg)
         return self.file
 
@@ -238,7 +242,7 @@ class Grader:
 
         try:
             async with asyncio.TaskGroup() as tasks:
-                for _ in range(self.grading.settings.calls):
+                for _unused in range(self.grading.settings.calls):
                     tasks.create_task(work())
         except ExceptionGroup as group:
             raise first_error(group) from None
@@ -268,10 +272,17 @@ class Grader:
         failed = sum(score.state == "failed" for score in scores)
         if failed and failed == sum(score.state != "skipped" for score in scores):
             why = next(score.reason for score in scores if score.state == "failed")
-            msg = f"{self.task}: no judge could grade anything: {why}"
+            msg = _("{task}: no judge could grade anything: {why}", task=self.task, why=why)
             raise RehearsalError(msg)
         if failed:
-            write_line(f"{self.task}: {failed:,} of {len(scores):,} grades failed; they are in no mean.")
+            write_line(
+                _(
+                    "{task}: {failed} of {n} grades failed; they are in no mean.",
+                    task=self.task,
+                    failed=failed,
+                    n=len(scores),
+                )
+            )
 
 
 def contexts(doc: Mapping[str, Any], text: str) -> list[GradingContext]:
@@ -290,7 +301,7 @@ def contexts(doc: Mapping[str, Any], text: str) -> list[GradingContext]:
 def _single_turn(doc: Mapping[str, Any], text: str) -> Conversation:
     """The answer of another model of lm_eval as a conversation of one turn."""
     case = Case.model_validate_json(doc["case"])
-    silent = None if text.strip() else Failure(kind="empty", message="empty answer")
+    silent = None if text.strip() else Failure(kind="empty", message=_("empty answer"))
     answer = Answer(text=text, shows_passages=False, error=silent)
     turns = (Turn(index=1, user=case.question, answer=answer),)
     return Conversation(id=f"{SCRIPTED}/{case.id}#1", case=case, persona=SCRIPTED, repeat=1, turns=turns)
@@ -533,7 +544,7 @@ def _written(writer: RunWriter, evaluated: Callable[[], Any]) -> tuple[Path, str
     except Exception as error:  # lm_eval and a task's own code raise what they like
         if _evaluation_is_ours(error):
             raise
-        msg = f"lm_eval stopped: {_error_text(error)}"
+        msg = _("lm_eval stopped: {error_text}", error_text=_error_text(error))
         raise InputError(msg) from None
     finally:
         writer.close(status)
@@ -542,7 +553,7 @@ def _written(writer: RunWriter, evaluated: Callable[[], Any]) -> tuple[Path, str
 
 def _error_text(error: BaseException) -> str:
     """The error and where it is in a task's own code; a place in this program is left out."""
-    text, here, _ = describe_error(error).partition(f" ({ROOT / 'simulator'}")
+    text, here, _unused = describe_error(error).partition(f" ({ROOT / 'simulator'}")
     return f"{text}." if here else text
 
 
@@ -554,7 +565,7 @@ def _evaluation_is_ours(error: BaseException) -> bool:
 
 def _there(writer: RunWriter) -> Path:
     if writer.path is None:
-        msg = "these tasks asked nothing."
+        msg = _("these tasks asked nothing.")
         raise InputError(msg)
     return writer.path
 
@@ -572,7 +583,12 @@ def _loaded(sources: Sources) -> tuple[Any, Mapping[str, Any]]:
         raise
     except Exception as error:  # lm_eval, the libraries below it and a task's own code raise what they like
         offline = "" if sources.online else " It was loaded offline."
-        msg = f"--tasks {','.join(names)}: cannot be loaded: {_error_text(error)}{offline}"
+        msg = _(
+            "--tasks {names}: cannot be loaded: {error_text}{offline}",
+            names=",".join(names),
+            error_text=_error_text(error),
+            offline=offline,
+        )
         raise InputError(msg) from None
 
 
@@ -628,12 +644,14 @@ def _metrics(describe_error: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             yield {"metric": metric, "filter": filter_name, "value": figure, "stderr": error}
 
 
-def rows(*, rehearsal: Mapping[str, Any], **_: Any) -> dict[str, Dataset]:
+def rows(*, rehearsal: Mapping[str, Any], **_others: Any) -> dict[str, Dataset]:
     """The documents of a task (`custom_dataset`), read from the data set itself."""
     task = str(rehearsal["task"])
     found = documents(task, rehearsal["settings"])
     if found.skipped:
-        write_line(f"{task}: rows left out: {found.skipped:,} (`evaluate` says why).")
+        write_line(
+            _("{task}: rows left out: {skipped} (`evaluate` says why).", task=task, skipped=found.skipped)
+        )
     new_grader(task, found.settings)
     return {"test": Dataset.from_list(found.rows)}
 

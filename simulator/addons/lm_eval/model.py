@@ -33,6 +33,7 @@ from simulator.addons.lm_eval.tasks import (
     write_line,
 )
 from simulator.core.errors import BotFailure, InputError, RehearsalError
+from simulator.core.messages import Message, _
 from simulator.core.secrets import without_secrets
 from simulator.core.settings import RowSettings, Settings, load_settings, stored_settings
 from simulator.core.types import SCRIPTED, Answer, Bot, Conversation, Ended, Turn, Utterance, Value
@@ -62,7 +63,7 @@ class TaskRequest(Value):
         """A request with whole file names, so that a run can be resumed from any folder."""
         known = {key: tuple(map(_whole, names)) for key, names in named.items()}
         if not known["tasks"] and not known["cases"]:
-            msg = "harness needs tasks: --tasks NAME or FILE.yaml; or a data set: harness questions.jsonl"
+            msg = _("harness needs tasks: --tasks NAME or FILE.yaml; or a data set: harness questions.jsonl")
             raise InputError(msg)
         rows = changed_settings(settings) if known["cases"] else {}
         shots = None if known["cases"] else settings.shots  # else they are the prompt's
@@ -108,13 +109,16 @@ def logprob_source(bot: Bot, adapter: str) -> LogprobSource:
         if source := getattr(inner, "prompt_logprobs", None):
             return source  # type: ignore[no-any-return]
         inner = vars(inner).get("bot") if hasattr(inner, "__dict__") else None
-    raise _refused(adapter, "it is a bot that only answers")
+    raise _refused(adapter, _("it is a bot that only answers"))
 
 
-def _refused(adapter: str, why: str) -> InputError:
-    msg = (
-        f"adapter {adapter} gives no log-likelihoods ({why}): choose tasks of output_type generate_until,"
-        " or --adapter openai_chat at an endpoint whose /completions echoes prompt logprobs, such as vLLM."
+def _refused(adapter: str, why: Message | str) -> InputError:
+    msg = _(
+        "adapter {adapter} gives no log-likelihoods ({why}): choose tasks of output_type"
+        " generate_until, or --adapter openai_chat at an endpoint whose /completions echoes prompt"
+        " logprobs, such as vLLM.",
+        adapter=adapter,
+        why=why,
     )
     return InputError(msg)
 
@@ -158,10 +162,10 @@ class Likelihoods:
         before = await self._tokens(bare) if bare else ()
         whole = await self._tokens(context + continuation)
         tokens = whole[min(len(before), max(0, len(whole) - 1)) :]
-        return math.fsum(value or 0.0 for value, _ in tokens), all(greedy for _, greedy in tokens)
+        return math.fsum(value or 0.0 for value, _unused in tokens), all(greedy for _unused, greedy in tokens)
 
     async def _whole(self, text: str) -> float:
-        return math.fsum(value or 0.0 for value, _ in await self._tokens(text))
+        return math.fsum(value or 0.0 for value, _unused in await self._tokens(text))
 
     async def _tokens(self, text: str) -> Tokens:
         if text not in self._requests:
@@ -187,9 +191,13 @@ class Likelihoods:
             if isinstance(failure, BotFailure) and failure.failure.kind in _FINAL:
                 raise _refused(self._settings.adapter, str(failure))
             await asyncio.sleep(WAIT * 2**attempt if attempt < ATTEMPTS - 1 else 0)
-        why = str(failure) or f"no answer within {self._settings.timeout:g} s"
+        why = str(failure) or _("no answer within {timeout:g} s", timeout=self._settings.timeout)
         adapter = self._settings.adapter
-        msg = f"adapter {adapter} returns no log-likelihoods at the moment ({why}); try again later."
+        msg = _(
+            "adapter {adapter} returns no log-likelihoods at the moment ({why}); try again later.",
+            adapter=adapter,
+            why=why,
+        )
         raise RehearsalError(msg)
 
 
@@ -341,7 +349,7 @@ class RequestAnswerer:
 
         try:
             async with asyncio.TaskGroup() as tasks:
-                for _ in range(min(self.session.settings.concurrency, len(conversations))):
+                for _unused in range(min(self.session.settings.concurrency, len(conversations))):
                     tasks.create_task(work())
         except ExceptionGroup as group:
             raise first_error(group) from None
@@ -364,7 +372,11 @@ class RequestAnswerer:
             on_turn=progress.turn,
         )
         if done.ended is Ended.USER_FAILED:
-            msg = f"{conversation.id}: the simulated customer failed: {done.reason}"
+            msg = _(
+                "{conversation}: the simulated customer failed: {reason}",
+                conversation=conversation.id,
+                reason=done.reason,
+            )
             raise RehearsalError(msg)
         self.store.save_ending(done.id, done.ended or Ended.TURN_LIMIT, done.reason, done.closing)
         progress.ended(done)
@@ -393,7 +405,7 @@ class RequestAnswerer:
         answers = [
             (self._asked(request), Answer(text=text, logprobs=lls)) for request, text, lls in documents
         ]
-        begun = self.store.begun([asked.conversation for asked, _ in answers])
+        begun = self.store.begun([asked.conversation for asked, _unused in answers])
         for (asked, answer), conversation in zip(answers, begun, strict=True):
             turn = Turn(index=1, user=conversation.case.question, answer=answer)
             finished = conversation.model_copy(update={"turns": (turn,), "ended": Ended.TURN_LIMIT})
@@ -410,10 +422,14 @@ def likelihood_summary(requests: Sequence[tuple[Any, float, bool]]) -> tuple[Any
     If the choices differ in their contexts and not in their continuations, they are named by the contexts.
     """
     first = requests[0][0]
-    contexts = {request.args[0] for request, _, _ in requests}
-    part = 0 if len(contexts) > 1 and len({request.args[1] for request, _, _ in requests}) == 1 else 1
+    contexts = {request.args[0] for request, _unused, _unused in requests}
+    part = (
+        0
+        if len(contexts) > 1 and len({request.args[1] for request, _unused, _unused in requests}) == 1
+        else 1
+    )
     same = [each for each in requests if part == 0 or each[0].args[0] == first.args[0]]
-    values = {str(request.args[part]).strip(): value for request, value, _ in same}
+    values = {str(request.args[part]).strip(): value for request, value, _unused in same}
     return first, max(values, key=lambda text: values[text]), values
 
 
@@ -445,7 +461,14 @@ def _report_failures(conversations: Sequence[Conversation]) -> None:
     if kinds:
         why = ", ".join(f"{kind} {count}" for kind, count in kinds.most_common())
         failed, asked = kinds.total(), len(conversations)
-        write_line(f"{failed} of {asked} requests got no answer ({why}): they count as empty answers.")
+        write_line(
+            _(
+                "{failed} of {asked} requests got no answer ({why}): they count as empty answers.",
+                failed=failed,
+                asked=asked,
+                why=why,
+            )
+        )
 
 
 # Imported first: otherwise ours would be the only registered model.

@@ -18,6 +18,7 @@ from simulator.addons.lm_eval.tasks import (
 )
 from simulator.core import shelves
 from simulator.core.errors import InputError, RunFileError
+from simulator.core.messages import _
 from simulator.core.settings import Settings
 from simulator.grading.panel import Grading
 
@@ -50,13 +51,20 @@ def write_tasks(
     """
     check_written(settings)
     if target.suffix not in (".yaml", ".yml"):
-        msg = f"--write-task {target}: a task of lm_eval is a YAML file; name it {target.stem}.yaml."
+        msg = _(
+            "--write-task {target}: a task of lm_eval is a YAML file; name it {target2}.yaml.",
+            target=target,
+            target2=target.stem,
+        )
         raise InputError(msg)
     name = _NAME.sub("_", target.stem)
     several = len(cases) > 1
     names = [f"{name}_{_NAME.sub('_', Path(each).stem)}" for each in cases] if several else [name]
     if len(set(names)) < len(names):
-        msg = f"two data sets would be {next(n for n in names if names.count(n) > 1)}: rename a file."
+        msg = _(
+            "two data sets would be {names}: rename a file.",
+            names=next(n for n in names if names.count(n) > 1),
+        )
         raise InputError(msg)
     functions = target.with_name(f"{name}_functions.py")
     pairs = zip(names, cases, strict=True)
@@ -67,7 +75,7 @@ def write_tasks(
     root = Template(_FUNCTIONS.read_text(encoding="utf-8")).substitute(root=repr(str(shelves.ROOT)))
     for path, text in [(functions, root), *((path, _yaml(content)) for path, content in written)]:
         _write(path, text)
-    return tuple(path for path, _ in written)
+    return tuple(path for path, _unused in written)
 
 
 def task_of(
@@ -184,5 +192,5 @@ def _write(path: Path, text: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        msg = f"{path}: cannot be written ({error.strerror})."
+        msg = _("{path}: cannot be written ({strerror}).", path=path, strerror=error.strerror)
         raise RunFileError(msg) from None

@@ -22,6 +22,7 @@ from pydantic import ValidationError
 
 from simulator.core import shelves
 from simulator.core.errors import CaseFileError, InputError
+from simulator.core.messages import Sentence, _, localised
 from simulator.core.replies import encodable
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, load_settings, stored_settings
@@ -130,9 +131,9 @@ def _forget(session: Session) -> None:
         _CurrentSession.session = None
 
 
-def write_line(text: str) -> None:
+def write_line(text: Sentence | str) -> None:
     """Writes a line to stderr; stdout is for results."""
-    sys.stderr.write(f"{text}\n")
+    sys.stderr.write(f"{localised(text)}\n")
 
 
 class RowPrompt(NamedTuple):
@@ -331,7 +332,7 @@ def _is_of_lm_eval(session: Session, task: str) -> bool:
 def check_installed() -> None:
     """Raises InputError if the extra is missing."""
     if find_spec("lm_eval") is None:
-        msg = f"harness needs the extra 'harness': pip install '{NEEDED}'."
+        msg = _("harness needs the extra 'harness': pip install '{needed}'.", needed=NEEDED)
         raise InputError(msg)
 
 
@@ -358,7 +359,11 @@ def registered() -> Any:
     """lm_eval.evaluator, after our model and our filters have registered themselves."""
     module = importlib.import_module("lm_eval.evaluator")
     if not hasattr(importlib.import_module("lm_eval.tasks").TaskManager, "load"):
-        msg = f"lm-eval {version('lm_eval')} is too old: pip install '{NEEDED}'."
+        msg = _(
+            "lm-eval {version:d} is too old: pip install '{needed}'.",
+            version=version("lm_eval"),
+            needed=NEEDED,
+        )
         raise InputError(msg)
     for name in OURS:
         importlib.import_module(name)
@@ -396,7 +401,10 @@ def _renderer(settings: Settings, cases: list[Case]) -> PromptRenderer | None:
     if prompts is None:
         return None
     if prompts.chain is not None:
-        msg = f"--prompt {settings.prompt}: a chain is several requests, and a task of lm_eval is one."
+        msg = _(
+            "--prompt {prompt}: a chain is several requests, and a task of lm_eval is one.",
+            prompt=settings.prompt,
+        )
         raise InputError(msg)
     return PromptRenderer(prompts.prompts[0], tuple(settings.labels) or labels_in(cases))
 
@@ -409,7 +417,11 @@ def _row(task: str, case: Case, renderer: PromptRenderer | None, settings: Setti
     right = (renderer.right(case) if renderer else "") or case.label or ""
     gold = prompt.choices.index(right) if right in prompt.choices else -1
     if is_chosen(settings) and gold < 0:
-        msg = f"{settings.cases}, row {case.id}: --choosing likelihood needs choices, and a label among them."
+        msg = _(
+            "{cases}, row {case}: --choosing likelihood needs choices, and a label among them.",
+            cases=settings.cases,
+            case=case.id,
+        )
         raise CaseFileError(msg)
     return {
         "task": task,
@@ -441,7 +453,7 @@ def is_chosen(settings: Settings) -> bool:
 def check_written(settings: Settings) -> None:
     """Raises InputError for settings that a task of lm_eval cannot contain."""
     if settings.repeats > 1:
-        msg = "--repeats is not for tasks of lm_eval: add `repeats: N` to the written YAML."
+        msg = _("--repeats is not for tasks of lm_eval: add `repeats: N` to the written YAML.")
         raise InputError(msg)
 
 
@@ -495,10 +507,10 @@ def read_task(path: Path) -> dict[str, Any]:
         config = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)  # noqa: S506 - a SafeLoader
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         why = " ".join(str(error).split())[:200]
-        msg = f"{path}: cannot be read as a task ({why})."
+        msg = _("{path}: cannot be read as a task ({why}).", path=path, why=why)
         raise CaseFileError(msg) from None
     if not isinstance(config, dict) or not ({"task", "group", "include"} & config.keys()):
-        msg = f"{path}: not a task of lm_eval: it names neither a task nor a group."
+        msg = _("{path}: not a task of lm_eval: it names neither a task nor a group.", path=path)
         raise CaseFileError(msg)
     included = config.pop("include", ())
     merged: dict[str, Any] = {}
@@ -529,7 +541,7 @@ def _needs(config: Mapping[str, Any], local: Mapping[str, Mapping[str, Any]]) ->
         members = config.get("task") or ()
         listed = [members] if isinstance(members, str) else members
         needs = [_needs_of_member(each, local) for each in listed]
-        return any(own for own, _ in needs), any(online for _, online in needs)
+        return any(own for own, _unused in needs), any(online for _unused, online in needs)
     if "class" in config:
         return False, True
     path = str(config.get("dataset_path") or "")
@@ -554,7 +566,7 @@ def _needs_of_name(name: str, local: Mapping[str, Mapping[str, Any]]) -> tuple[b
 def _file(name: str) -> Path:
     path = Path(name).expanduser().resolve()
     if not path.is_file():
-        msg = f"--tasks {name}: no such task file."
+        msg = _("--tasks {name}: no such task file.", name=name)
         raise InputError(msg)
     return path
 
@@ -562,7 +574,7 @@ def _file(name: str) -> Path:
 def _folder(name: str) -> Path:
     path = Path(name).expanduser().resolve()
     if not path.is_dir():
-        msg = f"--include {name}: no such folder."
+        msg = _("--include {name}: no such folder.", name=name)
         raise InputError(msg)
     return path
 
@@ -582,6 +594,10 @@ def check_known(specs: Iterable[str], known: Sequence[str], matching: Any) -> li
         else:
             near = difflib.get_close_matches(spec, known, n=3, cutoff=0.5)
             meant = f" Did you mean {', '.join(near)}?" if near else ""
-            msg = f"unknown task '{spec}'.{meant} All names: lm_eval ls tasks; your own: FILE.yaml."
+            msg = _(
+                "unknown task '{spec}'.{meant} All names: lm_eval ls tasks; your own: FILE.yaml.",
+                spec=spec,
+                meant=meant,
+            )
             raise InputError(msg)
     return list(found)

@@ -8,6 +8,7 @@ from typing import Any
 
 from simulator.addons.load.figures import LineTimer
 from simulator.core.errors import InputError
+from simulator.core.messages import _
 from simulator.core.settings import Arrival, Settings, flag, read_arrival
 from simulator.core.types import Bot, Case, Conversation, Turn, User, Utterance, traits_of
 from simulator.runner.context import RunContext
@@ -59,13 +60,13 @@ def check_load(settings: Settings) -> None:
     if settings.customers is None:
         names = [name for name in ("arrival", "think") if getattr(settings, name) is not None]
         if names:
-            msg = f"{flag(names[0])} is about a load rehearsal: add --customers 50."
+            msg = _("{flag} is about a load rehearsal: add --customers 50.", flag=flag(names[0]))
             raise InputError(msg)
     elif settings.sequential:
-        msg = "--sequential holds the run in parts, --customers all at once: leave one of them out."
+        msg = _("--sequential holds the run in parts, --customers all at once: leave one of them out.")
         raise InputError(msg)
     elif settings.engine != "local":
-        msg = "--customers measures from one clock: leave out --engine, or hold it on one machine."
+        msg = _("--customers measures from one clock: leave out --engine, or hold it on one machine.")
         raise InputError(msg)
 
 

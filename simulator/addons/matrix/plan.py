@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from pydantic import Field, JsonValue
 
 from simulator.core.errors import InputError, UnknownName
+from simulator.core.messages import Message, _
 from simulator.core.secrets import is_secret
 from simulator.core.settings import (
     FILE_SETTINGS,
@@ -128,7 +129,7 @@ def read_matrix(path: Path) -> Matrix:
     table = read_toml(path)
     axes, judges = table.pop(TABLE, None), table.pop("judges", None)
     if not isinstance(axes, dict):
-        msg = f"{path}: there is no table [matrix]. See docs/matrix.md."
+        msg = _("{path}: there is no table [matrix]. See docs/matrix.md.", path=path)
         raise InputError(msg)
     _check_keys(path, "[matrix]", axes, (*_AXES, "judges", "title"))
     source = _Source(path)
@@ -156,11 +157,11 @@ def matrix_of_options(cases: Sequence[str], prompts: Sequence[str], given: Seque
     """
     values: dict[str, dict[str, None]] = {}
     for pair in given:
-        key, _, value = pair.partition("=")
+        key, _unused, value = pair.partition("=")
         values.setdefault(key.strip(), {})[value] = None
     several = {key: list(found) for key, found in values.items() if len(found) > 1}
     if len(several) > 1:
-        msg = f"--set {' and '.join(several)}: only one of them may have several values."
+        msg = _("--set {several}: only one of them may have several values.", several=" and ".join(several))
         raise InputError(msg)
     if len(cases) < 2 and len(prompts) < 2 and not several:
         return None
@@ -183,20 +184,20 @@ class _Source:
     def __init__(self, path: Path | None) -> None:
         self.path = path
 
-    def error(self, message: str) -> InputError:
+    def error(self, message: Message | str) -> InputError:
         """An error, with the file that holds it."""
-        return InputError(f"{self.path}: {message}" if self.path else message)
+        return InputError(_("{path}: {message}", path=self.path, message=message) if self.path else message)
 
     def data(self, given: Any, judges: Mapping[str, Any]) -> tuple[DataSet, ...]:
         """The data sets, each with its own settings."""
         if isinstance(given, str):
             given = [given]
         if not given or not isinstance(given, list | dict):
-            raise self.error('[matrix] cases: name at least one file: cases = ["faq.csv"].')
+            raise self.error(_('[matrix] cases: name at least one file: cases = ["faq.csv"].'))
         named = self._named("cases", given, _stem)
         for name in judges:
             if name not in named:
-                raise UnknownName("data set", name, named, f"(in [judges] of {self.path})")
+                raise UnknownName(_("data set"), name, named, _("(in [judges] of {path})", path=self.path))
         return tuple(
             DataSet(name=name, cases=self.file(cases), settings=self._of_data(name, judges.get(name, {})))
             for name, cases in named.items()
@@ -205,7 +206,13 @@ class _Source:
     def _of_data(self, name: str, given: Any) -> dict[str, Any]:
         """`faq = ["em"]` are its judges; a table has any setting."""
         if not isinstance(given, str | list | dict):
-            raise self.error(f"[judges] {name} {shortened(given)}: a list of judges, or a table of settings.")
+            raise self.error(
+                _(
+                    "[judges] {name} {given}: a list of judges, or a table of settings.",
+                    name=name,
+                    given=shortened(given),
+                )
+            )
         settings: dict[str, Any] = dict(given) if isinstance(given, dict) else {"judges": given}
         if (thresholds := settings.pop("thresholds", None)) is not None:
             settings["outputs"] = self._with_thresholds(name, settings.get("outputs", {}), thresholds)
@@ -218,7 +225,10 @@ class _Source:
         """`{em = 1}` is about the whole answer, `{path = {em = 1}}` about one output of it."""
         if not isinstance(outputs, dict) or not isinstance(thresholds, dict):
             raise self.error(
-                f"[judges.{name}] thresholds: a table beside judges; a file of outputs has its own."
+                _(
+                    "[judges.{name}] thresholds: a table beside judges; a file of outputs has its own.",
+                    name=name,
+                )
             )
         found = {output: list(judges) for output, judges in outputs.items()}
         for key, limit in thresholds.items():
@@ -234,7 +244,7 @@ class _Source:
         if isinstance(given, str):
             given = [given]
         if not given or not isinstance(given, list | dict):
-            raise self.error('[matrix] prompts: ids or files, as in prompts = ["plain", "strict"].')
+            raise self.error(_('[matrix] prompts: ids or files, as in prompts = ["plain", "strict"].'))
         named = self._named("prompts", given, _prompt_name)
         return tuple(NamedPrompt(name=name, prompt=self._prompt(prompt)) for name, prompt in named.items())
 
@@ -249,7 +259,9 @@ class _Source:
         if isinstance(given, str):
             given = [given]
         if not given or not isinstance(given, list):
-            raise self.error('[matrix] models: names, as in models = ["gpt-5-mini"], or [[matrix.models]].')
+            raise self.error(
+                _('[matrix] models: names, as in models = ["gpt-5-mini"], or [[matrix.models]].')
+            )
         found = tuple(self._model(each) for each in given)
         self._once("models", [model.name for model in found])
         return found
@@ -259,23 +271,28 @@ class _Source:
             return NamedModel(name=given, set={MODEL: given})
         if not isinstance(given, dict) or not isinstance(given.get("set", {}), dict):
             raise self.error(
-                f"[matrix] models {shortened(given)}: a name, or a table of name, adapter and set."
+                _(
+                    "[matrix] models {given}: a name, or a table of name, adapter and set.",
+                    given=shortened(given),
+                )
             )
         _check_keys(self.path, "[[matrix.models]]", given, _MODEL_KEYS)
         values = {key: setting_text(value) for key, value in given.get("set", {}).items()}
         adapter = self.adapter(str(given["adapter"])) if "adapter" in given else None
         name = str(given.get("name") or values.get(MODEL) or given.get("adapter") or "")
         if not name:
-            raise self.error("[[matrix.models]]: each needs a name.")
+            raise self.error(_("[[matrix.models]]: each needs a name."))
         return NamedModel(name=name, adapter=adapter, set=values)
 
     def settings(self, where: str, given: Mapping[str, Any]) -> dict[str, Any]:
         """The settings beside the axes, by the names of rehearsal.toml, with the paths of their files."""
         for key in given:
             if key in {"cases", "prompt"}:
-                raise self.error(f"{where}{key}: data sets and prompts stand in [matrix].")
+                raise self.error(
+                    _("{where}{key}: data sets and prompts stand in [matrix].", where=where, key=key)
+                )
             if key not in Settings.model_fields:
-                raise UnknownName("setting", key, Settings.model_fields, f"({where}in {self.path})")
+                raise UnknownName(_("setting"), key, Settings.model_fields, f"({where}in {self.path})")
         files: dict[str, Any] = {
             key: self.file(value)
             for key, value in given.items()
@@ -295,19 +312,32 @@ class _Source:
 
     def _named(self, axis: str, given: Any, name_of: Any) -> dict[str, str]:
         pairs = list(given.items()) if isinstance(given, dict) else [(None, each) for each in given]
-        for _, each in pairs:
+        for _unused, each in pairs:
             if not isinstance(each, str) or not each.strip():
-                raise self.error(f"[matrix] {axis} {shortened(each)}: must be a text.")
+                raise self.error(
+                    _("[matrix] {axis} {each}: must be a text.", axis=axis, each=shortened(each))
+                )
         named = [(name or name_of(each), each) for name, each in pairs]
-        self._once(axis, [name for name, _ in named])
+        self._once(axis, [name for name, _unused in named])
         return dict(named)
 
     def _once(self, axis: str, names: Iterable[str]) -> None:
         known: set[str] = set()
         for name in names:
             if name in known:
-                way = f'[matrix.{axis}] {name} = "...", one line each' if self.path else "rename a file"
-                raise self.error(f"[matrix] {axis}: two are called '{name}'; name them: {way}.")
+                way = (
+                    _('[matrix.{axis}] {name} = "...", one line each', axis=axis, name=name)
+                    if self.path
+                    else _("rename a file")
+                )
+                raise self.error(
+                    _(
+                        "[matrix] {axis}: two are called '{name}'; name them: {way}.",
+                        axis=axis,
+                        name=name,
+                        way=way,
+                    )
+                )
             known.add(name)
 
 
@@ -319,7 +349,7 @@ def _judge(metric: Any) -> str:
 def _check_keys(path: Path | None, where: str, given: Mapping[str, Any], names: Sequence[str]) -> None:
     for key in given:
         if key not in names:
-            raise UnknownName(f"key of {where}", key, names, f"(in {path})")
+            raise UnknownName(_("key of {where}", where=where), key, names, f"(in {path})")
 
 
 def _stem(cases: str) -> str:
@@ -365,7 +395,7 @@ class ResolvedCell(NamedTuple):
     def files(self) -> Iterator[str]:
         """The files that change the results."""
         settings = self.settings
-        name, suffix, _ = (settings.prompt or "").partition(".toml")
+        name, suffix, _unused = (settings.prompt or "").partition(".toml")
         prompt = f"{name}{suffix}" if suffix else f"prompts/{name.partition(':')[0]}.toml"
         adapter = settings.adapter.rpartition(":")[0]
         yield from filter(None, (settings.cases, prompt, settings.outputs, adapter))
@@ -395,7 +425,9 @@ def in_language(cells: Sequence[ResolvedCell]) -> tuple[tuple[ResolvedCell, ...]
         has_rows[key] = has_rows[key] if key in has_rows else _has_rows(settings)
     kept = tuple(each for each in cells if has_rows[_row_key(each.settings)])
     if cells and not kept:
-        msg = f"no data set has rows in '{cells[0].settings.language}': leave out --language."
+        msg = _(
+            "no data set has rows in '{language}': leave out --language.", language=cells[0].settings.language
+        )
         raise InputError(msg)
     out = dict.fromkeys(each.cell.data for each in cells if each not in kept)
     return kept, tuple(out)
@@ -452,7 +484,7 @@ def _with_file(each: ResolvedCell, folder: Path) -> ResolvedCell:
     try:
         path.write_text(json.dumps(each.outputs, ensure_ascii=False, indent=1), encoding="utf-8")
     except OSError as error:
-        msg = f"{path}: cannot be written ({error.strerror})."
+        msg = _("{path}: cannot be written ({strerror}).", path=path, strerror=error.strerror)
         raise InputError(msg) from None
     judges = each.settings.judges if "judges" in each.settings.model_fields_set else ()
     settings = {INLINE: str(path), "judges": tuple(dict.fromkeys((PASSED, *judges)))}

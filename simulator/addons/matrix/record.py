@@ -19,6 +19,7 @@ from pydantic import Field, JsonValue, ValidationError
 
 from simulator.addons.matrix.plan import CellId
 from simulator.core.errors import RunFileError
+from simulator.core.messages import Message, Sentence, _
 from simulator.core.types import Results, Run, Value
 from simulator.data.files import temporary_path
 from simulator.storage import results, schema
@@ -125,7 +126,11 @@ class RecordFile:
                 file.write(body.encode("utf-8"))
             temporary.replace(path)
         except OSError as error:
-            msg = f"{path}: cannot be written ({error.strerror}). Is the disk full?"
+            msg = _(
+                "{path}: cannot be written ({strerror}). Is the disk full?",
+                path=path,
+                strerror=error.strerror,
+            )
             raise RunFileError(msg) from None
 
 
@@ -135,7 +140,11 @@ def new_folder(runs: Path, name: str) -> Path:
     try:
         folder.mkdir(parents=True, mode=0o700)
     except OSError as error:
-        msg = f"{folder}: cannot be written ({error.strerror}). Choose another folder with --runs."
+        msg = _(
+            "{folder}: cannot be written ({strerror}). Choose another folder with --runs.",
+            folder=folder,
+            strerror=error.strerror,
+        )
         raise RunFileError(msg) from None
     return folder
 
@@ -160,10 +169,12 @@ def read_record(path: Path) -> Record:
     try:
         return Record.model_validate_json(path.read_text(encoding="utf-8"))
     except OSError as error:
-        msg = f"{path}: cannot be read ({error.strerror})."
+        msg = _("{path}: cannot be read ({strerror}).", path=path, strerror=error.strerror)
         raise RunFileError(msg) from None
     except (ValidationError, UnicodeDecodeError):
-        msg = f"{path}: not the record of a matrix, or one of another version. Run the matrix again."
+        msg = _(
+            "{path}: not the record of a matrix, or one of another version. Run the matrix again.", path=path
+        )
         raise RunFileError(msg) from None
 
 
@@ -238,12 +249,12 @@ def spent(run: Path) -> float:
     return 0.0
 
 
-def silence(results: Results) -> str:
+def silence(results: Results) -> Sentence | str:
     """The first error of a bot that never answered; empty where it answered."""
-    first = ""
+    first: Message | str = ""
     for conversation in results.conversations:
         for answer in (turn.answer for turn in conversation.turns):
             if answer.text.strip() and not answer.error:
                 return ""
-            first = first or (answer.error.message if answer.error else "the answer is empty")
-    return f"not one answer: {first}" if first else ""
+            first = first or (answer.error.message if answer.error else _("the answer is empty"))
+    return _("not one answer: {first}", first=first) if first else ""

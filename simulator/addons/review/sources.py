@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from pydantic import JsonValue
 
 from simulator.core.errors import CaseFileError, InputError
+from simulator.core.messages import Message, Sentence, _, message_of
 from simulator.core.translations import safe_text
 from simulator.core.types import HumanVerdict, Language, Results
 from simulator.data.files import plain_suffix, printable, quote
@@ -54,11 +55,11 @@ class Entry(NamedTuple):
     `other_run` marks a row about another run, `note` is about no turn; an entry with a place only is empty.
     """
 
-    place: str
+    place: Message | str
     verdict: HumanVerdict | None = None
-    fault: str = ""
+    fault: Message | str = ""
     other_run: bool = False
-    note: str = ""
+    note: Message | str = ""
 
 
 Source = Callable[[], Iterable[Entry]]
@@ -109,7 +110,7 @@ def _entries_of_row(row: Row, read: datetime) -> Iterator[Entry]:
     try:
         verdicts = _labelled(values) if "labels" in values else _graded(values)
     except _Unusable as error:
-        yield Entry(row.place, fault=str(error))
+        yield Entry(row.place, fault=message_of(error))
         return
     for verdict in verdicts:
         yield Entry(row.place, verdict.model_copy(update={"given": read}))
@@ -130,9 +131,12 @@ def _fits(headers: Iterable[str], *, whole: bool = True) -> bool:
 
 def _unknown_columns(path: Path, row: Row) -> CaseFileError:
     there = ", ".join(printable(name) for name in list(row.values)[:8])
-    msg = (
-        f"{path}, {row.place}: no columns conversation, turn and grade, nor id and labels"
-        f" (there are: {there}). Name the columns like that."
+    msg = _(
+        "{path}, {place}: no columns conversation, turn and grade, nor id and labels (there are:"
+        " {there}). Name the columns like that.",
+        path=path,
+        place=row.place,
+        there=there,
     )
     return CaseFileError(msg)
 
@@ -158,13 +162,15 @@ def _labelled(values: Mapping[str, JsonValue]) -> list[HumanVerdict]:
     """A labelled answer: one grade for each of its annotators."""
     conversation, slash, turn = plain_text(values.get("id")).rpartition("/")
     if not slash:
-        msg = f"id {quote(plain_text(values.get('id')))} is not <conversation>/<turn>"
+        msg = _(
+            "id {plain_text} is not <conversation>/<turn>", plain_text=quote(plain_text(values.get("id")))
+        )
         raise _Unusable(msg)
     labels = _object(values.get("labels"))
     name = LABEL if LABEL in labels or len(labels) != 1 else next(iter(labels))
     votes = _list(labels.get(name))
     if labels and name not in labels:
-        msg = f"labels has no '{LABEL}' among {', '.join(map(quote, labels))}"
+        msg = _("labels has no '{label}' among {labels}", label=LABEL, labels=", ".join(map(quote, labels)))
         raise _Unusable(msg)
     _check_scale(_object(values.get("scale")).get(name) or values.get("scale"))
     meta = _object(values.get("meta"))
@@ -183,7 +189,7 @@ def _labelled(values: Mapping[str, JsonValue]) -> list[HumanVerdict]:
 def _check_scale(scale: JsonValue) -> None:
     """Raises for another scale, on which the same grade means something else."""
     if isinstance(scale, str) and scale.strip() and not _SCALE.fullmatch(scale):
-        msg = f"its scale is {quote(scale)}; only grades from 1 to 5 are read"
+        msg = _("its scale is {scale}; only grades from 1 to 5 are read", scale=quote(scale))
         raise _Unusable(msg)
 
 
@@ -199,7 +205,7 @@ def _sampling(values: Mapping[str, JsonValue]) -> dict[str, Any]:
         return {"stratum": plain_text(values.get("stratum"))}
     rate = _number(sampled)
     if rate is None or not 0 < rate <= 1:
-        msg = f"sampled {quote(sampled)} is not between 0 and 1"
+        msg = _("sampled {sampled} is not between 0 and 1", sampled=quote(sampled))
         raise _Unusable(msg)
     return {"stratum": plain_text(values.get("stratum")), "sampled": rate}
 
@@ -207,7 +213,7 @@ def _sampling(values: Mapping[str, JsonValue]) -> dict[str, Any]:
 def _turn(value: JsonValue) -> int:
     number = _number(value)
     if number is None or number != int(number):
-        msg = f"turn {quote(plain_text(value))} is not a whole number"
+        msg = _("turn {plain_text} is not a whole number", plain_text=quote(plain_text(value)))
         raise _Unusable(msg)
     return int(number)
 
@@ -215,7 +221,12 @@ def _turn(value: JsonValue) -> int:
 def _grade(value: JsonValue) -> float:
     number = _number(value)
     if number is None or not LOWEST <= number <= HIGHEST:
-        msg = f"grade {quote(plain_text(value))} is not between {LOWEST} and {HIGHEST}"
+        msg = _(
+            "grade {plain_text} is not between {lowest} and {highest}",
+            plain_text=quote(plain_text(value)),
+            lowest=LOWEST,
+            highest=HIGHEST,
+        )
         raise _Unusable(msg)
     return number
 
@@ -299,7 +310,7 @@ def sheet_of(name: str, target: ReviewTarget) -> tuple[str, str]:
     key = ("" if name == SHEET else name.removeprefix(f"{SHEET}:").strip()) or key
     known = [sheet for sheet in (pushed, target.usual) if sheet[0]]
     if not key and not known:
-        msg = f"{target.results.run.id} was pushed to no sheet: name one with --sheet KEY_OR_URL."
+        msg = _("{run} was pushed to no sheet: name one with --sheet KEY_OR_URL.", run=target.results.run.id)
         raise InputError(msg)
     # A sheet that is known has its own suffix, however it was named.
     sheet = next(((k, s) for k, s in known if not key or str(k) in key), (key, ""))
@@ -318,10 +329,14 @@ def sheet_source(name: str, run: ReviewTarget) -> Source:
         if not pulled.rows:
             words = SheetWords(run.language)
             titles = " nor ".join(words("sheet", name) for name in NAMES)
-            msg = f"sheet {printable(key)}: neither {titles} is in it; write them with: report --to sheets"
+            msg = _(
+                "sheet {key}: neither {titles} is in it; write them with: report --to sheets",
+                key=printable(key),
+                titles=titles,
+            )
             raise InputError(msg)
         yield from verdicts(pulled.rows, run)
-        yield from map(_note_entry, filter(_is_about_verdicts, pulled.notes))
+        yield from map(_note_entry, filter(_is_about_verdicts, map(str, pulled.notes)))
 
     return read
 
@@ -336,7 +351,7 @@ def workbook_source(path: Path, target: ReviewTarget) -> Source | None:
     sheets = {name: sheet for name, sheet in edited.sheets.items() if name in NAMES}
     if not any("key" in sheet.columns or len(sheet.columns) >= _LEAST_COLUMNS for sheet in sheets.values()):
         return None
-    notes = [_note_entry(note) for note in edited.notes if _is_about_verdicts(note)]
+    notes = [_note_entry(note) for note in map(str, edited.notes) if _is_about_verdicts(note)]
 
     def read() -> Iterator[Entry]:
         yield from verdicts(edited.rows, target)
@@ -356,17 +371,17 @@ def _is_about_verdicts(note: str) -> bool:
 
 def _note_entry(note: str) -> Entry:
     """A reader's note as an entry; a missing column or worksheet is no fault of a row."""
-    place, _, why = _ENDING.sub("", note).partition(": ")
+    place, _unused, why = _ENDING.sub("", note).partition(": ")
     if "no column" in why or "no such worksheet" in why:
         return Entry(place, note=why)
-    return Entry(place, fault=why or "passed over")
+    return Entry(place, fault=why or _("passed over"))
 
 
 @dataclass(frozen=True)
 class _RowLocation:
     """The place of a row, the turn it is about, and when it was read."""
 
-    place: str
+    place: Message | str
     conversation: str
     turn: int
     read: datetime
@@ -402,9 +417,9 @@ def _unknown_turn(row: PulledRow, place: str, run: str) -> Iterator[Entry]:
     if match and match["run"] != run:
         yield Entry(place, other_run=True)
     elif key:
-        yield Entry(place, fault=f"its key {quote(key)} names no turn of this run")
+        yield Entry(place, fault=_("its key {key} names no turn of this run", key=quote(key)))
     elif any(row.cells.get(column) for column in (*_TEAM, "grade_1", "comment_1", "grade_2", "comment_2")):
-        yield Entry(place, fault="it has no key of its own (a row that was added or copied)")
+        yield Entry(place, fault=_("it has no key of its own (a row that was added or copied)"))
 
 
 def _review(cells: Mapping[str, str], at: _RowLocation) -> Iterator[Entry]:
@@ -412,7 +427,7 @@ def _review(cells: Mapping[str, str], at: _RowLocation) -> Iterator[Entry]:
     choice = texts.pop("judge_is", "")
     judge_is = title_ids("judge_is").get(choice)
     if choice and judge_is is None:
-        fault = f"judge_is {quote(choice)} is not one of the choices"
+        fault = _("judge_is {choice} is not one of the choices", choice=quote(choice))
         yield Entry(at.place, fault=fault)
     if texts or judge_is:
         yield at.verdict(source="review", judge_is=judge_is, **texts)
@@ -429,7 +444,13 @@ def _blind(cells: Mapping[str, str], at: _RowLocation, sampled: SampledTurn | No
         comment = plain_text(cells.get(f"comment_{reviewer}"))
         grade = grade_of(text)
         if text and grade is None:
-            fault = f"grade_{reviewer} {quote(text)} is not between {LOWEST} and {HIGHEST}"
+            fault = _(
+                "grade_{reviewer} {text} is not between {lowest} and {highest}",
+                reviewer=reviewer,
+                text=quote(text),
+                lowest=LOWEST,
+                highest=HIGHEST,
+            )
             yield Entry(at.place, fault=fault)
         elif text or comment:
             yield at.verdict(source="blind", reviewer=reviewer, grade=grade, comment=comment, **sampling)
@@ -448,8 +469,8 @@ def grade_of(text: str) -> float | None:
 class Fault(NamedTuple):
     """Something that cannot be used: its place, and why."""
 
-    place: str
-    why: str
+    place: Message | str
+    why: Message | str
 
 
 @dataclass
@@ -472,7 +493,7 @@ def take(entries: Iterable[Entry], results: Results) -> Taken:
     turns = {
         conversation.id: {turn.index for turn in conversation.turns} for conversation in results.conversations
     }
-    taken, places = Taken(), dict[tuple[str, int, str, str], str]()
+    taken, places = Taken(), dict[tuple[str, int, str, str], Message | str]()
     for entry in entries:
         why = entry.fault or (_why_not(entry.verdict, turns, places) if entry.verdict else "")
         if why:
@@ -489,12 +510,16 @@ def take(entries: Iterable[Entry], results: Results) -> Taken:
 
 
 def _why_not(
-    verdict: HumanVerdict, turns: dict[str, set[int]], places: dict[tuple[str, int, str, str], str]
-) -> str:
+    verdict: HumanVerdict, turns: dict[str, set[int]], places: dict[tuple[str, int, str, str], Message | str]
+) -> Sentence | str:
     if verdict.conversation not in turns:
-        return f"no conversation {quote(verdict.conversation)} in this run"
+        return _("no conversation {conversation} in this run", conversation=quote(verdict.conversation))
     if verdict.turn not in turns[verdict.conversation]:
-        return f"conversation {quote(verdict.conversation)} has no turn {verdict.turn}"
+        return _(
+            "conversation {conversation} has no turn {turn:d}",
+            conversation=quote(verdict.conversation),
+            turn=verdict.turn,
+        )
     if first := places.get(_key(verdict)):
         reviewer = f" by {quote(verdict.reviewer)}" if verdict.reviewer else ""
         return f"a second grade{reviewer} for the same turn; the first is on {first}"

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from simulator.addons.testset.checks import RejectedQuestion
 from simulator.addons.testset.near_duplicates import NearDuplicates
 from simulator.core.errors import InputError
+from simulator.core.messages import _, localised
 from simulator.core.types import Case, Language
 from simulator.data.files import plain_suffix
 from simulator.data.values import READERS, Cell
@@ -31,10 +32,12 @@ _FORMULA = tuple("=+-@＝＋－＠\t\r")
 def check_name(path: Path) -> None:
     """Raises InputError for a kind of file that is not written, before anything is paid."""
     if plain_suffix(path) not in SUFFIXES or path.suffix.lower() == ".gz":
-        msg = f"--out {path}: give a name that ends in {', '.join(SUFFIXES[:-1])}."
+        msg = _(
+            "--out {path}: give a name that ends in {suffixes}.", path=path, suffixes=", ".join(SUFFIXES[:-1])
+        )
         raise InputError(msg)
     if not path.parent.is_dir():
-        msg = f"--out {path}: there is no folder {path.parent}."
+        msg = _("--out {path}: there is no folder {parent}.", path=path, parent=path.parent)
         raise InputError(msg)
 
 
@@ -128,7 +131,7 @@ def check(sheet: str | None, worksheet: str | None) -> None:
     from simulator.sheets.google_api import account, target
 
     if not sheet:
-        msg = "--to sheets: which? Give --sheet KEY or its address."
+        msg = _("--to sheets: which? Give --sheet KEY or its address.")
         raise InputError(msg)
     target(sheet, worksheet or "")
     account()
@@ -155,4 +158,6 @@ def propose(cases: Sequence[Case], sheet: str, worksheet: str, language: Languag
         if known.add("\n".join(filter(None, texts)), case.id, case.passages) is None:
             unlike.append(case)
     pushed = push((proposals_sheet(unlike, language),), at, language=language)
-    return ProposedCases(pushed.url, pushed.rows, len(fresh) - len(unlike), pushed.notes)
+    return ProposedCases(
+        pushed.url, pushed.rows, len(fresh) - len(unlike), tuple(map(localised, pushed.notes))
+    )

@@ -12,6 +12,7 @@ from simulator.addons.testset.checks import Acceptance, TestSet
 from simulator.addons.testset.plan import MADE
 from simulator.addons.testset.prompts import DialogueSummary, Prompts, Speaker, Speakers
 from simulator.core.errors import AccessDenied, InputError, ModelFailure
+from simulator.core.messages import _
 from simulator.core.templates import stable_int
 from simulator.core.types import Case, Facts, Language, Message, Persona
 from simulator.data.cases import read_cases
@@ -129,7 +130,7 @@ class Logs:
 
     def sizes(self, prompts: Prompts) -> Iterator[tuple[Language, int]]:
         """Language and tokens of each request."""
-        for _, language, lines in self.dialogues:
+        for _unused, language, lines in self.dialogues:
             messages = prompts.distil(lines, language, DialogueSummary)
             yield language, sum(prompt_tokens(message["content"]) for message in messages)
 
@@ -144,7 +145,7 @@ async def for_each(items: Iterable[Item], work: Callable[[Item], Awaitable[None]
 
     try:
         async with asyncio.TaskGroup() as group:
-            for _ in range(max(1, at_once)):
+            for _unused in range(max(1, at_once)):
                 group.create_task(worker())
     except BaseExceptionGroup as group_error:
         raise worst_error(group_error) from None
@@ -193,7 +194,7 @@ def save_personas(
         folder.mkdir(parents=True, exist_ok=True)
         return [_save(s, folder, shelf.get(s.like.strip(), shelf[usual])) for s in speakers]
     except OSError as error:
-        msg = f"{folder}: personas cannot be written ({error.strerror})."
+        msg = _("{folder}: personas cannot be written ({strerror}).", folder=folder, strerror=error.strerror)
         raise InputError(msg) from None
 
 
@@ -210,7 +211,7 @@ def _save(speaker: Speaker, folder: Path, like: Persona) -> Path:
                 return path
             continue
         return path
-    raise FileExistsError(0, "too many personas of that name", str(folder))
+    raise FileExistsError(0, _("too many personas of that name"), str(folder))
 
 
 def toml_of(speaker: Speaker, like: Persona) -> str:

@@ -39,6 +39,7 @@ from simulator.addons.testset.prompts import (
 from simulator.addons.testset.rules import RuleBasedTestSet, mistyped
 from simulator.core import shelves
 from simulator.core.errors import AccessDenied, ModelFailure
+from simulator.core.messages import Sentence, _
 from simulator.core.roles import LEXICAL, endpoints
 from simulator.core.settings import Settings
 from simulator.core.templates import stable_int
@@ -280,14 +281,14 @@ class TestSetRun:
         seed, calls = self.settings.seed, self.settings.calls
         return await self.logs.distil(model, self.prompts, seed=seed, calls=calls, progress=step)
 
-    async def personas(self, folder: Path) -> tuple[list[Path], str]:
+    async def personas(self, folder: Path) -> tuple[list[Path], Sentence | str]:
         """The paths of persona files of those who speak in the logs, or why there are none.
 
         Raises AccessDenied.
         """
         model = self._model("judge", CHECKING)
         if model is None or self.logs is None:
-            return [], "no model"
+            return [], _("no model")
         shelf = {name: shelves.persona(name) for name in shelves.persona_names()}
         try:
             speakers = await self.logs.speakers(model, self.prompts, sorted(shelf), self.settings.seed)
@@ -295,7 +296,7 @@ class TestSetRun:
             raise
         except ModelFailure as error:
             return [], error.failure.kind
-        why = "" if speakers else "nothing is known of how they speak"
+        why = "" if speakers else _("nothing is known of how they speak")
         return save_personas(speakers, folder, shelf), why
 
     def _model(self, role: Role, temperature: float) -> Model | None:
@@ -307,7 +308,7 @@ class TestSetRun:
         if not hasattr(self, "_writer"):
             writes, checks = self._model("user", WRITING), self._model("judge", CHECKING)
             if writes is None or checks is None:
-                msg = "there is no model; rules make the questions"
+                msg = _("there is no model; rules make the questions")
                 raise RuntimeError(msg)
             calls, seed = self.settings.calls, self.settings.seed
             self._writer = Writer(writes, checks, self.index, self.prompts, seed=seed, calls=calls)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 from simulator.core.errors import InputError, UnknownName
+from simulator.core.messages import _
 from simulator.core.templates import read_toml, stable_int
 from simulator.core.types import Language, Passage
 from simulator.data.files import language_of
@@ -72,12 +73,16 @@ def chosen_kinds(options: Sequence[str], *, by_rule: bool) -> tuple[Kind, ...]:
     names = [name.strip() for item in options for name in item.split(",") if name.strip()]
     for name in names:
         if name not in KINDS:
-            raise UnknownName("kind of question", name, KINDS)
+            raise UnknownName(_("kind of question"), name, KINDS)
     kinds = tuple(kind for kind in KINDS if not names or kind in names)
     if not by_rule:
         return kinds
     if names and (beyond := [kind for kind in kinds if kind not in BY_RULE]):
-        msg = f"--kinds {beyond[0]}: only a model can make these; without one: {', '.join(sorted(BY_RULE))}."
+        msg = _(
+            "--kinds {beyond}: only a model can make these; without one: {by_rule}.",
+            beyond=beyond[0],
+            by_rule=", ".join(sorted(BY_RULE)),
+        )
         raise InputError(msg)
     return tuple(kind for kind in kinds if kind in BY_RULE)
 
@@ -87,7 +92,7 @@ def chosen_wordings(options: Sequence[str]) -> tuple[Wording, ...]:
     names = [name.strip() for item in options for name in item.split(",") if name.strip()]
     for name in names:
         if name not in WORDINGS:
-            raise UnknownName("wording", name, WORDINGS)
+            raise UnknownName(_("wording"), name, WORDINGS)
     return tuple(wording for wording in WORDINGS if not names or wording in names)
 
 
@@ -186,8 +191,14 @@ def read_articles(path: str | Path, language: Language | None = None) -> tuple[A
     long = [a for a in in_language if len(a.text.strip()) >= SHORTEST[a.language]]
     if not long:
         only_other = bool(articles and not in_language)
-        why = f"none of its {len(articles)} passages is in --language {language}" if only_other else ""
-        msg = f"{path}: nothing to ask about in it ({why or 'its passages are too short'})."
+        why = (
+            _("none of its {n} passages is in --language {language}", n=len(articles), language=language)
+            if only_other
+            else ""
+        )
+        msg = _(
+            "{path}: nothing to ask about in it ({why}).", path=path, why=why or "its passages are too short"
+        )
         raise InputError(msg)
     return tuple(long)
 
@@ -284,7 +295,7 @@ class Plan:
 
     def take_each(self, counts: Mapping[Kind, int]) -> list[Task]:
         """So many further tasks of each kind, the kinds in turn."""
-        rows = [[self._task(kind) for _ in range(count)] for kind, count in counts.items()]
+        rows = [[self._task(kind) for _unused in range(count)] for kind, count in counts.items()]
         longest = max(map(len, rows), default=0)
         mixed = (row[at] for at in range(longest) for row in rows if at < len(row))
         return [task for task in mixed if task is not None]

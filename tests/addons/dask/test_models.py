@@ -128,7 +128,7 @@ def test_the_first_difference_is_told() -> None:
 
     assert connection.difference(here, here) is None
     assert (
-        connection.difference(here, here | {"python": "3.9"})
+        str(connection.difference(here, here | {"python": "3.9"}))
         == f"it has python 3.9, this machine {here['python']}"
     )
     assert set(PACKAGES) < set(connection.COMPARED)

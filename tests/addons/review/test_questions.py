@@ -82,7 +82,7 @@ def test_only_what_is_in_use_and_approved_is_asked() -> None:
     )
 
     assert [case.id for case in found.cases] == ["a"]
-    assert found.notes == (
+    assert tuple(map(str, found.notes)) == (
         "S: 1 of 7 questions; left out: 2 not in use (rows 3, 6), 2 not approved (rows 4, 5),"
         " 1 without a question (row 7), 1 there already (row 8).",
     )
@@ -132,7 +132,9 @@ def test_a_mended_answer_becomes_the_reference() -> None:
     found = approved("S", {"questions": rows(("a", question), ("c", question)), "review": review})
 
     assert [case.references for case in found.cases] == [(("550円", "全国一律|550円"),), (("500円",),)]
-    assert found.notes == ("S: what the team reviewed is now the right answer of a (run 2026-03).",)
+    assert tuple(map(str, found.notes)) == (
+        "S: what the team reviewed is now the right answer of a (run 2026-03).",
+    )
 
 
 @pytest.fixture

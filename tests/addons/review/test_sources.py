@@ -10,6 +10,7 @@ import pytest
 from simulator.addons.review.labels import as_lines, labelled_answers
 from simulator.addons.review.sources import Entry, label_file, take
 from simulator.core.errors import CaseFileError
+from simulator.core.messages import _
 from simulator.core.types import HumanVerdict
 from tests.blind_grades import JUDGE, graded, verdict
 
@@ -104,16 +105,16 @@ def test_what_cannot_be_used_is_named(row: dict[str, Any], why: str) -> None:
     text = "\n".join(map(json.dumps, (good, good | row, good | {"turn": 2})))
     found = entries("g.jsonl", text)
 
-    assert [entry.place for entry in found] == ["line 1", "line 2", "line 3"]
+    assert [str(entry.place) for entry in found] == ["line 1", "line 2", "line 3"]
     assert [bool(entry.verdict) for entry in found] == [True, False, True]
-    assert found[1].fault.startswith(why)
+    assert str(found[1].fault).startswith(why)
 
 
 def test_a_row_that_nobody_graded_is_no_fault() -> None:
     """It is counted, as a worksheet is filled in bit by bit."""
     found = entries("g.csv", ROWS + "angry/a#0,3,Sato,,\n")
 
-    assert found[-1] == Entry("line 4")
+    assert found[-1] == Entry(_("line {line:d}", line=4))
 
 
 @pytest.mark.parametrize("text", ["question,answer\na,b\n", "conversation,turn,points\na,1,4\n"])
@@ -137,7 +138,7 @@ def test_only_what_fits_the_run_is_taken() -> None:
 
     assert [(v.reviewer, v.grade) for v in taken.verdicts] == [("A", 4), ("B", 3)]
     assert taken.empty == 1
-    assert [(fault.place, fault.why) for fault in taken.faults] == [
+    assert [(str(fault.place), str(fault.why)) for fault in taken.faults] == [
         ("line 3", "no conversation 'nobody#0' in this run"),
         ("line 4", f"conversation '{conversation}' has no turn 4"),
         ("line 5", "a second grade by 'A' for the same turn; the first is on line 2"),

@@ -1,0 +1,283 @@
+"""The program's own sentences: a `Message` is English with named values, translated where it is shown.
+
+    raise CaseFileError(_("{path}, line {line:d}: the file is empty.", path=path, line=line))
+    ngettext("{n} row is ignored.", "{n} rows are ignored.", n=ignored)
+    pgettext("of a verdict", "Missed")
+
+`str(message)` is English. The handler of the terminal shows it in the terminal's language, a report in its
+own, from the compiled catalogues in locale/, which `make messages` makes of the sentences in the source.
+What a bot, a model, a file or another program said is a `str`, and stays word for word.
+
+In a template, whole numbers are shown with separators (12,000), but `{line:d}` as they are. Of a value that
+is a sentence itself, `{why:clause}` shows no full stop and `{why:sentence}` shows one. Several sentences are
+joined by `sentences`, items of a list by giving a tuple (`{parts:clauses}` has semicolons).
+"""
+
+import gettext
+import os
+import re
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+LOCALES = Path(__file__).with_name("locale")
+DOMAIN = "rehearsal"
+
+_PLACE = re.compile(r"\{\{|\}\}|\{(\w+)(?::([+,0]{0,2}(?:\.\d)?[a-z%]*))?\}")
+_COMMAS, _SEMICOLONS = {"ja": "、", "en": ", "}, {"ja": "；", "en": "; "}
+_STOP = {"ja": "。", "en": "."}
+_STOPS = (".", "?", "!", "。", "？", "！", "…")
+_SENTENCES = "{parts:sentences}"
+
+# A whole terminal sequence goes, not only its escape: "\x1b[31m" must not leave "[31m" behind.
+# Then controls (but line break and tab), and marks that reverse the direction of what follows.
+_SEQUENCES = r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[ -/]*[0-~]?"
+_CONTROLS = r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]"
+_UNSAFE = re.compile(f"{_SEQUENCES}|{_CONTROLS}")
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+Language = Literal["ja", "en"]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """An English template with its values; `plural` is the template for every `n` but one.
+
+    `context` tells apart what is one word in English and two in another language.
+    """
+
+    template: str
+    # A value is a str, a number, a Message, or a tuple of these.
+    values: tuple[tuple[str, Any], ...] = ()
+    plural: str = ""
+    n: int = 1
+    context: str = ""
+
+    def __str__(self) -> str:
+        return shown(self, "en")
+
+    @property
+    def english(self) -> str:
+        """The English template for this number."""
+        return self.plural if self.plural and self.n != 1 else self.template
+
+    def with_values(self, change: Callable[[str], str]) -> "Message":
+        """The message with every text of others within it changed: masked, shortened."""
+        return replace(self, values=tuple((name, _changed(value, change)) for name, value in self.values))
+
+    def stored(self) -> dict[str, Any]:
+        """The message as JSON, from which `restored` makes it again."""
+        whole: dict[str, Any] = {"template": self.template}
+        if self.values:
+            whole["values"] = {name: _stored_value(value) for name, value in self.values}
+        if self.plural:
+            whole |= {"plural": self.plural, "n": self.n}
+        return whole | ({"context": self.context} if self.context else {})
+
+
+def stored(message: Message | str) -> Any:
+    """A message as JSON, from which `restored` makes it again; a text of others as it is."""
+    return message.stored() if isinstance(message, Message) else message
+
+
+def restored(value: Any) -> Any:
+    """The message that was stored as this; anything else as it is."""
+    if not isinstance(value, Mapping) or not isinstance(value.get("template"), str):
+        return value
+    values = value.get("values")
+    pairs = values.items() if isinstance(values, Mapping) else ()
+    n = value.get("n")
+    return Message(
+        value["template"],
+        tuple((str(name), _restored_value(each)) for name, each in pairs),
+        str(value.get("plural") or ""),
+        n if isinstance(n, int) else 1,
+        str(value.get("context") or ""),
+    )
+
+
+def _stored_value(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_stored_value(each) for each in value]
+    return value.stored() if isinstance(value, Message) else value
+
+
+def _restored_value(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(map(_restored_value, value))
+    return restored(value) if isinstance(value, Mapping) else value
+
+
+# Beside the Message of a dialogue, which has a role and a content.
+Sentence = Message
+
+
+def _changed(value: Any, change: Callable[[str], str]) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_changed(each, change) for each in value)
+    if isinstance(value, Message):
+        return value.with_values(change)
+    return change(value) if isinstance(value, str) else value
+
+
+def changed(message: Message | str, change: Callable[[str], str]) -> Message | str:
+    """A message with its values changed, or a text of others changed itself."""
+    return message.with_values(change) if isinstance(message, Message) else change(message)
+
+
+# --- Making them ---
+
+
+def _(template: str, /, **values: object) -> Message:
+    """A message; of an error that carries one, the message is the value."""
+    return Message(template, _kept(values))
+
+
+def ngettext(singular: str, plural: str, /, *, n: int, **values: object) -> Message:
+    """A message whose English depends on a number, which it may show as {n}."""
+    return Message(singular, _kept({"n": n, **values}), plural, n)
+
+
+def pgettext(context: str, template: str, /, **values: object) -> Message:
+    """A message that says the same in English as another one, and something else in Japanese."""
+    return Message(template, _kept(values), context=context)
+
+
+def sentences(*parts: Message | str | None) -> Message:
+    """Sentences one after the other, without those that are None or empty."""
+    return Message(_SENTENCES, _kept({"parts": tuple(part for part in parts if part)}))
+
+
+def message_of(error: BaseException) -> Message | str:
+    """What an error says: a message of ours, or the sentence of whoever raised it."""
+    first = error.args[0] if len(error.args) == 1 else None
+    return first if isinstance(first, Message) else str(error)
+
+
+def _kept(values: Mapping[str, object]) -> tuple[tuple[str, Any], ...]:
+    return tuple((name, _as_value(value)) for name, value in values.items())
+
+
+def _as_value(value: object) -> Any:
+    if isinstance(value, BaseException):
+        return message_of(value)
+    if isinstance(value, (tuple, list)):
+        return tuple(map(_as_value, value))
+    if isinstance(value, (Message, float)) or (isinstance(value, int) and not isinstance(value, bool)):
+        return value
+    return str(value)
+
+
+# --- Showing them ---
+
+
+def shown(message: Message | str, language: Language, context: str = "") -> str:
+    """The message in a language; a text of others as it is.
+
+    In `context` ("rows": of a report on single-turn rows) another wording may stand for it.
+    """
+    if isinstance(message, str):
+        return message
+    english = message.english
+    text = _translated(message, language, context)
+    try:
+        return _filled(text, message, language, context)
+    except KeyError:  # the translation has a variable that is none
+        return _filled(english, message, language, context)
+
+
+def _translated(message: Message, language: Language, context: str) -> str:
+    contexts = [context] if context else []
+    for each in contexts if language == "en" else [*contexts, message.context]:
+        if (text := _looked_up(_catalogue(language), message, each)) != message.english:
+            return text
+    return message.english
+
+
+def _looked_up(catalogue: gettext.NullTranslations, message: Message, context: str) -> str:
+    """The template in the language of the catalogue; the English where it has none."""
+    one, more, n = message.template, message.plural, message.n
+    if more and context:
+        return catalogue.npgettext(context, one, more, n)
+    if more:
+        return catalogue.ngettext(one, more, n)
+    return catalogue.pgettext(context, one) if context else catalogue.gettext(one)
+
+
+@cache
+def _catalogue(language: Language) -> gettext.NullTranslations:
+    """The compiled sentences of a language, read when the first is shown; empty where there are none."""
+    path = LOCALES / language / "LC_MESSAGES" / f"{DOMAIN}.mo"
+    if not path.exists():
+        return gettext.NullTranslations()
+    with path.open("rb") as file:
+        return gettext.GNUTranslations(file)
+
+
+def _filled(text: str, message: Message, language: Language, context: str) -> str:
+    values = dict(message.values)
+
+    def value(place: re.Match[str]) -> str:
+        name, form = place[1], place[2] or ""
+        return place[0][0] if name is None else _formatted(values[name], form, language, context)
+
+    return _PLACE.sub(value, text)
+
+
+def _formatted(value: Any, form: str, language: Language, context: str) -> str:
+    if isinstance(value, tuple):
+        parts = [_formatted(each, "", language, context) for each in value]
+        if form == "sentences":
+            return _joined(parts, language)
+        return (_SEMICOLONS if form == "clauses" else _COMMAS)[language].join(parts)
+    if isinstance(value, (str, Message)):
+        return _as_part(shown(value, language, context), form, language)
+    try:
+        return f"{value:,}" if isinstance(value, int) and not form else format(value, form)
+    except ValueError:  # what tells of a mistake must not make another
+        return str(value)
+
+
+def _as_part(text: str, form: str, language: Language) -> str:
+    """A sentence without its full stop (`clause`), or with one (`sentence`)."""
+    if form == "clause":
+        return text.rstrip(".。")
+    return text + _STOP[language] if form == "sentence" and not text.endswith(_STOPS) else text
+
+
+def _joined(parts: list[str], language: Language) -> str:
+    """No space after a Japanese full stop."""
+    if language == "en":
+        return " ".join(parts)
+    *others, last = parts
+    return "".join(part if part.endswith("。") else f"{part} " for part in others) + last
+
+
+# --- The terminal ---
+
+
+def language_of(environment: Mapping[str, str]) -> Language:
+    """The language of the terminal, found as other programs find it: Japanese in a Japanese locale."""
+    locales = (environment.get(name) for name in ("LC_ALL", "LC_MESSAGES", "LANG"))
+    return "ja" if (next(filter(None, locales), "")).lower().startswith(("ja", "japanese")) else "en"
+
+
+def localised(message: Message | str) -> str:
+    """The message in the language of this terminal."""
+    return shown(message, language_of(os.environ))
+
+
+def say(message: Message | str) -> None:
+    """Writes one line to stderr, without line breaks and control characters that its values may hold."""
+    sys.stderr.write(" ".join(safe_text(localised(message)).split()) + "\n")
+
+
+def safe_text(text: str) -> str:
+    """The text without control codes; half a surrogate pair becomes the replacement character."""
+    text = text.replace("\r\n", "\n")
+    if _UNSAFE.search(text):
+        text = _UNSAFE.sub("", text)
+    return _LONE_SURROGATE.sub("\ufffd", text)

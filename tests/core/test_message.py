@@ -1,0 +1,182 @@
+"""A sentence of the program: English where it arises, the reader's language where it is shown."""
+
+import json
+import pickle
+
+import pytest
+from pydantic import BaseModel, Field, ValidationError
+
+from simulator.core import messages
+from simulator.core.errors import CaseFileError, UnknownName, value_problem
+from simulator.core.messages import (
+    Message,
+    _,
+    changed,
+    message_of,
+    ngettext,
+    pgettext,
+    sentences,
+    shown,
+)
+from simulator.core.types import Failure
+
+
+def test_a_message_is_no_text() -> None:
+    """It cannot be put together like one; as a text it is English."""
+    message = _("{path}: the file is empty.", path="faq.csv")
+
+    assert not isinstance(message, str)
+    assert str(message) == "faq.csv: the file is empty."
+    with pytest.raises(TypeError):
+        message + "!"  # type: ignore[operator]
+    assert {message, _("{path}: the file is empty.", path="faq.csv")} == {message}
+
+
+def test_numbers_are_formatted_where_they_are_shown() -> None:
+    """Separators, but not in a line number; a format that does not fit tells of no second mistake."""
+    assert str(_("{n} rows", n=12_000)) == "12,000 rows"
+    assert str(_("line {line:d}, {share:.0%}", line=12_000, share=0.5)) == "line 12000, 50%"
+    assert str(_("line {line:d}", line="A7")) == "line A7"
+    assert str(_("{share:d}", share=0.5)) == "0.5"
+    assert str(_("{yes}", yes=True)) == "True"
+
+
+def test_braces_are_doubled() -> None:
+    """As in every template; what a value holds is never a place."""
+    assert str(_('write {{"a": 1}}, not {text}', text="{n}")) == 'write {"a": 1}, not {n}'
+
+
+def test_a_count_chooses_the_sentence() -> None:
+    """English has two forms, Japanese one."""
+    one, two = (ngettext("{n} passage", "{n} passages", n=n) for n in (1, 2))
+
+    assert (str(one), str(two)) == ("1 passage", "2 passages")
+    assert (shown(one, "ja"), shown(two, "ja")) == ("資料 1 件", "資料 2 件")
+
+
+def test_a_message_within_a_message_is_translated_with_it() -> None:
+    """An error that carries one, too; a text of others stays word for word."""
+    inner = CaseFileError(_("interrupted."))
+    outer = _("The bot never answered: {reason}", reason=inner)
+
+    assert str(outer) == "The bot never answered: interrupted."
+    assert shown(outer, "ja") == "ボットから一度も回答がありませんでした：中断しました。"
+    said = _("The bot never answered: {reason}", reason="interrupted.")
+    assert shown(said, "ja") == "ボットから一度も回答がありませんでした：interrupted."
+    assert message_of(ValueError("interrupted.")) == "interrupted."
+
+
+def test_sentences_follow_one_another() -> None:
+    """After a space in English, after none in Japanese; what is missing is left out."""
+    both = sentences(_("interrupted."), None, "", _("See: {path} --help", path="run.py"))
+
+    assert str(both) == "interrupted. See: run.py --help"
+    assert shown(both, "ja") == "中断しました。使い方：run.py --help"
+    assert shown(sentences("One.", _("interrupted.")), "ja") == "One. 中断しました。"
+
+
+def test_a_list_has_the_readers_commas() -> None:
+    """A tuple of values is a list."""
+    message = _("{sources}.", sources=(ngettext("{n} passage", "{n} passages", n=2), "faq.csv"))
+
+    assert str(message) == "2 passages, faq.csv."
+    assert shown(message, "ja") == "資料 2 件、faq.csv。"
+
+
+def test_a_sentence_within_a_sentence_has_one_full_stop() -> None:
+    """`clause` takes it away, `sentence` gives one."""
+    stopped, open_ = _("interrupted."), _("interrupted")
+
+    assert str(_("({why:clause})", why=stopped)) == "(interrupted)"
+    assert [str(_("{why:sentence}", why=why)) for why in (stopped, open_, "why?")] == [
+        "interrupted.", "interrupted.", "why?",
+    ]  # fmt: skip
+    assert shown(_("{why:sentence}", why=open_), "ja").endswith("。")
+
+
+def test_a_translation_with_an_unknown_variable_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The English is shown instead, and nothing is raised."""
+    monkeypatch.setattr(messages, "_looked_up", lambda *_: "{gone} 行")
+
+    assert shown(_("{n} rows", n=3), "ja") == "3 rows"
+
+
+def test_a_context_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The wording of a context where there is one, in English as well; else the usual one."""
+    texts = {("rows", "{n} turns"): "{n} rows"}
+    monkeypatch.setattr(
+        messages, "_looked_up", lambda _, each, context: texts.get((context, each.english), each.english)
+    )
+    message = _("{n} turns", n=2)
+
+    assert (shown(message, "en"), shown(message, "en", "rows")) == ("2 turns", "2 rows")
+    assert shown(pgettext("of a verdict", "Missed"), "en", "rows") == "Missed"
+
+
+def test_a_stored_failure_is_read_in_any_language() -> None:
+    """As template and values; a sentence of an older run file, or of the bot, is shown as it is."""
+    message = _("link {name}: {reason}", name="reply", reason=ngettext("{n} turn", "{n} turns", n=2))
+    failure = Failure(kind="error", message=message)
+
+    assert json.loads(failure.model_dump_json())["message"]["template"] == "link {name}: {reason}"
+    assert Failure.model_validate_json(failure.model_dump_json()) == failure
+    assert Failure.model_validate(failure.model_dump()) == failure
+    old = Failure.model_validate({"kind": "error", "message": "interrupted."})
+    assert shown(old.message, "ja") == "interrupted."
+    assert pickle.loads(pickle.dumps(message)) == message  # noqa: S301
+
+
+def test_a_stored_template_can_do_no_harm() -> None:
+    """Places are names with a short format: no attributes, no items, no width of a billion."""
+    for template in ("{n.__class__}", "{n[0]}", "{n:999999999999d}", "{n!r}", "{"):
+        assert str(Message(template, (("n", 1),))) == template
+
+
+def test_masking_reaches_every_value() -> None:
+    """The texts of others within a message, however deep; never the message's own words."""
+    message = _("{path}: {why}", path="key", why=_("link {name}", name=("key", 3)))
+
+    assert str(changed(message, lambda text: text.replace("key", "***"))) == "***: link ***, 3"
+    assert changed("key", str.upper) == "KEY"
+
+
+def test_an_unknown_name_is_a_message() -> None:
+    """With what was meant, what there is, and how to go on."""
+    error = UnknownName("人物", "angyr", ["angry", "calm"], _("See: {path} --help", path="x"))
+
+    assert str(error) == ("unknown 人物 'angyr'. Did you mean angry? There are: angry, calm. See: x --help")
+    assert shown(error.message, "ja") == (
+        "人物 'angyr' はありません。angry のことですか。使えるのは angry, calm です。使い方：x --help"
+    )
+
+
+class Form(BaseModel, extra="forbid"):
+    """What is wrong with a value."""
+
+    n: int = Field(ge=1, le=9)
+    share: float = Field(gt=0, lt=1, allow_inf_nan=False)
+    name: str = Field(min_length=2, max_length=3, pattern="^[a-z]*$")
+    on: bool
+    items: list[int] = Field(min_length=2)
+    table: dict[str, int]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"n": 0}, {"n": 10}, {"n": "x"}, {"n": 1.5}, {"n": None}, {"share": 0}, {"share": 1}, {"share": "x"},
+        {"share": []}, {"name": "a"}, {"name": "abcd"}, {"name": 3}, {"name": "AB"}, {"on": "x"}, {"on": []},
+        {"items": [1]}, {"items": 3}, {"table": 3}, {"other": 1}, {},
+    ],
+)  # fmt: skip
+def test_problems_of_values_are_said_as_the_library_says_them(values: dict[str, object]) -> None:
+    """In English its own sentence, in Japanese ours, by the type of the problem."""
+    with pytest.raises(ValidationError) as caught:
+        Form.model_validate(values)
+    problems = [p for p in caught.value.errors() if p["loc"][0] in values or not values]
+
+    for problem in problems:
+        message = value_problem(problem)
+        assert str(message) == problem["msg"]
+        assert isinstance(message, Message)
+        assert shown(message, "ja") != problem["msg"]
