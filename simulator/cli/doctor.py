@@ -95,7 +95,7 @@ async def _examine(settings: Settings) -> int:
     return report.close()
 
 
-_MARKS = {"ok": pgettext("of a check", "ok"), _("NOT OK"): pgettext("of a check", "NOT OK")}
+_MARKS = {"ok": pgettext("of a check", "ok"), "NOT OK": pgettext("of a check", "NOT OK")}
 _MODELS: dict[str, Message] = {
     "user": _("user model"),
     "judge": _("judge model"),

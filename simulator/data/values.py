@@ -667,7 +667,7 @@ def _agreed(  # noqa: PLR0917 - the location for the error, then what the text m
             "{value} may be choice {one} or the text of {other}", value=quote(value), one=one, other=other
         )
         raise row_fault(
-            path, row, _("column {column:d}: {what}; write the letter.", column=quote(column), what=what)
+            path, row, _("column {column}: {what}; write the letter.", column=quote(column), what=what)
         )
     return place_of(value, choices) if marked is None else marked
 
@@ -719,7 +719,7 @@ def _numbered(path: Path, row: Row, cell: Cell, choices: Sequence[str]) -> int |
         return None
     if not 0 <= cell.value < len(choices):
         what = _(
-            "column {column:d}: there is no choice {cell}; the first is 0.",
+            "column {column}: there is no choice {cell}; the first is 0.",
             column=quote(cell.column),
             cell=cell.value,
         )

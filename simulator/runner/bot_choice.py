@@ -89,15 +89,15 @@ def _missing_bot(cases: str, settings: Settings, *, answered: bool) -> InputErro
     column = next(iter(columns.answers), "answer")
     if columns.has_references:
         msg = _(
-            "{cases}: which bot? Answers in the column '{column:d}': --adapter recorded grades"
+            "{cases}: which bot? Answers in the column '{column}': --adapter recorded grades"
             " them, --adapter bot.py:answer asks your bot.",
             cases=cases,
             column=column,
         )
         return InputError(msg)
     msg = _(
-        "{cases}: what is the column '{column:d}'? If a bot's answers: --adapter recorded; if"
-        " right answers: --columns references={column:d}, and your bot with --adapter"
+        "{cases}: what is the column '{column}'? If a bot's answers: --adapter recorded; if"
+        " right answers: --columns references={column}, and your bot with --adapter"
         " bot.py:answer.",
         cases=cases,
         column=column,

@@ -145,14 +145,14 @@ class PlannedRun(NamedTuple):
         column, cases = self.columns.answers[0], self.settings.cases
         if self.columns.has_references:
             return _(
-                "{cases}: the column {column:d} is read as earlier answers of a bot, and ignored"
+                "{cases}: the column {column} is read as earlier answers of a bot, and ignored"
                 " because this bot answers by itself.",
                 cases=cases,
                 column=column,
             )
         return _(
-            "{cases}: the column {column:d} is read as earlier answers of a bot, and ignored. If"
-            " it holds the right answers: --columns references={column:d}",
+            "{cases}: the column {column} is read as earlier answers of a bot, and ignored. If"
+            " it holds the right answers: --columns references={column}",
             cases=cases,
             column=column,
         )
