@@ -71,16 +71,25 @@ class _Painter:
 
     def __init__(self, console: Console) -> None:
         self._console = console
+        self._is_blank = False
+
+    def _air(self) -> None:
+        """An empty line, unless there is one already."""
+        if not self._is_blank:
+            self._console.print()
+        self._is_blank = True
 
     def title(self, text: str) -> None:
         """A heading with air above it."""
-        self._console.print()
+        self._air()
         self.line(Line(text), "bold underline")
 
     def section(self, section: Section) -> None:
         """The title and all blocks."""
         if section.title:
             self.title(section.title)
+        else:
+            self._air()
         self.blocks(section.blocks)
 
     def blocks(self, blocks: Sequence[Block]) -> None:
@@ -149,7 +158,7 @@ class _Painter:
 
     def _hanging(self, head: str, text: str, style: str, text_style: str, indent: int = 0) -> None:
         """A paragraph behind its head; the lines that follow stand below its text."""
-        head, text = self._fit(head), self._fit(text)
+        head, text, self._is_blank = self._fit(head), self._fit(text), False
         deep = cell_len(head)
         for line in wrap(text, self._console.width - indent - deep) if text else [""]:
             shown = Text(" " * indent).append(head, style).append(line, text_style)
@@ -172,9 +181,10 @@ class _Painter:
                 )
             for row in table.rows:
                 grid.add_row(*(self._cell(row[place]) for place in columns))
-            self._console.print()
+            self._air()
             self._console.print(grid, highlight=False)
-        self._console.print()
+            self._is_blank = False
+        self._air()
 
     def _cell(self, cell: Cell) -> Text:
         """The figure, and on a second line what it rests on."""
