@@ -3,16 +3,16 @@
 import json
 from collections.abc import Iterable, Iterator, Sequence
 
-from simulator.core.document import JST
+from simulator.core.document import JST, Notes, Section, Table
+from simulator.core.document import Facts as FactList
 from simulator.core.translations import points, safe_text, target_points
 from simulator.core.types import Case, Conversation, Facts, Language, Message, Results, Score, Turn
-from simulator.report import answerable, customers, fixes
+from simulator.report import fixes
 from simulator.report.comparison import TEXTS, replay_note
 from simulator.report.context import ReportContext, verdict
-from simulator.report.extras import load_text
+from simulator.report.customers import customers_section
 from simulator.report.fixes import cause_text
 from simulator.report.gate import basis_text, condition_text, decision_text, range_text, value_text
-from simulator.report.sections import sections
 from simulator.report.tables import answer_text, expected_text, grade_text, mark_text
 from simulator.sheets.model import (
     Chart,
@@ -161,64 +161,50 @@ def _course_rows(context: ReportContext) -> Iterator[Row]:
     of_turns = words("text", "of_turns", n=silent, turns=summary.turns)
     value = SheetCell(text=str(silent), number=silent, mark=mark)
     yield _row("no_answer", words("item", "no_answer"), value, of_turns)
-    yield from () if summary.rows else _customer_rows(context)
-    yield from _answerable_rows(context)
-    yield from _section_rows(context)
-    yield from _load_rows(context)
+    played = None if summary.rows else customers_section(summary.simulator, context.names, {})
+    for section in (*([played] if played else []), *context.answerable, *context.sections):
+        yield from _section_rows(section)
     yield _row("seconds", words("item", "seconds"), SheetCell(text=_duration(summary.seconds, context)), "")
     yield _row("cost", words("item", "cost"), SheetCell(text=_cost(summary, context)), "")
 
 
-def _load_rows(context: ReportContext) -> Iterator[Row]:
-    """The figures of a load rehearsal: of answer times the 95th percentile, in seconds."""
-    load = load_text(context.results, context.summary, context.names)
-    if load is None:
-        return
-    yield _row("load", load.title, SheetCell(text=""), load.headline)
-    for fact in load.facts:
-        yield _row(f"load.{fact.key}", fact.item, SheetCell(text=fact.p95_text, number=fact.p95), fact.value)
-    for number, caution in enumerate(load.cautions, 1):
-        yield _row(f"load.caution.{number}", load.title, SheetCell(text="", mark="warn"), caution)
+def _section_rows(section: Section) -> Iterator[Row]:
+    """What a section says; each row of its tables with the figure that counts, the other cells beside it."""
+    yield _row(section.key, section.title, SheetCell(text=""), section.line)
+    for block in section.blocks:
+        if isinstance(block, Table):
+            yield from _table_rows(section, block)
+        elif isinstance(block, FactList):
+            for fact in block.facts:
+                yield _row(
+                    f"{section.key}.{fact.name}",
+                    f"{section.title}：{fact.name}",
+                    SheetCell(text=""),
+                    fact.text,
+                )
+        elif isinstance(block, Notes):
+            alarms = (line.text for line in block.lines if line.tone == "alarm")
+            for number, text in enumerate(alarms, 1):
+                yield _row(
+                    f"{section.key}.caution.{number}", section.title, SheetCell(text="", mark="warn"), text
+                )
 
 
-def _answerable_rows(context: ReportContext) -> Iterator[Row]:
-    """The share of right answers, refusals and handovers, in percent."""
-    for grid in answerable.grids(context.results, context.language):
-        for row in grid.rows:
-            counts = [f"{name} {n}" for name, n in zip(grid.columns, row.counts, strict=True)]
-            explanation = " / ".join(filter(None, (*counts, row.interval)))
-            percent = None if row.rate is None else round(100 * row.rate, 1)
-            value = SheetCell(text="–" if percent is None else f"{percent:g}", number=percent)
-            yield _row(f"answered.{row.key}", f"{grid.title}：{row.title} (%)", value, explanation)
-
-
-def _section_rows(context: ReportContext) -> Iterator[Row]:
-    """The sections of this run: each row of a table with its figure, the other cells in the explanation."""
-    for section in sections(context.results, context.language):
-        yield _row(section.key, section.title, SheetCell(text=""), section.line)
-        for table in section.tables:
-            title = "：".join(filter(None, (section.title, table.title)))
-            for row in table.rows:
-                name, figure = row[0], row[table.counts]
-                cells = [f"{column} {cell.text}" for column, cell in zip(table.columns, row, strict=True)]
-                others = [text for place, text in enumerate(cells) if place not in (0, table.counts)]
-                explanation = " / ".join([*filter(None, [figure.note]), *others])
-                value = SheetCell(text=figure.text, number=figure.number, mark="red" if figure.red else "")
-                key = f"{section.key}.{table.name}.{name.text}"
-                yield _row(key, f"{title}：{name.text} ({table.columns[table.counts]})", value, explanation)
-
-
-def _customer_rows(context: ReportContext) -> Iterator[Row]:
-    """How the customers were played: what stands out, then every figure in percent."""
-    simulator, title = context.summary.simulator, customers.TEXTS(context.language, "title")
-    if sentences := customers.sentences(simulator, context.language):
-        faults = sum(simulator.customers.faults.values())
-        value = SheetCell(text=str(faults), number=faults, mark="warn" if faults else "")
-        yield _row("customers", title, value, " / ".join(sentences))
-    for row in customers.figure_rows(simulator.customers, context.language):
-        explanation = " / ".join(filter(None, (row.basis, row.goal)))
-        value = SheetCell(text=row.value, number=row.percent, mark="warn" if row.met is False else "")
-        yield _row(f"customers.{row.key}", f"{title}：{row.name} (%)", value, explanation)
+def _table_rows(section: Section, table: Table) -> Iterator[Row]:
+    title = "：".join(filter(None, (section.title, table.title)))
+    for row in table.rows:
+        name, figure = row[0], row[table.counts]
+        cells = enumerate(zip(table.columns, row, strict=True))
+        others = [
+            f"{column} {cell.text}"
+            for place, (column, cell) in cells
+            if cell.text and place not in (0, table.counts)
+        ]
+        explanation = " / ".join([*filter(None, [figure.note]), *others])
+        mark: Mark = "red" if figure.red else "warn" if figure.tone == "alarm" else ""
+        value = SheetCell(text=figure.text, number=figure.number, mark=mark)
+        key = f"{section.key}.{table.name}.{name.text}"
+        yield _row(key, f"{title}：{name.text} ({table.columns[table.counts]})", value, explanation)
 
 
 def _duration(seconds: float, context: ReportContext) -> str:

@@ -14,6 +14,7 @@ from simulator.stats.gate import decide
 from simulator.stats.review import SAMPLE_SIZE, blind_sample
 from simulator.stats.summary import summarise
 from tests.golden_files import compare
+from tests.report.views import context_of
 from tests.sample_runs import rehearsed
 
 NAMES = ("summary", "review", "fixes", "conversations", "blind", "questions", "history", "technical")
@@ -26,7 +27,7 @@ def report_context(
     """What the worksheets of the rehearsed run are made from."""
     results = results or rehearsed(language)
     summary = summarise(results, rules=RedRules(), judges=JUDGES, seed=42)
-    return ReportContext(results, summary, decide(summary, 0.9, 0.05), language, **settings)
+    return context_of(results, summary, decide(summary, 0.9, 0.05), language, **settings)
 
 
 def sheets(*args: Any, **settings: Any) -> dict[str, Worksheet]:

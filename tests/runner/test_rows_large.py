@@ -11,7 +11,6 @@ from simulator.cli.app import main
 from simulator.core.settings import stored_settings
 from simulator.core.types import Results
 from simulator.report.context import ReportContext
-from simulator.report.html import render
 from simulator.report.tables import turn_rows
 from simulator.report.worksheets import worksheets
 from simulator.runner.masking import masks_of
@@ -23,6 +22,7 @@ from simulator.stats.summary_json import as_json
 from simulator.storage import results as overview
 from simulator.storage import results as reading
 from simulator.storage.run_file import find_run, read_run
+from tests.report.views import context_of, render
 
 COUNT = 24
 
@@ -62,7 +62,7 @@ def both(run: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Results, Results]:
 def told(results: Results) -> ReportContext:
     """Everything that views are made of."""
     summary = figures_of(results, stored_settings(results.run.settings))
-    return ReportContext(results, summary, decide(summary, None, 0.05), "ja")
+    return context_of(results, summary, decide(summary, None, 0.05), "ja")
 
 
 def test_rows_are_read_as_they_were_written(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
