@@ -16,9 +16,7 @@ _Text = Callable[[float | None], str]
 
 
 def course_sections(results: Results, summary: Summary, words: Words) -> Iterator[Section]:
-    """The charts, and folded the figures behind them; none for single turns."""
-    if summary.rows:
-        return
+    """The charts, and folded the figures behind them; none where no turn was graded."""
     say, limit, charts, tables = page_words(words), summary.rules.overall, list[Chart](), list[Table]()
     if score := course(results, summary.primary):
         text = partial(points, against=limit)

@@ -1,9 +1,7 @@
 """What to fix, for every report: terminal, cards of the page, Markdown and a worksheet."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from simulator.core.document import MARKDOWN, TERMINAL, TEXT, Fact, Item, Items, Line, Report, Section
 from simulator.core.templates import Texts
@@ -15,19 +13,12 @@ from simulator.report.context import ReportContext
 from simulator.report.tables import mark_text
 from simulator.sheets.model import LazyRows, Row, SheetCell, Worksheet, text_cell
 from simulator.stats.figures import RedTurn, Summary
-from simulator.stats.summary import excerpt
 
 FIXES = Texts(Path(__file__).with_name("fixes.toml"))
 # In the summary of a run.
 SHOWN = 3
 # Red turns that Markdown quotes; the rest is on the page.
 QUOTED = 10
-# On the page so many are shown whole, so many folded; the rest is counted.
-CARDS_SHOWN, CARDS_FOLDED = 3, 12
-# The longest bar, of the best fix.
-_BAR = 100
-# The question in a link is cut to a little more than fits on a line of a card.
-_LINK_LENGTH = 50
 
 
 def fixes_words(words: Words) -> TextLookup:
@@ -154,30 +145,14 @@ def _item(fix: Fix, found: Improvements, words: Words, *, brief: bool = False) -
     return Item(fix.what, tuple(facts), "strong")
 
 
-def gravest_rows(summary: Summary, words: Words) -> Section | None:
-    """The gravest rows of a data set, where there is nothing to fix but the answers themselves."""
-    if not (summary.rows and summary.reddest):
-        return None
-    items = tuple(
-        Item(
-            f"{red.case}: {red.question}",
-            (Fact(words("desk"), failure_text(red, words) or red.answer), Fact("", red.reason)),
-            "strong",
-        )
-        for red in summary.reddest[:SHOWN]
-    )
-    blocks = (Items(items, numbered=True),)
-    return Section("gravest", words("reddest_short"), blocks, views=TERMINAL)
-
-
-def red_turns_section(summary: Summary, words: Words) -> Section | None:
-    """The gravest red turns with what was said, folded; None where no turn is red."""
+def red_turns_section(summary: Summary, words: Words, *, folded: bool) -> Section | None:
+    """The gravest red turns with what was said, folded and only for Markdown where fixes say it already."""
     if not summary.reddest:
         return None
-    shown, judged = summary.reddest[:QUOTED], FIXES(words.language, "judged")
+    shown, judged = summary.reddest[: QUOTED if folded else SHOWN], FIXES(words.language, "judged")
     items = tuple(
         Item(
-            f"{mark_text(red, words)} {where_text(red, words)}",
+            f"{mark_text(red, words)} · {where_text(red, words)}",
             (
                 Fact(words("user"), red.question),
                 Fact(words("desk"), failure_text(red, words) or red.answer),
@@ -187,64 +162,8 @@ def red_turns_section(summary: Summary, words: Words) -> Section | None:
         )
         for red in shown
     )
-    title = f"{words('reddest_short')} ({len(shown)}/{summary.red})"
-    return Section("reddest", title, (Items(items),), views=MARKDOWN, folded=True)
-
-
-@dataclass(frozen=True, slots=True)
-class Card:
-    """A fix on the page; `first` is the anchor of its first example, `bar` its gain in % of the best."""
-
-    fix: Fix
-    first: str
-    cause: str
-    sure: str
-    counts: str
-    gain: str
-    bar: float
-    links: tuple[tuple[str, str], ...]
-    reason: str
-
-
-def cards(found: Improvements, anchors: Mapping[tuple[str, int], str], words: Words) -> dict[str, Any]:
-    """The variables of the page's block of fixes."""
-    shown = [_card(fix, found, anchors, words) for fix in found.fixes[: CARDS_SHOWN + CARDS_FOLDED]]
-    left = len(found.fixes) - len(shown)
-    spoilt = sum(len(fix.turns) for fix in found.customer)
-    language = words.language
-    return {
-        "cards": shown[:CARDS_SHOWN],
-        "folded": shown[CARDS_SHOWN:],
-        "more": FIXES(language, "more", n=f"{len(found.fixes) - CARDS_SHOWN:,}")
-        if shown[CARDS_SHOWN:]
-        else "",
-        "left": FIXES(language, "more", n=f"{left:,}") if left else "",
-        "lead": lead_text(found, words),
-        "how": how_text(found, words),
-        "customer": FIXES(language, "customer_line", turns=f"{spoilt:,}") if spoilt else "",
-        "title": FIXES(language, "title"),
-    }
-
-
-def _card(fix: Fix, found: Improvements, anchors: Mapping[tuple[str, int], str], words: Words) -> Card:
-    language, best = words.language, max(each.gain for each in found.fixes)
-    links = []
-    for example in fix.examples:
-        if anchor := anchors.get((example.conversation, example.turn)):
-            name = example.case if words.rows else words.name("persona", example.persona)
-            links.append((anchor, f"{name}: {excerpt(example.question, _LINK_LENGTH)}"))
-    first = fix.examples[0]
-    return Card(
-        fix=fix,
-        first=links[0][0] if links else "",
-        cause=cause_name(fix.cause, language),
-        sure=certainty(fix.sure, language),
-        counts=counts_text(fix, words),
-        gain=gain_text(fix, found, language),
-        bar=round(_BAR * fix.gain / best, 1) if best else 0.0,
-        links=tuple(links),
-        reason=failure_text(first, words) or first.reason,
-    )
+    title, views = f"{words('reddest_short')} ({len(shown)}/{summary.red})", MARKDOWN if folded else TERMINAL
+    return Section("gravest", title, (Items(items, numbered=True),), views=views, folded=folded)
 
 
 def fixes_sheet(context: ReportContext) -> Worksheet:

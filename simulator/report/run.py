@@ -39,44 +39,43 @@ def run_report(context: ReportContext, anchors: Mapping[tuple[str, int], str] | 
 
     `anchors` are where a page has its turns, by conversation and number.
     """
-    words, summary = context.names, context.summary
-    run = context.results.run
-    standins = words("comma").join(f"{words.name('role', role)} {name}" for role, name in models_of(run))
-    fix = fixes.fixes_section(context.improvements, run_argument(context.page, run.id), words)
+    words, run = context.names, context.results.run
+    models = words("comma").join(f"{words.name('role', role)} {name}" for role, name in models_of(run))
+    notice = (f"{words('standin')}  {models}".strip(), words("standin_why"))
     return Report(
         title=words("title"),
         language=context.language,
         lead=(Line(" · ".join(_scores(context)), "strong"), _verdict(context), Notes(note_lines(context))),
-        sections=tuple(
-            filter(
-                None,
-                (
-                    _conditions(context),
-                    Section("before", words("missing"), views=PAGE),
-                    Section("means", "", _means(context), views=TEXT),
-                    *context.sections,
-                    Section("heat", words("heat"), views=PAGE),
-                    trust_section(context.trusts, words),
-                    Section("facts", "", (Facts(tuple(_facts(context))),), views=TERMINAL),
-                    *course_sections(context.results, summary, words),
-                    None if summary.rows else Section("endings", words("endings"), views=PAGE),
-                    None
-                    if summary.rows
-                    else customers.customers_section(summary.simulator, words, anchors or {}),
-                    *context.answerable,
-                    fix or fixes.gravest_rows(summary, words),
-                    fixes.red_turns_section(summary, words),
-                    Section("reddest", page_words(words)("red_by_question"), views=PAGE),
-                    Section("talks", words("conversations"), views=PAGE),
-                    Section("shelf", words("passages"), views=PAGE),
-                    _technical(context),
-                    Section("next", words("next"), (Notes(tuple(_next(context))),), views=TERMINAL),
-                ),
-            )
-        ),
+        sections=tuple(filter(None, _sections(context, anchors or {}))),
         about=run.id,
-        notice=(f"{words('standin')}  {standins}".strip(), words("standin_why")) if summary.offline else None,
+        notice=notice if context.summary.offline else None,
     )
+
+
+def _sections(context: ReportContext, anchors: Mapping[tuple[str, int], str]) -> Iterator[Section | None]:
+    words, summary, results = context.names, context.summary, context.results
+    yield _conditions(context)
+    yield Section("before", words("missing"), views=PAGE)
+    yield Section("means", "", _means(context), views=TEXT)
+    yield from context.sections
+    yield Section("heat", words("heat"), views=PAGE)
+    yield trust_section(context.trusts, words)
+    yield Section("facts", "", (Facts(tuple(_facts(context))),), views=TERMINAL)
+    if not summary.rows:
+        yield from course_sections(results, summary, words)
+        yield Section("endings", words("endings"), views=PAGE)
+        yield customers.customers_section(summary.simulator, words, anchors)
+    yield from context.answerable
+    fix = fixes.fixes_section(context.improvements, run_argument(context.page, results.run.id), words)
+    yield fix
+    if summary.rows and not fix:  # there is nothing to fix but the answers themselves
+        yield fixes.red_turns_section(summary, words, folded=False)
+    yield fixes.red_turns_section(summary, words, folded=True)
+    yield Section("reddest", page_words(words)("red_by_question"), views=PAGE)
+    yield Section("talks", words("conversations"), views=PAGE)
+    yield Section("shelf", words("passages"), views=PAGE)
+    yield _technical(context)
+    yield Section("next", words("next"), (Notes(tuple(_next(context))),), views=TERMINAL)
 
 
 def _scores(context: ReportContext) -> Iterator[str]:

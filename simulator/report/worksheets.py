@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator, Sequence
 
-from simulator.core.document import JST, Notes, Section, Table
+from simulator.core.document import JST, Notes, Section, Table, Tone
 from simulator.core.document import Facts as FactList
 from simulator.core.translations import points, safe_text, target_points
 from simulator.core.types import Case, Conversation, Facts, Language, Message, Results, Score, Turn
@@ -12,7 +12,7 @@ from simulator.report.comparison import TEXTS, replay_note
 from simulator.report.context import ReportContext, verdict
 from simulator.report.customers import customers_section
 from simulator.report.fixes import cause_text
-from simulator.report.gate import basis_text, condition_text, decision_text, range_text, value_text
+from simulator.report.gate import conditions_table
 from simulator.report.tables import answer_text, expected_text, grade_text, mark_text
 from simulator.sheets.model import (
     Chart,
@@ -34,6 +34,7 @@ from simulator.storage.results import StoredConversations, select_conversations
 from simulator.storage.runs import replay_of
 
 MINUTE = 60
+_MARKS: dict[Tone, Mark] = {"alarm": "warn", "good": "good"}
 
 
 def summary_sheet(context: ReportContext) -> Worksheet:
@@ -65,7 +66,8 @@ def _summary_rows(context: ReportContext) -> Iterator[Row]:
     if summary.offline:
         nothing = SheetCell(text="–", mark="warn")
         yield _row("standin", context.names("standin"), nothing, context.names("standin_why"))
-    yield from _condition_rows(context)
+    if conditions := conditions_table(context.gate, context.names):
+        yield from _table_rows(Section("gate", conditions.title), conditions.model_copy(update={"title": ""}))
     yield _row("score", words("item", "score"), _number(summary.score, context), _score_basis(context))
     of_turns = words("text", "of_turns", n=summary.red, turns=summary.turns)
     yield _row("red", words("item", "red"), SheetCell(text=str(summary.red), number=summary.red), of_turns)
@@ -105,24 +107,6 @@ def _verdict_key(gate: Gate, summary: Summary) -> tuple[str, Mark]:
         return "passed", "good"
     unclear = gate.incomplete or summary.score is None or (gate.conditions and gate.decision == "undecided")
     return ("undecided", "warn") if unclear else ("missed", "red")
-
-
-def _condition_rows(context: ReportContext) -> Iterator[Row]:
-    """The gate's conditions, where there is more than one."""
-    marks: dict[str, Mark] = {"passed": "good", "missed": "red", "undecided": "warn"}
-    conditions = context.gate.conditions if len(context.gate.conditions) > 1 else ()
-    for checked in conditions:
-        text = decision_text(checked, context.names, context.gate.confidence)
-        decision = SheetCell(text=text, mark=marks[checked.decision])
-        details = (
-            value_text(checked, context.names),
-            range_text(checked, context.names),
-            basis_text(checked, context.names),
-        )
-        explanation = " / ".join(text for text in details if text)
-        yield _row(
-            f"gate.{checked.condition.text}", condition_text(checked, context.names), decision, explanation
-        )
 
 
 def _score_basis(context: ReportContext) -> str:
@@ -201,7 +185,7 @@ def _table_rows(section: Section, table: Table) -> Iterator[Row]:
             if cell.text and place not in (0, table.counts)
         ]
         explanation = " / ".join([*filter(None, [figure.note]), *others])
-        mark: Mark = "red" if figure.red else "warn" if figure.tone == "alarm" else ""
+        mark: Mark = "red" if figure.red else _MARKS.get(figure.tone, "")
         value = SheetCell(text=figure.text, number=figure.number, mark=mark)
         key = f"{section.key}.{table.name}.{name.text}"
         yield _row(key, f"{title}：{name.text} ({table.columns[table.counts]})", value, explanation)
