@@ -1,9 +1,9 @@
 """What every report says of a load rehearsal."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from simulator.addons.load.figures import Level, Load, Times, as_json, load_of
+from simulator.addons.load.figures import Level, Load, Span, Times, as_json, load_of
 from simulator.core.document import (
     Block,
     Cell,
@@ -170,21 +170,17 @@ def _score(level: Level, language: Language) -> str:
 
 def _charts(load: Load, language: Language) -> Iterator[Chart]:
     """Answer times over the run, and the lines in flight; none where it was too short to be a curve."""
-    middles = [span.p50 for span in load.curve if span.p50 is not None]
-    if len(middles) < 2:
+    answered = [span for span in load.curve if span.p50 is not None]
+    if len(answered) < 2:
         return
-    longest = max(span.p95 for span in load.curve if span.p95 is not None) or 1.0
-    most = max(span.in_flight for span in load.curve) or 1
-    labels = tuple(TEXT(language, "seconds", n=f"{span.at:.1f}") for span in load.curve)
+    middles, slow = (tuple(getattr(span, name) or 0.0 for span in answered) for name in ("p50", "p95"))
+    longest, most = max(slow) or 1.0, max(span.in_flight for span in load.curve) or 1
     yield Chart(
         kind="lines",
         title=TEXT(language, "chart"),
         description=_description(load, middles, language),
-        labels=labels,
-        series=(
-            Series("p50", tuple(span.p50 for span in load.curve), _texts(span.p50 for span in load.curve)),
-            Series("p95", tuple(span.p95 for span in load.curve)),
-        ),
+        labels=_moments(answered, language),
+        series=(Series("p50", middles, tuple(map(seconds_text, middles))), Series("p95", slow)),
         marks=((0, "0"), (longest, TEXT(language, "seconds", n=seconds_text(longest)))),
     )
     in_flight = tuple(span.in_flight for span in load.curve)
@@ -192,14 +188,14 @@ def _charts(load: Load, language: Language) -> Iterator[Chart]:
         kind="lines",
         title=TEXT(language, "in_flight"),
         description=TEXT(language, "in_flight_most", n=str(most)),
-        labels=labels,
+        labels=_moments(load.curve, language),
         series=(Series("", in_flight, tuple(map(str, in_flight))),),
         marks=((0, "0"), (most, str(most))),
     )
 
 
-def _texts(values: Iterable[float | None]) -> tuple[str, ...]:
-    return tuple("" if value is None else seconds_text(value) for value in values)
+def _moments(spans: Sequence[Span], language: Language) -> tuple[str, ...]:
+    return tuple(TEXT(language, "seconds", n=f"{span.at:.1f}") for span in spans)
 
 
 def _description(load: Load, middles: Sequence[float], language: Language) -> str:
