@@ -3,7 +3,7 @@
 `ReportContext` is what worksheets, Markdown and files are made from.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -287,7 +287,7 @@ class StoredScores(Mapping[tuple[str, int], Mapping[str, Score]]):
 class ReportContext:
     """All that reports of a run are made from: its figures, what to fix, how far its judges are trusted.
 
-    `page` is where its page is written, `past` are the summaries of earlier runs.
+    `page` is where its page is written.
     """
 
     results: Results
@@ -298,7 +298,6 @@ class ReportContext:
     trusts: JudgeTrusts = UNKNOWN
     page: str = ""
     check: CheckFormat = "text"
-    past: Sequence[tuple[Results, Summary, Gate]] = ()
 
     @cached_property
     def words(self) -> SheetWords:

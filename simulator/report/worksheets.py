@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from simulator.core.document import JST, Notes, Section, Table, Tone
 from simulator.core.document import Facts as FactList
 from simulator.core.translations import points, safe_text, target_points
-from simulator.core.types import Case, Conversation, Facts, Language, Message, Results, Score, Turn
+from simulator.core.types import Case, Conversation, Facts, Language, Message, Score, Turn
 from simulator.report import fixes
 from simulator.report.comparison import TEXTS, replay_note
 from simulator.report.context import ReportContext, verdict
@@ -70,7 +70,7 @@ def _summary_rows(context: ReportContext) -> Iterator[Row]:
         yield from _table_rows(Section("gate", conditions.title), conditions.model_copy(update={"title": ""}))
     yield _row("score", words("item", "score"), _number(summary.score, context), _score_basis(context))
     of_turns = words("text", "of_turns", n=summary.red, turns=summary.turns)
-    yield _row("red", words("item", "red"), SheetCell(text=str(summary.red), number=summary.red), of_turns)
+    yield _row("red", words("item", "red"), _count(summary.red), of_turns)
     for name, judge in summary.judges.items():
         title = words("item", "judge", judge=context.names.name("judge", name))
         yield _row(f"judge.{name}", title, _number(judge.mean, context), _judge_basis(judge, context))
@@ -135,16 +135,14 @@ def _course_rows(context: ReportContext) -> Iterator[Row]:
         yield _row("replay_of", TEXTS(context.language, "note_replay"), origin, replay)
     for how, count in () if summary.rows else summary.ended.items():
         title = words("item", "ended", how=context.names.name("ended", how))
-        yield _row(f"ended.{how}", title, SheetCell(text=str(count), number=count), "")
+        yield _row(f"ended.{how}", title, _count(count), "")
     for name, judge in summary.judges.items():
         if judge.failed:
             title = words("item", "failed_judge", judge=context.names.name("judge", name))
-            yield _row(f"failed.{name}", title, SheetCell(text=str(judge.failed), number=judge.failed), "")
+            yield _row(f"failed.{name}", title, _count(judge.failed), "")
     silent = sum(summary.bot_failures.values())
-    mark: Mark = "warn" if silent else ""
     of_turns = words("text", "of_turns", n=silent, turns=summary.turns)
-    value = SheetCell(text=str(silent), number=silent, mark=mark)
-    yield _row("no_answer", words("item", "no_answer"), value, of_turns)
+    yield _row("no_answer", words("item", "no_answer"), _count(silent, "warn" if silent else ""), of_turns)
     played = None if summary.rows else customers_section(summary.simulator, context.names, {})
     for section in (*([played] if played else []), *context.answerable, *context.sections):
         yield from _section_rows(section)
@@ -160,12 +158,9 @@ def _section_rows(section: Section) -> Iterator[Row]:
             yield from _table_rows(section, block)
         elif isinstance(block, FactList):
             for fact in block.facts:
-                yield _row(
-                    f"{section.key}.{fact.name}",
-                    f"{section.title}：{fact.name}",
-                    SheetCell(text=""),
-                    fact.text,
-                )
+                names = tuple(filter(None, (block.title, fact.name)))
+                key, title = ".".join((section.key, *names)), "：".join((section.title, *names))
+                yield _row(key, title, SheetCell(text=""), fact.text)
         elif isinstance(block, Notes):
             alarms = (line.text for line in block.lines if line.tone == "alarm")
             for number, text in enumerate(alarms, 1):
@@ -219,6 +214,10 @@ def _row(key: str, title: str, value: SheetCell, explanation: str) -> Row:
     )
 
 
+def _count(n: int, mark: Mark = "") -> SheetCell:
+    return SheetCell(text=str(n), number=n, mark=mark)
+
+
 def _number(value: float | None, context: ReportContext) -> SheetCell:
     """A mean on the scale to 100; marked where it is below the limit for red."""
     if value is None:
@@ -232,7 +231,7 @@ def _number(value: float | None, context: ReportContext) -> SheetCell:
 
 
 def history_sheet(context: ReportContext) -> Worksheet:
-    """A row for each run, the newest first, with a picture of how the score developed."""
+    """The row of this run, which goes to those of earlier ones, with a picture of how the score developed."""
     words = context.words
     shown_columns = ("date", "score", "target", "verdict", "red", "turns", "no_answer", "seconds", "cost")
     numeric = {"score", "target", "red", "turns", "no_answer", "seconds", "cost"}
@@ -240,19 +239,18 @@ def history_sheet(context: ReportContext) -> Worksheet:
         words.column("key", width=30),
         *(words.column(key, width=16, kind="number" if key in numeric else "text") for key in shown_columns),
     )
-    runs = [(context.results, context.summary, context.gate), *context.past]
-    newest_first = sorted(runs, key=lambda run: run[0].run.id, reverse=True)
     return Worksheet(
         name="history",
         title=words("sheet", "history"),
         columns=columns,
-        rows=tuple(_history_row(*run, context) for run in newest_first),
+        rows=(_history_row(context),),
         chart=Chart(title=words("column", "score"), x="date", ys=("score", "target")),
         help=words("help", "history"),
     )
 
 
-def _history_row(results: Results, summary: Summary, gate: Gate, context: ReportContext) -> Row:
+def _history_row(context: ReportContext) -> Row:
+    summary, gate, run = context.summary, context.gate, context.results.run
     key, mark = _verdict_key(gate, summary)
     silent = sum(summary.bot_failures.values())
     figures: dict[str, float | None] = {
@@ -265,12 +263,12 @@ def _history_row(results: Results, summary: Summary, gate: Gate, context: Report
         "cost": None if summary.cost_usd is None else round(summary.cost_usd, 4),
     }
     cells = {key: SheetCell(text=f"{n:g}", number=n) for key, n in figures.items() if n is not None}
-    created = results.run.created.astimezone(JST)
+    created = run.created.astimezone(JST)
     cells |= {
         "date": SheetCell(text=f"{created:%Y/%m/%d %H:%M}"),
         "verdict": SheetCell(text=context.words("verdict", key), mark=mark),
     }
-    return Row(key=results.run.id, cells=cells)
+    return Row(key=run.id, cells=cells)
 
 
 def technical_sheet(context: ReportContext) -> Worksheet:
