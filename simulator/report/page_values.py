@@ -133,13 +133,12 @@ class Ending:
 
 @dataclass(frozen=True, slots=True)
 class RedEntry:
-    """A red turn as a quotation, with where its conversation is."""
+    """A red turn as a quotation, with where its conversation is; without an answer there is no reason."""
 
     mark: str
     who: str
     question: str
     answer: str
-    failure: str
     reason: str
     anchor: str
 

@@ -332,15 +332,12 @@ class _Builder:
 
     def _red_entry(self, red: RedTurn) -> RedEntry:
         words = self.words
-        failure = words.name("failure", red.failure) if red.failure else ""
-        persona = words.name("persona", red.persona)
         return RedEntry(
             mark=tables.mark_text(red, words),
-            who=f"{persona} · {words('turn_n', n=red.turn)}",
+            who=f"{words.name('persona', red.persona)} · {words('turn_n', n=red.turn)}",
             question=red.question,
-            answer=words("no_answer", kind=failure) if failure else red.answer,
-            failure=failure,
-            reason=red.reason,
+            answer=fixes.failure_text(red, words) or red.answer,
+            reason="" if red.failure else red.reason,
             anchor=self.anchors.get((red.conversation, red.turn), ELSEWHERE),
         )
 
