@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rag_adapters.demo import connect
+from simulator.core.document import Line, Section
 from simulator.core.types import Answer, Case, Conversation, Language, Query, Results, Run, Turn
 from simulator.data.cases import read_cases
 from simulator.data.files import read_text
-from simulator.report.answerable import Grid, grids
+from simulator.report.answerable import answerable_sections
 from simulator.stats.answerability import turn_outcome
 
 DATA = Path(os.environ.get("REHEARSAL_BENCH_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
@@ -55,8 +56,8 @@ def main() -> None:
         cases = read_cases(folder / each.questions)
         results = answered(cases, folder / each.passages)
         print(f"\n{each.name} ({each.language}), {len(cases)} questions, the bundled bot without a model")
-        for grid in grids(results, "en")[:1]:
-            print(table(grid))
+        for section in answerable_sections(results, "en")[:1]:
+            print(table(section))
         print(recognised(cases, labels(folder / each.questions)))
         print(f"{time.perf_counter() - started:.0f} s")
 
@@ -78,15 +79,12 @@ def _talk(case: Case, answer: Answer) -> Conversation:
     return Conversation(id=f"plain/{case.id}#1", case=case, persona="plain", turns=(turn,))
 
 
-def table(grid: Grid) -> str:
-    """The table as lines of text."""
-    lines = [f"{'':<20}" + "".join(f"{column:>12}" for column in (*grid.columns, "Right"))]
-    for row in grid.rows:
-        share = "-" if row.rate is None else f"{row.rate:.3f}"
-        lines.append(
-            f"{row.title:<20}" + "".join(f"{n:>12}" for n in (*row.counts, share)) + f"  {row.interval}"
-        )
-    return "\n".join([*lines, grid.note])
+def table(section: Section) -> str:
+    """The table as lines of text, and the notes below it."""
+    (shown,) = section.tables
+    lines = ["".join(f"{column:>20}" for column in shown.columns)]
+    lines += ["".join(f"{cell.text:>20}" for cell in row) + f"  {row[-1].note}" for row in shown.rows]
+    return "\n".join([*lines, *(block.text for block in section.blocks if isinstance(block, Line))])
 
 
 def labels(path: Path) -> dict[str, str]:

@@ -9,7 +9,6 @@ import os
 import time
 
 from simulator.core.types import RedRules
-from simulator.report.context import ReportContext
 from simulator.report.worksheets import worksheets
 from simulator.sheets.google_api import SheetsClient, target
 from simulator.sheets.google_pull import pull
@@ -17,6 +16,7 @@ from simulator.sheets.google_push import PushSummary, push
 from simulator.sheets.model import Worksheet
 from simulator.stats.gate import decide
 from simulator.stats.summary import summarise
+from tests.report.views import context_of
 from tests.sample_runs import JUDGES, large
 from tests.servers.loopback import on_thread
 from tests.servers.sheets import SheetsServer
@@ -47,7 +47,7 @@ def built(run: str) -> tuple[Worksheet, ...]:
     results = large(CONVERSATIONS)
     results = results.model_copy(update={"run": results.run.model_copy(update={"id": run})})
     summary = summarise(results, rules=RedRules(), judges=JUDGES, seed=42)
-    return worksheets(ReportContext(results, summary, decide(summary, 0.9, 0.05), "ja"))
+    return worksheets(context_of(results, summary, decide(summary, 0.9, 0.05), "ja"))
 
 
 def timed(name: str, server: SheetsServer, sheets: tuple[Worksheet, ...]) -> PushSummary:

@@ -51,18 +51,18 @@ def _stored(folder: Path) -> Path:
 def one(way: str, run: str) -> None:
     """The worksheets of a run, written one way or not at all."""
     from simulator.core.types import RedRules
-    from simulator.report.context import ReportContext
     from simulator.report.worksheets import worksheets
     from simulator.sheets import excel
     from simulator.sheets.excel_read import read_edited
     from simulator.stats.gate import decide
     from simulator.stats.summary import summarise
     from simulator.storage.run_file import read_run
+    from tests.report.views import context_of
     from tests.sample_runs import JUDGES
 
     results = read_run(Path(run))
     summary = summarise(results, rules=RedRules(), judges=JUDGES, seed=42)
-    sheets = worksheets(ReportContext(results, summary, decide(summary, 0.9, 0.05), "ja"))
+    sheets = worksheets(context_of(results, summary, decide(summary, 0.9, 0.05), "ja"))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "report.xlsx")
         if way == "plain":

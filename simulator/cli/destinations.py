@@ -151,9 +151,10 @@ def _junit(output: ReportOutput) -> str:
 
 
 def _markdown(output: ReportOutput) -> str:
-    from simulator.report.markdown import markdown
+    from simulator.report.painters.markdown import markdown
+    from simulator.report.run import run_report
 
-    return _file(output, "report.md", markdown(output.context))
+    return _file(output, "report.md", markdown(run_report(output.context)))
 
 
 def _file(output: ReportOutput, name: str, content: str | bytes | Iterable[str]) -> str:

@@ -13,6 +13,7 @@ from simulator.cli.terminal import DONE, print_json, say, stdout_to_stderr
 from simulator.core.settings import Settings, load_settings, stored_settings
 
 if TYPE_CHECKING:
+    from simulator.core.document import Report
     from simulator.core.translations import Words
     from simulator.core.types import Results
     from simulator.diagnosis.recommendations import Fix, Improvements
@@ -117,13 +118,17 @@ class _FixesView:
         """Prints them; with `--json` one object on stdout, and the rest on stderr."""
         from rich.console import Console
 
-        from simulator.report.console import paint_fixes
+        from simulator.report.painters.console import paint
 
-        console, top = Console(stderr=as_json), self.top or TOP
-        run, offline = self.results.run.id, self.summary.offline
-        paint_fixes(self.improvements, run, self.words, console, top=top, offline=offline)
+        paint(self._report(self.top or TOP), Console(stderr=as_json))
         if as_json:
             print_json(self._as_json(path))
+
+    def _report(self, top: int | None) -> "Report":
+        from simulator.report.fixes import fixes_report
+
+        run, offline = self.results.run.id, self.summary.offline
+        return fixes_report(self.improvements, run, self.words, top, offline=offline)
 
     def _as_json(self, path: Path) -> dict[str, Any]:
         from simulator.diagnosis.recommendations import as_json
@@ -154,10 +159,9 @@ class _FixesView:
     def write_markdown(self, file: Path) -> None:
         """Writes all fixes, or the best of them."""
         from simulator.cli.destinations import write_atomically
-        from simulator.report.fixes import fixes_markdown
+        from simulator.report.painters.markdown import markdown
 
-        run, offline = self.results.run.id, self.summary.offline
-        write_atomically(file, fixes_markdown(self.improvements, run, self.words, self.top, offline=offline))
+        write_atomically(file, markdown(self._report(self.top)))
         self._say("markdown_saved", path=str(file))
 
     def _say(self, key: str, **values: str) -> None:

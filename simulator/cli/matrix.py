@@ -522,20 +522,13 @@ def _sum_of_known(amounts: Sequence[float | None]) -> float | None:
 
 def write_page(path: Path, settings: Settings) -> Message | str:
     """Writes the page of one cell's own run; returns why its bot never answered, empty where it did."""
-    from simulator.cli.publish import improvements_for, report_language
-    from simulator.report.html import render
-    from simulator.report.judges import judge_trusts
-    from simulator.stats.outcome import figures_of, gate_of
+    from simulator.cli.publish import page_html, report_context
     from simulator.storage.results import without_superseded
     from simulator.storage.run_file import read_run
 
     results = without_superseded(read_run(path))
-    summary = figures_of(results, settings)
-    gate, language = gate_of(results, summary, settings), report_language(results)
-    trust = judge_trusts(results, summary, language)
-    fixes = improvements_for(results, summary, settings, language)
-    page = render(results, summary, gate, language, trust, improvements=fixes)
-    write_atomically(path.with_name("report.html"), page)
+    context = report_context(path, results, settings)
+    write_atomically(Path(context.page), page_html(context))
     return silence(results)
 
 

@@ -68,5 +68,6 @@ def _import(offline: bool) -> None:
     if not offline:
         import_module("openai")
     import_module("simulator.cli.publish")
-    import_module("simulator.report.html").prepare()
-    import_module("simulator.report.console")
+    import_module("simulator.report.run_page")
+    import_module("simulator.report.painters.run_page").prepare()
+    import_module("simulator.report.painters.console")

@@ -6,8 +6,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simulator.addons.load.figures import as_json as load_json
-from simulator.addons.load.figures import load_of
 from simulator.cli.destinations import ReportOutput, write_atomically, write_report
 from simulator.cli.terminal import DONE, INCOMPLETE, MISSED, TO_FIX, print_json, say
 from simulator.core.errors import InputError, RehearsalError
@@ -16,8 +14,7 @@ from simulator.core.settings import Settings, stored_settings
 from simulator.core.translations import safe_text
 from simulator.core.types import Language, RedRules, Results
 from simulator.report.context import ReportContext
-from simulator.report.judges import JudgeTrusts, judge_trusts
-from simulator.report.sections import sections
+from simulator.report.judges import judge_trusts
 from simulator.runner.masking import masks_of
 from simulator.stats.answerability import answerability, handovers
 from simulator.stats.contest import contest_result, is_contest, printed_result, ungraded_metrics
@@ -33,6 +30,11 @@ if TYPE_CHECKING:
     from simulator.diagnosis.recommendations import Improvements
     from simulator.report.html_comparison import PageParts
     from simulator.stats.comparison import RunComparison
+
+
+# A page stays below this, in bytes; a larger one is drawn again, with fewer conversations.
+LARGEST = 8_000_000
+ATTEMPTS = 4
 
 
 def publish(
@@ -61,35 +63,62 @@ def say_stopped(path: Path, reason: Message | str, resume: str = "--resume {run}
 
 def _publish(path: Path, settings: Settings) -> int:
     """Writes report files, summary and JSON; returns the exit code."""
-    results = without_superseded(read_run(path))
-    summary = figures_of(results, settings)
-    gate = gate_of(results, summary, settings)
-    language = report_language(results)
-    trust = judge_trusts(results, summary, language)
-    shown = _json_object(as_json(summary, gate, str(path)), trust, results)
-    if load := load_of(results, summary):
-        shown["load"] = load_json(load)
-    fixes = improvements_for(results, summary, settings, language)
+    context = report_context(path, without_superseded(read_run(path)), settings)
+    results, summary, shown = context.results, context.summary, _json_object(context, path)
     from rich.console import Console
 
-    from simulator.report import console  # rich and jinja2: only when there is something to show
-    from simulator.report.html import render
+    from simulator.report.painters.console import (
+        paint,  # rich and jinja2: only when there is something to show
+    )
+    from simulator.report.run import run_report
 
     # The bot was asked, and gave no answer at all.
     is_silent = 0 < summary.turns == sum(summary.bot_failures.values())
     if is_silent:
         say_bot_silent(results)
-    page = path.with_name("report.html")
-    write_atomically(page, render(results, summary, gate, language, trust, improvements=fixes))
-    terminal = Console(stderr=settings.json_output or is_contest(results))
-    console.paint(summary, gate, results, language, terminal, page, trust, fixes)
+    write_atomically(Path(context.page), page_html(context))
+    paint(run_report(context), Console(stderr=settings.json_output or is_contest(results)))
     if settings.json_output:
         print_json(shown)
     elif is_contest(results):
         _print_contest(results)
-    context = ReportContext(results, summary, gate, language, settings.check_format, improvements=fixes)
     _write_reports(ReportOutput(context, path.parent, settings, shown))
-    return _exit_code(gate) or (INCOMPLETE if is_silent else DONE)
+    return _exit_code(context.gate) or (INCOMPLETE if is_silent else DONE)
+
+
+def report_context(path: Path, results: Results, settings: Settings) -> ReportContext:
+    """All that the reports of a run are made from."""
+    summary, language = figures_of(results, settings), report_language(results)
+    return ReportContext(
+        results=results,
+        summary=summary,
+        gate=gate_of(results, summary, settings),
+        language=language,
+        improvements=improvements_for(results, summary, settings, language),
+        trusts=judge_trusts(results, summary, language),
+        page=str(path.with_name("report.html")),
+        check=settings.check_format,
+    )
+
+
+def page_html(
+    context: ReportContext, earlier: "PageParts | None" = None, changes: "RunComparison | None" = None
+) -> str:
+    """The page of a run, beside an `earlier` one where there is one, with as many conversations as fit.
+
+    `changes` are the statistics of the two; they are worked out where they are not passed.
+    """
+    from simulator.report.painters.run_page import run_page_html
+    from simulator.report.run_page import run_page
+
+    share = 1.0
+    for _attempt in range(ATTEMPTS):
+        page = run_page_html(run_page(context, share, earlier, changes))
+        size = len(page.encode("utf-8"))
+        if size <= LARGEST:
+            break
+        share *= 0.9 * LARGEST / size
+    return page
 
 
 def say_bot_silent(results: Results) -> None:
@@ -132,15 +161,16 @@ def write_pair(
     earlier: "PageParts", later: "PageParts", path: Path, changes: "RunComparison | None" = None
 ) -> Path:
     """Writes the page of two runs beside the run file of the later one; returns its path."""
-    from simulator.report.html import side_by_side
-
     language = report_language(later.results)
-    trust = judge_trusts(later.results, later.summary, language)
-    page = path.with_name("side-by-side.html")
-    fixes = improvements_for(
-        later.results, later.summary, stored_settings(later.results.run.settings), language
+    settings = stored_settings(later.results.run.settings)
+    context = ReportContext(
+        *later,
+        language,
+        improvements_for(later.results, later.summary, settings, language),
+        judge_trusts(later.results, later.summary, language),
     )
-    write_atomically(page, side_by_side(earlier, later, language, trust, changes, fixes))
+    page = path.with_name("side-by-side.html")
+    write_atomically(page, page_html(context, earlier, changes))
     return page
 
 
@@ -160,16 +190,17 @@ def run_parts(path: Path, rules: RedRules | None = None) -> "PageParts":
     return PageParts(results, summary, gate_of(results, summary, settings))
 
 
-def _json_object(shown: dict[str, Any], trust: JudgeTrusts, results: Results) -> dict[str, Any]:
+def _json_object(context: ReportContext, path: Path) -> dict[str, Any]:
     """The object of --json: the summary, how far its judges agree with people, and parts of the report."""
+    results, shown = context.results, as_json(context.summary, context.gate, str(path))
     for name, judge in shown["judges"].items():
-        judge_trust = trust.judges.get(name)
+        judge_trust = context.trusts.judges.get(name)
         judge["calibration"] = judge_trust.calibration if judge_trust else None
         judge["warnings"] = list(judge_trust.warnings) if judge_trust else []
     shown["redacted"] = masks_of(results)
     shown["drift"] = results.notes.get("drift")
     shown["replay_of"] = replay_of(results.run)
-    shown |= {section.key: section.figures for section in sections(results, report_language(results))}
+    shown |= {section.key: section.figures for section in context.sections}
     for name, figures in shown.get("classification", {}).items():
         shown["judges"][name] |= figures
     shown["answerability"] = answerability(results).as_json()

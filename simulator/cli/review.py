@@ -145,20 +145,15 @@ def _outcome(
     """The figures of the review; the page of the run is written again, with them on it."""
     from simulator.addons.review.report import ReviewOutcome
     from simulator.cli.destinations import write_atomically
-    from simulator.cli.publish import improvements_for, report_language
-    from simulator.report.html import render
-    from simulator.report.judges import judge_trusts
-    from simulator.stats.outcome import figures_of, gate_of
+    from simulator.cli.publish import page_html, report_context
     from simulator.stats.review import blind_agreement, review_findings
 
-    summary = figures_of(results, settings)
-    gate, language = gate_of(results, summary, settings), report_language(results)
-    page = path.with_name("report.html")
-    known = judge_trusts(results, summary, language)
-    fixes = improvements_for(results, summary, settings, language)
-    write_atomically(page, render(results, summary, gate, language, known, improvements=fixes))
+    context = report_context(path, results, settings)
+    summary, page = context.summary, Path(context.page)
+    write_atomically(page, page_html(context))
     found = review_findings(results, summary)
-    return ReviewOutcome(summary, gate, blind_agreement(results, summary), read, language, page, found)
+    blind = blind_agreement(results, summary)
+    return ReviewOutcome(summary, context.gate, blind, read, context.language, page, found)
 
 
 def _as_json(outcome: "ReviewOutcome", path: Path) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
-from simulator.core.translations import Words, safe_text
+from simulator.core.translations import safe_text
 from simulator.core.types import Language, Value
 
 Tone = Literal["", "alarm", "good", "strong", "soft"]
@@ -16,6 +16,7 @@ Tone = Literal["", "alarm", "good", "strong", "soft"]
 View = Literal["terminal", "markdown", "page"]
 EVERYWHERE: frozenset[View] = frozenset({"terminal", "markdown", "page"})
 TERMINAL: frozenset[View] = frozenset({"terminal"})
+MARKDOWN: frozenset[View] = frozenset({"markdown"})
 TEXT: frozenset[View] = frozenset({"terminal", "markdown"})
 PAGE: frozenset[View] = frozenset({"page"})
 
@@ -244,11 +245,6 @@ def escape_markdown(text: str) -> str:
     """Text of others on one line of Markdown: no markup, no link, no @mention."""
     line = " ".join(safe_text(text).split())
     return _SPECIAL.sub(r"\\\1", line).replace("@", "@\u2060").replace("://", ":\u2060//")
-
-
-def stand_in_notice(words: Words) -> str:
-    """The notice that no model took part, as a quotation that stands out."""
-    return f"> **{words('standin')}** {words('standin_why')}"
 
 
 # Japanese breaks between any two characters, but not before a closing mark or after an opening one.

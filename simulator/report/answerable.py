@@ -1,9 +1,8 @@
-"""Whether the bot answers, declines and hands over where it should: one table for each, and a line of it."""
+"""Whether the bot answers, declines and hands over where it should: a section with a table for each."""
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
+from simulator.core.document import PAGE, Cell, Line, Section, Table
 from simulator.core.templates import Texts
 from simulator.core.types import Language, Results
 from simulator.stats.answerability import Answerability, Handovers, Interval, answerability, handovers
@@ -11,92 +10,94 @@ from simulator.stats.answerability import Answerability, Handovers, Interval, an
 TEXTS = Texts(Path(__file__).with_name("answerable.toml"))
 
 
-class Row(NamedTuple):
-    """One row of a table: what should be done, the counts of what was done, and the share that is right.
-
-    `rate` is that share (0..1; None of no conversation), `right` and `interval` are its wording.
-    """
-
-    key: str
-    title: str
-    counts: tuple[str, ...]
-    rate: float | None
-    right: str
-    interval: str
-
-
-class Grid(NamedTuple):
-    """A 2 x 2 table; `columns` are the titles of its counts, `line` is its result in one sentence."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[Row, Row]
-    line: str
-    note: str
-
-
-def grids(results: Results, language: Language) -> list[Grid]:
-    """The table of answers and that of handovers, each only where a case is marked for it."""
+def answerable_sections(results: Results, language: Language) -> tuple[Section, ...]:
+    """The section of answers and that of handovers, each only where a case is marked for it."""
     answers, handed = answerability(results), handovers(results)
-    return [
+    return (
         *([_answers(answers, language)] if answers.marked else []),
         *([_handovers(handed, language)] if handed.marked else []),
-    ]
+    )
 
 
-def facts(results: Results, language: Language) -> Iterator[tuple[str, str]]:
-    """Each table as a name and one line."""
-    for grid in grids(results, language):
-        yield grid.title, grid.line
-
-
-def _answers(found: Answerability, language: Language) -> Grid:
+def _answers(found: Answerability, language: Language) -> Section:
     yes = (found.answered_answerable, found.refused_answerable, found.clarified_answerable)
     no = (found.answered_unanswerable, found.refused_unanswerable, found.clarified_unanswerable)
-    rows = (
-        _row("answerable", yes, 0, found.answered_correctly, found.answered_interval(), language),
-        _row("unanswerable", no, 1, found.refused_correctly, found.refused_interval(), language),
-    )
-    uncounted = {"failed": str(found.not_answered), "unmarked": str(found.unmarked)}
-    notes = [TEXTS(language, "note"), TEXTS(language, "beside", **uncounted)]
+    answered, declined = _share(yes[0], sum(yes[:2]), language), _share(no[1], sum(no[:2]), language)
+    notes = [
+        TEXTS(language, "note"),
+        TEXTS(language, "beside", failed=str(found.not_answered), unmarked=str(found.unmarked)),
+    ]
     if found.refused_unanswerable:
         notes.append(TEXTS(language, "held", share=_share(found.held, found.refused_unanswerable, language)))
-    return Grid(
-        title=TEXTS(language, "title"),
-        columns=tuple(TEXTS(language, key) for key in ("did_answer", "did_refuse", "did_ask")),
-        rows=rows,
-        line=TEXTS(language, "line", answered=rows[0].right, refused=rows[1].right),
-        note=("" if language == "ja" else " ").join(notes),
-    )
-
-
-def _handovers(found: Handovers, language: Language) -> Grid:
-    yes, no = (found.handed_required, found.kept_required), (found.handed_forbidden, found.kept_forbidden)
     rows = (
-        _row("required", yes, 0, found.handed_correctly, found.handed_interval(), language),
-        _row("forbidden", no, 1, found.kept_correctly, found.kept_interval(), language),
+        (TEXTS(language, "answerable"), yes, answered, found.answered_correctly, found.answered_interval()),
+        (TEXTS(language, "unanswerable"), no, declined, found.refused_correctly, found.refused_interval()),
     )
+    return Section(
+        "answerability",
+        TEXTS(language, "title"),
+        (
+            Line(TEXTS(language, "line", answered=answered, refused=declined)),
+            _table("answers", ("did_answer", "did_refuse", "did_ask"), rows, language),
+            *(Line(note, "soft") for note in notes),
+        ),
+        views=PAGE,
+    )
+
+
+def _handovers(found: Handovers, language: Language) -> Section:
+    yes, no = (found.handed_required, found.kept_required), (found.handed_forbidden, found.kept_forbidden)
+    handed, kept = _share(yes[0], sum(yes), language), _share(no[1], sum(no), language)
     notes = [TEXTS(language, "handover_note")]
     notes += [TEXTS(language, "late", n=str(found.late))] if found.late else []
-    return Grid(
-        title=TEXTS(language, "handover_title"),
-        columns=tuple(TEXTS(language, key) for key in ("did_hand", "did_keep")),
-        rows=rows,
-        line=TEXTS(language, "handover_line", handed=rows[0].right, kept=rows[1].right),
-        note=("" if language == "ja" else " ").join(notes),
+    rows = (
+        (TEXTS(language, "required"), yes, handed, found.handed_correctly, found.handed_interval()),
+        (TEXTS(language, "forbidden"), no, kept, found.kept_correctly, found.kept_interval()),
+    )
+    return Section(
+        "handover",
+        TEXTS(language, "handover_title"),
+        (
+            Line(TEXTS(language, "handover_line", handed=handed, kept=kept)),
+            _table("handovers", ("did_hand", "did_keep"), rows, language),
+            *(Line(note, "soft") for note in notes),
+        ),
+        views=PAGE,
     )
 
 
-def _row(  # noqa: PLR0917 - one row of a table
-    key: str, counts: tuple[int, ...], right: int, rate: float | None, interval: Interval, language: Language
-) -> Row:
-    """A row whose count at `right` is the correct one; the share leaves out a third count (asked back)."""
-    interval_text = ""
-    if interval is not None:
-        low, high = (f"{100 * end:.0f}" for end in interval)
-        interval_text = TEXTS(language, "interval", low=low, high=high)
-    share = _share(counts[right], sum(counts[:2]), language)
-    return Row(key, TEXTS(language, key), tuple(map(str, counts)), rate, share, interval_text)
+# What should be done, the counts of what was done, the share that is right in words and as 0..1 (None of no
+# conversation), and its interval.
+_Row = tuple[str, tuple[int, ...], str, float | None, Interval]
+
+
+def _table(name: str, counted: tuple[str, ...], rows: tuple[_Row, ...], language: Language) -> Table:
+    """The counts, and last the share that is right (its number in percent), without those asked back."""
+    return Table(
+        name=name,
+        title="",
+        columns=("", *(TEXTS(language, key) for key in counted), TEXTS(language, "right")),
+        rows=tuple(
+            (
+                Cell(text=title),
+                *(Cell(text=str(n), number=n) for n in counts),
+                Cell(
+                    text=share,
+                    number=None if rate is None else round(100 * rate, 1),
+                    note=_interval(interval, language),
+                ),
+            )
+            for title, counts, share, rate, interval in rows
+        ),
+        counts=len(counted) + 1,
+    )
+
+
+def _interval(interval: Interval, language: Language) -> str:
+    if interval is None:
+        return ""
+    low, high = (f"{100 * end:.0f}" for end in interval)
+    return TEXTS(language, "interval", low=low, high=high)
 
 
 def _share(hits: int, n: int, language: Language) -> str:

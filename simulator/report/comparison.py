@@ -1,13 +1,8 @@
 """The comparison of two runs as a report: whether the bot got better, how sure that is, and what turned."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from math import ceil
 from pathlib import Path
-
-from rich.cells import cell_len
-from rich.console import Console
-from rich.table import Table as Grid
-from rich.text import Text
 
 from simulator.core.document import (
     TERMINAL,
@@ -24,10 +19,9 @@ from simulator.core.document import (
     Table,
     Tone,
     View,
-    wrap,
 )
 from simulator.core.templates import Texts
-from simulator.core.translations import Words, points, safe_text, text_lookup
+from simulator.core.translations import Words, points, text_lookup
 from simulator.core.types import Language, Run
 from simulator.stats.comparison import (
     FEWEST_CASES,
@@ -358,43 +352,3 @@ def largest(larger: float | None) -> str:
 def p_text(p: float | None) -> str:
     """A p value in two or three decimals."""
     return "–" if p is None else "<0.001" if p < 0.001 else f"{p:.3f}" if p < 0.1 else f"{p:.2f}"
-
-
-class ConsoleLines:
-    """Prints sentences and grids on a console."""
-
-    def __init__(self, console: Console) -> None:
-        self._console = console
-
-    def title(self, text: str) -> None:
-        """A heading with air above it."""
-        self._console.print()
-        self.line(text, "bold underline")
-
-    def line(self, text: str, style: str = "") -> None:
-        """One paragraph, wrapped to the width."""
-        for line in wrap(self._fit(text), self._console.width):
-            self._console.print(Text(line, style=style), highlight=False)
-
-    def item(self, marker: str, text: str, style: str = "", text_style: str = "") -> None:
-        """A paragraph that hangs from its marker."""
-        head = self._fit(marker)
-        for line in wrap(self._fit(text), self._console.width - cell_len(head)):
-            self._console.print(Text(head, style).append(line, text_style or None), highlight=False)
-            head = " " * cell_len(head)
-
-    def grid(self, columns: Sequence[str], rows: Iterable[Sequence[str]], styles: Sequence[str] = ()) -> None:
-        """A table whose first column is a name; `styles` are those of the rows."""
-        grid = Grid(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-        for place, column in enumerate(columns):
-            justify = "right" if 0 < place < len(columns) - 1 else "left"
-            grid.add_column(Text(self._fit(column), _SOFT), justify=justify, overflow="fold")  # type: ignore[arg-type]
-        for place, row in enumerate(rows):
-            style = styles[place] if styles else ""
-            grid.add_row(*(Text(self._fit(cell), style) for cell in row))
-        self._console.print(grid, highlight=False)
-
-    def _fit(self, text: str) -> str:
-        """The text without control codes, and without what this console's encoding does not have."""
-        encoding = self._console.encoding
-        return safe_text(text).encode(encoding, "replace").decode(encoding)

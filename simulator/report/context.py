@@ -3,17 +3,24 @@
 `ReportContext` is what worksheets, Markdown and files are made from.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
+from pydantic import Field
+
+from simulator.core.document import Section
 from simulator.core.replies import FIFTHS, share_of
 from simulator.core.settings import CheckFormat
 from simulator.core.translations import Words, points, target_points, words_of
 from simulator.core.types import Language, Results, Score, TurnScores, Value
 from simulator.diagnosis.evidence import RootCause
-from simulator.diagnosis.recommendations import Improvements, improvements_of
+from simulator.diagnosis.recommendations import Improvements
+from simulator.report.answerable import answerable_sections
+from simulator.report.extras import load_section
 from simulator.report.gate import gate_notes, verdict_text
+from simulator.report.sections import sections
 from simulator.sheets.model import SheetWords
 from simulator.stats.corrected import ENOUGH_GRADES, STRATA, CorrectedScore, Shortage
 from simulator.stats.figures import JudgeSummary, RedTurn, Summary
@@ -31,6 +38,28 @@ class Note(Value):
 
     text: str
     alarm: bool = False
+
+
+# How well a judge agrees with people; each is a key of judge_trust.toml.
+TrustLevel = Literal["well", "fair", "weak", "doubtful", "few", "not_calibrated"]
+
+
+class JudgeTrust(Value):
+    """One judge: `calibration` words its agreement with people (None: not calibrated)."""
+
+    calibration: str | None
+    level: TrustLevel
+    warnings: tuple[str, ...] = ()
+
+
+class JudgeTrusts(Value):
+    """The trust in each judge of a run by name, and notes that every report of the run shows."""
+
+    judges: dict[str, JudgeTrust] = Field(default_factory=dict)
+    notes: tuple[Note, ...] = ()
+
+
+UNKNOWN = JudgeTrusts()
 
 
 def verdict(gate: Gate, score: float | None, words: Words) -> str:
@@ -257,19 +286,19 @@ class TurnGrades(Mapping[tuple[str, int], Mapping[str, Score]]):
 
 @dataclass(frozen=True)
 class ReportContext:
-    """All that worksheets, Markdown and files are made from; `past` are the summaries of earlier runs.
+    """All that reports of a run are made from: its figures, what to fix, how far its judges are trusted.
 
-    `improvements` is what to fix where that is known already; otherwise `recommendations` works it out from
-    the run alone.
+    `page` is where its page is written.
     """
 
     results: Results
     summary: Summary
     gate: Gate
     language: Language
+    improvements: Improvements
+    trusts: JudgeTrusts = UNKNOWN
+    page: str = ""
     check: CheckFormat = "text"
-    past: Sequence[tuple[Results, Summary, Gate]] = field(default=())
-    improvements: Improvements | None = None
 
     @cached_property
     def words(self) -> SheetWords:
@@ -287,14 +316,26 @@ class ReportContext:
         return TurnGrades(self.results)
 
     @cached_property
-    def recommendations(self) -> Improvements:
-        """What to fix."""
-        return self.improvements or improvements_of(self.results, self.summary, self.language)
+    def notes(self) -> tuple[Note, ...]:
+        """What to know before relying on the figures, alarms first."""
+        listed = (*notes(self.summary, self.gate, self.names), *self.trusts.notes)
+        return tuple(sorted(listed, key=lambda note: not note.alarm))
+
+    @cached_property
+    def sections(self) -> tuple[Section, ...]:
+        """What only some runs have, in the order in which reports show it."""
+        load = load_section(self.results, self.summary, self.language)
+        return (*sections(self.results, self.language), *([load] if load else []))
+
+    @cached_property
+    def answerable(self) -> tuple[Section, ...]:
+        """Whether the bot answers, declines and hands over where it should."""
+        return answerable_sections(self.results, self.language)
 
     @cached_property
     def causes(self) -> dict[tuple[str, int], RootCause]:
         """The causes of the red turns."""
-        return {(blame.conversation, blame.turn): blame for blame in self.recommendations.root_causes}
+        return {(blame.conversation, blame.turn): blame for blame in self.improvements.root_causes}
 
     @cached_property
     def red(self) -> dict[tuple[str, int], RedTurn]:

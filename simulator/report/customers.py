@@ -1,51 +1,18 @@
-"""How the simulated customers were simulator, as sentences and rows for every report."""
+"""How the simulated customers were played: sentences, and a section of figures."""
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from pathlib import Path
 
+from simulator.core.document import PAGE, Block, Cell, Fact, Facts, Line, Section, Table
 from simulator.core.templates import Texts
 from simulator.core.translations import Words, points
 from simulator.core.types import Language
-from simulator.stats.figures import CustomerFigure, CustomerSummary, LineLengths, SimulatorSummary
+from simulator.stats.figures import CustomerFigure, LineLengths, SimulatorSummary
 
 TEXTS = Texts(Path(__file__).with_name("customers.toml"))
 EVERYONE = "all"
 # Links to spoilt turns that a page shows at most.
 SHOWN = 30
-
-
-@dataclass(frozen=True, slots=True)
-class FigureRow:
-    """One figure as people read it; `met` is None without a goal."""
-
-    key: str
-    name: str
-    value: str
-    basis: str
-    goal: str
-    met: bool | None
-    percent: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class LengthRows:
-    """Lengths of messages in one language: the customer, and the median with its range."""
-
-    language: Language
-    title: str
-    rows: list[tuple[str, str]] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class CustomerBlock:
-    """What a page shows of the customers."""
-
-    title: str
-    note: str
-    sentences: list[str]
-    figures: list[FigureRow]
-    lengths: list[LengthRows]
-    spoilt: list[tuple[str, int]]
 
 
 def sentences(simulator: SimulatorSummary, language: Language) -> list[str]:
@@ -78,49 +45,72 @@ def _scores_sentence(simulator: SimulatorSummary, language: Language) -> str:
     return TEXTS(language, key, n=str(len(simulator.customers.spoilt)), **scores)
 
 
-def figure_rows(customers: CustomerSummary, language: Language) -> list[FigureRow]:
-    """The figures in their order, those with nothing to measure left out."""
-    return [
-        _figure_row(key, each, language) for key, each in customers.figures.items() if each.value is not None
-    ]
+def customers_section(
+    simulator: SimulatorSummary, words: Words, anchors: Mapping[tuple[str, int], str]
+) -> Section | None:
+    """What stands out, figures, lengths of messages, and links to spoilt turns; None where nobody looked.
 
-
-def _figure_row(key: str, each: CustomerFigure, language: Language) -> FigureRow:
-    percent = None if each.value is None else round(100 * each.value, 1)
-    goal = "" if each.goal is None else f"{100 * each.goal:g}"
-    n = {} if each.n is None else {"n": str(each.n)}
-    return FigureRow(
-        key=key,
-        name=TEXTS(language, f"figure_{key}"),
-        value=TEXTS(language, "nothing") if percent is None else f"{percent:g} %",
-        basis=TEXTS(language, "rests_on" if n else "mean_of", of=str(each.of), **n),
-        goal=TEXTS(language, "at_most" if each.at_most else "at_least", goal=goal) if goal else "",
-        met=each.met,
-        percent=percent,
-    )
-
-
-def block(simulator: SimulatorSummary, words: Words) -> CustomerBlock | None:
-    """What the page shows; None where the customers were not examined."""
+    `anchors` are where a page has its turns, by conversation and number.
+    """
     language, customers = words.language, simulator.customers
     if not customers.figures:
         return None
-    return CustomerBlock(
-        title=TEXTS(language, "title"),
-        note=TEXTS(language, "note"),
-        sentences=sentences(simulator, language),
-        figures=figure_rows(customers, language),
-        lengths=[_lengths(key, rows, words) for key, rows in customers.lengths.items() if rows],
-        spoilt=list(customers.spoilt[:SHOWN]),
+    blocks: list[Block] = [
+        Line(" / ".join(sentences(simulator, language))),
+        Line(TEXTS(language, "note"), "soft"),
+        Table(
+            name="figures",
+            title="",
+            columns=(
+                TEXTS(language, "name"),
+                TEXTS(language, "value"),
+                TEXTS(language, "counted"),
+                TEXTS(language, "goal"),
+                TEXTS(language, "verdict"),
+            ),
+            rows=tuple(
+                _row(key, each, each.value, language)
+                for key, each in customers.figures.items()
+                if each.value is not None
+            ),
+        ),
+    ]
+    for key, lengths in customers.lengths.items():
+        if lengths:
+            blocks += _lengths(key, lengths, words)
+    spoilt = tuple(
+        (Cell(text=f"{conversation} · {words('turn_n', n=turn)}", href=f"#{anchors[conversation, turn]}"),)
+        for conversation, turn in customers.spoilt[:SHOWN]
+        if (conversation, turn) in anchors
+    )
+    if spoilt:
+        blocks.append(
+            Table(name="spoilt", title="", columns=(TEXTS(language, "spoilt"),), rows=spoilt, counts=0)
+        )
+    return Section("customers", TEXTS(language, "title"), tuple(blocks), views=PAGE, folded=True)
+
+
+def _row(key: str, each: CustomerFigure, value: float, language: Language) -> tuple[Cell, ...]:
+    """One figure with what it rests on, its goal and whether it meets that; the number is in percent."""
+    percent = round(100 * value, 1)
+    goal = "" if each.goal is None else f"{100 * each.goal:g}"
+    n = {} if each.n is None else {"n": str(each.n)}
+    verdict = "" if each.met is None else TEXTS(language, "met" if each.met else "missed")
+    return (
+        Cell(text=TEXTS(language, f"figure_{key}")),
+        Cell(text=f"{percent:g} %", number=percent, tone="alarm" if each.met is False else ""),
+        Cell(text=TEXTS(language, "rests_on" if n else "mean_of", of=str(each.of), **n)),
+        Cell(text=TEXTS(language, "at_most" if each.at_most else "at_least", goal=goal) if goal else ""),
+        Cell(text=verdict),
     )
 
 
-def _lengths(key: str, lengths: dict[str, LineLengths], words: Words) -> LengthRows:
-    """The rows of one language, in its characters or words, whatever the report's language is."""
-    language: Language = "ja" if key == "ja" else "en"
-    rows = []
+def _lengths(key: str, lengths: dict[str, LineLengths], words: Words) -> tuple[Block, ...]:
+    """The lengths of messages in one language, in its characters or words, whatever the report's language."""
+    facts = []
     for persona, each in lengths.items():
         name = words("everyone") if persona == EVERYONE else words.name("persona", persona)
         figures = {figure: f"{value:g}" for figure, value in each.model_dump(exclude={"n"}).items()}
-        rows.append((name, TEXTS(words.language, "length", **figures)))
-    return LengthRows(language, TEXTS(words.language, f"lengths_{language}"), rows)
+        facts.append(Fact(name, TEXTS(words.language, "length", **figures)))
+    title = TEXTS(words.language, "lengths_ja" if key == "ja" else "lengths_en")
+    return Facts(tuple(facts), title), Line(TEXTS(words.language, "lengths_note"), "soft")

@@ -1,31 +1,24 @@
 """What to fix, for every report: terminal, cards of the page, Markdown and a worksheet."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
 
-from simulator.core.document import escape_markdown, stand_in_notice
+from simulator.core.document import MARKDOWN, TERMINAL, TEXT, Fact, Item, Items, Line, Report, Section
 from simulator.core.templates import Texts
 from simulator.core.translations import TextLookup, Words, points, safe_text, text_lookup
 from simulator.core.types import Language
 from simulator.diagnosis.evidence import Cause
 from simulator.diagnosis.recommendations import LEAST, Example, Fix, Improvements, cause_name, certainty
 from simulator.report.context import ReportContext
+from simulator.report.tables import mark_text
 from simulator.sheets.model import LazyRows, Row, SheetCell, Worksheet, text_cell
 from simulator.stats.figures import RedTurn, Summary
-from simulator.stats.summary import excerpt
 
 FIXES = Texts(Path(__file__).with_name("fixes.toml"))
-# Shown in the summary of a run on the terminal, and in Markdown.
+# In the summary of a run.
 SHOWN = 3
-# On the page so many are shown whole, so many folded; the rest is counted.
-CARDS_SHOWN, CARDS_FOLDED = 3, 12
-# The longest bar, of the best fix.
-_BAR = 100
-# The question in a link is cut to a little more than fits on a line of a card.
-_LINK_LENGTH = 50
-_INDENT = 4
+# Red turns that Markdown quotes; the rest is on the page.
+QUOTED = 10
 
 
 def fixes_words(words: Words) -> TextLookup:
@@ -98,180 +91,79 @@ def example_lines(example: Example, words: Words, *, brief: bool = False) -> Ite
             yield FIXES(words.language, key), text
 
 
-class Item(NamedTuple):
-    """A paragraph behind its marker; `loud` ones stand out, `soft` ones stand back."""
-
-    text: str
-    marker: str = ""
-    indent: int = _INDENT
-    loud: bool = False
-    soft: bool = False
-
-
-def summary_items(found: Improvements, run: str, words: Words) -> Iterator[Item]:
-    """The best fixes with an example each, and where the others are."""
-    if found.fixes and not found.foretells:
-        yield Item(lead_text(found, words), "-", 2, soft=True)
-    for fix in found.fixes[:SHOWN]:
-        yield from _fix_items(fix, found, words, brief=True)
-    left = len(found.fixes) - SHOWN
-    spoilt = sum(len(fix.turns) for fix in found.customer)
+def fixes_section(found: Improvements, run: str, words: Words) -> Section | None:
+    """The best fixes with an example each, and where the others are; None where nothing is to be fixed."""
+    if not (found.fixes or found.customer):
+        return None
     language = words.language
+    left, spoilt = len(found.fixes) - SHOWN, sum(len(fix.turns) for fix in found.customer)
     more = [FIXES(language, "more", n=f"{left:,}")] if left > 0 else []
     more += [FIXES(language, "customer_line", turns=f"{spoilt:,}")] if spoilt else []
-    line = [*more, FIXES(language, "more_command", run=run)]
-    yield Item("  ".join(line), "-", 2, soft=True)
-
-
-def red_rows(summary: Summary, words: Words) -> Iterator[Item]:
-    """The gravest rows of a data set, where there is nothing to fix but the answers themselves."""
-    for place, red in enumerate(summary.reddest[:SHOWN], 1):
-        yield Item(f"{red.case}: {red.question}", f"{place}.", loud=True)
-        yield Item(f"{words('desk')}: {failure_text(red, words) or red.answer}")
-        yield Item(red.reason, soft=True)
-
-
-def all_items(found: Improvements, words: Words, top: int) -> Iterator[Item]:
-    """At most `top` fixes with their examples, then the faults of the simulated customer."""
-    language = words.language
-    if lead := lead_text(found, words):
-        yield Item(lead, indent=0)
-    if how := how_text(found, words):
-        yield Item(how, indent=0, soft=True)
-    for fix in found.fixes[:top]:
-        yield Item("")
-        yield from _fix_items(fix, found, words)
-    if not found.fixes:
-        yield Item(none_text(found, words), indent=0)
-    if (left := len(found.fixes) - top) > 0:
-        yield Item("")
-        yield Item(FIXES(language, "more", n=f"{left:,}"), indent=0, soft=True)
-    if found.customer:
-        yield Item("")
-        yield Item(FIXES(language, "customer_title"), indent=0, loud=True)
-    for fix in found.customer:
-        yield from _fix_items(fix, found, words)
-
-
-def _fix_items(fix: Fix, found: Improvements, words: Words, *, brief: bool = False) -> Iterator[Item]:
-    """What to do, its gain and its counts; one example whole and, unless `brief`, where the others are."""
-    language = words.language
-    yield Item(fix.what, f"{fix.rank}." if fix.rank else "-", loud=True)
-    gain, cause = gain_text(fix, found, language), cause_text(fix.cause, fix.sure, language)
-    yield Item("   ".join(filter(None, [gain, cause, counts_text(fix, words)])))
-    first, *others = fix.examples
-    yield Item(where_text(first, words), soft=True)
-    for name, text in example_lines(first, words, brief=brief):
-        yield Item(f"{name}: {text}", indent=_INDENT + 2)
-    for example in () if brief else others:
-        yield Item(f"{where_text(example, words)}: {example.question}", soft=True)
-
-
-@dataclass(frozen=True, slots=True)
-class Card:
-    """A fix on the page; `first` is the anchor of its first example, `bar` its gain in % of the best."""
-
-    fix: Fix
-    first: str
-    cause: str
-    sure: str
-    counts: str
-    gain: str
-    bar: float
-    links: tuple[tuple[str, str], ...]
-    reason: str
-
-
-def cards(found: Improvements, anchors: Mapping[tuple[str, int], str], words: Words) -> dict[str, Any]:
-    """The variables of the page's block of fixes."""
-    shown = [_card(fix, found, anchors, words) for fix in found.fixes[: CARDS_SHOWN + CARDS_FOLDED]]
-    left = len(found.fixes) - len(shown)
-    spoilt = sum(len(fix.turns) for fix in found.customer)
-    language = words.language
-    return {
-        "cards": shown[:CARDS_SHOWN],
-        "folded": shown[CARDS_SHOWN:],
-        "more": FIXES(language, "more", n=f"{len(found.fixes) - CARDS_SHOWN:,}")
-        if shown[CARDS_SHOWN:]
-        else "",
-        "left": FIXES(language, "more", n=f"{left:,}") if left else "",
-        "lead": lead_text(found, words),
-        "how": how_text(found, words),
-        "customer": FIXES(language, "customer_line", turns=f"{spoilt:,}") if spoilt else "",
-        "title": FIXES(language, "title"),
-    }
-
-
-def _card(fix: Fix, found: Improvements, anchors: Mapping[tuple[str, int], str], words: Words) -> Card:
-    language, best = words.language, max(each.gain for each in found.fixes)
-    links = []
-    for example in fix.examples:
-        if anchor := anchors.get((example.conversation, example.turn)):
-            name = example.case if words.rows else words.name("persona", example.persona)
-            links.append((anchor, f"{name}: {excerpt(example.question, _LINK_LENGTH)}"))
-    first = fix.examples[0]
-    return Card(
-        fix=fix,
-        first=links[0][0] if links else "",
-        cause=cause_name(fix.cause, language),
-        sure=certainty(fix.sure, language),
-        counts=counts_text(fix, words),
-        gain=gain_text(fix, found, language),
-        bar=round(_BAR * fix.gain / best, 1) if best else 0.0,
-        links=tuple(links),
-        reason=failure_text(first, words) or first.reason,
+    more.append(FIXES(language, "more_command", run=run))
+    items = tuple(_item(fix, found, words, brief=True) for fix in found.fixes[:SHOWN])
+    lead = [] if found.foretells or not found.fixes else [Line(lead_text(found, words), "soft")]
+    return Section(
+        "fix", words("fix_first"), (*lead, Items(items, " · ".join(more), numbered=True)), views=TEXT
     )
 
 
-def fixes_section(found: Improvements, words: Words) -> str:
-    """The best fixes in a few lines; empty when there are none."""
-    if not found.fixes:
-        return ""
-    lines = [f"### {escape_markdown(FIXES(words.language, 'title'))}", ""]
-    lines += [] if found.foretells else [escape_markdown(lead_text(found, words)), ""]
-    lines += [_line(fix, found, words) for fix in found.fixes[:SHOWN]]
-    if left := len(found.fixes) - SHOWN:
-        lines += ["", escape_markdown(FIXES(words.language, "more", n=f"{left:,}"))] if left > 0 else []
-    return "\n".join(lines)
-
-
-def fixes_markdown(
+def fixes_report(
     found: Improvements, run: str, words: Words, top: int | None = None, *, offline: bool = False
-) -> str:
+) -> Report:
     """At most `top` fixes with examples, then faults of the customer; `offline`: judged by stand-ins."""
-    language = words.language
-    parts = [f"## {escape_markdown(FIXES(language, 'all_title'))}", f"`{run}`"]
-    parts += [stand_in_notice(words)] if offline else []
-    parts += [escape_markdown(lead)] if (lead := lead_text(found, words)) else []
-    shown = found.fixes[:top]
-    parts += [_fix_markdown(fix, found, words) for fix in shown]
-    parts += [] if shown else [escape_markdown(none_text(found, words))]
-    if left := len(found.fixes) - len(shown):
-        parts.append(escape_markdown(FIXES(language, "more", n=f"{left:,}")))
-    if found.customer:
-        parts.append(f"### {escape_markdown(FIXES(language, 'customer_title'))}")
-        parts += [_fix_markdown(fix, found, words) for fix in found.customer]
-    parts += [f"_{escape_markdown(how)}_"] if (how := how_text(found, words)) else []
-    return "\n\n".join(parts) + "\n"
+    language, shown = words.language, found.fixes[:top]
+    lead = [Line(lead)] if (lead := lead_text(found, words)) else []
+    lead += [Line(how, "soft")] if (how := how_text(found, words)) else []
+    left = len(found.fixes) - len(shown)
+    more = FIXES(language, "more", n=f"{left:,}") if left else ""
+    items = Items(tuple(_item(fix, found, words) for fix in shown), more, numbered=True)
+    faults = Items(tuple(_item(fix, found, words) for fix in found.customer))
+    customer = Section("customer", FIXES(language, "customer_title"), (faults,))
+    return Report(
+        title=FIXES(language, "all_title"),
+        language=language,
+        lead=tuple(lead),
+        sections=(
+            Section("fixes", "", (items if found.fixes else Line(none_text(found, words)),)),
+            *([customer] if found.customer else []),
+        ),
+        about=run,
+        notice=(words("standin"), words("standin_why")) if offline else None,
+    )
 
 
-def _line(fix: Fix, found: Improvements, words: Words) -> str:
-    """One fix in a line: its gain, what to do, why."""
-    details = f"{cause_text(fix.cause, fix.sure, words.language)} · {counts_text(fix, words)}"
-    gain = gain_text(fix, found, words.language)
-    prefix = f"**{escape_markdown(gain)}** " if gain else ""
-    return f"{fix.rank}. {prefix}{escape_markdown(fix.what)} ({escape_markdown(details)})"
+def _item(fix: Fix, found: Improvements, words: Words, *, brief: bool = False) -> Item:
+    """What to do, its gain and its counts; one example whole and, unless `brief`, where the others are."""
+    gain, cause = gain_text(fix, found, words.language), cause_text(fix.cause, fix.sure, words.language)
+    first, *others = fix.examples
+    facts = [
+        Fact("", " · ".join(filter(None, [gain, cause, counts_text(fix, words)]))),
+        Fact("", where_text(first, words)),
+        *(Fact(name, text) for name, text in example_lines(first, words, brief=brief)),
+        *(Fact("", f"{where_text(each, words)}: {each.question}") for each in (() if brief else others)),
+    ]
+    return Item(fix.what, tuple(facts), "strong")
 
 
-def _fix_markdown(fix: Fix, found: Improvements, words: Words) -> str:
-    lines = [_line(fix, found, words) if fix.rank else f"- {escape_markdown(fix.what)}"]
-    for example in fix.examples:
-        lines.append(f"   - {escape_markdown(where_text(example, words))}")
-        lines += [
-            f"     - {escape_markdown(name)}: {escape_markdown(text)}"
-            for name, text in example_lines(example, words)
-        ]
-    return "\n".join(lines)
+def red_turns_section(summary: Summary, words: Words, *, folded: bool) -> Section | None:
+    """The gravest red turns with what was said, folded and only for Markdown where fixes say it already."""
+    if not summary.reddest:
+        return None
+    shown, judged = summary.reddest[: QUOTED if folded else SHOWN], FIXES(words.language, "judged")
+    items = tuple(
+        Item(
+            f"{mark_text(red, words)} · {where_text(red, words)}",
+            (
+                Fact(words("user"), red.question),
+                Fact(words("desk"), failure_text(red, words) or red.answer),
+                Fact(judged, red.reason),
+            ),
+            "strong",
+        )
+        for red in shown
+    )
+    title, views = f"{words('reddest_short')} ({len(shown)}/{summary.red})", MARKDOWN if folded else TERMINAL
+    return Section("gravest", title, (Items(items, numbered=True),), views=views, folded=folded)
 
 
 def fixes_sheet(context: ReportContext) -> Worksheet:
@@ -295,7 +187,7 @@ def fixes_sheet(context: ReportContext) -> Worksheet:
         words.team("memo", width=28, wrap=True),
         words.column("run", width=16),
     )
-    found = context.recommendations
+    found = context.improvements
     return Worksheet(
         name="fixes",
         title=words("sheet", "fixes"),
@@ -322,7 +214,7 @@ def _row(fix: Fix, context: ReportContext) -> Row:
     }
     if fix.rank:
         cells |= {"rank": _number(fix.rank)}
-    if fix.rank and context.recommendations.foretells:
+    if fix.rank and context.improvements.foretells:
         cells |= {"gain": _number(round(100 * fix.gain, 1))}
     return Row(key=safe_text(fix.key), cells=cells)
 

@@ -124,7 +124,11 @@ def conditions_table(gate: Gate, words: Words) -> Table | None:
                     text=condition_text(checked, words),
                     note=TEXTS(words.language, "by_default") if checked.by_default else "",
                 ),
-                Cell(text=decision_text(checked, words, gate.confidence), red=checked.decision == "missed"),
+                Cell(
+                    text=decision_text(checked, words, gate.confidence),
+                    red=checked.decision == "missed",
+                    tone="good" if checked.decision == "passed" else "alarm",
+                ),
                 Cell(text=value_text(checked, words), number=checked.value),
                 Cell(text=range_text(checked, words)),
                 Cell(text=basis_text(checked, words)),

@@ -1,4 +1,4 @@
-"""What the page shows of conversations: views of turns and grades, red questions, passages, underlined words.
+"""What the page shows of conversations: turns and grades, red questions, passages, underlined words.
 
 Claims that an answer's passages do not bear out are underlined in it. Judges copy the answer's words, but not
 always exactly: both sides are compared after NFKC, without spaces and case. What still cannot be found is
@@ -9,19 +9,29 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Literal
 
 from pydantic import JsonValue
 
 from simulator.core.messages import shown as in_language
 from simulator.core.templates import Texts
 from simulator.core.translations import TextLookup, Words, safe_text, text_lookup
-from simulator.core.types import Conversation, Language, Passage, Results, Score, Severity, Turn
+from simulator.core.types import Conversation, Language, Passage, Results, Score, Turn
 from simulator.diagnosis.recommendations import heading_of
 from simulator.report import tables
+from simulator.report.context import ReportContext
+from simulator.report.painters.page_values import (
+    ConversationView,
+    Flaw,
+    FlawKind,
+    FlawNote,
+    GradeView,
+    PassageEntry,
+    Span,
+    TurnView,
+)
 from simulator.stats.figures import RedTurn, Summary
 from simulator.stats.red import RANK, worst_severity
 from simulator.storage.results import select_conversations, select_scores
@@ -32,41 +42,17 @@ PAGE = Texts(Path(__file__).with_name("page.toml"))
 LONGEST = 6000
 # The judge that reads how the customer feels.
 FEELING = "tone"
-# Of one question, so many red turns are shown whole, and so many more by their reason; the rest is counted.
-SHOWN_WHOLE, SHOWN_BRIEF = 3, 12
-# So many passages are in sight; the others are folded.
-PASSAGES_OPEN = 10
+# With more red conversations than this, all of them start folded.
+OPEN_AT_MOST = 6
+# Red turns that are printed beside those that stand under their question: paper is limited.
+ON_PAPER = 60
 # The judge whose grade each mark rests on; of other marks it is the deciding judge.
 _JUDGE_OF_MARK = {"groundedness": "groundedness", "correctness": "", "claims": "claims", "facts": "facts"}
 
-Kind = Literal["contradicted", "not_found"]
-_RANK: Mapping[Kind, int] = {"contradicted": 0, "not_found": 1}
+_RANK: Mapping[FlawKind, int] = {"contradicted": 0, "not_found": 1}
 # A sentence that shares less than this of the claim's pairs of characters is not the one that was meant.
 NEAREST = 0.5
 _SENTENCE = re.compile(r"[^。！？!?\n]*?(?:[。！？!?\n]+|\.(?=\s)|$)", re.DOTALL)
-
-
-@dataclass(frozen=True, slots=True)
-class Flaw:
-    """Words of an answer that are not borne out; `passage` is the id of what contradicts them, or empty.
-
-    `number` counts them in the order in which they stand in the answer, from 1.
-    """
-
-    kind: Kind
-    judge: str
-    words: str
-    passage: str = ""
-    number: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """A stretch of an answer, and what is wrong with it; `ends` when the flaw ends here."""
-
-    text: str
-    flaw: Flaw | None = None
-    ends: bool = False
 
 
 def page_words(words: Words) -> TextLookup:
@@ -82,106 +68,53 @@ class _Everything(Container[str]):
 EVERYTHING = _Everything()
 
 
-@dataclass(frozen=True, slots=True)
-class GradeView:
-    """One grade as the page shows it; `chip` is its short form, `beside` marks a further model's."""
-
-    title: str
-    chip: str
-    grade: str
-    reason: str
-    figures: str
-    votes: str
-    steps: list[str]
-    red: bool
-    by_rule: bool
-    beside: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """What is wrong with some words of the answer, and the passage that says otherwise."""
-
-    flaw: Flaw
-    title: str
-    judge: str
-    label: str
-    anchor: str
-    lost: bool
-
-
-@dataclass(frozen=True, slots=True)
-class TurnView:
-    """One turn, ready to be painted."""
-
-    anchor: str
-    user: str
-    feeling: str
-    answer: list[Span]
-    silent: bool
-    seconds: str
-    rewritten: str
-    red: RedTurn | None
-    severity: str
-    mark: str
-    why: str
-    flaws: list[Note]
-    grades: list[GradeView]
-    skipped: str
-    incorrect: str
-    passages: list[tuple[str, str, str]]
-    steps: list[tuple[str, str]]
-
-
-@dataclass(frozen=True, slots=True)
-class ConversationView:
-    """One conversation, ready to be painted; `lows` has the lowest grade (0..100) of each judge."""
-
-    anchor: str
-    conversation: Conversation
-    persona: str
-    ending: str
-    ended: str
-    score: float | None
-    red: int
-    severity: str
-    lows: str
-    greeting: str
-    turns: list[TurnView]
-
-
-class ConversationPainter:
+class ConversationViews:
     """Turns conversations into views; `passages` has the anchors of passages by label and text."""
 
     def __init__(
-        self, results: Results, summary: Summary, words: Words, shown: Container[str] = EVERYTHING
+        self, context: ReportContext, shown: Container[str], quoted: Container[tuple[str, int]]
     ) -> None:
-        """`shown` are the ids of the conversations whose views will be made."""
-        self._summary, self._words = summary, words
+        """`shown` are the ids of the conversations whose views will be made.
+
+        `quoted` are the red turns that stand elsewhere on the page as well, and are not printed here.
+        """
+        self._summary, self._words, self._quoted = context.summary, context.names, quoted
         self.passages: dict[tuple[str, str], str] = {}
-        self._greeting = results.run.settings.get("greeting")
-        self._red = {(red.conversation, red.turn): red for red in summary.reddest}
+        self._greeting = context.results.run.settings.get("greeting")
+        self._red = context.red
         self._scores: dict[tuple[str, int], dict[str, Score]] = {}
-        for score in select_scores(results, shown):
+        for score in select_scores(context.results, shown):
             self._scores.setdefault((score.conversation, score.turn), {})[score.judge] = score
-        self.judges = with_panel(summary.judges)
+        self.judges = with_panel(self._summary.judges)
+        self._numbers = {each.persona: str(at) for at, each in enumerate(self._summary.personas, 1)}
+        red = {each.conversation for each in self._summary.reddest if each.conversation in shown}
+        self._is_open, self._printed = len(red) <= OPEN_AT_MOST, 0
 
     def conversation(self, number: int, c: Conversation) -> ConversationView:
         """The view of a conversation; its anchor is made from `number`, for ids are untrusted."""
-        anchor = _anchor(number)
+        anchor, words, rows = _anchor(number), self._words, self._summary.rows
         red = [self._red[c.id, turn.index] for turn in c.turns if (c.id, turn.index) in self._red]
         return ConversationView(
             anchor=anchor,
-            conversation=c,
-            persona=self._words.name("persona", c.persona),
-            ending=tables.ending(c, self._words),
+            id=c.id,
+            language=c.case.language,
+            who=c.case.id if rows else words.name("persona", c.persona),
+            question=c.case.question,
+            goal=c.case.goal or "",
+            expected=tables.expected_text(c.case) if rows else "",
+            persona=self._numbers.get(c.persona, ""),
             ended=c.ended.value if c.ended else "",
+            ending=tables.ending(c, words) if c.reason or not rows else "",
+            reason=c.reason,
             score=self._summary.conversation_scores.get(c.id),
             red=len(red),
             severity=worst_severity(mark for each in red for mark in each.marks) if red else "",
             lows=self._lows(c),
-            greeting=_in_language(self._greeting, c.case.language),
+            opened=bool(red) and self._is_open,
+            greeting="" if rows else _in_language(self._greeting, c.case.language),
+            history=[("user" if line.role == "user" else "desk", line.content) for line in c.case.history],
             turns=[self._turn(anchor, c, turn) for turn in c.turns],
+            closing=c.closing,
         )
 
     def _lows(self, c: Conversation) -> str:
@@ -204,7 +137,10 @@ class ConversationPainter:
         graded = [scores[name] for name in self.judges if name in scores]
         failure = red.failure if red else None
         spans, found = marked(_cut(tables.answer_text(turn, failure, words), words), flaws(scores))
+        paper = red is not None and key not in self._quoted and self._printed < ON_PAPER
+        self._printed += paper
         return TurnView(
+            number=turn.index,
             anchor=anchor,
             user=_cut(turn.user, words),
             feeling=feeling(scores.get(FEELING), words.language),
@@ -212,7 +148,8 @@ class ConversationPainter:
             silent=failure is not None,
             seconds="" if turn.answer.seconds is None else f"{turn.answer.seconds:.1f}",
             rewritten=words("comma").join(words.name("rule", rule) for rule in turn.broken_rules),
-            red=red,
+            red=red is not None,
+            paper=paper,
             severity=worst_severity(red.marks) if red else "",
             mark=tables.mark_text(red, words) if red else "",
             why=why(red, turn, words) if red else "",
@@ -224,7 +161,7 @@ class ConversationPainter:
             steps=[(step.link, _cut(step.text, words)) for step in turn.answer.steps],
         )
 
-    def _note(self, flaw: Flaw, spans: list[Span], turn: Turn) -> Note:
+    def _note(self, flaw: Flaw, spans: list[Span], turn: Turn) -> FlawNote:
         """What stands below an answer about words of it that are not borne out."""
         passage = next((p for p in turn.answer.passages if flaw.passage and p.id == flaw.passage), None)
         label, _, anchor = self._passage(passage) if passage else ("", "", "")
@@ -232,7 +169,7 @@ class ConversationPainter:
         where = PAGE(language, "flaw_where", passage=label) if label else ""
         what = PAGE(language, flaw.kind)
         title = PAGE(language, "flaw_title", number=str(flaw.number), what=what, judge=judge, where=where)
-        return Note(flaw, title, judge, label, anchor, lost=not any(span.flaw == flaw for span in spans))
+        return FlawNote(flaw, title, judge, label, anchor, lost=not any(span.flaw == flaw for span in spans))
 
     def _grade(self, score: Score, red: RedTurn | None) -> GradeView:
         """The view of a grade, red when one of the turn's marks rests on it; a skipped judge has none."""
@@ -374,53 +311,18 @@ def _cut(text: str, words: Words) -> str:
     return text if len(text) <= LONGEST else text[:LONGEST] + words("cut", n=f"{len(text) - LONGEST:,}")
 
 
-@dataclass(frozen=True, slots=True)
-class RedQuestion:
-    """A question with its red turns: some `whole`, some `brief`, and how many `more` there are."""
-
-    case: str
-    question: str
-    red: int
-    turns: int
-    severity: Severity
-    whole: tuple[RedTurn, ...]
-    brief: tuple[RedTurn, ...]
-    more: int
-
-    @property
-    def folded(self) -> int:
-        """How many are not shown whole."""
-        return len(self.brief) + self.more
-
-
-def red_questions(summary: Summary) -> list[RedQuestion]:
-    """Every question with a red turn; the gravest first, then those with most grave turns."""
+def red_questions(summary: Summary) -> list[list[RedTurn]]:
+    """The red turns of each question; the gravest first, then those with most grave turns."""
     by_case: dict[str, list[RedTurn]] = {}
     for red in summary.reddest:
         by_case.setdefault(red.case, []).append(red)
-    cases = {case.case: (case.question, case.turns) for case in summary.cases if case.case in by_case}
-    questions = [_red_question(case, *cases[case], turns) for case, turns in by_case.items()]
-    return sorted(questions, key=lambda question: _gravity(by_case[question.case]))
+    return [_varied(turns) for turns in sorted(by_case.values(), key=_gravity)]
 
 
 def _gravity(turns: list[RedTurn]) -> tuple[int, int, int]:
     severities = [worst_severity(red.marks) for red in turns]
     gravest = min(severities, key=RANK.__getitem__)
     return RANK[gravest], -severities.count(gravest), -len(turns)
-
-
-def _red_question(case: str, question: str, asked: int, turns: list[RedTurn]) -> RedQuestion:
-    ordered = _varied(turns)
-    return RedQuestion(
-        case=case,
-        question=question,
-        red=len(turns),
-        turns=asked,
-        severity=worst_severity(ordered[0].marks),
-        whole=tuple(ordered[:SHOWN_WHOLE]),
-        brief=tuple(ordered[SHOWN_WHOLE : SHOWN_WHOLE + SHOWN_BRIEF]),
-        more=max(0, len(turns) - SHOWN_WHOLE - SHOWN_BRIEF),
-    )
 
 
 def _varied(turns: list[RedTurn]) -> list[RedTurn]:
@@ -433,17 +335,6 @@ def _varied(turns: list[RedTurn]) -> list[RedTurn]:
         personas[severity, red.persona] += 1
         places.append((RANK[severity], answers[severity, red.answer], personas[severity, red.persona]))
     return [turns[at] for at in sorted(range(len(turns)), key=places.__getitem__)]
-
-
-@dataclass(frozen=True, slots=True)
-class PassageEntry:
-    """A passage: where links find it, its title (or nothing), and in how many red turns it was."""
-
-    anchor: str
-    title: str
-    label: str
-    text: str
-    red: int
 
 
 def passage_entries(

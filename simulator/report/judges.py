@@ -8,20 +8,21 @@ stand-ins are left out whoever has calibrated them: they do not judge a bot.
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 
+from simulator.core.document import Fact, Facts, Section
 from simulator.core.messages import shown
 from simulator.core.roles import LEXICAL
 from simulator.core.shelves import canonical_judge
 from simulator.core.templates import Texts
 from simulator.core.translations import Words, words_of
-from simulator.core.types import PASSED, Language, Results, Value
+from simulator.core.types import PASSED, Language, Results
 from simulator.models.families import same_family
 from simulator.privacy.patterns import mask
 from simulator.report.comparison import replay_note
-from simulator.report.context import Note
+from simulator.report.context import JudgeTrust, JudgeTrusts, Note, TrustLevel
 from simulator.report.extras import consistency_line
 from simulator.runner.labelled_answers import JudgeName
 from simulator.runner.masking import masks_of
@@ -38,41 +39,15 @@ MERGED = Texts(Path(__file__).with_name("merged.toml"))
 BY_RULE = frozenset((
     "exact_match", "contains", "token_f1", "rouge_l", "meteor", "chrf", "label", "choice", PASSED,
 ))  # fmt: skip
-# How well a judge agrees with people; each is a key of judge_trust.toml.
-Level = Literal["well", "fair", "weak", "doubtful", "few", "not_calibrated"]
 # The least agreement of each level: AUROC after Hosmer and Lemeshow (.7 acceptable, .8 excellent), and rank
 # correlation; below the last of them, or where chance is not ruled out, it is doubtful.
-_LEVELS: Mapping[str, tuple[tuple[float, Level], ...]] = {
+_LEVELS: Mapping[str, tuple[tuple[float, TrustLevel], ...]] = {
     "AUROC": ((0.8, "well"), (0.7, "fair"), (0.6, "weak")),
     "rho": ((0.6, "well"), (0.4, "fair"), (0.2, "weak")),
 }
+# A longer list of judges is folded on a page.
+OPEN_AT_MOST = 8
 _CHANCE = {"AUROC": 0.5, "rho": 0.0}
-
-
-class JudgeTrust(Value):
-    """One judge: `calibration` words its agreement with people (None: not calibrated)."""
-
-    calibration: str | None
-    level: Level
-    warnings: tuple[str, ...] = ()
-
-
-class JudgeTrusts(Value):
-    """The trust in each judge of a run by name, and notes that every report of the run shows."""
-
-    judges: dict[str, JudgeTrust] = Field(default_factory=dict)
-    notes: tuple[Note, ...] = ()
-
-
-class Block(NamedTuple):
-    """A line of a report: a judge (or all that nobody has calibrated), its agreement and its warnings."""
-
-    title: str
-    text: str
-    warnings: tuple[str, ...] = ()
-
-
-UNKNOWN = JudgeTrusts()
 
 
 def judge_trusts(
@@ -117,30 +92,24 @@ def _is_stand_in(name: str, rubrics: Sequence[str], models: Mapping[str, str]) -
     return canonical_judge(name.partition("@")[0]) == "cosine" and models.get("embed") == LEXICAL
 
 
-def blocks(trusts: JudgeTrusts, words: Words) -> list[Block]:
-    """The lines of a report: calibrated judges and warnings one by one, the other judges in one line."""
-    language, lines, others = words.language, [], []
+def trust_section(trusts: JudgeTrusts, words: Words) -> Section | None:
+    """Calibrated judges one by one, the others in one line; None where nothing is known of any."""
+    language, facts, others = words.language, [], []
     for name, trust in trusts.judges.items():
         title = words.name("judge", name)
         if trust.calibration or trust.warnings:
             parts = filter(None, (TEXTS(language, trust.level), trust.calibration))
-            lines.append(Block(title, TEXTS(language, "stop").join(parts), trust.warnings))
+            facts.append(Fact(title, TEXTS(language, "stop").join(parts), trust.warnings))
         else:
             others.append(title)
     if others:
         text = TEXTS(language, "not_compared", judges=words("comma").join(others))
-        lines.append(Block(TEXTS(language, "not_calibrated"), text))
-    return lines
-
-
-def heading(language: Language) -> str:
-    """What stands above the blocks."""
-    return TEXTS(language, "title")
-
-
-def with_notes(notes: Sequence[Note], trusts: JudgeTrusts) -> tuple[Note, ...]:
-    """A report's notes together with those on trust, alarms first."""
-    return tuple(sorted((*notes, *trusts.notes), key=lambda note: not note.alarm))
+        facts.append(Fact(TEXTS(language, "not_calibrated"), text))
+    if not facts:
+        return None
+    return Section(
+        "trust", TEXTS(language, "title"), (Facts(tuple(facts)),), folded=len(facts) > OPEN_AT_MOST
+    )
 
 
 def drifts_of(results: Results) -> tuple[Drift, ...]:
@@ -200,7 +169,7 @@ def _trust(
     return JudgeTrust(calibration=text, level=level, warnings=tuple(warnings))
 
 
-def _level(calibration: Calibration) -> Level:
+def _level(calibration: Calibration) -> TrustLevel:
     name, value, low, _ = calibration.headline
     if calibration.n < ENOUGH_ROWS:
         return "few"

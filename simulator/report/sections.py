@@ -27,7 +27,6 @@ from simulator.stats.contest import ContestResult, contest_result, is_contest
 from simulator.stats.outputs import MetricFigures, OutputsFigures, Share, outputs_of
 from simulator.stats.red import UndecidedTurn, undecided_turns
 from simulator.stats.summary import bot_usage
-from simulator.storage.results import cache_latest
 from simulator.text.choices import LETTERS
 
 _FOLDER = Path(__file__).parent
@@ -587,15 +586,6 @@ _SECTIONS: tuple[Callable[[Results, Language], Section | None], ...] = (
 )
 
 
-@cache_latest
-def _sections_by_language(_: Results) -> dict[Language, tuple[Section, ...]]:
-    """What was made for the latest run: all of its views show the same sections."""
-    return {}
-
-
 def sections(results: Results, language: Language) -> tuple[Section, ...]:
     """The sections of this run, in the order in which reports show them."""
-    made = _sections_by_language(results)
-    if language not in made:
-        made[language] = tuple(filter(None, (section(results, language) for section in _SECTIONS)))
-    return made[language]
+    return tuple(filter(None, (section(results, language) for section in _SECTIONS)))

@@ -3,16 +3,16 @@
 import json
 from collections.abc import Iterable, Iterator, Sequence
 
-from simulator.core.document import JST
+from simulator.core.document import JST, Notes, Section, Table, Tone
+from simulator.core.document import Facts as FactList
 from simulator.core.translations import points, safe_text, target_points
-from simulator.core.types import Case, Conversation, Facts, Language, Message, Results, Score, Turn
-from simulator.report import answerable, customers, fixes
+from simulator.core.types import Case, Conversation, Facts, Language, Message, Score, Turn
+from simulator.report import fixes
 from simulator.report.comparison import TEXTS, replay_note
 from simulator.report.context import ReportContext, verdict
-from simulator.report.extras import load_text
+from simulator.report.customers import customers_section
 from simulator.report.fixes import cause_text
-from simulator.report.gate import basis_text, condition_text, decision_text, range_text, value_text
-from simulator.report.sections import sections
+from simulator.report.gate import conditions_table
 from simulator.report.tables import answer_text, expected_text, grade_text, mark_text
 from simulator.sheets.model import (
     Chart,
@@ -34,6 +34,7 @@ from simulator.storage.results import select_conversations
 from simulator.storage.runs import replay_of
 
 MINUTE = 60
+_MARKS: dict[Tone, Mark] = {"alarm": "warn", "good": "good"}
 
 
 def summary_sheet(context: ReportContext) -> Worksheet:
@@ -65,10 +66,11 @@ def _summary_rows(context: ReportContext) -> Iterator[Row]:
     if summary.offline:
         nothing = SheetCell(text="–", mark="warn")
         yield _row("standin", context.names("standin"), nothing, context.names("standin_why"))
-    yield from _condition_rows(context)
+    if conditions := conditions_table(context.gate, context.names):
+        yield from _table_rows(Section("gate", conditions.title), conditions.model_copy(update={"title": ""}))
     yield _row("score", words("item", "score"), _number(summary.score, context), _score_basis(context))
     of_turns = words("text", "of_turns", n=summary.red, turns=summary.turns)
-    yield _row("red", words("item", "red"), SheetCell(text=str(summary.red), number=summary.red), of_turns)
+    yield _row("red", words("item", "red"), _count(summary.red), of_turns)
     for name, judge in summary.judges.items():
         title = words("item", "judge", judge=context.names.name("judge", name))
         yield _row(f"judge.{name}", title, _number(judge.mean, context), _judge_basis(judge, context))
@@ -107,24 +109,6 @@ def _verdict_key(gate: Gate, summary: Summary) -> tuple[str, Mark]:
     return ("undecided", "warn") if unclear else ("missed", "red")
 
 
-def _condition_rows(context: ReportContext) -> Iterator[Row]:
-    """The gate's conditions, where there is more than one."""
-    marks: dict[str, Mark] = {"passed": "good", "missed": "red", "undecided": "warn"}
-    conditions = context.gate.conditions if len(context.gate.conditions) > 1 else ()
-    for checked in conditions:
-        text = decision_text(checked, context.names, context.gate.confidence)
-        decision = SheetCell(text=text, mark=marks[checked.decision])
-        details = (
-            value_text(checked, context.names),
-            range_text(checked, context.names),
-            basis_text(checked, context.names),
-        )
-        explanation = " / ".join(text for text in details if text)
-        yield _row(
-            f"gate.{checked.condition.text}", condition_text(checked, context.names), decision, explanation
-        )
-
-
 def _score_basis(context: ReportContext) -> str:
     summary, words = context.summary, context.words
     parts = [words("text", "conversations_n", n=summary.graded, planned=summary.planned)]
@@ -151,74 +135,55 @@ def _course_rows(context: ReportContext) -> Iterator[Row]:
         yield _row("replay_of", TEXTS(context.language, "note_replay"), origin, replay)
     for how, count in () if summary.rows else summary.ended.items():
         title = words("item", "ended", how=context.names.name("ended", how))
-        yield _row(f"ended.{how}", title, SheetCell(text=str(count), number=count), "")
+        yield _row(f"ended.{how}", title, _count(count), "")
     for name, judge in summary.judges.items():
         if judge.failed:
             title = words("item", "failed_judge", judge=context.names.name("judge", name))
-            yield _row(f"failed.{name}", title, SheetCell(text=str(judge.failed), number=judge.failed), "")
+            yield _row(f"failed.{name}", title, _count(judge.failed), "")
     silent = sum(summary.bot_failures.values())
-    mark: Mark = "warn" if silent else ""
     of_turns = words("text", "of_turns", n=silent, turns=summary.turns)
-    value = SheetCell(text=str(silent), number=silent, mark=mark)
-    yield _row("no_answer", words("item", "no_answer"), value, of_turns)
-    yield from () if summary.rows else _customer_rows(context)
-    yield from _answerable_rows(context)
-    yield from _section_rows(context)
-    yield from _load_rows(context)
+    yield _row("no_answer", words("item", "no_answer"), _count(silent, "warn" if silent else ""), of_turns)
+    played = None if summary.rows else customers_section(summary.simulator, context.names, {})
+    for section in (*([played] if played else []), *context.answerable, *context.sections):
+        yield from _section_rows(section)
     yield _row("seconds", words("item", "seconds"), SheetCell(text=_duration(summary.seconds, context)), "")
     yield _row("cost", words("item", "cost"), SheetCell(text=_cost(summary, context)), "")
 
 
-def _load_rows(context: ReportContext) -> Iterator[Row]:
-    """The figures of a load rehearsal: of answer times the 95th percentile, in seconds."""
-    load = load_text(context.results, context.summary, context.names)
-    if load is None:
-        return
-    yield _row("load", load.title, SheetCell(text=""), load.headline)
-    for fact in load.facts:
-        yield _row(f"load.{fact.key}", fact.item, SheetCell(text=fact.p95_text, number=fact.p95), fact.value)
-    for number, caution in enumerate(load.cautions, 1):
-        yield _row(f"load.caution.{number}", load.title, SheetCell(text="", mark="warn"), caution)
+def _section_rows(section: Section) -> Iterator[Row]:
+    """What a section says; each row of its tables with the figure that counts, the other cells beside it."""
+    yield _row(section.key, section.title, SheetCell(text=""), section.line)
+    for block in section.blocks:
+        if isinstance(block, Table):
+            yield from _table_rows(section, block)
+        elif isinstance(block, FactList):
+            for fact in block.facts:
+                names = tuple(filter(None, (block.title, fact.name)))
+                key, title = ".".join((section.key, *names)), "：".join((section.title, *names))
+                yield _row(key, title, SheetCell(text=""), fact.text)
+        elif isinstance(block, Notes):
+            alarms = (line.text for line in block.lines if line.tone == "alarm")
+            for number, text in enumerate(alarms, 1):
+                yield _row(
+                    f"{section.key}.caution.{number}", section.title, SheetCell(text="", mark="warn"), text
+                )
 
 
-def _answerable_rows(context: ReportContext) -> Iterator[Row]:
-    """The share of right answers, refusals and handovers, in percent."""
-    for grid in answerable.grids(context.results, context.language):
-        for row in grid.rows:
-            counts = [f"{name} {n}" for name, n in zip(grid.columns, row.counts, strict=True)]
-            explanation = " / ".join(filter(None, (*counts, row.interval)))
-            percent = None if row.rate is None else round(100 * row.rate, 1)
-            value = SheetCell(text="–" if percent is None else f"{percent:g}", number=percent)
-            yield _row(f"answered.{row.key}", f"{grid.title}：{row.title} (%)", value, explanation)
-
-
-def _section_rows(context: ReportContext) -> Iterator[Row]:
-    """The sections of this run: each row of a table with its figure, the other cells in the explanation."""
-    for section in sections(context.results, context.language):
-        yield _row(section.key, section.title, SheetCell(text=""), section.line)
-        for table in section.tables:
-            title = "：".join(filter(None, (section.title, table.title)))
-            for row in table.rows:
-                name, figure = row[0], row[table.counts]
-                cells = [f"{column} {cell.text}" for column, cell in zip(table.columns, row, strict=True)]
-                others = [text for place, text in enumerate(cells) if place not in (0, table.counts)]
-                explanation = " / ".join([*filter(None, [figure.note]), *others])
-                value = SheetCell(text=figure.text, number=figure.number, mark="red" if figure.red else "")
-                key = f"{section.key}.{table.name}.{name.text}"
-                yield _row(key, f"{title}：{name.text} ({table.columns[table.counts]})", value, explanation)
-
-
-def _customer_rows(context: ReportContext) -> Iterator[Row]:
-    """How the customers were played: what stands out, then every figure in percent."""
-    simulator, title = context.summary.simulator, customers.TEXTS(context.language, "title")
-    if sentences := customers.sentences(simulator, context.language):
-        faults = sum(simulator.customers.faults.values())
-        value = SheetCell(text=str(faults), number=faults, mark="warn" if faults else "")
-        yield _row("customers", title, value, " / ".join(sentences))
-    for row in customers.figure_rows(simulator.customers, context.language):
-        explanation = " / ".join(filter(None, (row.basis, row.goal)))
-        value = SheetCell(text=row.value, number=row.percent, mark="warn" if row.met is False else "")
-        yield _row(f"customers.{row.key}", f"{title}：{row.name} (%)", value, explanation)
+def _table_rows(section: Section, table: Table) -> Iterator[Row]:
+    title = "：".join(filter(None, (section.title, table.title)))
+    for row in table.rows:
+        name, figure = row[0], row[table.counts]
+        cells = enumerate(zip(table.columns, row, strict=True))
+        others = [
+            f"{column} {cell.text}"
+            for place, (column, cell) in cells
+            if cell.text and place not in (0, table.counts)
+        ]
+        explanation = " / ".join([*filter(None, [figure.note]), *others])
+        mark: Mark = "red" if figure.red else _MARKS.get(figure.tone, "")
+        value = SheetCell(text=figure.text, number=figure.number, mark=mark)
+        key = f"{section.key}.{table.name}.{name.text}"
+        yield _row(key, f"{title}：{name.text} ({table.columns[table.counts]})", value, explanation)
 
 
 def _duration(seconds: float, context: ReportContext) -> str:
@@ -249,6 +214,10 @@ def _row(key: str, title: str, value: SheetCell, explanation: str) -> Row:
     )
 
 
+def _count(n: int, mark: Mark = "") -> SheetCell:
+    return SheetCell(text=str(n), number=n, mark=mark)
+
+
 def _number(value: float | None, context: ReportContext) -> SheetCell:
     """A mean on the scale to 100; marked where it is below the limit for red."""
     if value is None:
@@ -262,7 +231,7 @@ def _number(value: float | None, context: ReportContext) -> SheetCell:
 
 
 def history_sheet(context: ReportContext) -> Worksheet:
-    """A row for each run, the newest first, with a picture of how the score developed."""
+    """The row of this run, which goes to those of earlier ones, with a picture of how the score developed."""
     words = context.words
     shown_columns = ("date", "score", "target", "verdict", "red", "turns", "no_answer", "seconds", "cost")
     numeric = {"score", "target", "red", "turns", "no_answer", "seconds", "cost"}
@@ -270,19 +239,18 @@ def history_sheet(context: ReportContext) -> Worksheet:
         words.column("key", width=30),
         *(words.column(key, width=16, kind="number" if key in numeric else "text") for key in shown_columns),
     )
-    runs = [(context.results, context.summary, context.gate), *context.past]
-    newest_first = sorted(runs, key=lambda run: run[0].run.id, reverse=True)
     return Worksheet(
         name="history",
         title=words("sheet", "history"),
         columns=columns,
-        rows=tuple(_history_row(*run, context) for run in newest_first),
+        rows=(_history_row(context),),
         chart=Chart(title=words("column", "score"), x="date", ys=("score", "target")),
         help=words("help", "history"),
     )
 
 
-def _history_row(results: Results, summary: Summary, gate: Gate, context: ReportContext) -> Row:
+def _history_row(context: ReportContext) -> Row:
+    summary, gate, run = context.summary, context.gate, context.results.run
     key, mark = _verdict_key(gate, summary)
     silent = sum(summary.bot_failures.values())
     figures: dict[str, float | None] = {
@@ -295,12 +263,12 @@ def _history_row(results: Results, summary: Summary, gate: Gate, context: Report
         "cost": None if summary.cost_usd is None else round(summary.cost_usd, 4),
     }
     cells = {key: SheetCell(text=f"{n:g}", number=n) for key, n in figures.items() if n is not None}
-    created = results.run.created.astimezone(JST)
+    created = run.created.astimezone(JST)
     cells |= {
         "date": SheetCell(text=f"{created:%Y/%m/%d %H:%M}"),
         "verdict": SheetCell(text=context.words("verdict", key), mark=mark),
     }
-    return Row(key=results.run.id, cells=cells)
+    return Row(key=run.id, cells=cells)
 
 
 def technical_sheet(context: ReportContext) -> Worksheet:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby, islice
 from math import fsum
 from statistics import fmean
-from typing import TypeVar, get_args
+from typing import NamedTuple, TypeVar, get_args
 
 from simulator.core.settings import stored_settings
 from simulator.core.types import (
@@ -75,6 +75,11 @@ RAG_METRICS = ("relevance", "groundedness", "similarity", "fluency", "cosine")
 CUT_OFF = frozenset({Ended.BUDGET, Ended.INTERRUPTED})
 EXCERPT = 160
 CUSTOMERS_UNCHECKED = CustomerSummary()
+# The mean to fix first is one of these judges' (beside the deciding one): they turn an answer red.
+_REDDENING = ("groundedness", "claims", "facts")
+# And it is below that of the other customers by at least this much: the lowest of ten that are alike is
+# lowest by chance. Single customers have no interval of their own that could be used instead.
+_APART = 0.05
 _FAILURE_KINDS = frozenset(get_args(Failure.model_fields["kind"].annotation))
 
 
@@ -574,6 +579,39 @@ def _means(
         Mean(mean=fmean(values) if values else None, n=len(values), planned=n)
         for values, n in zip(by_turn, planned, strict=True)
     )
+
+
+class WeakestMean(NamedTuple):
+    """The mean of one judge for one persona, which is at this place in the summary."""
+
+    persona: int
+    judge: str
+    mean: Mean
+
+
+def weakest_mean(summary: Summary) -> WeakestMean | None:
+    """Where most points are lost, among low means that stand apart; None where there is none."""
+    limit = summary.rules.overall
+    deciding = [name for name in (summary.primary, *_REDDENING) if name in summary.judges]
+    means = [
+        WeakestMean(place, judge, persona.judges[judge])
+        for place, persona in enumerate(summary.personas)
+        for judge in deciding
+    ]
+    low = [m for m in means if limit is not None and m.mean.mean is not None and m.mean.mean < limit]
+    apart = [each for each in low if _is_apart(each, means)]
+    # What all graded turns together lack for full marks.
+    return max(apart, key=lambda each: (1 - (each.mean.mean or 0.0)) * each.mean.n, default=None)
+
+
+def _is_apart(weak: WeakestMean, means: Sequence[WeakestMean]) -> bool:
+    """Whether a mean is well below that of all other customers together; one customer alone is not."""
+    others = [m.mean for m in means if m.judge == weak.judge and m.persona != weak.persona and m.mean.n]
+    graded = sum(each.n for each in others)
+    if weak.mean.mean is None or not graded:
+        return False
+    together = sum((each.mean or 0.0) * each.n for each in others) / graded
+    return together - weak.mean.mean >= _APART - 1e-9
 
 
 def bot_usage(results: Results) -> dict[str, Spending]:

@@ -22,6 +22,7 @@ from simulator.report.html_comparison import PageParts, compared
 from simulator.report.painters.console import paint
 from simulator.report.painters.markdown import markdown
 from tests.diff_runs import Key, a_result, grades_of, stored
+from tests.report.views import context_of
 from tests.xss import PAYLOADS
 
 TWELVE = [0.6, 0.8] * 6
@@ -367,11 +368,10 @@ def said_by(text: str, results: Results) -> Results:
 
 def test_workbooks_say_that_a_run_is_a_replay() -> None:
     """A row of the summary worksheet."""
-    from simulator.report.context import ReportContext
     from simulator.report.worksheets import summary_sheet
 
     one = painted(a_result(grades_of([0.8] * 3), "2-replay", replay="runs/1-before/run.sqlite"))
-    sheet = summary_sheet(ReportContext(*one, "ja"))
+    sheet = summary_sheet(context_of(*one, "ja"))
     row = next(row for row in sheet.rows if row.key.endswith("replay_of"))
 
     assert row.cells["value"].text == "1-before"

@@ -36,8 +36,8 @@ def test_the_list_is_printed(runs: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert fixes(runs, "--top", "2") == 0
     shown = capsys.readouterr().out
     assert "直すところ（効果の大きい順）" in shown
-    assert "1.  " in shown
-    assert "3.  " not in shown
+    assert "\n1. " in shown
+    assert "\n3. " not in shown
 
 
 def test_json_is_one_object(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:

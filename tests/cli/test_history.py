@@ -22,6 +22,7 @@ from simulator.stats.outcome import figures_of
 from simulator.storage.run_file import add_note, read_run
 from simulator.storage.runs import replay_of
 from tests.diff_runs import START, a_result, grades_of, stored
+from tests.report.views import context_of, render
 
 
 def a_past(score: float, day: int, reach: float = 0.05, **more: Any) -> PastRun:
@@ -136,8 +137,6 @@ def test_only_unfinished_runs_are_still_followed() -> None:
 
 def test_terminal_and_page_tell_the_time_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same everywhere but in the worksheets, which say Japan's, whoever painted them."""
-    from simulator.report.context import ReportContext as Sheet
-    from simulator.report.html import render
     from simulator.report.worksheets import history_sheet
     from tests.report.test_html import painted
 
@@ -150,7 +149,7 @@ def test_terminal_and_page_tell_the_time_of_this_machine(monkeypatch: pytest.Mon
         page = render(*one, "en")
         (found,) = re.findall(r"<time [^>]*>([^<]+)</time>", page)
         row = rows(history([past_run(stored(results, Path(zone)))]), "en")[0]
-        shown[zone] = found, row[0], history_sheet(Sheet(*one, "en")).rows[0].cells["date"].text
+        shown[zone] = found, row[0], history_sheet(context_of(*one, "en")).rows[0].cells["date"].text
     monkeypatch.setenv("TZ", "UTC")
     time.tzset()
 
@@ -198,13 +197,12 @@ def test_the_figures_are_those_of_the_report() -> None:
 
 def test_the_worksheet_has_the_same_score(capsys: pytest.CaptureFixture[str]) -> None:
     """推移 and this command: one figure. The hour may differ: the worksheet's is that of Japan."""
-    from simulator.report.context import ReportContext as Sheet
     from simulator.report.worksheets import history_sheet
     from simulator.stats.gate import decide
 
     results = a_result(grades_of([0.83, 0.61, 0.4]), "1-run")
     summary = figures_of(results, stored_settings(results.run.settings))
-    cells = history_sheet(Sheet(results, summary, decide(summary, None, 0.05), "ja")).rows[0].cells
+    cells = history_sheet(context_of(results, summary, decide(summary, None, 0.05), "ja")).rows[0].cells
     stored(results)
     assert main(["history"]) == 0
     text = capsys.readouterr().out

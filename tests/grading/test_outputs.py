@@ -10,9 +10,9 @@ import pytest
 from simulator.core.document import escape_markdown
 from simulator.core.types import Language
 from simulator.report.files import GETA, csv_bytes, junit_xml
-from simulator.report.markdown import markdown
 from tests.golden_files import compare
 from tests.report.test_worksheets import report_context
+from tests.report.views import markdown
 from tests.sample_runs import hostile, rehearsed
 
 FORMULAS = ("=1+1", "+1", "-1", "@SUM(A1)", "\t=1", " =HYPERLINK()", "＝1+1", '=cmd|"/c calc"!A0')

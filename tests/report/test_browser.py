@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from simulator.core.types import Language, Results
-from simulator.report.html import render, side_by_side
 from simulator.report.judges import judge_trusts
 from tests.report.test_html import XSS, compared, painted, rendered
+from tests.report.views import render, side_by_side
 from tests.sample_pages import everywhere, full
 from tests.sample_runs import hostile, large, rehearsed
 from tests.xss import PAYLOADS

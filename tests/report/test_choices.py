@@ -27,10 +27,7 @@ from simulator.core.types import (
     Score,
     Turn,
 )
-from simulator.report.console import paint
 from simulator.report.context import ReportContext
-from simulator.report.html import render
-from simulator.report.markdown import markdown
 from simulator.report.sections import CHOICES, choices_section, sections
 from simulator.report.worksheets import summary_sheet
 from simulator.runner.prompt_file import read_prompt
@@ -38,6 +35,7 @@ from simulator.runner.prompts import PromptRenderer
 from simulator.stats.choices import choices, standard_error
 from simulator.stats.gate import decide
 from simulator.stats.summary import summarise
+from tests.report.views import context_of, markdown, paint, render
 
 # Subject, right letter, reply: five of eight right, one that states nothing.
 ROWS = [
@@ -74,7 +72,7 @@ def a_run(rows: Sequence[tuple[str, str, str]] = tuple(ROWS), language: Language
 
 def a_report(results: Results, language: Language) -> ReportContext:
     summary = summarise(results, rules=RedRules(), judges=("choice",), seed=0)
-    return ReportContext(results, summary, decide(summary, None, 0.05), language)
+    return context_of(results, summary, decide(summary, None, 0.05), language)
 
 
 def test_figures() -> None:

@@ -9,11 +9,11 @@ from rich.console import Console
 
 from simulator.core.document import Cell, Section, Table
 from simulator.core.types import Language, RedRules, Results
-from simulator.report.console import paint
 from simulator.report.painters.console import paint_sections
 from simulator.stats.gate import decide
 from simulator.stats.summary import summarise
 from tests.golden_files import compare
+from tests.report.views import paint
 from tests.sample_runs import JUDGES, hostile, rehearsed
 
 EVIL = "\x1b[2J\x1b]0;owned\x07[bold red]markup[/] :smile: \x9b31m\u202eabc"

@@ -13,16 +13,17 @@ from rich.console import Console
 from simulator.core.translations import words_of
 from simulator.core.types import Language, RedRules, Results
 from simulator.diagnosis.evidence import Cause, RootCause
-from simulator.diagnosis.recommendations import Improvements, cause_name, improvements, improvements_of
-from simulator.report.console import paint_fixes
+from simulator.diagnosis.recommendations import Improvements, cause_name, improvements
 from simulator.report.context import ReportContext
-from simulator.report.fixes import FIXES, fixes_markdown, fixes_section, summary_items
-from simulator.report.html import render
+from simulator.report.fixes import FIXES, fixes_report, fixes_section
 from simulator.report.html_conversations import anchors_of
+from simulator.report.painters.console import paint
+from simulator.report.painters.markdown import markdown, markdown_sections
 from simulator.report.worksheets import worksheets
 from simulator.sheets.model import SheetWords, layouts
 from simulator.stats.gate import decide
 from simulator.stats.summary import summarise
+from tests.report.views import context_of, render
 from tests.sample_runs import JUDGES, hostile, large, rehearsed
 
 EVIL = "<img src=x onerror=alert(1)>\x1b[2J[bold]=1+1|`@team`](http://x)"
@@ -33,7 +34,7 @@ def report_context(
 ) -> ReportContext:
     """All that reports are made from."""
     summary = summarise(results, rules=RedRules(), judges=JUDGES, seed=42)
-    return ReportContext(results, summary, decide(summary, None, 0.05), language, improvements=improvements)
+    return context_of(results, summary, decide(summary, None, 0.05), language, improvements=improvements)
 
 
 def spoilt() -> ReportContext:
@@ -54,15 +55,18 @@ def printed(known: ReportContext, width: int = 80, top: int = 10) -> str:
     """The list as a terminal of that width shows it."""
     out = io.StringIO()
     words = words_of(known.summary, known.language)
-    paint_fixes(known.recommendations, "run-1", words, Console(file=out, width=width), top=top)
+    paint(fixes_report(known.improvements, "run-1", words, top), Console(file=out, width=width))
     return out.getvalue()
+
+
+def written(known: ReportContext) -> str:
+    """The list as Markdown."""
+    return markdown(fixes_report(known.improvements, "run-1", known.names))
 
 
 def page(known: ReportContext) -> str:
     """The page with what to fix."""
-    return render(
-        known.results, known.summary, known.gate, known.language, improvements=known.recommendations
-    )
+    return render(known.results, known.summary, known.gate, known.language, improvements=known.improvements)
 
 
 def row(known: ReportContext, at: int = 0) -> dict[str, str]:
@@ -78,7 +82,7 @@ def test_the_list_fits_the_terminal(language: Language, width: int) -> None:
     shown = printed(report_context(rehearsed(language), language), width)
 
     assert max(map(cell_len, shown.splitlines())) <= width
-    assert "\n1.  " in shown
+    assert "\n1. " in shown
     assert ("点" if language == "ja" else "points") in shown
 
 
@@ -87,14 +91,15 @@ def test_too_little_to_forecast_from_is_said_in_words(language: Language) -> Non
     """On the terminal, in Markdown and on the page; no report has a gain then."""
     known = report_context(rehearsed(language), language)
     words = words_of(known.summary, language)
-    few = report_context(rehearsed(language), language, known.recommendations.model_copy(update={"green": 3}))
+    few = report_context(rehearsed(language), language, known.improvements.model_copy(update={"green": 3}))
     said = FIXES(language, "too_few", green="3", least="5")
-    summary = "\n".join(item.text for item in summary_items(few.recommendations, "run-1", words))
-    markdown = fixes_markdown(few.recommendations, "run-1", words)
+    section = fixes_section(few.improvements, "run-1", words)
+    assert section
+    (summary,) = markdown_sections([section])
 
     for shown in (" ".join(printed(few, 200).split()), summary, html.unescape(page(few))):
-        assert said in shown
-    for shown in (printed(few), summary, markdown, fixes_section(few.recommendations, words)):
+        assert said in shown.replace("\\", "")
+    for shown in (printed(few), summary, written(few)):
         assert not re.search(r"\+\d+\.\d (?:点|points)", shown)
     assert "gain" not in row(few)
     assert "gain" in row(known)
@@ -105,8 +110,8 @@ def test_only_the_best_are_listed() -> None:
     known = report_context(rehearsed("ja"))
     shown = printed(known, top=1)
 
-    assert "\n2.  " not in shown
-    assert f"ほか {len(known.recommendations.fixes) - 1} 件" in shown
+    assert "\n2. " not in shown
+    assert f"ほか {len(known.improvements.fixes) - 1} 件" in shown
 
 
 def test_faults_of_the_customer_stand_apart_everywhere() -> None:
@@ -125,7 +130,7 @@ def test_a_green_run_says_so() -> None:
     known = report_context(results.model_copy(update={"scores": (), "conversations": ()}))
 
     assert "直すところはありません" in printed(known)
-    assert "直すところはありません" in fixes_markdown(known.recommendations, "run-1", known.names)
+    assert "直すところはありません" in written(known)
 
 
 def test_cards_lead_to_their_turns() -> None:
@@ -180,11 +185,11 @@ def test_hostile_texts_stay_texts() -> None:
     """No tag, no control code, no markup, whoever said it."""
     known = report_context(hostile(EVIL))
     shown = printed(known)
-    written = fixes_markdown(known.recommendations, "run-1", known.names)
+    listed = written(known)
 
-    assert "\x1b" not in shown + written + page(known)
-    assert not re.search(r"(?<!\\)<img", page(known) + written)
-    assert "](http" not in written
+    assert "\x1b" not in shown + listed + page(known)
+    assert not re.search(r"(?<!\\)<img", page(known) + listed)
+    assert "](http" not in listed
     assert "\x1b" not in "".join(row(known).values())
 
 
@@ -205,12 +210,3 @@ def test_the_words_are_there_in_both_languages() -> None:
     }
 
     assert variables["ja"] == variables["en"]
-
-
-def test_what_was_looked_up_is_not_looked_up_again() -> None:
-    """Reports take what they are given."""
-    known = report_context(rehearsed("ja"))
-    none = Improvements(language="ja", score=None, goal=0.8)
-
-    assert report_context(known.results, improvements=none).recommendations is none
-    assert improvements_of(known.results, known.summary).fixes

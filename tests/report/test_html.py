@@ -12,14 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulator.core.types import Language, RedRules, Results
-from simulator.report.html import render, side_by_side
+from simulator.report.context import JudgeTrust, JudgeTrusts
 from simulator.report.html_comparison import PageParts
 from simulator.report.html_conversations import LONGEST, PAGE
-from simulator.report.judges import JudgeTrust, JudgeTrusts
 from simulator.stats.gate import decide
 from simulator.stats.summary import summarise
 from tests.golden_files import compare
 from tests.properties import examples
+from tests.report.views import render, side_by_side
 from tests.sample_pages import better, everywhere, full
 from tests.sample_runs import JUDGES, hostile, large, rehearsed
 

@@ -4,27 +4,31 @@ import re
 
 import pytest
 
+from simulator.core.document import Chart
 from simulator.core.translations import Words
 from simulator.core.types import RedRules
-from simulator.report.html_charts import HeatMap, charts, heat_map
-from simulator.report.judges import UNKNOWN
+from simulator.report.course import course_sections
+from simulator.report.painters.charts import line_chart
 from simulator.report.painters.html import shade
+from simulator.report.painters.page_values import HeatMap
+from simulator.report.run_page import run_page
 from simulator.stats.figures import Mean
 from tests.report.test_html import painted, rendered
+from tests.report.views import context_of
 from tests.sample_pages import full
 from tests.sample_runs import large, rehearsed
 
 
 def map_of(*overall: float, limit: float = 0.7) -> HeatMap:
     """The heat map of customers with these means, ten conversations each."""
-    summary = painted(rehearsed("en")).summary
+    results, summary, gate = painted(rehearsed("en"))
     (each, *_), judges = summary.personas, {"turn": summary.judges["turn"]}
     rows = tuple(
         each.model_copy(update={"score": m, "judges": {"turn": Mean(mean=m, n=10, planned=10)}})
         for m in overall
     )
     changes = {"personas": rows, "judges": judges, "rules": RedRules(overall=limit)}
-    return heat_map(summary.model_copy(update=changes), UNKNOWN, ["turn"], Words("en"))
+    return run_page(context_of(results, summary.model_copy(update=changes), gate, "en")).heat
 
 
 @pytest.mark.parametrize(
@@ -49,10 +53,11 @@ def test_figures_that_read_the_same_are_equally_red() -> None:
 def test_a_figure_never_stands_on_the_line_of_the_limit() -> None:
     """It goes below its dot where it would."""
     run = painted(full("en"))
-    (chart, *_) = charts(run.results, run.summary, Words("en"))
-    (limit,) = [tick.y for tick in chart.ticks if tick.limit]
+    section = next(course_sections(run.results, run.summary, Words("en")))
+    chart = next(line_chart(block) for block in section.blocks if isinstance(block, Chart))
+    (limit,) = [tick.at for tick in chart.ticks if tick.limit]
 
-    assert all(not dot.at - 13 < limit < dot.at for dot in chart.dots)
+    assert all(not dot.above - 13 < limit < dot.above for dot in chart.dots)
 
 
 def test_the_lowest_score_is_marked_where_there_is_one() -> None:
@@ -69,7 +74,7 @@ def test_the_lowest_score_is_marked_where_there_is_one() -> None:
 def test_passages_have_their_titles_most_often_red_first() -> None:
     """The others are folded; every one can still be linked to."""
     page = rendered(large(30))
-    shelf = page[page.index('<h2 id="shelf"') : page.index('<details id="technical"')]
+    shelf = page[page.index('<h2 id="shelf"') : page.index('<h2 id="technical"')]
     red = [int(n) for n in re.findall(r"要確認 (\d+) ターン", shelf)]
 
     assert red == sorted(red, reverse=True)

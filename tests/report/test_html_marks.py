@@ -3,7 +3,8 @@
 import pytest
 
 from simulator.core.types import Score
-from simulator.report.html_conversations import Flaw, flaws, marked
+from simulator.report.html_conversations import flaws, marked
+from simulator.report.painters.page_values import Flaw
 
 
 def claim(words: str, kind: str = "not_found") -> Flaw:

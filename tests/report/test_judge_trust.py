@@ -15,10 +15,8 @@ from rich.console import Console
 from simulator.cli.app import main
 from simulator.core.translations import words_of
 from simulator.core.types import Language, RedRules, Results
-from simulator.report.console import paint
-from simulator.report.context import Note
-from simulator.report.html import render
-from simulator.report.judges import TEXTS, JudgeTrusts, bias_text, blocks, by_rule, judge_trusts
+from simulator.report.context import JudgeTrusts, Note
+from simulator.report.judges import TEXTS, bias_text, by_rule, judge_trusts, trust_section
 from simulator.stats import judge_trust
 from simulator.stats.bias import BiasRow
 from simulator.stats.figures import Summary
@@ -27,6 +25,7 @@ from simulator.stats.judge_trust import Calibration, Drift, StoredBias, bias_for
 from simulator.stats.summary import summarise
 from simulator.storage.run_file import read_run
 from tests.golden_files import compare
+from tests.report.views import paint, render
 from tests.sample_runs import JUDGES, rehearsed
 
 
@@ -248,7 +247,7 @@ def test_the_page_has_it_below_the_table_of_means() -> None:
     judge_trust.save_calibration(a_calibration("similarity", dataset="<b>set</b>"))
     summary, known = known_of(results)
     page = render(results, summary, decide(summary, 0.9, 0.1), "ja", known)
-    heat, _, rest = page.partition('<details class="trust" open>')
+    heat, _, rest = page.partition('<h2 id="trust">')
 
     assert 'class="heat"' in heat
     assert "採点の確かさ" in rest
@@ -262,7 +261,7 @@ def test_nothing_is_claimed_of_an_empty_run() -> None:
     """No judge, no block."""
     summary, known = known_of(rehearsed("ja").model_copy(update={"scores": ()}), judges=("rouge_l",))
 
-    assert blocks(known, words_of(summary, "ja")) == []
+    assert trust_section(known, words_of(summary, "ja")) is None
 
 
 @pytest.mark.parametrize("language", ["ja", "en"])

@@ -5,15 +5,16 @@ import re
 
 import pytest
 
+from simulator.cli import publish
 from simulator.core.types import RedRules, Results
-from simulator.report import html
-from simulator.report.context import ReportContext
+from simulator.report import run_page
 from simulator.report.files import json_lines
 from simulator.report.tables import turn_rows
 from simulator.sheets.model import LazyRows
 from simulator.stats.figures import Summary
 from simulator.stats.gate import decide
 from simulator.stats.summary import summarise
+from tests.report.views import context_of, render
 from tests.sample_runs import JUDGES, large
 
 ROOMY = "会話が多いため"
@@ -26,7 +27,7 @@ def summed(results: Results, rules: RedRules | None = None) -> Summary:
 
 def painted(results: Results, summary: Summary) -> str:
     """Its page."""
-    return html.render(results, summary, decide(summary, 0.9, 0.05), "ja")
+    return render(results, summary, decide(summary, 0.9, 0.05), "ja")
 
 
 def test_a_page_of_a_few_conversations_shows_them_all() -> None:
@@ -41,8 +42,8 @@ def test_a_page_of_a_few_conversations_shows_them_all() -> None:
 def test_a_page_that_would_be_too_large_shows_the_gravest(monkeypatch: pytest.MonkeyPatch) -> None:
     """It stays under its limit, says how many it shows, and no link of it leads nowhere."""
     # The first attempt comes out too large on purpose.
-    monkeypatch.setattr(html, "LARGEST", 700_000)
-    monkeypatch.setattr(html, "_CONVERSATIONS_SIZE", 900_000)
+    monkeypatch.setattr(publish, "LARGEST", 700_000)
+    monkeypatch.setattr(run_page, "_CONVERSATIONS_SIZE", 900_000)
     results = large(300)
     summary = summed(results)
     page = painted(results, summary)
@@ -57,12 +58,12 @@ def test_a_page_that_would_be_too_large_shows_the_gravest(monkeypatch: pytest.Mo
 
 def test_red_conversations_come_first_and_the_others_are_spread(monkeypatch: pytest.MonkeyPatch) -> None:
     """All red ones where they fit, those that the page leads to before them, then a sample of the plan."""
-    monkeypatch.setattr(html, "_CONVERSATIONS_SIZE", 900_000)
+    monkeypatch.setattr(run_page, "_CONVERSATIONS_SIZE", 900_000)
     results = large(300)
     marked = {conversation.id for conversation in results.conversations[:40]}
     scores = tuple(s for s in results.scores if s.conversation in marked)
     summary = summed(results.model_copy(update={"scores": scores}))
-    kept = html.shown_conversations(results, summary, [], share=0.5)
+    kept = run_page.shown_conversations(results, summary, [], share=0.5)
     red = {each.conversation for each in summary.reddest}
     others = sorted(int(key[-6:-2]) for key in set(kept) - red)
 
@@ -74,7 +75,7 @@ def test_report_json_is_one_object() -> None:
     """Written a turn at a time, it is what it would be in one piece; also without a turn."""
     for results in (large(3), large(0)):
         summary = summed(results)
-        context = ReportContext(results, summary, decide(summary, 0.9, 0.05), "ja")
+        context = context_of(results, summary, decide(summary, 0.9, 0.05), "ja")
         whole = {"schema": 1, "run": "x\ny", "rows": list(turn_rows(context))}
         pieces = "".join(json_lines({"schema": 1, "run": "x\ny"}, context))
         assert pieces == json.dumps(whole, ensure_ascii=False, indent=2) + "\n"

@@ -13,7 +13,6 @@ from simulator.core import types
 from simulator.core.settings import stored_settings
 from simulator.core.types import Results, Selection
 from simulator.report.context import ReportContext
-from simulator.report.html import render
 from simulator.report.tables import turn_rows
 from simulator.report.worksheets import worksheets
 from simulator.runner.masking import masks_of
@@ -25,6 +24,7 @@ from simulator.stats.summary_json import as_json
 from simulator.storage import results as reading
 from simulator.storage.run_file import RunFile, find_run, read_run
 from tests.diff_runs import stored
+from tests.report.views import context_of, render
 from tests.sample_runs import rehearsed
 
 COUNT = 24
@@ -68,7 +68,7 @@ def make_large(monkeypatch: pytest.MonkeyPatch) -> None:
 def told(results: Results) -> ReportContext:
     """Everything that views are made of."""
     summary = figures_of(results, stored_settings(results.run.settings))
-    return ReportContext(results, summary, decide(summary, None, 0.05), "ja")
+    return context_of(results, summary, decide(summary, None, 0.05), "ja")
 
 
 def test_rows_are_read_as_they_were_written(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from simulator.core.types import Language, RedRules, Results, Run
-from simulator.report.context import ReportContext
 from simulator.report.worksheets import worksheets
 from simulator.sheets.model import (
     FILE,
@@ -24,6 +23,7 @@ from simulator.sheets.model import (
 from simulator.stats.gate import decide
 from simulator.stats.summary import summarise
 from tests.report.test_worksheets import report_context
+from tests.report.views import context_of
 
 
 def painted(language: Language, *, rows: bool) -> tuple[Worksheet, ...]:
@@ -32,7 +32,7 @@ def painted(language: Language, *, rows: bool) -> tuple[Worksheet, ...]:
     run = Run(id="", created=datetime(2020, 1, 1, tzinfo=UTC), settings=settings)
     results = Results(run=run, planned=0)
     summary = summarise(results, rules=RedRules(), judges=("turn",), seed=0)
-    return worksheets(ReportContext(results, summary, decide(summary, None, 0.0), language))
+    return worksheets(context_of(results, summary, decide(summary, None, 0.0), language))
 
 
 def titles() -> Iterator[tuple[str, dict[str, Any]]]:

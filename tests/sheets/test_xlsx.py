@@ -15,7 +15,6 @@ from openpyxl.xml.functions import fromstring, localname
 
 from simulator.core.errors import CaseFileError, RunFileError
 from simulator.core.types import Language, RedRules
-from simulator.report.context import ReportContext
 from simulator.report.worksheets import worksheets
 from simulator.sheets import excel
 from simulator.sheets.excel_read import read_edited
@@ -27,6 +26,7 @@ from simulator.stats.summary import grading_judges, summarise
 from tests.excel import read
 from tests.golden_files import compare
 from tests.report.test_worksheets import report_context
+from tests.report.views import context_of
 from tests.sample_runs import hostile
 
 # What spreadsheets have taken for formulas, links, commands or markup of their own.
@@ -130,7 +130,7 @@ def test_a_run_full_of_it(tmp_path: Path, attack: str) -> None:
     """Wherever a bot, a model or a customer can write: all parts are sound XML without a formula."""
     results = hostile(attack)
     summary = summarise(results, rules=RedRules(), judges=grading_judges(results, ("turn",)), seed=1)
-    run = ReportContext(results, summary, decide(summary, 0.9, 0.05), "ja")
+    run = context_of(results, summary, decide(summary, 0.9, 0.05), "ja")
 
     path = excel.write(worksheets(run), tmp_path / "a.xlsx")
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simulator.core.types import Answer, Case, Conversation, Failure, Handover, Results, Turn
-from simulator.report.answerable import facts, grids
+from simulator.report.answerable import answerable_sections
 from simulator.stats.answerability import answerability, handovers, turn_outcome
 from tests.sample_runs import rehearsed
 
@@ -85,10 +85,17 @@ def test_reports_show_only_what_is_marked() -> None:
     """Nothing is shown of an unmarked run; the tables of a marked one exist in both languages."""
     marked = run(talk(REFUSAL, answerable=False), talk(HANDS, handover="required"))
 
-    assert grids(run(talk(ANSWER, answerable=None)), "ja") == []
-    assert [row.counts for row in grids(marked, "ja")[0].rows] == [("0", "1", "0"), ("0", "1", "0")]
-    assert [row.counts for row in grids(marked, "en")[1].rows] == [("1", "0"), ("0", "0")]
-    assert dict(facts(marked, "ja"))["回答と断り"].endswith("答えられない質問を断り 100%（1 / 1）")
+    answers, _ = answerable_sections(marked, "ja")
+    _, handed = answerable_sections(marked, "en")
+    counts = [
+        [[cell.text for cell in row[1:-1]] for row in table.rows]
+        for table in (*answers.tables, *handed.tables)
+    ]
+
+    assert answerable_sections(run(talk(ANSWER, answerable=None)), "ja") == ()
+    assert counts == [[["0", "1", "0"], ["0", "1", "0"]], [["1", "0"], ["0", "0"]]]
+    assert answers.title == "回答と断り"
+    assert answers.line.endswith("答えられない質問を断り 100%（1 / 1）")
 
 
 @given(

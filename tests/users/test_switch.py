@@ -25,10 +25,7 @@ from simulator.core.types import (
     User,
     Utterance,
 )
-from simulator.report.console import paint
-from simulator.report.context import ReportContext
 from simulator.report.customers import TEXTS, sentences
-from simulator.report.html import render
 from simulator.report.worksheets import summary_sheet
 from simulator.runner.run import AGAIN, rehearse, second_attempts, superseded
 from simulator.stats.customers import summarise_customers
@@ -40,6 +37,7 @@ from simulator.storage.results import without_superseded
 from simulator.storage.run_file import RunFile, read_run
 from simulator.users.faults import KINDS
 from tests.customer_conversations import QUESTION, UNRELATED, a_case, a_run, a_talk, a_verdict
+from tests.report.views import context_of, paint, render
 from tests.run_helpers import Quiet, a_stage, echo
 from tests.run_helpers import a_run as a_file
 
@@ -118,14 +116,15 @@ def test_reports_say_what_stands_out(language: Language) -> None:
     console = Console(file=(out := io.StringIO()), width=200)
     paint(found, gate, results, language, console)
     page = render(results, found, gate, language)
-    rows = summary_sheet(ReportContext(results, found, gate, language)).rows
+    rows = summary_sheet(context_of(results, found, gate, language)).rows
 
     assert "70" in said
     assert "90" in said
     assert said.split(" ")[0] in out.getvalue()
     assert TEXTS(language, "title") in page
     assert 'id="customers"' in page
-    assert {"customers", "customers.invented"} <= {row.key for row in rows}
+    figure = f"customers.figures.{TEXTS(language, 'figure_invented')}"
+    assert {"customers", figure} <= {row.key for row in rows}
 
 
 def test_where_nobody_looked_reports_say_nothing() -> None:

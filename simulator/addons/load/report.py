@@ -1,15 +1,25 @@
-"""The words and the chart of a load rehearsal, for every report."""
+"""What every report says of a load rehearsal."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from simulator.addons.load.figures import SPANS, Level, Load, Span, Times, load_of
+from simulator.addons.load.figures import Level, Load, Span, Times, as_json, load_of
+from simulator.core.document import (
+    Block,
+    Cell,
+    Chart,
+    Fact,
+    Facts,
+    Line,
+    Notes,
+    Section,
+    Series,
+    Table,
+    count_cell,
+)
 from simulator.core.templates import Texts
-from simulator.core.translations import Words, points
+from simulator.core.translations import Words, points, words_of
 from simulator.core.types import Language, Results
-from simulator.report.extras import LoadFact, LoadText
 from simulator.stats.figures import Summary
 
 TEXT = Texts(Path(__file__).with_name("load.toml"))
@@ -22,25 +32,21 @@ def seconds_text(value: float) -> str:
     return f"{value:.3f}" if value < 0.1 else f"{value:.2f}" if value < 10 else f"{value:.1f}"
 
 
-def load_text(results: Results, summary: Summary, words: Words) -> LoadText | None:
+def section(results: Results, summary: Summary, language: Language) -> Section | None:
     """What reports say about a load rehearsal; None for any other run."""
-    load, language = load_of(results, summary), words.language
+    load = load_of(results, summary)
     if load is None:
         return None
-    return LoadText(
-        title=TEXT(language, "title"),
-        headline=headline(load, language),
-        note=TEXT(language, "note"),
-        facts=tuple(_fact(load, key, name, value, language) for key, name, value in facts(load, words)),
-        cautions=tuple(cautions(load, language)),
-    )
-
-
-def _fact(load: Load, key: str, name: str, value: str, language: Language) -> LoadFact:
-    times, item = getattr(load, key, None), TEXT(language, "item", name=name)
-    if not isinstance(times, Times):
-        return LoadFact(key, name, value, item)
-    return LoadFact(key, name, value, item, times.p95, seconds_text(times.p95))
+    words = words_of(summary, language)
+    remarks = [Line(text, "alarm") for text in cautions(load, language)]
+    blocks: list[Block] = [
+        Line(headline(load, language), "strong"),
+        *_charts(load, language),
+        _times_table(load, language),
+        Facts(tuple(facts(load, words))),
+        Notes((*remarks, Line(TEXT(language, "note"), "soft"))),
+    ]
+    return Section("load", TEXT(language, "title"), tuple(blocks), as_json(load))
 
 
 def headline(load: Load, language: Language) -> str:
@@ -52,18 +58,41 @@ def headline(load: Load, language: Language) -> str:
     return who if load.think is None else TEXT(language, "who_think", who=who, think=f"{load.think:g}")
 
 
-def facts(load: Load, words: Words) -> Iterator[tuple[str, str, str]]:
-    """Keys, names and values of the figures, most important first."""
+def _times_table(load: Load, language: Language) -> Table:
+    """Percentiles of answer times and waits, in seconds; waits only where somebody waited."""
+    waits = [
+        (TEXT(language, "queued"), load.queued),
+        (TEXT(language, "waiting"), load.waiting),
+    ]
+    rows = [
+        (TEXT(language, "answers"), load.answers),
+        (TEXT(language, "scheduled"), load.scheduled),
+        *((name, times) for name, times in waits if times and times.longest >= 0.01),
+    ]
+    return Table(
+        name="times",
+        title="",
+        columns=("", "p50", "p95", "p99", TEXT(language, "longest"), TEXT(language, "n")),
+        rows=tuple((Cell(text=name), *_times_cells(times, language)) for name, times in rows if times),
+        counts=2,
+    )
+
+
+def _times_cells(times: Times, language: Language) -> Iterator[Cell]:
+    for value in (times.p50, times.p95, times.p99, times.longest):
+        yield Cell(text=TEXT(language, "seconds", n=seconds_text(value)), number=value)
+    yield count_cell(times.n)
+
+
+def facts(load: Load, words: Words) -> Iterator[Fact]:
+    """What else was measured."""
     language = words.language
-    for name in ("answers", "scheduled", "queued", "waiting"):
-        if (times := getattr(load, name)) and (name in ("answers", "scheduled") or times.longest >= 0.01):
-            yield name, TEXT(language, name), _times(times, language)
-    yield "throughput", TEXT(language, "throughput"), _throughput(load, language)
-    yield "failures", TEXT(language, "failures"), _failures(load, words)
+    yield Fact(TEXT(language, "throughput"), _throughput(load, language))
+    yield Fact(TEXT(language, "failures"), _failures(load, words))
     if load.quiet and load.busy:
-        yield "levels", TEXT(language, "levels"), _levels(load.quiet, load.busy, language)
+        yield Fact(TEXT(language, "levels"), _levels(load.quiet, load.busy, language))
     if load.quick and load.slow:
-        yield "slow", TEXT(language, "slow"), _slow(load.quick, load.slow, language)
+        yield Fact(TEXT(language, "slow"), _slow(load.quick, load.slow, language))
 
 
 def cautions(load: Load, language: Language) -> list[str]:
@@ -79,11 +108,6 @@ def cautions(load: Load, language: Language) -> list[str]:
     if load.failures.get("timeout"):
         texts.append(TEXT(language, "timeouts", timeout=f"{load.timeout:g}"))
     return texts
-
-
-def _times(times: Times, language: Language) -> str:
-    values = {key: seconds_text(getattr(times, key)) for key in ("p50", "p95", "p99", "longest")}
-    return TEXT(language, "times", n=f"{times.n:,}", **values)
 
 
 def _throughput(load: Load, language: Language) -> str:
@@ -144,106 +168,43 @@ def _score(level: Level, language: Language) -> str:
     return TEXT(language, "level_score", score=points(level.score), low=low, high=high)
 
 
-WIDTH, HEIGHT = 680, 200
-LEFT = 56
-_RIGHT, _TOP, _BOTTOM, _GAP = 12, 14, 22, 14
-# Lines in flight take this share of the height, below the answer times.
-_SHARE = 0.3
-
-
-@dataclass(frozen=True, slots=True)
-class Curve:
-    """The chart: lines as SVG paths, marks of the scales, and the same as a sentence (`told`)."""
-
-    told: str
-    p50: str
-    p95: str
-    in_flight: str
-    marks: list[tuple[float, str]]
-    ends: list[tuple[float, str, str]]
-
-
-@dataclass(frozen=True, slots=True)
-class LoadBlock:
-    """The block of the HTML page."""
-
-    title: str
-    headline: str
-    note: str
-    facts: list[tuple[str, str]]
-    cautions: list[str]
-    curve: Curve | None
-    size: tuple[int, int, int]
-    say: Callable[..., str]
-
-
-def block(results: Results, summary: Summary, words: Words) -> LoadBlock | None:
-    """The block of the HTML page; None for any other run."""
-    load, language = load_of(results, summary), words.language
-    if load is None:
-        return None
-    return LoadBlock(
-        title=TEXT(language, "title"),
-        headline=headline(load, language),
-        note=TEXT(language, "note"),
-        facts=[(name, value) for _, name, value in facts(load, words)],
-        cautions=cautions(load, language),
-        curve=_curve(load, words),
-        size=(WIDTH, HEIGHT, LEFT),
-        say=partial(TEXT, language),
+def _charts(load: Load, language: Language) -> Iterator[Chart]:
+    """Answer times over the run, and the lines in flight; none where it was too short to be a curve."""
+    answered = [span for span in load.curve if span.p50 is not None]
+    if len(answered) < 2:
+        return
+    middles, slow = (tuple(getattr(span, name) or 0.0 for span in answered) for name in ("p50", "p95"))
+    longest, most = max(slow) or 1.0, max(span.in_flight for span in load.curve) or 1
+    yield Chart(
+        kind="lines",
+        title=TEXT(language, "chart"),
+        description=_description(load, middles, language),
+        labels=_moments(answered, language),
+        series=(Series("p50", middles, tuple(map(seconds_text, middles))), Series("p95", slow)),
+        marks=((0, "0"), (longest, TEXT(language, "seconds", n=seconds_text(longest)))),
+    )
+    in_flight = tuple(span.in_flight for span in load.curve)
+    yield Chart(
+        kind="lines",
+        title=TEXT(language, "in_flight"),
+        description=TEXT(language, "in_flight_most", n=str(most)),
+        labels=_moments(load.curve, language),
+        series=(Series("", in_flight, tuple(map(str, in_flight))),),
+        marks=((0, "0"), (most, str(most))),
     )
 
 
-def _curve(load: Load, words: Words) -> Curve | None:
-    spans = [span for span in load.curve if span.p95 is not None]
-    if len(spans) < 2:
-        return None
-    longest, most = max(span.p95 or 0.0 for span in spans) or 1.0, max(s.in_flight for s in load.curve) or 1
-    floor = HEIGHT - _BOTTOM
-    middle = _TOP + (floor - _TOP) * (1 - _SHARE)
-
-    def slow(value: float) -> float:
-        return round(middle - value / longest * (middle - _TOP), 1)
-
-    def busy(value: float) -> float:
-        return round(floor - value / most * (floor - middle - _GAP), 1)
-
-    language = words.language
-    end = load.curve[-1].at + load.curve[1].at
-    return Curve(
-        told=_sentence(load, spans, words),
-        p50=_path([(i, slow(s.p50)) for i, s in enumerate(load.curve) if s.p50 is not None]),
-        p95=_path([(i, slow(s.p95)) for i, s in enumerate(load.curve) if s.p95 is not None]),
-        in_flight=_path([(i, busy(s.in_flight)) for i, s in enumerate(load.curve)]),
-        marks=[
-            (slow(longest), TEXT(language, "axis_seconds", n=seconds_text(longest))),
-            (slow(0), "0"),
-            (busy(most), str(most)),
-            (busy(0), "0"),
-        ],
-        ends=[
-            (_x(0), "start", "0"),
-            (_x(len(load.curve) - 1), "end", TEXT(language, "axis_seconds", n=f"{end:.1f}")),
-        ],
-    )
+def _moments(spans: Sequence[Span], language: Language) -> tuple[str, ...]:
+    return tuple(TEXT(language, "seconds", n=f"{span.at:.1f}") for span in spans)
 
 
-def _sentence(load: Load, spans: Sequence[Span], words: Words) -> str:
-    middles = [span.p50 for span in spans if span.p50 is not None]
+def _description(load: Load, middles: Sequence[float], language: Language) -> str:
     return TEXT(
-        words.language,
+        language,
         "chart_told",
-        title=TEXT(words.language, "chart"),
+        title=TEXT(language, "chart"),
         seconds=f"{load.seconds:.1f}",
         low=seconds_text(min(middles)),
         high=seconds_text(max(middles)),
         most=str(load.most_in_flight),
     )
-
-
-def _x(at: int) -> float:
-    return round(LEFT + at * (WIDTH - LEFT - _RIGHT) / (SPANS - 1), 1)
-
-
-def _path(points: Sequence[tuple[int, float]]) -> str:
-    return "".join(f"{'L' if place else 'M'}{_x(at)} {y}" for place, (at, y) in enumerate(points))

@@ -89,6 +89,8 @@ class _Painter:
         """The title and all blocks."""
         if section.title:
             self.title(section.title)
+        else:
+            self._space()
         self.blocks(section.blocks)
 
     def blocks(self, blocks: Sequence[Block]) -> None:

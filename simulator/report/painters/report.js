@@ -184,7 +184,7 @@
   window.addEventListener("hashchange", jump);
   // Browsers that print no folded details get them open.
   window.addEventListener("beforeprint", () => {
-    for (const each of document.querySelectorAll(".talk.paper, .question, .trust, .others, .mends, figure .fold")) each.open = true;
+    for (const each of document.querySelectorAll(".talk.paper, .question, .more, .others, .mends")) each.open = true;
   });
   for (const time of document.querySelectorAll("time")) {
     time.textContent = new Date(time.dateTime).toLocaleString(document.documentElement.lang, { dateStyle: "medium", timeStyle: "short" });

@@ -18,11 +18,10 @@ from simulator.addons.load.figures import (
     times,
 )
 from simulator.addons.load.pace import Pace
-from simulator.addons.load.report import TEXT, cautions, facts, headline
+from simulator.addons.load.report import TEXT, cautions, headline, section
 from simulator.cli.app import main
 from simulator.core.settings import Settings, load_settings, stored_settings
 from simulator.core.templates import LANGUAGES
-from simulator.core.translations import words_of
 from simulator.core.types import Failure, Results
 from simulator.stats.outcome import figures_of
 from simulator.storage.run_file import find_run, read_run
@@ -309,13 +308,16 @@ def test_reports_show_the_load(capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(told.out)["load"] == json.loads(json.dumps(as_json(found)))
     assert json.loads(told.out)["load"]["answer_seconds"]["n"] == found.asked
     assert TEXT("ja", "chart") in page
-    assert '<svg class="chart wide"' in page
-    assert any("負荷：応答時間" in cell for cell in cells)
+    assert 'class="plot" role="img"' in page[page.index(TEXT("ja", "chart")) :]
+    assert any("応答時間 (p95)" in cell for cell in cells)
     assert "0.001 秒" in headline(found, "ja")
     assert "同時のお客様 3 人" in (folder / "report.md").read_text(encoding="utf-8")
     for language in LANGUAGES:
-        words = words_of(figures_of(results, Settings()), language)
-        assert [key for key, *_ in facts(found, words)][:2] == ["answers", "scheduled"]
+        shown = section(results, figures_of(results, Settings()), language)
+        assert shown
+        (times,) = shown.tables
+        names = [row[0].text for row in times.rows]
+        assert names[:2] == [TEXT(language, "answers"), TEXT(language, "scheduled")]
 
 
 def test_shards_of_a_rush_are_merged_and_taken_up_again(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,14 +7,13 @@ from rich.console import Console
 
 from simulator.core.translations import Words
 from simulator.core.types import Language, RedRules, Results
-from simulator.report.console import paint
 from simulator.report.context import corrected_line, notes, verdict
-from simulator.report.html import render
 from simulator.stats.corrected import CorrectedScore
 from simulator.stats.figures import Summary
 from simulator.stats.gate import decide
 from simulator.stats.summary import summarise
 from tests.blind_grades import JUDGE, graded
+from tests.report.views import paint, render
 from tests.sample_runs import JUDGES
 
 HELD = graded(

@@ -1,0 +1,67 @@
+"""The views of a run, from its results and figures."""
+
+from typing import Any
+
+from rich.console import Console
+
+from simulator.cli.publish import page_html
+from simulator.core.types import Language, Results
+from simulator.diagnosis.recommendations import Improvements, improvements_of
+from simulator.report.context import UNKNOWN, JudgeTrusts, ReportContext
+from simulator.report.html_comparison import PageParts
+from simulator.report.painters import console as painter
+from simulator.report.painters import markdown as markdown_painter
+from simulator.report.run import run_report
+from simulator.stats.comparison import RunComparison
+from simulator.stats.figures import Summary
+from simulator.stats.gate import Gate
+
+
+def context_of(
+    results: Results,
+    summary: Summary,
+    gate: Gate,
+    language: Language,
+    improvements: Improvements | None = None,
+    **settings: Any,
+) -> ReportContext:
+    """All that reports are made from; what to fix is worked out from the run alone unless it is passed."""
+    found = improvements or improvements_of(results, summary, language)
+    return ReportContext(results, summary, gate, language, found, **settings)
+
+
+def render(  # noqa: PLR0917 - a run's three parts, the language, and two things that may stand beside it
+    results: Results,
+    summary: Summary,
+    gate: Gate,
+    language: Language,
+    trusts: JudgeTrusts = UNKNOWN,
+    improvements: Improvements | None = None,
+) -> str:
+    """The page of a run."""
+    return page_html(context_of(results, summary, gate, language, improvements, trusts=trusts))
+
+
+def side_by_side(
+    before: PageParts, after: PageParts, language: Language, changes: RunComparison | None = None
+) -> str:
+    """The page of the run `after`, with the section that compares it to `before`."""
+    return page_html(context_of(*after, language), before, changes)
+
+
+def paint(  # noqa: PLR0917 - the three parts of a run, how, where, and one more to name
+    summary: Summary,
+    gate: Gate,
+    results: Results,
+    language: Language,
+    console: Console,
+    page: str = "",
+    trusts: JudgeTrusts = UNKNOWN,
+) -> None:
+    """Prints the summary of a run."""
+    painter.paint(run_report(context_of(results, summary, gate, language, page=page, trusts=trusts)), console)
+
+
+def markdown(context: ReportContext) -> str:
+    """A run as Markdown."""
+    return markdown_painter.markdown(run_report(context))
