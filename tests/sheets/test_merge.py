@@ -283,7 +283,7 @@ def test_columns_that_the_team_deleted_stay_out(team: Team) -> None:
 
         assert titles(team) == ["キー", "質問", "回答2", "コメント", "確認日", "点"]
         assert rows(team)["r1/a"].cells["comment"] == "私見"
-        assert "確認: there is no column judge_is" in team.edited().notes
+        assert "確認: there is no column judge_is" in map(str, team.edited().notes)
 
 
 def test_a_worksheet_keeps_the_name_that_people_gave_it(team: Team) -> None:
@@ -367,7 +367,9 @@ def test_a_copied_row_is_an_added_one(team: Team) -> None:
     team.type(3, "コメント", "写し")
 
     assert [row.key for row in team.edited().rows["review"]] == ["r1/a", "", "r1/c"]
-    assert team.edited().notes == ("確認, row 3: the same key as row 2; read as an added row",)
+    assert tuple(map(str, team.edited().notes)) == (
+        "確認, row 3: the same key as row 2; read as an added row",
+    )
 
 
 def test_a_question_that_was_deleted_waits_for_approval(team: Team) -> None:
