@@ -238,7 +238,6 @@ def _perform(  # noqa: PLR0917 - what a new run and a resumed one differ in
     """Holds the unfinished conversations of a plan, and has them graded."""
     from simulator.cli.drift_check import announce_check, checking
     from simulator.cli.engine import engine_of
-    from simulator.cli.prefetch import PrefetchingProgress, prefetched_reports
     from simulator.cli.preflight import announce
     from simulator.cli.progress import progress_on_stderr
 
@@ -253,12 +252,7 @@ def _perform(  # noqa: PLR0917 - what a new run and a resumed one differ in
     announce_check(frozen)
     first = checking(context, frozen)
     try:
-        with (
-            progress_on_stderr(plan, context) as tally,
-            stdout_to_stderr(),
-            prefetched_reports(offline=context.offline),
-        ):
-            progress = PrefetchingProgress(tally)
+        with progress_on_stderr(plan, context) as progress, stdout_to_stderr():
             work = perform(
                 context, plan, opening, progress, first, _load_runner(settings), _stopping(settings)
             )

@@ -22,7 +22,7 @@ from simulator.core.types import Conversation, Language, Passage, Results, Score
 from simulator.diagnosis.recommendations import heading_of
 from simulator.report import tables
 from simulator.report.context import ReportContext
-from simulator.report.painters.page_values import (
+from simulator.report.painters.run_page import (
     ConversationView,
     Flaw,
     FlawKind,

@@ -17,7 +17,7 @@ from simulator.report.html_conversations import (
     passage_entries,
     red_questions,
 )
-from simulator.report.painters.page_values import (
+from simulator.report.painters.run_page import (
     ConversationView,
     Ending,
     Filters,

@@ -10,7 +10,7 @@ from simulator.core.types import RedRules
 from simulator.report.course import course_sections
 from simulator.report.painters.charts import line_chart
 from simulator.report.painters.html import shade
-from simulator.report.painters.page_values import HeatMap
+from simulator.report.painters.run_page import HeatMap
 from simulator.report.run_page import run_page
 from simulator.stats.figures import Mean
 from tests.report.test_html import painted, rendered

@@ -4,7 +4,7 @@ import pytest
 
 from simulator.core.types import Score
 from simulator.report.html_conversations import flaws, marked
-from simulator.report.painters.page_values import Flaw
+from simulator.report.painters.run_page import Flaw
 
 
 def claim(words: str, kind: str = "not_found") -> Flaw:
