@@ -10,7 +10,7 @@ from unicodedata import east_asian_width
 
 import typer
 
-from simulator.cli.options import takes_settings
+from simulator.cli.options import run_settings, takes_settings
 from simulator.cli.terminal import DONE, TO_FIX, print_json, stdout_to_stderr
 from simulator.core.errors import BotFailure, InputError, MalformedReply, ModelFailure, RehearsalError
 from simulator.core.messages import Message, Sentence, _, localised, ngettext, pgettext
@@ -53,7 +53,7 @@ def command(flags: dict[str, Any], data: Cases = None, outputs: Outputs = None) 
         msg = _("--outputs needs a data set: doctor CASES --outputs FILE.")
         raise InputError(msg)
     check_destinations(settings)
-    return asyncio.run(_examine(settings))
+    return asyncio.run(_examine(run_settings(settings, "dialogue")))
 
 
 async def _examine(settings: Settings) -> int:

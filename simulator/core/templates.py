@@ -20,7 +20,7 @@ from simulator.core.types import Language
 
 LANGUAGES: tuple[Language, Language] = ("ja", "en")
 # What is counted in texts for people.
-_NOUNS = "row|token|call|turn|question|answer|conversation|message|grade|vote|point|case|character"
+_NOUNS = "row|pair|token|call|turn|question|answer|conversation|message|grade|vote|point|case|character"
 
 
 def read_toml(path: Path) -> dict[str, Any]:

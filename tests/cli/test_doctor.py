@@ -218,3 +218,13 @@ def test_a_folder_that_cannot_be_made_is_told(examine: Any, runs: str) -> None:
 
     assert (found.code, found.ok["runs folder"]) == (2, False)
     assert found.said["runs folder"] == f"{runs}: cannot be written. Choose another folder with --runs."
+
+
+def test_settings_of_single_turn_data_sets_stand_in_nobodys_way(examine: Any) -> None:
+    """rehearsal.toml may hold a prompt for `evaluate`: conversations have none."""
+    Path("rehearsal.toml").write_text(
+        'prompt = "classify.toml"\nadapter = "bot.py:connect"\n', encoding="utf-8"
+    )
+    found = examine("--offline")
+
+    assert (found.code, found.ok["bot"]) == (0, True)
