@@ -9,7 +9,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 try:
     from simulator.cli.app import main
 except ModuleNotFoundError as missing:
-    sys.stderr.write(f"error: {missing}. Run `make install` once, then: .venv/bin/python run.py\n")
+    from simulator.core.messages import _, say  # needs no package
+
+    say(_("error: {missing}. Run `make install` once, then: .venv/bin/python run.py", missing=missing))
     sys.exit(2)
 
 if __name__ == "__main__":

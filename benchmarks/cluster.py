@@ -67,7 +67,7 @@ def hold(repeats: int, engine: str) -> None:
     path, stopped = asyncio.run((on_workers if workers else perform)(context, plan, opened, Quiet()))
     results = read_run(path)
     if stopped or results.run.status != "finished":
-        sys.exit(f"stopped: {stopped}")
+        sys.exit("stopped: " + str(stopped))
     ids = [
         c.model_dump_json(exclude={"turns": {"__all__": {"answer": {"seconds"}}}})
         for c in results.conversations

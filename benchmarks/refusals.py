@@ -56,7 +56,7 @@ def main() -> None:
         cases = read_cases(folder / each.questions)
         results = answered(cases, folder / each.passages)
         print(f"\n{each.name} ({each.language}), {len(cases)} questions, the bundled bot without a model")
-        for section in answerable_sections(results, "en")[:1]:
+        for section in answerable_sections(results)[:1]:
             print(table(section))
         print(recognised(cases, labels(folder / each.questions)))
         print(f"{time.perf_counter() - started:.0f} s")
@@ -82,9 +82,10 @@ def _talk(case: Case, answer: Answer) -> Conversation:
 def table(section: Section) -> str:
     """The table as lines of text, and the notes below it."""
     (shown,) = section.tables
-    lines = ["".join(f"{column:>20}" for column in shown.columns)]
-    lines += ["".join(f"{cell.text:>20}" for cell in row) + f"  {row[-1].note}" for row in shown.rows]
-    return "\n".join([*lines, *(block.text for block in section.blocks if isinstance(block, Line))])
+    lines = ["".join(str(column).rjust(20) for column in shown.columns)]
+    cells = ["".join(str(cell.text).rjust(20) for cell in row) for row in shown.rows]
+    lines += [f"{line}  " + str(row[-1].note) for line, row in zip(cells, shown.rows, strict=True)]
+    return "\n".join([*lines, *(str(block.text) for block in section.blocks if isinstance(block, Line))])
 
 
 def labels(path: Path) -> dict[str, str]:

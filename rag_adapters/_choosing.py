@@ -64,8 +64,13 @@ class Chooser:
         except BotFailure:
             return
         if reply.known is False:
-            other = "" if self.way.completions else ", or --set completions=on where it can echo a prompt"
-            what = f"{self.where} tells no log-likelihoods; use --choosing auto{other}"
+            what = _("{where} tells no log-likelihoods; use --choosing auto", where=self.where)
+            if not self.way.completions:
+                what = _(
+                    "{where} tells no log-likelihoods; use --choosing auto,"
+                    " or --set completions=on where it can echo a prompt",
+                    where=self.where,
+                )
             msg = _("--choosing likelihood: {what}.", what=what)
             raise InputError(msg)
 

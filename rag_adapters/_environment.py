@@ -21,11 +21,11 @@ class Environment:
         names = set(used) - set(dialogue)
         for name in sorted(names):
             if name not in os.environ:
-                filled_in = ", ".join(f"${each}" for each in dialogue)
+                variables = ", ".join(f"${each}" for each in dialogue)
                 msg = _(
-                    "${name} is not set in the environment, and the dialogue fills only {filled_in}.",
+                    "${name} is not set in the environment, and the dialogue fills only {variables}.",
                     name=name,
-                    filled_in=filled_in,
+                    variables=variables,
                 )
                 raise InputError(msg)
         return cls({name: os.environ[name].strip() for name in names})

@@ -120,7 +120,7 @@ class JsonPath:
 
     def of(self, value: Any) -> Any:
         """What stands at this path; raises BotFailure that lists what is there instead."""
-        return _follow(value, self.steps, "the reply")
+        return _follow(value, self.steps, _REPLY)
 
     def within(self, value: Any, default: Any = None) -> Any:
         """What stands at this path, else `default`."""
@@ -156,11 +156,14 @@ def as_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _follow(value: Any, steps: tuple[str, ...], place: str) -> Any:
+_REPLY = _("the reply")
+
+
+def _follow(value: Any, steps: tuple[str, ...], place: Sentence | str) -> Any:
     if not steps:
         return value
     step, rest = steps[0], steps[1:]
-    here = f"{place}.{step}" if place != "the reply" else step
+    here = step if isinstance(place, Sentence) else f"{place}.{step}"
     if step == "*" and isinstance(value, list):
         return _each(value, rest, here)
     if isinstance(value, dict) and step in value:
@@ -170,7 +173,7 @@ def _follow(value: Any, steps: tuple[str, ...], place: str) -> Any:
     raise _missing(value, step, place)
 
 
-def _each(values: list[Any], rest: tuple[str, ...], place: str) -> list[Any]:
+def _each(values: list[Any], rest: tuple[str, ...], place: Sentence | str) -> list[Any]:
     """The rest of a path in every entry that has it; an entry of another kind may lack it."""
     found: list[Any] = []
     failure: BotFailure | None = None
@@ -186,14 +189,14 @@ def _each(values: list[Any], rest: tuple[str, ...], place: str) -> list[Any]:
     return found
 
 
-def _missing(value: Any, step: str, place: str) -> BotFailure:
-    wanted = "list" if step == "*" else f"'{step}'"
+def _missing(value: Any, step: str, place: Sentence | str) -> BotFailure:
+    wanted = _("list") if step == "*" else f"'{step}'"
     return BotFailure(
         "malformed", _("no {wanted} in {place}, which {kind}", wanted=wanted, place=place, kind=kind(value))
     )
 
 
-def kind(value: Any) -> Sentence | str:
+def kind(value: Any) -> Sentence:
     """What a value is, for messages: "has the keys id, text", "is a list of 3", "is a text"."""
     if isinstance(value, dict):
         return (

@@ -153,7 +153,7 @@ class LimitedBot:
             told = _("{error} ({made} attempts)", error=error, made=made) if made > 1 else error.message
             if made <= self.limits.retries and error.wait:
                 told = _(
-                    "{told} (it asks for {wait:,.0f} s before another question)", told=told, wait=error.wait
+                    "{error} (it asks for {wait:,.0f} s before another question)", error=told, wait=error.wait
                 )
             raise Transient(error.failure.kind, told, error.wait) from None
 

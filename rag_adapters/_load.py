@@ -5,7 +5,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from simulator import BotFailure, InputError, _, user_object
+from simulator import BotFailure, InputError, Sentence, _, user_object
 
 _LONGEST_MESSAGE = 200
 _LIBRARIES = ("<", *(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")))
@@ -28,24 +28,24 @@ def failure_of(error: BaseException) -> BotFailure:
     return BotFailure("timeout" if isinstance(error, TimeoutError) else "error", describe(error))
 
 
-def describe(error: BaseException) -> str:
+def describe(error: BaseException) -> Sentence | str:
     """An exception on one line: the place in the user's code, its type and its message."""
     lines = str(error.msg if isinstance(error, SyntaxError) else error).strip().splitlines() or [""]
     message = f"{type(error).__name__}: {lines[0]}"[:_LONGEST_MESSAGE].rstrip(": ")
     place = _place(error)
-    return f"{place}: {message}" if place else message
+    return _("{place}: {message}", place=place, message=message) if place else message
 
 
-def _place(error: BaseException) -> str:
+def _place(error: BaseException) -> Sentence | None:
     """`bot.py, line 12`: the place of a syntax error, else the innermost line outside libraries."""
     if isinstance(error, SyntaxError) and error.filename:
-        return f"{_relative(error.filename)}, line {error.lineno}"
+        return _("{path}, line {line:d}", path=_relative(error.filename), line=error.lineno)
     frames = [each for each in traceback.extract_tb(error.__traceback__) if not _is_ours(each.filename)]
     own = [each for each in frames if not each.filename.startswith(_LIBRARIES)]
     if not (own or frames):
-        return ""
+        return None
     frame = (own or frames)[-1]
-    return f"{_relative(frame.filename)}, line {frame.lineno}"
+    return _("{path}, line {line:d}", path=_relative(frame.filename), line=frame.lineno)
 
 
 def _is_ours(filename: str) -> bool:

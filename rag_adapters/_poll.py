@@ -85,9 +85,9 @@ class Polling:
                 raise BotFailure(
                     "error",
                     _(
-                        "the job ended with {path}={status:d}: {told}",
+                        "the job ended with {path}={status:d}: {answer}",
                         path=path.text,
                         status=status,
-                        told=told,
+                        answer=told,
                     ),
                 )

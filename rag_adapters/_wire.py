@@ -19,6 +19,7 @@ from simulator import (
     InputError,
     Transient,
     _,
+    changed,
     client_words,
     unpacked,
     wait_asked_for,
@@ -104,7 +105,7 @@ class Wire:
             return json.loads(text.removeprefix("\ufeff"))
         except (ValueError, RecursionError):
             said = shortened(self.environment.masked(text))
-            shown = f"{response.content_type}: {said}" if said else "an empty body"
+            shown = f"{response.content_type}: {said}" if said else _("an empty body")
             raise BotFailure("malformed", _("the reply is not JSON but {shown}", shown=shown)) from None
 
     async def _sent(self, arguments: Mapping[str, Any]) -> "ClientResponse":
@@ -156,7 +157,8 @@ class Wire:
         untrusted = getattr(error, "certificate_error", None)
         cause = untrusted or getattr(error, "os_error", None) or error
         said = getattr(cause, "verify_message", None) or getattr(cause, "strerror", None)
-        reason = shortened(self.environment.masked(said or f"{type(cause).__name__} {client_words(cause)}"))
+        words = said or _("{kind} {words}", kind=type(cause).__name__, words=client_words(cause))
+        reason = changed(words, lambda text: shortened(self.environment.masked(text)))
         if isinstance(error, aiohttp.ClientHttpProxyError):
             return BotFailure(
                 "unreachable",
@@ -173,8 +175,10 @@ class Wire:
                 ),
             )
         if isinstance(error, aiohttp.ClientSSLError):
-            told = f"is not trusted: {reason}; --set ca=FILE" if untrusted else f"speaks no TLS: {reason}"
-            return BotFailure("unreachable", f"{host} {told}")
+            told = _("{host} speaks no TLS: {reason}", host=host, reason=reason)
+            if untrusted:
+                told = _("{host} is not trusted: {reason}; --set ca=FILE", host=host, reason=reason)
+            return BotFailure("unreachable", told)
         if isinstance(error, aiohttp.ClientConnectorError):
             return Transient("unreachable", _("cannot connect to {host}: {reason}", host=host, reason=reason))
         if isinstance(error, aiohttp.ClientResponseError):

@@ -90,9 +90,9 @@ def _environment(settings: HttpSettings, body: Any, head: dict[str, str]) -> Env
     for name in (*_OF_THE_TOKEN, "poll", "proxy"):
         if of_the_dialogue := sorted(used[name].intersection(OF_THE_DIALOGUE)):
             msg = _(
-                "{name} cannot use ${of_the_dialogue}: it is the same for all customers.",
+                "{name} cannot use ${variable}: it is the same for all customers.",
                 name=name,
-                of_the_dialogue=of_the_dialogue[0],
+                variable=of_the_dialogue[0],
             )
             raise InputError(msg)
     return Environment.of(set.union(*used.values()), OF_THE_DIALOGUE)

@@ -172,7 +172,8 @@ class ChatBot:
         except BodyError as error:
             raise BotFailure("malformed", str(error)) from None
         except ClientError as error:
-            reason = self._masked(f"{type(error).__name__} {client_words(error)}")
+            words = changed(client_words(error), self._masked)
+            reason = _("{kind} {words}", kind=type(error).__name__, words=words)
             raise BotFailure(
                 "malformed", _("{host} gives no valid HTTP answer: {reason}", host=self._host, reason=reason)
             ) from None

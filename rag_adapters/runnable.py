@@ -10,7 +10,7 @@ from rag_adapters._json import JsonPath
 from rag_adapters._limits import limited
 from rag_adapters._load import describe, failure_of, load
 from rag_adapters._outputs import OutputPaths, Watch
-from simulator import Answer, BotFailure, InputError, Message, Query, _
+from simulator import Answer, BotFailure, InputError, Message, Query, Sentence, _
 
 # Exceptions of a runnable that gets an input of the wrong shape.
 _MISFIT = (TypeError, ValueError, LookupError, AttributeError)
@@ -46,6 +46,7 @@ async def connect(
 
 async def _runnable(found: Any, target: str) -> Any:
     """The object itself, or what it returns when it is called without arguments."""
+    name: Sentence | str = target
     if hasattr(found, "ainvoke") and not inspect.isclass(found):
         return found
     if hasattr(found, "compile"):
@@ -60,13 +61,13 @@ async def _runnable(found: Any, target: str) -> Any:
             runnable = found()
             runnable = await runnable if inspect.isawaitable(runnable) else runnable
         except (Exception, SystemExit) as error:
-            msg = _("{target}: it cannot be made: {describe}", target=target, describe=describe(error))
+            msg = _("{target}: it cannot be made: {error}", target=target, error=describe(error))
             raise InputError(msg) from None
         if hasattr(runnable, "ainvoke"):
             return runnable
-        target, found = f"what {target} gives", runnable
+        name, found = _("what {target} gives", target=target), runnable
     msg = _(
-        "{target} is {type}, not a runnable: it has no ainvoke().", target=target, type=type(found).__name__
+        "{target} is {type}, not a runnable: it has no ainvoke().", target=name, type=type(found).__name__
     )
     raise InputError(msg)
 

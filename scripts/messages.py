@@ -3,30 +3,124 @@
 A new sentence is added without a translation, one that is said no longer goes. What is missing then is told.
 """
 
+import ast
+import inspect
 import sys
+from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 from babel.messages import Catalog
-from babel.messages.extract import extract_from_file
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
+from jinja2 import Environment
+from jinja2.ext import extract_from_ast
+
+from simulator.cli.app import PROGRAM, command_tree
+from simulator.cli.options import REMARKS
+from simulator.core import shelves
+from simulator.core.messages import HELP, SHELF, verbatim
+from simulator.core.settings import Settings
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ("simulator", "judges", "rag_adapters")
 LOCALES = ROOT / "simulator" / "core" / "locale"
-KEYWORDS = {"_": None, "ngettext": (1, 2), "pgettext": ((1, "c"), 2)}
+# The context of another wording for reports on single-turn rows; it is only in the catalogues.
+ROWS = "rows"
+_PLACEHOLDERS = (
+    b'"Project-Id-Version: ',
+    b'"Report-Msgid-Bugs-To: EMAIL@',
+    b'"Last-Translator: FULL NAME',
+    b'"Language-Team: ',
+)
+KEYWORDS = ("_", "ngettext", "pgettext")
 
 
 def extracted() -> Catalog:
-    """Every sentence of the source, and the files it stands in."""
-    found = Catalog(fuzzy=False)
-    for path in sorted(path for folder in SOURCES for path in (ROOT / folder).rglob("*.py")):
-        for _, message, _, context in extract_from_file("python", path, keywords=KEYWORDS):
-            place = path.relative_to(ROOT).as_posix()
-            # A share such as "{n} % of the rows" is no format of another kind.
-            found.add(message, locations=[(place, 0)], context=context).flags.discard("python-format")
+    """Every sentence of the source and its templates, and the files it stands in."""
+    found = Catalog(project="rehearsal", fuzzy=False)
+    files = (file for source in SOURCES for file in (ROOT / source).rglob("*"))
+    for path in (ROOT / "run.py", *sorted(files)):
+        place = path.relative_to(ROOT).as_posix()
+        for name, texts in _calls(path):
+            context = texts.pop(0) if name == "pgettext" else None
+            _add(found, tuple(texts) if name == "ngettext" else texts[0], place, context)
+    for context, sources in ((HELP, help_texts()), (SHELF, shelf_texts())):
+        for text, place in sources:
+            _add(found, verbatim(text, context).template, place, context)
     return found
+
+
+def _add(found: Catalog, message: str | tuple[str, ...], place: str, context: str | None) -> None:
+    # A share such as "{n} % of the rows" is no format of another kind.
+    found.add(message, locations=[(place, 0)], context=context).flags.discard("python-format")
+
+
+def _calls(path: Path) -> Iterator[tuple[str, list[str]]]:
+    """The calls that make a sentence, each with its texts.
+
+    Babel's own reader of Python loses the plural of a call that has another one among its values.
+    """
+    if path.suffix == ".py":
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in KEYWORDS:
+                texts = [str(arg.value) for arg in call.args if isinstance(arg, ast.Constant)]
+                if texts:
+                    yield call.func.id, texts
+    elif path.suffix == ".j2":
+        template = Environment(autoescape=True).parse(path.read_text(encoding="utf-8"))
+        for _line, name, found in extract_from_ast(template, KEYWORDS):
+            yield name, [text for text in (found if isinstance(found, tuple) else (found,)) if text]
+
+
+def shelf_texts() -> Iterator[tuple[str, str]]:
+    """What `list` says about each judge and adapter that is a function, and its file."""
+    for folder, names in (
+        (shelves.JUDGES, shelves.judge_names()),
+        (shelves.ADAPTERS, shelves.adapter_names()),
+    ):
+        for path in (folder / f"{name}.py" for name in names):
+            if path.exists():
+                yield str(shelves.summary_line(path)), path.relative_to(ROOT).as_posix()
+
+
+def help_texts() -> Iterator[tuple[str, str]]:
+    """What --help says, in the pieces in which it is translated, and the file of each."""
+    for path, command, context in commands("", command_tree(), None):
+        place = f"simulator/cli/{path.partition(' ')[0].replace('-', '_') or 'app'}.py"
+        for text in (command.help, command.epilog, command.short_help):
+            yield from ((paragraph, place) for paragraph in _paragraphs(text or ""))
+        for param in command.get_params(context):
+            _, text = param.get_help_record(context)
+            yield (
+                REMARKS.sub("", text),
+                ("simulator/core/settings.py" if param.name in Settings.model_fields else place),
+            )
+            if title := getattr(param, "rich_help_panel", None):
+                yield title, "simulator/cli/options.py"
+
+
+def commands(path: str, command: Any, parent: Any) -> Iterator[tuple[str, Any, Any]]:
+    """The words that are typed for it, the command and its context; then those of its subcommands."""
+    name = path.rpartition(" ")[2] or PROGRAM
+    context = command.make_context(name, [], parent=parent, resilient_parsing=True)
+    yield path, command, context
+    for word, each in getattr(command, "commands", {}).items():
+        yield from commands(f"{path} {word}".strip(), each, context)
+
+
+def _paragraphs(text: str) -> Iterator[str]:
+    """Lines that are kept as they are come one by one, without commands that are only to be typed."""
+    for paragraph in inspect.cleandoc(text).split("\n\n"):
+        first, *lines = paragraph.split("\n")
+        whole = lines if first == "\b" else [" ".join([first, *lines])]
+        yield from (line for line in whole if line and not is_command_line(line))
+
+
+def is_command_line(text: str) -> bool:
+    """Whether it is typed as it stands."""
+    return text.startswith(f"{PROGRAM} ") and "  " not in text
 
 
 def catalogue(path: Path) -> Catalog:
@@ -38,14 +132,36 @@ def catalogue(path: Path) -> Catalog:
 def update(path: Path, source: Catalog) -> Catalog:
     """The catalogue with the sentences of the source: written, compiled and returned."""
     known = catalogue(path)
+    source = with_variants(source, known)
     source.creation_date = known.creation_date
     known.update(source, no_fuzzy_matching=True, update_creation_date=False)
     for message in known:
         message.flags.discard("python-format")
-    with path.open("wb") as file:
-        write_po(file, known, width=110, include_lineno=False, ignore_obsolete=True, sort_by_file=True)
+    file = BytesIO()
+    write_po(file, known, width=110, include_lineno=False, ignore_obsolete=True, sort_by_file=True)
+    # The header has nobody to write to, and Babel's words for nobody are no help.
+    lines = file.getvalue().splitlines(keepends=True)
+    path.write_bytes(b"".join(line for line in lines if not line.startswith(_PLACEHOLDERS)))
     path.with_suffix(".mo").write_bytes(compiled(catalogue(path)))
     return known
+
+
+def with_variants(source: Catalog, known: Catalog) -> Catalog:
+    """What the catalogue is for: the sentences that have another wording in reports on rows, too.
+
+    An English catalogue holds nothing else.
+    """
+    wanted = Catalog(fuzzy=False)
+    for message in source:
+        if not message.id:
+            continue
+        if known.locale_identifier != "en":
+            wanted.add(message.id, locations=message.locations, context=message.context)
+        singular = message.id[0] if isinstance(message.id, tuple) else message.id
+        variant = f"{ROWS}: {message.context}" if message.context else ROWS
+        if known.get(singular, variant) is not None:
+            wanted.add(message.id, locations=message.locations, context=variant)
+    return wanted
 
 
 def compiled(known: Catalog) -> bytes:

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from simulator.core.bodies import ACCEPTED, PIECE, BodyError, unpacked
     from simulator.core.concurrency import is_async, on_a_thread
     from simulator.core.errors import BotFailure, InputError, Transient, value_problem
-    from simulator.core.messages import Sentence, _, changed, message_of, ngettext, say, sentences
+    from simulator.core.messages import Message as Sentence
+    from simulator.core.messages import _, changed, message_of, ngettext, say, sentences
     from simulator.core.secrets import is_telling
     from simulator.core.shelves import user_object
     from simulator.core.templates import Texts
@@ -177,4 +178,5 @@ def __getattr__(name: str) -> Any:
         msg = f"module 'simulator' has no attribute '{name}'"
         raise AttributeError(msg)
     home = import_module(f"simulator.{_HOME[name]}")
-    return home if name in _MODULES else getattr(home, name)
+    # `Message` is here that of a dialogue, and one of the program's own is a `Sentence`.
+    return home if name in _MODULES else getattr(home, "Message" if name == "Sentence" else name)

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TextIO, cast
+from typing import Any
 
 import typer
 from pydantic import ValidationError
@@ -26,7 +26,6 @@ from simulator.core.errors import InputError, RehearsalError, Unforeseen, value_
 from simulator.core.messages import Message, _, localised, say, sentences
 from simulator.core.secrets import MASK, is_secret, known_secrets, mask_secrets, without_url_secrets
 from simulator.core.settings import Settings, load_settings
-from simulator.core.translations import TranslatingStream, language_of
 from simulator.models.cache import cache_folder, private_file, private_folder
 
 COMMANDS = (
@@ -64,30 +63,12 @@ def main(arguments: Sequence[str]) -> int:
         # A terminal or pipe of another encoding shows "?" for what it lacks; nothing fails for it.
         if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower() not in ("utf-8", "utf8"):
             stream.reconfigure(errors="replace")
-    with _in_readers_language():
-        try:
-            code = _run(_with_default_command(arguments))
-            sys.stdout.flush()
-            return code
-        except BaseException as error:
-            return _closed_output(arguments) if is_closed_output(error) else _say_error(error, arguments)
-
-
-@contextlib.contextmanager
-def _in_readers_language() -> Iterator[None]:
-    """Translates what is written to the terminal for a reader of Japanese."""
-    if language_of(os.environ) == "en":
-        yield
-        return
-    stdout, stderr = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = (
-        cast("TextIO", TranslatingStream(stdout)),
-        cast("TextIO", TranslatingStream(stderr)),
-    )
     try:
-        yield
-    finally:
-        sys.stdout, sys.stderr = stdout, stderr
+        code = _run(_with_default_command(arguments))
+        sys.stdout.flush()
+        return code
+    except BaseException as error:
+        return _closed_output(arguments) if is_closed_output(error) else _say_error(error, arguments)
 
 
 # --- From words to a command ---
@@ -231,9 +212,11 @@ def _command_line_mistake(error: Any, arguments: Sequence[str]) -> Message | str
 def _say(message: Message | str, code: int) -> int:
     """One line on stderr, without the control characters that a message of others may hold."""
     # A last guard: an error may quote a secret.
-    text = without_url_secrets(mask_secrets(localised(message), known_secrets({})))
+    text = without_url_secrets(
+        mask_secrets(localised(_("error: {message}", message=message)), known_secrets({}))
+    )
     printable = "".join(letter if letter.isprintable() else " " for letter in text)
-    sys.stderr.write(f"error: {' '.join(printable.split())}\n")
+    sys.stderr.write(f"{' '.join(printable.split())}\n")
     return code
 
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from simulator.cli.options import takes
-from simulator.cli.terminal import DONE, print_json
+from simulator.cli.terminal import DONE, padded, print_json
 from simulator.core.errors import InputError
-from simulator.core.messages import _
+from simulator.core.messages import Message, _, localised, ngettext, safe_text
 from simulator.core.settings import load_settings
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ OlderThan = Annotated[float | None, typer.Option(
     help="Clear only answers older than this; those of unknown age count as older.",
 )]
 # fmt: on
-UNKNOWN = "unknown endpoint"
+UNKNOWN = _("unknown endpoint")
 
 
 @takes("json_output")
@@ -49,22 +49,35 @@ def command(flags: dict[str, Any], action: Action = "show", older_than: OlderTha
         print_json(shown)
         return DONE
     if cleared is not None:
-        sys.stdout.write(f"{cleared:,} answers cleared.\n")
+        _write(ngettext("{n} answer cleared.", "{n} answers cleared.", n=cleared))
     _show(rows, str(path), size_on_disk(path))
     return DONE
 
 
 def _show(rows: "list[CacheContents]", path: str, size: int) -> None:
-    from simulator.core.translations import safe_text
-
     total = sum(row.entries for row in rows)
-    sys.stdout.write(f"{path}: {total:,} answers, {size / 1e6:,.1f} MB\n")
+    _write(_("{path}: {n} answers, {size:,.1f} MB", path=path, n=total, size=size / 1e6))
     for row in rows:
-        name = safe_text(row.endpoint) or UNKNOWN
-        ages = f"{_age(row.newest)} to {_age(row.oldest)} old" if row.oldest else "age unknown"
-        sys.stdout.write(f"{row.entries:8,} answers  {row.size / 1e6:8,.2f} MB  {ages:24}  {name}\n")
+        ages = _("age unknown")
+        if row.oldest:
+            ages = _("{newest} to {oldest} old", newest=_age(row.newest), oldest=_age(row.oldest))
+        _write(
+            _(
+                "{entries} answers  {size} MB  {ages}  {endpoint}",
+                entries=f"{row.entries:8,}",
+                size=f"{row.size / 1e6:8,.2f}",
+                ages=padded(localised(ages), 24),
+                endpoint=row.endpoint or UNKNOWN,
+            )
+        )
 
 
-def _age(stored: str) -> str:
+def _age(stored: str) -> Message:
     days = (datetime.now(tz=UTC) - datetime.fromisoformat(stored)).total_seconds() / 86400
-    return f"{days:.0f} days" if days >= 2 else f"{days * 24:.0f} hours"
+    if days >= 2:
+        return _("{n} days", n=round(days))
+    return _("{n} hours", n=round(days * 24))
+
+
+def _write(line: Message) -> None:
+    sys.stdout.write(f"{safe_text(localised(line))}\n")

@@ -20,9 +20,8 @@ from simulator.cli.terminal import (
     stdout_to_stderr,
 )
 from simulator.core.errors import InputError
-from simulator.core.messages import Message, _, ngettext, sentences
+from simulator.core.messages import Message, _, ngettext, safe_text, sentences, shown
 from simulator.core.settings import load_settings
-from simulator.core.translations import safe_text
 
 if TYPE_CHECKING:
     from simulator.addons.bias_probes.grade import ProbeRun
@@ -298,8 +297,8 @@ def _announce_probes(run: "ProbeRun") -> None:
         else _("Model: {model}. At most {total}.", model=model, total=total([run.forecast()]))
     )
     say(sentences(counts, grader))
-    for note in family_notes(run.settings.model_dump(), run.context.models(), "en"):
-        say(f"Warning: {note.text}" if note.alarm else note.text)
+    for note in family_notes(run.settings.model_dump(), run.context.models()):
+        say(_("Warning: {note}", note=note.text) if note.tone == "alarm" else note.text)
 
 
 def _show_probes(run: "ProbeRun", bias: "Bias", paths: dict[str, Path | None]) -> None:
@@ -309,12 +308,12 @@ def _show_probes(run: "ProbeRun", bias: "Bias", paths: dict[str, Path | None]) -
     models, as_json = run.context.models(), run.settings.json_output
     languages, settings = report.languages_of(bias), run.settings.model_dump()
     for language in languages:
-        grader = report.TEXTS(language, run.grader, model=models["judge"])
-        notes = family_notes(settings, models, language)
-        print_report(report.probes_report(bias, language, grader, notes), as_json=as_json)
+        notes = family_notes(settings, models)
+        shown_probes = report.probes_report(bias, language, run.grader, models["judge"], notes)
+        print_report(shown_probes, as_json=as_json)
     stream = sys.stderr if as_json else sys.stdout
     for path in filter(None, paths.values()):
-        stream.write(safe_text(report.TEXTS(languages[-1], "saved", path=path)) + "\n")
+        stream.write(safe_text(shown(_("Saved: {path}", path=path), languages[-1])) + "\n")
     if not as_json:
         return
     print_json(
@@ -335,7 +334,7 @@ def _show_probes(run: "ProbeRun", bias: "Bias", paths: dict[str, Path | None]) -
                 for judge in run.judges
             },
             "rows": [_row_json(row) for row in bias.rows],
-            "warnings": [note.text for note in family_notes(settings, models, "en")],
+            "warnings": [str(note.text) for note in family_notes(settings, models)],
             "failed": run.states["failed"],
             **_spent(run.context.ledger),
         }

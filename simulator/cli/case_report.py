@@ -7,18 +7,56 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simulator.addons.testset import files
-from simulator.addons.testset.checks import REASONS, RejectedQuestion, TestSet
+from simulator.addons.testset.checks import RejectedQuestion, TestSet
 from simulator.addons.testset.logs import FROM_LOGS
-from simulator.addons.testset.plan import KINDS, WORDINGS
 from simulator.cli.destinations import write_atomically
-from simulator.core.messages import Message, localised
-from simulator.core.templates import read_toml, render
-from simulator.core.translations import safe_text
+from simulator.core.messages import Message, _, ngettext, pgettext, safe_text, shown
 from simulator.core.types import Case, Language
 from simulator.privacy.patterns import mask
 
 if TYPE_CHECKING:
     from simulator.addons.testset.make import TestSetRun
+
+# By their tags and ids, in the order of the summary.
+KIND_TITLES: dict[str, Message] = {
+    "simple": _("simple"),
+    "number": _("number or date"),
+    "procedure": _("procedure"),
+    "two-passages": _("two passages"),
+    "comparison": _("comparison"),
+    "follow-up": pgettext("a kind of question", "follow-up"),
+    "complaint": _("complaint that hides a question"),
+    "false-fact": _("false fact taken for granted"),
+    "neighbour": _("neighbouring topic"),
+    "competitor": _("competitor"),
+    "private": _("private data"),
+    "small-talk": _("small talk"),
+    FROM_LOGS: _("from logs"),
+}
+WORDING_TITLES: dict[str, Message] = {
+    "plain": _("plain"),
+    "keigo": _("polite"),
+    "casual": _("casual"),
+    "keywords": _("keywords"),
+    "typed": _("mistyped"),
+}
+REASON_TITLES: dict[str, Message] = {
+    "empty": _("no question or no right answer"),
+    "long": _("too long"),
+    "language": _("not in the documents' language"),
+    "document": _("mentions the document itself"),
+    "copied": _("copies the document"),
+    "unanswerable": _("the documents do not answer it"),
+    "differs": _("the documents give another answer"),
+    "one_passage": _("one passage is enough"),
+    "alone": _("needs no earlier turn"),
+    "no_number": _("no number in the right answer"),
+    "unsupported": _("figures of the right answer are not in the documents"),
+    "answered": _("meant to be out of scope, but the documents answer it"),
+    "no_name": _("does not name the invented company"),
+    "ambiguous": _("the documents answer it differently"),
+    "duplicate": _("nearly the same as another"),
+}
 
 
 class Outcome:
@@ -60,8 +98,9 @@ class Outcome:
             write_atomically(self.path, files.content_of(self.cases, self.path))
             self.written = True
         if self.rejected:
-            words = _Words(self.language)
-            table = files.rejected_of(self.rejected, lambda question: words("why", question.why))
+            table = files.rejected_of(
+                self.rejected, lambda question: shown(REASON_TITLES[question.why], self.language)
+            )
             write_atomically(self.rejected_path, table)
         else:
             self.rejected_path.unlink(missing_ok=True)
@@ -72,13 +111,12 @@ class Outcome:
 
     def counts(self) -> dict[str, dict[str, int]]:
         """How many questions there are of each kind and wording, and rejected ones for each reason."""
-        kinds, wordings = (*KINDS, FROM_LOGS), WORDINGS
         tags = Counter(tag for case in self.cases for tag in case.tags)
-        why = Counter(question.why for question in self.rejected)
+        why: Counter[str] = Counter(question.why for question in self.rejected)
         return {
-            "kinds": {kind: tags[kind] for kind in kinds if tags[kind]},
-            "wordings": {wording: tags[wording] for wording in wordings if tags[wording]},
-            "why": {reason: why[reason] for reason in REASONS if why[reason]},
+            "kinds": {kind: tags[kind] for kind in KIND_TITLES if tags[kind]},
+            "wordings": {wording: tags[wording] for wording in WORDING_TITLES if tags[wording]},
+            "why": {reason: why[reason] for reason in REASON_TITLES if why[reason]},
         }
 
     def as_json(self, run: "TestSetRun") -> dict[str, Any]:
@@ -93,7 +131,7 @@ class Outcome:
             "kinds": counts["kinds"],
             "wordings": counts["wordings"],
             "rejected": [_rejected_json(question) for question in self.rejected],
-            "failures": dict(Counter(kind for _, kind in self.failures)),
+            "failures": dict(Counter(kind for _id, kind in self.failures)),
             "by_rule": run.by_rule,
             "passages": len(run.articles),
             "dialogues": len(run.logs.dialogues) if run.logs else 0,
@@ -113,79 +151,94 @@ def show(run: "TestSetRun", outcome: Outcome) -> None:
     """Prints the summary, in the language of most questions; on stderr where stdout is for JSON."""
     stream = sys.stderr if run.settings.json_output else sys.stdout
     for line in _lines(run, outcome):
-        stream.write(safe_text(line).replace("\n", " ") + "\n")
+        stream.write(safe_text(shown(line, outcome.language)).replace("\n", " ") + "\n")
 
 
-def _lines(run: "TestSetRun", outcome: Outcome) -> Iterator[str]:
-    counts, words = outcome.counts(), _Words(outcome.language)
-    if not outcome.cases:
-        yield words("text", "none")
-    else:
-        yield words("text", "made", n=len(outcome.cases), path=outcome.path)
-        yield words("text", "kinds", counts=words.counts("kind", counts["kinds"]))
+def _lines(run: "TestSetRun", outcome: Outcome) -> Iterator[Message | str]:
+    counts = outcome.counts()
+    if n := len(outcome.cases):
+        yield ngettext("{n} question made: {path}", "{n} questions made: {path}", n=n, path=outcome.path)
+        yield _("Kinds: {counts}", counts=_named(KIND_TITLES, counts["kinds"]))
         if counts["wordings"]:
-            yield words("text", "wordings", counts=words.counts("wording", counts["wordings"]))
-    if outcome.rejected:
-        yield words("text", "rejected", n=len(outcome.rejected), counts=words.counts("why", counts["why"]))
-        yield words("text", "rejected_file", path=outcome.rejected_path)
-    if outcome.failures:
-        kinds = Counter(kind for _, kind in outcome.failures)
-        listed = words.comma.join(f"{kind} {n}" for kind, n in kinds.items())
-        yield words("text", "failures", n=len(outcome.failures), counts=listed)
-    yield from _lines_of_rules(run, outcome, words)
-    yield from _lines_of_logs(run, outcome, words)
-    if sheet := outcome.proposed:
-        yield words("text", "sheet" if sheet.added else "sheet_same", n=sheet.added, url=sheet.url)
-        if sheet.near:
-            yield words("text", "sheet_near", n=sheet.near)
-        yield from sheet.notes
-    if outcome.cases:
-        yield words("text", "next_sheet" if outcome.proposed else "next")
-        cases = f"sheet:{run.settings.sheet}" if outcome.proposed else str(outcome.path)
-        yield f"  python run.py --cases {cases} --adapter bot.py:answer"
+            yield _("Wordings: {counts}", counts=_named(WORDING_TITLES, counts["wordings"]))
+    else:
+        yield _("No question could be made.")
+    if n := len(outcome.rejected):
+        yield _("{n} rejected: {counts}", n=n, counts=_named(REASON_TITLES, counts["why"]))
+        yield _("What was rejected, and why: {path}", path=outcome.rejected_path)
+    if n := len(outcome.failures):
+        kinds = tuple(f"{kind} {n}" for kind, n in Counter(kind for _id, kind in outcome.failures).items())
+        yield ngettext(
+            "{n} failure of the model: {kinds}", "{n} failures of the model: {kinds}", n=n, kinds=kinds
+        )
+    yield from _lines_of_rules(run, outcome)
+    yield from _lines_of_logs(run, outcome)
+    if outcome.proposed:
+        yield from _lines_of_sheet(outcome.proposed)
+    if outcome.cases and outcome.proposed:
+        yield _("Next: review them in the sheet, set the good ones to Approved, then use them:")
+        yield f"  python run.py --cases sheet:{run.settings.sheet} --adapter bot.py:answer"
+    elif outcome.cases:
+        yield _("Next: have people review and correct them, then use them:")
+        yield f"  python run.py --cases {outcome.path} --adapter bot.py:answer"
 
 
-def _lines_of_rules(run: "TestSetRun", outcome: Outcome, words: "_Words") -> Iterator[str]:
+def _lines_of_sheet(sheet: files.ProposedCases) -> Iterator[Message | str]:
+    n, url = sheet.added, sheet.url
+    if n:
+        yield _("{n} added to the sheet's worksheet of test questions, not yet approved: {url}", n=n, url=url)
+    else:
+        yield _("Nothing new for the sheet's worksheet of test questions: {url}", url=url)
+    if n := sheet.near:
+        yield ngettext(
+            "{n} was not added to the sheet: a question like it is there already.",
+            "{n} were not added to the sheet: a question like them is there already.",
+            n=n,
+        )
+    yield from sheet.notes
+
+
+def _lines_of_rules(run: "TestSetRun", outcome: Outcome) -> Iterator[Message]:
     if not run.by_rule or not run.articles:
         return
-    yield words("text", "by_rule")
-    if run.without_questions:
-        yield words("text", "barren", n=run.without_questions)
-    if sum(FROM_LOGS not in case.tags for case in outcome.cases) < run.request.number:
-        yield words("text", "only", wanted=run.request.number)
+    yield _(
+        "Made by rule, without a model: simple questions from headings and sentences only, reworded by rule."
+        " Right answers are the documents' own sentences."
+    )
+    if n := run.without_questions:
+        yield ngettext(
+            "{n} document has no sentence or heading that a rule fits.",
+            "{n} documents have no sentence or heading that a rule fits.",
+            n=n,
+        )
+    if sum(FROM_LOGS not in case.tags for case in outcome.cases) < (wanted := run.request.number):
+        yield _("{n} requested; no more can be made from these documents.", n=wanted)
 
 
-def _lines_of_logs(run: "TestSetRun", outcome: Outcome, words: "_Words") -> Iterator[str]:
+def _lines_of_logs(run: "TestSetRun", outcome: Outcome) -> Iterator[Message]:
     if run.logs is None:
         return
-    masks = words.comma.join(
-        f"{mask(kind, outcome.language).strip('[]')} {count}"
-        for kind, count in sorted(run.logs.counts.items())
-    )
-    yield words("text", "redacted", counts=masks) if masks else words("text", "redacted_none")
+    counts = sorted(run.logs.counts.items())
+    masks = tuple(f"{mask(kind, outcome.language).strip('[]')} {n}" for kind, n in counts)
+    if masks:
+        yield _("Masked in the logs: {counts}", counts=masks)
+    else:
+        yield _("Nothing to mask was found in the logs.")
     if run.by_rule:
-        yield words("text", "logs_by_rule")
-    if outcome.personas:
-        names = words.comma.join(map(str, outcome.personas))
-        yield words("text", "personas", n=len(outcome.personas), names=names)
+        yield _(
+            "From the logs the first question of each dialogue was taken as it is, and stands for its goal."
+            " Personas need a model."
+        )
+    if n := len(outcome.personas):
+        names = tuple(map(str, outcome.personas))
+        yield ngettext("{n} persona written: {names}", "{n} personas written: {names}", n=n, names=names)
     elif outcome.no_personas:
-        yield words("text", "no_personas", why=localised(outcome.no_personas))
+        yield _("No personas were made ({why}).", why=outcome.no_personas)
 
 
-class _Words:
-    """The texts of one language by table and key: `words("why", "copied")`."""
-
-    def __init__(self, language: Language) -> None:
-        self._texts = read_toml(files.WORDS)[language]
-        self.comma = "、" if language == "ja" else ", "
-
-    def __call__(self, table: str, key: str, /, **values: object) -> str:
-        texts = self._texts if table == "text" else self._texts[table]
-        return render(texts[key], **{name: str(value) for name, value in values.items()})
-
-    def counts(self, table: str, counts: Mapping[str, int]) -> str:
-        """Numbers behind the names that a table has for them."""
-        return self.comma.join(f"{self(table, key)} {count}" for key, count in counts.items())
+def _named(titles: Mapping[str, Message], counts: Mapping[str, int]) -> tuple[Message, ...]:
+    """Numbers behind the titles of what they count."""
+    return tuple(_("{name} {n}", name=titles[key], n=n) for key, n in counts.items())
 
 
 def _rejected_json(question: RejectedQuestion) -> dict[str, Any]:

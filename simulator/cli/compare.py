@@ -21,7 +21,6 @@ from simulator.core.settings import load_settings
 
 if TYPE_CHECKING:
     from simulator.addons.compare.comparison import Comparison
-    from simulator.core.types import Language
 
 # fmt: off
 Runs = Annotated[list[str], typer.Argument(
@@ -86,11 +85,11 @@ def command(
     if markdown:
         from simulator.report.painters.markdown import markdown as markdown_of
 
-        _write(Path(markdown), markdown_of(report), report.language)
+        _write(Path(markdown), markdown_of(report))
     if html:
         from simulator.report.painters.html import page
 
-        _write(Path(html), page(report), report.language)
+        _write(Path(html), page(report))
     failed, asked = result.figures.failed, result.figures.asked
     msg = _(
         "{failed} of {asked} verdicts failed ({problem}). The same command tries them again.",
@@ -141,9 +140,8 @@ def _spent(comparison: "Comparison") -> dict[str, Any]:
     }
 
 
-def _write(path: Path, text: str, language: "Language") -> None:
-    from simulator.addons.compare.grade import WORDS
+def _write(path: Path, text: str) -> None:
     from simulator.cli.destinations import write_atomically
 
     write_atomically(path, text)
-    say(WORDS(language, "saved", path=str(path)))
+    say(_("Written to {path}.", path=path))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simulator.core.errors import InputError, RunFileError, UnknownName
-from simulator.core.messages import _, localised
+from simulator.core.messages import _, localised, sentences
 from simulator.core.settings import Settings
 from simulator.core.types import Language
 from simulator.data.files import temporary_path
@@ -52,8 +52,11 @@ def check_destinations(settings: Settings) -> None:
         _check_sheet(settings)
     for name in settings.to:
         if ":" not in name and name not in DESTINATIONS:
-            alias = f" {name} is called {ALIASES[name.lower()]}." if name.lower() in ALIASES else ""
-            hint = f"Your own function: --to post.py:send.{alias}"
+            alias = ALIASES.get(name.lower())
+            hint = sentences(
+                _("Your own function: --to post.py:send."),
+                _("{name} is called {alias}.", name=name, alias=alias) if alias else None,
+            )
             raise UnknownName(_("report"), name, DESTINATIONS, hint)
         if ":" in name:
             _function(name)
@@ -102,7 +105,7 @@ def push_to_sheet(
     sheets: "Sequence[Worksheet]", settings: Settings, language: Language
 ) -> "tuple[Target, str]":
     """Writes worksheets to the sheet of the settings; returns it, and its address with notes, a line each."""
-    from simulator.core.translations import safe_text
+    from simulator.core.messages import safe_text
     from simulator.sheets.google_api import Target, target
     from simulator.sheets.google_push import new_sheet, push
 

@@ -10,7 +10,7 @@ from simulator.cli.app import unread_output_allowed
 from simulator.cli.options import takes
 from simulator.cli.terminal import DONE, MISSED, print_json, print_report
 from simulator.core.errors import InputError
-from simulator.core.messages import _
+from simulator.core.messages import _, say
 from simulator.core.settings import load_settings
 
 if TYPE_CHECKING:
@@ -56,7 +56,6 @@ def command(
     compared: grade A again first; must-not-break still counts.
     """
     from simulator.cli.publish import pair_of_runs, report_language
-    from simulator.core.translations import words_of
     from simulator.report.comparison import comparison_report
     from simulator.storage.run_file import find_run
 
@@ -66,8 +65,7 @@ def command(
     earlier, later = pair_of_runs(*paths)
     changes = _compare(earlier, later, _third_run(free, paths, Path(settings.runs), earlier))
     page = _write_page(earlier, later, changes, paths[1])
-    words = words_of(later.summary, report_language(later.results))
-    report = comparison_report(changes, words, page)
+    report = comparison_report(changes, later.summary, report_language(later.results), page)
     if markdown:
         _write_markdown(Path(markdown), report)
     unread = _("Not read to the end: the verdict is in the exit code.")
@@ -86,11 +84,13 @@ def _check_different(paths: list[Path], runs: str) -> None:
     if one != other:
         return
     older = [name for name in run_ids(Path(runs)) if name < one.name]
-    hint = (
-        f"to compare it with the one before: python run.py diff {older[-1]} {one.name}"
-        if older
-        else _("name two runs")
-    )
+    hint = _("name two runs")
+    if older:
+        hint = _(
+            "to compare it with the one before: python run.py diff {before} {run}",
+            before=older[-1],
+            run=one.name,
+        )
     msg = _(
         "A and B are the same run, {one}; {hint}. All runs: python run.py history.", one=one.name, hint=hint
     )
@@ -98,15 +98,15 @@ def _check_different(paths: list[Path], runs: str) -> None:
 
 
 def _compare(earlier: "PageParts", later: "PageParts", third: Path | None) -> "RunComparison":
-    from simulator.core.translations import text_lookup
-    from simulator.report.comparison import TEXTS
     from simulator.report.html_comparison import compared
 
     changes = compared(earlier, later)
     if not changes.paired:
-        runs = {"before": changes.before.run, "after": changes.after.run}
-        say = text_lookup(TEXTS, "diff", "en", rows=later.summary.rows)
-        raise InputError(say("nothing", **runs))
+        before, after = changes.before.run, changes.after.run
+        if later.summary.rows:
+            raise InputError(_("{before} and {after} have no row in common.", before=before, after=after))
+        msg = _("{before} and {after} have no question and customer in common.", before=before, after=after)
+        raise InputError(msg)
     if third is None:
         return changes
     return changes.model_copy(update={"beside": _beside(earlier, later, third)})
@@ -149,7 +149,7 @@ def _write_page(earlier: "PageParts", later: "PageParts", changes: "RunCompariso
     try:
         return str(write_pair(earlier, later, path, changes))
     except RunFileError as error:
-        sys.stderr.write(f"{error}\n")
+        say(error.message)
         return ""
 
 
@@ -169,5 +169,5 @@ def _show(report: "Report", changes: "RunComparison", page: str, *, as_json: boo
 
     print_report(report, as_json=as_json)
     if as_json:
-        said = report.sections[0].line
+        said = report.text(report.sections[0].line)
         print_json({**comparison_json(changes), "said": said, "page": page or None})

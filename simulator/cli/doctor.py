@@ -3,20 +3,18 @@
 import asyncio
 import os
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
-from unicodedata import east_asian_width
 
 import typer
 
 from simulator.cli.options import run_settings, takes_settings
-from simulator.cli.terminal import DONE, TO_FIX, print_json, stdout_to_stderr
+from simulator.cli.terminal import DONE, TO_FIX, padded, print_json, stdout_to_stderr
 from simulator.core.errors import BotFailure, InputError, MalformedReply, ModelFailure, RehearsalError
-from simulator.core.messages import Message, Sentence, _, localised, ngettext, pgettext
+from simulator.core.messages import Message, _, localised, ngettext, pgettext, safe_text
 from simulator.core.secrets import without_secrets, without_url_secrets
 from simulator.core.settings import RowSettings, Settings, load_settings
-from simulator.core.translations import safe_text
 
 if TYPE_CHECKING:
     from simulator.core.types import Conversation, Role
@@ -104,16 +102,10 @@ _MODELS: dict[str, Message] = {
 }
 
 
-def _padded(text: str, width: int) -> str:
-    """The text with blanks up to that many columns; a full-width character takes two."""
-    columns = sum(2 if east_asian_width(letter) in "WFA" else 1 for letter in text)
-    return text + " " * (width - columns)
-
-
 class Report:
     """A line for each check, or one JSON object at the end."""
 
-    def __init__(self, settings: dict[str, str], *, as_json: bool) -> None:
+    def __init__(self, settings: Mapping[str, Message | str], *, as_json: bool) -> None:
         """Prints the settings that apply."""
         self.settings, self.as_json = settings, as_json
         self.checks: list[dict[str, Any]] = []
@@ -137,10 +129,10 @@ class Report:
         if not self.as_json:
             state = localised(_MARKS[mark]) if mark else ""
             said = safe_text(" ".join(localised(text).split()))
-            sys.stdout.write(f"{_padded(state, 6)} {_padded(localised(name), 18)} {said}\n")
+            sys.stdout.write(f"{padded(state, 6)} {padded(localised(name), 18)} {said}\n")
 
 
-def _settings_text(settings: Settings) -> dict[str, str]:
+def _settings_text(settings: Settings) -> dict[str, Message | str]:
     """The settings that apply, as text; of keys, only whether they are set.
 
     Settings of data sets are left out where they have their defaults.
@@ -154,7 +146,7 @@ def _settings_text(settings: Settings) -> dict[str, str]:
     keys = [
         name for name in sorted(os.environ) if name.startswith(("REHEARSAL_", "OPENAI_")) and "KEY" in name
     ]
-    return texts | {"keys": ", ".join(f"{name}=***" for name in keys) or "none in the environment"}
+    return texts | {"keys": ", ".join(f"{name}=***" for name in keys) or _("none in the environment")}
 
 
 def _text(value: Any) -> str:
@@ -165,7 +157,7 @@ def _text(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-async def _account_check() -> Sentence | str:
+async def _account_check() -> Message:
     from simulator.sheets.google_api import account
 
     signed_in = account()
@@ -180,7 +172,7 @@ async def _account_check() -> Sentence | str:
 
 
 def _sheet_check(sheet: str, worksheet: str) -> Check:
-    async def check() -> Sentence | str:
+    async def check() -> Message:
         from simulator.sheets.google_api import target
         from simulator.sheets.google_pull import pull
 
@@ -199,7 +191,7 @@ def _model_check(context: "RunContext", role: "Role") -> Check:
     from simulator.core.replies import create_form
     from simulator.runner.estimate import embeds
 
-    async def check() -> Sentence | str:
+    async def check() -> Message:
         endpoint = context.endpoints[role]
         embedding = any(embeds(judge) for judge in context.judges.values())
         unused = {"demo": context.settings.adapter != "demo", "embed": not embedding}
@@ -231,7 +223,7 @@ def _model_check(context: "RunContext", role: "Role") -> Check:
 
 
 def _bot_check(context: "RunContext", plan: "Sequence[Conversation]", settings: Settings) -> Check:
-    async def check() -> Message | str:
+    async def check() -> Message:
         from simulator.cli.bot_sample import remember_answer
         from simulator.core.types import Query
         from simulator.runner.conversation import ask
@@ -266,7 +258,7 @@ def _bot_check(context: "RunContext", plan: "Sequence[Conversation]", settings: 
 
 
 def _folder_check(folder: Path) -> Check:
-    async def check() -> Message | str:
+    async def check() -> Message:
         from simulator.cli.preflight import check_folder
 
         check_folder(folder)

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from simulator.cli.terminal import DONE, print_json
-from simulator.core.messages import shown
+from simulator.core.messages import Message, _, ngettext, pgettext, safe_text, shown
 from simulator.core.settings import Settings
-from simulator.core.translations import safe_text
 from simulator.core.types import Language
 from simulator.grading.fitting import (
-    WORDS,
+    FORMS,
     AnswerProfile,
     UnreachableThreshold,
     answer_profiles,
@@ -26,6 +25,9 @@ if TYPE_CHECKING:
     from simulator.data.cases import DataSet
 
 _LONGEST = 60
+_LANGUAGES: dict[str, Message] = {"ja": _("Japanese"), "en": _("English")}
+_DEFAULT = pgettext("a judge that is taken by default", "*")
+_FIT, _UNFIT = pgettext("a judge that fits", "+"), pgettext("a judge that does not fit", "-")
 
 
 def examine_cases(name: str, outputs: str | None, settings: Settings) -> int:
@@ -36,7 +38,7 @@ def examine_cases(name: str, outputs: str | None, settings: Settings) -> int:
     forms = answer_profiles(rows)
     warnings = unreachable_thresholds(rows, file, settings.tokenizer) if file else []
     if settings.json_output:
-        shown = {
+        figures = {
             "cases": name,
             "rows": len(rows),
             "skipped": data.skipped.as_json(),
@@ -45,11 +47,11 @@ def examine_cases(name: str, outputs: str | None, settings: Settings) -> int:
             "evaluate": list(data.profile.judges(offline=_is_offline(settings)).judges),
             "warnings": [_warning_json(warning) for warning in warnings],
         }
-        print_json(shown)
+        print_json(figures)
         return DONE
     language: Language = "en" if _is_english(data) else "ja"
-    for line in _lines(name, len(rows), forms, data, warnings, language, offline=_is_offline(settings)):
-        sys.stdout.write(safe_text(line) + "\n")
+    for line in _lines(name, len(rows), forms, data, warnings, offline=_is_offline(settings)):
+        sys.stdout.write(safe_text(shown(line, language)) + "\n")
     return DONE
 
 
@@ -74,81 +76,109 @@ def _is_english(data: "DataSet") -> bool:
     return 2 * english > min(len(rows), 200)
 
 
-def _lines(  # noqa: PLR0917 - all that is shown
+def _lines(
     name: str,
     rows: int,
     forms: Sequence[AnswerProfile],
     data: "DataSet",
     warnings: Sequence[UnreachableThreshold],
-    language: Language,
     *,
     offline: bool,
-) -> Iterator[str]:
-    yield WORDS(language, "title", file=Path(name).name, rows=f"{rows:,}")
+) -> Iterator[Message | str]:
+    yield ngettext(
+        "Right answers and the judges that fit them  {file} ({n} row)",
+        "Right answers and the judges that fit them  {file} ({n} rows)",
+        n=rows,
+        file=Path(name).name,
+    )
     if data.skipped.count:
-        first = shown(data.skipped.listed[0].message, language)
-        yield WORDS(language, "left_out", n=f"{data.skipped.count:,}", first=first)
+        first = data.skipped.listed[0].message
+        yield ngettext(
+            "{n} row left out, not readable: {first}",
+            "{n} rows left out, not readable: {first}",
+            n=data.skipped.count,
+            first=first,
+        )
     if not forms:
-        yield WORDS(language, "none")
-    yield _chosen_judges(data, language, offline=offline)
+        yield _(
+            "No row has a reference or a label. Judges that need none: relevance, groundedness, fluency"
+            " (--judges)."
+        )
+    yield _chosen_judges(data, offline=offline)
     for look in forms:
         yield ""
-        yield from _output_lines(look, rows, language, data.profile.form)
-    yield from (f"! {_warning(warning, language)}" for warning in warnings)
+        yield from _output_lines(look, rows, data.profile.form)
+    yield from (_("! {warning}", warning=_warning(warning)) for warning in warnings)
     if file := metric_file_text(forms).rstrip():
         yield ""
-        yield f"{WORDS(language, 'file')}:"
+        yield _("Metric file (save it, for example as metric_output_info.json, for evaluate --outputs):")
         yield file
-        yield WORDS(language, "note")
+        yield _(
+            "Thresholds are there to begin with: thresholds suggest --write takes them from answers"
+            " labelled right"
+            " and wrong."
+        )
 
 
-def _chosen_judges(data: "DataSet", language: Language, *, offline: bool) -> str:
+def _chosen_judges(data: "DataSet", *, offline: bool) -> Message:
     """The judges that `evaluate` chooses where none are named."""
     from simulator.data.datasets import judges_of_form
 
-    key = "taken_offline" if offline and "offline" in judges_of_form(data.profile.form) else "taken"
-    judges = ("、" if language == "ja" else ", ").join(data.profile.judges(offline=offline).judges)
-    return f"{WORDS(language, 'default')} {WORDS(language, key, judges=judges)}"
+    judges = data.profile.judges(offline=offline).judges
+    if offline and "offline" in judges_of_form(data.profile.form):
+        return _(
+            "* evaluate takes these unless told: {judges} (no model to judge, so what compares words"
+            " comes first)",
+            judges=judges,
+        )
+    return _("* evaluate takes these unless told: {judges}", judges=judges)
 
 
-def _output_lines(look: AnswerProfile, rows: int, language: Language, form: str) -> Iterator[str]:
-    comma = "、" if language == "ja" else ", "
-    languages = comma.join(f"{WORDS(language, key)} {n:,}" for key, n in look.languages.items())
-    yield WORDS(
-        language,
-        "output",
-        output=WORDS(language, "whole") if look.output == DEFAULT else look.output,
-        form=comma.join([WORDS(language, look.form), *_other_forms(look, language)]),
-        n=f"{look.rows:,}",
-        rows=f"{rows:,}",
-        languages=languages,
-        different=f"{look.different:,}",
-        length=f"{look.length:g}",
+def _output_lines(look: AnswerProfile, rows: int, form: str) -> Iterator[Message]:
+    others = [_("{form} {n}", form=FORMS[each], n=n) for each, n in look.forms.items() if each != look.form]
+    yield _(
+        "Output {output}: {form} ({n}/{rows}, {languages}, {different} different, median length"
+        " {length:g} characters)",
+        output=_output_name(look.output),
+        form=(FORMS[look.form], *others),
+        n=look.rows,
+        rows=rows,
+        languages=[_("{form} {n}", form=_LANGUAGES[key], n=n) for key, n in look.languages.items()],
+        different=look.different,
+        length=float(look.length),
     )
-    yield f"  {WORDS(language, 'example')} {_short(look.example)}"
+    yield _("  e.g. {example}", example=_short(look.example))
     widest = max(len(fit.judge) for fit in look.fits)
     by_default = look.output == DEFAULT and look.form in {form, "repeated"}
     for fit in look.fits:
-        mark = WORDS(language, "default" if fit.taken and by_default else "fit" if fit.fits else "unfit")
-        begin = "" if fit.threshold is None else WORDS(language, "begin", threshold=f"{fit.threshold:g}")
-        yield f"  {mark} {fit.judge:{widest}}  {reason(look.form, fit.judge, language)}{begin}"
+        mark = _DEFAULT if fit.taken and by_default else _FIT if fit.fits else _UNFIT
+        judge, why = f"{fit.judge:{widest}}", reason(look.form, fit.judge)
+        if fit.threshold is None:
+            yield _("  {mark} {judge}  {why}", mark=mark, judge=judge, why=why)
+        else:
+            yield _(
+                "  {mark} {judge}  {why} (threshold to begin with: {threshold:g})",
+                mark=mark,
+                judge=judge,
+                why=why,
+                threshold=float(fit.threshold),
+            )
 
 
-def _other_forms(look: AnswerProfile, language: Language) -> list[str]:
-    """The other forms there are, with how many rows have them."""
-    return [f"{WORDS(language, form)} {n:,}" for form, n in look.forms.items() if form != look.form]
+def _output_name(output: str) -> Message | str:
+    return _("(whole answer)") if output == DEFAULT else output
 
 
-def _warning(warning: UnreachableThreshold, language: Language) -> str:
-    return WORDS(
-        language,
-        "meteor",
-        output=WORDS(language, "whole") if warning.output == DEFAULT else warning.output,
-        threshold=f"{warning.metric.threshold:g}",
-        n=f"{warning.references:,}",
-        of=f"{warning.of:,}",
+def _warning(warning: UnreachableThreshold) -> Message:
+    return _(
+        "Output {output}: a METEOR threshold of {threshold:g} is missed by the reference itself ({n} of {of},"
+        " e.g. '{example}' has {value:.4g}). Such answers pass all the same; lower the threshold, or use em.",
+        output=_output_name(warning.output),
+        threshold=warning.metric.threshold,
+        n=warning.references,
+        of=warning.of,
         example=_short(warning.example),
-        value=f"{warning.value:.4g}",
+        value=warning.value,
     )
 
 
@@ -159,7 +189,7 @@ def _warning_json(warning: UnreachableThreshold) -> dict[str, object]:
         "threshold": warning.metric.threshold,
         "value": round(warning.value, 4),
     }
-    return fields | metric | {"message": _warning(warning, "en")}
+    return fields | metric | {"message": str(_warning(warning))}
 
 
 def _short(text: str) -> str:

@@ -9,12 +9,12 @@ import typer
 
 from simulator.cli.app import unread_output_allowed
 from simulator.cli.options import Run, takes
-from simulator.cli.terminal import DONE, print_json, say, stdout_to_stderr
+from simulator.cli.terminal import DONE, print_json, print_report, say, stdout_to_stderr
+from simulator.core.messages import Message, _, shown
 from simulator.core.settings import Settings, load_settings, stored_settings
 
 if TYPE_CHECKING:
     from simulator.core.document import Report
-    from simulator.core.translations import Words
     from simulator.core.types import Results
     from simulator.diagnosis.recommendations import Fix, Improvements
     from simulator.stats.figures import Summary
@@ -99,15 +99,12 @@ class _FixesView:
 
     def __init__(self, results: "Results", settings: Settings, top: int | None) -> None:
         from simulator.cli.publish import report_language
-        from simulator.core.translations import words_of
         from simulator.diagnosis.recommendations import improvements_of_run
         from simulator.stats.outcome import figures_of
 
-        self.results, self.top = results, top
+        self.results, self.top, self.language = results, top, report_language(results)
         self.summary: Summary = figures_of(results, settings)
-        language = report_language(results)
-        self.words: Words = words_of(self.summary, language)
-        self.improvements: Improvements = improvements_of_run(results, self.summary, settings, language)
+        self.improvements: Improvements = improvements_of_run(results, self.summary, settings)
 
     @property
     def chosen(self) -> "tuple[Fix, ...]":
@@ -116,30 +113,20 @@ class _FixesView:
 
     def show(self, path: Path, *, as_json: bool) -> None:
         """Prints them; with `--json` one object on stdout, and the rest on stderr."""
-        from rich.console import Console
+        from simulator.diagnosis.recommendations import as_json as fixes_json
+        from simulator.report.html_conversations import anchors_of
 
-        from simulator.report.painters.console import paint
-
-        paint(self._report(self.top or TOP), Console(stderr=as_json))
+        report = self._report(self.top or TOP)
+        print_report(report, as_json=as_json)
         if as_json:
-            print_json(self._as_json(path))
+            fixes = fixes_json(self.improvements, self.chosen, anchors_of(self.results), report.text)
+            page = str(path.with_name("report.html"))
+            print_json({"run": self.results.run.id, "store": str(path), "page": page, **fixes})
 
     def _report(self, top: int | None) -> "Report":
         from simulator.report.fixes import fixes_report
 
-        run, offline = self.results.run.id, self.summary.offline
-        return fixes_report(self.improvements, run, self.words, top, offline=offline)
-
-    def _as_json(self, path: Path) -> dict[str, Any]:
-        from simulator.diagnosis.recommendations import as_json
-        from simulator.report.html_conversations import anchors_of
-
-        return {
-            "run": self.results.run.id,
-            "store": str(path),
-            "page": str(path.with_name("report.html")),
-            **as_json(self.improvements, self.chosen, anchors_of(self.results)),
-        }
+        return fixes_report(self.improvements, self.results.run.id, self.summary, self.language, top)
 
     def write_focus(self, file: Path, runs: str) -> None:
         """Writes the failed questions, and says how to ask only these again."""
@@ -148,12 +135,15 @@ class _FixesView:
 
         cases = failed_cases(self.results, self.chosen)
         if not cases:
-            self._say("focus_none", path=str(file))
+            self._say(_("No question failed: {path} was not written.", path=file))
             return
         write_atomically(file, case_file(cases, file))
-        self._say("focus_saved", path=str(file), n=f"{len(cases):,}")
+        n = len(cases)
+        self._say(
+            _("Failed questions written to {path}: {n}. Once fixed, ask only these again:", path=file, n=n)
+        )
         sys.stderr.write(f"  python run.py {rerun_options(self.results, self.chosen, file)}\n")
-        self._say("focus_replay")
+        self._say(_("To repeat the very same lines (all conversations):"))
         sys.stderr.write(f"  python run.py {replay_options(self.results, runs)}\n")
 
     def write_markdown(self, file: Path) -> None:
@@ -162,12 +152,10 @@ class _FixesView:
         from simulator.report.painters.markdown import markdown
 
         write_atomically(file, markdown(self._report(self.top)))
-        self._say("markdown_saved", path=str(file))
+        self._say(_("Written to {path}.", path=file))
 
-    def _say(self, key: str, **values: str) -> None:
-        from simulator.report.fixes import FIXES
-
-        say(FIXES(self.words.language, key, **values))
+    def _say(self, message: Message) -> None:
+        say(shown(message, self.language, "rows" if self.summary.rows else ""))
 
 
 def _ask_again(path: Path, results: "Results", settings: Settings) -> None:
@@ -175,20 +163,26 @@ def _ask_again(path: Path, results: "Results", settings: Settings) -> None:
     from simulator.cli.publish import report_language
     from simulator.diagnosis.ask_again import MOST_PAIRS, ask_again, missed_searches
     from simulator.diagnosis.root_cause import articles_of, stored_checks
-    from simulator.report.fixes import FIXES
     from simulator.stats.outcome import figures_of
 
     language, asked_before = report_language(results), stored_checks(results).keys()
     missed = missed_searches(results, figures_of(results, settings), articles_of(settings))
     articles = min(sum(not set(article.turns) <= asked_before for article in missed), MOST_ARTICLES)
-    key = "forecast" if articles else "ask_nothing"
-    sys.stderr.write(
-        FIXES(language, key, n=f"{articles * (1 + MOST_PAIRS):,}", articles=f"{articles:,}") + "\n"
+    if not articles:
+        nothing = _("There is nothing to ask (the articles are not known, or it was asked before).")
+        say(shown(nothing, language))
+        return
+    forecast = _(
+        "To tell what is not found from what is worded differently, the bot is asked at most {n} times, about"
+        " articles that it did not find: {articles}.",
+        n=articles * (1 + MOST_PAIRS),
+        articles=articles,
     )
-    if articles:
-        with stdout_to_stderr():
-            asyncio.run(ask_again(path, _with_models(results, settings), limit=MOST_ARTICLES))
-        say(FIXES(language, "asked"))
+    say(shown(forecast, language))
+    with stdout_to_stderr():
+        asyncio.run(ask_again(path, _with_models(results, settings), limit=MOST_ARTICLES))
+    kept = _("The bot's answers are kept in the run file; it will not be asked the same again.")
+    say(shown(kept, language))
 
 
 def _with_models(results: "Results", settings: Settings) -> Settings:

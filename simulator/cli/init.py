@@ -6,7 +6,7 @@ from pathlib import Path
 
 from simulator.cli.terminal import DONE
 from simulator.core.errors import InputError
-from simulator.core.messages import _
+from simulator.core.messages import _, localised
 from simulator.core.shelves import DEMO
 
 START = DEMO / "start"
@@ -32,6 +32,9 @@ def command() -> int:
         )
         raise InputError(msg) from None
     program = f"python {Path(sys.argv[0])}"
-    sys.stdout.write(f"Written: {', '.join(file.name for file in files)}.\n")
-    sys.stdout.write(f"Put your bot into bot.py and your questions into questions.csv, then run: {program}\n")
+    written = _("Written: {files}.", files=tuple(file.name for file in files))
+    onward = _(
+        "Put your bot into bot.py and your questions into questions.csv, then run: {program}", program=program
+    )
+    sys.stdout.write(f"{localised(written)}\n{localised(onward)}\n")
     return DONE

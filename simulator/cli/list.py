@@ -1,6 +1,5 @@
 """`list`: the personas, judges, adapters and prompts that can be named, and the runs."""
 
-import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -9,12 +8,24 @@ from typing import Any
 from simulator.cli.options import takes
 from simulator.cli.terminal import DONE, print_json
 from simulator.core import shelves
+from simulator.core.messages import Message, _, localised, pgettext
 from simulator.core.settings import load_settings
 from simulator.core.templates import read_toml
-from simulator.core.translations import language_of, translate
 from simulator.storage.run_file import run_ids
 
-_NEEDED = {"reference": "a reference", "retrieval": "a bot that shows its passages"}
+_TITLES = {
+    "personas": pgettext("a shelf", "personas"),
+    "judges": pgettext("a shelf", "judges"),
+    "adapters": pgettext("a shelf", "adapters"),
+    "prompts": pgettext("a shelf", "prompts"),
+    "runs": pgettext("a shelf", "runs"),
+}
+_NONE = _("(none yet)")
+_NEEDS = {
+    "reference": _("needs a reference"),
+    "retrieval": _("needs a bot that shows its passages"),
+    "passages": _("needs passages"),
+}
 
 
 @takes("runs", "json_output")
@@ -23,7 +34,7 @@ def command(flags: dict[str, Any]) -> int:
     from simulator.runner.prompt_file import describe_prompt  # prompts are read: --help does without
 
     settings = load_settings(flags)
-    names: dict[str, dict[str, str]] = {
+    names: dict[str, dict[str, Message | str]] = {
         "personas": _shelf(shelves.PERSONAS, shelves.persona_names()),
         "judges": _shelf(shelves.JUDGES, shelves.judge_names()),
         "adapters": _shelf(shelves.ADAPTERS, shelves.adapter_names()),
@@ -35,21 +46,15 @@ def command(flags: dict[str, Any]) -> int:
         return DONE
     widest = max(len(name) for title in names if title != "runs" for name in names[title])
     for title, shelf in names.items():
-        sys.stdout.write(f"{_heading(title)}\n")
+        sys.stdout.write(f"{localised(_TITLES[title])}\n")
         for name, about in shelf.items():
-            sys.stdout.write(f"  {name:{widest}}  {about}".rstrip() + "\n")
+            sys.stdout.write(f"  {name:{widest}}  {localised(about)}".rstrip() + "\n")
         if not shelf:
-            sys.stdout.write("  (none yet)\n")
+            sys.stdout.write(f"  {localised(_NONE)}\n")
     return DONE
 
 
-def _heading(title: str) -> str:
-    """A shelf's name in the language of the terminal; the bare word alone could be that of a folder."""
-    language = language_of(os.environ)
-    return title if language == "en" else translate(language, f"shelf of {title}")
-
-
-def _shelf(folder: Path, names: Iterable[str]) -> dict[str, str]:
+def _shelf(folder: Path, names: Iterable[str]) -> dict[str, Message | str]:
     rubrics = {path.stem for path in folder.glob("*.toml")}
     return {
         name: _titles(folder / f"{name}.toml")
@@ -59,9 +64,10 @@ def _shelf(folder: Path, names: Iterable[str]) -> dict[str, str]:
     }
 
 
-def _titles(path: Path) -> str:
-    """The name of a persona or rubric in both languages, and what a rubric needs."""
+def _titles(path: Path) -> Message:
+    """The name of a persona or rubric, and what a rubric needs; in English, the Japanese name as well."""
     tables = read_toml(path)
-    titles = [str(tables[language].get("name") or tables[language].get("title")) for language in ("en", "ja")]
-    needs = "".join(f", needs {_NEEDED.get(need, need)}" for need in tables.get("needs", ()))
-    return f"{' / '.join(titles)}{needs}"
+    en, ja = (str(tables[language].get("name") or tables[language].get("title")) for language in ("en", "ja"))
+    titles = _("{en} / {ja}", en=en, ja=ja)
+    needs = tuple(_NEEDS[need] for need in tables.get("needs", ()))
+    return _("{titles}, {needs}", titles=titles, needs=needs) if needs else titles

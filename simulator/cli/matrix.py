@@ -8,7 +8,7 @@ import contextlib
 import json
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -48,7 +48,7 @@ from simulator.cli.destinations import check_destinations, push_to_sheet, write_
 from simulator.cli.options import run_settings
 from simulator.cli.terminal import DONE, INCOMPLETE, MISSED, print_json, print_report, say, stdout_to_stderr
 from simulator.core.errors import InputError, RehearsalError, RunFileError, UnknownName
-from simulator.core.messages import Message, Sentence, _
+from simulator.core.messages import Message, _
 from simulator.core.secrets import restore_secrets
 from simulator.core.settings import Settings, load_settings
 from simulator.core.types import Conversation, Ended, Language, Spending
@@ -57,15 +57,18 @@ from simulator.runner.chains import WHOLE, Chain, is_chain, read_chain
 from simulator.storage.run_file import new_run_id, run_ids
 
 if TYPE_CHECKING:
-    from simulator.addons.matrix.report import MatrixViews
     from simulator.cli.simulate import FinishedRun
+    from simulator.core.document import Report
     from simulator.runner.context import RunContext
     from simulator.runner.estimate import Forecast, SampledAnswers, UnknownCost
+    from simulator.sheets.model import Worksheet
 
 # What a chain says for each link, so that no option may say it.
 _OF_THE_CHAIN = ("prompt", "outputs", "labels", "positive")
 # Version of report.json: raised when a key changes its meaning or goes, not for a new one.
 JSON_SCHEMA = 1
+# The reports that --to can name, and how their files end.
+REPORTS = {"sheets": "", "xlsx": "xlsx", "json": "json", "markdown": "md"}
 # In the id of a matrix, where that of a run has its bot.
 _LABEL = "matrix"
 # How a conversation ended that a resumed run holds again.
@@ -226,7 +229,7 @@ class _MatrixRun:
         )
         if path := unfinished(digest, Path(today.runs)):
             file = RecordFile.reopen(path)
-            say(f"Continuing {file.record.id}.")
+            say(_("Continuing {run}.", run=file.record.id))
             return cls(file, [cell.settings for cell in with_files(cells, file.folder)], today)
         return cls(*_new_record(matrix, cells, digest, runs), today)
 
@@ -260,7 +263,7 @@ class _MatrixRun:
         show_forecast(estimate, as_json=self.today.json_output, jpy_per_usd=self.today.jpy_per_usd)
         return INCOMPLETE if errors else DONE
 
-    def run_all(self) -> Sentence | str | None:
+    def run_all(self) -> Message | str | None:
         """Runs every open cell, one after another; returns why it stopped before the last one."""
         cells, open_cells = self.file.record.cells, self._open_cells()
         self._announce(open_cells)
@@ -538,21 +541,22 @@ def show(file: RecordFile, settings: Settings, stopped: Message | str | None) ->
     `stopped` says why not every cell was run; None where all were.
     """
     from simulator.addons.matrix.figures import as_json, compared
-    from simulator.addons.matrix.report import views
+    from simulator.addons.matrix.report import matrix_report, matrix_worksheets
     from simulator.cli.publish import say_stopped
     from simulator.report.painters import html
 
     figures = compared(file.record, file.folder.parent)
-    shown = views(figures)
-    page = file.folder / "report.html"
-    write_atomically(page, html.page(shown.report()))
-    print_report(shown.report(str(page)), as_json=settings.json_output)
+    page, values = file.folder / "report.html", as_json(figures)
+    report = matrix_report(figures, str(page))
+    write_atomically(page, html.page(report))
+    print_report(report, as_json=settings.json_output)
     if settings.json_output:
-        print_json(as_json(figures) | {"store": str(file.folder / RECORD), "page": str(page)})
+        print_json(values | {"store": str(file.folder / RECORD), "page": str(page)})
     failures: list[RehearsalError] = []
     for name in settings.to:
         try:
-            sys.stderr.write(f"{REPORTS[name](shown, file.folder, settings)}\n")
+            written = _write(name, report, matrix_worksheets(figures), values, file.folder, settings)
+            sys.stderr.write(f"{written}\n")
         except RehearsalError as error:  # the other reports are written all the same
             failures.append(error)
     if failures and stopped is None:  # that it stopped matters more
@@ -567,40 +571,31 @@ def show(file: RecordFile, settings: Settings, stopped: Message | str | None) ->
     return MISSED if any(cell.passed is False for cell in figures.cells) else DONE
 
 
-def _xlsx(shown: "MatrixViews", folder: Path, settings: Settings) -> str:
-    from simulator.sheets.excel_write import paint
-
-    path = folder / "report.xlsx"
-    with TemporaryDirectory(prefix="rehearsal-") as temporary:
-        book = Path(temporary, path.name)
-        paint(shown.worksheets(), book, {}, shown.language)
-        write_atomically(path, book.read_bytes())
-    return str(path)
-
-
-def _markdown(shown: "MatrixViews", folder: Path, settings: Settings) -> str:
+def _write(  # noqa: PLR0917 - all that a report is made from
+    name: str,
+    report: "Report",
+    sheets: Sequence["Worksheet"],
+    values: Mapping[str, Any],
+    folder: Path,
+    settings: Settings,
+) -> str:
+    """Writes one report of --to; returns where it is, of a sheet with notes, a line each."""
     from simulator.report.painters.markdown import markdown
 
-    write_atomically(folder / "report.md", markdown(shown.report()))
-    return str(folder / "report.md")
+    if name == "sheets":
+        _unused, lines = push_to_sheet(sheets[:1], settings, report.language)
+        return lines
+    path = folder / f"report.{REPORTS[name]}"
+    if name == "xlsx":
+        from simulator.sheets.excel_write import paint  # openpyxl is needed for nothing else
 
-
-def _json(shown: "MatrixViews", folder: Path, settings: Settings) -> str:
-    from simulator.addons.matrix.figures import as_json
-
-    figures = {"schema": JSON_SCHEMA, **as_json(shown.figures)}
-    write_atomically(folder / "report.json", json.dumps(figures, ensure_ascii=False, indent=1) + "\n")
-    return str(folder / "report.json")
-
-
-def _sheets(shown: "MatrixViews", folder: Path, settings: Settings) -> str:
-    _unused, lines = push_to_sheet([shown.worksheet()], settings, shown.language)
-    return lines
-
-
-REPORTS: dict[str, Callable[["MatrixViews", Path, Settings], str]] = {
-    "sheets": _sheets,
-    "xlsx": _xlsx,
-    "json": _json,
-    "markdown": _markdown,
-}
+        with TemporaryDirectory(prefix="rehearsal-") as temporary:
+            book = Path(temporary, path.name)
+            paint(sheets, book, {}, report.language)
+            write_atomically(path, book.read_bytes())
+    elif name == "json":
+        figures = {"schema": JSON_SCHEMA, **values}
+        write_atomically(path, json.dumps(figures, ensure_ascii=False, indent=1) + "\n")
+    else:
+        write_atomically(path, markdown(report))
+    return str(path)

@@ -5,7 +5,6 @@ import inspect
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
 from types import MappingProxyType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -15,25 +14,30 @@ from typer.core import TyperCommand, TyperGroup
 
 from simulator.core.document import wrap
 from simulator.core.errors import InputError
-from simulator.core.messages import _, sentences
+from simulator.core.messages import HELP, _, language_of, pgettext, sentences, shown, verbatim
 from simulator.core.roles import DEFAULT_MODELS
 from simulator.core.settings import Protocol, Settings, flag
-from simulator.core.templates import read_toml
-from simulator.core.translations import MESSAGES_FOLDER, language_of
 from simulator.core.types import PASSED
 
+# What the parser itself says, and defaults that are words; everything else on a page stands where it is used.
+_WORDS = (
+    pgettext("help", "[OPTIONS]"),
+    pgettext("help", "COMMAND"),
+    pgettext("help", "[ARGS]..."),
+    pgettext("help", "Arguments"),
+    pgettext("help", "Options"),
+    pgettext("help", "Commands"),
+    pgettext("help", "all"),
+    pgettext("help", "all, mixed"),
+    pgettext("help", "all, each in its own"),
+    pgettext("help", "those that fit the data"),
+)
 # Before a paragraph whose lines are not to be wrapped.
 _VERBATIM = "\b\n"
 # What the parser adds to the help of an option: `[default: 3]  [1<=x<=10]`.
-_REMARKS = re.compile(r"(?:\s*\[(?:default: |required|x>=|[\d.]+<=x)[^]]*\])+$")
+REMARKS = re.compile(r"(?:\s*\[(?:default: |required|x>=|[\d.]+<=x)[^]]*\])+$")
 _DEFAULT, _LEAST, _RANGE = re.compile("default: (.+)"), re.compile("x>=(.+)"), re.compile("(.+)<=x<=(.+)")
 _Page: Any = TyperCommand.context_class.formatter_class
-
-
-@cache
-def japanese_help() -> dict[str, str]:
-    """The Japanese of every help text, by its English."""
-    return read_toml(MESSAGES_FOLDER / "help" / "ja.toml")
 
 
 class JapanesePage(_Page):  # type: ignore[misc]
@@ -61,17 +65,17 @@ class JapanesePage(_Page):  # type: ignore[misc]
 
 def in_japanese(english: str) -> str:
     """A paragraph, title or help of an option in Japanese, with what the parser added in brackets."""
-    remarks = _REMARKS.search(english)
+    remarks = REMARKS.search(english)
     text = english[: remarks.start()] if remarks else english
-    japanese = japanese_help().get(text, text)
+    japanese = shown(verbatim(text, HELP), "ja")
     return f"{japanese}（{'、'.join(_remarks(remarks[0]))}）" if remarks else japanese
 
 
 def _remarks(brackets: str) -> Iterator[str]:
     for remark in re.split(r"\]\s*\[|; ", brackets.strip().removeprefix("[").removesuffix("]")):
         if default := _DEFAULT.fullmatch(remark):
-            japanese = japanese_help().get(default[1])
-            yield f"既定は{japanese}" if japanese else f"既定は {default[1]}"
+            japanese = shown(verbatim(default[1], HELP), "ja")
+            yield f"既定は {japanese}" if japanese == default[1] else f"既定は{japanese}"
         elif between := _RANGE.fullmatch(remark):
             yield f"{between[1]}〜{between[2]}"
         elif least := _LEAST.fullmatch(remark):
@@ -89,8 +93,6 @@ def _lines(paragraph: str, width: int) -> str:
     return _VERBATIM + "\n".join(lines)
 
 
-# Settings without an option: tables of rehearsal.toml, and what the command decides.
-NO_FLAG = frozenset({"red", "greeting", "protocol"})
 PANELS = {
     "What to rehearse": (
         "persona", "cases", "columns", "limit", "language", "turns", "repeats", "adapter", "set", "seed",

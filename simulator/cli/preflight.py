@@ -1,14 +1,15 @@
 """Before a run: what rules it out, what of the data is ignored, which models play, what it will cost."""
 
 import os
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from simulator.cli.bot_sample import bot_sample
-from simulator.cli.terminal import DONE, print_json, print_report, say
+from simulator.cli.terminal import DONE, padded, print_json, print_report, say
 from simulator.core.errors import RunFileError
-from simulator.core.messages import Message, _, localised, ngettext, pgettext, sentences
+from simulator.core.messages import Message, _, listed, localised, ngettext, pgettext, sentences
 from simulator.core.roles import check_players
 from simulator.core.settings import JPY_PER_USD, Settings, dollars
 from simulator.core.types import Conversation, Role, Spending
@@ -66,16 +67,14 @@ def announce(settings: Settings, context: RunContext, plan: Sequence[Conversatio
         say(sentences(size, _("No model is used besides the bot.")))
         return
     if context.offline:
-        reason = "Offline as requested" if settings.offline else "No model configured"
-        roles = "customer and judges" if context.has_customers else "the judges"
-        say(
-            _(
-                "{size} {reason}: lexical stand-ins play {roles} (no language model, no cost).",
-                size=size,
-                reason=reason,
-                roles=roles,
-            )
+        reason = _("Offline as requested") if settings.offline else _("No model configured")
+        roles = _("customer and judges") if context.has_customers else _("the judges")
+        why = _(
+            "{reason}: lexical stand-ins play {roles} (no language model, no cost).",
+            reason=reason,
+            roles=roles,
         )
+        say(sentences(size, why))
         return
     roles_played = [role for role in context.models() if role != "demo" or settings.adapter == "demo"]
     models = tuple(
@@ -93,16 +92,7 @@ def announce(settings: Settings, context: RunContext, plan: Sequence[Conversatio
 def _unread_knowledge(settings: Settings) -> Iterator[Message]:
     knowledge = settings.set.get("knowledge", "") if settings.adapter == "demo" else ""
     if knowledge and (files := unread_files(knowledge)):
-        listed, more = ", ".join(files[:LISTED]), len(files) - LISTED
-        if more > 0:
-            yield _(
-                "{knowledge}: not read: {names} and {more} more.",
-                knowledge=knowledge,
-                names=listed,
-                more=more,
-            )
-        else:
-            yield _("{knowledge}: not read: {names}.", knowledge=knowledge, names=listed)
+        yield _("{knowledge}: not read: {files}.", knowledge=knowledge, files=listed(files, LISTED))
 
 
 def _size(settings: Settings, context: RunContext, plan: Sequence[Conversation]) -> Message:
@@ -169,11 +159,19 @@ def show_calls(estimate: Mapping[Any, Spending], *, as_json: bool) -> int:
         return DONE
     if len(estimate) > 1:
         for role, spent in estimate.items():
-            calls = f"{spent.calls:6} {'call ' if spent.calls == 1 else 'calls'}"
-            tokens = f"{spent.tokens_in:9,} tokens in  {spent.tokens_out:8,} out"
-            print(f"{role:6} {calls}  {tokens}  {money(spent.cost_usd)}")  # noqa: T201
+            line = ngettext(
+                "{role} {calls} call   {tokens_in} tokens in  {tokens_out} out  {money}",
+                "{role} {calls} calls  {tokens_in} tokens in  {tokens_out} out  {money}",
+                n=spent.calls,
+                role=padded(localised(ROLE_NAMES[role]), 6),
+                calls=f"{spent.calls:6}",
+                tokens_in=f"{spent.tokens_in:9,}",
+                tokens_out=f"{spent.tokens_out:8,}",
+                money=money(spent.cost_usd),
+            )
+            sys.stdout.write(f"{localised(line)}\n")
     most = _("At most {total}. Nothing was started.", total=total(estimate.values()))
-    print(localised(most))  # noqa: T201
+    sys.stdout.write(f"{localised(most)}\n")
     return DONE
 
 

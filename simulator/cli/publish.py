@@ -11,7 +11,6 @@ from simulator.cli.terminal import DONE, INCOMPLETE, MISSED, TO_FIX, print_json,
 from simulator.core.errors import InputError, RehearsalError
 from simulator.core.messages import Message, _, sentences
 from simulator.core.settings import Settings, stored_settings
-from simulator.core.translations import safe_text
 from simulator.core.types import Language, RedRules, Results
 from simulator.report.context import ReportContext
 from simulator.report.judges import judge_trusts
@@ -38,7 +37,10 @@ ATTEMPTS = 4
 
 
 def publish(
-    path: Path, settings: Settings, stopped: Message | str | None = None, resume: str = "--resume {run}"
+    path: Path,
+    settings: Settings,
+    stopped: Message | str | None = None,
+    resume: Message | str = "--resume {run}",
 ) -> int:
     """Writes all reports of a run, and returns the exit code.
 
@@ -53,11 +55,12 @@ def publish(
     return INCOMPLETE
 
 
-def say_stopped(path: Path, reason: Message | str, resume: str = "--resume {run}") -> None:
+def say_stopped(path: Path, reason: Message | str, resume: Message | str = "--resume {run}") -> None:
     """Says on stderr why a run ended early, and how to finish it."""
     folder = path.parent
     run = folder.name if folder == Path(Settings().runs, folder.name) else str(folder)
-    onward = _("Finish it with: python run.py {words}", words=resume.format(run=shlex.quote(run)))
+    words = resume.format(run=shlex.quote(run)) if isinstance(resume, str) else resume
+    onward = _("Finish it with: python run.py {words}", words=words)
     say(_("error: {message}", message=sentences(_("{reason:sentence}", reason=reason), onward)))
 
 
@@ -94,7 +97,7 @@ def report_context(path: Path, results: Results, settings: Settings) -> ReportCo
         summary=summary,
         gate=gate_of(results, summary, settings),
         language=language,
-        improvements=improvements_for(results, summary, settings, language),
+        improvements=improvements_for(results, summary, settings),
         trusts=judge_trusts(results, summary, language),
         page=str(path.with_name("report.html")),
         check=settings.check_format,
@@ -103,21 +106,19 @@ def report_context(path: Path, results: Results, settings: Settings) -> ReportCo
 
 def page_html(
     context: ReportContext, earlier: "PageParts | None" = None, changes: "RunComparison | None" = None
-) -> str:
+) -> bytes:
     """The page of a run, beside an `earlier` one where there is one, with as many conversations as fit.
 
     `changes` are the statistics of the two; they are worked out where they are not passed.
     """
-    from simulator.report.painters.run_page import run_page_html
     from simulator.report.run_page import run_page
 
     share = 1.0
     for _attempt in range(ATTEMPTS):
-        page = run_page_html(run_page(context, share, earlier, changes))
-        size = len(page.encode("utf-8"))
-        if size <= LARGEST:
+        page = run_page(context, share, earlier, changes)
+        if len(page) <= LARGEST:
             break
-        share *= 0.9 * LARGEST / size
+        share *= 0.9 * LARGEST / len(page)
     return page
 
 
@@ -134,7 +135,7 @@ def _print_contest(results: Results) -> None:
     """The result of the contest alone on stdout; which rows are not in it on stderr."""
     result = contest_result(results)
     for line in ungraded_metrics(result):
-        sys.stderr.write(f"{safe_text(line)}\n")
+        say(line)
     sys.stdout.write(f"{printed_result(result)}\n")
 
 
@@ -166,7 +167,7 @@ def write_pair(
     context = ReportContext(
         *later,
         language,
-        improvements_for(later.results, later.summary, settings, language),
+        improvements_for(later.results, later.summary, settings),
         judge_trusts(later.results, later.summary, language),
     )
     page = path.with_name("side-by-side.html")
@@ -195,8 +196,9 @@ def _json_object(context: ReportContext, path: Path) -> dict[str, Any]:
     results, shown = context.results, as_json(context.summary, context.gate, str(path))
     for name, judge in shown["judges"].items():
         judge_trust = context.trusts.judges.get(name)
-        judge["calibration"] = judge_trust.calibration if judge_trust else None
-        judge["warnings"] = list(judge_trust.warnings) if judge_trust else []
+        agreement = judge_trust and judge_trust.calibration
+        judge["calibration"] = context.text(agreement) if agreement else None
+        judge["warnings"] = list(map(context.text, judge_trust.warnings)) if judge_trust else []
     shown["redacted"] = masks_of(results)
     shown["drift"] = results.notes.get("drift")
     shown["replay_of"] = replay_of(results.run)
@@ -208,17 +210,15 @@ def _json_object(context: ReportContext, path: Path) -> dict[str, Any]:
     return shown
 
 
-def improvements_for(
-    results: Results, summary: Summary, settings: Settings, language: Language
-) -> "Improvements":
+def improvements_for(results: Results, summary: Summary, settings: Settings) -> "Improvements":
     """What to fix; where the bot's articles can no longer be read, as far as that is known without them."""
     from simulator.diagnosis.recommendations import improvements_of, improvements_of_run
 
     try:
-        return improvements_of_run(results, summary, settings, language)
+        return improvements_of_run(results, summary, settings)
     except InputError as error:
         say(_("{error} Causes are given without it.", error=error))
-        return improvements_of(results, summary, language)
+        return improvements_of(results, summary)
 
 
 def _exit_code(gate: Gate) -> int:

@@ -9,9 +9,8 @@ import typer
 from simulator.cli.options import takes
 from simulator.cli.terminal import DONE, print_json
 from simulator.core.errors import InputError
-from simulator.core.messages import Message, _, localised
+from simulator.core.messages import _, localised, say
 from simulator.core.settings import load_settings
-from simulator.core.translations import safe_text
 
 if TYPE_CHECKING:
     from simulator.storage.purge import Purge
@@ -44,7 +43,7 @@ def command(flags: dict[str, Any], run: Run, *, yes: Yes = False, cache: Cache =
         replies = cached_replies(purge.results)
         files = len(purge.files)
         if not yes and not _agreed(purge, len(replies) if cache else 0):
-            _say(_("Nothing was deleted."))
+            say(_("Nothing was deleted."))
             return DONE
         if cache and replies:
             delete_replies(replies)
@@ -57,7 +56,7 @@ def command(flags: dict[str, Any], run: Run, *, yes: Yes = False, cache: Cache =
                 "purged": str(purge.folder),
                 "files": files,
                 "cache": {"deleted": deleted, "left": left},
-                "elsewhere": list(purge.elsewhere),
+                "elsewhere": [str(place) for place in purge.elsewhere],
             }
         )
     _report(purge, files, deleted, left)
@@ -73,7 +72,7 @@ def _agreed(purge: "Purge", replies: int) -> bool:
             n=len(purge.files),
         )
         raise InputError(msg)
-    _say(
+    say(
         _(
             "{folder}: {n} files, {planned} conversations.",
             folder=purge.folder,
@@ -91,21 +90,16 @@ def _agreed(purge: "Purge", replies: int) -> bool:
 
 def _report(purge: "Purge", files: int, deleted: int, left: int) -> None:
     """Says what was deleted, and what may still hold text of the run."""
-    _say(_("Deleted {folder}: {files} files.", folder=purge.folder, files=files))
+    say(_("Deleted {folder}: {files} files.", folder=purge.folder, files=files))
     if deleted:
-        _say(_("Deleted {deleted} replies of models from the cache.", deleted=deleted))
+        say(_("Deleted {deleted} replies of models from the cache.", deleted=deleted))
     if left:
-        _say(
+        say(
             _("The response cache still has {left} replies of this run: python run.py cache clear", left=left)
         )
     if purge.elsewhere:
-        _say(_("Text of the run may also be in:"))
+        say(_("Text of the run may also be in:"))
         for place in purge.elsewhere[:_LISTED]:
-            _say(f"  {place}")
+            say(_("  {place}", place=place))
         if len(purge.elsewhere) > _LISTED:
-            _say(_("  and {n} more files of other runs", n=len(purge.elsewhere) - _LISTED))
-
-
-def _say(message: Message | str) -> None:
-    """One line on stderr, with its indent."""
-    sys.stderr.write(safe_text(localised(message)) + "\n")
+            say(_("  and {n} more files of other runs", n=len(purge.elsewhere) - _LISTED))

@@ -10,9 +10,8 @@ import typer
 from simulator.cli.options import Run, takes
 from simulator.cli.terminal import DONE, print_json, print_report, say
 from simulator.core.errors import InputError
-from simulator.core.messages import Sentence, _, ngettext, sentences
+from simulator.core.messages import Message, _, ngettext, safe_text, sentences
 from simulator.core.settings import Settings, load_settings, stored_settings
-from simulator.core.translations import safe_text
 
 if TYPE_CHECKING:
     from simulator.addons.review.report import ReadCounts, ReviewOutcome
@@ -112,12 +111,12 @@ def _read(path: Path, source: str, sheet: "SheetOptions", *, strict: bool) -> "R
     )  # fmt: skip
 
 
-def _refused(source: str, taken: "Taken", run: str, *, strict: bool) -> Sentence | str:
+def _refused(source: str, taken: "Taken", run: str, *, strict: bool) -> Message:
     if not taken.faults:
         return _(
-            "{source}: none of its {other_runs} rows is about {run}. Was another run written there?",
+            "{source}: none of its {n} rows is about {run}. Was another run written there?",
             source=source,
-            other_runs=taken.other_runs,
+            n=taken.other_runs,
             run=run,
         )
     refused = ngettext(
@@ -178,7 +177,6 @@ def _as_json(outcome: "ReviewOutcome", path: Path) -> dict[str, Any]:
 
 def _export(results: "Results", outcome: "ReviewOutcome", path: Path) -> None:
     from simulator.addons.review.labels import as_lines
-    from simulator.addons.review.report import export_text
     from simulator.cli.destinations import write_atomically
 
     lines = as_lines(results)
@@ -189,11 +187,18 @@ def _export(results: "Results", outcome: "ReviewOutcome", path: Path) -> None:
         )
         raise InputError(msg)
     write_atomically(path, lines)
-    sys.stderr.write(export_text(path, lines.count("\n"), outcome))
+    saved = ngettext(
+        "Written to {path} ({n} turn). To calibrate a judge with it:",
+        "Written to {path} ({n} turns). To calibrate a judge with it:",
+        path=path,
+        n=lines.count("\n"),
+    )
+    say(saved)
+    command = f"python run.py calibrate {path} --judge {outcome.summary.primary} --label human"
+    sys.stderr.write(safe_text(f"  {command}\n"))
 
 
 def _write_markdown(report: "Report", outcome: "ReviewOutcome", path: Path) -> None:
-    from simulator.addons.review.report import TEXTS
     from simulator.cli.destinations import write_atomically
     from simulator.report.painters.markdown import markdown
 
@@ -202,4 +207,4 @@ def _write_markdown(report: "Report", outcome: "ReviewOutcome", path: Path) -> N
         msg = _("nobody has reviewed a turn of {run}; read the sheet or the workbook with --from.", run=run)
         raise InputError(msg)
     write_atomically(path, markdown(report))
-    sys.stderr.write(safe_text(TEXTS(outcome.language, "markdown_saved", path=path)) + "\n")
+    say(_("Written to {path}.", path=path))

@@ -6,7 +6,6 @@ Whatever else makes a run (`evaluate`, a cell of a matrix) does it by `run_or_re
 import asyncio
 import contextlib
 import json
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -151,7 +150,7 @@ def _planned(settings: Settings) -> "PlannedRun":
     planned = read_plan(settings)
     _check_gate(planned.settings)
     for line in planned.messages():
-        sys.stderr.write(f"{line}\n")
+        say(line)
     return planned
 
 

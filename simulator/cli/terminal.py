@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Coroutine, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
+from unicodedata import east_asian_width
 
 from simulator.core.errors import InputError, RehearsalError
 from simulator.core.messages import Message, _, localised, message_of, sentences
@@ -29,6 +30,12 @@ def _english(value: object) -> str:
     if isinstance(value, Message):
         return str(value)
     raise TypeError(type(value).__name__)
+
+
+def padded(text: str, width: int) -> str:
+    """The text with blanks up to that many columns; a full-width character takes two."""
+    columns = sum(2 if east_asian_width(letter) in "WFA" else 1 for letter in text)
+    return text + " " * (width - columns)
 
 
 def print_report(report: "Report", *, as_json: bool) -> None:

@@ -1,5 +1,6 @@
 """What reports are made of (cells, tables, sections), and how their texts are wrapped, escaped and dated."""
 
+import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -7,11 +8,14 @@ from datetime import datetime
 from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
-from simulator.core.translations import safe_text
-from simulator.core.types import Language, Value
+from simulator.core.messages import Language, Message, _, safe_text, shown
+from simulator.core.types import Value
 
 Tone = Literal["", "alarm", "good", "strong", "soft"]
 """How a text stands out: a warning, good news, the main point, or small print."""
+
+Text = Message | str
+"""What we say, which a painter shows in the language of the report; or what others said, word for word."""
 
 View = Literal["terminal", "markdown", "page"]
 EVERYWHERE: frozenset[View] = frozenset({"terminal", "markdown", "page"})
@@ -28,10 +32,10 @@ class Cell(Value):
     `red` cells are painted FADBDA; their text or note says why, for those who see no colour.
     """
 
-    text: str
+    text: Text
     number: float | None = None
     red: bool = False
-    note: str = ""
+    note: Text = ""
     shade: float | None = None
     tone: Tone = ""
     href: str = ""
@@ -46,20 +50,33 @@ class Table(Value):
     """
 
     name: str
-    title: str
-    columns: tuple[str, ...]
+    title: Text
+    columns: tuple[Text, ...]
     rows: tuple[tuple[Cell, ...], ...]
     counts: int = 1
     words: frozenset[int] = frozenset()
     spared: frozenset[int] = frozenset()
     shaded: bool = False
 
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        columns: Iterable[Text],
+        rows: Iterable[Iterable[Cell | Text | int | None]],
+        title: Text = "",
+        **looks: Any,
+    ) -> "Table":
+        """A table of cells, texts and numbers of things, with a dash for None; `looks` are further fields."""
+        cells = tuple(tuple(map(_as_cell, row)) for row in rows)
+        return cls(name=name, title=title, columns=tuple(columns), rows=cells, **looks)
+
 
 @dataclass(frozen=True, slots=True)
 class Line:
     """A paragraph. With a marker it hangs from it; `indent` is how many cells it stands in on a terminal."""
 
-    text: str
+    text: Text
     tone: Tone = ""
     marker: str = ""
     indent: int = 0
@@ -69,9 +86,9 @@ class Line:
 class Fact:
     """A name and what there is to say about it; a text of several lines keeps them."""
 
-    name: str
-    text: str
-    warnings: tuple[str, ...] = ()
+    name: Text
+    text: Text
+    warnings: tuple[Text, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +96,7 @@ class Facts:
     """Names and values, painted in two columns; `title` stands above them."""
 
     facts: tuple[Fact, ...]
-    title: str = ""
+    title: Text = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +104,11 @@ class Notes:
     """Short remarks, one below the other."""
 
     lines: tuple[Line, ...]
+
+    @classmethod
+    def of(cls, texts: Iterable[Text | Line], tone: Tone = "") -> "Notes":
+        """Remarks; those that are texts alone have this tone."""
+        return cls(tuple(text if isinstance(text, Line) else Line(text, tone) for text in texts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +119,12 @@ class Item:
     by side. `link` is a text and the address where a page has the rest.
     """
 
-    text: str
+    text: Text
     facts: tuple[Fact, ...] = ()
     tone: Tone = ""
     marker: str = ""
     sides: tuple[tuple[Fact, Fact], ...] = ()
-    link: tuple[str, str] | None = None
+    link: tuple[Text, str] | None = None
 
     @property
     def lines(self) -> tuple[Fact, ...]:
@@ -118,7 +140,7 @@ class Items:
     """
 
     items: tuple[Item, ...]
-    more: str = ""
+    more: Text = ""
     numbered: bool = False
     folded: bool = False
 
@@ -131,12 +153,12 @@ class Series:
     say what they rest on.
     """
 
-    name: str
+    name: Text
     values: tuple[float | None, ...]
-    texts: tuple[str, ...] = ()
+    texts: tuple[Text, ...] = ()
     low: tuple[float | None, ...] = ()
     high: tuple[float | None, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Text, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,13 +173,13 @@ class Chart:
     """
 
     kind: Literal["lines", "ranges", "bars", "shares"]
-    title: str
-    description: str
-    labels: tuple[str, ...]
+    title: Text
+    description: Text
+    labels: tuple[Text, ...]
     series: tuple[Series, ...]
-    marks: tuple[tuple[float, str], ...] = ()
-    limit: tuple[float, str] | None = None
-    note: str = ""
+    marks: tuple[tuple[float, Text], ...] = ()
+    limit: tuple[float, Text] | None = None
+    note: Text = ""
 
 
 Block = Line | Facts | Notes | Items | Table | Chart
@@ -171,14 +193,14 @@ class Section:
     """
 
     key: str
-    title: str
+    title: Text
     blocks: tuple[Block, ...] = ()
     figures: dict[str, Any] = field(default_factory=dict)
     views: frozenset[View] = EVERYWHERE
     folded: bool = False
 
     @property
-    def line(self) -> str:
+    def line(self) -> Text:
         """What the section says first."""
         return next((block.text for block in self.blocks if isinstance(block, Line)), "")
 
@@ -190,43 +212,84 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Everything that people read about one subject, in one language, most important first.
+    """Everything that people read about one subject, most important first, to be shown in `language`.
 
     `about` names the run and when it was. `lead` stands before the first section. `notice` says that no
-    model took part.
+    model took part. `wording` is "rows" where other words stand for some: in reports on single-turn rows.
     """
 
-    title: str
+    title: Text
     language: Language
     lead: tuple[Block, ...] = ()
     sections: tuple[Section, ...] = ()
-    about: str = ""
-    notice: tuple[str, str] | None = None
+    about: Text = ""
+    notice: tuple[Text, Text] | None = None
+    wording: str = ""
 
     def shown_in(self, view: View) -> Iterator[Section]:
         """The sections of a view."""
         return (section for section in self.sections if view in section.views)
 
+    def text(self, text: Text) -> str:
+        """A text as its reader sees it, without control codes."""
+        return safe_text(shown(text, self.language, self.wording))
+
 
 def figures_section(  # noqa: PLR0917 - the parts of a section in the order in which they are read
     key: str,
-    title: str,
-    line: str,
+    title: Text,
+    line: Text,
     tables: Iterable[Table] = (),
-    notes: Iterable[str] = (),
+    notes: Iterable[Text] = (),
     figures: dict[str, Any] | None = None,
 ) -> Section:
     """A section that says one thing and shows the figures for it, with notes on how to read them."""
-    remarks = tuple(Line(note, "soft") for note in notes)
-    blocks: list[Block] = [Line(line, "strong"), *tables]
-    if remarks:
-        blocks.append(Notes(remarks))
-    return Section(key, title, tuple(blocks), figures or {})
+    remarks = Notes.of(notes, "soft")
+    blocks = (Line(line, "strong"), *tables, *((remarks,) if remarks.lines else ()))
+    return Section(key, title, blocks, figures or {})
+
+
+def page_section(path: str) -> tuple[Section, ...]:
+    """Where the report is a page, for terminals; nothing without one."""
+    return (Section("page", "", (Line(_("Page: {path}", path=path)),), views=TERMINAL),) if path else ()
 
 
 def count_cell(n: int) -> Cell:
     """A number of things."""
     return Cell(text=f"{n:,}", number=n)
+
+
+def _as_cell(value: Cell | Text | int | None) -> Cell:
+    if isinstance(value, int):
+        return count_cell(value)
+    return value if isinstance(value, Cell) else Cell(text="–" if value is None else value)
+
+
+def points(value: float | None, *, against: float | None = None) -> str:
+    """A value 0..1 on the scale to 100, without decimals; "–" for None.
+
+    Decimals are shown only where rounding would put the value on the other side of `against`.
+    """
+    if value is None:
+        return "–"
+    below = against is not None and value < against - 1e-9
+    for places in range(4):
+        text = f"{math.floor(value * 100 * 10**places + 0.5 + 1e-9) / 10**places:.{places}f}"
+        if against is None or (float(text) < against * 100 - 1e-7) == below:
+            break
+    return text
+
+
+def share_text(right: int, of: int, places: int = 0) -> Text:
+    """`80 % (8 of 10)`, with so many decimals; a dash of none."""
+    if not of:
+        return "–"
+    return _("{percent} % ({right} of {of})", percent=f"{100 * right / of:.{places}f}", right=right, of=of)
+
+
+def target_points(target: float) -> str:
+    """A target on the scale to 100, exactly as it was set."""
+    return f"{100 * target:.6g}"
 
 
 # The same whoever paints the sheet, a colleague's laptop or a nightly job: else one worksheet mixes zones.

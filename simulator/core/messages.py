@@ -10,14 +10,15 @@ What a bot, a model, a file or another program said is a `str`, and stays word f
 
 In a template, whole numbers are shown with separators (12,000), but `{line:d}` as they are. Of a value that
 is a sentence itself, `{why:clause}` shows no full stop and `{why:sentence}` shows one. Several sentences are
-joined by `sentences`, items of a list by giving a tuple (`{parts:clauses}` has semicolons).
+joined by `sentences`, items of a list by giving a tuple (`{parts:clauses}` has semicolons, `{parts:dots}`
+has " · ").
 """
 
 import gettext
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -25,12 +26,14 @@ from typing import Any, Literal
 
 LOCALES = Path(__file__).with_name("locale")
 DOMAIN = "rehearsal"
+# The contexts of `verbatim`: what --help says, and the first lines of files on the shelves.
+HELP, SHELF = "help", "shelf"
 
 _PLACE = re.compile(r"\{\{|\}\}|\{(\w+)(?::([+,0]{0,2}(?:\.\d)?[a-z%]*))?\}")
 _COMMAS, _SEMICOLONS = {"ja": "、", "en": ", "}, {"ja": "；", "en": "; "}
 _STOP = {"ja": "。", "en": "."}
 _STOPS = (".", "?", "!", "。", "？", "！", "…")
-_SENTENCES = "{parts:sentences}"
+_SENTENCES, _LIST = "{parts:sentences}", "{names}"
 
 # A whole terminal sequence goes, not only its escape: "\x1b[31m" must not leave "[31m" behind.
 # Then controls (but line break and tab), and marks that reverse the direction of what follows.
@@ -59,10 +62,19 @@ class Message:
     def __str__(self) -> str:
         return shown(self, "en")
 
+    def __format__(self, form: str) -> str:
+        """Raises TypeError: an f-string would show English to everybody."""
+        raise TypeError(self.template)
+
     @property
     def english(self) -> str:
         """The English template for this number."""
         return self.plural if self.plural and self.n != 1 else self.template
+
+    def format(self, **values: object) -> "Message":
+        """The message of a table with its values, as `str.format` fills a template; `n` makes it plural."""
+        n = values.get("n")
+        return replace(self, values=_kept(values), n=n if isinstance(n, int) else self.n)
 
     def with_values(self, change: Callable[[str], str]) -> "Message":
         """The message with every text of others within it changed: masked, shortened."""
@@ -111,10 +123,6 @@ def _restored_value(value: Any) -> Any:
     return restored(value) if isinstance(value, Mapping) else value
 
 
-# Beside the Message of a dialogue, which has a role and a content.
-Sentence = Message
-
-
 def _changed(value: Any, change: Callable[[str], str]) -> Any:
     if isinstance(value, tuple):
         return tuple(_changed(each, change) for each in value)
@@ -146,9 +154,27 @@ def pgettext(context: str, template: str, /, **values: object) -> Message:
     return Message(template, _kept(values), context=context)
 
 
+def verbatim(text: str, context: str) -> Message:
+    """A text that stands in the source for another reason (a docstring, the help of an option), as a message.
+
+    Braces in it are no places. `context` is HELP or SHELF, of which the catalogue has every text.
+    """
+    return Message(text.replace("{", "{{").replace("}", "}}"), context=context)
+
+
 def sentences(*parts: Message | str | None) -> Message:
     """Sentences one after the other, without those that are None or empty."""
     return Message(_SENTENCES, _kept({"parts": tuple(part for part in parts if part)}))
+
+
+def listed(names: Sequence[Message | str], most: int) -> Message:
+    """The first names as a list, with how many more there are."""
+    first, more = tuple(names[:most]), len(names) - most
+    return (
+        _("{names} and {n} more", names=first, n=more)
+        if more > 0
+        else Message(_LIST, _kept({"names": first}))
+    )
 
 
 def message_of(error: BaseException) -> Message | str:
@@ -177,7 +203,8 @@ def _as_value(value: object) -> Any:
 def shown(message: Message | str, language: Language, context: str = "") -> str:
     """The message in a language; a text of others as it is.
 
-    In `context` ("rows": of a report on single-turn rows) another wording may stand for it.
+    In `context` ("rows": of a report on single-turn rows) another wording may stand for it; that of a message
+    with a context of its own has both ("rows: who speaks").
     """
     if isinstance(message, str):
         return message
@@ -190,7 +217,8 @@ def shown(message: Message | str, language: Language, context: str = "") -> str:
 
 
 def _translated(message: Message, language: Language, context: str) -> str:
-    contexts = [context] if context else []
+    variant = f"{context}: {message.context}" if message.context else context
+    contexts = [variant] if context else []
     for each in contexts if language == "en" else [*contexts, message.context]:
         if (text := _looked_up(_catalogue(language), message, each)) != message.english:
             return text
@@ -232,7 +260,8 @@ def _formatted(value: Any, form: str, language: Language, context: str) -> str:
         parts = [_formatted(each, "", language, context) for each in value]
         if form == "sentences":
             return _joined(parts, language)
-        return (_SEMICOLONS if form == "clauses" else _COMMAS)[language].join(parts)
+        joints = {"clauses": _SEMICOLONS[language], "dots": " · "}
+        return joints.get(form, _COMMAS[language]).join(parts)
     if isinstance(value, (str, Message)):
         return _as_part(shown(value, language, context), form, language)
     try:
@@ -271,8 +300,10 @@ def localised(message: Message | str) -> str:
 
 
 def say(message: Message | str) -> None:
-    """Writes one line to stderr, without line breaks and control characters that its values may hold."""
-    sys.stderr.write(" ".join(safe_text(localised(message)).split()) + "\n")
+    """Writes one line to stderr, with its indent, but no line breaks and controls that its values hold."""
+    text = safe_text(localised(message))
+    indent = " " * (len(text) - len(text.lstrip(" ")))
+    sys.stderr.write(f"{indent}{' '.join(text.split())}\n")
 
 
 def safe_text(text: str) -> str:

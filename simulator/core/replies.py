@@ -696,10 +696,10 @@ def _graded(verdict: Any, reason: str, scale: Scale) -> Score:
         raise ModelFailure("malformed", msg)
     if not scale[0] <= raw <= scale[1]:  # not a number is on no scale, either
         msg = _(
-            "the judge returned {raw:g}, which is not on {scale:g} to {scale2:g}",
-            raw=raw,
-            scale=scale[0],
-            scale2=scale[1],
+            "the judge returned {value:g}, which is not on {lowest:g} to {highest:g}",
+            value=raw,
+            lowest=scale[0],
+            highest=scale[1],
         )
         raise ModelFailure("off_scale", msg)
     return Score(state="scored", value=share_of(raw, scale), raw=raw, scale=scale, reason=reason)

@@ -81,12 +81,12 @@ def endpoints(
         named = _model(role, settings, environ)
         if endpoint is None and not settings.offline and named not in ("", LEXICAL):
             msg = _(
-                "--{role}-model {named}: neither a key nor an endpoint to reach it. Set"
-                " OPENAI_API_KEY or {prefix}{role2}_URL, or ask for stand-ins with --offline.",
+                "--{role}-model {model}: neither a key nor an endpoint to reach it. Set"
+                " OPENAI_API_KEY or {prefix}{variable}_URL, or ask for stand-ins with --offline.",
                 role=role,
-                named=named,
+                model=named,
                 prefix=PREFIX,
-                role2=role.upper(),
+                variable=role.upper(),
             )
             raise InputError(msg)
     return endpoint_of
@@ -155,7 +155,7 @@ def _limited(endpoint: Endpoint, settings: Settings, environ: Mapping[str, str])
         if own := _own(endpoint.role, limit.upper(), environ):
             if not own.isdecimal() or int(own) < 1:
                 name = f"{PREFIX}{endpoint.role.upper()}_{limit.upper()}"
-                msg = _("{name} '{own}': must be a whole number from 1.", name=name, own=own[:20])
+                msg = _("{name} '{value}': must be a whole number from 1.", name=name, value=own[:20])
                 raise InputError(msg)
             limits[limit] = int(own)
     return endpoint.model_copy(update=limits)
@@ -197,8 +197,8 @@ def _check(role: Role, url: str, key: str) -> None:
         )
         raise InputError(
             _(
-                "{msg} (REHEARSAL_{role}_URL, REHEARSAL_JUDGE_URL or OPENAI_BASE_URL).",
-                msg=msg,
+                "{problem} (REHEARSAL_{role}_URL, REHEARSAL_JUDGE_URL or OPENAI_BASE_URL).",
+                problem=msg,
                 role=role.upper(),
             )
         )
@@ -206,8 +206,8 @@ def _check(role: Role, url: str, key: str) -> None:
         msg = _("the {role} model's key has characters that no key can have", role=role)
         raise InputError(
             _(
-                "{msg} (REHEARSAL_{role}_KEY, REHEARSAL_JUDGE_KEY or OPENAI_API_KEY).",
-                msg=msg,
+                "{problem} (REHEARSAL_{role}_KEY, REHEARSAL_JUDGE_KEY or OPENAI_API_KEY).",
+                problem=msg,
                 role=role.upper(),
             )
         )

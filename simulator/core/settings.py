@@ -115,10 +115,9 @@ def _condition(part: str) -> Condition:
     found = _TERM.fullmatch(part.strip())
     if found is None:
         msg = _(
-            "'{part}' is not a condition; write a number (0.9, 90), or conditions joined by and:"
-            " {target_example}",
+            "'{part}' is not a condition; write a number (0.9, 90), or conditions joined by and: {example}",
             part=part.strip(),
-            target_example=TARGET_EXAMPLE,
+            example=TARGET_EXAMPLE,
         )
         raise ValueError(msg)
     name, comparison, number = found.groups()
@@ -309,11 +308,13 @@ def dollars(amount: float) -> str:
     return f"{amount:.2f}" if amount == 0 or amount >= 0.1 else f"{amount:.4f}"
 
 
-def missing_price(role: str, model: str) -> str:
+def missing_price(role: str, model: str) -> Message:
     """The message about a model whose price is unknown, and how to give it."""
-    return (
-        f"--budget needs the price of {model} ({role}), which is in no table. Give it in rehearsal.toml or a"
-        f' --prices file: [prices."{model}"] input = ..., output = ... (USD per million tokens; 0 if free).'
+    return _(
+        "--budget needs the price of {model} ({role}), which is in no table. Give it in rehearsal.toml or a"
+        ' --prices file: [prices."{model}"] input = ..., output = ... (USD per million tokens; 0 if free).',
+        model=model,
+        role=role,
     )
 
 

@@ -22,7 +22,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from simulator.core.errors import InputError, PromptError, RehearsalError, UnknownName, value_problem
-from simulator.core.messages import Message, _
+from simulator.core.messages import SHELF, Message, _, verbatim
 from simulator.core.templates import LANGUAGES, read_toml
 from simulator.core.types import SCRIPTED, Bot, Persona
 
@@ -124,7 +124,7 @@ def _persona_id(name: str) -> str:
     ids = {_plain(title): persona_id for persona_id in persona_names() for title in _titles(persona_id)}
     if not name.isascii() and _plain(name) not in ids:
         there = ", ".join(f"{persona_id} ({_titles(persona_id)[0]})" for persona_id in persona_names())
-        msg = _("unknown persona '{name}'. There are: {there}.", name=name, there=there)
+        msg = _("unknown persona '{name}'. There are: {names}.", name=name, names=there)
         raise InputError(msg)
     return ids.get(_plain(name), name)
 
@@ -238,10 +238,10 @@ def adapter_arguments(
     for key, parameter in own.items():
         if parameter.default is parameter.empty and key not in given:
             msg = _(
-                "adapter {name} needs --set {key}=...  Its settings: {own}.",
+                "adapter {name} needs --set {key}=...  Its settings: {names}.",
                 name=name,
                 key=key,
-                own=", ".join(own),
+                names=", ".join(own),
             )
             raise InputError(msg)
     values = {key: _converted(name, own[key], text) for key, text in given.items()}
@@ -283,25 +283,21 @@ async def connect(name: str, given: Mapping[str, str], offered: Mapping[str, Any
     except Exception as error:
         if ":" not in name:
             raise
-        msg = _(
-            "adapter {name}: it cannot connect: {describe_error}",
-            name=name,
-            describe_error=describe_error(error),
-        )
+        msg = _("adapter {name}: it cannot connect: {error}", name=name, error=describe_error(error))
         raise InputError(msg) from None
     if "patience" in offered and hasattr(bot, "patience"):  # it may ask again
         bot.patience = offered["patience"]
-    return _callable(bot, f"what adapter {name} connects to")
+    return _callable(bot, _("what adapter {name} connects to", name=name))
 
 
-def summary_line(path: Path) -> str:
+def summary_line(path: Path) -> Message:
     """A shelf file's own description in a line: of its docstring, or a TOML file's name in English."""
     if path.suffix == ".toml":
         table = read_toml(path).get("en", {})
-        return str(table.get("name") or table.get("title") or "")
+        return verbatim(str(table.get("name") or table.get("title") or ""), SHELF)
     text = path.read_text(encoding="utf-8")
     docstring = text.split('"""', 2)[1].strip() if text.startswith('"""') else ""
-    return docstring.partition("\n")[0]
+    return verbatim(docstring.partition("\n")[0], SHELF)
 
 
 def prepend_to_path(folder: Path) -> None:
@@ -392,9 +388,7 @@ def user_object(name: str) -> Any:
     except InputError:
         raise
     except (Exception, SystemExit) as error:
-        msg = _(
-            "{name}: cannot be imported: {describe_error}", name=name, describe_error=describe_error(error)
-        )
+        msg = _("{name}: cannot be imported: {error}", name=name, error=describe_error(error))
         raise InputError(msg) from None
     found: Any = module
     for part in attribute.split("."):
@@ -402,19 +396,22 @@ def user_object(name: str) -> Any:
             there = getattr(found, "__dict__", {}).items()
             of_use = {key for key, value in there if callable(value) or hasattr(value, "ainvoke")}
             public = {key for key in of_use if not key.startswith("_")}
-            raise UnknownName(_("name in {module_name}", module_name=module_name), part, public)
+            raise UnknownName(_("name in {module}", module=module_name), part, public)
         found = getattr(found, part)
     return found
 
 
-def describe_error(error: BaseException) -> str:
+def describe_error(error: BaseException) -> Message:
     """One line on an exception from a user's own code, with the file and line of that code where known."""
     text = " ".join(f"{type(error).__name__}: {error}".split())[:300].rstrip(": ")
     if isinstance(error, SyntaxError):
-        return f"{text}."
+        return _("{error}.", error=text)
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != __file__]
     own = [frame for frame in frames if not frame.filename.startswith(_LIBRARIES)]
-    return f"{text} ({own[-1].filename}, line {own[-1].lineno})." if own else f"{text}."
+    if not own:
+        return _("{error}.", error=text)
+    place = own[-1]
+    return _("{error} ({file}, line {line:d}).", error=text, file=place.filename, line=place.lineno)
 
 
 def _is_path(name: str) -> bool:
@@ -443,7 +440,7 @@ def _function_modules(shelf: Path, mark: str = "") -> list[str]:
     return found
 
 
-def _callable(value: Any, name: str) -> Callable[..., Any]:
+def _callable(value: Any, name: Message | str) -> Callable[..., Any]:
     if not callable(value):
         msg = _("{name} is {type}, not something that can be called.", name=name, type=type(value).__name__)
         raise InputError(msg)

@@ -33,7 +33,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         )
         raise PromptError(msg) from None
     except UnicodeDecodeError as error:
-        msg = _("{path}: not UTF-8 (byte {start:d}). Save it as UTF-8.", path=path, start=error.start)
+        msg = _("{path}: not UTF-8 (byte {place:d}). Save it as UTF-8.", path=path, place=error.start)
         raise PromptError(msg) from None
     except OSError as error:
         msg = _("{path}: cannot be read ({strerror}).", path=path, strerror=error.strerror)
@@ -51,12 +51,12 @@ def check_languages(path: Path, tables: Mapping[str, Any], allowed: Mapping[str,
         for language in LANGUAGES:
             if extra := used[language] - variables:
                 msg = _(
-                    "{path}: [{language}] {key} uses ${extra}, which nothing fills. It may use:"
+                    "{path}: [{language}] {key} uses ${variable}, which nothing fills. It may use:"
                     " {variables}; a plain dollar is $$.",
                     path=path,
                     language=language,
                     key=key,
-                    extra=min(extra),
+                    variable=min(extra),
                     variables=", ".join(sorted(variables)) or "no variables",
                 )
                 raise PromptError(msg)

@@ -25,7 +25,8 @@ from pydantic import (
 )
 
 from simulator.core.messages import Language as Language
-from simulator.core.messages import Sentence, restored, stored
+from simulator.core.messages import Message as Sentence
+from simulator.core.messages import restored, stored
 
 # The persona who asks the rows of single-turn data sets: no customer at all.
 SCRIPTED = "scripted"
@@ -398,8 +399,9 @@ class Spending(Value):
 
 
 # What conversations can be selected by: that they have a turn, are still to be held (or held on), are in
-# English, have an answer with passages, or a case that says whether the bot has to answer or hand over.
-Selection = Literal["begun", "unfinished", "english", "with_passages", "with_expectations"]
+# English, have an answer with passages, a case that says whether the bot has to answer or hand over, or one
+# that it has to hand over.
+Selection = Literal["begun", "unfinished", "english", "with_passages", "with_expectations", "to_hand_over"]
 # The scores of a conversation, by turn, then by judge.
 TurnScores = dict[int, dict[str, Score]]
 
@@ -446,11 +448,6 @@ class Scores(Sequence[Score]):
     def judges(self) -> set[str]:
         """The judges that gave at least one score."""
 
-    @property
-    @abstractmethod
-    def graded_turns(self) -> int:
-        """How many turns have a grade that no rule gave."""
-
     @abstractmethod
     def of_judge(self, judge: str, state: State | None = None) -> Iterator[Score]:
         """The scores of one judge in the order of the run, `state` None: in any state."""
@@ -472,6 +469,7 @@ _SELECTED: dict[Selection, Callable[[Conversation], Any]] = {
     "with_expectations": lambda conversation: (
         conversation.case.answerable is not None or conversation.case.handover != "optional"
     ),
+    "to_hand_over": lambda conversation: conversation.case.handover == "required",
 }
 
 
@@ -521,11 +519,6 @@ class ScoreTuple(tuple[Score, ...], Scores):
     def judges(self) -> set[str]:
         """The judges that gave at least one score."""
         return {score.judge for score in self}
-
-    @property
-    def graded_turns(self) -> int:
-        """How many turns have a grade that no rule gave."""
-        return len({(s.conversation, s.turn) for s in self if s.state == "scored" and not s.by_rule})
 
     def of_judge(self, judge: str, state: State | None = None) -> Iterator[Score]:
         """The scores of one judge in the order of the run, `state` None: in any state."""

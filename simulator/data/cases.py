@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, Self, overload
 from pydantic import JsonValue
 
 from simulator.core.errors import CaseFileError, InputError
-from simulator.core.messages import Message, _
+from simulator.core.messages import Message, _, sentences
 from simulator.core.settings import Sample
 from simulator.core.types import Answer, Case, Language
 from simulator.data.datasets import (
@@ -170,7 +170,9 @@ def _read(path: Path, row: Row, cell: Cell, reader: Callable[[Cell], Any]) -> An
     try:
         return reader(cell)
     except ValueError as error:
-        raise row_fault(path, row, f"column {quote(cell.column)}: {error}.") from None
+        raise row_fault(
+            path, row, _("column {column}: {problem:sentence}", column=quote(cell.column), problem=error)
+        ) from None
 
 
 def _no_question(path: Path, row: Row) -> CaseFileError:
@@ -181,7 +183,7 @@ def _no_question(path: Path, row: Row) -> CaseFileError:
             row,
             _("column {questions} is empty; every row needs a question.", questions=quote(questions[0])),
         )
-    columns = ", ".join(quote(column) for column in list(row.values)[:20])
+    columns = tuple(quote(column) for column in list(row.values)[:20])
     names = ", ".join(name for name in COLUMNS["question"] if name != "text")
     return row_fault(
         path,
@@ -356,7 +358,7 @@ class DataSet:
         if any(complete >= set(judge) for judge in needs):
             return
 
-        def problem(case: Case) -> str | None:
+        def problem(case: Case) -> Message | None:
             need = missing_need(case, needs)
             return None if need is None else missing_need_message(need, judges, self._headers)
 
@@ -438,8 +440,9 @@ class DataSet:
                     "{path}: no questions in it; write one per row below the column names.", path=self.path
                 )
             raise CaseFileError(msg)
-        more = f" None of the {self.skipped.rows} rows can be used." if self.skipped.rows > 1 else ""
-        raise CaseFileError(f"{self._first}{more}")
+        rows = self.skipped.rows
+        more = _("None of the {n} rows can be used.", n=rows) if rows > 1 else None
+        raise CaseFileError(sentences(self._first.message, more))
 
     def _fault(self, place: int, what: Message | str) -> RowFault:
         return row_fault(self.path, Row(self._lines[place], {}, sheet=self._sheet), what)
@@ -462,18 +465,17 @@ def read_cases(
 def cases_of_worksheet(
     source: str,
     name: str,
-    cells: Sequence[Sequence[str]],
+    lines: Mapping[int, Mapping[int, str]],
     language: Language | None = None,
     columns: Mapping[str, str] | None = None,
 ) -> tuple[Case, ...]:
-    """The cases of a worksheet that was read before; `source` and `name` are for errors."""
+    """The cases of a worksheet that was read before; `source` and `name` are for errors.
+
+    `lines` are its filled cells by row and column.
+    """
     from simulator.data.workbooks import Worksheet, WorksheetRow, worksheet_rows
 
-    lines = (
-        WorksheetRow(number, {column: text for column, text in enumerate(row, 1) if text.strip()})
-        for number, row in enumerate(cells, 1)
-    )
-    sheet = Worksheet(name, tuple(line for line in lines if line.texts))
+    sheet = Worksheet(name, tuple(WorksheetRow(number, dict(texts)) for number, texts in lines.items()))
     data = DataSet(Path(source), QUESTIONS._replace(language=language, columns=columns))
 
     def read(fits: Fits, on_fault: OnFault) -> Iterator[Row]:

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from simulator.core.messages import Message, Sentence, _, restored, stored
+from simulator.core.messages import Message, _, listed, ngettext, pgettext, restored, stored
 from simulator.core.shelves import canonical_judge
 from simulator.core.templates import read_toml
 from simulator.core.types import Case
@@ -57,7 +57,7 @@ def labels_of(case: Case, labels: Labels) -> Labels:
     return labels
 
 
-def label_problem(label: str | None, allowed: Collection[str]) -> Sentence | str | None:
+def label_problem(label: str | None, allowed: Collection[str]) -> Message | None:
     """The error in the label of one row, to be put behind its file and line; None when it is valid.
 
     An empty `allowed` allows every label.
@@ -69,7 +69,7 @@ def label_problem(label: str | None, allowed: Collection[str]) -> Sentence | str
     return None
 
 
-def label_set_problem(labels: Collection[str]) -> Sentence | str | None:
+def label_set_problem(labels: Collection[str]) -> Message | None:
     """The error in a set of labels: there is only one, or two are read alike. None when it is valid."""
     if len(labels) == 1:
         return _(
@@ -92,6 +92,11 @@ Need = Literal["references", "label", "choices"]
 
 # What a judge needs of a case.
 _COLUMN: Mapping[Need, str] = {"references": "reference", "label": "label", "choices": "choices"}
+_NAMES: Mapping[Need, Message] = {
+    "references": pgettext("what a row lacks", "reference"),
+    "label": pgettext("what a row lacks", "label"),
+    "choices": pgettext("what a row lacks", "choices"),
+}
 _LISTED = 8
 
 
@@ -102,15 +107,21 @@ def missing_need(case: Case, needs: Sequence[Collection[Need]]) -> Need | None:
     return missing[0] if missing and all(missing) else None
 
 
-def missing_need_message(need: Need, judges: Sequence[str], headers: Iterable[str] = ()) -> str:
+def missing_need_message(need: Need, judges: Sequence[str], headers: Iterable[str] = ()) -> Message:
     """The error for what a row lacks; it names the column as the file's headers do."""
     own = next((header for header in headers if field_of(header) == need), None)
-    fix = f"fill the column '{_COLUMN[need]}'" if own is None else _("fill the column {own}", own=quote(own))
-    purpose = f"judge{'s'[: len(judges) > 1]} {', '.join(judges)} compare{'s'[: len(judges) == 1]} with"
-    return f"no {_COLUMN[need]}, which {purpose}; {fix}."
+    fix = _("fill the column {column}", column=quote(_COLUMN[need] if own is None else own))
+    return ngettext(
+        "no {need}, which judge {judges} compares with; {fix}.",
+        "no {need}, which judges {judges} compare with; {fix}.",
+        n=len(judges),
+        need=_NAMES[need],
+        judges=tuple(judges),
+        fix=fix,
+    )
 
 
-def case_label_problem(case: Case, labels: Collection[str] = ()) -> Sentence | str | None:
+def case_label_problem(case: Case, labels: Collection[str] = ()) -> Message | str | None:
     """The error in the label of a case: not one of its own choices, or not in `labels`; None when valid."""
     if case.label is None:
         return None
@@ -122,14 +133,9 @@ def case_label_problem(case: Case, labels: Collection[str] = ()) -> Sentence | s
             "the label {label} is none of the {count} choices: {listed}.",
             label=quote(case.label),
             count=count,
-            listed=_listed(case.choices),
+            listed=listed([quote(choice) for choice in case.choices], _LISTED),
         )
     return label_problem(case.label, labels)
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return ", ".join(quote(name) for name in names[:_LISTED]) + more
 
 
 Form = Literal["number", "phrase", "json", "code", "sentence", "text"]
@@ -190,6 +196,12 @@ _FORM_NAMES: dict[str, Message] = {
     "choice": _("choices with a label"),
     "label": _("a label"),
     "none": _("no references"),
+    "number": _("references: number"),
+    "phrase": _("references: phrase"),
+    "json": _("references: json"),
+    "code": _("references: code"),
+    "sentence": _("references: sentence"),
+    "text": _("references: text"),
 }
 
 
@@ -245,7 +257,7 @@ class Profile:
 
     def judges(self, *, offline: bool = False) -> JudgeChoice:
         """The default judges for the form of most rows; `offline`: for a run in which no model judges."""
-        reason: Message | str = _FORM_NAMES.get(self.form) or _("references: {form}", form=self.form)
+        reason = _FORM_NAMES[self.form]
         if offline and "offline" in judges_of_form(self.form):
             reason = _("{form}; no model to judge, so what compares words comes first", form=reason)
         return JudgeChoice(default_judges(self.form, offline=offline), reason)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from simulator.core.errors import CaseFileError, InputError
-from simulator.core.messages import Sentence, _
+from simulator.core.messages import Message, _
 from simulator.core.types import Language
 
 
@@ -55,10 +55,10 @@ def printable(text: str) -> str:
     return "".join(character if character.isprintable() else " " for character in text)
 
 
-def quote(value: object) -> str:
+def quote(value: object) -> Message | str:
     """A value in quotation marks for an error message: short, on one line, without control characters."""
     if isinstance(value, (list, dict)):
-        return "a list" if isinstance(value, list) else "an object"
+        return _("a list") if isinstance(value, list) else _("an object")
     line = printable(str(value))
     return f"'{line[:40]}…'" if len(line) > 40 else f"'{line}'"
 
@@ -117,10 +117,10 @@ def read_text(path: str | Path, *, may_be_empty: bool = False, most_bytes: int =
     text = _decode(path, read_bytes(path, most_bytes)).removeprefix("\ufeff")
     if (nul := text.find("\0")) >= 0:
         msg = _(
-            "{path}, line {line:d}: a NUL byte, so this is not plain text; {save}.",
+            "{path}, line {line:d}: a NUL byte, so this is not plain text; {advice}.",
             path=path,
             line=_line(text, nul),
-            save=_SAVE,
+            advice=_SAVE,
         )
         raise CaseFileError(msg)
     if not may_be_empty and not text.strip():
@@ -145,14 +145,7 @@ def read_bytes(path: Path, most_bytes: int = MAX_BYTES) -> bytes:
     except (OSError, ValueError, EOFError, zlib.error) as error:
         raise _unreadable(path, error) from None
     if len(data) > most_bytes:
-        unpacked = " when unpacked" if zipped else ""
-        msg = _(
-            "{path}: larger than {most_bytes} bytes{unpacked}; split the file.",
-            path=path,
-            most_bytes=most_bytes,
-            unpacked=unpacked,
-        )
-        raise CaseFileError(msg)
+        raise CaseFileError(_("{path}: {why}.", path=path, why=_too_large(most_bytes, unpacked=zipped)))
     return data
 
 
@@ -263,8 +256,7 @@ def read_archive(path: Path, kind: str) -> io.BytesIO:
     """The archive of an office file, after checks; `kind` is "Excel" and the like. Raises CaseFileError."""
     data = read_bytes(path)
     if why := _refusal(data, kind):
-        msg = f"{path}: {why}."
-        raise CaseFileError(msg)
+        raise CaseFileError(_("{path}: {why}.", path=path, why=why))
     return io.BytesIO(data)
 
 
@@ -274,22 +266,31 @@ def count_workbook_pictures(path: Path) -> int:
         return sum("/media/" in name for name in archive.namelist())
 
 
-def _refusal(data: bytes, kind: str) -> Sentence | str:
-    protected = f"protected with a password; save it from {kind} without one"
+def _too_large(most: int, *, unpacked: bool) -> Message:
+    if unpacked:
+        return _("larger than {n} bytes when unpacked; split the file", n=most)
+    return _("larger than {n} bytes; split the file", n=most)
+
+
+def _refusal(data: bytes, kind: str) -> Message | None:
+    protected = _("protected with a password; save it from {program} without one", program=kind)
     if data.startswith(_OLD_OFFICE):
-        old = f"in the old {kind} format, whatever its name says; save it again from {kind}"
+        old = _(
+            "in the old {program} format, whatever its name says; save it again from {program}", program=kind
+        )
         return protected if _PASSWORD in data else old
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             entries = archive.infolist()
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
-        return f"an incomplete {kind} file; save it again from {kind}" if data else _("the file is empty")
+        incomplete = _("an incomplete {program} file; save it again from {program}", program=kind)
+        return incomplete if data else _("the file is empty")
     if any(entry.flag_bits & _ENCRYPTED_ENTRY for entry in entries):
         return protected
     # An entry never unpacks to more than the size it states.
     if sum(entry.file_size for entry in entries) > (most := max_unpacked_bytes(len(data), _MOST_UNPACKED)):
-        return f"larger than {most:,} bytes when unpacked; split the file"
-    return ""
+        return _too_large(most, unpacked=True)
+    return None
 
 
 # Returns an iterator over all lines with their line ends, each time it is called.

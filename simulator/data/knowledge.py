@@ -8,7 +8,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from simulator.core.errors import InputError
-from simulator.core.messages import _
+from simulator.core.messages import Message, _, ngettext
 from simulator.core.types import Passage
 from simulator.data.documents import (
     Document,
@@ -69,21 +69,24 @@ def read_knowledge(path: str | Path) -> Iterator[Passage]:
     return _with_distinct_ids(root, files)
 
 
-def unread_files(path: str | Path) -> tuple[str, ...]:
+def unread_files(path: str | Path) -> tuple[Message | str, ...]:
     """What is not read of a knowledge base: files of other kinds, empty files, and pictures in documents.
 
     A file that is read carries the number of its pictures: `guide.pdf: 2 pictures inside`.
     """
     root = Path(path)
-    return tuple(_relative(root, file) + note for file in _files(root) if (note := _unread(file)) is not None)
+    return tuple(note for file in _files(root) if (note := _unread(root, file)) is not None)
 
 
-def _unread(file: Path) -> str | None:
+def _unread(root: Path, file: Path) -> Message | str | None:
+    name = _relative(root, file)
     if not _is_readable(file):
-        return ""
+        return name
     count = _PICTURES.get(plain_suffix(file))
     pictures = count(file) if count else 0
-    return f": {pictures} picture{'s' * (pictures > 1)} inside" if pictures else None
+    if not pictures:
+        return None
+    return ngettext("{file}: {n} picture inside", "{file}: {n} pictures inside", n=pictures, file=name)
 
 
 def _files(root: Path) -> list[Path]:
@@ -149,11 +152,13 @@ def _with_distinct_ids(root: Path, files: Iterable[Path]) -> Iterator[Passage]:
             places[passage.id] = place
             yield passage
     if not places:
-        inside = f" ({'; '.join(notes[:3])})" if (notes := unread_files(root)) else ""
+        if not (notes := unread_files(root)):
+            msg = _("{root}: no text in it; a knowledge base is made of {kinds}.", root=root, kinds=KINDS)
+            raise InputError(msg)
         msg = _(
-            "{root}: no text in it{inside}; a knowledge base is made of {kinds}.",
+            "{root}: no text in it ({inside:clauses}); a knowledge base is made of {kinds}.",
             root=root,
-            inside=inside,
+            inside=notes[:3],
             kinds=KINDS,
         )
         raise InputError(msg)
@@ -218,7 +223,7 @@ def _has_text(headers: Iterable[str]) -> bool:
 
 
 def _no_text(file: Path, row: Row) -> InputError:
-    columns = ", ".join(map(quote, list(row.values)[:20]))
+    columns = tuple(map(quote, list(row.values)[:20]))
     return row_fault(
         file,
         row,
@@ -238,7 +243,7 @@ def _row_text(file: Path, row: Row, columns: Mapping[str, JsonValue]) -> str:
     if not text and (
         unusable := [name for name in (*_TEXT, *_ANSWER) if not is_empty(columns.get(normalised(name)))]
     ):
-        raise row_fault(file, row, _("column '{unusable}' holds no text.", unusable=unusable[0]))
+        raise row_fault(file, row, _("column '{column}' holds no text.", column=unusable[0]))
     return text
 
 

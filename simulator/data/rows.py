@@ -91,13 +91,19 @@ def split_sheet(path: Path) -> tuple[Path, str]:
 def _unknown_kind(path: Path, suffix: str) -> CaseFileError:
     name = printable(str(path))
     if _ELSEWHERE.match(name):
-        where = "download it; a Google Sheet is written sheet:KEY#worksheet"
-        what = f"not a file here; {where}. Read are {ACCEPTED}"
+        what = _(
+            "not a file here; download it; a Google Sheet is written sheet:KEY#worksheet. Read are {kinds}",
+            kinds=ACCEPTED,
+        )
     elif suffix == _OLD_WORKBOOK:
-        what = "an old Excel file; open it in Excel and save it as .xlsx"
+        what = _("an old Excel file; open it in Excel and save it as .xlsx")
     else:
-        what = f"'{suffix or path.name}' is not a known kind of data file; save it as {ACCEPTED}"
-    return CaseFileError(f"{name}: {what}.")
+        what = _(
+            "'{suffix}' is not a known kind of data file; save it as {kinds}",
+            suffix=suffix or path.name,
+            kinds=ACCEPTED,
+        )
+    return CaseFileError(_("{path}: {why}.", path=name, why=what))
 
 
 def table_rows(path: Path, lines: Lines, delimiter: str, fits: Fits, on_fault: OnFault) -> Iterator[Row]:
@@ -161,9 +167,10 @@ def _delimiter(lines: Lines, usual: str, fits: Fits) -> str:
 def _by_column(path: Path, line: int, header: list[str], cells: list[str]) -> dict[str, JsonValue]:
     if any(map(str.strip, cells[len(header) :])):
         what = _(
-            "{n} cells under {n2} column names; put a text that contains the separator in quotation marks.",
-            n=len(cells),
-            n2=len(header),
+            "{cells} cells under {names} column names;"
+            " put a text that contains the separator in quotation marks.",
+            cells=len(cells),
+            names=len(header),
         )
         raise row_fault(path, line, what)
     return {name: cell for name, cell in zip(header, cells, strict=False) if name}

@@ -97,10 +97,10 @@ def _decoded(path: Path, line: int, text: str, position: int, first: int) -> tup
     except json.JSONDecodeError as error:
         at = error.lineno + first - 1
         what = _(
-            "not valid JSON ({msg}, at line {at:d}, character {colno:d}).",
-            msg=error.msg,
-            at=at,
-            colno=error.colno,
+            "not valid JSON ({problem}, at line {line:d}, character {column:d}).",
+            problem=error.msg,
+            line=at,
+            column=error.colno,
         )
     except RecursionError:
         what = _("nested too deeply.")
@@ -197,10 +197,11 @@ def _unreadable(path: Path, text: str, error: yaml.YAMLError) -> CaseFileError:
         return row_fault(path, line, _("a control character, which YAML does not allow; remove it."))
     messages = (getattr(error, "context", None), getattr(error, "problem", None))
     problem = printable(", ".join(filter(None, messages)))
-    hint = "put a text with : or # in quotation marks, and indent with blanks"
-    return row_fault(
-        path, mark.line + 1, _("not valid YAML ({problem}); {hint}.", problem=problem, hint=hint)
+    what = _(
+        "not valid YAML ({problem}); put a text with : or # in quotation marks, and indent with blanks.",
+        problem=problem,
     )
+    return row_fault(path, mark.line + 1, what)
 
 
 class _Document:

@@ -17,7 +17,8 @@ from typing import Any, NamedTuple, NoReturn
 from pydantic import JsonValue, ValidationError
 
 from simulator.core.errors import CaseFileError
-from simulator.core.messages import Sentence, _
+from simulator.core.messages import Message as Sentence
+from simulator.core.messages import _
 from simulator.core.types import Answer, Facts, Failure, Handover, Language, Message
 from simulator.data.files import printable, quote
 from simulator.text.choices import LETTERS, letters, place_of, place_of_text
@@ -198,7 +199,7 @@ def column_names(path: Path, row: Row | int, cells: Sequence[str]) -> list[str]:
     names = [cell.strip() for cell in cells]
     if twice := next((name for name in names if name and names.count(name) > 1), None):
         raise row_fault(
-            path, row, _("the column {twice} occurs twice; rename one of them.", twice=quote(twice))
+            path, row, _("the column {name} occurs twice; rename one of them.", name=quote(twice))
         )
     return names
 
@@ -405,7 +406,7 @@ def facts(cell: Cell) -> Facts:
     value = _json(cell)
     if isinstance(value, dict):
         if extra := set(value) - {"knows", "unknown"}:
-            msg = _("{extra} is not known here; use knows and unknown", extra=quote(min(extra)))
+            msg = _("{name} is not known here; use knows and unknown", name=quote(min(extra)))
             raise ValueError(msg)
         return Facts(**{key: _items(Cell(key, items), "") for key, items in value.items()})
     items = _items(cell, r"[|\n]")
@@ -448,7 +449,7 @@ def _role(value: JsonValue) -> Any:
 def _lines_by_speaker(dialogue: str) -> Iterable[tuple[str, str]]:
     before, *parts = _SPEAKER.split(dialogue.strip())
     if before.strip():
-        msg = _("{before} does not say who speaks; {history}", before=quote(before), history=_HISTORY)
+        msg = _("{text} does not say who speaks; {history}", text=quote(before), history=_HISTORY)
         raise ValueError(msg)
     return [(speaker, line.strip()) for speaker, line in zip(parts[::2], parts[1::2], strict=True)]
 
@@ -606,8 +607,14 @@ def collect_choices(path: Path, row: Row) -> Row:
     if place is None and not _are_surely_choices(columns):
         return row
     if right is not None and place is None:
-        allowed = f"{LETTERS[0]} to {LETTERS[len(choices) - 1]}, or the choice's own text"
-        what = f"column {quote(right)}: {quote(row.values[right])} is none of the choices; write {allowed}."
+        what = _(
+            "column {column}: {value} is none of the choices;"
+            " write {first} to {last}, or the choice's own text.",
+            column=quote(right),
+            value=quote(row.values[right]),
+            first=LETTERS[0],
+            last=LETTERS[len(choices) - 1],
+        )
         raise row_fault(path, row, what)
     others = {key: value for key, value in row.values.items() if key not in (*columns, right)}
     label: dict[str, JsonValue] = {} if place is None else {"label": choices[place]}
@@ -633,8 +640,8 @@ def _filled(path: Path, row: Row, columns: Sequence[str]) -> list[str]:
             path,
             row,
             _(
-                "column {empty} is empty; a question needs at least two choices, without gaps.",
-                empty=quote(empty),
+                "column {name} is empty; a question needs at least two choices, without gaps.",
+                name=quote(empty),
             ),
         )
     return texts

@@ -69,16 +69,13 @@ def workbook_rows(path: Path, sheet: str, fits: Fits, on_fault: OnFault) -> Iter
         return worksheet_rows(location, sheets[0], fits, on_fault, named=False)
     fitting = [worksheet for worksheet in sheets if column_row(worksheet, fits) is not None]
     if len(fitting) != 1:
-        which = "several worksheets have" if fitting else "no worksheet has"
-        names = ", ".join(quote(worksheet.name) for worksheet in fitting or sheets)
+        names = tuple(quote(worksheet.name) for worksheet in fitting or sheets)
         example = printable((fitting or sheets)[0].name) if sheets else "..."
+        which = _("several worksheets have the column names that are needed ({names})", names=names)
+        if not fitting:
+            which = _("no worksheet has the column names that are needed ({names})", names=names)
         msg = _(
-            "{path}: {which} the column names that are needed ({names}); name one: {path2}#{example}",
-            path=path,
-            which=which,
-            names=names,
-            path2=path.name,
-            example=example,
+            "{path}: {which}; name one: {example}", path=path, which=which, example=f"{path.name}#{example}"
         )
         raise CaseFileError(msg)
     return worksheet_rows(path, fitting[0], fits, on_fault, named=True)
@@ -98,7 +95,11 @@ def worksheet_rows(
     for line in sheet.lines[start + 1 :]:
         row = Row(line.number, _by_column(names, line), cells=True, sheet=title)
         problems = (
-            row_fault(path, row, f"column {quote(names[column - 1])}: {what}.")
+            row_fault(
+                path,
+                row,
+                _("column {column}: {problem:sentence}", column=quote(names[column - 1]), problem=what),
+            )
             for column, what in line.faults.items()
             if column <= len(names) and field_of(names[column - 1])
         )
@@ -147,7 +148,7 @@ def _worksheets(path: Path, data: io.BytesIO, sheet: str) -> list[Worksheet]:
         return [_worksheet(each) for each in worksheets if each.sheet_state == "visible"]
     by_name = {_plain(each.title): each for each in worksheets} | {each.title: each for each in worksheets}
     if (named := by_name.get(sheet, by_name.get(_plain(sheet)))) is None:
-        names = ", ".join(quote(each.title) for each in worksheets)
+        names = tuple(quote(each.title) for each in worksheets)
         msg = _(
             "{path}: no worksheet {sheet}. There are: {names}.", path=path, sheet=quote(sheet), names=names
         )

@@ -78,7 +78,9 @@ def missed_searches(
 ) -> tuple[RetriedSearches, ...]:
     """The red turns whose needed article is in the knowledge but was not retrieved, by case and article."""
     groups: dict[tuple[str, ...], list[RedTurnEvidence]] = {}
-    for look in turn_evidence(results, summary, articles=articles):
+    place = {(red.conversation, red.turn): at for at, red in enumerate(summary.reddest)}
+    looks = turn_evidence(results, summary, articles=articles)
+    for look in sorted(looks, key=lambda look: place[look.red.conversation, look.red.turn]):
         if look.need.place != "not_retrieved" or look.need.cut:
             continue
         if not look.customer_fault and not look.red.failure:

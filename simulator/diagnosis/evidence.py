@@ -8,6 +8,7 @@ from itertools import pairwise
 from math import log
 from typing import Literal, NamedTuple, TypeGuard
 
+from simulator.core.document import Text
 from simulator.core.types import Answer, GradingContext, Language, Passage, Score, Turn, Value
 from simulator.stats.figures import RedTurn
 from simulator.text.acts import claims, is_refusal
@@ -75,7 +76,7 @@ Extent = Literal["said", "doubtful", "nowhere"]
 class RootCause:
     """The cause of one red turn; `sure` if a rule or asking again proves it, not likeness of words.
 
-    `evidence` is one sentence in the case's language; `articles` are the ids of the passages that the answer
+    `evidence` is one sentence; `articles` are the ids of the passages that the answer
     needed; `pair` is a spelling to register: as it was asked, as the article writes it. `cut` says that only
     another piece of the needed article was retrieved than the one with the answer.
     """
@@ -84,7 +85,7 @@ class RootCause:
     turn: int
     cause: Cause
     sure: bool = False
-    evidence: str
+    evidence: Text
     articles: tuple[str, ...] = ()
     pair: tuple[str, str] | None = None
     cut: bool = False
@@ -416,10 +417,13 @@ def _without_suffix(source: str) -> str:
     return head if dot and "/" not in tail else source
 
 
-class UnsupportedStatement(NamedTuple):
-    """An unsupported statement of an answer; `key` is its sentence in blame.toml."""
+UnsupportedKind = Literal["contradicted", "numbers", "unsupported"]
 
-    key: str
+
+class UnsupportedStatement(NamedTuple):
+    """An unsupported statement of an answer."""
+
+    kind: UnsupportedKind
     text: str
     numbers: tuple[Quantity, ...] = ()
 
@@ -584,14 +588,14 @@ class RedTurnEvidence:
         claims, grounded = self.scores.get("claims"), self.scores.get("groundedness")
         if _is_graded(claims) and not _is_stand_in(claims):
             rows = [each for each in _rows(claims, "claims") if each.get("verdict") != "supported"]
-            keys = {"contradicted": "contradicted", "not_found": "unsupported"}
             found = [
                 UnsupportedStatement(
-                    keys.get(str(each.get("verdict")), "unsupported"), str(each.get("claim", ""))
+                    "contradicted" if each.get("verdict") == "contradicted" else "unsupported",
+                    str(each.get("claim", "")),
                 )
                 for each in rows
             ]
-            return tuple(sorted(found, key=lambda each: each.key != "contradicted"))
+            return tuple(sorted(found, key=lambda each: each.kind != "contradicted"))
         if _is_graded(grounded) and not _is_stand_in(grounded):
             low = grounded.raw is not None and grounded.raw < VOUCHED
             return (UnsupportedStatement("unsupported", self.turn.answer.text),) if low else ()
@@ -601,7 +605,7 @@ class RedTurnEvidence:
         """Claims with figures or statements that are in no passage, or the opposite of one."""
         found = [each for claim in self.reading.evidence.claims if (each := self._unsupported(claim))]
         order = ("contradicted", "numbers", "unsupported")
-        return tuple(sorted(found, key=lambda each: order.index(each.key)))
+        return tuple(sorted(found, key=lambda each: order.index(each.kind)))
 
     def _unsupported(self, claim: SentenceSupport) -> UnsupportedStatement | None:
         if not (claim.contradicted or claim.numbers or claim.is_invented):

@@ -2,22 +2,22 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
-from pathlib import Path
 from typing import Any, Literal
 
+from simulator.core.document import Text
+from simulator.core.messages import Message, _, pgettext
 from simulator.core.settings import Settings
 from simulator.core.shelves import canonical_judge
-from simulator.core.templates import Texts
 from simulator.core.types import PASSED, Language, Passage, Results, Severity, Value
+from simulator.data.files import language_of
 from simulator.diagnosis.evidence import Cause, RootCause
 from simulator.diagnosis.root_cause import articles_of, root_causes, stored_checks
 from simulator.stats.figures import RedTurn, Summary
 from simulator.stats.red import RANK, worst_severity
 from simulator.stats.summary import excerpt
-from simulator.storage.results import english_share
 
 PlaceKind = Literal["article", "cutting", "dialogue", "prompt", "pair", "case", "rows", "bot", "simulator"]
 # Conversation and turn.
@@ -64,17 +64,139 @@ _WITHOUT_ARTICLE: Mapping[Cause, PlaceKind] = {
     "ignored": "prompt",
 }
 
-WORDS = Texts(Path(__file__).with_name("fixes.toml"))
 # Characters of a question and of an id in a sentence; English needs twice as many.
 _QUESTION: dict[Language, int] = {"ja": 40, "en": 80}
 _NAME = 60
 _INNER = str.maketrans("「」“”", "『』‘’")
-# Failures of the bot, and a line of the prompt, with a sentence of their own.
-_OWN_WORDS = frozenset({"timeout", "empty", HANDOVER})
-# The sentences for an article that was never retrieved: it may not exist.
-_UNSEEN: dict[Cause, str] = {"knowledge": "what_knowledge_missing", "retrieval": "what_retrieval_unseen"}
-# Sentences about conversations, which have a variant for the rows of a data set.
-_OF_ANSWERS = frozenset({"what_unclear_article"})
+
+CAUSE_NAMES: dict[Cause, Message] = {
+    "no_answer": pgettext("a cause", "No answer"),
+    "customer": _("Simulated customer"),
+    "should_refuse": _("Should decline"),
+    "should_answer": _("Should answer"),
+    "misunderstood": _("Misunderstood"),
+    "knowledge": _("Missing knowledge"),
+    "outdated": _("Article wrong"),
+    "spelling": _("Other wording"),
+    "retrieval": _("Not retrieved"),
+    "ignored": _("Passage ignored"),
+    "invented": _("Invented"),
+    "tone": _("Tone"),
+    "unclear": _("Unclear"),
+}
+# The place of a change, in a few words.
+_WHERE: dict[PlaceKind, Message] = {
+    "article": _("article {id}"),
+    "cutting": _("how articles are cut"),
+    "dialogue": _("the search in follow-ups"),
+    "prompt": _("prompt"),
+    "pair": _("dictionary"),
+    "case": _("question {id}"),
+    "rows": _("answers"),
+    "bot": _("the bot itself"),
+    "simulator": _("simulated customer"),
+}
+_PASS_ON = _(
+    "Add to the prompt: “Apologise for complaints, and pass them on to a person, and whatever else only a"
+    " person can do.”"
+)
+# What to do about a cause: by the kind of place, or by the failure of the bot or the line of the prompt.
+_WHAT: dict[tuple[Cause, str], Message] = {
+    ("no_answer", "bot"): _("Make the bot always return an answer (look for the error in the server's log)."),
+    ("no_answer", "timeout"): _(
+        "Make the bot answer in time (find the slow step, or review the seconds of --timeout)."
+    ),
+    ("no_answer", "empty"): _(
+        "Never let the bot return an empty answer (give it a sentence for when it has none)."
+    ),
+    ("should_refuse", "prompt"): _(
+        "Add to the prompt: “If the material does not answer the question, say so and name the desk to ask.”"
+    ),
+    ("should_refuse", HANDOVER): _PASS_ON,
+    ("should_refuse", "article"): _(
+        "In {article}, say plainly what cannot be answered (such as “{question}”)."
+    ),
+    ("should_answer", "prompt"): _(
+        "Add to the prompt: “When the material has the answer, give it; do not refuse.”"
+    ),
+    ("should_answer", "article"): _(
+        "The answer stands in {article}, so add to the prompt: “When the material has the answer, give it;"
+        " do not refuse.”"
+    ),
+    ("misunderstood", "prompt"): _(
+        "Add to the prompt: “If it is not clear what is meant, ask back before answering.”"
+    ),
+    ("misunderstood", HANDOVER): _PASS_ON,
+    ("misunderstood", "article"): _("Add questions such as “{question}” as examples to {article}."),
+    ("knowledge", "article"): _("Add the answer to “{question}” to {article}."),
+    ("knowledge", "case"): _("Write an article that answers “{question}” (the present material has none)."),
+    ("outdated", "article"): _(
+        "Make {article} agree with the right answer to “{question}”: correct whichever is out of date."
+    ),
+    ("outdated", "case"): _(
+        "Make the right answer to “{question}” and what was retrieved agree: correct whichever is out of"
+        " date."
+    ),
+    ("spelling", "pair"): _("Register “{asked} = {written}” in the dictionary."),
+    ("spelling", "article"): _("Add the customers' own words (“{question}”) to {article}."),
+    ("spelling", "case"): _(
+        "Register words of the same meaning, so that “{question}” finds the material, too."
+    ),
+    ("retrieval", "cutting"): _(
+        "Cut the articles so that headings and answers stay together (such as the answer to “{question}”,"
+        " which is cut off)."
+    ),
+    ("retrieval", "article"): _(
+        "Let the search find {article}: add the words of “{question}” to its heading or text."
+    ),
+    ("retrieval", "dialogue"): _(
+        "Search with the earlier dialogue as well, not with the last line alone: articles that the first"
+        " question finds are lost as the conversation goes on."
+    ),
+    ("retrieval", "case"): _(
+        "“{question}”: check whether an article answers it; let the search find it, or write one."
+    ),
+    ("ignored", "article"): _(
+        "The search finds {article}, but the bot does not use it: put the sentence that answers at its top."
+    ),
+    ("ignored", "prompt"): _(
+        "Add to the prompt: “Use the figures and conditions of the retrieved material as they stand.”"
+    ),
+    ("invented", "prompt"): _("Add to the prompt: “Do not say what is not in the material.”"),
+    ("invented", "article"): _(
+        "In {article}, write the right answer to what the bot makes up (such as “{question}”)."
+    ),
+    ("tone", "prompt"): _(
+        "Add to the prompt: “Be polite, and acknowledge how the customer feels before answering.”"
+    ),
+    ("tone", "article"): _("Word {article} so politely that it can be passed on to customers as it stands."),
+    ("unclear", "article"): _(
+        "Read the conversations and decide whether to change {article}, the search or the prompt."
+    ),
+    ("unclear", "case"): _(
+        "Read the conversations about “{question}” and decide whether to change the material, the search"
+        " or the prompt."
+    ),
+    ("unclear", "rows"): _(
+        "Rows without a known cause: {n}. Read their answers and decide whether to change the material,"
+        " the search or the prompt."
+    ),
+    ("customer", "simulator"): _(
+        "Nothing to fix in the bot. Leave these turns out (--customer-faults exclude) or hold them again"
+        " (replay)."
+    ),
+}
+# The same for an article that was never retrieved: it may not exist.
+_UNSEEN: dict[Cause, Message] = {
+    "knowledge": _(
+        "Write the article {id}, which the present material does not have (it answers “{question}” and the"
+        " like)."
+    ),
+    "retrieval": _(
+        "The article {id} (“{question}”) is not among what the bot retrieved: check whether it is there;"
+        " let the search find it, or write it."
+    ),
+}
 
 
 class Library:
@@ -83,10 +205,11 @@ class Library:
     def __init__(self, results: Results, articles: Iterable[Passage] = ()) -> None:
         """Titles from `articles`, the knowledge base, go before those of retrieved passages."""
         self._titles: dict[str, str] = {}
-        self._ids = {key for conversation in results.conversations for key in conversation.case.passages}
+        self._ids: set[str] = set()
         for passage in articles:
             self._add(passage)
         for conversation in results.conversations:
+            self._ids.update(conversation.case.passages)
             for turn in conversation.turns:
                 for passage in turn.answer.passages:
                     self._add(passage)
@@ -125,7 +248,7 @@ class Example(Value):
     answer: str
     failure: str | None
     reason: str
-    evidence: str
+    evidence: Text
     reference: str
 
 
@@ -143,9 +266,9 @@ class Fix(Value):
     cause: Cause
     sure: bool
     severity: Severity
-    title: str
-    what: str
-    where: str
+    title: Text
+    what: Text
+    where: Text
     turns: tuple[tuple[str, int], ...]
     personas: tuple[str, ...]
     cases: tuple[str, ...]
@@ -163,7 +286,6 @@ class Improvements(Value):
     are red, but nothing was retrieved for any of them.
     """
 
-    language: Language
     score: float | None
     goal: float
     green: int = 0
@@ -187,30 +309,37 @@ class Improvements(Value):
         return min(1.0, self.score + sum(fix.gain for fix in self.fixes))
 
 
-def as_json(improvements: Improvements, fixes: Sequence[Fix], anchors: Anchors) -> dict[str, Any]:
-    """The object of `--json`; figures are rounded to 4 decimals."""
+def as_json(
+    improvements: Improvements, fixes: Sequence[Fix], anchors: Anchors, text: Callable[[Text], str]
+) -> dict[str, Any]:
+    """The object of `--json`; figures are rounded to 4 decimals, and `text` shows what we say."""
+
+    def as_dict(fix: Fix) -> dict[str, Any]:
+        fields = fix.model_dump(mode="json", exclude={"turns", "examples", "gain"})
+        return fields | {
+            "title": text(fix.title),
+            "what": text(fix.what),
+            "where": text(fix.where),
+            "gain": _rounded(fix.gain) if improvements.foretells else None,
+            "turns": [{"conversation": conversation, "turn": turn} for conversation, turn in fix.turns],
+            "examples": [example(each) for each in fix.examples],
+        }
+
+    def example(each: Example) -> dict[str, Any]:
+        anchor = anchors.get((each.conversation, each.turn))
+        return each.model_dump(mode="json") | {
+            "evidence": excerpt(text(each.evidence)),
+            "link": f"report.html#{anchor}" if anchor else None,
+        }
+
     return {
         "score": _rounded(improvements.score),
         "mended": _rounded(improvements.mended),
         "goal": _rounded(improvements.goal) if improvements.foretells else None,
-        "fixes": [_fix(fix, improvements, anchors) for fix in fixes],
+        "fixes": list(map(as_dict, fixes)),
         "left_out": len(improvements.fixes) - len(fixes),
-        "customer": [_fix(fix, improvements, anchors) for fix in improvements.customer],
+        "customer": list(map(as_dict, improvements.customer)),
     }
-
-
-def _fix(fix: Fix, improvements: Improvements, anchors: Anchors) -> dict[str, Any]:
-    fields = fix.model_dump(mode="json", exclude={"turns", "examples", "gain"})
-    return fields | {
-        "gain": _rounded(fix.gain) if improvements.foretells else None,
-        "turns": [{"conversation": conversation, "turn": turn} for conversation, turn in fix.turns],
-        "examples": [_example(each, anchors) for each in fix.examples],
-    }
-
-
-def _example(each: Example, anchors: Anchors) -> dict[str, Any]:
-    anchor = anchors.get((each.conversation, each.turn))
-    return each.model_dump(mode="json") | {"link": f"report.html#{anchor}" if anchor else None}
 
 
 def _rounded(value: float | None) -> float | None:
@@ -382,62 +511,33 @@ def _join(singles: list[Group]) -> Group:
     return Group(leading.cause, leading.place, members)
 
 
-def cause_name(cause: Cause, language: Language) -> str:
-    """The name of a cause."""
-    return WORDS(language, f"cause_{cause}")
-
-
-def certainty(sure: bool, language: Language) -> str:
+def certainty(sure: bool) -> Message:
     """The word for a cause that is certain, or likely."""
-    return WORDS(language, "sure" if sure else "likely")
+    return _("certain") if sure else _("likely")
 
 
-def where(group: Group, language: Language) -> str:
-    """The place of a change, in a few words."""
-    kind, name = group.place.kind, group.place.name
-    named = {"id": excerpt(name, _NAME)} if kind in ("article", "case") else {}
-    return WORDS(language, f"where_{kind}", **named)
-
-
-def title(group: Group, language: Language) -> str:
-    """Cause and place, as a heading."""
-    return WORDS(language, "title", cause=cause_name(group.cause, language), where=where(group, language))
-
-
-def what(group: Group, library: Library, language: Language, *, rows: bool = False) -> str:
-    """What to do, in one sentence; `rows`: of a single-turn data set, which has no conversations to read."""
+def what(group: Group, library: Library) -> Message:
+    """What to do, in one sentence."""
+    cause, kind, name = group.cause, group.place.kind, group.place.name
     # Later turns repeat the question, or complain.
-    first = min(group.members, key=lambda each: each.red.turn)
-    values = {"question": _quotable(excerpt(first.red.question, _QUESTION[language]))}
-    if group.place.kind == "article":
-        values["article"] = _article(group.place.name, library, language)
-    if pair := next((each.root_cause.pair for each in group.members if each.root_cause.pair), None):
-        values["asked"], values["written"] = (excerpt(word, _QUESTION[language]) for word in pair)
-    if group.place.kind == "article" and group.cause in _UNSEEN and not library.title(group.place.name):
-        return WORDS(language, _UNSEEN[group.cause], id=excerpt(group.place.name, _NAME), **values)
-    if group.place.kind == "rows":
-        values["n"] = f"{len(group.members):,}"
-    key = _key(group)
-    sentence = WORDS(language, f"{key}_rows" if rows and key in _OF_ANSWERS else key, **values)
-    return sentence[0].upper() + sentence[1:]
-
-
-def _quotable(text: str) -> str:
-    """The text with inner quotation marks, for use within quotation marks."""
-    return text.translate(_INNER)
-
-
-def _key(group: Group) -> str:
-    """The sentence's key; a failure of the bot without a sentence of its own takes the common one."""
-    named = group.place.name if group.place.kind in ("bot", "prompt") else ""
-    named = named if named in _OWN_WORDS else ""
-    return f"what_{group.cause}_{named or group.place.kind}"
-
-
-def _article(article: str, library: Library, language: Language) -> str:
-    named = library.title(article)
-    key = "article" if named else "article_untitled"
-    return WORDS(language, key, id=excerpt(article, _NAME), **({"title": named} if named else {}))
+    question = min(group.members, key=lambda each: each.red.turn).red.question
+    length = _QUESTION[language_of(question)]
+    pair = next((each.root_cause.pair for each in group.members if each.root_cause.pair), ("", ""))
+    title = library.title(name) if kind == "article" else ""
+    article = _("the article “{title}” ({id})", title=title, id=excerpt(name, _NAME))
+    sentence = _WHAT.get((cause, name if kind in ("bot", "prompt") else "")) or _WHAT[cause, kind]
+    if kind == "article" and not title:
+        article = _("the article {id}", id=excerpt(name, _NAME))
+        sentence = _UNSEEN.get(cause, sentence)
+    return sentence.format(
+        id=excerpt(name, _NAME),
+        n=len(group.members),
+        article=article,
+        # Within quotation marks, inner ones are others.
+        question=excerpt(question, length).translate(_INNER),
+        asked=excerpt(pair[0], length),
+        written=excerpt(pair[1], length),
+    )
 
 
 def fixes(
@@ -453,22 +553,18 @@ def improvements(
     root_causes: Sequence[RootCause],
     *,
     articles: Iterable[Passage] = (),
-    language: Language | None = None,
 ) -> Improvements:
     """The fixes of the bot, and separately the turns that the simulated customer spoilt.
 
     Fixes are ranked by their gain (to four decimals), then by the gravest of their turns, then by the number
-    of personas and of turns. Sentences are in `language`, or in that of most conversations.
+    of personas and of turns.
     """
-    # Japanese on a tie.
-    language = language or ("en" if english_share(results) > 0.5 else "ja")
     library, gains = Library(results, articles), Gains(results, summary)
-    builder = _FixBuilder(results, library, gains, language)
+    builder = _FixBuilder(results, library, gains)
     red = _diagnosed(results, summary, root_causes, library)
     found = [builder.fix(group) for group in groups(red, rows=summary.rows)]
     ranked = sorted((fix for fix in found if fix.cause != "customer"), key=_best_first)
     return Improvements(
-        language=language,
         score=summary.score,
         goal=gains.goal,
         green=gains.green,
@@ -483,11 +579,7 @@ def _diagnosed(
 ) -> list[DiagnosedTurn]:
     """The red turns that have a cause, gravest first, with their articles as whole documents."""
     known = {(blame.conversation, blame.turn): blame for blame in root_causes}
-    passed_on = {
-        conversation.id
-        for conversation in results.conversations.with_ids(list({key for key, _ in known}))
-        if conversation.case.handover == "required"
-    }
+    passed_on = set(results.conversations.select("to_hand_over").ids)
     return [
         DiagnosedTurn(
             red=red,
@@ -507,14 +599,14 @@ def _best_first(fix: Fix) -> tuple[float, int, int, int, str]:
 class _FixBuilder:
     """Turns the groups of one run into fixes."""
 
-    def __init__(self, results: Results, library: Library, gains: Gains, language: Language) -> None:
-        self._library, self._gains, self._language = library, gains, language
-        self._rows = results.run.asks_once
+    def __init__(self, results: Results, library: Library, gains: Gains) -> None:
+        self._library, self._gains = library, gains
         self._conversations = results.conversations
 
     def fix(self, group: Group) -> Fix:
         """The fix of a group, without its rank."""
-        members, language = group.members, self._language
+        members = group.members
+        where = _WHERE[group.place.kind].format(id=excerpt(group.place.name, _NAME))
         keys = [(each.red.conversation, each.red.turn) for each in members]
         gains = [self._gains.of(key, each.root_cause.cause) for key, each in zip(keys, members, strict=True)]
         return Fix(
@@ -523,9 +615,9 @@ class _FixBuilder:
             cause=group.cause,
             sure=all(each.root_cause.sure for each in members),
             severity=worst_severity(mark for each in members for mark in each.red.marks),
-            title=title(group, language),
-            what=what(group, self._library, language, rows=self._rows),
-            where=where(group, language),
+            title=_("{cause}: {where}", cause=CAUSE_NAMES[group.cause], where=where),
+            what=what(group, self._library),
+            where=where,
             turns=tuple(keys),
             personas=_distinct(each.red.persona for each in members),
             cases=_distinct(each.red.case for each in members),
@@ -548,7 +640,7 @@ class _FixBuilder:
             answer=red.answer,
             failure=red.failure,
             reason=excerpt(red.reason),
-            evidence=excerpt(each.root_cause.evidence),
+            evidence=each.root_cause.evidence,
             reference=excerpt(references[0]) if references else "",
         )
 
@@ -570,27 +662,25 @@ def _distinct(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def improvements_of_run(
-    results: Results, summary: Summary, settings: Settings, language: Language | None = None
-) -> Improvements:
+def improvements_of_run(results: Results, summary: Summary, settings: Settings) -> Improvements:
     """The fixes of a run, with the bot's own articles if the settings name them, and the stored checks.
 
     Raises InputError if the knowledge of `--knowledge` cannot be read.
     """
-    if summary.rows and not results.conversations.select("with_passages"):
-        return _none(summary, language or "ja")
+    if _is_unsearched(results, summary):
+        return improvements_of(results, summary)
     articles = (articles_of(settings) or ()) if summary.reddest else ()
     found = root_causes(results, summary, articles=articles or None, found=stored_checks(results))
-    return improvements(results, summary, found, articles=articles, language=language)
+    return improvements(results, summary, found, articles=articles)
 
 
-def improvements_of(results: Results, summary: Summary, language: Language | None = None) -> Improvements:
+def improvements_of(results: Results, summary: Summary) -> Improvements:
     """The fixes from the run alone; causes that depend on the knowledge base are only likely."""
-    if summary.rows and not results.conversations.select("with_passages"):
-        return _none(summary, language or "ja")
-    return improvements(results, summary, root_causes(results, summary), language=language)
+    if _is_unsearched(results, summary):
+        return Improvements(score=summary.score, goal=1.0, unsearched=bool(summary.reddest))
+    return improvements(results, summary, root_causes(results, summary))
 
 
-# If nothing was retrieved for any row, there is neither an article nor a search to fix.
-def _none(summary: Summary, language: Language) -> Improvements:
-    return Improvements(language=language, score=summary.score, goal=1.0, unsearched=bool(summary.reddest))
+def _is_unsearched(results: Results, summary: Summary) -> bool:
+    """Whether nothing was retrieved for any row: there is neither an article nor a search to fix."""
+    return summary.rows and not results.conversations.select("with_passages")

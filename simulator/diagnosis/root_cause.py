@@ -5,7 +5,9 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import product
 from typing import Any, NamedTuple
 
+from simulator.core.document import Text
 from simulator.core.errors import InputError
+from simulator.core.messages import Message, _, sentences
 from simulator.core.settings import Settings
 from simulator.core.shelves import DEMO
 from simulator.core.types import Conversation, GradingContext, Passage, Results, Score, Turn
@@ -21,9 +23,8 @@ from simulator.diagnosis.evidence import (
     article_of,
     references_of,
 )
-from simulator.diagnosis.wording import say
 from simulator.stats.figures import Summary
-from simulator.storage.results import conversations_with_scores
+from simulator.storage.results import turns_with_scores
 from simulator.text.evidence import content_units, share, topic_units
 from simulator.text.numerals import quantities
 from simulator.text.spelling import spelling_pairs, unknown_words
@@ -46,7 +47,7 @@ class CauseFinding(NamedTuple):
     """The result of a rule: a cause, and one sentence of evidence; `pair` is a spelling to register."""
 
     cause: Cause
-    evidence: str
+    evidence: Text
     sure: bool = False
     pair: tuple[str, str] | None = None
     articles: tuple[str, ...] | None = None  # if they are others than the needed ones
@@ -64,9 +65,10 @@ def root_causes(
     `articles` are the bot's knowledge: without them missing articles and a search that fails look the same.
     `found` are the checks of `ask_again`: without them another spelling is only suspected.
     """
-    return tuple(
-        _root_cause(look) for look in turn_evidence(results, summary, articles=articles, found=found)
-    )
+    looks = turn_evidence(results, summary, articles=articles, found=found)
+    causes = {(cause.conversation, cause.turn): cause for cause in map(_root_cause, looks)}
+    keys = ((red.conversation, red.turn) for red in summary.reddest)
+    return tuple(causes[key] for key in keys if key in causes)
 
 
 def turn_evidence(
@@ -76,18 +78,13 @@ def turn_evidence(
     articles: Articles | None = None,
     found: Mapping[tuple[str, int], RetrievalCheck] = {},
 ) -> Iterator[RedTurnEvidence]:
-    """The red turns, each with all the evidence of its cause."""
+    """The red turns, each with all the evidence of its cause, conversation by conversation."""
     corpus = Corpus(articles) if articles else None
     faults = spoilt_turns(results)
-    planned = set(results.conversations.ids)
-    reddest = [red for red in summary.reddest if red.conversation in planned]
-    read = conversations_with_scores(results, [red.conversation for red in reddest])
-    for red, (conversation, by_turn) in zip(reddest, read, strict=True):
-        turn = next((turn for turn in conversation.turns if turn.index == red.turn), None)
-        if turn is not None:
-            at, context = (red.conversation, red.turn), _context(conversation, turn)
-            scores = by_turn.get(red.turn, {})
-            yield RedTurnEvidence(red, context, scores, corpus, found.get(at), faults.get(at))
+    reddest = {(red.conversation, red.turn): red for red in summary.reddest}
+    for conversation, turn, scores in turns_with_scores(results, reddest):
+        at, context = (conversation.id, turn.index), _context(conversation, turn)
+        yield RedTurnEvidence(reddest[at], context, scores, corpus, found.get(at), faults.get(at))
 
 
 def articles_of(settings: Settings) -> Articles | None:
@@ -150,27 +147,35 @@ def _root_cause(look: RedTurnEvidence) -> RootCause:
     )
 
 
+_NO_ANSWER = {"timeout": _("it timed out"), "empty": _("it was empty")}
+
+
 def _no_answer(look: RedTurnEvidence) -> CauseFinding | None:
     if not look.red.failure:
         return None
-    kind = look.red.failure
-    known = kind if kind in {"timeout", "empty", "error"} else "error"
-    return CauseFinding("no_answer", say(look, "no_answer", kind=say(look, f"kind_{known}")), sure=True)
+    kind = _NO_ANSWER.get(look.red.failure, _("it failed"))
+    return CauseFinding("no_answer", _("The bot gave no answer ({kind}).", kind=kind), sure=True)
 
 
 def _customer(look: RedTurnEvidence) -> CauseFinding | None:
-    return (
-        CauseFinding("customer", say(look, "customer", reason=look.customer_fault.reason))
-        if look.customer_fault
-        else None
-    )
+    if not look.customer_fault:
+        return None
+    spoilt = _("The simulated customer spoilt this turn, so it is not the bot's fault.")
+    return CauseFinding("customer", sentences(spoilt, look.customer_fault.reason))
 
 
 def _should_refuse(look: RedTurnEvidence) -> CauseFinding | None:
     """The bot answered a question that no article answers."""
     if look.reading.expected != "refuse" or look.reading.refused or look.reading.only_asks:
         return None
-    return CauseFinding("should_refuse", say(look, "should_refuse", quote=wording.answer(look)))
+    return CauseFinding(
+        "should_refuse",
+        _(
+            "The articles do not answer this. The bot should have said so and named a contact;"
+            " instead it said {quote}.",
+            quote=wording.answer(look),
+        ),
+    )
 
 
 def _refused_badly(look: RedTurnEvidence) -> CauseFinding | None:
@@ -185,12 +190,21 @@ def _complaint(look: RedTurnEvidence) -> CauseFinding | None:
     if look.reading.expected != "comfort":
         return None
     if look.reading.handed_over:
-        return _tone(look) or (
-            None if look.reading.apologises else CauseFinding("tone", say(look, "complaint_cold"))
-        )
+        cold = _("The complaint was passed on to a person, but without a word of apology.")
+        return _tone(look) or (None if look.reading.apologises else CauseFinding("tone", cold))
     if look.reading.refused:
-        return CauseFinding("misunderstood", say(look, "complaint_refused"))
-    return CauseFinding("misunderstood", say(look, "complaint_explained", quote=wording.answer(look)))
+        return CauseFinding(
+            "misunderstood",
+            _("This is a complaint: it calls for a person, but the bot only said that it does not know."),
+        )
+    return CauseFinding(
+        "misunderstood",
+        _(
+            "This is a complaint: it calls for an apology and a person, but the bot explained"
+            " something: {quote}",
+            quote=wording.answer(look),
+        ),
+    )
 
 
 def _outdated(look: RedTurnEvidence) -> CauseFinding | None:
@@ -198,8 +212,13 @@ def _outdated(look: RedTurnEvidence) -> CauseFinding | None:
     wrong = None if look.reading.refused else outdated(look)
     if wrong is None:
         return None
-    article = wording.article_name(look, wrong.article)
-    sentence = say(look, "outdated", article=article, right=wrong.right, wrong=wrong.wrong)
+    sentence = _(
+        'What was retrieved ({article}) says "{wrong}" where "{right}" is right: either the'
+        " article or the right answer is out of date.",
+        article=wording.article_name(look, wrong.article),
+        right=wrong.right,
+        wrong=wrong.wrong,
+    )
     return CauseFinding("outdated", sentence, articles=(wrong.article,))
 
 
@@ -244,7 +263,7 @@ def _not_there(look: RedTurnEvidence) -> CauseFinding | None:
     if look.is_right and not look.unsupported and not look.reading.refused:
         return None
     finding = _why_not_there(look)
-    return finding._replace(evidence=wording.joined(look, finding.evidence, wording.answer_instead(look)))
+    return finding._replace(evidence=sentences(finding.evidence, wording.answer_instead(look)))
 
 
 def _why_not_there(look: RedTurnEvidence) -> CauseFinding:
@@ -252,11 +271,22 @@ def _why_not_there(look: RedTurnEvidence) -> CauseFinding:
     if look.need.place == "lacking":
         return CauseFinding("knowledge", _lacking(look))
     if look.need.place == "outside" or corpus is None:
-        return CauseFinding("retrieval", say(look, "outside", article=article))
+        return CauseFinding(
+            "retrieval",
+            _(
+                "{article} was not retrieved. Whether it is missing from the knowledge or just not"
+                " found shows with --knowledge.",
+                article=article,
+            ),
+        )
     if lost := _lost(look, corpus):
         return CauseFinding("misunderstood", lost)
     if look.need.cut or look.found_earlier():
-        unstable = say(look, "retrieval_unstable", article=article)
+        unstable = _(
+            "The search found {article} earlier in the conversation, but not this time: the"
+            " search breaks down as the conversation goes on.",
+            article=article,
+        )
         return CauseFinding("retrieval", wording.cut_off(look) if look.need.cut else unstable)
     if look.check and look.check.hit is not None:
         return _checked(look, look.check)
@@ -266,57 +296,111 @@ def _why_not_there(look: RedTurnEvidence) -> CauseFinding:
 def _unchecked(look: RedTurnEvidence, corpus: Corpus) -> CauseFinding:
     """Nobody asked again: the article has the words of the question, or others."""
     if corpus.finds(look.words, look.need.articles, look.searched):
-        return CauseFinding("retrieval", say(look, "retrieval_words", article=wording.article(look)))
-    return _other_words(look, "spelling_words")
+        return CauseFinding(
+            "retrieval",
+            _(
+                "{article} was not retrieved, although it has the words of the question: the search"
+                " seems to be at fault.",
+                article=wording.article(look),
+            ),
+        )
+    return _other_words(look)
 
 
-def _lacking(look: RedTurnEvidence) -> str:
+def _lacking(look: RedTurnEvidence) -> Message:
     """The article that is missing; if its name says nothing, the content that no article has."""
     articles, needed = look.need.articles, wording.right_answer(look)
     if articles and (not needed or (look.corpus and look.corpus.shares_ids(articles))):
-        return say(look, "lacking", article=wording.article(look))
-    return say(look, "lacking_content", need=needed)
+        return _("{article} is not in the bot's knowledge.", article=wording.article(look))
+    return _(
+        "What the right answer says ({need}) does not seem to be anywhere in the bot's knowledge.",
+        need=needed,
+    )
 
 
-def _lost(look: RedTurnEvidence, corpus: Corpus) -> str:
-    """Evidence that the bot searched for something other than the question; empty without any."""
+def _lost(look: RedTurnEvidence, corpus: Corpus) -> Message | None:
+    """Evidence that the bot searched for something other than the question; None without any."""
     finds = corpus.finds(look.asked, look.need.articles, look.searched)
     earlier = look.searched_again()
     if earlier and not finds and look.repeats(earlier):
-        return say(look, "earlier_question", earlier=quoted(earlier))
+        return _answers_earlier(earlier)
     if earlier and finds:
-        return say(look, "earlier_search", earlier=quoted(earlier), article=wording.article(look))
+        return _(
+            'The bot looked up the earlier question "{earlier}" again; the words asked now would'
+            " have found {article}.",
+            earlier=quoted(earlier),
+            article=wording.article(look),
+        )
     if not finds and not look.asks_the_same and look.found_earlier():
-        return say(look, "lost_context", article=wording.article(look))
-    return ""
+        return _(
+            "{article}, which was found earlier in the conversation, was not retrieved this"
+            " time: the bot lost the thread.",
+            article=wording.article(look),
+        )
+    return None
+
+
+def _answers_earlier(question: str) -> Message:
+    return _(
+        'This answers the earlier question "{earlier}", not the one that was asked now.',
+        earlier=quoted(question),
+    )
 
 
 def _checked(look: RedTurnEvidence, check: RetrievalCheck) -> CauseFinding:
     """What the bot found in the article's own words settles it; for certain if ids alone prove it."""
     article, is_proved = wording.article(look), look.found_by_id
     if not check.hit:
-        return CauseFinding("retrieval", say(look, "retrieval_asked", article=article), is_proved)
+        sentence = _(
+            "{article} was not retrieved, not even when asked in the article's own words: the"
+            " search is at fault.",
+            article=article,
+        )
+        return CauseFinding("retrieval", sentence, is_proved)
     if check.pair:
         asked, written = check.pair
-        sentence = say(look, "spelling_pair", article=article, asked=asked, written=written)
+        sentence = _(
+            '{article} was not retrieved. "{asked}" in the question does not find it; the'
+            ' article\'s "{written}" does.',
+            article=article,
+            asked=asked,
+            written=written,
+        )
         return CauseFinding("spelling", sentence, is_proved, check.pair)
-    return _other_words(look, "spelling_asked")
+    return _other_words(look)
 
 
-def _other_words(look: RedTurnEvidence, key: str) -> CauseFinding:
+def _other_words(look: RedTurnEvidence) -> CauseFinding:
     """The question does not have the article's words: a likely pair of spellings, or other words."""
     article = wording.article(look)
     texts = look.corpus.texts(look.need.articles) if look.corpus else ()
     candidates = spelling_pairs(look.words, texts) if texts else []
     if candidates and candidates[0].likeness >= LIKELY_PAIR:
         pair = candidates[0]
-        sentence = say(look, "spelling_guess", article=article, asked=pair.asked, written=pair.written)
+        sentence = _(
+            '{article} was not retrieved. What the question calls "{asked}" is "{written}" in the article.',
+            article=article,
+            asked=pair.asked,
+            written=pair.written,
+        )
         return CauseFinding("spelling", sentence, pair=(pair.asked, pair.written))
-    unknown = [word for word in unknown_words(look.words, texts) if _is_telling(word)][:3]
-    joint = "、" if look.language == "ja" else ", "
-    words = joint.join(map(quoted, unknown))
-    in_brackets = wording.TEXTS(look.language, "strange", words=words) if unknown else ""
-    return CauseFinding("spelling", say(look, key, article=article, strange=in_brackets))
+    unknown = [quoted(word) for word in unknown_words(look.words, texts) if _is_telling(word)][:3]
+    strange = _(" ({words})", words=unknown) if unknown else ""
+    if look.check and look.check.hit:
+        sentence = _(
+            "{article} was not retrieved. The wording of the question{strange} does not find it;"
+            " the article's own words do.",
+            article=article,
+            strange=strange,
+        )
+    else:
+        sentence = _(
+            "{article} was not retrieved, probably because the question is worded differently"
+            " from the article{strange}.",
+            article=article,
+            strange=strange,
+        )
+    return CauseFinding("spelling", sentence)
 
 
 def _is_telling(word: str) -> bool:
@@ -330,25 +414,51 @@ def _doubtful_need(look: RedTurnEvidence) -> CauseFinding | None:
         return None
     if look.is_right and not look.unsupported and not look.reading.refused:
         return None
-    key = "doubtful" if look.need.articles else "doubtful_nowhere"
-    values = {"article": wording.article(look)} if look.need.articles else {}
-    return CauseFinding("unclear", say(look, key, need=wording.right_answer(look), **values))
+    if not look.need.articles:
+        sentence = _(
+            "Comparing words does not tell whether the bot's knowledge has the answer ({need}).",
+            need=wording.right_answer(look),
+        )
+    else:
+        sentence = _(
+            "Comparing words does not tell whether the bot's knowledge has the answer ({need}). {article}"
+            " comes nearest: it may say so in other words, or the answer may have to be worked out from it.",
+            need=wording.right_answer(look),
+            article=wording.article(look),
+        )
+    return CauseFinding("unclear", sentence)
 
 
 def _should_answer(look: RedTurnEvidence) -> CauseFinding | None:
     if not look.reading.refused:
         return None
     if look.need.place == "retrieved":
-        return CauseFinding("should_answer", say(look, "should_answer", article=wording.article(look)))
+        sentence = _(
+            "The answer is in {article}, which the search found, but the bot declined to answer.",
+            article=wording.article(look),
+        )
+        return CauseFinding("should_answer", sentence)
     if look.case.answerable or look.need.place == "hidden":
-        return CauseFinding("should_answer", say(look, "should_answer_marked"))
+        return CauseFinding(
+            "should_answer",
+            _(
+                "The articles answer this question, but the bot declined. Whether it had found the"
+                " needed article is not known."
+            ),
+        )
     return None
 
 
 def _asks_back(look: RedTurnEvidence) -> CauseFinding | None:
     if not look.reading.only_asks or not look.case.answerable:
         return None
-    return CauseFinding("should_answer", say(look, "asks_back", quote=wording.answer(look)))
+    return CauseFinding(
+        "should_answer",
+        _(
+            "The question can be answered, but the bot only asked a question back: {quote}",
+            quote=wording.answer(look),
+        ),
+    )
 
 
 def _invented(look: RedTurnEvidence) -> CauseFinding | None:
@@ -357,7 +467,8 @@ def _invented(look: RedTurnEvidence) -> CauseFinding | None:
         return CauseFinding("invented", wording.unsupported(look))
     facts = look.scores.get("facts")
     if facts and facts.state == "scored" and facts.severity == "major":
-        return CauseFinding("invented", say(look, "facts", reason=facts.reason))
+        sentence = _("The answer differs from the desk's own facts: {reason}", reason=facts.reason)
+        return CauseFinding("invented", sentence)
     return None
 
 
@@ -365,7 +476,7 @@ def _misunderstood(look: RedTurnEvidence) -> CauseFinding | None:
     """The answer is right for another question."""
     if look.is_right or not (earlier := look.answers_earlier()):
         return None
-    return CauseFinding("misunderstood", say(look, "earlier_question", earlier=quoted(earlier)))
+    return CauseFinding("misunderstood", _answers_earlier(earlier))
 
 
 def _ignored(look: RedTurnEvidence) -> CauseFinding | None:
@@ -379,27 +490,49 @@ def _doubtful(look: RedTurnEvidence) -> CauseFinding | None:
     """Nothing is wrong except for a claim that was not found."""
     if not look.is_right or not look.doubtful or _objecting(look):
         return None
-    sentence = say(look, "unsupported", quote=say(look, "quote", text=quoted(look.doubtful)))
-    return CauseFinding("invented", sentence)
+    quote = wording.quote(look.doubtful)
+    return CauseFinding(
+        "invented", _("The answer states what is in no retrieved passage: {quote}", quote=quote)
+    )
 
 
 def _no_handover(look: RedTurnEvidence) -> CauseFinding | None:
     if look.case.handover != "required" or look.reading.handed_over:
         return None
-    return CauseFinding("misunderstood", say(look, "no_handover", quote=wording.answer(look)))
+    return CauseFinding(
+        "misunderstood",
+        _(
+            "This matter has to go to a person, but the bot kept it and said {quote}.",
+            quote=wording.answer(look),
+        ),
+    )
 
 
 def _tone(look: RedTurnEvidence) -> CauseFinding | None:
     """The content is fine, so that only the wording remains."""
     if objecting := _objecting(look):
         worst = min(objecting, key=lambda score: score.value or 0.0)
-        return CauseFinding("tone", say(look, "tone", reason=worst.reason))
+        fine = _("The content is fine; the wording is not.")
+        return CauseFinding("tone", sentences(fine, worst.reason))
     if look.reading.expected == "answer" and look.reading.repeats and look.is_right:
-        return CauseFinding("misunderstood", say(look, "repeats"))
+        return CauseFinding(
+            "misunderstood",
+            _(
+                "The content agrees with the right answer, but the bot repeated its earlier answer"
+                " word for word."
+            ),
+        )
     if look.is_right and not look.read_by_anyone:
-        return CauseFinding("unclear", say(look, "only_words"))
+        return CauseFinding(
+            "unclear",
+            _(
+                "The content agrees with the right answer. What graded it compares words, so perhaps"
+                " only the wording differs."
+            ),
+        )
     if look.is_right:
-        return CauseFinding("tone", say(look, "tone_guess", reason=look.red.reason))
+        right = _("The content agrees with the right answer; what remains seems to be the wording.")
+        return CauseFinding("tone", sentences(right, look.red.reason))
     return None
 
 
@@ -411,16 +544,20 @@ def _objecting(look: RedTurnEvidence) -> list[Score]:
 
 def _only_rude(look: RedTurnEvidence) -> bool:
     """Whether the unsupported statements are only rude words beside a right answer."""
-    plain = all(each.key == "unsupported" for each in look.unsupported)
+    plain = all(each.kind == "unsupported" for each in look.unsupported)
     return plain and look.agreement.score >= RIGHT and bool(_objecting(look))
 
 
 def _hidden(look: RedTurnEvidence) -> CauseFinding | None:
-    return CauseFinding("unclear", say(look, "hidden")) if look.need.place == "hidden" else None
+    if look.need.place != "hidden":
+        return None
+    hidden = _("The bot does not show what it retrieved, so search and answer cannot be told apart.")
+    return CauseFinding("unclear", hidden)
 
 
 def _unclear(look: RedTurnEvidence) -> CauseFinding:
-    return CauseFinding("unclear", say(look, "unclear", reason=look.red.reason))
+    unclear = _("What was retrieved, the right answer and the grades do not show why this turn is red.")
+    return CauseFinding("unclear", sentences(unclear, look.red.reason))
 
 
 RULES: tuple[Callable[[RedTurnEvidence], CauseFinding | None], ...] = (

@@ -3,11 +3,11 @@
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from statistics import median
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from simulator.core.templates import Texts
+from simulator.core.messages import Message, _, shown
+from simulator.core.templates import LANGUAGES
 from simulator.core.types import Case, Language
 from simulator.data.datasets import answer_form, judges_of_form
 from simulator.data.files import language_of
@@ -20,8 +20,89 @@ AnswerForm: TypeAlias = Literal[
     "label", "choice", "repeated", "number", "phrase", "code", "json", "sentence", "text"
 ]
 
-FILE = Path(__file__).with_name("fitting.toml")
-WORDS = Texts(FILE)
+FORMS: Mapping[AnswerForm, Message] = {
+    "label": _("labels"),
+    "choice": _("choices"),
+    "repeated": _("a few words, again and again"),
+    "number": _("numbers"),
+    "phrase": _("short phrases"),
+    "code": _("code or commands"),
+    "json": _("JSON"),
+    "sentence": _("sentences"),
+    "text": _("long explanations"),
+}
+# Why a judge fits a form of right answers, or does not; the table is data/choosing.toml.
+_REASONS: Mapping[AnswerForm, Mapping[str, Message]] = {
+    "label": {
+        "label": _("reads one of a few words from the answer, and counts accuracy and F1"),
+        "em": _("where the answer is nothing but the label: it is the same or it is not"),
+        "meteor": _("short labels are below 1 even where they are the same (one word has 0.5)"),
+        "cosine_similarity": _("opposite labels (positive, negative) lie close together"),
+        "gpt_similarity": _("a model call for what comparing decides"),
+    },
+    "choice": {
+        "choice": _("reads the letter or the text of a choice from the answer, and counts accuracy"),
+        "em": _("an answer by letter is not the text of the choice, nor the other way round"),
+        "rougeL": _("choices that share words score high though they are wrong"),
+        "gpt_similarity": _("a model call for what comparing decides"),
+    },
+    "repeated": {
+        "em": _(
+            "one of a few words: it is the same or it is not (call the column label, and there is F1, too)"
+        ),
+        "contains": _("right where the word stands within a sentence, too"),
+        "meteor": _("short words are below 1 even where they are the same (one word has 0.5)"),
+        "cosine_similarity": _("opposite words (positive, negative) lie close together"),
+        "gpt_similarity": _("a model call for what comparing decides"),
+    },
+    "number": {
+        "contains": _("right where the number stands within a sentence, too"),
+        "em": _("the same or not, with 1.0, 1 and full-width digits read alike"),
+        "rougeL": _("1000 and 1500 are just different: 0 or 1, however far apart"),
+        "meteor": _("one number has 0.5 even where it is the same"),
+        "cosine_similarity": _("different numbers lie close together"),
+    },
+    "phrase": {
+        "em": _("hardly anything to word differently: it is the same or it is not"),
+        "contains": _("right where the phrase stands within a sentence, too"),
+        "meteor": _(
+            "the shorter, the farther from 1 even where it is the same (0.5 for one word, 0.94 for two)"
+        ),
+        "rougeL": _("another name that differs by a word scores high"),
+        "cosine_similarity": _("another name of the same kind scores high"),
+    },
+    "code": {
+        "rougeL": _("counts what stands in the same order: an argument too few or too many costs its share"),
+        "em": _("counts those that do not differ by a character"),
+        "meteor": _("hardly minds words too many"),
+        "cosine_similarity": _("a command that does not run lies close to the right one"),
+        "gpt_similarity": _("overlooks a single character, and costs a model call"),
+    },
+    "json": {
+        "em": _("the same or not, after keys are sorted and spaces are gone"),
+        "rougeL": _("brackets and keys in common score high, whatever the values"),
+        "cosine_similarity": _("other values hardly show in an embedding"),
+    },
+    "sentence": {
+        "cosine_similarity": _("the same meaning scores high, however it is put"),
+        "gpt_similarity": _("a model reads how near the meanings are (negations and figures too)"),
+        "gpt_correctness": _("a model reads whether its point is right"),
+        "em": _("one other word, and it is not the same"),
+        "rougeL": _(
+            "a first look without a model (another order or wording scores low though the meaning is"
+            " the same)"
+        ),
+        "meteor": _("an opposite sentence that differs by a word can beat a paraphrase"),
+    },
+    "text": {
+        "gpt_correctness": _("a model reads whether the point of a long explanation is right"),
+        "gpt_similarity": _("a model reads how near the meanings are (negations and figures too)"),
+        "em": _("long texts are never the same"),
+        "rougeL": _("a first look without a model (changes with wording and length though both are right)"),
+        "meteor": _("changes with wording and length though both are right"),
+        "cosine_similarity": _("the same topic lies close together, mistakes and all"),
+    },
+}
 # Right answers are a few words when there are few different ones, each of them several times.
 _MOST_LABELS, _LEAST_OF_EACH = 20, 4
 # References of an output that METEOR is computed for: it costs more than all the rest.
@@ -102,9 +183,9 @@ def fits_of(form: AnswerForm) -> list[JudgeFit]:
     return [*fits, *(JudgeFit(name, False) for name in row["unfit"])]
 
 
-def reason(form: AnswerForm, judge: str, language: Language) -> str:
+def reason(form: AnswerForm, judge: str) -> Message:
     """Why a judge fits a form, or does not: one line."""
-    return WORDS(language, f"{form}_{judge}")
+    return _REASONS[form][judge]
 
 
 def metric_file_text(profiles: Iterable[AnswerProfile]) -> str:
@@ -141,7 +222,7 @@ def unreachable_thresholds(
     """The METEOR thresholds that a copy of the reference itself would miss."""
     texts: dict[str, dict[str, None]] = {}
     for case in cases:
-        for output, text, _ in _of_references(case):
+        for output, text, _output in _of_references(case):
             if len(references := texts.setdefault(output, {})) < _MOST_METEOR:
                 references[text] = None
     found = []
@@ -206,4 +287,4 @@ def _entry(fit: JudgeFit) -> str:
 
 
 def _reasons(form: AnswerForm, judge: str) -> dict[str, str]:
-    return {language: reason(form, judge, language) for language in ("ja", "en")}
+    return {language: shown(reason(form, judge), language) for language in LANGUAGES}

@@ -421,8 +421,8 @@ def declared_scale(function: Callable[..., Any]) -> tuple[float, float] | None:
         low, high = map(float, scale)
     except (TypeError, ValueError):
         msg = _(
-            "{getattr}: SCALE must be two numbers, such as (0, 1).",
-            getattr=getattr(module, "__file__", module),
+            "{judge}: SCALE must be two numbers, such as (0, 1).",
+            judge=getattr(module, "__file__", module),
         )
         raise InputError(msg) from None
     return low, high

@@ -162,9 +162,9 @@ def _metric(path: Path, output: str, item: Entry) -> Metric:
             path,
             item.line,
             _(
-                "{output}: unknown key {strange}; there are name, threshold.",
+                "{output}: unknown key {key}; there are name, threshold.",
                 output=output,
-                strange=quote(strange[0]),
+                key=quote(strange[0]),
             ),
         )
     name = table.get("name")
@@ -213,9 +213,15 @@ def _checked(path: Path, output: str, name: str, table: Mapping[str, Any], line:
             ),
         )
     elif not scale[0] <= threshold <= scale[1]:
-        ends = f"{scale[0]:g} to {scale[1]:g}"
-        what = f"threshold {threshold:g} is outside of its scale, {ends}"
-        raise _fault(path, line, f"{output}: {name}: {what}.")
+        what = _(
+            "{output}: {name}: threshold {threshold} is outside of its scale, {lowest} to {highest}.",
+            output=output,
+            name=name,
+            threshold=f"{threshold:g}",
+            lowest=f"{scale[0]:g}",
+            highest=f"{scale[1]:g}",
+        )
+        raise _fault(path, line, what)
     limit = None if threshold is None else float(threshold)
     return Metric(name=name, judge=canonical_judge(name), scale=scale, threshold=limit, line=line)
 
@@ -235,7 +241,7 @@ def _json_entries(path: Path, text: str) -> Iterator[OutputEntry]:
     try:
         whole = json.loads(text)
     except json.JSONDecodeError as error:
-        what = _("not valid JSON ({msg}, character {colno:d}).", msg=error.msg, colno=error.colno)
+        what = _("not valid JSON ({problem}, character {column:d}).", problem=error.msg, column=error.colno)
         raise _fault(path, error.lineno, what) from None
     except (RecursionError, ValueError):
         raise _fault(

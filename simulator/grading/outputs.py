@@ -4,15 +4,13 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from simulator.core import shelves
 from simulator.core.errors import CaseFileError
-from simulator.core.messages import Sentence, _
+from simulator.core.messages import Message, _, listed, shown
 from simulator.core.replies import encodable
 from simulator.core.settings import Settings
-from simulator.core.templates import Texts
 from simulator.core.types import PASSED, Case, GradingContext, Score
 from simulator.data.files import quote
 from simulator.grading.judge import JudgeCall, Panel
@@ -27,7 +25,6 @@ _WHOLE_FENCE = re.compile(r"\s*```[^\n`]*\n(.*?)\n?\s*```\s*", re.DOTALL)
 _MOST_BRACES = 300
 # Numbers stay as they were written: no digits are lost, and none is too many.
 _DECODER = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str, strict=False)
-TEXTS = Texts(Path(__file__).with_name("outputs.toml"))
 # Names in a message.
 _MOST_LISTED = 8
 
@@ -225,7 +222,7 @@ class ReferenceCheck:
         self._keys: dict[str, None] = {}
         self._found: set[str] = set()
 
-    def __call__(self, case: Case) -> Sentence | str | None:
+    def __call__(self, case: Case) -> Message | str | None:
         """The problem with the references of a row, or None."""
         texts = case.references_at(1)
         objects = [whole_object(text) for text in texts]
@@ -238,7 +235,7 @@ class ReferenceCheck:
             )
         return self._outputs(case, [found for found in objects if found is not None])
 
-    def _outputs(self, case: Case, objects: list[dict[str, object]]) -> Sentence | str | None:
+    def _outputs(self, case: Case, objects: list[dict[str, object]]) -> Message | None:
         named = [name for name in self.file.named if name != DEFAULT]
         for found in objects:
             self._keys |= dict.fromkeys(found)
@@ -266,11 +263,11 @@ class ReferenceCheck:
                     name=quote(name),
                     listed=_listed(self._keys),
                 )
-                msg = f"{self.file.path}, line {line}: {what}"
+                msg = _("{path}, line {line:d}: {what}", path=self.file.path, line=line, what=what)
                 raise CaseFileError(msg)
 
 
-def json_problem(text: str) -> Sentence | str | None:
+def json_problem(text: str) -> Message | None:
     """The problem of a reference that begins like a JSON object and is none, or None."""
     bare = unfenced(text).strip()
     if not bare.startswith("{"):
@@ -278,8 +275,13 @@ def json_problem(text: str) -> Sentence | str | None:
     try:
         json.loads(bare)
     except json.JSONDecodeError as error:
-        where = f"line {error.lineno}, character {error.colno} of it"
-        return f"its reference begins like a JSON object and is none ({error.msg}, {where})."
+        return _(
+            "its reference begins like a JSON object and is none"
+            " ({problem}, line {line:d}, character {column:d} of it).",
+            problem=error.msg,
+            line=error.lineno,
+            column=error.colno,
+        )
     except (ValueError, RecursionError):
         return _("its reference begins like a JSON object and is none (nested too deeply).")
     return None
@@ -292,10 +294,8 @@ def most_unnamed(file: MetricFile, cases: Iterable[Case]) -> int:
     return max(counts, default=1)
 
 
-def _listed(names: Iterable[str]) -> str:
-    every = list(names)
-    more = f" and {len(every) - _MOST_LISTED} more" if len(every) > _MOST_LISTED else ""
-    return ", ".join(map(quote, every[:_MOST_LISTED])) + more
+def _listed(names: Iterable[str]) -> Message:
+    return listed([quote(name) for name in names], _MOST_LISTED)
 
 
 class OutputJudges:
@@ -409,25 +409,23 @@ class OutputPanel(Panel):
         missed = [score for score in of_outputs if score.detail.get("passed") is False]
         undecided = [score for score in of_outputs if score.state == "failed" and "threshold" in score.detail]
         decided = [score for score in of_outputs if "passed" in score.detail]
-        language = context.case.language
-        comma = TEXTS(language, "comma")
         detail: dict[str, Any] = {"missed": [score.judge for score in missed], "extra": list(extra)}
         fields: dict[str, Any] = {"rubric": self.outputs.fingerprint}
         if missed:
-            reason = comma.join(_miss(score, context) for score in missed)
+            reason = _("{parts}", parts=tuple(map(_miss, missed)))
             unanswered = context.turn.answer.error is not None
             fields |= {"state": "scored", "value": 0.0, "raw": 0.0, "by_rule": unanswered}
             kinds = [kind for score in missed if (kind := score.detail.get("not_extracted"))]
             detail |= {"not_extracted": kinds[0]} if kinds else {}
         elif undecided:
-            names = comma.join(score.judge for score in undecided)
-            reason = TEXTS(language, "not_graded", names=names)
+            names = tuple(score.judge for score in undecided)
+            reason = _("not every output could be graded: {names}", names=names)
             fields |= {"state": "failed"}
             detail = {"kind": undecided[0].detail.get("kind", "error")}
         elif not decided:
-            reason, fields = TEXTS(language, "nothing_held"), {"state": "skipped"}
+            reason, fields = _("no output could be held against a threshold"), {"state": "skipped"}
         else:
-            reason = TEXTS(language, "all_passed")
+            reason = _("every output reached its thresholds")
             fields |= {"state": "scored", "value": 1.0, "raw": 1.0}
         return _score(PASSED, context, scale=(0, 1), reason=reason, detail=detail, **fields)
 
@@ -445,9 +443,10 @@ def _score_name(call: JudgeCall) -> str:
 
 def _ruled(part: Part, metric: Metric, context: GradingContext, by_reference: bool) -> Score | None:
     """The score that takes no judge: of a text that could not be extracted, and of empty texts; else None."""
-    language = context.case.language
     if part.missing:
-        reason = TEXTS(language, f"not_{part.missing}", output=part.output)
+        reason = _("not extracted: there is no JSON in the answer")
+        if part.missing == "key":
+            reason = _("not extracted: the answer's JSON has no '{output}'", output=part.output)
         detail = {"not_extracted": part.missing}
         return _graded(part, metric, context, right=False, reason=reason, detail=detail, by_rule=True)
     if not by_reference or not part.references or context.turn.answer.error:
@@ -455,14 +454,15 @@ def _ruled(part: Part, metric: Metric, context: GradingContext, by_reference: bo
     blank = not part.answer.strip()
     blanks = [not text.strip() for text in part.references]
     if blank and any(blanks):
-        return _graded(part, metric, context, right=True, reason=TEXTS(language, "both_blank"))
+        return _graded(part, metric, context, right=True, reason=_("reference and answer are both empty"))
     if blank or all(blanks):
-        return _graded(part, metric, context, right=False, reason=TEXTS(language, "one_blank"))
+        reason = _("only one of reference and answer is empty")
+        return _graded(part, metric, context, right=False, reason=reason)
     return None
 
 
 def _graded(part: Part, metric: Metric, context: GradingContext, *, right: bool, **fields: Any) -> Score:
-    grade = {"value": float(right), "raw": metric.scale[right], "scale": metric.scale}
+    grade: dict[str, Any] = {"value": float(right), "raw": metric.scale[right], "scale": metric.scale}
     score = _score(f"{part.output}.{metric.score_name}", context, state="scored", **grade, **fields)
     return _with_threshold(score, part, metric)
 
@@ -512,13 +512,22 @@ def _passes(score: Score, part: Part, metric: Metric) -> bool:
     return metric.judge in COMPARING_JUDGES and is_reference(part)
 
 
-def _miss(score: Score, context: GradingContext) -> str:
+def _miss(score: Score) -> Message:
     """Which output missed which threshold."""
     if "not_extracted" in score.detail:
-        return TEXTS(context.case.language, "missed_text", name=score.judge)
-    value, threshold = f"{score.raw:.3g}", f"{score.detail.get('threshold'):g}"
-    return TEXTS(context.case.language, "missed", name=score.judge, value=value, threshold=threshold)
+        return _("{name}: not extracted", name=score.judge)
+    threshold = score.detail.get("threshold")
+    return _(
+        "{name}: {value:.3g} (threshold {threshold:g})",
+        name=score.judge,
+        value=score.raw,
+        threshold=threshold,
+    )
 
 
-def _score(judge: str, context: GradingContext, **fields: Any) -> Score:
-    return Score(judge=judge, conversation=context.conversation, turn=context.turn.index, **fields)
+def _score(judge: str, context: GradingContext, reason: Message | str = "", **fields: Any) -> Score:
+    """The score of a row, with its reason in the language of the row."""
+    said = shown(reason, context.case.language)
+    return Score(
+        judge=judge, conversation=context.conversation, turn=context.turn.index, reason=said, **fields
+    )

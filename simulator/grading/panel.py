@@ -187,8 +187,8 @@ def _load_judges(names: Sequence[str]) -> dict[str, Judge]:
         own_name, judge = shelves.judge_name(name), load_judge(name)
         if own_name in judges:
             msg = _(
-                "--judges names two judges called '{own_name}': their grades would be filed under one name.",
-                own_name=own_name,
+                "--judges names two judges called '{name}': their grades would be filed under one name.",
+                name=own_name,
             )
             raise InputError(msg)
         judges[own_name] = judge

@@ -192,11 +192,11 @@ def _fields(path: Path, tables: Mapping[str, Any]) -> dict[str, str]:
     for key, kind in fields.items():
         if kind not in replies.FIELD_KINDS:
             msg = _(
-                "{path}: [fields] {key} = '{kind}' is unknown; there are {field_kinds}.",
+                "{path}: [fields] {key} = '{kind}' is unknown; there are {kinds}.",
                 path=path,
                 key=key,
                 kind=kind,
-                field_kinds=", ".join(replies.FIELD_KINDS),
+                kinds=", ".join(replies.FIELD_KINDS),
             )
             raise PromptError(msg)
         for language in LANGUAGES:

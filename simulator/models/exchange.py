@@ -9,7 +9,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from simulator.core.bodies import ACCEPTED, BodyError, unpacked
-from simulator.core.messages import Message, Sentence, _
+from simulator.core.messages import Message, _
 
 if TYPE_CHECKING:
     import httpx2
@@ -121,17 +121,17 @@ def json_of(response: "httpx2.Response") -> Any:
         return None
 
 
-def reason_of(error: "APIStatusError") -> str:
+def reason_of(error: "APIStatusError") -> Message | str:
     """The endpoint's reason for a refusal; for a redirect, its target."""
     if 300 <= error.status_code < 400:
-        moved = error.response.headers.get("location", "").partition("?")[0] or "another address"
-        return f"the endpoint has moved to {moved}, which is not followed."
+        moved = error.response.headers.get("location", "").partition("?")[0] or _("another address")
+        return _("the endpoint has moved to {address}, which is not followed.", address=moved)
     body = error.body
     message = body.get("message") if isinstance(body, dict) else None
     return str(message or error.message)
 
 
-def client_words(error: BaseException) -> Sentence | str:
+def client_words(error: BaseException) -> Message | str:
     """The message of a client's error, short and without representations of its objects."""
     message = " ".join(str(getattr(error, "message", "") or error).split()).replace(" ssl:default", "")
     if message.startswith("<RawResponseMessage"):

@@ -26,7 +26,7 @@ class Patience:
 
     def __init__(self, seconds: float) -> None:
         self.seconds, self.spent = seconds, 0.0
-        self.gave_up = ""
+        self.gave_up: Message | str = ""
 
     @property
     def left(self) -> float:
@@ -54,12 +54,18 @@ class Patience:
             return False
         error = state.outcome.exception() if state.outcome else None
         seconds = wait_asked_for(getattr(getattr(error, "response", None), "headers", None) or {})
-        limit = f"--patience is {self.seconds:g} s"
-        self.gave_up = (
-            f"given up after {self.spent:.0f} s: {limit}"
-            if seconds is None or seconds < self.left
-            else f"it asks for {seconds:,.0f} s before another call: {limit}"
-        )
+        if seconds is None or seconds < self.left:
+            self.gave_up = _(
+                "given up after {spent:.0f} s: --patience is {patience:g} s",
+                spent=self.spent,
+                patience=self.seconds,
+            )
+        else:
+            self.gave_up = _(
+                "it asks for {wait:,.0f} s before another call: --patience is {patience:g} s",
+                wait=seconds,
+                patience=self.seconds,
+            )
         return True
 
     async def queueing(self, entering: Awaitable[T], pause: Pause) -> T:

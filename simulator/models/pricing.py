@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import Any
 
 from simulator.core.errors import InputError, RehearsalError
+from simulator.core.messages import Message, _
 from simulator.core.roles import LEXICAL
 from simulator.core.settings import JPY_PER_USD, Price, Settings, dollars, missing_price
 from simulator.core.types import Results, Role, Spending, Usage
@@ -38,7 +39,7 @@ class Allowance:
         self.budget, self.spent = budget, spent
         self.reserved, self.in_flight = 0.0, 0
         self._waiting: deque[tuple[float, asyncio.Future[None]]] = deque()
-        self._refused: str | None = None
+        self._refused: Message | str | None = None
 
     @asynccontextmanager
     async def room(self, most: float) -> AsyncIterator[None]:
@@ -94,9 +95,13 @@ class Allowance:
                 self._refused = self._refused or self._reason(most)
                 future.set_exception(BudgetSpent(self._refused))
 
-    def _reason(self, most: float) -> str:
-        paid = f"{dollars(self.spent)} USD paid, and the next call may cost {dollars(most)} USD"
-        return f"the budget of {self.budget:g} USD is spent ({paid})"
+    def _reason(self, most: float) -> Message:
+        return _(
+            "the budget of {budget} USD is spent ({paid} USD paid, and the next call may cost {most} USD)",
+            budget=f"{self.budget:g}",
+            paid=dollars(self.spent),
+            most=dollars(most),
+        )
 
 
 class Prices:

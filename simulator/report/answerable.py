@@ -1,107 +1,87 @@
 """Whether the bot answers, declines and hands over where it should: a section with a table for each."""
 
-from pathlib import Path
+from collections.abc import Sequence
 
-from simulator.core.document import PAGE, Cell, Line, Section, Table
-from simulator.core.templates import Texts
-from simulator.core.types import Language, Results
-from simulator.stats.answerability import Answerability, Handovers, Interval, answerability, handovers
+from simulator.core.document import PAGE, Block, Cell, Line, Notes, Section, Table, Text, share_text
+from simulator.core.messages import _, pgettext
+from simulator.core.types import Results
+from simulator.stats.answerability import Answerability, Handovers, answerability, handovers
+from simulator.stats.outputs import Share
 
-TEXTS = Texts(Path(__file__).with_name("answerable.toml"))
+# What should be done, how often each was done, and the share that is right.
+_Row = tuple[Text, tuple[int, ...], Share]
 
 
-def answerable_sections(results: Results, language: Language) -> tuple[Section, ...]:
+def answerable_sections(results: Results) -> tuple[Section, ...]:
     """The section of answers and that of handovers, each only where a case is marked for it."""
     answers, handed = answerability(results), handovers(results)
     return (
-        *([_answers(answers, language)] if answers.marked else []),
-        *([_handovers(handed, language)] if handed.marked else []),
+        *([_answers(answers)] if answers.marked else []),
+        *([_handovers(handed)] if handed.marked else []),
     )
 
 
-def _answers(found: Answerability, language: Language) -> Section:
+def _answers(found: Answerability) -> Section:
     yes = (found.answered_answerable, found.refused_answerable, found.clarified_answerable)
     no = (found.answered_unanswerable, found.refused_unanswerable, found.clarified_unanswerable)
-    answered, declined = _share(yes[0], sum(yes[:2]), language), _share(no[1], sum(no[:2]), language)
+    answered, declined = Share(right=yes[0], of=sum(yes[:2])), Share(right=no[1], of=sum(no[:2]))
     notes = [
-        TEXTS(language, "note"),
-        TEXTS(language, "beside", failed=str(found.not_answered), unmarked=str(found.unmarked)),
+        _(
+            "Declining is right only where the articles do not hold the answer. Each conversation counts"
+            " once, by what the bot said to the first question."
+        ),
+        _(
+            "Not counted: {failed} conversations without an answer, {unmarked} whose case does not say.",
+            failed=found.not_answered,
+            unmarked=found.unmarked,
+        ),
     ]
     if found.refused_unanswerable:
-        notes.append(TEXTS(language, "held", share=_share(found.held, found.refused_unanswerable, language)))
-    rows = (
-        (TEXTS(language, "answerable"), yes, answered, found.answered_correctly, found.answered_interval()),
-        (TEXTS(language, "unanswerable"), no, declined, found.refused_correctly, found.refused_interval()),
+        held = share_text(found.held, found.refused_unanswerable)
+        notes.append(_("Declined to the end: {share}.", share=held))
+    line = _(
+        "answered what can be answered {answered}; declined what cannot {refused}",
+        answered=share_text(answered.right, answered.of),
+        refused=share_text(declined.right, declined.of),
     )
-    return Section(
-        "answerability",
-        TEXTS(language, "title"),
-        (
-            Line(TEXTS(language, "line", answered=answered, refused=declined)),
-            _table("answers", ("did_answer", "did_refuse", "did_ask"), rows, language),
-            *(Line(note, "soft") for note in notes),
-        ),
-        views=PAGE,
-    )
+    columns = (_("Answered"), _("Declined"), _("Asked back"))
+    rows = ((_("Can be answered"), yes, answered), (_("Cannot be answered"), no, declined))
+    blocks: tuple[Block, ...] = (Line(line), _table("answers", columns, rows), *Notes.of(notes, "soft").lines)
+    return Section("answerability", _("Answered or declined"), blocks, views=PAGE)
 
 
-def _handovers(found: Handovers, language: Language) -> Section:
+def _handovers(found: Handovers) -> Section:
     yes, no = (found.handed_required, found.kept_required), (found.handed_forbidden, found.kept_forbidden)
-    handed, kept = _share(yes[0], sum(yes), language), _share(no[1], sum(no), language)
-    notes = [TEXTS(language, "handover_note")]
-    notes += [TEXTS(language, "late", n=str(found.late))] if found.late else []
-    rows = (
-        (TEXTS(language, "required"), yes, handed, found.handed_correctly, found.handed_interval()),
-        (TEXTS(language, "forbidden"), no, kept, found.kept_correctly, found.kept_interval()),
+    handed, kept = Share(right=yes[0], of=sum(yes)), Share(right=no[1], of=sum(no))
+    notes = [_("Counted by whether a person took over in any turn of the conversation.")]
+    notes += [_("After turn 1: {n}.", n=found.late)] if found.late else []
+    line = _(
+        "handed over where required {handed}; kept where not wanted {kept}",
+        handed=share_text(handed.right, handed.of),
+        kept=share_text(kept.right, kept.of),
     )
-    return Section(
-        "handover",
-        TEXTS(language, "handover_title"),
-        (
-            Line(TEXTS(language, "handover_line", handed=handed, kept=kept)),
-            _table("handovers", ("did_hand", "did_keep"), rows, language),
-            *(Line(note, "soft") for note in notes),
-        ),
-        views=PAGE,
+    columns = (pgettext("a column", "Handed over"), _("Kept"))
+    rows = ((_("Handover required"), yes, handed), (_("Handover not wanted"), no, kept))
+    blocks: tuple[Block, ...] = (
+        Line(line),
+        _table("handovers", columns, rows),
+        *Notes.of(notes, "soft").lines,
     )
+    return Section("handover", pgettext("a title", "Handed over"), blocks, views=PAGE)
 
 
-# What should be done, the counts of what was done, the share that is right in words and as 0..1 (None of no
-# conversation), and its interval.
-_Row = tuple[str, tuple[int, ...], str, float | None, Interval]
+def _table(name: str, counted: tuple[Text, ...], rows: Sequence[_Row]) -> Table:
+    """The counts, and last the share that is right, without those asked back."""
+    columns = ("", *counted, pgettext("a share", "Right"))
+    cells = ((title, *counts, _right(share)) for title, counts, share in rows)
+    return Table.of(name, columns, cells, counts=len(counted) + 1)
 
 
-def _table(name: str, counted: tuple[str, ...], rows: tuple[_Row, ...], language: Language) -> Table:
-    """The counts, and last the share that is right (its number in percent), without those asked back."""
-    return Table(
-        name=name,
-        title="",
-        columns=("", *(TEXTS(language, key) for key in counted), TEXTS(language, "right")),
-        rows=tuple(
-            (
-                Cell(text=title),
-                *(Cell(text=str(n), number=n) for n in counts),
-                Cell(
-                    text=share,
-                    number=None if rate is None else round(100 * rate, 1),
-                    note=_interval(interval, language),
-                ),
-            )
-            for title, counts, share, rate, interval in rows
-        ),
-        counts=len(counted) + 1,
-    )
-
-
-def _interval(interval: Interval, language: Language) -> str:
-    if interval is None:
-        return ""
-    low, high = (f"{100 * end:.0f}" for end in interval)
-    return TEXTS(language, "interval", low=low, high=high)
-
-
-def _share(hits: int, n: int, language: Language) -> str:
-    """`80 % (8 of 10)`, or a dash of none."""
-    if not n:
-        return TEXTS(language, "none")
-    return TEXTS(language, "share", percent=f"{100 * hits / n:.0f}", hits=str(hits), n=str(n))
+def _right(share: Share) -> Cell:
+    """The share (its number in percent), and its interval."""
+    note: Text = ""
+    number = None if share.value is None else round(100 * share.value, 1)
+    if share.interval:
+        low, high = (f"{100 * end:.0f}" for end in share.interval)
+        note = _("95 % interval {low}-{high} %", low=low, high=high)
+    return Cell(text=share_text(share.right, share.of), number=number, note=note)

@@ -3,88 +3,84 @@
 `ReportContext` is what worksheets, Markdown and files are made from.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Literal
 
 from pydantic import Field
 
-from simulator.core.document import Section
+from simulator.core.document import Line, Section, Text, points, target_points
+from simulator.core.messages import Message, _, ngettext, safe_text, shown
 from simulator.core.replies import FIFTHS, share_of
 from simulator.core.settings import CheckFormat
-from simulator.core.translations import Words, points, target_points, words_of
+from simulator.core.titles import Titles, title
 from simulator.core.types import Language, Results, Score, TurnScores, Value
 from simulator.diagnosis.evidence import RootCause
 from simulator.diagnosis.recommendations import Improvements
 from simulator.report.answerable import answerable_sections
-from simulator.report.extras import load_section
-from simulator.report.gate import gate_notes, verdict_text
-from simulator.report.sections import sections
-from simulator.sheets.model import SheetWords
-from simulator.stats.corrected import ENOUGH_GRADES, STRATA, CorrectedScore, Shortage
-from simulator.stats.figures import JudgeSummary, RedTurn, Summary
-from simulator.stats.gate import CONDITION_PROBLEMS, Finding, Gate
-from simulator.storage.results import conversations_with_scores
+from simulator.report.gate import MAJOR_TURNS, gate_alarms, gate_remarks, verdict_text
+from simulator.report.sections import load_section, sections
+from simulator.stats.agreement import VoteAgreement
+from simulator.stats.corrected import ENOUGH_GRADES, CorrectedScore, Shortage, Stratum
+from simulator.stats.figures import RedTurn, Summary
+from simulator.stats.gate import CONDITION_PROBLEMS, Gate
+
+STAND_INS = _(
+    "Customer and judges were simple stand-ins (stock phrases, word overlap), not models. Good for trying"
+    " things out; do not judge the bot by these figures."
+)
 
 # Problems that the verdict and the notes on the gate's conditions report already.
 REPORTED_BY_GATE = CONDITION_PROBLEMS | {"below"}
 _SCORE_PROBLEMS = frozenset({"below", "corrected_below"})
-_INTERVAL_PROBLEMS = frozenset({"unsure", "corrected_below", "corrected_unsure"})
 
 
-class Note(Value):
-    """One sentence; `alarm` when it decides whether the result can be used at all."""
-
-    text: str
-    alarm: bool = False
-
-
-# How well a judge agrees with people; each is a key of judge_trust.toml.
+# How well a judge agrees with people.
 TrustLevel = Literal["well", "fair", "weak", "doubtful", "few", "not_calibrated"]
 
 
 class JudgeTrust(Value):
     """One judge: `calibration` words its agreement with people (None: not calibrated)."""
 
-    calibration: str | None
+    calibration: Text | None
     level: TrustLevel
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Text, ...] = ()
 
 
 class JudgeTrusts(Value):
     """The trust in each judge of a run by name, and notes that every report of the run shows."""
 
     judges: dict[str, JudgeTrust] = Field(default_factory=dict)
-    notes: tuple[Note, ...] = ()
+    notes: tuple[Line, ...] = ()
 
 
 UNKNOWN = JudgeTrusts()
 
 
-def verdict(gate: Gate, score: float | None, words: Words) -> str:
+def verdict(gate: Gate, score: float | None) -> Message:  # noqa: PLR0911 - one for each verdict
     """The gate in one phrase."""
     if gate.conditions:
-        return verdict_text(gate, words)
+        return verdict_text(gate)
     if gate.target is None:
-        return words("no_target")
+        return _("No target was set")
     target = target_points(gate.target)
     if gate.passed:
-        return words("passed", target=target)
+        return _("Target {target} reached", target=target)
     if score is None or gate.incomplete:
-        return words("undecided", target=target)
-    return _missed_text(gate, score, target, words)
-
-
-def _missed_text(gate: Gate, score: float, target: str, words: Words) -> str:
+        return _("Target {target}: cannot be decided", target=target)
     too_many = next((finding for finding in gate.findings if finding.problem == "major"), None)
     if too_many and not any(finding.problem in _SCORE_PROBLEMS for finding in gate.findings):
-        figures = {key: too_many.figures[key] for key in ("major", "cases")}
-        return words("missed_major", target=target, **figures)
+        return _(
+            "Target {target} missed: {major} of {cases} questions have a major turn",
+            target=target,
+            major=too_many.figures["major"],
+            cases=too_many.figures["cases"],
+        )
     if gate.unsettled:
-        return words("unsettled", target=target)
-    score = gate.corrected.score if gate.corrected else score
-    return words("missed", target=target, short=short_of(score, gate.target or 0.0))
+        return _("Target {target}: not settled yet", target=target)
+    short = short_of(gate.corrected.score if gate.corrected else score, gate.target)
+    return _("Target {target} missed by {short}", target=target, short=short)
 
 
 def short_of(score: float, target: float) -> str:
@@ -98,190 +94,233 @@ def lowest_score(results: Results, summary: Summary) -> float | None:
     return share_of(FIFTHS[0], FIFTHS) if next(scales, None) == FIFTHS else None
 
 
-def counts_text(numbers: Mapping[str, int], group: str, words: Words) -> str:
-    """'timeout 3, error 1', most frequent first; `group` is the table in which words has the names."""
+def counts_text(numbers: Mapping[str, int], group: str) -> tuple[Message, ...]:
+    """'timeout 3', 'error 1', most frequent first; `group` is the one in which they have their titles."""
     ranked = sorted(numbers.items(), key=lambda item: -item[1])
-    return words("comma").join(f"{words.name(group, kind)} {n:,}" for kind, n in ranked)
+    return tuple(_("{name} {n}", name=title(group, kind), n=n) for kind, n in ranked)
 
 
-def notes(summary: Summary, gate: Gate, words: Words) -> tuple[Note, ...]:
+def notes(summary: Summary, gate: Gate, titles: Titles) -> tuple[Line, ...]:
     """Everything that is missing from the figures or shaped them, alarms first.
 
     That the target was missed is not among them: it is the verdict itself.
     """
-    unsorted = [
-        *(Note(text=text, alarm=alarm) for text, alarm in gate_notes(summary, gate, words)),
-        *(_finding_note(f, summary, gate, words) for f in gate.findings if f.problem not in REPORTED_BY_GATE),
-        *correction_notes(summary, words),
-        *_conversation_notes(summary, words),
-        *(note for name, judge in summary.judges.items() for note in _judge_notes(name, judge, words)),
-        *_undecided_notes(summary, words),
-        *_skipped_notes(summary, words),
-        *_agreement_notes(summary, words),
-        *_customer_notes(summary, words),
-    ]
-    return tuple(sorted(unsorted, key=lambda note: not note.alarm))
+    alarms = [*gate_alarms(gate, titles), *_finding_texts(summary, gate), *_alarms(summary)]
+    remarks = [*gate_remarks(summary, gate), *correction_texts(summary), *_remarks(summary)]
+    return (*(Line(text, "alarm") for text in alarms), *(Line(text, "soft") for text in remarks))
 
 
-def _finding_note(finding: Finding, summary: Summary, gate: Gate, words: Words) -> Note:
-    """A problem that the gate found, its figures on the scale to 100."""
-    corrected, target = gate.corrected, gate.target
-    score, interval = (
-        (corrected.score, corrected.interval) if corrected else (summary.score, summary.interval)
+FINDING_TEXTS: dict[str, Message] = {
+    "ungraded": _("Nothing was graded, so there is no score."),
+    "unsure": _(
+        "{score} reaches the target {target}, but the 95 % interval begins at {low}: more questions"
+        " would settle it."
+    ),
+    "corrected_below": _(
+        "Corrected by human grades, the score is {score}; even the upper end of its 95 % interval,"
+        " {high}, is below the target {target}."
+    ),
+    "corrected_unsure": _(
+        "Corrected by human grades, the score is {score} and its 95 % interval {low} to {high}; the"
+        " target {target} lies within. More human grades or more questions would settle it."
+    ),
+    "major": MAJOR_TURNS,
+    "evidence": _(
+        "The judge {judge} had nothing to hold the answers against: no reference, no passages, no"
+        " facts. Give the questions a reference, or have the bot return its passages."
+    ),
+    "judge": _("Failed grades: {failed} of {of} ({share} %); {allowed} % are tolerated."),
+    "simulator": _(
+        "Failed messages of the simulated customer: {failed} of {of} ({share} %); {allowed} % are tolerated."
+    ),
+    "unfinished": _("The run stopped after {finished} of {planned} conversations."),
+    "running": _("The run is not finished: {finished} of {planned} conversations."),
+}
+
+
+def _finding_texts(summary: Summary, gate: Gate) -> Iterator[Message]:
+    """The problems that the gate found; a score, its interval and the target are on the scale to 100."""
+    target, scored = gate.target or 0.0, gate.corrected or summary
+    values = (scored.score, *(scored.interval or (None, None)))
+    shown_score = dict(
+        zip(("score", "low", "high"), (points(v, against=target) for v in values), strict=True)
     )
-    if finding.problem not in _INTERVAL_PROBLEMS or target is None or interval is None:
-        return Note(text=words(f"note.{finding.problem}", **finding.figures), alarm=True)
-    low, high = (points(end, against=target) for end in interval)
-    figures = {
-        "score": points(score, against=target),
-        "target": target_points(target),
-        "low": low,
-        "high": high,
-    }
-    return Note(text=words(f"note.{finding.problem}", **figures), alarm=True)
+    for finding in gate.findings:
+        if finding.problem not in REPORTED_BY_GATE:
+            figures = {**finding.figures, **shown_score, "target": target_points(target)}
+            yield FINDING_TEXTS[finding.problem].format(**figures)
 
 
-def corrected_line(summary: Summary, target: float | None, words: Words) -> str:
-    """'自動 87 → 補正後 82（78〜86）', or the same in English; empty when nothing was corrected."""
+def corrected_line(summary: Summary, target: float | None) -> Message | None:
+    """'自動 87 → 補正後 82（78〜86）', or the same in English; None where nothing was corrected."""
     if summary.corrected is None:
-        return ""
+        return None
     figures = (summary.corrected.score, *summary.corrected.interval)
     score, low, high = (points(value, against=target) for value in figures)
-    return words("corrected", auto=points(summary.score), score=score, low=low, high=high)
+    auto = points(summary.score)
+    return _("automatic {auto}, corrected {score} ({low}–{high})", auto=auto, score=score, low=low, high=high)
 
 
-def correction_notes(summary: Summary, words: Words) -> list[Note]:
+def correction_texts(summary: Summary) -> list[Message]:
     """How people's blind grades corrected the score, or how many more grades that takes."""
     if summary.corrected:
-        return [Note(text=_correction_text(summary.corrected, words))]
-    return [Note(text=_shortage_text(summary.shortage, words))] if summary.shortage else []
+        return [_correction_text(summary.corrected)]
+    return [_shortage_text(summary.shortage)] if summary.shortage else []
 
 
-def _correction_text(corrected: CorrectedScore, words: Words) -> str:
-    biases = [
-        words(f"note.bias_{name}", how=_bias_text(corrected.bias[name], words))
-        for name in STRATA
-        if name in corrected.bias
-    ]
-    return words("note.correction", n=corrected.n, biases=words("comma").join(biases))
+def _correction_text(corrected: CorrectedScore) -> Message:
+    strata: dict[Stratum, Message] = {"red": _("{how} on red turns"), "not_red": _("{how} on the others")}
+    bias = corrected.bias
+    return ngettext(
+        "On the {n} turn that people graded, the judge is {biases}; the corrected score leaves that out.",
+        "On the {n} turns that people graded, the judge is {biases}; the corrected score leaves that out.",
+        n=corrected.n,
+        biases=[text.format(how=_bias_text(bias[name])) for name, text in strata.items() if name in bias],
+    )
 
 
-def _bias_text(bias: float, words: Words) -> str:
+def _bias_text(bias: float) -> Message:
     """Whether the judge is lenient or strict, and by how many points out of 100."""
     size = points(abs(bias))
     if size == "0":
-        return words("note.level")
-    return words("note.lenient" if bias > 0 else "note.strict", points=size)
+        return _("level with people")
+    if bias > 0:
+        return _("{points} points more lenient than people", points=size)
+    return _("{points} points stricter than people", points=size)
 
 
-def _shortage_text(shortage: Shortage, words: Words) -> str:
+def _shortage_text(shortage: Shortage) -> Message:
     """How many more grades a correction takes, and of which turns."""
+    more: int | None = shortage.more
     if shortage.turns < ENOUGH_GRADES:
-        return words("note.labels_few", n=shortage.labels, enough=ENOUGH_GRADES, turns=shortage.turns)
-    if shortage.labels < ENOUGH_GRADES:
-        return words("note.labels", n=shortage.labels, more=shortage.more)
-    if not shortage.more:
-        return words("note.labels_one_case", n=shortage.labels)
-    kind, more = ("red", shortage.red) if shortage.red else ("not_red", shortage.not_red)
-    return words(f"note.labels_{kind}", n=shortage.labels, more=more)
-
-
-def _conversation_notes(summary: Summary, words: Words) -> list[Note]:
-    """Conversations without a grade, and turns without an answer."""
-    notes = []
-    if summary.missing:
-        notes.append(Note(text=words("note.missing", n=summary.missing), alarm=True))
-    if summary.bot_failures:
-        n, kinds = sum(summary.bot_failures.values()), counts_text(summary.bot_failures, "failure", words)
-        key = "note.silent" if n == summary.turns else "note.bot"
-        notes.append(Note(text=words(key, n=n, turns=summary.turns, kinds=kinds), alarm=True))
-    if summary.unrecorded:
-        every = summary.unrecorded == summary.turns
-        key = "note.unrecorded_all" if every else "note.unrecorded"
-        notes.append(Note(text=words(key, n=summary.unrecorded, turns=summary.turns), alarm=every))
-    return notes
-
-
-def _judge_notes(name: str, judge: JudgeSummary, words: Words) -> list[Note]:
-    """What one judge could not grade."""
-    title, notes = words.name("judge", name), []
-    if judge.failed:
-        kinds = counts_text(judge.failures, "failure", words)
-        text = words(
-            "note.grades_failed", judge=title, failed=judge.failed, of=judge.n + judge.failed, kinds=kinds
+        text = _(
+            "Turns graded by people: {n}. A correction takes {enough}, and this run has {turns} to grade:"
+            " more questions would make it possible."
         )
-        notes.append(Note(text=text, alarm=True))
-    if len(judge.rubrics) > 1:
-        notes.append(Note(text=words("note.rubrics", judge=title, n=len(judge.rubrics)), alarm=True))
-    return notes
+    elif shortage.labels < ENOUGH_GRADES:
+        text = _(
+            "Turns graded by people: {n}. With {more} more the automatic score can be corrected by them."
+        )
+    elif not more:
+        text = _("Turns graded by people: {n}. With a single question the score cannot be corrected.")
+    elif more := shortage.red:
+        text = _("Turns graded by people: {n}. {more} more on red turns, and the score can be corrected.")
+    else:
+        more = shortage.not_red
+        text = _(
+            "Turns graded by people: {n}. {more} more on turns that are not red, and the score can be"
+            " corrected."
+        )
+    return text.format(n=shortage.labels, enough=ENOUGH_GRADES, turns=shortage.turns, more=more)
 
 
-def _undecided_notes(summary: Summary, words: Words) -> list[Note]:
-    """Turns without a verdict, whose case somebody has to look at."""
-    n = sum(judge.undecided for judge in summary.judges.values())
-    return [Note(text=words("note.undecided", n=n), alarm=True)] if n else []
+def _alarms(summary: Summary) -> Iterator[Message]:
+    """What decides whether the figures can be used: what was not answered, and what was not graded."""
+    if summary.missing:
+        yield _("Conversations without a grade, which are not part of the score: {n}.", n=summary.missing)
+    if summary.bot_failures:
+        failed, kinds = sum(summary.bot_failures.values()), counts_text(summary.bot_failures, "failure")
+        if failed == summary.turns:
+            yield _(
+                "The bot never answered ({kinds}). The score is the lowest there is, by rule, and says"
+                " nothing about its answers: see first whether it can be reached.",
+                kinds=kinds,
+            )
+        else:
+            yield _(
+                "Turns without an answer from the bot: {failed} of {n} ({kinds}); these get the lowest"
+                " grade by rule.",
+                failed=failed,
+                n=summary.turns,
+                kinds=kinds,
+            )
+    if 0 < summary.unrecorded == summary.turns:
+        yield _(
+            "The log has no answer at all, so nothing was graded. If it does have answers, name their column"
+            " answer."
+        )
+    for name, judge in summary.judges.items():
+        if judge.failed:
+            yield _(
+                "{judge}, failed grades: {failed} of {n} ({kinds}); they are not part of the mean.",
+                judge=title("judge", name),
+                failed=judge.failed,
+                n=judge.n + judge.failed,
+                kinds=counts_text(judge.failures, "failure"),
+            )
+        if len(judge.rubrics) > 1:
+            yield _(
+                "{judge}: grades of {n} different rubrics are mixed; take the mean with care.",
+                judge=title("judge", name),
+                n=len(judge.rubrics),
+            )
+    if n := sum(judge.undecided for judge in summary.judges.values()):
+        yield _(
+            "Turns left undecided because reference and passages contradict each other: {n}. One of the two"
+            " has to be fixed.",
+            n=n,
+        )
+    yield from (_votes_text(votes) for votes in summary.votes if _is_torn(votes))
+    if n := summary.simulator.failed:
+        yield _("Conversations cut short because the simulated customer failed: {n}.", n=n)
 
 
-def _skipped_notes(summary: Summary, words: Words) -> list[Note]:
-    """Judges that had nothing to grade against on some turns; outputs, which not all answers have, aside."""
-    names = [
-        f"{words.name('judge', name)} ({judge.n:,}/{judge.planned:,})"
+def _remarks(summary: Summary) -> Iterator[Message]:
+    """What shaped the figures: what was left out, how judges agree, how the customer behaved."""
+    if 0 < summary.unrecorded < summary.turns:
+        yield ngettext(
+            "The log has no answer to {unrecorded} of {n} customer message: they are not graded, and not"
+            " held against the bot.",
+            "The log has no answer to {unrecorded} of {n} customer messages: they are not graded, and not"
+            " held against the bot.",
+            n=summary.turns,
+            unrecorded=summary.unrecorded,
+        )
+    judges = [
+        _("{judge} ({n}/{planned})", judge=title("judge", name), n=judge.n, planned=judge.planned)
         for name, judge in summary.judges.items()
+        # Not all answers have every output.
         if judge.skipped > judge.undecided and "." not in name
     ]
-    return [Note(text=words("note.skipped", judges=words("comma").join(names)))] if names else []
-
-
-def _agreement_notes(summary: Summary, words: Words) -> list[Note]:
-    """How far a judge agrees with itself, and with further models."""
-    notes = []
-    for votes in summary.votes:
-        judge = words.name("judge", votes.judge)
-        text = words("note.votes", judge=judge, votes=votes.votes, n=votes.n, disagreed=votes.disagreed)
-        notes.append(Note(text=text, alarm=votes.disagreed > votes.n / 4))
+    if judges:
+        yield _("{judges}: turns without a reference or passages were skipped.", judges=judges)
+    yield from (_votes_text(votes) for votes in summary.votes if not _is_torn(votes))
     for pair in summary.panel:
-        kappa = "–" if pair.kappa is None else f"{pair.kappa:.2f}"
-        figures = {"model": pair.model, "n": pair.n, "kappa": kappa, "shift": f"{100 * pair.shift:+.0f}"}
-        notes.append(Note(text=words("note.panel", judge=words.name("judge", pair.judge), **figures)))
-    return notes
+        yield ngettext(
+            "{judge} was graded by {model}, too ({n} turn): agreement (weighted kappa) {kappa}, mean differs"
+            " by {shift} points.",
+            "{judge} was graded by {model}, too ({n} turns): agreement (weighted kappa) {kappa}, mean differs"
+            " by {shift} points.",
+            n=pair.n,
+            judge=title("judge", pair.judge),
+            model=pair.model,
+            kappa="–" if pair.kappa is None else f"{pair.kappa:.2f}",
+            shift=f"{100 * pair.shift:+.0f}",
+        )
+    if n := summary.simulator.guarded:
+        yield _(
+            "Messages of the simulated customer that were rewritten before the bot saw them: {n} of {turns}"
+            " ({kinds}).",
+            n=n,
+            turns=summary.turns,
+            kinds=counts_text(summary.simulator.rules, "rule"),
+        )
 
 
-def _customer_notes(summary: Summary, words: Words) -> list[Note]:
-    """How the simulated customer behaved."""
-    simulator, notes = summary.simulator, []
-    if simulator.failed:
-        notes.append(Note(text=words("note.user_failed", n=simulator.failed), alarm=True))
-    if simulator.guarded:
-        kinds = counts_text(simulator.rules, "rule", words)
-        figures = {"n": simulator.guarded, "turns": summary.turns, "kinds": kinds}
-        notes.append(Note(text=words("note.guarded", **figures)))
-    return notes
+def _is_torn(votes: VoteAgreement) -> bool:
+    """Whether the votes of a judge lie far apart too often."""
+    return votes.disagreed > votes.n / 4
 
 
-class TurnGrades(Mapping[tuple[str, int], Mapping[str, Score]]):
-    """The scores of each turn by judge, read one conversation at a time."""
-
-    def __init__(self, results: Results) -> None:
-        self._results = results
-        self._latest: str | None = None
-        self._scores: TurnScores = {}
-
-    def __getitem__(self, key: tuple[str, int]) -> Mapping[str, Score]:
-        """Those of a turn, by judge."""
-        conversation, turn = key
-        if conversation != self._latest:
-            self._scores = self._results.scores.of_conversations([conversation]).get(conversation, {})
-            self._latest = conversation
-        return self._scores[turn]
-
-    def __iter__(self) -> Iterator[tuple[str, int]]:
-        """The turns that have scores."""
-        for conversation, by_turn in conversations_with_scores(self._results):
-            yield from ((conversation.id, turn) for turn in by_turn)
-
-    def __len__(self) -> int:
-        """How many turns have scores."""
-        return sum(1 for _ in self)
+def _votes_text(votes: VoteAgreement) -> Message:
+    return ngettext(
+        "{judge}: median of {votes} votes a turn; the votes lie far apart on {disagreed} of {n} turn.",
+        "{judge}: median of {votes} votes a turn; the votes lie far apart on {disagreed} of {n} turns.",
+        n=votes.n,
+        judge=title("judge", votes.judge),
+        votes=votes.votes,
+        disagreed=votes.disagreed,
+    )
 
 
 @dataclass(frozen=True)
@@ -300,37 +339,45 @@ class ReportContext:
     page: str = ""
     check: CheckFormat = "text"
 
-    @cached_property
-    def words(self) -> SheetWords:
-        """The words of the worksheets."""
-        return SheetWords(self.language, rows=self.summary.rows)
+    @property
+    def wording(self) -> str:
+        """Of reports on single-turn rows, "rows": other words stand for some."""
+        return "rows" if self.summary.rows else ""
+
+    def text(self, text: Message | str) -> str:
+        """A text in the language of the reports, without control codes."""
+        return safe_text(shown(text, self.language, self.wording))
 
     @cached_property
-    def names(self) -> Words:
-        """The names of judges, personas, endings and marks."""
-        return words_of(self.summary, self.language)
+    def titles(self) -> Titles:
+        """The titles of judges, personas, endings and marks."""
+        return self.summary.titles(self.language)
+
+    def scores(self, conversation: str, turn: int) -> Mapping[str, Score]:
+        """The scores of a turn by judge; rows follow the plan, so one conversation at a time is kept."""
+        return self._scores_of(conversation).get(turn, {})
 
     @cached_property
-    def scores(self) -> Mapping[tuple[str, int], Mapping[str, Score]]:
-        """The scores of each turn by judge."""
-        return TurnGrades(self.results)
+    def _scores_of(self) -> Callable[[str], TurnScores]:
+        scores = self.results.scores
+        return lru_cache(maxsize=1)(lambda id_: scores.of_conversations([id_]).get(id_, {}))
 
     @cached_property
-    def notes(self) -> tuple[Note, ...]:
+    def notes(self) -> tuple[Line, ...]:
         """What to know before relying on the figures, alarms first."""
-        listed = (*notes(self.summary, self.gate, self.names), *self.trusts.notes)
-        return tuple(sorted(listed, key=lambda note: not note.alarm))
+        listed = (*notes(self.summary, self.gate, self.titles), *self.trusts.notes)
+        return tuple(sorted(listed, key=lambda note: note.tone != "alarm"))
 
     @cached_property
     def sections(self) -> tuple[Section, ...]:
         """What only some runs have, in the order in which reports show it."""
-        load = load_section(self.results, self.summary, self.language)
-        return (*sections(self.results, self.language), *([load] if load else []))
+        load = load_section(self.results, self.summary)
+        return (*sections(self.results), *([load] if load else []))
 
     @cached_property
     def answerable(self) -> tuple[Section, ...]:
         """Whether the bot answers, declines and hands over where it should."""
-        return answerable_sections(self.results, self.language)
+        return answerable_sections(self.results)
 
     @cached_property
     def causes(self) -> dict[tuple[str, int], RootCause]:

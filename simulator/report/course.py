@@ -3,103 +3,70 @@
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from simulator.core.document import PAGE, Cell, Chart, Section, Series, Table
-from simulator.core.translations import Words, points, target_points
+from simulator.core.document import PAGE, Cell, Chart, Section, Series, Table, Text, points, target_points
+from simulator.core.messages import Message, _
+from simulator.core.titles import Titles
 from simulator.core.types import Results
-from simulator.report.html_conversations import FEELING, page_words
-from simulator.stats.figures import Mean, Summary
+from simulator.report.html_conversations import FEELING, signed
+from simulator.stats.figures import Summary
 from simulator.stats.summary import Course, course
 
 # More lines than this cannot be told apart; the table has everyone.
 LINES = 4
-_Text = Callable[[float | None], str]
 
 
-def course_sections(results: Results, summary: Summary, words: Words) -> Iterator[Section]:
+def course_sections(results: Results, summary: Summary, titles: Titles) -> Iterator[Section]:
     """The charts, and folded the figures behind them; none where no turn was graded."""
-    say, limit, charts, tables = page_words(words), summary.rules.overall, list[Chart](), list[Table]()
+    limit, drawn = summary.rules.overall, list[tuple[Chart, Table]]()
     if score := course(results, summary.primary):
+        line = None if limit is None else (limit, _("limit {limit}", limit=target_points(limit)))
         text = partial(points, against=limit)
-        line = None if limit is None else (limit, f"{say('course_limit')} {target_points(limit)}")
-        charts.append(_chart(score, say("course_score"), (0, 0.5, 1), text, words, limit=line))
-        tables.append(_table(score, say("course_score"), text, words))
+        drawn.append(_drawn(score, _("Score"), (0, 0.5, 1), text, titles, limit=line))
     if feelings := course(results, FEELING, raw=True):
-        title, note = say("course_feeling"), say("course_feeling_note")
-        charts.append(_chart(feelings, title, (-2, 0, 2), _signed, words, note=note))
-        tables.append(_table(feelings, title, _signed, words))
-    if charts:
-        yield Section("course", say("course"), tuple(charts), views=PAGE)
-        yield Section("course_table", say("course_table"), tuple(tables), views=PAGE, folded=True)
+        note = _("−2 angry … 0 even … +2 glad. No part of the bot's score.")
+        drawn.append(_drawn(feelings, _("Customer's feeling"), (-2, 0, 2), signed, titles, note=note))
+    if drawn:
+        charts, tables = zip(*drawn, strict=True)
+        yield Section("course", _("Turn by turn"), charts, views=PAGE)
+        yield Section("course_table", _("The figures as a table"), tables, views=PAGE, folded=True)
 
 
-def _signed(value: float | None) -> str:
-    """A feeling with its sign: '+1', '−0.5', '0'."""
-    if value is None:
-        return points(value)
-    shown = f"{value:+.1f}".replace("-", "−")
-    return "0" if shown.strip("+−0.") == "" else shown.removesuffix(".0")
-
-
-def _chart(
+def _drawn(
     means: Course,
-    title: str,
+    title: Message,
     marks: Sequence[float],
-    text: _Text,
-    words: Words,
+    text: Callable[[float | None], str],
+    titles: Titles,
     *,
-    limit: tuple[float, str] | None = None,
-    note: str = "",
-) -> Chart:
-    """The course of everyone, with those of single customers where there are few."""
-    say, some = page_words(words), list(means.personas.items())
-    listed = [
-        say("course_point", turn=str(turn), value=text(mean.mean), n=str(mean.n))
+    limit: tuple[float, Message] | None = None,
+    note: Text = "",
+) -> tuple[Chart, Table]:
+    """The course of everyone, with those of single customers where they are few; and all in figures."""
+    turns = tuple(_("Turn {n}", n=turn) for turn in range(1, means.turns + 1))
+    figures = [
+        _("turn {turn}: {value} ({n} graded)", turn=turn, value=text(mean.mean), n=mean.n)
         for turn, mean in enumerate(means.overall, 1)
     ]
     everyone = Series(
-        say("all_rows"),
+        _("All"),
         tuple(mean.mean for mean in means.overall),
         tuple(text(mean.mean) for mean in means.overall),
         notes=tuple(f"n {mean.n}" for mean in means.overall),
     )
-    return Chart(
+    personas = [(titles("persona", persona), each) for persona, each in means.personas.items()]
+    lines = [Series(name, tuple(mean.mean for mean in each)) for name, each in personas]
+    chart = Chart(
         kind="lines",
         title=title,
-        description=say("course_told", title=title, told=words("comma").join(listed)),
-        labels=_turns(means, words),
-        series=(
-            everyone,
-            *(
-                Series(words.name("persona", persona), tuple(mean.mean for mean in course))
-                for persona, course in (some if 1 < len(some) <= LINES else [])
-            ),
-        ),
+        description=_("{title}. {figures}.", title=title, figures=figures),
+        labels=turns,
+        series=(everyone, *(lines if 1 < len(lines) <= LINES else ())),
         marks=tuple((mark, text(mark)) for mark in marks),
         limit=limit,
         note=note,
     )
-
-
-def _table(means: Course, title: str, text: _Text, words: Words) -> Table:
-    """The means of everyone and of each customer, with how many turns they rest on."""
-    rows: list[tuple[str, Sequence[Mean]]] = [(page_words(words)("all_rows"), means.overall)]
-    rows += [(words.name("persona", persona), course) for persona, course in means.personas.items()]
-    return Table(
-        name="course",
-        title=title,
-        columns=("", *_turns(means, words)),
-        rows=tuple(
-            (
-                Cell(text=name),
-                *(
-                    Cell(text=text(mean.mean), number=mean.mean, note=f"{mean.n}/{mean.planned}")
-                    for mean in course
-                ),
-            )
-            for name, course in rows
-        ),
-    )
-
-
-def _turns(means: Course, words: Words) -> tuple[str, ...]:
-    return tuple(page_words(words)("turn_of", n=str(turn)) for turn in range(1, means.turns + 1))
+    rows = [
+        (name, *(Cell(text=text(m.mean), number=m.mean, note=f"{m.n}/{m.planned}") for m in each))
+        for name, each in [(_("All"), means.overall), *personas]
+    ]
+    return chart, Table.of("course", ("", *turns), rows, title)

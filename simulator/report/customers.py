@@ -1,116 +1,126 @@
 """How the simulated customers were played: sentences, and a section of figures."""
 
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Iterator, Mapping
 
-from simulator.core.document import PAGE, Block, Cell, Fact, Facts, Line, Section, Table
-from simulator.core.templates import Texts
-from simulator.core.translations import Words, points
-from simulator.core.types import Language
+from simulator.core.document import PAGE, Block, Cell, Fact, Facts, Line, Section, Table, Text, points
+from simulator.core.messages import Message, _, ngettext
+from simulator.core.titles import Titles
 from simulator.stats.figures import CustomerFigure, LineLengths, SimulatorSummary
 
-TEXTS = Texts(Path(__file__).with_name("customers.toml"))
 EVERYONE = "all"
 # Links to spoilt turns that a page shows at most.
 SHOWN = 30
+_FAULTS: dict[str, Message] = {
+    "invented": _("made-up details"),
+    "off_goal": _("beside the matter"),
+    "left_early": _("left too early"),
+    "left_late": _("stayed too long"),
+    "repeated": _("repetition"),
+    "broke_role": _("out of the role"),
+    "impatient": _("gave up too soon"),
+}
+_FIGURES: dict[str, Message] = {
+    "questions": _("Messages that ask"),
+    "goal_coverage": _("Goal raised"),
+    "early": _("Satisfied after a refusal"),
+    "prompt": _("Leaves within a turn of a complete answer"),
+    "invented": _("Turns with made-up details"),
+    "thanks": _("Angry and unanswered, yet thanks"),
+    "persona": _("Persona recognised from the messages alone"),
+    "repeated": _("Turns that repeat"),
+    "openings": _("Variety of first messages"),
+}
 
 
-def sentences(simulator: SimulatorSummary, language: Language) -> list[str]:
+def sentences(simulator: SimulatorSummary) -> tuple[Message, ...]:
     """What stands out, or that nothing does; empty where the customers were not examined."""
-    customers, listed = simulator.customers, list[str]()
-    if not customers.figures:
-        return []
+    if not simulator.customers.figures:
+        return ()
+    return tuple(_remarks(simulator)) or (_("nothing amiss in how they were played"),)
+
+
+def _remarks(simulator: SimulatorSummary) -> Iterator[Message]:
+    customers = simulator.customers
     if customers.superseded:
-        listed.append(TEXTS(language, "held_again", n=str(len(customers.superseded))))
+        yield ngettext(
+            "Held once more because of the customer: {n} conversation. The first ones do not count, but are"
+            " kept in the run file.",
+            "Held once more because of the customer: {n} conversations. The first ones do not count, but are"
+            " kept in the run file.",
+            n=len(customers.superseded),
+        )
     if customers.faults:
-        kinds = [
-            TEXTS(language, "kind_n", kind=TEXTS(language, f"kind_{kind}"), n=str(n))
-            for kind, n in customers.faults.items()
-        ]
-        listed.append(TEXTS(language, "faults", kinds=TEXTS(language, "comma").join(kinds)))
+        kinds = [_("{name} {n}", name=_FAULTS[kind], n=n) for kind, n in customers.faults.items()]
+        yield _("turns with a fault: {kinds}", kinds=kinds)
     if customers.spoilt and simulator.with_spoilt is not None:
-        listed.append(_scores_sentence(simulator, language))
-    names = [
-        TEXTS(language, f"figure_{name}") for name, each in customers.figures.items() if each.met is False
-    ]
-    if names:
-        listed.append(TEXTS(language, "off", names=TEXTS(language, "comma").join(names)))
-    return listed or [TEXTS(language, "fine")]
-
-
-def _scores_sentence(simulator: SimulatorSummary, language: Language) -> str:
-    """The score with and without the turns that customers spoilt, the one that counts first."""
-    key = "exclude" if simulator.customers.handling == "exclude" else "keep"
-    scores = {"with": points(simulator.with_spoilt), "without": points(simulator.without_spoilt)}
-    return TEXTS(language, key, n=str(len(simulator.customers.spoilt)), **scores)
+        scores = {"with": points(simulator.with_spoilt), "without": points(simulator.without_spoilt)}
+        scores["n"] = f"{len(customers.spoilt):,}"
+        yield (
+            _("score {without}, leaving out what a customer spoilt (turns: {n}); {with} with it", **scores)
+            if customers.handling == "exclude"
+            else _("score {with}; {without} without what a customer spoilt (turns: {n})", **scores)
+        )
+    if names := [_FIGURES[name] for name, each in customers.figures.items() if each.met is False]:
+        yield _("off the mark: {names}", names=names)
 
 
 def customers_section(
-    simulator: SimulatorSummary, words: Words, anchors: Mapping[tuple[str, int], str]
+    simulator: SimulatorSummary, titles: Titles, anchors: Mapping[tuple[str, int], str]
 ) -> Section | None:
     """What stands out, figures, lengths of messages, and links to spoilt turns; None where nobody looked.
 
     `anchors` are where a page has its turns, by conversation and number.
     """
-    language, customers = words.language, simulator.customers
+    customers = simulator.customers
     if not customers.figures:
         return None
-    blocks: list[Block] = [
-        Line(" / ".join(sentences(simulator, language))),
-        Line(TEXTS(language, "note"), "soft"),
-        Table(
-            name="figures",
-            title="",
-            columns=(
-                TEXTS(language, "name"),
-                TEXTS(language, "value"),
-                TEXTS(language, "counted"),
-                TEXTS(language, "goal"),
-                TEXTS(language, "verdict"),
-            ),
-            rows=tuple(
-                _row(key, each, each.value, language)
-                for key, each in customers.figures.items()
-                if each.value is not None
-            ),
-        ),
-    ]
+    first, *others = sentences(simulator)
+    for each in others:
+        first = _("{first} / {second}", first=first, second=each)
+    note = _("How the customers were played, counted from the conversations; no part of the bot's score.")
+    columns = (_("Figure"), _("Measured"), _("Counted"), _("Goal"), _("Verdict"))
+    rows = [_row(key, each, each.value) for key, each in customers.figures.items() if each.value is not None]
+    blocks: list[Block] = [Line(first), Line(note, "soft"), Table.of("figures", columns, rows)]
     for key, lengths in customers.lengths.items():
         if lengths:
-            blocks += _lengths(key, lengths, words)
-    spoilt = tuple(
-        (Cell(text=f"{conversation} · {words('turn_n', n=turn)}", href=f"#{anchors[conversation, turn]}"),)
-        for conversation, turn in customers.spoilt[:SHOWN]
-        if (conversation, turn) in anchors
-    )
+            blocks += _lengths(key, lengths, titles)
+    spoilt = []
+    for conversation, turn in customers.spoilt[:SHOWN]:
+        if anchor := anchors.get((conversation, turn)):
+            where = _("{first} · {second}", first=conversation, second=_("turn {n}", n=turn))
+            spoilt.append([Cell(text=where, href=f"#{anchor}")])
     if spoilt:
-        blocks.append(
-            Table(name="spoilt", title="", columns=(TEXTS(language, "spoilt"),), rows=spoilt, counts=0)
-        )
-    return Section("customers", TEXTS(language, "title"), tuple(blocks), views=PAGE, folded=True)
+        blocks.append(Table.of("spoilt", [_("Turns that a customer spoilt")], spoilt, counts=0))
+    return Section("customers", _("The simulated customers"), tuple(blocks), views=PAGE, folded=True)
 
 
-def _row(key: str, each: CustomerFigure, value: float, language: Language) -> tuple[Cell, ...]:
+def _row(key: str, each: CustomerFigure, value: float) -> tuple[Text | Cell, ...]:
     """One figure with what it rests on, its goal and whether it meets that; the number is in percent."""
     percent = round(100 * value, 1)
-    goal = "" if each.goal is None else f"{100 * each.goal:g}"
-    n = {} if each.n is None else {"n": str(each.n)}
-    verdict = "" if each.met is None else TEXTS(language, "met" if each.met else "missed")
-    return (
-        Cell(text=TEXTS(language, f"figure_{key}")),
-        Cell(text=f"{percent:g} %", number=percent, tone="alarm" if each.met is False else ""),
-        Cell(text=TEXTS(language, "rests_on" if n else "mean_of", of=str(each.of), **n)),
-        Cell(text=TEXTS(language, "at_most" if each.at_most else "at_least", goal=goal) if goal else ""),
-        Cell(text=verdict),
-    )
+    verdict: Text = "" if each.met is None else "○" if each.met else _("▲ off the mark")
+    counted = _("{n} of {of}", n=each.n, of=each.of)
+    if each.n is None:
+        counted = ngettext("mean of {n} conversation", "mean of {n} conversations", n=each.of)
+    measured = Cell(text=f"{percent:g} %", number=percent, tone="alarm" if each.met is False else "")
+    return _FIGURES[key], measured, counted, _goal_text(each), verdict
 
 
-def _lengths(key: str, lengths: dict[str, LineLengths], words: Words) -> tuple[Block, ...]:
+def _goal_text(each: CustomerFigure) -> Text:
+    if each.goal is None:
+        return ""
+    goal = f"{100 * each.goal:g}"
+    return _("at most {goal} %", goal=goal) if each.at_most else _("at least {goal} %", goal=goal)
+
+
+def _lengths(key: str, lengths: Mapping[str, LineLengths], titles: Titles) -> tuple[Block, ...]:
     """The lengths of messages in one language, in its characters or words, whatever the report's language."""
     facts = []
     for persona, each in lengths.items():
-        name = words("everyone") if persona == EVERYONE else words.name("persona", persona)
+        name = _("All") if persona == EVERYONE else titles("persona", persona)
         figures = {figure: f"{value:g}" for figure, value in each.model_dump(exclude={"n"}).items()}
-        facts.append(Fact(name, TEXTS(words.language, "length", **figures)))
-    title = TEXTS(words.language, "lengths_ja" if key == "ja" else "lengths_en")
-    return Facts(tuple(facts), title), Line(TEXTS(words.language, "lengths_note"), "soft")
+        facts.append(Fact(name, _("{median} ({low}–{high})", **figures)))
+    title = _("Length of English messages (words)")
+    if key == "ja":
+        title = _("Length of Japanese messages (characters)")
+    note = _("Median and quartiles of the customers' messages after the first.")
+    return Facts(tuple(facts), title), Line(note, "soft")

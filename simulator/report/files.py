@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from simulator.core.translations import safe_text
+from simulator.core.messages import safe_text
 from simulator.report.context import ReportContext
 from simulator.report.tables import turn_rows
 

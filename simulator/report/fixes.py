@@ -1,221 +1,227 @@
 """What to fix, for every report: terminal, cards of the page, Markdown and a worksheet."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
-from simulator.core.document import MARKDOWN, TERMINAL, TEXT, Fact, Item, Items, Line, Report, Section
-from simulator.core.templates import Texts
-from simulator.core.translations import TextLookup, Words, points, safe_text, text_lookup
+from simulator.core.document import (
+    MARKDOWN,
+    TERMINAL,
+    TEXT,
+    Fact,
+    Item,
+    Items,
+    Line,
+    Report,
+    Section,
+    Text,
+    points,
+)
+from simulator.core.messages import Message, _, changed, ngettext, pgettext, safe_text
+from simulator.core.titles import Titles, title
 from simulator.core.types import Language
 from simulator.diagnosis.evidence import Cause
-from simulator.diagnosis.recommendations import LEAST, Example, Fix, Improvements, cause_name, certainty
-from simulator.report.context import ReportContext
+from simulator.diagnosis.recommendations import CAUSE_NAMES, LEAST, Example, Fix, Improvements, certainty
+from simulator.report.comparison import turn_text
+from simulator.report.context import STAND_INS, ReportContext
 from simulator.report.tables import mark_text
-from simulator.sheets.model import LazyRows, Row, SheetCell, Worksheet, text_cell
+from simulator.sheets.model import LazyRows, Row, SheetCell, Worksheet, text_cell, worksheet
 from simulator.stats.figures import RedTurn, Summary
+from simulator.stats.summary import excerpt
 
-FIXES = Texts(Path(__file__).with_name("fixes.toml"))
 # In the summary of a run.
 SHOWN = 3
 # Red turns that Markdown quotes; the rest is on the page.
 QUOTED = 10
 
 
-def fixes_words(words: Words) -> TextLookup:
-    """The words around what to fix."""
-    return text_lookup(FIXES, "fixes", words.language, rows=words.rows)
-
-
-def none_text(found: Improvements, words: Words) -> str:
+def none_text(found: Improvements) -> Message:
     """That there is nothing to fix, or why that cannot be known."""
-    key = "none_unsearched" if found.unsearched else "none_of_the_bot" if found.customer else "none"
-    return fixes_words(words)(key)
+    if found.unsearched:
+        return _(
+            "Nothing was retrieved, so there is no article or search to fix. Red rows are in the report."
+        )
+    if found.customer:
+        return _("Nothing to fix in the bot.")
+    return _("Nothing to fix: no turn is red.")
 
 
-def gain_text(fix: Fix, found: Improvements, language: Language) -> str:
+def gain_text(fix: Fix, found: Improvements) -> Text:
     """'+4.2 点': what the run's score (of 100) would gain; empty where that cannot be forecast."""
-    return FIXES(language, "gain", gain=f"{100 * fix.gain:.1f}") if fix.rank and found.foretells else ""
+    return _("+{gain} points", gain=f"{100 * fix.gain:.1f}") if fix.rank and found.foretells else ""
 
 
-def counts_text(fix: Fix, words: Words) -> str:
+def counts_text(fix: Fix) -> Message:
     """The number of turns, kinds of customer and questions of a fix; or of its rows."""
-    return fixes_words(words)(
-        "counts",
-        turns=f"{len(fix.turns):,}",
-        personas=f"{len(fix.personas):,}",
-        cases=f"{len(fix.cases):,}",
+    turns = ngettext("{n} turn", "{n} turns", n=len(fix.turns))
+    kinds = ngettext("{n} kind of customer", "{n} kinds of customer", n=len(fix.personas))
+    questions = ngettext("{n} question", "{n} questions", n=len(fix.cases))
+    return _("{turns} · {kinds} · {questions}", turns=turns, kinds=kinds, questions=questions)
+
+
+def cause_text(cause: Cause, sure: bool) -> Message:
+    """'検索漏れ（推定）': the cause, and whether it is certain."""
+    return _("{name} ({how})", name=CAUSE_NAMES[cause], how=certainty(sure))
+
+
+def spoilt_text(found: Improvements) -> Text:
+    """How many turns the simulated customer spoilt; empty for none."""
+    spoilt = sum(len(fix.turns) for fix in found.customer)
+    if not spoilt:
+        return ""
+    return _(
+        "Besides, turns in which not the bot but the simulated customer was at fault: {turns}.", turns=spoilt
     )
 
 
-def cause_text(cause: Cause, sure: bool, language: Language) -> str:
-    """'検索漏れ（推定）': the cause, and whether it is certain."""
-    return FIXES(language, "cause", name=cause_name(cause, language), how=certainty(sure, language))
-
-
-def lead_text(found: Improvements, words: Words) -> str:
+def lead_text(found: Improvements) -> Text:
     """The score with all of it fixed, or why it cannot be forecast; empty if it would not change."""
     if found.fixes and not found.foretells:
-        return fixes_words(words)("too_few", green=f"{found.green:,}", least=str(LEAST))
-    if found.mended is None or points(found.mended) == points(found.score):
+        return _(
+            "Too little to forecast from: it takes at least {least} turns that are not red, and this run has"
+            " {green}.",
+            least=LEAST,
+            green=found.green,
+        )
+    score, mended = points(found.score), points(found.mended)
+    if found.mended is None or mended == score:
         return ""
-    return FIXES(found.language, "lead", score=points(found.score), mended=points(found.mended))
+    return _("With all of it fixed the score should go from {score} to {mended}.", score=score, mended=mended)
 
 
-def how_text(found: Improvements, words: Words) -> str:
+def how_text(found: Improvements) -> Text:
     """How gains are calculated; empty where there are none."""
-    if not (found.foretells and lead_text(found, words)):
+    if not (found.foretells and lead_text(found)):
         return ""
-    return fixes_words(words)("how", goal=points(found.goal))
+    goal = points(found.goal)
+    return _(
+        "Gains assume that a fixed turn is graded like the average turn that is not red ({goal}).", goal=goal
+    )
 
 
-def where_text(turn: Example | RedTurn, words: Words) -> str:
-    """Persona, case and number of a turn; or the case of a row."""
-    if words.rows:
-        return turn.case
-    return f"{words.name('persona', turn.persona)} · {turn.case} · {words('turn_n', n=turn.turn)}"
-
-
-def failure_text(turn: Example | RedTurn, words: Words) -> str:
+def failure_text(turn: Example | RedTurn) -> Text:
     """That the bot gave no answer, and why; empty where it did."""
-    return words("no_answer", kind=words.name("failure", turn.failure)) if turn.failure else ""
+    return _("(no answer: {kind})", kind=title("failure", turn.failure)) if turn.failure else ""
 
 
-def example_lines(example: Example, words: Words, *, brief: bool = False) -> Iterator[tuple[str, str]]:
-    """An example as named lines: question, answer, the judge's reason, and unless `brief` more."""
-    failure = failure_text(example, words)
-    yield words("user"), example.question
-    yield words("desk"), failure or example.answer
-    details = [] if brief else [("why", example.evidence), ("reference", example.reference)]
-    for key, text in (("judged", "" if failure else example.reason), *details):
-        if text.strip():
-            yield FIXES(words.language, key), text
+def dialogue(turn: Example | RedTurn) -> tuple[Fact, Fact]:
+    """What the customer asked, and what the bot answered."""
+    return (
+        Fact(pgettext("who speaks", "Customer"), turn.question),
+        Fact(pgettext("who speaks", "Desk"), failure_text(turn) or turn.answer),
+    )
 
 
-def fixes_section(found: Improvements, run: str, words: Words) -> Section | None:
+def fixes_section(found: Improvements, run: str, titles: Titles) -> Section | None:
     """The best fixes with an example each, and where the others are; None where nothing is to be fixed."""
     if not (found.fixes or found.customer):
         return None
-    language = words.language
-    left, spoilt = len(found.fixes) - SHOWN, sum(len(fix.turns) for fix in found.customer)
-    more = [FIXES(language, "more", n=f"{left:,}")] if left > 0 else []
-    more += [FIXES(language, "customer_line", turns=f"{spoilt:,}")] if spoilt else []
-    more.append(FIXES(language, "more_command", run=run))
-    items = tuple(_item(fix, found, words, brief=True) for fix in found.fixes[:SHOWN])
-    lead = [] if found.foretells or not found.fixes else [Line(lead_text(found, words), "soft")]
-    return Section(
-        "fix", words("fix_first"), (*lead, Items(items, " · ".join(more), numbered=True)), views=TEXT
+    left = len(found.fixes) - SHOWN
+    more = (
+        _("{n} more", n=left) if left > 0 else "",
+        spoilt_text(found),
+        _("see all: python run.py fixes {run}", run=run),
     )
+    below = _("{parts:dots}", parts=tuple(filter(None, more)))
+    items = tuple(_item(fix, found, titles, brief=True) for fix in found.fixes[:SHOWN])
+    lead = [] if found.foretells or not found.fixes else [Line(lead_text(found), "soft")]
+    return Section("fix", _("Fix first"), (*lead, Items(items, below, numbered=True)), views=TEXT)
 
 
 def fixes_report(
-    found: Improvements, run: str, words: Words, top: int | None = None, *, offline: bool = False
+    found: Improvements, run: str, summary: Summary, language: Language, top: int | None = None
 ) -> Report:
-    """At most `top` fixes with examples, then faults of the customer; `offline`: judged by stand-ins."""
-    language, shown = words.language, found.fixes[:top]
-    lead = [Line(lead)] if (lead := lead_text(found, words)) else []
-    lead += [Line(how, "soft")] if (how := how_text(found, words)) else []
+    """At most `top` fixes with examples, then faults of the customer."""
+    titles, shown = summary.titles(language), found.fixes[:top]
+    lead = [Line(lead)] if (lead := lead_text(found)) else []
+    lead += [Line(how, "soft")] if (how := how_text(found)) else []
     left = len(found.fixes) - len(shown)
-    more = FIXES(language, "more", n=f"{left:,}") if left else ""
-    items = Items(tuple(_item(fix, found, words) for fix in shown), more, numbered=True)
-    faults = Items(tuple(_item(fix, found, words) for fix in found.customer))
-    customer = Section("customer", FIXES(language, "customer_title"), (faults,))
+    items = Items(
+        tuple(_item(fix, found, titles) for fix in shown),
+        _("{n} more", n=left) if left else "",
+        numbered=True,
+    )
+    sections = [Section("fixes", "", (items if found.fixes else Line(none_text(found)),))]
+    if found.customer:
+        name = _("Faults of the simulated customer (not counted as fixes of the bot)")
+        faults = Items(tuple(_item(fix, found, titles) for fix in found.customer))
+        sections.append(Section("customer", name, (faults,)))
     return Report(
-        title=FIXES(language, "all_title"),
+        title=_("What to fix, what brings most first"),
         language=language,
         lead=tuple(lead),
-        sections=(
-            Section("fixes", "", (items if found.fixes else Line(none_text(found, words)),)),
-            *([customer] if found.customer else []),
-        ),
+        sections=tuple(sections),
         about=run,
-        notice=(words("standin"), words("standin_why")) if offline else None,
+        notice=(_("Played by offline stand-ins"), STAND_INS) if summary.offline else None,
+        wording="rows" if summary.rows else "",
     )
 
 
-def _item(fix: Fix, found: Improvements, words: Words, *, brief: bool = False) -> Item:
-    """What to do, its gain and its counts; one example whole and, unless `brief`, where the others are."""
-    gain, cause = gain_text(fix, found, words.language), cause_text(fix.cause, fix.sure, words.language)
+def _item(fix: Fix, found: Improvements, titles: Titles, *, brief: bool = False) -> Item:
+    """What to do, its gain and its counts; one example with the judge's reason.
+
+    Unless `brief`, also the evidence of the cause, the right answer, and where the other examples are.
+    """
     first, *others = fix.examples
+    figures = (gain_text(fix, found), cause_text(fix.cause, fix.sure), counts_text(fix))
     facts = [
-        Fact("", " · ".join(filter(None, [gain, cause, counts_text(fix, words)]))),
-        Fact("", where_text(first, words)),
-        *(Fact(name, text) for name, text in example_lines(first, words, brief=brief)),
-        *(Fact("", f"{where_text(each, words)}: {each.question}") for each in (() if brief else others)),
+        Fact("", _("{parts:dots}", parts=tuple(filter(None, figures)))),
+        Fact("", turn_text(first, titles)),
+        *dialogue(first),
     ]
+    if first.reason.strip() and not first.failure:
+        facts.append(Fact(pgettext("the model that grades", "Judge"), first.reason))
+    if brief:
+        return Item(fix.what, tuple(facts), "strong")
+    facts.append(Fact(pgettext("of a fix", "Cause"), changed(first.evidence, excerpt)))
+    if first.reference.strip():
+        facts.append(Fact(pgettext("of a fix", "Right answer"), first.reference))
+    where = ((turn_text(each, titles), each.question) for each in others)
+    facts += [Fact("", _("{where}: {question}", where=place, question=question)) for place, question in where]
     return Item(fix.what, tuple(facts), "strong")
 
 
-def red_turns_section(summary: Summary, words: Words, *, folded: bool) -> Section | None:
+def red_turns_section(summary: Summary, language: Language, *, folded: bool) -> Section | None:
     """The gravest red turns with what was said, folded and only for Markdown where fixes say it already."""
     if not summary.reddest:
         return None
-    shown, judged = summary.reddest[: QUOTED if folded else SHOWN], FIXES(words.language, "judged")
+    shown = summary.reddest[: QUOTED if folded else SHOWN]
+    titles = summary.titles(language)
     items = tuple(
         Item(
-            f"{mark_text(red, words)} · {where_text(red, words)}",
-            (
-                Fact(words("user"), red.question),
-                Fact(words("desk"), failure_text(red, words) or red.answer),
-                Fact(judged, red.reason),
-            ),
+            _("{mark} · {where}", mark=mark_text(red), where=turn_text(red, titles)),
+            (*dialogue(red), Fact(pgettext("the model that grades", "Judge"), red.reason)),
             "strong",
         )
         for red in shown
     )
-    title, views = f"{words('reddest_short')} ({len(shown)}/{summary.red})", MARKDOWN if folded else TERMINAL
-    return Section("gravest", title, (Items(items, numbered=True),), views=views, folded=folded)
+    name = _("Gravest turns ({n}/{red})", n=len(shown), red=summary.red)
+    views = MARKDOWN if folded else TERMINAL
+    return Section("gravest", name, (Items(items, numbered=True),), views=views, folded=folded)
 
 
 def fixes_sheet(context: ReportContext) -> Worksheet:
     """What to fix, the largest gain first; faults of the simulated customer stand below, without a rank."""
-    words = context.words
-    columns = (
-        words.column("key", width=8),
-        words.column("rank", kind="number", width=8),
-        words.column("what", width=52, wrap=True),
-        words.column("where", width=24, wrap=True),
-        words.column("found_cause", width=14),
-        words.column("sure", width=10),
-        words.column("gain", kind="number", width=12, help=words("column_help", "gain")),
-        words.column("turns", kind="number", width=10),
-        *(() if context.summary.rows else (words.column("customers", kind="number", width=12),)),
-        words.column("question", width=34, wrap=True),
-        words.column("answer", width=44, wrap=True),
-        words.column("reason", width=40, wrap=True),
-        words.team("assignee", width=12),
-        words.team("status", "status", width=14),
-        words.team("memo", width=28, wrap=True),
-        words.column("run", width=16),
-    )
     found = context.improvements
-    return Worksheet(
-        name="fixes",
-        title=words("sheet", "fixes"),
-        columns=columns,
-        rows=LazyRows((*found.fixes, *found.customer), lambda fix: _row(fix, context)),
-        frozen_columns=2,
-        help=words("help", "fixes"),
-    )
+    rows = LazyRows((*found.fixes, *found.customer), lambda fix: _row(fix, context))
+    return worksheet("fixes", context.text, rows, context.wording)
 
 
 def _row(fix: Fix, context: ReportContext) -> Row:
-    first, language = fix.examples[0], context.language
+    first = fix.examples[0]
+    evidence = excerpt(context.text(first.evidence))
     cells = {
-        "what": text_cell(fix.what),
-        "where": text_cell(fix.where),
-        "found_cause": text_cell(cause_name(fix.cause, language), note=first.evidence),
-        "sure": SheetCell(text=certainty(fix.sure, language)),
+        "what": text_cell(context.text(fix.what)),
+        "where": text_cell(context.text(fix.where)),
+        "found_cause": text_cell(context.text(CAUSE_NAMES[fix.cause]), note=evidence),
+        "sure": SheetCell(text=context.text(certainty(fix.sure))),
         "turns": _number(len(fix.turns)),
         **({} if context.summary.rows else {"customers": _number(len(fix.personas))}),
         "question": text_cell(first.question),
-        "answer": text_cell(failure_text(first, context.names) or first.answer),
+        "answer": text_cell(context.text(failure_text(first)) or first.answer),
         "reason": text_cell(first.reason),
         "run": text_cell(context.results.run.id),
     }
     if fix.rank:
-        cells |= {"rank": _number(fix.rank)}
+        cells["rank"] = _number(fix.rank)
     if fix.rank and context.improvements.foretells:
-        cells |= {"gain": _number(round(100 * fix.gain, 1))}
+        cells["gain"] = _number(round(100 * fix.gain, 1))
     return Row(key=safe_text(fix.key), cells=cells)
 
 

@@ -3,8 +3,6 @@
 from collections.abc import Iterator
 
 from simulator.core.document import (
-    TERMINAL,
-    Cell,
     Chart,
     Line,
     Notes,
@@ -12,134 +10,137 @@ from simulator.core.document import (
     Section,
     Series,
     Table,
+    Text,
     local_time,
+    page_section,
+    points,
 )
-from simulator.core.translations import points
+from simulator.core.messages import Message, _, pgettext
 from simulator.core.types import Language
-from simulator.report.comparison import TEXTS, ends, signed
+from simulator.report.comparison import ends, signed
 from simulator.stats.history import MIN_RUNS, Fall, History, PastRun
 
-_COLUMNS = ("date", "score", "interval", "red", "graded", "model", "bot", "note", "run")
-_WORDS = frozenset(map(_COLUMNS.index, ("model", "bot", "note", "run")))
-_SPARED = frozenset(map(_COLUMNS.index, ("interval", "graded", "model", "bot")))
+_COLUMNS = (
+    _("Date"),
+    _("Score"),
+    _("95 % interval"),
+    _("Red"),
+    _("Conv."),
+    pgettext("the model that grades", "Judge"),
+    _("Bot"),
+    _("Note"),
+    _("Run"),
+)
+_WORDS, _SPARED = frozenset({5, 6, 7, 8}), frozenset({2, 4, 5, 6})
 _MARKS = (0, 0.25, 0.5, 0.75, 1)
 
 
 def history_report(history: History, language: Language, page: str = "") -> Report:
-    """The development of these runs; `page` is where it is written as a page."""
-    return _Builder(history, language).report(page)
+    """The trend first, then the runs, the newest first; `page` is where it is written as a page."""
+    comparable = [run for run in history.runs if run.run in set(history.followed)]
+    rows = (_row(run, history) for run in reversed(history.runs))
+    table = Table.of("runs", _COLUMNS, rows, words=_WORDS, spared=_SPARED)
+    block = table if history.runs else Line(_("There are no runs."))
+    runs = Section("runs", _("Runs so far ({n})", n=len(history.runs)), (block,))
+    return Report(
+        title=_("How the score developed"),
+        language=language,
+        lead=(Notes.of(_notes(history)), *([_chart(comparable)] if len(comparable) > 1 else [])),
+        sections=(runs, *page_section(page)),
+    )
 
 
-class _Builder:
-    """The history of some runs in one language."""
-
-    def __init__(self, history: History, language: Language) -> None:
-        self.history, self.language = history, language
-        self._comparable = [run for run in history.runs if run.run in set(history.followed)]
-
-    def say(self, key: str, /, **values: object) -> str:
-        """A text of changes.toml."""
-        return TEXTS(self.language, key, **values)
-
-    def report(self, page: str) -> Report:
-        """The trend first, then the runs, the newest first."""
-        runs = self.history.runs
-        title = self.say("history", n=len(runs))
-        block = self._table() if runs else Line(self.say("history_none"))
-        sections = [Section("runs", title, (block,))]
-        if page:
-            sections.append(Section("page", "", (Line(self.say("history_page", path=page)),), views=TERMINAL))
-        return Report(
-            title=self.say("history_title"),
-            language=self.language,
-            lead=(Notes(tuple(self._notes())), *([self._chart()] if len(self._comparable) > 1 else [])),
-            sections=tuple(sections),
+def _notes(history: History) -> Iterator[Text | Line]:
+    """The trend, falls, and what could not be read."""
+    if history.runs:
+        yield _trend(history)
+    if fall := history.dropped:
+        dropped = _(
+            "{run} fell by {by} points from the run before, more than chance.",
+            run=fall.later,
+            by=points(fall.by),
         )
-
-    def _notes(self) -> Iterator[Line]:
-        """The trend, falls, and what could not be read."""
-        history = self.history
-        if history.runs:
-            yield self._trend()
-        for key, fall in (("dropped", history.dropped), ("eroded", history.eroded)):
-            if fall:
-                yield from self._fall(key, fall)
-        if history.runs and len(history.followed) < len(history.runs):
-            yield Line(self.say("of_them", n=len(history.followed)))
-        if history.unread:
-            names = self.say("comma").join(history.unread[:5])
-            yield Line(self.say("unread", n=len(history.unread), names=names), "alarm")
-
-    def _trend(self) -> Line:
-        trend = self.history.trend
-        if trend is None:
-            return Line(self.say("trend_few", needed=MIN_RUNS, n=len(self.history.followed)))
-        slope = {"slope": signed(trend.slope), **ends(trend.interval)}
-        if self.history.direction == "falling":
-            return Line(self.say("trend_decline", **slope), "alarm")
-        if self.history.direction == "rising":
-            return Line(self.say("trend_rise", **slope), "good")
-        return Line(self.say("trend_steady", **slope))
-
-    def _fall(self, key: str, fall: Fall) -> Iterator[Line]:
-        by = points(fall.by)
-        if key == "dropped":
-            yield Line(self.say(key, run=fall.later, by=by), "alarm")
-        else:
-            yield Line(self.say(key, run=fall.earlier, best=points(fall.best), by=by), "alarm")
-        yield Line(self.say("compare", before=fall.earlier, after=fall.later))
-
-    def _chart(self) -> Chart:
-        """The scores of the comparable runs, oldest first."""
-        runs = self._comparable
-        dates, texts = tuple(map(_date, runs)), tuple(points(run.score) for run in runs)
-        scores = [
-            self.say("chart_point", date=date, score=text) for date, text in zip(dates, texts, strict=True)
-        ]
-        intervals = [run.interval or (None, None) for run in runs]
-        return Chart(
-            kind="lines",
-            title=self.say("history_title"),
-            description=self.say("chart_told", told=self.say("comma").join(scores)),
-            labels=dates,
-            series=(
-                Series(
-                    name="",
-                    values=tuple(run.score for run in runs),
-                    texts=texts,
-                    low=tuple(low for low, _ in intervals),
-                    high=tuple(high for _, high in intervals),
-                ),
-            ),
-            marks=tuple((mark, points(mark)) for mark in _MARKS),
+        yield Line(dropped, "alarm")
+        yield _compare(fall)
+    if fall := history.eroded:
+        eroded = _(
+            "Each step was within chance, but the newest run is {by} points below the best one, {run}"
+            " ({best}).",
+            by=points(fall.by),
+            run=fall.earlier,
+            best=points(fall.best),
         )
-
-    def _table(self) -> Table:
-        return Table(
-            name="runs",
-            title="",
-            columns=tuple(map(self.say, _COLUMNS)),
-            rows=tuple(map(self._row, reversed(self.history.runs))),
-            words=_WORDS,
-            spared=_SPARED,
+        yield Line(eroded, "alarm")
+        yield _compare(fall)
+    if history.runs and len(history.followed) < len(history.runs):
+        yield _(
+            "The trend is over the {n} runs with the cases, bot and rubric of the newest one that went on to"
+            " its end.",
+            n=len(history.followed),
         )
+    if unread := history.unread:
+        yield Line(_("Runs that cannot be read: {n} ({names})", n=len(unread), names=unread[:5]), "alarm")
 
-    def _row(self, run: PastRun) -> tuple[Cell, ...]:
-        interval = "–".join(map(points, run.interval)) if run.interval else "–"
-        score = "–" if run.score is None else f"{100 * run.score:.1f}"
-        figures = [score, interval, f"{run.red:,}/{run.turns:,}", f"{run.graded:,}"]
-        texts = (_date(run), *figures, run.model, run.adapter, self._note(run), run.run)
-        return tuple(Cell(text=text) for text in texts)
 
-    def _note(self, run: PastRun) -> str:
-        notes = [
-            ("note_replay", run.replay_of),
-            ("note_other", run.run not in self.history.followed),
-            ("note_offline", run.offline),
-            ("note_unfinished", run.status != "finished"),
-            ("note_stopped", run.stopped_early),
-        ]
-        return self.say("comma").join(self.say(key) for key, holds in notes if holds)
+def _trend(history: History) -> Text | Line:
+    if history.trend is None:
+        return _(
+            "A trend takes at least {needed} comparable runs (now {n}).",
+            needed=MIN_RUNS,
+            n=len(history.followed),
+        )
+    slope = {"slope": signed(history.trend.slope), **ends(history.trend.interval)}
+    if history.direction == "falling":
+        return Line(
+            _("Slowly falling: {slope} points per run (95 % interval {low} to {high}).", **slope), "alarm"
+        )
+    if history.direction == "rising":
+        return Line(_("Rising: {slope} points per run (95 % interval {low} to {high}).", **slope), "good")
+    return _(
+        "Neither rising nor falling can be said: {slope} points per run (95 % interval {low} to {high}).",
+        **slope,
+    )
+
+
+def _compare(fall: Fall) -> Message:
+    return _("Compare them: python run.py diff {before} {after}", before=fall.earlier, after=fall.later)
+
+
+def _chart(runs: list[PastRun]) -> Chart:
+    """The scores of comparable runs, oldest first."""
+    dates, texts = tuple(map(_date, runs)), tuple(points(run.score) for run in runs)
+    scores = tuple(
+        _("{date} {score}", date=date, score=text) for date, text in zip(dates, texts, strict=True)
+    )
+    low, high = zip(*(run.interval or (None, None) for run in runs), strict=True)
+    return Chart(
+        kind="lines",
+        title=_("How the score developed"),
+        description=_("Score by run: {scores}", scores=scores),
+        labels=dates,
+        series=(Series("", tuple(run.score for run in runs), texts, low, high),),
+        marks=tuple((mark, points(mark)) for mark in _MARKS),
+    )
+
+
+def _row(run: PastRun, history: History) -> tuple[Text, ...]:
+    interval = "–".join(map(points, run.interval)) if run.interval else "–"
+    score = "–" if run.score is None else f"{100 * run.score:.1f}"
+    red = f"{run.red:,}/{run.turns:,}"
+    figures = (_date(run), score, interval, red, f"{run.graded:,}")
+    return *figures, run.model, run.adapter, _note(run, history), run.run
+
+
+def _note(run: PastRun, history: History) -> Message:
+    """What sets a run apart from the others."""
+    notes = (
+        (_("replay"), run.replay_of),
+        (_("other set-up"), run.run not in history.followed),
+        (_("stand-in"), run.offline),
+        (_("unfinished"), run.status != "finished"),
+        (_("stopped early"), run.stopped_early),
+    )
+    return _("{parts}", parts=tuple(note for note, holds in notes if holds))
 
 
 def _date(run: PastRun) -> str:

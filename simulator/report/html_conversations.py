@@ -8,36 +8,25 @@ marked at the sentence nearest to it, or not at all.
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from itertools import pairwise
-from pathlib import Path
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby, pairwise
+from typing import Literal, NamedTuple
 
 from pydantic import JsonValue
 
-from simulator.core.messages import shown as in_language
-from simulator.core.templates import Texts
-from simulator.core.translations import TextLookup, Words, safe_text, text_lookup
-from simulator.core.types import Conversation, Language, Passage, Results, Score, Turn
+from simulator.core.document import Text
+from simulator.core.messages import _, pgettext, safe_text
+from simulator.core.titles import Titles, title
+from simulator.core.types import Conversation, Language, Passage, Results, Score, Severity, Turn
 from simulator.diagnosis.recommendations import heading_of
 from simulator.report import tables
 from simulator.report.context import ReportContext
-from simulator.report.painters.run_page import (
-    ConversationView,
-    Flaw,
-    FlawKind,
-    FlawNote,
-    GradeView,
-    PassageEntry,
-    Span,
-    TurnView,
-)
 from simulator.stats.figures import RedTurn, Summary
 from simulator.stats.red import RANK, worst_severity
-from simulator.storage.results import select_conversations, select_scores
+from simulator.storage.results import select_conversations
 from simulator.text.typography import straight
 
-PAGE = Texts(Path(__file__).with_name("page.toml"))
 # Longer texts are cut: whole ones are in the run file.
 LONGEST = 6000
 # The judge that reads how the customer feels.
@@ -48,267 +37,321 @@ OPEN_AT_MOST = 6
 ON_PAPER = 60
 # The judge whose grade each mark rests on; of other marks it is the deciding judge.
 _JUDGE_OF_MARK = {"groundedness": "groundedness", "correctness": "", "claims": "claims", "facts": "facts"}
+_FEELINGS = {
+    -2: _("angry"),
+    -1: _("discontent"),
+    0: pgettext("of a feeling", "even"),
+    1: _("relieved"),
+    2: _("glad"),
+}
+# What else a score says of its grade, beside the figures behind it.
+_NO_FIGURES = {"overall", "failed_votes", "spread", FEELING, "feeling"}
 
+FlawKind = Literal["contradicted", "not_found"]
 _RANK: Mapping[FlawKind, int] = {"contradicted": 0, "not_found": 1}
 # A sentence that shares less than this of the claim's pairs of characters is not the one that was meant.
 NEAREST = 0.5
 _SENTENCE = re.compile(r"[^。！？!?\n]*?(?:[。！？!?\n]+|\.(?=\s)|$)", re.DOTALL)
 
 
-def page_words(words: Words) -> TextLookup:
-    """The words that only the page shows."""
-    return text_lookup(PAGE, "html", words.language, rows=words.rows)
+@dataclass(frozen=True, slots=True)
+class Flaw:
+    """Words of an answer that are not borne out; `passage` is the id of what contradicts them, or empty.
+
+    `number` counts them in the order in which they stand in the answer, from 1.
+    """
+
+    kind: FlawKind
+    judge: str
+    words: str
+    passage: str = ""
+    number: int = 0
 
 
-class _Everything(Container[str]):
-    def __contains__(self, _: object) -> bool:
-        return True
+class Span(NamedTuple):
+    """A stretch of an answer, and what is wrong with it; `ends` when the flaw ends here."""
+
+    text: str
+    flaw: Flaw | None = None
+    ends: bool = False
 
 
-EVERYTHING = _Everything()
+class FlawNote(NamedTuple):
+    """A flaw, label and anchor of the passage that says otherwise, and whether it is not in the answer."""
+
+    flaw: Flaw
+    label: str
+    anchor: str
+    lost: bool
+
+
+class GradeView(NamedTuple):
+    """A score and its grade, in short (`chip`) and whole; `beside` marks a further model's."""
+
+    score: Score
+    chip: Text
+    grade: Text
+    figures: list[tuple[Text, float]]
+    votes: str
+    steps: list[Text]
+    red: bool
+    beside: bool
+
+
+class TurnView(NamedTuple):
+    """A turn with what is said about it; a `paper` one is red, and printed here as it is quoted nowhere.
+
+    `rest` follows the `answer`: that it was cut, or what is said where there is none.
+    """
+
+    turn: Turn
+    anchor: str
+    red: RedTurn | None
+    mark: Text
+    severity: Severity | Literal[""]
+    paper: bool
+    feeling: tuple[str, Text] | None
+    answer: list[Span]
+    rest: Text
+    rewritten: tuple[Text, ...]
+    why: Text
+    flaws: list[FlawNote]
+    grades: list[GradeView]
+    skipped: tuple[Text, ...]
+    incorrect: JsonValue
+    passages: list[tuple[str, str, str]]
+
+
+class ConversationView(NamedTuple):
+    """A conversation with its turns; `lows` has the lowest grade (0..100) of each judge."""
+
+    conversation: Conversation
+    anchor: str
+    ending: Text
+    expected: str
+    greeting: str
+    reds: list[RedTurn]
+    severity: Severity | Literal[""]
+    opened: bool
+    lows: str
+    turns: list[TurnView]
 
 
 class ConversationViews:
     """Turns conversations into views; `passages` has the anchors of passages by label and text."""
 
     def __init__(
-        self, context: ReportContext, shown: Container[str], quoted: Container[tuple[str, int]]
+        self,
+        context: ReportContext,
+        shown: Collection[str],
+        anchors: Mapping[tuple[str, int], str],
+        quoted: Container[tuple[str, int]],
     ) -> None:
-        """`shown` are the ids of the conversations whose views will be made.
+        """`shown` are the ids of the conversations whose views will be made; `anchors` lead to their turns.
 
         `quoted` are the red turns that stand elsewhere on the page as well, and are not printed here.
         """
-        self._summary, self._words, self._quoted = context.summary, context.names, quoted
+        self._context, self._summary, self._anchors, self._quoted = context, context.summary, anchors, quoted
+        self._titles = context.titles
         self.passages: dict[tuple[str, str], str] = {}
         self._greeting = context.results.run.settings.get("greeting")
-        self._red = context.red
-        self._scores: dict[tuple[str, int], dict[str, Score]] = {}
-        for score in select_scores(context.results, shown):
-            self._scores.setdefault((score.conversation, score.turn), {})[score.judge] = score
-        self.judges = with_panel(self._summary.judges)
-        self._numbers = {each.persona: str(at) for at, each in enumerate(self._summary.personas, 1)}
+        self._scores = context.results.scores.of_conversations(list(shown))
+        self.judges = _with_panel(self._summary.judges)
         red = {each.conversation for each in self._summary.reddest if each.conversation in shown}
         self._is_open, self._printed = len(red) <= OPEN_AT_MOST, 0
 
     def conversation(self, number: int, c: Conversation) -> ConversationView:
-        """The view of a conversation; its anchor is made from `number`, for ids are untrusted."""
-        anchor, words, rows = _anchor(number), self._words, self._summary.rows
-        red = [self._red[c.id, turn.index] for turn in c.turns if (c.id, turn.index) in self._red]
+        """The view of a conversation, which has this number in the plan."""
+        rows = self._summary.rows
+        keys = [(c.id, turn.index) for turn in c.turns]
+        scores = [self._turn_scores(*key) for key in keys]
+        reds = [self._context.red[key] for key in keys if key in self._context.red]
         return ConversationView(
-            anchor=anchor,
-            id=c.id,
-            language=c.case.language,
-            who=c.case.id if rows else words.name("persona", c.persona),
-            question=c.case.question,
-            goal=c.case.goal or "",
+            conversation=c,
+            anchor=_anchor(number),
+            ending=tables.ending(c) if c.reason or not rows else "",
             expected=tables.expected_text(c.case) if rows else "",
-            persona=self._numbers.get(c.persona, ""),
-            ended=c.ended.value if c.ended else "",
-            ending=tables.ending(c, words) if c.reason or not rows else "",
-            reason=c.reason,
-            score=self._summary.conversation_scores.get(c.id),
-            red=len(red),
-            severity=worst_severity(mark for each in red for mark in each.marks) if red else "",
-            lows=self._lows(c),
-            opened=bool(red) and self._is_open,
             greeting="" if rows else _in_language(self._greeting, c.case.language),
-            history=[("user" if line.role == "user" else "desk", line.content) for line in c.case.history],
-            turns=[self._turn(anchor, c, turn) for turn in c.turns],
-            closing=c.closing,
+            reds=reds,
+            severity=worst_severity(mark for red in reds for mark in red.marks) if reds else "",
+            opened=bool(reds) and self._is_open,
+            lows=",".join(_lowest(judge, scores) for judge in self.judges),
+            turns=[self._turn(c, turn) for turn in c.turns],
         )
 
-    def _lows(self, c: Conversation) -> str:
-        """The lowest grade of every judge, 0..100, in their order, separated by commas."""
-        by_turn = [self._scores.get((c.id, turn.index), {}) for turn in c.turns]
-        lows = []
-        for judge in self.judges:
-            values = [
-                score.value
-                for scores in by_turn
-                if (score := scores.get(judge)) and score.state == "scored" and score.value is not None
-            ]
-            lows.append(f"{100 * min(values):.4g}" if values else "")
-        return ",".join(lows)
+    def _turn_scores(self, conversation: str, turn: int) -> Mapping[str, Score]:
+        return self._scores.get(conversation, {}).get(turn, {})
 
-    def _turn(self, conversation: str, c: Conversation, turn: Turn) -> TurnView:
-        """The view of a turn."""
-        words, key, anchor = self._words, (c.id, turn.index), _turn_anchor(conversation, turn.index)
-        scores, red = self._scores.get(key, {}), self._red.get(key)
+    def _turn(self, c: Conversation, turn: Turn) -> TurnView:
+        key, titles = (c.id, turn.index), self._titles
+        scores, red = self._turn_scores(*key), self._context.red.get(key)
         graded = [scores[name] for name in self.judges if name in scores]
-        failure = red.failure if red else None
-        spans, found = marked(_cut(tables.answer_text(turn, failure, words), words), flaws(scores))
+        answer = tables.answer_text(turn, red.failure if red else None)
+        said = answer if isinstance(answer, str) else ""
+        spans, listed = marked(said[:LONGEST], flaws(scores))
         paper = red is not None and key not in self._quoted and self._printed < ON_PAPER
         self._printed += paper
         return TurnView(
-            number=turn.index,
-            anchor=anchor,
-            user=_cut(turn.user, words),
-            feeling=feeling(scores.get(FEELING), words.language),
-            answer=spans,
-            silent=failure is not None,
-            seconds="" if turn.answer.seconds is None else f"{turn.answer.seconds:.1f}",
-            rewritten=words("comma").join(words.name("rule", rule) for rule in turn.broken_rules),
-            red=red is not None,
-            paper=paper,
+            turn=turn,
+            anchor=self._anchors[key],
+            red=red,
+            mark=tables.mark_text(red) if red else "",
             severity=worst_severity(red.marks) if red else "",
-            mark=tables.mark_text(red, words) if red else "",
-            why=why(red, turn, words) if red else "",
-            flaws=[self._note(flaw, spans, turn) for flaw in found],
+            paper=paper,
+            feeling=_feeling(scores.get(FEELING)),
+            answer=spans,
+            rest=_left_out(said) if said else answer,
+            rewritten=tuple(titles("rule", rule) for rule in turn.broken_rules),
+            why=why(red, turn) if red else "",
+            flaws=[self._note(flaw, spans, turn) for flaw in listed],
             grades=[self._grade(score, red) for score in graded],
-            skipped=words("comma").join(words.name("judge", s.judge) for s in graded if s.state == "skipped"),
+            skipped=tuple(titles("judge", score.judge) for score in graded if score.state == "skipped"),
             incorrect=_incorrect(scores.get("turn"), red),
             passages=[self._passage(passage) for passage in turn.answer.passages],
-            steps=[(step.link, _cut(step.text, words)) for step in turn.answer.steps],
         )
 
     def _note(self, flaw: Flaw, spans: list[Span], turn: Turn) -> FlawNote:
         """What stands below an answer about words of it that are not borne out."""
         passage = next((p for p in turn.answer.passages if flaw.passage and p.id == flaw.passage), None)
-        label, _, anchor = self._passage(passage) if passage else ("", "", "")
-        language, judge = self._words.language, self._words.name("judge", flaw.judge)
-        where = PAGE(language, "flaw_where", passage=label) if label else ""
-        what = PAGE(language, flaw.kind)
-        title = PAGE(language, "flaw_title", number=str(flaw.number), what=what, judge=judge, where=where)
-        return FlawNote(flaw, title, judge, label, anchor, lost=not any(span.flaw == flaw for span in spans))
+        label, _score, anchor = self._passage(passage) if passage else ("", "", "")
+        return FlawNote(flaw, label, anchor, lost=not any(span.flaw == flaw for span in spans))
 
     def _grade(self, score: Score, red: RedTurn | None) -> GradeView:
         """The view of a grade, red when one of the turn's marks rests on it; a skipped judge has none."""
         marks = red.marks if red else ()
         deciding = {_JUDGE_OF_MARK.get(mark.kind, self._summary.primary) for mark in marks}
-        grade = grade_text(score, self._words)
+        grade = _grade_text(score)
+        scored = score.state == "scored"
         return GradeView(
-            title=self._words.name("judge", score.judge),
-            chip=grade.partition(" / ")[0] if score.state == "scored" else "–",
+            score=score,
+            chip=(grade.partition(" / ")[0] if isinstance(grade, str) else grade) if scored else "–",
             grade="" if score.state == "skipped" else grade,
-            reason=_cut(score.reason, self._words),
-            figures=_figures(score, self._words),
-            votes=_votes(score, self._words.language),
-            steps=_steps(score, self._words),
-            red=score.judge in deciding and score.state == "scored",
-            by_rule=score.by_rule,
-            beside=is_beside(score.judge, self._summary.judges),
+            figures=_figures(score, self._titles),
+            votes=_votes(score),
+            steps=[cut(str(step)) for step in _listed(score, "steps")],
+            red=score.judge in deciding and scored,
+            beside=_is_beside(score.judge, self._summary.judges),
         )
 
     def _passage(self, passage: Passage) -> tuple[str, str, str]:
         """Label, retrieval score and anchor of a passage; its text is collected once."""
-        anchor = self.passages.setdefault(
-            (passage.source or passage.id, passage.text), f"p{len(self.passages) + 1}"
-        )
-        return passage.source or passage.id, "" if passage.score is None else f"{passage.score:.2f}", anchor
+        label = passage.source or passage.id
+        anchor = self.passages.setdefault((label, passage.text), f"p{len(self.passages) + 1}")
+        return label, "" if passage.score is None else f"{passage.score:.2f}", anchor
 
 
-def anchors_of(results: Results, shown: Container[str] = EVERYTHING) -> dict[tuple[str, int], str]:
-    """Where the page of a run has each turn that it shows."""
+def anchors_of(results: Results, shown: Container[str] | None = None) -> dict[tuple[str, int], str]:
+    """Where the page of a run has each turn of the conversations that it shows (None: of all of them)."""
+    ids = frozenset(results.conversations.ids) if shown is None else shown
     return {
-        (conversation.id, turn.index): _turn_anchor(_anchor(number), turn.index)
-        for number, conversation in select_conversations(results, shown)
+        (conversation.id, turn.index): f"{_anchor(number)}-t{turn.index}"
+        for number, conversation in select_conversations(results, ids)
         for turn in conversation.turns
     }
 
 
 def _anchor(number: int) -> str:
+    """Where a page has the conversation with this number in the plan; ids are untrusted."""
     return f"c{number}"
 
 
-def _turn_anchor(conversation: str, turn: int) -> str:
-    return f"{conversation}-t{turn}"
+def cut(text: str) -> Text:
+    """A text that fits on a page, with how much of it was left out."""
+    text = safe_text(text)
+    return _("{text}{more}", text=text[:LONGEST], more=_left_out(text)) if len(text) > LONGEST else text
 
 
-def with_panel(judges: Mapping[str, object]) -> list[str]:
+def _left_out(text: str) -> Text:
+    """How much of a text does not fit on a page; empty where all of it does."""
+    n = len(text) - LONGEST
+    return _("… ({n} more characters are in the run file)", n=n) if n > 0 else ""
+
+
+def _lowest(judge: str, by_turn: Iterable[Mapping[str, Score]]) -> str:
+    """The lowest grade of a judge, 0..100; empty where it graded nothing."""
+    graded = (scores[judge] for scores in by_turn if judge in scores)
+    values = [score.value for score in graded if score.state == "scored" and score.value is not None]
+    return f"{100 * min(values):.4g}" if values else ""
+
+
+def _with_panel(judges: Collection[str]) -> list[str]:
     """The judges in their order, each followed by the panel's further models that grade by its rubric."""
-    further = [name for name in judges if is_beside(name, judges)]
-    return [
-        name
-        for judge in judges
-        if judge not in further
-        for name in (judge, *(each for each in further if each.partition("@")[0] == judge))
-    ]
+    names = list(judges)
+
+    def place(name: str) -> tuple[int, bool]:
+        beside = _is_beside(name, judges)
+        return names.index(name.partition("@")[0] if beside else name), beside
+
+    return sorted(names, key=place)
 
 
-def is_beside(name: str, judges: Container[str]) -> bool:
+def _is_beside(name: str, judges: Container[str]) -> bool:
     """Whether a further model of the panel grades under this name, beside one of the judges."""
     judge, beside, _ = name.partition("@")
     return bool(beside) and judge in judges
 
 
-def grade_text(score: Score, words: Words) -> str:
+def _grade_text(score: Score) -> Text:
     """A grade as people read it: '4 / 5', a share as '67%', a feeling with its sign."""
-    if score.state != "scored" or score.raw is None:
-        return tables.grade_text(score, words)
-    if score.scale[0] < 0:
-        return _signed(score.raw)
-    if score.scale == (0, 1):
-        return PAGE(words.language, "percent", n=f"{100 * score.raw:.0f}")
-    return tables.grade_text(score, words)
+    if score.state == "scored" and score.raw is not None:
+        if score.scale[0] < 0:
+            return signed(score.raw)
+        if score.scale == (0, 1):
+            return _("{n} %", n=f"{100 * score.raw:.0f}")
+    return tables.grade_text(score)
 
 
-def feeling(score: Score | None, language: Language) -> str:
-    """How the customer felt in a turn: '−2 怒り'; empty when it was not graded."""
+def _feeling(score: Score | None) -> tuple[str, Text] | None:
+    """How the customer felt in a turn: '−2' and 'angry'; None when it was not graded."""
     if score is None or score.state != "scored" or score.raw is None:
-        return ""
-    nearest = max(-2, min(2, round(score.raw)))
-    return f"{_signed(score.raw)} {PAGE(language, f'feel_{nearest}')}"
+        return None
+    return signed(score.raw), _FEELINGS[max(-2, min(2, round(score.raw)))]
 
 
-def why(red: RedTurn, turn: Turn, words: Words) -> str:
+def why(red: RedTurn, turn: Turn) -> Text:
     """The judge's reason for the gravest mark; for a turn without an answer, what went wrong."""
     if red.failure is None:
-        return safe_text(red.reason)
-    kind = words.name("failure", red.failure)
-    error = turn.answer.error
-    return f"{kind}: {safe_text(in_language(error.message, words.language))}" if error else kind
+        return red.reason
+    kind, error = title("failure", red.failure), turn.answer.error
+    return _("{name}: {value}", name=kind, value=error.message) if error else kind
 
 
-def _signed(value: float) -> str:
-    """`+1`, `−2`, `0`, with a minus that is as wide as a plus."""
-    return f"{value:+.3g}".replace("-", "−") if round(value, 2) else "0"
+def signed(feeling: float | None) -> str:
+    """`+1`, `−0.5`, `0`, with a minus that is as wide as a plus; "–" for None."""
+    text = "–" if feeling is None else f"{feeling:+.1f}".removesuffix(".0").replace("-", "−")
+    return text if text.strip("+−0.") else "0"
 
 
-def _figures(score: Score, words: Words) -> str:
+def _figures(score: Score, titles: Titles) -> list[tuple[Text, float]]:
     """The figures behind a grade: the turn judge's categories, a cosine before it was binned."""
-    figures = {
-        name: value
+    return [
+        (titles("category", name), value)
         for name, value in score.detail.items()
-        if isinstance(value, int | float)
-        and not isinstance(value, bool)
-        and name not in {"overall", "failed_votes", "spread", FEELING, "feeling"}
-    }
-    return " · ".join(f"{words.name('category', name)} {value:.4g}" for name, value in figures.items())
+        if isinstance(value, int | float) and not isinstance(value, bool) and name not in _NO_FIGURES
+    ]
 
 
-def _votes(score: Score, language: Language) -> str:
-    """Each vote of the judge, and whether they lie far apart; empty without votes."""
-    votes = score.detail.get("votes")
-    if not isinstance(votes, list):
-        return ""
-    listed = ", ".join(f"{vote:g}" for vote in votes if isinstance(vote, int | float))
-    text = PAGE(language, "votes_apart" if score.detail.get("disagreement") else "votes", votes=listed)
-    failed = score.detail.get("failed_votes")
-    return f"{text} · {PAGE(language, 'failed_votes', n=str(failed))}" if failed else text
+def _votes(score: Score) -> str:
+    """Each vote of the judge; empty without votes."""
+    return ", ".join(f"{vote:g}" for vote in _listed(score, "votes") if isinstance(vote, int | float))
 
 
-def _incorrect(score: Score | None, red: RedTurn | None) -> str:
-    """The grade for Correctness, where it made the turn red."""
+def _listed(score: Score, key: str) -> list[JsonValue]:
+    """The list under this key of what the judge said beside its grade; empty where there is none."""
+    value = score.detail.get(key)
+    return value if isinstance(value, list) else []
+
+
+def _incorrect(score: Score | None, red: RedTurn | None) -> JsonValue:
+    """The grade for Correctness, where it made the turn red; else None."""
     marked_so = red is not None and any(mark.kind == "correctness" for mark in red.marks)
-    return f"{score.detail['correctness']}" if score and marked_so else ""
-
-
-def _steps(score: Score, words: Words) -> list[str]:
-    """The judge's reasoning, step by step."""
-    steps = score.detail.get("steps")
-    return [_cut(str(step), words) for step in steps] if isinstance(steps, list) else []
+    return score.detail["correctness"] if score and marked_so else None
 
 
 def _in_language(greeting: JsonValue, language: Language) -> str:
     """The bot's first line: one for all, or one for each language; empty when none is set."""
     text = greeting.get(language) if isinstance(greeting, dict) else greeting
     return text if isinstance(text, str) else ""
-
-
-def _cut(text: str, words: Words) -> str:
-    """A text that fits on a page, without control codes."""
-    text = safe_text(text)
-    return text if len(text) <= LONGEST else text[:LONGEST] + words("cut", n=f"{len(text) - LONGEST:,}")
 
 
 def red_questions(summary: Summary) -> list[list[RedTurn]]:
@@ -335,6 +378,16 @@ def _varied(turns: list[RedTurn]) -> list[RedTurn]:
         personas[severity, red.persona] += 1
         places.append((RANK[severity], answers[severity, red.answer], personas[severity, red.persona]))
     return [turns[at] for at in sorted(range(len(turns)), key=places.__getitem__)]
+
+
+class PassageEntry(NamedTuple):
+    """A passage: where links find it, its title (or nothing), and in how many red turns it was."""
+
+    anchor: str
+    title: str
+    label: str
+    text: str
+    red: int
 
 
 def passage_entries(
@@ -398,8 +451,8 @@ def _facts(score: Score | None) -> Iterator[Flaw]:
 
 def _findings(score: Score | None, key: str) -> list[dict[str, JsonValue]]:
     """The findings of a score, as far as they have the expected shape."""
-    findings = score.detail.get(key) if score and score.state == "scored" else None
-    return [each for each in findings if isinstance(each, dict)] if isinstance(findings, list) else []
+    findings = _listed(score, key) if score and score.state == "scored" else []
+    return [each for each in findings if isinstance(each, dict)]
 
 
 class _FoldedText:
@@ -416,19 +469,15 @@ class _FoldedText:
         return exact or (self._nearest(folded_words, owners) if near else None)
 
     def _exact(self, folded_words: str, owners: list[int]) -> tuple[int, int] | None:
-        at = self._folded.find(folded_words) if folded_words else -1
-        while at >= 0:
+        # No number is cut: '24' is not found in '240'.
+        before = r"(?<!\d)" if folded_words[:1].isdecimal() else ""
+        after = r"(?!\d)" if folded_words[-1:].isdecimal() else ""
+        matches = re.finditer(rf"{before}(?={re.escape(folded_words)}{after})", self._folded)
+        for at in (match.start() for match in matches if folded_words):
             first, end = self._places[at][0], self._places[at + len(folded_words) - 1][1]
-            if self._whole(at, at + len(folded_words)) and owners[first] < 0:
+            if owners[first] < 0:
                 return first, end
-            at = self._folded.find(folded_words, at + 1)
         return None
-
-    def _whole(self, at: int, end: int) -> bool:
-        """Whether no number is cut: '24' is not found in '240'."""
-        text = self._folded
-        before = at > 0 and text[at - 1].isdecimal() and text[at].isdecimal()
-        return not before and not (end < len(text) and text[end].isdecimal() and text[end - 1].isdecimal())
 
     def _nearest(self, folded_words: str, owners: list[int]) -> tuple[int, int] | None:
         pairs = Counter(pairwise(folded_words))
@@ -476,9 +525,8 @@ def _is_listed(flaw: Flaw, listed: Sequence[Flaw]) -> bool:
 
 
 def _spans(answer: str, owners: list[int], numbered: Mapping[int, Flaw]) -> Iterator[Span]:
-    start, lasts = 0, {owner: at for at, owner in enumerate(owners)}
-    for at in range(1, len(answer) + 1):
-        if at == len(answer) or owners[at] != owners[start]:
-            owner = owners[start]
-            yield Span(answer[start:at], numbered.get(owner), owner >= 0 and lasts[owner] == at - 1)
-            start = at
+    start, lasts = 0, {owner: at for at, owner in enumerate(owners, 1)}
+    for owner, places in groupby(owners):
+        end = start + len(list(places))
+        yield Span(answer[start:end], numbered.get(owner), owner >= 0 and lasts[owner] == end)
+        start = end

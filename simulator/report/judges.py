@@ -6,35 +6,32 @@ calibrated them: they claim nothing but what they count, and "not calibrated" wo
 stand-ins are left out whoever has calibrated them: they do not judge a bot.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from simulator.core.document import Fact, Facts, Section
-from simulator.core.messages import shown
+from simulator.core.document import Fact, Facts, Line, Section, Text
+from simulator.core.messages import Message, _, ngettext, sentences
 from simulator.core.roles import LEXICAL
 from simulator.core.shelves import canonical_judge
-from simulator.core.templates import Texts
-from simulator.core.translations import Words, words_of
+from simulator.core.titles import title
 from simulator.core.types import PASSED, Language, Results
 from simulator.models.families import same_family
 from simulator.privacy.patterns import mask
 from simulator.report.comparison import replay_note
-from simulator.report.context import JudgeTrust, JudgeTrusts, Note, TrustLevel
-from simulator.report.extras import consistency_line
+from simulator.report.context import JudgeTrust, JudgeTrusts, TrustLevel
+from simulator.report.sections import consistency_line
 from simulator.runner.labelled_answers import JudgeName
 from simulator.runner.masking import masks_of
-from simulator.runner.merge import merge_summary
+from simulator.runner.merge import MergeSummary, merge_summary
 from simulator.stats import judge_trust
 from simulator.stats.bias import BiasRow
 from simulator.stats.calibration import ENOUGH_ROWS
 from simulator.stats.figures import Summary
 from simulator.stats.judge_trust import Calibration, Drift, bias_for, calibration_for, short_number
 
-TEXTS = Texts(Path(__file__).with_name("judge_trust.toml"))
-MERGED = Texts(Path(__file__).with_name("merged.toml"))
 # These compare with the row by rule, and claim no more.
 BY_RULE = frozenset((
     "exact_match", "contains", "token_f1", "rouge_l", "meteor", "chrf", "label", "choice", PASSED,
@@ -48,15 +45,32 @@ _LEVELS: Mapping[str, tuple[tuple[float, TrustLevel], ...]] = {
 # A longer list of judges is folded on a page.
 OPEN_AT_MOST = 8
 _CHANCE = {"AUROC": 0.5, "rho": 0.0}
+_TRUST: dict[TrustLevel, Message] = {
+    "well": _("people mostly agree"),
+    "fair": _("people often agree"),
+    "weak": _("people often disagree"),
+    "doubtful": _("people are not shown to agree"),
+    "few": _("too few answers to tell yet"),
+    "not_calibrated": _("not calibrated"),
+}
+# What was done to an answer, its customer or its passages without making it better or worse.
+_CHANGES: dict[str, Message] = {
+    "padding": _("adding thanks"),
+    "curt": _("answering curtly"),
+    "angry": _("an angry customer"),
+    "twin": _("the same in the other language"),
+    "shuffled": _("another order of passages"),
+    "longer": _("one more correct sentence"),
+}
 
 
 def judge_trusts(
     results: Results, summary: Summary, language: Language, folder: Path = judge_trust.FOLDER
 ) -> JudgeTrusts:
     """The trust in every judge, from the calibrations that `folder` holds of exactly its rubric."""
-    drifts, words = drifts_of(results), words_of(summary, language)
+    drifts = drifts_of(results)
     trusts = {
-        name: _trust(name, judge.rubrics, drifts, words, folder)
+        name: _trust(name, judge.rubrics, drifts, language, folder)
         for name, judge in summary.judges.items()
         if not _is_stand_in(name, judge.rubrics, results.run.models)
     }
@@ -65,17 +79,19 @@ def judge_trusts(
         for name, trust in trusts.items()
         if trust.calibration or trust.warnings or not by_rule(name)
     }
-    notes = [note for drift in drifts for note in _drift_notes(drift, words)]
-    notes += family_notes(results.run.settings, results.run.models, language)
-    if replay := replay_note(results.run, language):
-        notes.append(Note(text=replay))
-    if (masked := masks_of(results)) is not None:
-        kinds = [f"{mask(kind, language)} {n:,}" for kind, n in masked.items()]
-        key = "note_masked" if kinds else "note_unmasked"
-        notes.append(Note(text=TEXTS(language, key, kinds=", ".join(kinds))))
-    notes += _merged_notes(results, language)
-    if inconsistency := consistency_line(results, language):
-        notes.append(Note(text=inconsistency, alarm=True))
+    notes = [note for drift in drifts for note in _drift_notes(drift)]
+    notes += family_notes(results.run.settings, results.run.models)
+    if replay := replay_note(results.run):
+        notes.append(Line(replay, "soft"))
+    if masked := masks_of(results):
+        kinds = [_("{name} {n}", name=mask(kind, language), n=n) for kind, n in masked.items()]
+        notes.append(Line(_("Personal data is masked: {kinds}.", kinds=kinds), "soft"))
+    elif masked is not None:
+        notes.append(Line(_("Personal data would be masked; none was found."), "soft"))
+    if merged := merge_summary(results.notes):
+        notes.append(_merged_note(merged, results))
+    if inconsistency := consistency_line(results):
+        notes.append(Line(inconsistency, "alarm"))
     return JudgeTrusts(judges=judges, notes=tuple(notes))
 
 
@@ -92,24 +108,24 @@ def _is_stand_in(name: str, rubrics: Sequence[str], models: Mapping[str, str]) -
     return canonical_judge(name.partition("@")[0]) == "cosine" and models.get("embed") == LEXICAL
 
 
-def trust_section(trusts: JudgeTrusts, words: Words) -> Section | None:
+def trust_section(trusts: JudgeTrusts) -> Section | None:
     """Calibrated judges one by one, the others in one line; None where nothing is known of any."""
-    language, facts, others = words.language, [], []
+    facts, others = [], []
     for name, trust in trusts.judges.items():
-        title = words.name("judge", name)
         if trust.calibration or trust.warnings:
-            parts = filter(None, (TEXTS(language, trust.level), trust.calibration))
-            facts.append(Fact(title, TEXTS(language, "stop").join(parts), trust.warnings))
+            text: Text = _TRUST[trust.level]
+            if trust.calibration:
+                text = _("{level}: {agreement}", level=text, agreement=trust.calibration)
+            facts.append(Fact(title("judge", name), text, trust.warnings))
         else:
-            others.append(title)
+            others.append(title("judge", name))
     if others:
-        text = TEXTS(language, "not_compared", judges=words("comma").join(others))
-        facts.append(Fact(TEXTS(language, "not_calibrated"), text))
+        text = _("{judges} (not yet compared with people)", judges=others)
+        facts.append(Fact(_TRUST["not_calibrated"], text))
     if not facts:
         return None
-    return Section(
-        "trust", TEXTS(language, "title"), (Facts(tuple(facts)),), folded=len(facts) > OPEN_AT_MOST
-    )
+    blocks = (Facts(tuple(facts)),)
+    return Section("trust", _("How far to trust the judges"), blocks, folded=len(facts) > OPEN_AT_MOST)
 
 
 def drifts_of(results: Results) -> tuple[Drift, ...]:
@@ -121,56 +137,73 @@ def drifts_of(results: Results) -> tuple[Drift, ...]:
         return ()
 
 
-def family_notes(settings: Mapping[str, Any], models: Mapping[str, str], language: Language) -> list[Note]:
+def family_notes(settings: Mapping[str, Any], models: Mapping[str, str]) -> list[Line]:
     """Whether the judge grades a bot of its own family, or shares one with the customer."""
     judge, bot, user = models.get("judge", ""), _bot_model(settings, models), models.get("user", "")
-    notes = []
-    if same_family(judge, bot):
-        notes.append(Note(text=TEXTS(language, "family_bot", judge=judge, other=bot), alarm=True))
-    if same_family(judge, user):
-        notes.append(Note(text=TEXTS(language, "family_user", judge=judge, other=user)))
-    return notes
+    own = _(
+        "The judge rates its own family (judge {judge}, bot {other}). Models tend to grade their own kind"
+        " more kindly.",
+        judge=judge,
+        other=bot,
+    )
+    shared = _(
+        "Judge and simulated customer are models of one family (judge {judge}, customer {other}).",
+        judge=judge,
+        other=user,
+    )
+    notes = [Line(own, "alarm")] if same_family(judge, bot) else []
+    return [*notes, Line(shared, "soft")] if same_family(judge, user) else notes
 
 
-def bias_text(row: BiasRow, part: str, language: Language) -> str:
+def bias_text(row: BiasRow) -> Message:
     """A probe's outcome as a phrase: what was changed, and by how many grades it moved the judge."""
-    figures = {"moved": _signed(row.difference or 0.0)}
     if row.kind == "flipped_fact":
-        figures = {"caught": f"{100 * min(row.fell or 0.0, row.turned or 0.0):.0f}"}
-    head = TEXTS(language, "of_part", part=part) if part and row.judge.endswith(".correctness") else ""
-    return head + TEXTS(language, row.kind, **figures)
+        caught = f"{100 * min(row.fell or 0.0, row.turned or 0.0):.0f}"
+        text = _("only {caught} % of answers with one changed fact were noticed", caught=caught)
+    else:
+        text = _(
+            "{change} moves it by {moved}", change=_CHANGES[row.kind], moved=_signed(row.difference or 0.0)
+        )
+    if row.judge.endswith(".correctness"):
+        return _("{part}: {text}", part=title("category", "correctness"), text=text)
+    return text
 
 
 def _trust(
-    name: str, rubrics: Sequence[str], drifts: Sequence[Drift], words: Words, folder: Path
+    name: str, rubrics: Sequence[str], drifts: Sequence[Drift], language: Language, folder: Path
 ) -> JudgeTrust:
     # A further model of the panel grades under `turn@model`; its calibration is filed under the judge.
-    judge, language = name.partition("@")[0], words.language
+    judge = name.partition("@")[0]
     calibration = calibration_for(judge, rubrics, language, folder)
     bias = bias_for(judge, rubrics, folder)
     rows = [r for r in bias.broken if r.language == language or r.kind == "twin"] if bias else []
-    warnings = []
-    if rows:
-        part = words.name("category", "correctness")
-        moved = TEXTS(language, "comma").join(bias_text(row, part, language) for row in rows)
-        warnings.append(TEXTS(language, "check", what=moved))
+    warnings = [_("CHECK: {what}", what=tuple(map(bias_text, rows)))] if rows else []
     if calibration and calibration.figures.get("poor_discrimination"):
         commonest: Any = calibration.figures.get("commonest") or {}
-        percent, grade = f"{100 * commonest.get('share', 0):.0f}", f"{commonest.get('grade', 0):g}"
-        warnings.append(TEXTS(language, "poor", percent=percent, grade=grade))
+        text = _(
+            "Poor discrimination: when calibrated, {percent} % of its grades were {grade}",
+            percent=f"{100 * commonest.get('share', 0):.0f}",
+            grade=f"{commonest.get('grade', 0):g}",
+        )
+        warnings.append(text)
     warnings += [
-        TEXTS(language, "drifted", shift=_shift_text(drift), n=f"{drift.n:,}")
+        ngettext(
+            "grades have drifted since calibration ({shift} points, {n} answer)",
+            "grades have drifted since calibration ({shift} points, {n} answers)",
+            n=drift.n,
+            shift=_shift_text(drift),
+        )
         for drift in drifts
         if drift.drifted and _judge_of(drift) == name
     ]
     if calibration is None:
         return JudgeTrust(calibration=None, level="not_calibrated", warnings=tuple(warnings))
-    text, level = _agreement_text(calibration, language), _level(calibration)
-    return JudgeTrust(calibration=text, level=level, warnings=tuple(warnings))
+    text = _agreement_text(calibration, language)
+    return JudgeTrust(calibration=text, level=_level(calibration), warnings=tuple(warnings))
 
 
 def _level(calibration: Calibration) -> TrustLevel:
-    name, value, low, _ = calibration.headline
+    name, value, low, _high = calibration.headline
     if calibration.n < ENOUGH_ROWS:
         return "few"
     if value is None or low is None or low <= _CHANCE[name]:
@@ -178,48 +211,72 @@ def _level(calibration: Calibration) -> TrustLevel:
     return next((level for limit, level in _LEVELS[name] if value >= limit), "doubtful")
 
 
-def _agreement_text(calibration: Calibration, language: Language) -> str:
+def _agreement_text(calibration: Calibration, language: Language) -> Message:
     """`人との一致 AUROC .89 [.84–.93]（222件、mtrag_human faithfulness）`."""
     name, value, low, high = calibration.headline
     interval = f" [{short_number(low)}–{short_number(high)}]" if low is not None and high is not None else ""
-    values = {
-        "figure": f"{name} {short_number(value)}{interval}",
-        "n": f"{calibration.n:,}",
-        "data": f"{calibration.dataset} {calibration.label}",
-    }
-    if calibration.language == language:
-        return TEXTS(language, "agreement", **values)
-    return TEXTS(language, "agreement_abroad", of=TEXTS(language, f"of_{calibration.language}"), **values)
+    data: list[Text] = [f"{calibration.dataset} {calibration.label}"]
+    if calibration.language != language:
+        data.append(_("Japanese data") if calibration.language == "ja" else _("English data"))
+    return ngettext(
+        "agreement with people {figure} ({n} answer, {data})",
+        "agreement with people {figure} ({n} answers, {data})",
+        n=calibration.n,
+        figure=f"{name} {short_number(value)}{interval}",
+        data=data,
+    )
 
 
-def _drift_notes(drift: Drift, words: Words) -> list[Note]:
+def _drift_notes(drift: Drift) -> Iterator[Line]:
     """Whether a judge grades the same answers as it did when it was calibrated."""
-    language, judge, n = words.language, words.name("judge", _judge_of(drift)), f"{drift.n:,}"
-    key = "note_drifted" if drift.drifted else "note_steady"
-    text = TEXTS(language, key, shift=_shift_text(drift), judge=judge, n=n)
-    notes = [Note(text=text, alarm=drift.drifted)]
+    judge = title("judge", _judge_of(drift))
+    text = ngettext(
+        "Checked for drift. {judge}: the same {n} answer was graded as when it was calibrated ({shift}"
+        " points on average).",
+        "Checked for drift. {judge}: the same {n} answers were graded as when it was calibrated ({shift}"
+        " points on average).",
+        n=1,
+    )
+    if drift.drifted:
+        text = ngettext(
+            "Grades have drifted since calibration. {judge}: the same {n} answer moved by {shift} points of"
+            " 100 on average. Do not compare with earlier scores.",
+            "Grades have drifted since calibration. {judge}: the same {n} answers moved by {shift} points of"
+            " 100 on average. Do not compare with earlier scores.",
+            n=1,
+        )
+    text = text.format(n=drift.n, judge=judge, shift=_shift_text(drift))
+    yield Line(text, "alarm" if drift.drifted else "soft")
     if not drift.same_rubric:
-        notes.append(Note(text=TEXTS(language, "note_changed", judge=judge), alarm=True))
+        changed = _("{judge}: prompt or model are no longer those of the calibration.", judge=judge)
+        yield Line(changed, "alarm")
     if drift.failed:
-        notes.append(Note(text=TEXTS(language, "note_failed", judge=judge, n=f"{drift.failed:,}")))
-    return notes
+        failed = ngettext(
+            "{judge}: {n} answer of the drift check could not be graded.",
+            "{judge}: {n} answers of the drift check could not be graded.",
+            n=drift.failed,
+            judge=judge,
+        )
+        yield Line(failed, "soft")
 
 
-def _merged_notes(results: Results, language: Language) -> list[Note]:
+def _merged_note(merged: MergeSummary, results: Results) -> Line:
     """That the run was merged of several; an alarm where shards are missing or the runs differ."""
-    merged = merge_summary(results.notes)
-    if merged is None:
-        return []
-    sentences = [MERGED(language, "merged", n=str(len(merged.runs)))]
+    n, alarms = len(merged.runs), []
     # Where the plan holds the conversations of missing shards, nothing is missing once all have been resumed.
     unfinished = any(conversation.ended is None for conversation in results.conversations)
     if merged.missing and (unfinished or not merged.planned):
-        sentences.append(MERGED(language, "missing", shards=", ".join(merged.missing)))
+        shards = ", ".join(merged.missing)
+        text = _("Shards {shards} are missing: their conversations are not in the score.", shards=shards)
+        alarms.append(text)
     if merged.differences:
-        listed = MERGED(language, "stop").join(shown(each, language) for each in merged.differences)
-        sentences.append(MERGED(language, "differences", differences=listed))
-    text = ("" if language == "ja" else " ").join(sentences)
-    return [Note(text=text, alarm=len(sentences) > 1)]
+        text = _(
+            "The runs that were merged (--force) differ: {differences:clauses}",
+            differences=merged.differences,
+        )
+        alarms.append(text)
+    whole = ngettext("Put together from {n} run.", "Put together from {n} runs.", n=n)
+    return Line(sentences(whole, *alarms), "alarm" if alarms else "soft")
 
 
 def _judge_of(drift: Drift) -> str:

@@ -4,6 +4,7 @@ import json
 import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from pydantic import JsonValue
 
@@ -12,7 +13,6 @@ from simulator.core.document import (
     TERMINAL,
     TEXT,
     Block,
-    Cell,
     Fact,
     Facts,
     Line,
@@ -20,161 +20,187 @@ from simulator.core.document import (
     Report,
     Section,
     Table,
+    Text,
     local_time,
+    points,
+    target_points,
 )
+from simulator.core.messages import Message, _, ngettext, sentences
 from simulator.core.settings import Settings
-from simulator.core.translations import Words, points, target_points
-from simulator.core.types import Results, Run
+from simulator.core.titles import title
 from simulator.report import customers, fixes, tables
-from simulator.report.context import ReportContext, corrected_line, counts_text, lowest_score, verdict
+from simulator.report.context import (
+    STAND_INS,
+    ReportContext,
+    corrected_line,
+    counts_text,
+    lowest_score,
+    verdict,
+)
 from simulator.report.course import course_sections
 from simulator.report.gate import conditions_table
-from simulator.report.html_conversations import page_words
 from simulator.report.judges import trust_section
-from simulator.stats.figures import JudgeSummary, Summary
+from simulator.stats.figures import Summary
 
 
 def run_report(context: ReportContext, anchors: Mapping[tuple[str, int], str] | None = None) -> Report:
-    """The report of a run in the order of its page; sections without blocks are drawn from `RunPage`.
+    """The report of a run in the order of its page; sections without blocks are drawn by its template.
 
     `anchors` are where a page has its turns, by conversation and number.
     """
-    words, run = context.names, context.results.run
-    models = words("comma").join(f"{words.name('role', role)} {name}" for role, name in models_of(run))
-    notice = (f"{words('standin')}  {models}".strip(), words("standin_why"))
+    run = context.results.run
+    # The demo bot's model is left out where another bot was tested.
+    is_demo = run.settings.get("adapter", "demo") == "demo"
+    models = [
+        _("{role} {model}", role=title("role", role), model=name)
+        for role, name in run.models.items()
+        if role != "demo" or is_demo
+    ]
+    notice = (_("Played by offline stand-ins  {models}", models=models), STAND_INS)
     return Report(
-        title=words("title"),
+        title=_("Rehearsal results"),
         language=context.language,
-        lead=(Line(" · ".join(_scores(context)), "strong"), _verdict(context), Notes(note_lines(context))),
+        lead=(
+            Line(_("{parts:dots}", parts=tuple(score_lines(context))), "strong"),
+            _verdict(context),
+            Notes(context.notes),
+        ),
         sections=tuple(filter(None, _sections(context, anchors or {}))),
         about=run.id,
         notice=notice if context.summary.offline else None,
+        wording=context.wording,
     )
 
 
 def _sections(context: ReportContext, anchors: Mapping[tuple[str, int], str]) -> Iterator[Section | None]:
-    words, summary, results = context.names, context.summary, context.results
-    yield _conditions(context)
-    yield Section("before", words("missing"), views=PAGE)
+    summary, results = context.summary, context.results
+    if table := conditions_table(context.gate):
+        yield Section("conditions", table.title, (table.model_copy(update={"title": ""}),))
+    yield Section("before", _("Before you rely on this"), views=PAGE)
     yield Section("means", "", _means(context), views=TEXT)
     yield from context.sections
-    yield Section("heat", words("heat"), views=PAGE)
-    yield trust_section(context.trusts, words)
+    yield Section("heat", _("Customer × judge"), views=PAGE)
+    yield trust_section(context.trusts)
     yield Section("facts", "", (Facts(tuple(_facts(context))),), views=TERMINAL)
     if not summary.rows:
-        yield from course_sections(results, summary, words)
-        yield Section("endings", words("endings"), views=PAGE)
-        yield customers.customers_section(summary.simulator, words, anchors)
+        yield from course_sections(results, summary, context.titles)
+        yield Section("endings", _("How conversations ended"), views=PAGE)
+        yield customers.customers_section(summary.simulator, context.titles, anchors)
     yield from context.answerable
-    fix = fixes.fixes_section(context.improvements, run_argument(context.page, results.run.id), words)
+    fix = fixes.fixes_section(
+        context.improvements, run_argument(context.page, results.run.id), context.titles
+    )
     yield fix
     if summary.rows and not fix:  # there is nothing to fix but the answers themselves
-        yield fixes.red_turns_section(summary, words, folded=False)
-    yield fixes.red_turns_section(summary, words, folded=True)
-    yield Section("reddest", page_words(words)("red_by_question"), views=PAGE)
-    yield Section("talks", words("conversations"), views=PAGE)
-    yield Section("shelf", words("passages"), views=PAGE)
+        yield fixes.red_turns_section(summary, context.language, folded=False)
+    yield fixes.red_turns_section(summary, context.language, folded=True)
+    yield Section("reddest", _("Red turns by question, gravest first"), views=PAGE)
+    yield Section("talks", _("All conversations"), views=PAGE)
+    yield Section("shelf", _("Retrieved passages"), views=PAGE)
     yield _technical(context)
-    yield Section("next", words("next"), (Notes(tuple(_next(context))),), views=TERMINAL)
+    yield Section("next", _("Next"), (Notes(tuple(_next(context))),), views=TERMINAL)
 
 
-def _scores(context: ReportContext) -> Iterator[str]:
+def score_lines(context: ReportContext) -> Iterator[Message]:
     """The score with its interval, the corrected one where people's grades made it, and its coverage."""
-    words, summary, target = context.names, context.summary, context.gate.target
+    summary, target = context.summary, context.gate.target
     if summary.corrected:
-        yield f"{words('score')} {corrected_line(summary, target, words)}"
-        yield words("corrected_by", n=summary.corrected.n)
+        yield _("Score {score}", score=corrected_line(summary, target))
+        yield _("by {n} human grades", n=summary.corrected.n)
+    elif summary.score is None:
+        yield _("Score {score}", score=_("No grade"))
     else:
-        score = f"{points(summary.score, against=target)} {words('of_hundred')}"
-        yield f"{words('score')} {score if summary.score is not None else words('no_score')}"
+        yield _("Score {score} / 100", score=points(summary.score, against=target))
         if summary.interval:
             low, high = map(points, summary.interval)
-            yield words("interval", low=low, high=high)
-        elif summary.score is not None:
-            yield words("no_interval")
-    yield words("graded_of", n=summary.graded, planned=summary.planned)
+            yield _("95 % interval {low}–{high}", low=low, high=high)
+        else:
+            yield _("no interval (it takes five questions)")
+    yield _("{n} of {planned} conversations graded", n=summary.graded, planned=summary.planned)
 
 
 def _verdict(context: ReportContext) -> Line:
     """How the score stands to the target, and how many turns are red."""
-    words, summary, gate = context.names, context.summary, context.gate
-    red = f"▲ {words('red_turns')} {summary.red:,} {words('of_turns', turns=summary.turns)}"
-    text = f"{verdict(gate, summary.score, words)} · {red}"
+    summary, gate = context.summary, context.gate
+    red = ngettext(
+        "▲ Red turns {red} of {n} turn", "▲ Red turns {red} of {n} turns", n=summary.turns, red=summary.red
+    )
+    text = _("{first} · {second}", first=verdict(gate, summary.score), second=red)
     return Line(text, "" if gate.passed is None else "good" if gate.passed else "alarm")
-
-
-def note_lines(context: ReportContext) -> tuple[Line, ...]:
-    """What to know before relying on the figures, alarms first."""
-    return tuple(Line(note.text, "alarm" if note.alarm else "soft") for note in context.notes)
-
-
-def _conditions(context: ReportContext) -> Section | None:
-    if table := conditions_table(context.gate, context.names):
-        return Section("conditions", table.title, (table.model_copy(update={"title": ""}),))
-    return None
 
 
 def _means(context: ReportContext) -> tuple[Block, ...]:
     """Means by customer and judge, the limit below which one is marked, and how low a score can be."""
-    words, summary = context.names, context.summary
-    table = tables.personas_table(summary, context.language).model_copy(update={"title": ""})
+    summary = context.summary
+    table = tables.personas_table(summary, context.titles).model_copy(update={"title": ""})
     limit, lowest = summary.rules.overall, lowest_score(context.results, summary)
-    sentences = [] if limit is None else [words("low_key", limit=target_points(limit))]
-    sentences += [] if lowest is None else [words("lowest", n=target_points(lowest))]
-    legend = Line(("" if context.language == "ja" else " ").join(sentences), "soft")
-    return (table, legend) if sentences else (table,)
+    legend = []
+    if limit is not None:
+        legend.append(_("▲ marks a mean below {limit}.", limit=target_points(limit)))
+    if lowest is not None:
+        text = _("The lowest possible score is {n} (grades 1 to 5, divided by 5).", n=target_points(lowest))
+        legend.append(text)
+    return (table, Line(sentences(*legend), "soft")) if legend else (table,)
 
 
 def _facts(context: ReportContext) -> Iterator[Fact]:
     """The figures below the means."""
-    summary, words = context.summary, context.names
+    summary = context.summary
     if summary.total.value is not None:
-        total = words("total_of", value=f"{summary.total.value:.1f}", of=summary.total.of)
+        total = _("{value} / {of}", value=f"{summary.total.value:.1f}", of=summary.total.of)
         graded = [
-            f"{words.name('judge', n)} {j.n:,}/{j.planned:,}"
-            for n, j in summary.judges.items()
-            if j.failed or j.skipped
+            _("{judge} {n}/{planned}", judge=title("judge", name), n=judge.n, planned=judge.planned)
+            for name, judge in summary.judges.items()
+            if judge.failed or judge.skipped
         ]
-        name = words("total", n=summary.total.n)
-        yield Fact(name, f"{total}{'   ' + words('comma').join(graded) if graded else ''}")
+        if graded:
+            total = _("{total}   {graded}", total=total, graded=graded)
+        yield Fact(_("Total of {n} RAG metrics", n=summary.total.n), total)
     if not summary.rows:
-        yield Fact(words("endings"), counts_text(summary.ended, "ended", words) or words("none"))
+        yield Fact(_("How conversations ended"), _counted(summary.ended, "ended"))
         simulator = summary.simulator
-        guarded = words("guard_line", n=simulator.guarded, turns=summary.turns, failed=simulator.failed)
-        played = [guarded, *customers.sentences(simulator, words.language)]
-        yield Fact(words("simulator"), "\n".join(played))
-    yield Fact(words("bot_failures"), counts_text(summary.bot_failures, "failure", words) or words("none"))
-    yield Fact(words("cost_line"), _cost(summary, words))
+        guarded = _(
+            "{n} of {turns} messages rewritten, {failed} failed",
+            n=simulator.guarded,
+            turns=summary.turns,
+            failed=simulator.failed,
+        )
+        yield from _lines(_("Simulated customer"), guarded, *customers.sentences(simulator))
+    yield Fact(_("Bot failures"), _counted(summary.bot_failures, "failure"))
+    yield from _lines(_("Cost"), *_cost(summary))
     for section in context.answerable:
         yield Fact(section.title, section.line)
 
 
-def _cost(summary: Summary, words: Words) -> str:
+def _counted(numbers: Mapping[str, int], group: str) -> Message:
+    return _("{parts}", parts=counts_text(numbers, group)) if numbers else _("none")
+
+
+def _lines(name: Message, *texts: Message) -> Iterator[Fact]:
+    """One fact with its further lines below."""
+    for at, text in enumerate(texts):
+        yield Fact("" if at else name, text)
+
+
+def _cost(summary: Summary) -> Iterator[Message]:
     """Money, and the tokens of every role and model; or that no model was called."""
     if not any(spent.calls or spent.cached for spent in summary.spending.values()):
-        return words("no_calls")
-    roles = [
-        words(
-            "role_line",
-            **{"role": role, "calls": spent.calls, "in": spent.tokens_in, "out": spent.tokens_out},
+        yield _("no model was called for customers or grading")
+        return
+    if summary.cost_usd is None:
+        yield _("unknown (a model has no known price)")
+    else:
+        yield _("{amount} USD", amount=tables.money(summary.cost_usd))
+    for role, spent in tables.spent_by(summary):
+        text = ngettext(
+            "{role}: {n} call, {in} tokens in, {out} out",
+            "{role}: {n} calls, {in} tokens in, {out} out",
+            n=spent.calls,
+            **{"role": role, "in": spent.tokens_in, "out": spent.tokens_out},
         )
-        + (words("role_cached", n=spent.cached) if spent.cached else "")
-        for role, spent in tables.spent_by(summary, words)
-    ]
-    amount = (
-        words("unknown_cost")
-        if summary.cost_usd is None
-        else words("dollars", amount=tables.money(summary.cost_usd, words))
-    )
-    return "\n".join([amount, *roles, *_per_turn(summary, words)])
-
-
-def _per_turn(summary: Summary, words: Words) -> Iterator[str]:
-    """The tokens of grading one turn: those of uncached calls, divided by the graded turns."""
-    judge, spent = summary.judges.get(summary.primary), summary.spending.get("judge")
-    if judge and judge.n and spent and spent.calls:
-        tokens = {"in": round(spent.tokens_in / judge.n), "out": round(spent.tokens_out / judge.n)}
-        yield words("per_turn", **tokens)
+        yield _("{text} (+ {n} cached)", text=text, n=spent.cached) if spent.cached else text
+    if tokens := summary.tokens_per_turn:
+        yield _("grading took {in} tokens in, {out} out a turn", **{"in": tokens[0], "out": tokens[1]})
 
 
 def run_argument(page: str, run: str) -> str:
@@ -186,109 +212,101 @@ def run_argument(page: str, run: str) -> str:
 
 def _next(context: ReportContext) -> Iterator[Line]:
     """What the reader can do now."""
-    summary, words = context.summary, context.names
+    summary = context.summary
     if context.page:
-        yield Line(words("next_open", path=context.page))
+        yield Line(_("open the report: {path}", path=context.page))
     run = run_argument(context.page, summary.run)
     if summary.finished + summary.spared < summary.planned or summary.status != "finished":
-        yield Line(words("next_resume", run=run))
+        yield Line(_("finish the run: python run.py --resume {run}", run=run))
     elif summary.red:
-        yield Line(words("next_again", run=run))
+        text = _(
+            "fix, rehearse again with the same options, and see whether it helped: python run.py diff {run}",
+            run=run,
+        )
+        yield Line(text)
     if context.gate.passed is None:
-        yield Line(words("next_target"))
+        yield Line(_("add --target 90 to get a verdict"))
     if summary.offline:
-        yield Line(words("next_model"))
-
-
-def models_of(run: Run) -> Iterator[tuple[str, str]]:
-    """Roles and their models; the demo bot's is left out where another bot was tested."""
-    for role, name in run.models.items():
-        if role != "demo" or run.settings.get("adapter", "demo") == "demo":
-            yield role, name
+        yield Line(_("set a key to grade with a model (python run.py doctor checks it)"))
 
 
 def _technical(context: ReportContext) -> Section:
     """Statistics, usage, models, settings, prompts and versions."""
-    words, summary, results = context.names, context.summary, context.results
-    say, run = page_words(words), results.run
+    summary, run = context.summary, context.results.run
+    per_turn: Text = _("none")
+    if tokens := summary.tokens_per_turn:
+        per_turn = ngettext(
+            "{each} ({tokens} ÷ {n} turn)",
+            "{each} ({tokens} ÷ {n} turns)",
+            n=summary.graded_turns,
+            each=tokens[0],
+            tokens=summary.spending["judge"].tokens_in,
+        )
     corrected = summary.corrected
-    figures = (
-        Fact(say("score_interval"), _interval(summary.interval) or say("none")),
-        Fact(say("corrected_interval"), _interval(corrected.interval if corrected else None) or say("none")),
-        Fact(say("tokens_per_turn"), tokens_per_turn(results, words) or say("none")),
-    )
-    about = {
-        words("run"): run.id,
-        words("started"): local_time(run.created).isoformat(" ", "seconds"),
-        words("duration"): words("seconds_n", n=f"{run.seconds:,.1f}"),
-        words("status_line"): words.name("status", run.status),
-        words("red_rules"): tables.rules_text(summary.rules, words),
+    figures = {
+        _("95 % interval of the score"): _interval(summary.interval),
+        _("95 % interval, corrected"): _interval(corrected.interval if corrected else None),
+        _("Judge tokens in, per graded turn"): per_turn,
     }
-    lists: dict[str, Mapping[str, str]] = {
-        words("run"): about,
-        words("models"): {words.name("role", role): model for role, model in run.models.items()},
-        words("settings"): {key: _setting_text(value) for key, value in run.settings.items()},
-        words("prompts"): run.prompts,
-        words("versions"): run.versions,
+    about: dict[Text, Text] = {
+        _("Run"): run.id,
+        _("Started"): local_time(run.created).isoformat(" ", "seconds"),
+        _("Duration"): _("{n} s", n=f"{run.seconds:,.1f}"),
+        _("Status"): title("status", run.status),
+        _("Rules for red"): tables.rules_text(summary.rules),
     }
-    usage = tables.usage_table(summary, context.language)
-    blocks: list[Block] = [_statistics(context), Line(say("stderr_note"), "soft"), Facts(figures)]
-    blocks.append(usage if usage.rows else Line(words("no_calls")))
-    blocks += [
+    lists: dict[Text, Mapping[Any, Text]] = {
+        "": figures,
+        _("Run"): about,
+        _("Models"): {title("role", role): model for role, model in run.models.items()},
+        _("Settings"): {key: _setting_text(value) for key, value in run.settings.items()},
+        _("Prompts (hashes)"): run.prompts,
+        _("Versions"): run.versions,
+    }
+    facts = [
         Facts(tuple(Fact(name, text) for name, text in values.items()), title)
         for title, values in lists.items()
         if values
     ]
-    return Section("technical", say("details"), tuple(blocks), views=PAGE, folded=True)
-
-
-def _statistics(context: ReportContext) -> Table:
-    """Means of the judges with their errors and coverage, and their rubrics."""
-    words, say = context.names, page_words(context.names)
-    return Table(
-        name="statistics",
-        title=say("statistics"),
-        columns=(
-            say("judge"),
-            say("mean"),
-            say("stderr"),
-            say("raw_mean"),
-            say("graded"),
-            say("skipped"),
-            say("failed"),
-            say("rubric"),
-        ),
-        rows=tuple(
-            (Cell(text=words.name("judge", name)), *(Cell(text=text) for text in _judge_figures(judge)))
-            for name, judge in context.summary.judges.items()
-        ),
+    note = _(
+        "Means are 0 to 1. The standard error allows for conversations about the same question being alike."
     )
+    usage = tables.usage_table(summary)
+    spent = usage if usage.rows else Line(_("no model was called for customers or grading"))
+    blocks = (_statistics(summary), Line(note, "soft"), facts[0], spent, *facts[1:])
+    return Section("technical", _("Details"), blocks, views=PAGE, folded=True)
 
 
-def _judge_figures(judge: JudgeSummary) -> Iterator[str]:
-    for mean in (judge.mean, judge.stderr):
-        yield "–" if mean is None else f"{mean:.3f}"
-    yield "–" if judge.raw_mean is None else f"{judge.raw_mean:.2f}"
-    yield f"{judge.n:,} / {judge.planned:,}"
-    yield f"{judge.skipped:,}"
-    yield f"{judge.failed:,}"
-    yield ", ".join(judge.rubrics) or "–"
+def _statistics(summary: Summary) -> Table:
+    """Means of the judges with their errors and coverage, and their rubrics."""
+    columns = (
+        _("Judge"),
+        _("Mean"),
+        _("Std. error"),
+        _("Mean grade"),
+        _("Graded"),
+        _("Skipped"),
+        _("Failed"),
+        _("Rubric (hash)"),
+    )
+    rows = [
+        (
+            title("judge", name),
+            None if judge.mean is None else f"{judge.mean:.3f}",
+            None if judge.stderr is None else f"{judge.stderr:.3f}",
+            None if judge.raw_mean is None else f"{judge.raw_mean:.2f}",
+            f"{judge.n:,} / {judge.planned:,}",
+            judge.skipped,
+            judge.failed,
+            ", ".join(judge.rubrics) or "–",
+        )
+        for name, judge in summary.judges.items()
+    ]
+    return Table.of("statistics", columns, rows, _("Statistics"))
 
 
-def tokens_per_turn(results: Results, words: Words) -> str:
-    """The judges' input tokens per graded turn; empty when no model graded."""
-    spent = results.spending.get("judge")
-    if spent is None or not spent.tokens_in:
-        return ""
-    graded = results.scores.graded_turns
-    if not graded:
-        return ""
-    each, tokens = f"{spent.tokens_in / graded:,.0f}", f"{spent.tokens_in:,}"
-    return page_words(words)("tokens_of", each=each, tokens=tokens, turns=f"{graded:,}")
-
-
-def _interval(ends: tuple[float, float] | None) -> str:
-    return f"{100 * ends[0]:.1f} – {100 * ends[1]:.1f}" if ends else ""
+def _interval(ends: tuple[float, float] | None) -> Text:
+    return f"{100 * ends[0]:.1f} – {100 * ends[1]:.1f}" if ends else _("none")
 
 
 def _setting_text(value: JsonValue) -> str:

@@ -3,73 +3,101 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from simulator.core.document import Cell, Table, count_cell
-from simulator.core.translations import Words, points, safe_text, words_of
-from simulator.core.types import Case, Conversation, Language, RedRules, Score, Spending, Turn
+from simulator.core.document import Cell, Table, Text, points
+from simulator.core.messages import Message, _, safe_text
+from simulator.core.titles import Titles, title
+from simulator.core.types import Case, Conversation, RedRules, Score, Spending, Turn
 from simulator.report.context import ReportContext
-from simulator.stats.figures import Mean, PersonaSummary, RedTurn, Summary
+from simulator.stats.figures import Mean, RedTurn, Summary
 from simulator.stats.red import KINDS, worst_severity
 from simulator.stats.summary import turn_failure
 from simulator.storage.results import conversations_with_scores
 
 
-def personas_table(summary: Summary, language: Language) -> Table:
+def personas_table(summary: Summary, titles: Titles) -> Table:
     """Mean of every judge for every persona, then for all of them.
 
-    When the bot left turns unanswered, a last row has the means without those.
+    When the bot left turns unanswered, a last row has the means without those, which do not show what they
+    rest on.
     """
-    words = words_of(summary, language)
-    titles = [words.name("judge", judge) for judge in summary.judges]
-    columns = (words("persona"), words("score"), words("red"), *titles)
-    rows = [_persona_row(row, summary.rules, words) for row in summary.personas]
-    rows.append(_everyone_row(summary, words))
-    if summary.bot_failures:
-        rows.append(_answered_row(summary, words))
-    return Table(name="personas", title=words("heat"), columns=columns, rows=tuple(rows))
+    limit = summary.rules.overall
 
+    def row(name: Cell, score: Mean, red: Text | Cell, judges: Mapping[str, Mean]) -> list[Text | Cell]:
+        # How a customer feels is no fault of the bot's by itself.
+        limits = {judge: None if judge.partition("@")[0] == "tone" else limit for judge in judges}
+        return [
+            name,
+            _mean_cell(score, limit),
+            red,
+            *(_mean_cell(mean, limits[judge]) for judge, mean in judges.items()),
+        ]
 
-def usage_table(summary: Summary, language: Language) -> Table:
-    """Calls, tokens and money by role and model; calls answered from the cache stand apart."""
-    words = words_of(summary, language)
-    columns = ("role_column", "calls", "cached", "tokens_in", "tokens_out", "cost")
-    rows = tuple(
-        (
-            Cell(text=name),
-            *(count_cell(n) for n in (spent.calls, spent.cached, spent.tokens_in, spent.tokens_out)),
-            Cell(text=money(spent.cost_usd, words), number=spent.cost_usd),
+    rows = [
+        row(
+            Cell(text=titles("persona", each.persona), number=each.conversations),
+            Mean(mean=each.score, n=each.graded, planned=each.conversations),
+            Cell(text=f"{each.red:,} / {each.turns:,}", number=each.red),
+            each.judges,
         )
-        for name, spent in spent_by(summary, words)
+        for each in summary.personas
+    ]
+    planned = sum(persona.conversations for persona in summary.personas) or summary.turns
+    everyone = row(
+        Cell(text=_("All"), number=planned),
+        Mean(mean=summary.score, n=summary.graded, planned=planned),
+        Cell(text=f"{summary.red:,} / {summary.turns:,}", number=summary.red),
+        {name: Mean(mean=j.mean, n=j.n, planned=j.planned) for name, j in summary.judges.items()},
     )
-    return Table(name="usage", title=words("usage"), columns=tuple(map(words, columns)), rows=rows)
+    rows.append(everyone)
+    if summary.bot_failures:
+        score = Mean(mean=summary.answered_score, n=0, planned=0)
+        judges = {name: Mean(mean=j.answered_mean, n=0, planned=0) for name, j in summary.judges.items()}
+        rows.append(row(Cell(text=_("Answered only")), score, "", judges))
+    columns = (_("Customer"), _("Score"), _("Red"), *(title("judge", name) for name in summary.judges))
+    return Table.of("personas", columns, rows, _("Customer × judge"))
 
 
-def spent_by(summary: Summary, words: Words) -> Iterator[tuple[str, Spending]]:
+def usage_table(summary: Summary) -> Table:
+    """Calls, tokens and money by role and model; calls answered from the cache stand apart."""
+    columns = (_("Role"), _("Calls"), _("Cached"), _("Tokens in"), _("Tokens out"), _("Cost (USD)"))
+    rows = [
+        (
+            name,
+            *(spent.calls, spent.cached, spent.tokens_in, spent.tokens_out),
+            Cell(text=money(spent.cost_usd), number=spent.cost_usd),
+        )
+        for name, spent in spent_by(summary)
+    ]
+    return Table.of("usage", columns, rows, _("Usage"))
+
+
+def spent_by(summary: Summary) -> Iterator[tuple[Text, Spending]]:
     """The spending of each model in each role, or of the role alone where its models are not known."""
     for role, spent in summary.spending.items():
-        name = words.name("role", role)
+        name = title("role", role)
         for model, model_spent in summary.usage.get(role, {"": spent}).items():
-            yield (words("role_model", role=name, model=safe_text(model)) if model else name), model_spent
+            yield _("{role} ({model})", role=name, model=safe_text(model)) if model else name, model_spent
 
 
-def grade_text(score: Score, words: Words) -> str:
+def grade_text(score: Score) -> Text:
     """A grade as people read it: '4 / 5', or why there is none."""
-    if score.state != "scored" or score.raw is None:
-        return words("failed" if score.state == "failed" else "skipped")
-    return f"{round(score.raw, 2):g} / {score.scale[1]:g}"
+    if score.state == "scored" and score.raw is not None:
+        return f"{round(score.raw, 2):g} / {score.scale[1]:g}"
+    return _("not graded") if score.state == "failed" else _("skipped")
 
 
-def mark_text(red: RedTurn, words: Words) -> str:
+def mark_text(red: RedTurn) -> Message:
     """The marks of a turn in words: never by colour alone."""
-    return "▲ " + words("comma").join(words.name("mark", mark.kind) for mark in red.marks)
+    return _("▲ {marks}", marks=[title("mark", mark.kind) for mark in red.marks])
 
 
-def answer_text(turn: Turn, failure: str | None, words: Words) -> str:
+def answer_text(turn: Turn, failure: str | None) -> Text:
     """What the bot said, or that it said nothing and why."""
     if turn.unrecorded:
-        return words("unrecorded")
+        return _("(no answer in the log)")
     if turn.answer.text.strip():
         return safe_text(turn.answer.text)
-    return words("no_answer", kind=words.name("failure", failure)) if failure else ""
+    return _("(no answer: {kind})", kind=title("failure", failure)) if failure else ""
 
 
 def expected_text(case: Case) -> str:
@@ -77,14 +105,14 @@ def expected_text(case: Case) -> str:
     return safe_text(case.label or " | ".join(case.references_at(1)))
 
 
-def money(amount: float | None, words: Words) -> str:
+def money(amount: float | None) -> Text:
     """Dollars with as many decimals as small amounts need."""
     if amount is None:
-        return words("unknown_cost")
+        return _("unknown (a model has no known price)")
     return f"{amount:,.2f}" if amount == 0 or amount >= 1 else f"{amount:.4f}"
 
 
-def rules_text(rules: RedRules, words: Words) -> str:
+def rules_text(rules: RedRules) -> Message:
     """The rules for red in one line, each with its limit or that it is off."""
     limits = {
         "overall": rules.overall and f"< {100 * rules.overall:g}",
@@ -93,63 +121,24 @@ def rules_text(rules: RedRules, words: Words) -> str:
         "claims": rules.claims and "< 100",
         "facts": rules.facts and "< 100",
     }
-    parts = [
-        (words.name("mark", kind), limits[kind] or words("rule_off")) for kind in KINDS if kind in limits
+    listed = [
+        _("{name} {limit}", name=title("mark", kind), limit=limits[kind] or _("off"))
+        for kind in KINDS
+        if kind in limits
     ]
-    return words("comma").join(f"{name} {limit}" for name, limit in parts)
+    return _("{parts}", parts=listed)
 
 
-def ending(conversation: Conversation, words: Words) -> str:
+def ending(conversation: Conversation) -> Text:
     """How a conversation ended, or that it is still going on."""
-    return words.name("ended", conversation.ended.value) if conversation.ended else words("in_progress")
+    return title("ended", conversation.ended.value) if conversation.ended else _("not finished")
 
 
-def _persona_row(row: PersonaSummary, rules: RedRules, words: Words) -> tuple[Cell, ...]:
-    """One persona: its name, score, judges and red turns."""
-    score = Mean(mean=row.score, n=row.graded, planned=row.conversations)
-    return (
-        Cell(text=words.name("persona", row.persona), number=row.conversations),
-        _mean_cell(score, rules),
-        Cell(text=f"{row.red:,} / {row.turns:,}", number=row.red),
-        *(_judge_cell(name, mean, rules) for name, mean in row.judges.items()),
-    )
-
-
-def _everyone_row(summary: Summary, words: Words) -> tuple[Cell, ...]:
-    """The row of all personas together."""
-    planned = sum(persona.conversations for persona in summary.personas) or summary.turns
-    score = Mean(mean=summary.score, n=summary.graded, planned=planned)
-    judges = [(name, Mean(mean=j.mean, n=j.n, planned=j.planned)) for name, j in summary.judges.items()]
-    return (
-        Cell(text=words("everyone"), number=score.planned),
-        _mean_cell(score, summary.rules),
-        Cell(text=f"{summary.red:,} / {summary.turns:,}", number=summary.red),
-        *(_judge_cell(name, mean, summary.rules) for name, mean in judges),
-    )
-
-
-def _answered_row(summary: Summary, words: Words) -> tuple[Cell, ...]:
-    """The row of all personas, over the turns that got an answer."""
-    # The row does not show the coverage of its means.
-    score = _mean_cell(Mean(mean=summary.answered_score, n=0, planned=0), summary.rules)
-    judges = [
-        _judge_cell(name, Mean(mean=judge.answered_mean, n=0, planned=0), summary.rules)
-        for name, judge in summary.judges.items()
-    ]
-    cells = [cell.model_copy(update={"note": ""}) for cell in (score, *judges)]
-    return (Cell(text=words("answered_mean")), cells[0], Cell(text=""), *cells[1:])
-
-
-def _judge_cell(name: str, mean: Mean, rules: RedRules) -> Cell:
-    """The mean of one judge; how a customer feels is no fault of the bot's by itself."""
-    return _mean_cell(mean, rules if name.partition("@")[0] != "tone" else RedRules(overall=None))
-
-
-def _mean_cell(mean: Mean, rules: RedRules) -> Cell:
-    """A mean with its coverage as the note; red below the limit for Overall."""
-    low = mean.mean is not None and rules.overall is not None and mean.mean < rules.overall
-    text = points(mean.mean, against=rules.overall)
-    return Cell(text=text, number=mean.mean, red=low, note=f"{mean.n}/{mean.planned}")
+def _mean_cell(mean: Mean, limit: float | None) -> Cell:
+    """A mean with its coverage as the note; red below the limit."""
+    low = mean.mean is not None and limit is not None and mean.mean < limit
+    text, note = points(mean.mean, against=limit), f"{mean.n}/{mean.planned}" if mean.planned else ""
+    return Cell(text=text, number=mean.mean, red=low, note=note)
 
 
 def turn_rows(context: ReportContext) -> Iterator[dict[str, Any]]:

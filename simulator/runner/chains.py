@@ -13,7 +13,7 @@ from pydantic import Field, JsonValue, ValidationError
 
 from simulator.core import shelves
 from simulator.core.errors import BotFailure, InputError, PromptError, UnknownName, value_problem
-from simulator.core.messages import _
+from simulator.core.messages import Message, _
 from simulator.core.settings import (
     FILE_SETTINGS,
     Settings,
@@ -355,7 +355,7 @@ class AppliedPrompts:
         links = self.chain.links if self.chain else ()
         return tuple(link.adapter for link in links if link.adapter and ":" in link.adapter)
 
-    def row_check(self, case: Case) -> str | None:
+    def row_check(self, case: Case) -> Message | None:
         """What a row lacks for these prompts, as a text to follow its file and line; None if nothing."""
         return next((problem for check in self._row_checks if (problem := check(case))), None)
 

@@ -322,11 +322,11 @@ def read_dimension(file: LabelFile, name: str, good: str | None = None) -> Dimen
         limit = float(good)
     except ValueError:
         msg = _(
-            "--good {good}: the labels of {name} are numbers on a scale {levels:g}-{levels2:g}.",
+            "--good {good}: the labels of {name} are numbers on a scale {lowest:g}-{highest:g}.",
             good=quote(good),
             name=name,
-            levels=levels[0],
-            levels2=levels[-1],
+            lowest=levels[0],
+            highest=levels[-1],
         )
         raise InputError(msg) from None
     if limit == 0 and votes <= {0.0, 1.0}:
@@ -337,7 +337,7 @@ def read_dimension(file: LabelFile, name: str, good: str | None = None) -> Dimen
 def _of_texts(name: str, rows: Sequence[LabelledAnswer], good: str | None) -> Dimension:
     texts = dict.fromkeys(_text(vote) for row in rows for vote in row.labels[name])
     if good is None:
-        listed = ", ".join(quote(text) for text in list(texts)[:_LISTED_TEXTS])
+        listed = tuple(quote(text) for text in list(texts)[:_LISTED_TEXTS])
         msg = _(
             "the labels of {name} are texts: say which is good with --good. There are: {listed}.",
             name=name,
@@ -366,11 +366,11 @@ def _levels(file: LabelFile, name: str, rows: Sequence[LabelledAnswer]) -> tuple
         for vote in row.labels[name]:
             if not levels[0] <= float(vote) <= levels[-1]:
                 problem = _(
-                    "label {name} is {vote:g}, outside its scale {levels:g}-{levels2:g}.",
+                    "label {name} is {vote:g}, outside its scale {lowest:g}-{highest:g}.",
                     name=quote(name),
                     vote=vote,
-                    levels=levels[0],
-                    levels2=levels[-1],
+                    lowest=levels[0],
+                    highest=levels[-1],
                 )
                 raise row_fault(file.path, row.row, problem)
     return levels
@@ -487,9 +487,7 @@ class LabelledGrading:
             with self._partial.open("a", encoding="utf-8") as file:
                 file.write(line + "\n")
         except OSError as error:
-            msg = _(
-                "{partial}: cannot be written ({strerror}).", partial=self._partial, strerror=error.strerror
-            )
+            msg = _("{path}: cannot be written ({strerror}).", path=self._partial, strerror=error.strerror)
             raise InputError(msg) from None
 
     def _saved(self) -> dict[str, Score]:

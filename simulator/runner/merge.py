@@ -170,11 +170,11 @@ class Merge:
         )
 
     @property
-    def resume_options(self) -> str:
+    def resume_options(self) -> Message | str:
         """The command-line options that complete it."""
         if self.planned:
             return "--resume {run}"
-        return f"--shard {self.missing[0]} and the options of the others, then merge again"
+        return _("--shard {shard} and the options of the others, then merge again", shard=self.missing[0])
 
 
 def find_parts(names: Iterable[str], runs: Path) -> list[Path]:
@@ -314,11 +314,11 @@ def _differences(one: Part, other: Part) -> Iterator[Message | str]:
         yield _("the questions or customers of {one} and {other} differ", one=one.name, other=other.name)
     if one.count and other.count and one.count != other.count:
         yield _(
-            "{one} is one of {count} shards, {other} one of {count2}",
+            "{one} is one of {shards} shards, {other} one of {others}",
             one=one.name,
-            count=one.count,
+            shards=one.count,
             other=other.name,
-            count2=other.count,
+            others=other.count,
         )
     if one.personas != other.personas:
         yield _("the personas of {one} and {other} differ", one=one.name, other=other.name)
@@ -355,11 +355,11 @@ def _value_differences(
             was, now = _shortened(first.get(key)), _shortened(second.get(key))
             name = f"{kind} {key}".strip()
             yield _(
-                "{name} is {was} in {one} and {now} in {other}",
+                "{name} is {value} in {one} and {changed} in {other}",
                 name=name,
-                was=was,
+                value=was,
                 one=one.name,
-                now=now,
+                changed=now,
                 other=other.name,
             )
 

@@ -9,7 +9,7 @@ from typing import NamedTuple, overload
 
 from simulator.core import shelves
 from simulator.core.errors import InputError
-from simulator.core.messages import Message, Sentence, _
+from simulator.core.messages import Message, _
 from simulator.core.roles import endpoints
 from simulator.core.settings import Sample, Settings, read_sample
 from simulator.core.types import Case, Conversation, Persona
@@ -126,8 +126,8 @@ class PlannedRun(NamedTuple):
         if self.judges_chosen_for:
             names = ", ".join(self.settings.judges)
             yield _(
-                "Judges that fit the data ({judges_chosen_for}): {names}. Others: --judges NAME,...",
-                judges_chosen_for=self.judges_chosen_for,
+                "Judges that fit the data ({form}): {names}. Others: --judges NAME,...",
+                form=self.judges_chosen_for,
                 names=names,
             )
         if count := self.skipped.count:
@@ -140,7 +140,7 @@ class PlannedRun(NamedTuple):
             if count > _LISTED:
                 yield _("  and {n} more; the report lists them.", n=count - _LISTED)
 
-    def _ignored_answers(self) -> Sentence | str:
+    def _ignored_answers(self) -> Message:
         """A column of answers beside the questions often holds the right ones, named like a bot's own."""
         column, cases = self.columns.answers[0], self.settings.cases
         if self.columns.has_references:
@@ -271,7 +271,7 @@ def _fitted(settings: Settings, data: DataSet, labels: Labels) -> tuple[Settings
     return settings, chosen_for
 
 
-def _sample_message(rows: int, sample: Sample) -> Sentence | str:
+def _sample_message(rows: int, sample: Sample) -> Message:
     """How many of the rows were sampled, before --limit is applied."""
     if sample.size >= rows:
         return _("All {rows} rows: no more than the sample's {size}.", rows=rows, size=sample.size)

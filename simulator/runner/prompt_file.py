@@ -15,7 +15,7 @@ from pydantic import Field, JsonValue, ValidationError, field_validator
 
 from simulator.core import shelves
 from simulator.core.errors import InputError, PromptError, UnknownName, value_problem
-from simulator.core.messages import _
+from simulator.core.messages import Message, _
 from simulator.core.templates import LANGUAGES, fingerprint, read_toml
 from simulator.core.types import Case, Language, Value
 from simulator.data.cases import DatasetRequest, case_of, read_dataset, row_id
@@ -253,16 +253,22 @@ def files_of(prompt: Prompt) -> tuple[Path, ...]:
     return (Path(prompt.path), *dict.fromkeys(files))
 
 
-def describe_prompt(path: Path) -> str:
+def describe_prompt(path: Path) -> Message | str:
     """One line about a prompt file: its titles, version and variants, or the error if it is invalid."""
     try:
         file = _read_file(path)
     except PromptError as error:
-        return str(error)
-    wordings = (getattr(file, language) for language in ("en", "ja"))
-    titles = " / ".join(wording.title for wording in wordings if wording and wording.title)
-    variants = f"; variants: {', '.join(file.variants)}" if file.variants else ""
-    return f"{titles} (version {file.version}{variants})".lstrip()
+        return error.message
+    en, ja = (wording.title if wording else "" for wording in (file.en, file.ja))
+    titles = _("{en} / {ja}", en=en, ja=ja) if en and ja else en or ja or path.stem
+    if not file.variants:
+        return _("{titles} (version {version})", titles=titles, version=file.version)
+    return _(
+        "{titles} (version {version}; variants: {names})",
+        titles=titles,
+        version=file.version,
+        names=tuple(file.variants),
+    )
 
 
 def _read_file(path: Path) -> _PromptFile:
@@ -437,11 +443,11 @@ def _variables_by_text(prompt: Prompt, language: Language) -> Iterator[tuple[str
         if extra := _checked_variables(f"{prompt.path}: [{language}] {key}", getattr(wording, key)) - allowed:
             names = ", ".join(f"${name}" for name in sorted(allowed))
             msg = _(
-                "{prompt}: [{language}] {key} uses ${extra}; it may use {names}.",
+                "{prompt}: [{language}] {key} uses ${variable}; it may use {names}.",
                 prompt=prompt.path,
                 language=language,
                 key=key,
-                extra=min(extra),
+                variable=min(extra),
                 names=names,
             )
             raise PromptError(msg)

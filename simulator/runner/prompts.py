@@ -9,7 +9,8 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from simulator.core.errors import InputError, PromptError
-from simulator.core.messages import Sentence, _
+from simulator.core.messages import Message as Sentence
+from simulator.core.messages import _
 from simulator.core.types import Bot, Case, Conversation, Message, Query, Value, traits_of
 from simulator.data.files import quote
 from simulator.runner.conversation import call_bot
@@ -33,7 +34,7 @@ SYSTEM, HISTORY = "system", "history"
 # Finds the case of an id.
 Lookup = Callable[[str], Case]
 # Returns what a row lacks, as a text to follow its file and line; None if nothing.
-RowCheck = Callable[[Case], str | None]
+RowCheck = Callable[[Case], Sentence | None]
 
 
 class RenderedPrompt(Value):
@@ -188,7 +189,12 @@ def letters(case: Case) -> str:
     """The letters of a row's choices: `ABCD` for four."""
     if len(case.choices) > len(LETTERS):
         raise MissingVariable(
-            "letters", _("{n} choices; there are {n2} letters", n=len(case.choices), n2=len(LETTERS))
+            "letters",
+            _(
+                "{choices} choices; there are {letters} letters",
+                choices=len(case.choices),
+                letters=len(LETTERS),
+            ),
         )
     return LETTERS[: len(case.choices)]
 
@@ -323,12 +329,23 @@ def row_check(prompt: Prompt, links: AbstractSet[str] = frozenset()) -> RowCheck
     renderer = PromptRenderer(prompt, ("-",))  # the labels are known only when all rows have been read
     earlier = UnknownAnswers(links)
 
-    def check(case: Case) -> str | None:
+    def check(case: Case) -> Sentence | None:
         try:
             renderer.check(case, earlier)
         except MissingVariable as error:
-            what = f"${error.variable}" if is_fixed(error.variable) else f"a column {quote(error.variable)}"
-            return f"the prompt {prompt.name} needs {what}; {error.why}."
+            if is_fixed(error.variable):
+                return _(
+                    "the prompt {prompt} needs ${variable}; {why}.",
+                    prompt=prompt.name,
+                    variable=error.variable,
+                    why=error.why,
+                )
+            return _(
+                "the prompt {prompt} needs a column {column}; {why}.",
+                prompt=prompt.name,
+                column=quote(error.variable),
+                why=error.why,
+            )
         return None
 
     return check

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 
 from simulator.core.errors import RehearsalError, RunFileError
-from simulator.core.messages import Sentence, _
+from simulator.core.messages import Message, _
 from simulator.core.types import Conversations, GradingContext, Score
 from simulator.grading.panel import Grading
 from simulator.models.pricing import BudgetSpent
@@ -20,7 +20,7 @@ async def regrade(
     on_graded: Callable[[GradingContext, Sequence[Score]], None],
     *,
     again: bool,
-) -> Sentence | str | None:
+) -> Message | str | None:
     """Grades every turn of a run with the judges that have not graded it yet; with `again`, with all of them.
 
     Each score is committed as it arrives, and `on_graded` is called after each turn. Returns why it ended

@@ -11,7 +11,7 @@ from operator import itemgetter
 from pathlib import Path
 
 from simulator.core.errors import InputError, RunFileError
-from simulator.core.messages import Message, _, say
+from simulator.core.messages import _, say
 from simulator.core.types import Language
 from simulator.data.files import temporary_path
 from simulator.sheets.excel_write import DELETED, LONGEST, paint
@@ -28,7 +28,7 @@ from simulator.sheets.model import (
     layouts,
 )
 
-# Hashes of what the program alone would have written, and of what was written with the team's cells.
+# Hashes of what the program wrote: alone, and with or without the team's cells.
 _FRESH, _WRITTEN = "rehearsal_fresh", "rehearsal_written"
 _NUMBERED = re.compile(r"report(?:-(\d{1,4}))?\.xlsx")
 _MOST_FILES = 1000
@@ -47,35 +47,24 @@ def save(worksheets: Sequence[Worksheet], run_file: Path) -> Path:
     """
     paths = [path for path in run_file.parent.glob("report*.xlsx") if path.is_file()]
     workbooks = [_existing(path) for path in sorted(paths, key=_stamp, reverse=True)]
-    for workbook in workbooks:
-        if workbook.fault:
-            _warn(_("{fault} It is left alone.", fault=workbook.fault))
     edited = next((workbook for workbook in workbooks if workbook.edited), None)
     carried, properties = tuple(worksheets), dict[str, str]()
     if edited and edited.content:
+        source = edited.path.name
         for note in edited.content.notes:
-            _warn(f"{edited.path.name}, {note}.")
+            say(_("{workbook}, {note:sentence}", workbook=source, note=note))
         for name in edited.content.foreign:
-            _warn(
-                _(
-                    "{edited}: the worksheet {name} is your own; it stays there.",
-                    edited=edited.path.name,
-                    name=name,
-                )
-            )
+            say(_("{edited}: the worksheet {name} is your own; it stays there.", edited=source, name=name))
         carried = tuple(_with_edits(sheet, edited.content, properties) for sheet in worksheets)
     for path, stamp in _free(run_file.parent, workbooks, edited):
         try:
-            if _is_open(path):
-                raise _LockedFile(path)
-            write(carried, path, fresh=worksheets, properties=properties, stamp=stamp)
+            language = language_of(worksheets)
+            write(carried, path, language, properties=properties, stamp=stamp, alone=not edited)
         except _LockedFile:
-            _warn(_("{path} is open in another program; the report goes into the next one.", path=path.name))
+            say(_("{path} is open in another program; the report goes into the next one.", path=path.name))
         else:
             return path
-    msg = _(
-        "{most_files} workbooks of this run and none to write to; move them away.", most_files=_MOST_FILES
-    )
+    msg = _("{n} workbooks of this run and none to write to; move them away.", n=_MOST_FILES)
     raise RunFileError(msg)
 
 
@@ -84,7 +73,7 @@ class _ExistingWorkbook:
     """A workbook beside the run file.
 
     `edited`: it is not what the program alone would have written. `touched`: it is not as the program left
-    it; one that cannot be read counts as touched, and `fault` says why it cannot.
+    it; one that cannot be read counts as touched.
     """
 
     path: Path
@@ -92,21 +81,22 @@ class _ExistingWorkbook:
     content: EditedSheets | None = None
     edited: bool = False
     touched: bool = True
-    fault: str = ""
 
 
 def _existing(path: Path) -> _ExistingWorkbook:
+    """The workbook as it is now; stderr says so where it cannot be read."""
     from simulator.sheets.excel_read import read_edited  # most runs have no workbook yet
 
     stamp = _stamp(path)
     try:
         content = read_edited(path)
     except InputError as error:
-        return _ExistingWorkbook(path, stamp, fault=str(error))
+        say(_("{fault} It is left alone.", fault=error))
+        return _ExistingWorkbook(path, stamp)
     if not content.sheets:
         return _ExistingWorkbook(path, stamp)
     words = (
-        (name, [title for _unused, title in sorted(sheet.titles.items())], sheet.rows)
+        (name, [title for _place, title in sorted(sheet.titles.items())], sheet.rows)
         for name, sheet in content.sheets.items()
     )
     now = "" if content.foreign else _fingerprint(words)
@@ -138,40 +128,39 @@ def _free(
             yield path, workbook.stamp
 
 
-class _LockedFile(RunFileError):
+class _LockedFile(Exception):
     """A file that another program holds open, or has just written."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(_("{path}: open in another program; close it there.", path=path))
 
 
 def write(
     worksheets: Sequence[Worksheet],
     path: Path,
+    language: Language | None = None,
     *,
-    fresh: Sequence[Worksheet] | None = None,
     properties: Mapping[str, str] | None = None,
     stamp: int | None = None,
+    alone: bool = True,
 ) -> Path:
     """Writes a workbook beside the old file, then renames it: whole or not at all, for its owner only.
 
-    `fresh` are the worksheets without what people wrote. Raises RunFileError where it cannot be written, also
-    where the old file is no longer that of the `stamp`.
+    `alone` says that nothing in it is the team's. `language` is as for `paint`. Raises RunFileError where it
+    cannot be written; _LockedFile where the old file is open, or is no longer that of the `stamp`.
     """
+    if _is_open(path):
+        raise _LockedFile
     new = temporary_path(path)
-    language = language_of(fresh or worksheets)
-    written_hash = _fingerprint(_unedited(worksheets, language))
-    fresh_hash = written_hash if fresh is None else _fingerprint(_unedited(fresh, language))
+    language = language or language_of(worksheets)
+    now = _fingerprint(_unedited(worksheets, language))
+    hashes = {_WRITTEN: now, **({_FRESH: now} if alone else {})}
     try:
         os.close(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600))
-        hashes = {_FRESH: fresh_hash, _WRITTEN: written_hash}
         paint(worksheets, new, {**(properties or {}), **hashes}, language)
         if stamp is not None and path.exists() and _stamp(path) != stamp:
-            raise _LockedFile(path)
+            raise _LockedFile
         try:
             new.replace(path)
         except PermissionError:
-            raise _LockedFile(path) from None
+            raise _LockedFile from None
     except OSError as error:
         msg = _(
             "{path}: cannot be written ({strerror}). The run is safe: paint it again with `report`.",
@@ -192,10 +181,6 @@ def _is_open(path: Path) -> bool:
     )
 
 
-def _warn(line: Message | str) -> None:
-    say(line)
-
-
 def _unedited(worksheets: Sequence[Worksheet], language: Language) -> Iterator[_Words]:
     """The worksheets as they are read back while nobody has edited them."""
     for sheet in worksheets:
@@ -204,23 +189,17 @@ def _unedited(worksheets: Sequence[Worksheet], language: Language) -> Iterator[_
 
 
 def _unedited_rows(sheet: Worksheet, language: Language) -> Iterator[PulledRow]:
-    keys = {column.key: None for column in sheet.columns}
-    others = [key for key in keys if key.startswith(OTHER)]
     layout = layout_of(sheet)
     for number, row in enumerate(sheet.rows, 2):
-        texts = {
-            key: cell_text(cell.text, language, LONGEST) for key, cell in row.cells.items() if key in keys
-        }
-        filled = {key: text for key, text in texts.items() if text.strip()}
-        cells = {
-            key: "0"
-            if row.cells[key].number is not None and key not in layout.team
-            else read_value(key, text, layout)
-            for key, text in filled.items()
-            if key not in others
-        }
-        added = tuple(filled.get(key, "") for key in others)
-        yield PulledRow(key=visible(row.key), number=number, cells=cells, others=added)
+        cells, others = {}, []
+        for column in sheet.columns:
+            cell = row.cells.get(column.key, SheetCell())
+            text = cell_text(cell.text, language, LONGEST)
+            if column.key.startswith(OTHER):
+                others.append(text if text.strip() else "")
+            elif text.strip() and (column.owner == "team" or cell.number is None):
+                cells[column.key] = read_value(column.key, text, layout)
+        yield PulledRow(key=visible(row.key), number=number, cells=cells, others=tuple(others))
 
 
 def _fingerprint(sheets: Iterable[_Words]) -> str:
@@ -274,18 +253,14 @@ def _columns(sheet: Worksheet, edited: EditedSheet, places: Mapping[str, int]) -
     layout = layout_of(sheet)
     known = {column.key: column for column in sheet.columns}
     columns = [known["key"]]
-    for key in sorted(places, key=places.__getitem__):
-        title = edited.titles.get(edited.columns.get(key, 0), "")
-        if key == "key":
-            continue
-        if key.startswith(OTHER):
-            title = edited.titles.get(edited.others[int(key.removeprefix(OTHER))], "")
-            columns.append(Column(key=key, title=title, owner="team", width=_OTHER_WIDTH, wrap=True))
-        elif key in known:
+    theirs = {**edited.columns, **{f"{OTHER}{n}": place for n, place in enumerate(edited.others)}}
+    for key in sorted(places.keys() - {"key"}, key=places.__getitem__):
+        title = edited.titles.get(theirs.get(key, 0), "")
+        if key in known:
             own = title and layout.column(title) is None
             columns.append(known[key].model_copy(update={"title": title}) if own else known[key])
-        elif key in layout.team:
-            columns.append(Column(key=key, title=title, owner="team", wrap=True))
+        elif key in layout.team or key.startswith(OTHER):
+            columns.append(Column(key=key, title=title, owner="team", width=_OTHER_WIDTH, wrap=True))
     return tuple(columns)
 
 

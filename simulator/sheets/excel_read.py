@@ -68,10 +68,11 @@ def _outline(path: Path) -> _Outline:
     ever = {name: set(properties.get(DELETED + name, "").split()) for name in layouts()}
     for name, definition in defined.items():
         known, at = _NAMED.fullmatch(name), _PLACE.fullmatch(definition.attr_text or "")
-        if known and known[1] in layouts():
-            # A name remains when its column is deleted, and stands for nothing then.
-            ever[known[1]].add(known[2])
-        if known and known[1] in layouts() and at:
+        if not known or known[1] not in layouts():
+            continue
+        # A name remains when its column is deleted, and stands for nothing then.
+        ever[known[1]].add(known[2])
+        if at:
             tab = at[1].replace("''", "'") if at[1] else at[2]
             header = int(at[4]), column_index_from_string(at[3])
             places.setdefault(tab, {}).setdefault(known[1], {})[known[2]] = header
@@ -98,13 +99,11 @@ def _identified(
 
 def _best(lines: Sequence[Line], layout: Layout) -> tuple[int, Line]:
     """The line with the most titles of the layout, and how many those are."""
-    counts = [(_titled(line, layout), -line.number, line) for line in lines[:_MOST_TITLE_ROWS]]
+    counts = [
+        (len(by_title(line.texts, layout, {})), -line.number, line) for line in lines[:_MOST_TITLE_ROWS]
+    ]
     most, _, line = max(counts, default=(0, 0, Line(0, {})))
     return most, line
-
-
-def _titled(line: Line, layout: Layout) -> int:
-    return len(by_title(line.texts, layout, {}))
 
 
 def _sheet(
@@ -124,7 +123,7 @@ def _sheet(
     # Names are stale when a program moved the columns and left them behind: they stand at other titles.
     stale = any(layout.column(top.texts.get(place, "")) not in (None, key) for key, place in named.items())
     most, titled = _best(lines, layout)
-    if not named or stale or most > 2 > _titled(top, layout):
+    if not named or stale or most > 2 > _best([top], layout)[0]:
         top, named = titled, {}
     columns = by_title(top.texts, layout, named)
     return edited_sheet(tab, lines, top.number, columns, layout=layout, ever=ever, notes=notes)

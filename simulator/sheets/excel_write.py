@@ -1,111 +1,20 @@
-"""Writes worksheets as an Excel workbook, row by row, with formats, notes, dropdowns and print settings.
+"""Writes worksheets as an Excel workbook, row by row, with formats, notes, dropdowns and print settings."""
 
-xlsxwriter's own worksheet keeps the heights of all rows twice and every note until the end, which takes more
-memory than the workbook is large: `Page` keeps only what it must.
-"""
-
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import date, datetime
 from itertools import zip_longest
 from math import ceil
 from pathlib import Path
-from tempfile import SpooledTemporaryFile, TemporaryDirectory
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import xlsxwriter
-from xlsxwriter.comments import CommentType
 from xlsxwriter.utility import quote_sheetname, xl_col_to_name
-from xlsxwriter.worksheet import Worksheet as XlsxWorksheet
 
 from simulator.core.types import Language
 from simulator.sheets.merge import cell_text, units
 from simulator.sheets.model import FILLS, Chart, Column, Mark, Row, SheetCell, Worksheet, language_of
-
-# Of notes; those of a small run never reach the disk.
-_BYTES_IN_MEMORY = 256_000
-# Shapes that share a number in the file.
-_BLOCK = 1024
-
-
-class Page(XlsxWorksheet):  # type: ignore[misc]  # which publishes no types
-    """A worksheet that is written from the top down, its notes in the order of their cells."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._heights: dict[float, list[Any]] = {}
-        self._notes: Notes | None = None
-
-    def set_row_pixels(
-        self, row: int, height: float | None = None, cell_format: Any = None, options: Any = None
-    ) -> int:
-        """Sets the height of a row, and forgets the settings of rows that are already written."""
-        failed: int = super().set_row_pixels(row, height, cell_format, options)
-        if not failed and height is not None:
-            for written in [each for each in self.row_info if each < self.previous_row]:
-                del self.row_info[written]
-            # The boxes of notes are placed by the heights of all rows, of which few differ.
-            self.row_sizes[row] = self._heights.setdefault(height, self.row_sizes[row])
-        return failed
-
-    def write_comment(self, row: int, column: int, text: str, options: dict[str, Any]) -> int:
-        """Stores a note until the end; `options` are xlsxwriter's own."""
-        if self._check_dimensions(row, column):
-            return -1
-        if self._notes is None:
-            self._notes = Notes(self, self.tmpdir)
-            self.has_vml = self.has_comments = True
-        self._notes.add(row, column, text, options)
-        return 0
-
-    def close_notes(self) -> None:
-        """Closes the file of the notes."""
-        if self._notes:
-            self._notes.close()
-
-    def _prepare_vml_objects(self, number: int, *others: int) -> int:
-        """Called by xlsxwriter at the end: gives the number of notes, and sets the ids of their shapes."""
-        super()._prepare_vml_objects(number, *others)
-        if self._notes is None:
-            return 0
-        self.comments_list = self._notes
-        count = len(self._notes)
-        self.vml_data_id = ",".join(str(number + block) for block in range(count // _BLOCK + 1))
-        return count
-
-
-class Notes:
-    """The notes of a page in a temporary file; every iteration makes them anew."""
-
-    def __init__(self, page: Page, folder: str | None) -> None:
-        self._page, self._count = page, 0
-        self._file = SpooledTemporaryFile(  # noqa: SIM115 - it is read when the workbook is closed
-            _BYTES_IN_MEMORY, "w+", encoding="utf-8", newline="\n", dir=folder
-        )
-
-    def add(self, row: int, column: int, text: str, options: dict[str, Any]) -> None:
-        """Adds a note, below or to the right of those before it."""
-        self._file.write(json.dumps([row, column, text, options], ensure_ascii=False) + "\n")
-        self._count += 1
-
-    def __len__(self) -> int:
-        """How many there are."""
-        return self._count
-
-    def __iter__(self) -> Iterator[CommentType]:
-        """As xlsxwriter's objects, each in its place on the page."""
-        self._file.seek(0)
-        for line in self._file:
-            note = CommentType(*json.loads(line))
-            note.author = self._page.comments_author
-            note.vertices = self._page._comment_vertices(note)
-            yield note
-
-    def close(self) -> None:
-        """Closes and deletes the file."""
-        self._file.close()
-
 
 # What Excel takes in one cell, in UTF-16 units.
 LONGEST = 32_767
@@ -179,7 +88,6 @@ class _Workbook:
                 "default_format_properties": {"font_name": self.font, "font_size": SIZE},
             },
         )
-        self._file.worksheet_class = Page
         self._file.set_properties({"title": AUTHOR, "author": AUTHOR})
 
     def add(self, worksheet: Worksheet) -> None:
@@ -187,23 +95,11 @@ class _Workbook:
         sheet = self._file.add_worksheet(worksheet.title)
         sheet.set_comments_author(AUTHOR)
         high = max(line_count(column.title, max(column.width - 3, 4), 3) for column in worksheet.columns)
-        for number, column in enumerate(worksheet.columns):
-            hidden = column.key == "key" and column.width <= _HIDDEN_KEY
-            sheet.set_column(number, number, column.width, self._cell_format(column), {"hidden": hidden})
         sheet.set_row(0, high * self.line + 5)
         for number, column in enumerate(worksheet.columns):
-            self._header(sheet, worksheet, number, column)
+            self._column(sheet, worksheet, number, column)
         for number, row in enumerate(worksheet.rows, start=1):
             self._row(sheet, worksheet, number, row)
-        for number, column in enumerate(worksheet.columns):
-            if column.owner == "team" and (column.choices or column.help):
-                sheet.data_validation(
-                    1, number, len(worksheet.rows) + _SPARE_ROWS, number, self._rule(column)
-                )
-            if column.key.isidentifier():
-                name = NAME.format(sheet=worksheet.name, column=column.key)
-                at = f"{quote_sheetname(worksheet.title)}!{xl_col_to_name(number, col_abs=True)}$1"
-                self._file.define_name(name, f"={at}")
         chart, keys = worksheet.chart, [column.key for column in worksheet.columns]
         if chart and worksheet.rows and {chart.x, *chart.ys} <= set(keys):
             self._chart(sheet, worksheet, chart, keys)
@@ -217,10 +113,7 @@ class _Workbook:
         for row, titles in enumerate(zip_longest(*self._lists)):
             for column, title in enumerate(titles):
                 # A number that people type is found in the list only where it is a number there, too.
-                if title and title.isdecimal():
-                    lists.write_number(row, column, int(title))
-                elif title:
-                    lists.write_string(row, column, title)
+                lists.write(row, column, int(title) if title and title.isdecimal() else title)
         lists.hide()
         try:
             self._file.close()
@@ -230,7 +123,7 @@ class _Workbook:
     def release(self) -> None:
         """Closes what a failure left open."""
         for sheet in self._file.worksheets():
-            for close in (sheet._opt_close, sheet._xml_close, sheet.close_notes):
+            for close in (sheet._opt_close, sheet._xml_close):
                 # Unwritten content is lost anyway; the second file may never have been opened.
                 with suppress(OSError, AttributeError):
                     close()
@@ -256,14 +149,23 @@ class _Workbook:
             settings["quote_prefix"] = True
         return self._format(**settings)
 
-    def _header(self, sheet: Any, worksheet: Worksheet, number: int, column: Column) -> None:
+    def _column(self, sheet: Any, worksheet: Worksheet, number: int, column: Column) -> None:
+        """The header of a column with its note and its name, and what holds for all of its cells."""
+        hidden = column.key == "key" and column.width <= _HIDDEN_KEY
+        sheet.set_column(number, number, column.width, self._cell_format(column), {"hidden": hidden})
         colour = _BLUE if column.owner == "team" else _GREY
         title = cell_text(column.title, self.language, LONGEST)
-        form = self._format(bold=True, text_wrap=True, bg_color=colour)
-        sheet.write_string(0, number, title, form)
+        sheet.write_string(0, number, title, self._format(bold=True, text_wrap=True, bg_color=colour))
         # The first column is hidden or narrow: what the worksheet is for stands over the second.
         about = worksheet.help if number == min(1, len(worksheet.columns) - 1) else ""
         self._note(sheet, 0, number, "\n\n".join(filter(None, (about, column.help))))
+        if column.owner == "team" and (column.choices or column.help):
+            last = len(worksheet.rows) + _SPARE_ROWS
+            sheet.data_validation(1, number, last, number, self._rule(column))
+        if column.key.isidentifier():
+            name = NAME.format(sheet=worksheet.name, column=column.key)
+            at = f"{quote_sheetname(worksheet.title)}!{xl_col_to_name(number, col_abs=True)}$1"
+            self._file.define_name(name, f"={at}")
 
     def _row(self, sheet: Any, worksheet: Worksheet, number: int, row: Row) -> None:
         cells = dict(row.cells) | {"key": SheetCell(text=row.key)}
@@ -328,7 +230,7 @@ class _Workbook:
     def _chart(self, sheet: Any, worksheet: Worksheet, chart: Chart, keys: list[str]) -> None:
         """Below a short table, beside a long one; from the oldest run to the newest."""
         last = len(worksheet.rows)
-        picture = self._file.add_chart({"type": chart.kind})
+        picture = self._file.add_chart({"type": "line"})
         for key in chart.ys:
             place, x = keys.index(key), keys.index(chart.x)
             title = worksheet.title

@@ -9,9 +9,11 @@ import re
 import time
 import unicodedata
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt
@@ -46,8 +48,8 @@ def target(sheet: str, suffix: str = "") -> Target:
     suffix = " ".join(suffix.split())
     if len(suffix) > _LONGEST_SUFFIX or any(unicodedata.category(c)[0] == "C" for c in suffix):
         msg = _(
-            "--worksheet: at most {longest_suffix} characters, and no control characters.",
-            longest_suffix=_LONGEST_SUFFIX,
+            "--worksheet: at most {n} characters, and no control characters.",
+            n=_LONGEST_SUFFIX,
         )
         raise InputError(msg)
     return Target(key=key_of(sheet), suffix=suffix)
@@ -144,9 +146,10 @@ def _from_json(found: dict[str, Any], name: str, scopes: list[str]) -> Any:
     person: Any = Person
     try:
         if str(found.get("_module", "")).startswith("oauth2client"):
+            from gspread.utils import convert_credentials
             from oauth2client.client import Credentials as Legacy
 
-            return _converted(Legacy.new_from_json(json.dumps(found)))
+            return convert_credentials(Legacy.new_from_json(json.dumps(found)))
         if found.get("type") == "authorized_user":
             # Their scopes were settled when they signed in.
             return person.from_authorized_user_info(found)
@@ -155,7 +158,7 @@ def _from_json(found: dict[str, Any], name: str, scopes: list[str]) -> Any:
     except ImportError:
         msg = _("oauth2client's credentials need the extra 'legacy': pip install oauth2client==4.1.3.")
         raise InputError(msg) from None
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, AttributeError):
         msg = _(
             "{name}: the key file is incomplete; download it again (GOOGLE_APPLICATION_CREDENTIALS).",
             name=name,
@@ -184,17 +187,6 @@ def _of_the_machine(scopes: list[str]) -> Any:
         raise InputError(msg) from None
 
 
-def _converted(given: Any) -> Any:
-    """Credentials of google-auth, made by gspread of oauth2client's."""
-    from gspread.utils import convert_credentials
-
-    try:
-        return convert_credentials(given)
-    except (TypeError, AttributeError):
-        msg = _("{type}: no credentials of google-auth or oauth2client.", type=type(given).__name__)
-        raise InputError(msg) from None
-
-
 class SinkUnavailable(RehearsalError):
     """Google cannot be reached: the run is complete, only the sheet is not."""
 
@@ -210,14 +202,8 @@ def _is_transient(error: BaseException) -> bool:
 
     if isinstance(error, GoogleAuthError):
         return bool(error.retryable)
-    lost = (
-        requests.ConnectionError,
-        requests.Timeout,
-        requests.exceptions.ChunkedEncodingError,
-        requests.exceptions.ContentDecodingError,
-        requests.exceptions.JSONDecodeError,
-    )
-    return isinstance(error, lost) or _code(error) in (408, 429) or _code(error) >= 500
+    lost = isinstance(error, Conflict | requests.RequestException)
+    return lost or _code(error) in (408, 429) or _code(error) >= 500
 
 
 def is_refusal(error: BaseException) -> bool:
@@ -242,57 +228,68 @@ def _one_line(error: BaseException, name: Message | str, who: str, *, writing: b
                 "{name}: Google Sheets cannot be reached ({short}); try again later.", name=name, short=short
             )
         return SinkUnavailable(msg)
-    if isinstance(error, GoogleAuthError):
-        return InputError(
-            _(
-                "{name}: Google refused the credentials ({short}); make a new key, or sign in again.",
-                name=name,
-                short=short,
-            )
-        )
+    code = 401 if isinstance(error, GoogleAuthError) else code
     body = getattr(error, "error", None)
     body = body if isinstance(body, dict) else {}
     listed = [*(body.get("errors") or []), *(body.get("details") or [])]
     details = [entry for entry in listed if isinstance(entry, dict)]
-    reasons = [entry.get("reason") for entry in details]
+    texts = [str(body.get("message", error)), *(str(entry.get("reason")) for entry in details)]
     links = [str(entry.get("metadata", {}).get("activationUrl", "")) for entry in details]
-    link = next((link for link in links if link.startswith("https://")), _LIBRARY)
-    text = str(body.get("message", error))
-    known = [why for words, why in _KNOWN.items() if words in text or words in reasons]
-    known += [_BY_CODE[key] for key in ((code, writing), (code, None)) if key in _BY_CODE]
-    if known:
-        why = known[0].format(who=who or _("the account of your credentials"), link=link)
-    else:
-        why = f"Google Sheets answered {code} ({short})"
-    return InputError(f"{name}: {why}.")
+    by_code = _BY_CODE.get((code, writing)) or _BY_CODE.get((code, None)) or _ANSWERED
+    why = next((why for words, why in _KNOWN.items() if any(words in text for text in texts)), by_code)
+    values = {
+        "who": who or _("the account of your credentials"),
+        "link": next((link for link in links if link.startswith("https://")), _LIBRARY),
+        "code": code,
+        "short": short,
+    }
+    return InputError(_("{name}: {why}.", name=name, why=replace(why, values=tuple(values.items()))))
 
 
 # What Google's message or its list of reasons says, and what to do.
 _KNOWN = {
-    "SERVICE_DISABLED": "the API is switched off in the project of your credentials; enable it at {link}"
-    " and try again after some minutes",
-    "domainPolicy": "your organisation does not let apps or outside accounts in (外部共有禁止); ask its"
-    " administrator to allow {who}, or sign in as a user of the organisation",
-    "ACCESS_TOKEN_SCOPE_INSUFFICIENT": "the credentials do not cover Google Sheets; sign in again with the"
-    " scope https://www.googleapis.com/auth/spreadsheets",
-    "storageQuotaExceeded": "the Drive of {who} is full, or has no room at all as with service accounts;"
-    " give --folder with a folder of a shared drive (共有ドライブ), or --sheet with a sheet of your own",
-    "limit of 10000000 cells": "the spreadsheet is full (10 million cells); push to a new one with --sheet",
-    "protected cell": "part of it is protected against {who}; allow it in Data > Protect sheets and ranges"
-    " (データ > シートと範囲を保護)",
-    "not supported for this document": "this is an Excel file in Drive; open it and choose File > Save as"
-    " Google Sheets (Google スプレッドシートとして保存)",
-    "File not found": "there is no such folder, or it is not shared; copy what stands behind /folders/ of its"
-    " address, and add {who} to it as a content manager (コンテンツ管理者)",
+    "SERVICE_DISABLED": _(
+        "the API is switched off in the project of your credentials; enable it at {link}"
+        " and try again after some minutes"
+    ),
+    "domainPolicy": _(
+        "your organisation does not let apps or outside accounts in (外部共有禁止); ask its"
+        " administrator to allow {who}, or sign in as a user of the organisation"
+    ),
+    "ACCESS_TOKEN_SCOPE_INSUFFICIENT": _(
+        "the credentials do not cover Google Sheets; sign in again with the"
+        " scope https://www.googleapis.com/auth/spreadsheets"
+    ),
+    "storageQuotaExceeded": _(
+        "the Drive of {who} is full, or has no room at all as with service accounts;"
+        " give --folder with a folder of a shared drive (共有ドライブ), or --sheet with a sheet of your own"
+    ),
+    "limit of 10000000 cells": _(
+        "the spreadsheet is full (10 million cells); push to a new one with --sheet"
+    ),
+    "protected cell": _(
+        "part of it is protected against {who}; allow it in Data > Protect sheets and ranges"
+        " (データ > シートと範囲を保護)"
+    ),
+    "not supported for this document": _(
+        "this is an Excel file in Drive; open it and choose File > Save as"
+        " Google Sheets (Google スプレッドシートとして保存)"
+    ),
+    "File not found": _(
+        "there is no such folder, or it is not shared; copy what stands behind /folders/ of its"
+        " address, and add {who} to it as a content manager (コンテンツ管理者)"
+    ),
 }
+_ANSWERED = _("Google Sheets answered {code:d} ({short})")
 _LIBRARY = "https://console.cloud.google.com/apis/library/sheets.googleapis.com"
 # By status, and by whether it was a write.
 _BY_CODE = {
-    (401, None): "Google refused the credentials; make a new key, or sign in again",
-    (403, True): "it is shared for reading only; in Share (共有) make {who} an editor"
-    " (編集者 instead of 閲覧者)",
-    (403, False): "no access; open the sheet, click Share (共有), add {who} as an editor (編集者)",
-    (404, None): "there is no such sheet; copy the part between /d/ and /edit of its address",
+    (401, None): _("Google refused the credentials ({short}); make a new key, or sign in again"),
+    (403, True): _(
+        "it is shared for reading only; in Share (共有) make {who} an editor (編集者 instead of 閲覧者)"
+    ),
+    (403, False): _("no access; open the sheet, click Share (共有), add {who} as an editor (編集者)"),
+    (404, None): _("there is no such sheet; copy the part between /d/ and /edit of its address"),
 }
 
 
@@ -300,9 +297,6 @@ def _code(error: BaseException | None) -> int:
     status = getattr(getattr(error, "response", None), "status_code", None)
     return status if isinstance(status, int) else 0
 
-
-if TYPE_CHECKING:
-    from gspread import Client
 
 T = TypeVar("T")
 Json = dict[str, Any]
@@ -319,41 +313,37 @@ LOCAL = "REHEARSAL_SHEETS_URL"
 class SheetsClient:
     """Reads and writes of the Sheets API, at most one write a second; `reads` and `writes` count them.
 
-    `given` credentials may be google-auth's or oauth2client's; otherwise the environment's are used.
     `clock` and `sleep` (seconds) are there to be replaced.
     """
 
     def __init__(
         self,
-        given: Any = None,
         *,
         drive: bool = False,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._clock, self._sleep = clock, sleep
-        self._wrote = float("-inf")
+        self._wrote, self._writing = float("-inf"), False
         self.reads = self.writes = 0
         local = os.environ.get(LOCAL, "").rstrip("/")
         if local and urlsplit(local).hostname not in ("127.0.0.1", "localhost", "::1"):
             msg = _(
-                "{local}={local2}: only an address of this machine; leave it unset to reach Google.",
-                local=LOCAL,
-                local2=local,
+                "{name}={value}: only an address of this machine; leave it unset to reach Google.",
+                name=LOCAL,
+                value=local,
             )
             raise InputError(msg)
-        self._credentials: Any = None
-        if given is not None:
-            self._credentials = _converted(given)
-        elif not local or _variable():
-            # Somebody who tries things out on this machine needs no credentials.
-            self._credentials = _credentials([SHEETS, DRIVE] if drive else [SHEETS])
-        self.account = _account_of(self._credentials) if self._credentials else Account("person")
-        self._client = _client(self._credentials, local)
+        # Somebody who tries things out on this machine needs no credentials.
+        nobody = local and not _variable()
+        self._credentials = None if nobody else _credentials([SHEETS, DRIVE] if drive else [SHEETS])
+        self.account = Account("person") if nobody else _account_of(self._credentials)
+        self._http = _http(self._credentials, local)
 
     def read(self, address: str, *, query: Json | None = None, body: Json | None = None) -> Json:
         """A request that changes nothing; with a body it is a POST."""
         self.reads += 1
+        self._writing = False
         return self._request("get" if body is None else "post", address, query, body)
 
     def write(self, address: str, body: Json, *, query: Json | None = None) -> Json:
@@ -363,6 +353,7 @@ class SheetsClient:
             self._sleep(wait)
         self._wrote = self._clock()
         self.writes += 1
+        self._writing = True
         return self._request("post", address, query, body)
 
     def _request(self, verb: str, address: str, query: Json | None, body: Json | None) -> Json:
@@ -371,32 +362,40 @@ class SheetsClient:
         # gspread would write Japanese as \u escapes: twice the size.
         data = None if body is None else json.dumps(body, ensure_ascii=False).encode()
         headers = {"Content-Type": "application/json; charset=utf-8"} if data else None
-        send = self._client.http_client.request
+        send = partial(self._http.request, verb, address, params=query, data=data, headers=headers)
         try:
-            answer = send(verb, address, params=query, data=data, headers=headers)
+            answer = send()
         except APIError as error:
             if _code(error) != 401 or self._credentials is None:
                 raise
             # The token was revoked early; another one is requested once.
             self._credentials.token = None
-            answer = send(verb, address, params=query, data=data, headers=headers)
+            answer = send()
         found: Json = answer.json()
         return found
 
-    def persist(self, work: Callable[[], T], name: str, *, writing: Callable[[], bool] = lambda: False) -> T:
-        """Does the work, retrying transient errors and conflicts; raises the last error as one line.
+    def persist(
+        self,
+        work: Callable[[], T],
+        name: Message | str,
+        *,
+        attempts: int = ATTEMPTS,
+        again: Callable[[BaseException], bool] = lambda _error: False,
+    ) -> T:
+        """Does the work, retrying transient errors and those to try `again`; raises the last as one line."""
+        import requests
+        from google.auth.exceptions import GoogleAuthError
+        from gspread.exceptions import GSpreadException
 
-        `writing` says whether the work had begun to write when it failed.
-        """
         retrying = Retrying(
-            stop=stop_after_attempt(ATTEMPTS),
+            stop=stop_after_attempt(attempts),
             wait=_wait,
-            retry=retry_if_exception(lambda error: isinstance(error, Conflict) or _is_transient(error)),
+            retry=retry_if_exception(lambda error: _is_transient(error) or again(error)),
             sleep=self._sleep,
             reraise=True,
         )
         try:
-            return self.once(lambda: retrying(work), name, writing=writing)
+            return retrying(work)
         except Conflict as error:
             msg = _(
                 "{name}: people keep moving rows and columns ({error}); push again when it is quieter.",
@@ -404,19 +403,8 @@ class SheetsClient:
                 error=error,
             )
             raise InputError(msg) from None
-
-    def once(
-        self, work: Callable[[], T], name: Message | str, *, writing: Callable[[], bool] = lambda: False
-    ) -> T:
-        """Does work that must not happen twice, without retries."""
-        import requests
-        from google.auth.exceptions import GoogleAuthError
-        from gspread.exceptions import GSpreadException
-
-        try:
-            return work()
         except (GSpreadException, GoogleAuthError, requests.RequestException) as error:
-            raise _one_line(error, name, self.account.email, writing=writing()) from None
+            raise _one_line(error, name, self.account.email, writing=self._writing) from None
 
 
 _after = RetryAfter(longest=60.0)
@@ -424,43 +412,22 @@ _after = RetryAfter(longest=60.0)
 
 def _wait(state: RetryCallState) -> float:
     error = state.outcome.exception() if state.outcome else None
-    if isinstance(error, Conflict):
+    if isinstance(error, Conflict) or _code(error) == 400:
         return 0.0
     # The quota is one of a minute, and Google does not say when it is over.
     names_wait = "retry-after" in getattr(getattr(error, "response", None), "headers", {})
     return _after(state) if names_wait else max(_after(state), LEAST_WAIT if _code(error) == 429 else 0.0)
 
 
-def _client(known: Any, local: str) -> "Client":
-    """A client of gspread's over a session of our own.
+def _http(credentials: Any, local: str) -> Any:
+    """The HTTP client of gspread over a session of our own.
 
     google-auth's session looks up an account's regions at iamcredentials.googleapis.com, on a thread of
     its own, and cannot be told not to; ours asks for tokens and nothing else.
     """
-    import gspread  # most of a second: only for runs with a sheet
     import requests
     from google.auth.transport.requests import Request
-
-    session, tokens = requests.Session(), requests.Session()
-    for one in (session, tokens) if local else ():
-        one.trust_env = False
-        one.mount("https://", _elsewhere(local))
-
-    def sign(request: requests.PreparedRequest) -> requests.PreparedRequest:
-        if not known.valid:
-            known.refresh(Request(tokens))
-        known.apply(request.headers)
-        return request
-
-    if known is not None:
-        session.auth = sign
-    nobody: Any = None
-    client = gspread.Client(auth=nobody, session=session)
-    client.set_timeout(_TIMEOUT)
-    return client
-
-
-def _elsewhere(base: str) -> Any:
+    from gspread.http_client import HTTPClient  # most of a second: only for runs with a sheet
     from requests.adapters import HTTPAdapter
 
     class Elsewhere(HTTPAdapter):
@@ -468,13 +435,23 @@ def _elsewhere(base: str) -> Any:
 
         def send(self, request: Any, *rest: Any, **options: Any) -> Any:
             """The same request, elsewhere."""
-            address = urlsplit(request.url)
-            request.url = base + request.url.removeprefix(f"{address.scheme}://{address.netloc}")
+            request.url = local + request.path_url
             return super().send(request, *rest, **options)
 
-    return Elsewhere()
+    session, tokens = requests.Session(), requests.Session()
+    for one in (session, tokens) if local else ():
+        one.trust_env = False
+        one.mount("https://", Elsewhere())
 
+    def sign(request: requests.PreparedRequest) -> requests.PreparedRequest:
+        if not credentials.valid:
+            credentials.refresh(Request(tokens))
+        credentials.apply(request.headers)
+        return request
 
-def size(values: Iterable[Json]) -> int:
-    """Bytes of these in a request's body."""
-    return sum(len(json.dumps(value, ensure_ascii=False).encode()) + 2 for value in values)
+    if credentials is not None:
+        session.auth = sign
+    nobody: Any = None
+    client = HTTPClient(nobody, session)
+    client.set_timeout(_TIMEOUT)
+    return client

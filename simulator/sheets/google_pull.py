@@ -19,51 +19,43 @@ from simulator.sheets.model import Layout, folded, layouts
 
 Json = dict[str, Any]
 Cells = dict[tuple[int, int], Json]
+Span = tuple[int, int | None]
 SPREADSHEETS = "https://sheets.googleapis.com/v4/spreadsheets"
 # The keys of our metadata: what a worksheet is, its id (that of a copy differs), its columns ever, a column.
 WORKSHEET, OWN_ID, EVER, COLUMN = (
     "rehearsal:worksheet", "rehearsal:id", "rehearsal:columns", "rehearsal:column",
 )  # fmt: skip
 # Rows in which a header is looked for.
-HEAD = 12
+_HEAD = 12
 _METADATA = "developerMetadata(metadataId,metadataKey,metadataValue)"
 _LISTED = (
     "spreadsheetUrl,"
-    "sheets(properties(sheetId,title,index,sheetType,gridProperties(rowCount,columnCount,frozenRowCount)),"
+    "sheets(properties(sheetId,title,index,sheetType,gridProperties(rowCount,frozenRowCount)),"
     f"merges,{_METADATA},data(startRow,startColumn,columnMetadata({_METADATA})"
 )
 _SHOWN = "userEnteredValue,effectiveValue,formattedValue,note"
 
 
-class Tag(NamedTuple):
-    """A piece of developer metadata."""
-
-    id: int
-    value: str
-
-
 @dataclass(frozen=True)
 class Tab:
-    """A worksheet of the spreadsheet, ours or not; sizes in rows and columns.
+    """A worksheet of the spreadsheet, ours or not; `rows` is how many it has.
 
-    `places` are its columns by key, counted from 0, and `column_tags` the ids of their metadata; `cells` are
-    those that were read, by row and column from 0.
+    `tags` is its metadata, `places` are its columns by key, counted from 0, `tag_ids` the ids of the metadata
+    of both; `cells` are those that were read, by row and column from 0.
     """
 
     id: int
     title: str
     rows: int
-    columns: int
     frozen: int
-    tags: Mapping[str, Tag]
+    tags: Mapping[str, str]
     places: Mapping[str, int]
-    column_tags: Mapping[str, int]
+    tag_ids: Mapping[str, int]
     merges: Sequence[Json]
     cells: Cells
 
 
-@dataclass(frozen=True)
-class Spreadsheet:
+class Spreadsheet(NamedTuple):
     """A spreadsheet's worksheets, in their order."""
 
     url: str
@@ -71,8 +63,8 @@ class Spreadsheet:
 
     def tab(self, identity: str) -> Tab | None:
         """The worksheet with that identity in its metadata; the original before its copies."""
-        found = [tab for tab in self.tabs if tab.tags.get(WORKSHEET, Tag(0, "")).value == identity]
-        return min(found, key=lambda tab: tab.tags.get(OWN_ID, Tag(0, "")).value != str(tab.id), default=None)
+        found = [tab for tab in self.tabs if tab.tags.get(WORKSHEET) == identity]
+        return min(found, key=lambda tab: tab.tags.get(OWN_ID) != str(tab.id), default=None)
 
 
 def identity(name: str, suffix: str) -> str:
@@ -88,7 +80,7 @@ def read_spreadsheet(
     if areas is None:
         response = client.read(f"{SPREADSHEETS}/{key}", query=query)
     else:
-        body = {"dataFilters": list(areas)}
+        body = {"dataFilters": [{"gridRange": area} for area in areas]}
         response = client.read(f"{SPREADSHEETS}/{key}:getByDataFilter", query=query, body=body)
     sheets = sorted(response.get("sheets", ()), key=lambda sheet: sheet["properties"].get("index", 0))
     grids = [sheet for sheet in sheets if sheet["properties"].get("sheetType", "GRID") == "GRID"]
@@ -98,40 +90,46 @@ def read_spreadsheet(
 def _tab(sheet: Json) -> Tab:
     properties = sheet["properties"]
     grid = properties.get("gridProperties", {})
-    places, column_tags, cells = dict[str, int](), dict[str, int](), Cells()
+    tags, tag_ids = _tags(sheet)
+    places, cells = dict[str, int](), Cells()
     for data in sheet.get("data", ()):
         top, left = int(data.get("startRow", 0)), int(data.get("startColumn", 0))
         for index, column in enumerate(data.get("columnMetadata", ()), left):
-            if (tag := _tags(column).get(COLUMN)) and tag.value not in places:
-                places[tag.value], column_tags[tag.value] = index, tag.id
+            values, ids = _tags(column)
+            if (key := values.get(COLUMN)) and key not in places:
+                places[key], tag_ids[key] = index, ids[COLUMN]
         for row, line in enumerate(data.get("rowData", ()), top):
             cells |= {(row, n): cell for n, cell in enumerate(line.get("values", ()), left) if cell}
     return Tab(
         id=int(properties.get("sheetId", 0)),
         title=str(properties["title"]),
         rows=int(grid.get("rowCount", 0)),
-        columns=int(grid.get("columnCount", 0)),
         frozen=int(grid.get("frozenRowCount", 0)),
-        tags=_tags(sheet),
+        tags=tags,
         places=places,
-        column_tags=column_tags,
+        tag_ids=tag_ids,
         merges=sheet.get("merges", ()),
         cells=cells,
     )
 
 
-def _tags(resource: Json) -> dict[str, Tag]:
+def _tags(resource: Json) -> tuple[dict[str, str], dict[str, int]]:
+    """The developer metadata of a worksheet or a column by its keys, and its ids."""
     listed = resource.get("developerMetadata", ())
-    return {t["metadataKey"]: Tag(int(t["metadataId"]), str(t.get("metadataValue", ""))) for t in listed}
+    values = {tag["metadataKey"]: str(tag.get("metadataValue", "")) for tag in listed}
+    return values, {tag["metadataKey"]: int(tag["metadataId"]) for tag in listed}
 
 
-def area(tab: Tab, *, rows: tuple[int, int] | None = None, columns: tuple[int, int] | None = None) -> Json:
-    """A part of a worksheet as a data filter; ends are left out, and lie within the grid."""
-    top, bottom = rows or (0, tab.rows)
-    left, right = columns or (0, tab.columns)
-    bounds = {"startRowIndex": top, "endRowIndex": min(bottom, tab.rows)}
-    bounds |= {"startColumnIndex": left, "endColumnIndex": min(right, tab.columns)}
-    return {"gridRange": {"sheetId": tab.id, **bounds}}
+def box(sheet_id: int, rows: Span = (0, None), columns: Span = (0, None)) -> Json:
+    """A part of a worksheet, counted from 0; ends are left out, and None is an open one."""
+    ends = {"endRowIndex": rows[1], "endColumnIndex": columns[1]}
+    start = {"sheetId": sheet_id, "startRowIndex": rows[0], "startColumnIndex": columns[0]}
+    return start | {name: end for name, end in ends.items() if end is not None}
+
+
+def head(tab: Tab) -> Json:
+    """The rows of a worksheet in which its header is looked for."""
+    return box(tab.id, (0, min(_HEAD, tab.rows)))
 
 
 def read_cells(client: SheetsClient, key: str, areas: Sequence[Json], mask: str) -> dict[int, Cells]:
@@ -165,13 +163,13 @@ def read_sheets(
     untagged = [tab for tab in found.tabs if WORKSHEET not in tab.tags]
     lost = [name for name in layouts if name not in tabs]
     areas = [part for name, tab in tabs.items() for part in parts(name, tab)]
-    areas += [area(tab, rows=(0, HEAD)) for tab in untagged if lost]
+    areas += [head(tab) for tab in untagged if lost]
     cells = read_cells(client, target.key, areas, mask)
     copies = []
     for name in lost:
         if copy := _recognised(untagged, cells, identity(name, target.suffix), layouts[name]):
             tabs[name] = copy
-            copies.append(area(copy))
+            copies.append(box(copy.id))
             untagged.remove(copy)
     cells |= read_cells(client, target.key, copies, mask)
     notes: list[Message | str] = []
@@ -204,15 +202,14 @@ def _edited(tab: Tab, cells: Cells, layout: Layout, notes: list[Message | str]) 
     header = max(tab.frozen, 1)
     if copied or "key" in columns:
         titled = ((line.number, n) for line in lines for n, text in line.texts.items()
-                  if line.number <= HEAD and layout.column(text) == "key")  # fmt: skip
+                  if line.number <= _HEAD and layout.column(text) == "key")  # fmt: skip
         marked = ((row + 1, column + 1) for (row, column), cell in sorted(cells.items()) if _marker(cell))
         heads = (at for at in (*marked, *titled) if at[1] == columns.get("key", at[1]))
         header, columns["key"] = next(heads, (header, columns.get("key", 1)))
     if copied:
         titles = next((line.texts for line in lines if line.number == header), {})
         columns = by_title(titles, layout, columns)
-    ever = tab.tags.get(EVER)
-    known = frozenset(ever.value.split() if ever else columns)
+    known = frozenset(tab.tags[EVER].split() if EVER in tab.tags else columns)
     return edited_sheet(tab.title, lines, header, columns, layout=layout, ever=known, notes=notes)
 
 
@@ -245,23 +242,30 @@ def pull(target: Target, names: Sequence[str], *, client: SheetsClient | None = 
         found = read_spreadsheet(client, target.key)
         named = {name: layouts().get(name, Layout()) for name in names}
         _unused, edited = read_sheets(
-            client, target, found, named, parts=lambda _, tab: [area(tab)], mask=_SHOWN
+            client, target, found, named, parts=lambda _, tab: [box(tab.id)], mask=_SHOWN
         )
-        missing = [f"{n}: there is no such worksheet; left out." for n in names if n not in edited.sheets]
+        missing = [
+            _("{worksheet}: there is no such worksheet; left out.", worksheet=name)
+            for name in names
+            if name not in edited.sheets
+        ]
         return edited._replace(notes=(*edited.notes, *missing))
 
-    return client.persist(read, f"sheet {target.key}")
+    return client.persist(read, _("sheet {key}", key=target.key))
 
 
-def worksheet_values(address: str, *, client: SheetsClient | None = None) -> tuple[str, list[list[str]]]:
-    """Name and cells (as shown) of the worksheet in `sheet:KEY#worksheet`; without a name the first one.
+def worksheet_values(
+    address: str, *, client: SheetsClient | None = None
+) -> tuple[str, dict[int, Mapping[int, str]]]:
+    """Name and filled rows of the worksheet in `sheet:KEY#worksheet`; without a name of the first one.
 
+    The rows are texts as shown by column, both from 1.
     Raises InputError in one line that says what to click or to set.
     """
     key, name = worksheet_of(address)
     client = client or SheetsClient()
 
-    def read() -> tuple[str, list[list[str]]]:
+    def read() -> tuple[str, dict[int, Mapping[int, str]]]:
         tabs = read_spreadsheet(client, key).tabs
         exact = [tab for tab in tabs if name in (None, tab.title)]
         alike = [tab for tab in tabs if name and folded(tab.title) == folded(name)]
@@ -273,11 +277,7 @@ def worksheet_values(address: str, *, client: SheetsClient | None = None) -> tup
                 what=what,
             )
             raise InputError(msg)
-        cells = read_cells(client, key, [area(tab)], "userEnteredValue,formattedValue").get(tab.id, {})
-        texts = {line.number: line.texts for line in _lines(tab, cells)}
-        width = max((max(line, default=0) for line in texts.values()), default=0)
-        last = max((number for number, line in texts.items() if line), default=0)
-        rows = [texts.get(number, {}) for number in range(1, last + 1)]
-        return tab.title, [[row.get(column, "") for column in range(1, width + 1)] for row in rows]
+        cells = read_cells(client, key, [box(tab.id)], "userEnteredValue,formattedValue").get(tab.id, {})
+        return tab.title, {line.number: line.texts for line in _lines(tab, cells) if line.texts}
 
     return client.persist(read, address)

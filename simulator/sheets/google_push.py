@@ -4,33 +4,28 @@ A round reads the sheet, writes what is missing, and reads again: people may sor
 is never a formula.
 """
 
+import json
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, count
+from typing import Any, TypeVar
 
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _
 from simulator.core.types import Language, Value
-from simulator.sheets.google_api import (
-    Conflict,
-    SheetsClient,
-    SinkUnavailable,
-    Target,
-    is_refusal,
-    size,
-)
+from simulator.sheets.google_api import Conflict, SheetsClient, SinkUnavailable, Target, is_refusal
 from simulator.sheets.google_pull import (
     COLUMN,
     EVER,
-    HEAD,
     OWN_ID,
     SPREADSHEETS,
     WORKSHEET,
     Cells,
+    Span,
     Spreadsheet,
     Tab,
-    area,
+    box,
+    head,
     identity,
     read_cells,
     read_sheets,
@@ -66,39 +61,27 @@ CLIPPED = frozenset({"passages", "earlier", "config"})
 HIDDEN_WIDTH = 8
 _PIXELS_A_CHARACTER, _MARGIN = 7, 16
 _PROTECTED = "Rehearsal writes this column anew; write in the blue columns. / 自動で書き直される列です"
-# Google recommends at most 2 MB a request.
+# Google recommends at most 2 MB a request. Rows that are inserted bring the looks of their columns along.
 LARGEST = 1_900_000
+_PORTION = 1_500_000
 _KEYS = "userEnteredValue,note"
 _CONTENT_FIELDS = "userEnteredValue,note,userEnteredFormat(backgroundColorStyle)"
 # Gaps of so many rows are read along: fewer, larger areas.
 _GAP = 50
-_REFUSALS = 2
 
 
-class CellContent(NamedTuple):
-    """What the program writes into a cell; `fill` is RRGGBB, "" for none."""
-
-    value: str | float = ""
-    note: str = ""
-    fill: str = ""
-
-
-def cell_content(cell: SheetCell, language: Language) -> CellContent:
-    """What a cell of ours is to hold."""
-    value = cell.number if cell.number is not None else cell_text(cell.text, language, LONGEST)
-    note = cell_text(cell.note, language, LONGEST_NOTE)
-    return CellContent(value, note, FILLS[cell.mark] if cell.mark else "")
-
-
-def cell_body(want: CellContent) -> Json:
-    """The whole cell as it is sent; a missing fill or note is cleared."""
-    made: Json = {"note": want.note} if want.note else {}
-    if want.fill:
-        made["userEnteredFormat"] = {"backgroundColorStyle": color(want.fill)}
-    if want.value != "":
-        kind = "stringValue" if isinstance(want.value, str) else "numberValue"
-        made["userEnteredValue"] = {kind: want.value}
-    return made
+def cell_body(cell: SheetCell, language: Language) -> Json:
+    """A cell of ours as it is sent, whole: a missing value, fill or note is cleared."""
+    body: Json = {}
+    if cell.number is not None:
+        body["userEnteredValue"] = {"numberValue": cell.number}
+    elif cell.text:
+        body["userEnteredValue"] = {"stringValue": cell_text(cell.text, language, LONGEST)}
+    if cell.note:
+        body["note"] = cell_text(cell.note, language, LONGEST_NOTE)
+    if cell.mark:
+        body["userEnteredFormat"] = {"backgroundColorStyle": color(FILLS[cell.mark])}
+    return body
 
 
 def color(fill: str) -> Json:
@@ -107,16 +90,21 @@ def color(fill: str) -> Json:
     return {"rgbColor": {"red": red, "green": green, "blue": blue}}
 
 
-def content_of(cell: Json) -> CellContent:
-    """The content of a cell that was read; a formula or an error reads as U+FFFD, which we never write."""
-    value = cell.get("userEnteredValue") or {}
-    entered = value.get("stringValue", value.get("numberValue", "\ufffd" if value else ""))
+def _fill_of(cell: Json) -> str:
+    """The fill of a cell as RRGGBB, "" for none or white; a colour of the spreadsheet's theme has a name."""
     style = (cell.get("userEnteredFormat") or {}).get("backgroundColorStyle") or {}
-    rgb = style.get("rgbColor")
-    fill = "theme" if style else ""
-    if rgb is not None:
-        fill = "".join(f"{round(255 * float(rgb.get(part, 0))):02X}" for part in ("red", "green", "blue"))
-    return CellContent(entered, str(cell.get("note", "")), "" if fill == "FFFFFF" else fill)
+    if "rgbColor" not in style:
+        return "theme" if style else ""
+    parts = (float(style["rgbColor"].get(part, 0)) for part in ("red", "green", "blue"))
+    fill = "".join(f"{round(255 * part):02X}" for part in parts)
+    return "" if fill == "FFFFFF" else fill
+
+
+def _looks(want: Json, have: Json) -> list[str]:
+    """The fields to write; a note or a colour of the team's own stays where ours has nothing to say."""
+    note = ["note"] if want.get("note", have.get("note")) != have.get("note") else []
+    fill, current = _fill_of(want), _fill_of(have)
+    return [*note, _FILL] if fill != current and (fill or current in FILLS.values()) else note
 
 
 def _new_id() -> int:
@@ -136,16 +124,6 @@ def _by_tag(tag: int) -> Json:
 
 def _span(sheet_id: int, dimension: str, start: int, end: int) -> Json:
     return {"sheetId": sheet_id, "dimension": dimension, "startIndex": start, "endIndex": end}
-
-
-def _box(sheet_id: int, column: int, top: int, bottom: int | None = None) -> Json:
-    box = {
-        "sheetId": sheet_id,
-        "startColumnIndex": column,
-        "endColumnIndex": column + 1,
-        "startRowIndex": top,
-    }
-    return box if bottom is None else box | {"endRowIndex": bottom}
 
 
 def spans(indexes: Iterable[int], gap: int = 0) -> Iterator[tuple[int, int]]:
@@ -181,33 +159,54 @@ def column_format(column: Column, box: Json) -> Json:
 
 
 class Changes:
-    """What is written into one worksheet: requests in groups that belong into one batch, in their order.
+    """What is written into one worksheet: groups of requests that belong into one batch, in their order.
 
-    `first` changes columns, fills and notes; `values` are cells of rows that were there, by column
-    metadata; `last` makes new rows and worksheets. `places` are the columns by key, `updated` the rows by
-    key, `top` the row below the header, all from 0 and once all is done.
+    First come columns and new worksheets, then new rows, then fills and notes of rows that were there.
+    `values` are the cells of those by column metadata, written after all groups. `places` are the columns by
+    key, `updated` the rows by key, `top` the row below the header, all from 0 and once all is done.
     """
 
     def __init__(
-        self, sheet: Worksheet, called: str, tab: Tab | None, edited: EditedSheet, merged: Merged
+        self,
+        sheet: Worksheet,
+        called: str,
+        tab: Tab | None,
+        edited: EditedSheet,
+        merged: Merged,
+        *,
+        language: Language,
     ) -> None:
         self.sheet, self.called, self.title, self.top = sheet, called, edited.tab, edited.header
+        self.language = language
         self.created, self.sheet_id = tab is None, tab.id if tab else _new_id()
         self.places = {key: n - 1 for key, n in merged.places.items() if not key.startswith(OTHER)}
-        self.tags = {key: (tab and tab.column_tags.get(key)) or _new_id() for key in self.places}
-        self.first = [*self._columns(tab, edited, merged)] if tab else []
+        self.tags = {key: (tab and tab.tag_ids.get(key)) or _new_id() for key in self.places}
+        columns = {self.places[c.key]: c for c in sheet.columns if c.key in self.places}
+        self.added = [{n: self._cell(row, column.key) for n, column in columns.items()} for row in merged.new]
+        structure = [*(self._columns(tab, edited, merged) if tab else self._new_worksheet())]
+        if tab and self.added and self.top >= tab.rows:
+            below = {"sheetId": tab.id, "dimension": "ROWS", "length": SPARE_ROWS}
+            structure.append({"appendDimension": below})
+        # The last rows first, for each portion goes to the top.
+        portions = reversed(packed(self.added, _PORTION))
+        rows = ([*self._insert_rows(columns, portion)] for portion in portions)
+        self.groups = [group for group in (structure, *rows) if group]
+        if self.created and sheet.chart:
+            self.groups.append([self._chart(sheet.chart)])
         self.values: list[Json] = []
-        self.last: list[list[Json]] = []
-        self.added: list[dict[int, CellContent]] = []
         self.updated: dict[str, int] = {}
         self.cells = 0
+
+    def _cell(self, row: Row, key: str) -> Json:
+        cell = SheetCell(row.key) if key == "key" else row.cells.get(key, SheetCell())
+        return cell_body(cell, self.language)
 
     def _columns(self, tab: Tab, edited: EditedSheet, merged: Merged) -> Iterator[Json]:
         """Metadata that a copy has lost, and new columns."""
         if WORKSHEET not in tab.tags:
             yield from self._tag_worksheet()
         for key, place in edited.columns.items():
-            if key not in tab.column_tags:
+            if key not in tab.tag_ids:
                 yield self._tag_column(key, place - 1)
         for column, place in merged.added:
             # After the last column there is only the one before to take over from.
@@ -215,11 +214,11 @@ class Changes:
             yield {"insertDimension": {"range": span, "inheritFromBefore": True}}
             yield from self._add_column(column, place - 1)
             if column.owner == "program":
-                yield self._protect(place - 1, place)
-        if merged.added and (ever := tab.tags.get(EVER)):
-            value = " ".join((ever.value, *(column.key for column, _unused in merged.added)))
+                yield self._protect((place - 1, place))
+        if merged.added and EVER in tab.tags:
+            value = " ".join((tab.tags[EVER], *(column.key for column, _unused in merged.added)))
             update = {"developerMetadata": {"metadataValue": value}, "fields": "metadataValue"}
-            yield {"updateDeveloperMetadata": {"dataFilters": [_by_tag(ever.id)], **update}}
+            yield {"updateDeveloperMetadata": {"dataFilters": [_by_tag(tab.tag_ids[EVER])], **update}}
 
     def _tag_worksheet(self) -> Iterator[Json]:
         """What it is, that it is no copy, and its columns."""
@@ -235,7 +234,7 @@ class Changes:
         """Header, look, width and metadata of a column that is empty."""
         yield self._tag_column(column.key, index)
         # What an inserted column takes over from its neighbour goes.
-        yield column_format(column, _box(self.sheet_id, index, self.top))
+        yield column_format(column, box(self.sheet_id, (self.top, None), (index, index + 1)))
         note = f"rehearsal:{self.called}" if column.key == "key" else column.help
         if column == self.sheet.columns[min(1, len(self.sheet.columns) - 1)]:
             note = "\n".join(filter(None, (note, self.sheet.help)))
@@ -261,109 +260,49 @@ class Changes:
         start = {"sheetId": self.sheet_id, "rowIndex": row, "columnIndex": column}
         return {"updateCells": {"start": start, "rows": rows, "fields": fields}}
 
-    def _protect(self, start: int, end: int) -> Json:
-        box = {"sheetId": self.sheet_id, "startRowIndex": 1, "startColumnIndex": start, "endColumnIndex": end}
-        protected = {"range": box, "description": _PROTECTED, "warningOnly": True}
+    def _protect(self, columns: Span) -> Json:
+        area = box(self.sheet_id, (1, None), columns)
+        protected = {"range": area, "description": _PROTECTED, "warningOnly": True}
         return {"addProtectedRange": {"protectedRange": protected}}
 
-    def change_rows(
-        self, changed: Mapping[int, Row], columns: Mapping[str, int], now: Cells, language: Language
-    ) -> None:
-        """Cells of rows that are there; one whose values are right is left.
-
-        Values go by column metadata, wherever it is by then; fills and notes by place.
-        """
-        values: dict[str, dict[int, str | float]] = {}
-        for number, row in changed.items():
-            pairs = [
-                (
-                    key,
-                    cell_content(cell, language),
-                    content_of(now.get((number - 1, columns.get(key, 0) - 1), {})),
-                )
-                for key, cell in row.cells.items()
-            ]
-            wrong = [(key, want.value) for key, want, have in pairs if want.value != have.value]
-            for key, value in wrong:
-                values.setdefault(key, {})[number - 1] = value
-            if wrong:
-                self.updated[visible(row.key)] = number - 1
-                self.first += [
-                    self._update(number - 1, self.places[key], [{"values": [body]}], ",".join(names))
-                    for key, want, have in pairs
-                    if (names := _looks(want, have))
-                    for body in [cell_body(want._replace(value=""))]
-                ]
-        self.cells = sum(map(len, values.values()))
-        for key, rows in values.items():
-            # What is null is left alone.
-            line = [rows.get(row) for row in range(max(rows) + 1)]
-            tag = _by_tag(self.tags[key])
-            self.values.append({"dataFilter": tag, "majorDimension": "COLUMNS", "values": [line]})
-
-    def add_rows(self, rows: Iterable[Row], language: Language) -> None:
-        """New rows in groups of less than a request; the last rows first, for each group goes to the top."""
-        columns = {self.places[c.key]: c for c in self.sheet.columns if c.key in self.places}
-        for row in rows:
-            cells = {
-                n: cell_content(row.cells[c.key], language) for n, c in columns.items() if c.key in row.cells
-            }
-            self.added.append(cells | {self.places["key"]: CellContent(visible(row.key))})
-        self.updated = {key: row + len(self.added) * (row >= self.top) for key, row in self.updated.items()}
-        room = LARGEST - size(self._insert_rows(columns, [])) - 4096
-        sized = [
-            (row, size({"values": cell_body(cell)} for cell in row.values()) + 4 * len(columns))
-            for row in self.added
-        ]
-        self.last = [[*self._insert_rows(columns, portion)] for portion in reversed(packed(sized, room))]
-
     def _insert_rows(
-        self, columns: Mapping[int, Column], rows: Sequence[Mapping[int, CellContent]]
+        self, columns: Mapping[int, Column], rows: Sequence[Mapping[int, Json]]
     ) -> Iterator[Json]:
         """Rows below the header, filled in the same batch: no sort can come between the two."""
-        end = self.top + len(rows)
-        yield {"insertDimension": {"range": _span(self.sheet_id, "ROWS", self.top, end)}}
+        new = self.top, self.top + len(rows)
+        yield {"insertDimension": {"range": _span(self.sheet_id, "ROWS", *new)}}
         # The look of the row below is taken over, its colours and choices with it.
-        plain = {"sheetId": self.sheet_id, "startRowIndex": self.top, "endRowIndex": end}
-        yield {"repeatCell": {"range": plain, "cell": {}, "fields": _FILL}}
+        yield {"repeatCell": {"range": box(self.sheet_id, new), "cell": {}, "fields": _FILL}}
         for index, column in columns.items():
-            yield column_format(column, _box(self.sheet_id, index, self.top, end))
+            yield column_format(column, box(self.sheet_id, new, (index, index + 1)))
         for first, last in spans(columns):
-            lines = [
-                {"values": [cell_body(row.get(c, CellContent())) for c in range(first, last)]} for row in rows
-            ]
+            lines = [{"values": [row[index] for index in range(first, last)]} for row in rows]
             yield self._update(self.top, first, lines, WRITTEN)
 
-    def add_worksheet(self) -> None:
-        """The worksheet with its header, looks, filter, picture, and the metadata that it is known by."""
-        sheet, sheet_id = self.sheet, self.sheet_id
-        width = len(sheet.columns) + (CHART_COLUMNS if sheet.chart else SPARE_COLUMNS)
-        grid = {"rowCount": 1 + SPARE_ROWS, "columnCount": width, "frozenRowCount": 1}
-        grid["frozenColumnCount"] = min(sheet.frozen_columns, len(sheet.columns) - 1)
-        properties = {"sheetId": sheet_id, "title": self.title, "gridProperties": grid}
-        made: list[Json] = [{"addSheet": {"properties": properties}}, *self._tag_worksheet()]
-        for index, column in enumerate(sheet.columns):
-            made += self._add_column(column, index)
-        for owner, run in groupby(enumerate(sheet.columns), key=lambda each: each[1].owner):
-            if owner == "program":
-                indexes = [index for index, _unused in run]
-                made.append(self._protect(indexes[0], indexes[-1] + 1))
-        box = {"sheetId": sheet_id, "startRowIndex": 0, "startColumnIndex": 0}
-        made.append({"setBasicFilter": {"filter": {"range": box | {"endColumnIndex": len(sheet.columns)}}}})
-        self.last = self.last or [[]]
-        self.last[0][:0] = made
-        if sheet.chart:
-            self.last[-1].append(self._chart(sheet.chart))
+    def _new_worksheet(self) -> Iterator[Json]:
+        """The worksheet with its header, looks, filter, and the metadata that it is known by."""
+        sheet, columns = self.sheet, self.sheet.columns
+        grid = {"rowCount": 1 + SPARE_ROWS, "frozenRowCount": 1}
+        grid["columnCount"] = len(columns) + (CHART_COLUMNS if sheet.chart else SPARE_COLUMNS)
+        grid["frozenColumnCount"] = min(sheet.frozen_columns, len(columns) - 1)
+        properties = {"sheetId": self.sheet_id, "title": self.title, "gridProperties": grid}
+        yield {"addSheet": {"properties": properties}}
+        yield from self._tag_worksheet()
+        for index, column in enumerate(columns):
+            yield from self._add_column(column, index)
+        for span in spans(index for index, column in enumerate(columns) if column.owner == "program"):
+            yield self._protect(span)
+        yield {"setBasicFilter": {"filter": {"range": box(self.sheet_id, columns=(0, len(columns)))}}}
 
     def _chart(self, chart: Chart) -> Json:
         """Beside the table; it grows with the rows. The newest is at the top, and so at the right."""
 
         def source(key: str) -> Json:
-            box = _box(self.sheet_id, self.places[key], 0, 1 + SPARE_ROWS + len(self.added))
-            return {"sourceRange": {"sources": [box]}}
+            rows, index = (0, 1 + SPARE_ROWS + len(self.added)), self.places[key]
+            return {"sourceRange": {"sources": [box(self.sheet_id, rows, (index, index + 1))]}}
 
         basic: Json = {
-            "chartType": chart.kind.upper(),
+            "chartType": "LINE",
             "legendPosition": "BOTTOM_LEGEND",
             "headerCount": 1,
             "domains": [{"domain": source(chart.x), "reversed": True}],
@@ -375,19 +314,49 @@ class Changes:
             "addChart": {"chart": {"spec": {"title": chart.title, "basicChart": basic}, "position": place}}
         }
 
+    def change_rows(self, changed: Mapping[int, Row], columns: Mapping[str, int], now: Cells) -> None:
+        """Cells of rows that are there; one whose values are right is left.
 
-def _looks(want: CellContent, have: CellContent) -> list[str]:
-    """The fields to write; a note or a colour of the team's own stays where ours has nothing to say."""
-    note = ["note"] if want.note and want.note != have.note else []
-    filled = want.fill != have.fill and (want.fill or have.fill in FILLS.values())
-    return [*note, _FILL] if filled else note
+        Values go by column metadata, wherever it is by then; fills and notes by place.
+        """
+        values: dict[str, dict[int, str | float]] = {}
+        looks = []
+        for number, row in changed.items():
+            cells = [
+                (key, self._cell(row, key), now.get((number - 1, columns.get(key, 0) - 1), {}))
+                for key in row.cells
+            ]
+            wrong = [key for key, want, have in cells if _entered(want) != _entered(have)]
+            if not wrong:
+                continue
+            index = number - 1 + len(self.added) * (number > self.top)
+            self.updated[visible(row.key)] = index
+            for key, want, have in cells:
+                value = want.pop("userEnteredValue", {"stringValue": ""})
+                if key in wrong:
+                    values.setdefault(key, {})[index] = next(iter(value.values()))
+                if names := _looks(want, have):
+                    looks.append(self._update(index, self.places[key], [{"values": [want]}], ",".join(names)))
+        self.groups += [looks] if looks else []
+        self.cells = sum(map(len, values.values()))
+        for key, rows in values.items():
+            # What is null is left alone.
+            line = [rows.get(row) for row in range(max(rows) + 1)]
+            tag = _by_tag(self.tags[key])
+            self.values.append({"dataFilter": tag, "majorDimension": "COLUMNS", "values": [line]})
 
 
-def packed(items: Iterable[tuple[T, int]], room: int) -> list[list[T]]:
-    """Items with their sizes in lists, each of which fits the room; a larger item is alone."""
+def _entered(cell: Json) -> Json:
+    """What stands in a cell: a text, a number, a formula, or nothing."""
+    return cell.get("userEnteredValue") or {}
+
+
+def packed(items: Iterable[T], room: int = LARGEST) -> list[list[T]]:
+    """Items in lists, each of at most `room` bytes in a request's body; a larger item is alone."""
     lists: list[list[T]] = []
     left = 0
-    for item, needed in items:
+    for item in items:
+        needed = len(json.dumps(item, ensure_ascii=False).encode()) + 2
         if not lists or needed > left:
             lists.append([])
             left = room
@@ -426,7 +395,7 @@ def push(
     client = client or SheetsClient()
     work = _Push(client, worksheets, target, language or language_of(worksheets))
     try:
-        client.persist(work.round, f"sheet {target.key}", writing=lambda: work.wrote)
+        client.persist(work.round, _("sheet {key}", key=target.key), again=is_refusal)
     except SinkUnavailable as error:
         msg = _("{error} The run is complete; 'report RUN --to sheets' writes the sheet later.", error=error)
         raise SinkUnavailable(msg) from None
@@ -449,52 +418,46 @@ class _Push:
     ) -> None:
         self.client, self.target, self.language = client, target, language
         self.worksheets = {sheet.name: sheet for sheet in worksheets}
-        self.url, self.wrote, self.cells = "", False, 0
+        self.url, self.cells = "", 0
         self.made: dict[str, None] = {}
         self.rows: set[tuple[str, str]] = set()
         self.notes: dict[Message | str, None] = {}
-        self._begun: set[str] = set()
+        # The columns that this push made, for what a broken connection leaves to the next round.
         self._fresh: dict[str, set[str]] = {name: set() for name in self.worksheets}
-        self._refusals = 0
 
     def round(self) -> None:
         """Reads, compares, writes, and verifies."""
         found = read_spreadsheet(self.client, self.target.key)
-        self.url, self.wrote = found.url, False
+        self.url = found.url
         layouts = {name: layout_of(sheet) for name, sheet in self.worksheets.items()}
         tabs, edited = read_sheets(self.client, self.target, found, layouts, parts=self._parts, mask=_KEYS)
         now = self._now(tabs, edited.sheets)
         work = [
-            made
+            changes
             for name, sheet in self.worksheets.items()
-            if (made := self._changes(sheet, found, tabs.get(name), edited.sheets.get(name), now))
-            and (made.first or made.values or made.last)
+            if (changes := self._changes(sheet, found, tabs.get(name), edited.sheets.get(name), now))
+            and (changes.groups or changes.values)
         ]
-        self._write(work, found)
         if work:
+            self._write(work, found)
             self._verify(work)
 
     def _parts(self, name: str, tab: Tab) -> Iterator[Json]:
         """A worksheet's head, its keys, and what tells rows without a key apart."""
         sheet = self.worksheets[name]
         wanted = ("key", sheet.columns[1].key) if team_kept(sheet) else ("key",)
-        yield area(tab, rows=(0, HEAD))
+        yield head(tab)
         for key in wanted:
             if key in tab.places:
-                yield area(tab, columns=(tab.places[key], tab.places[key] + 1))
+                yield box(tab.id, columns=(tab.places[key], tab.places[key] + 1))
 
     def _now(self, tabs: Mapping[str, Tab], edited: Mapping[str, EditedSheet]) -> dict[int, Cells]:
-        """The rows whose keys are pushed, as far as the program's columns go."""
+        """The rows whose keys are pushed."""
         areas = []
         for name, tab in tabs.items():
-            sheet, columns = self.worksheets[name], edited[name].columns
-            if team_kept(sheet) and not self._fresh[name]:
-                continue
-            pushed = {visible(row.key) for row in sheet.rows}
+            pushed = {visible(row.key) for row in self.worksheets[name].rows}
             rows = [row.number - 1 for row in edited[name].rows if row.key in pushed]
-            ours = [columns[column.key] for column in sheet.columns if column.key in columns]
-            wide = (min(ours) - 1, max(ours)) if ours else (0, 0)
-            areas += [area(tab, rows=span, columns=wide) for span in spans(rows, _GAP)]
+            areas += [box(tab.id, span) for span in spans(rows, _GAP)]
         return read_cells(self.client, self.target.key, areas, _CONTENT_FIELDS)
 
     def _changes(
@@ -505,12 +468,11 @@ class _Push:
         edited: EditedSheet | None,
         now: Mapping[int, Cells],
     ) -> Changes | None:
-        called = identity(sheet.name, self.target.suffix)
+        fresh = self._fresh[sheet.name]
         if tab is None or edited is None:
-            # What a broken connection cut off is filled for the first time in the next round, too.
-            self._begun.add(sheet.name)
+            fresh.add("key")
             stem, taken = identity(sheet.title, self.target.suffix), {t.title.casefold() for t in found.tabs}
-            names = (stem, *(f"{stem} ({number})" for number in range(2, len(taken) + 3)))
+            names = chain([stem], (f"{stem} ({number})" for number in count(2)))
             title = next(name for name in names if name.casefold() not in taken)
             columns = {column.key: place for place, column in enumerate(sheet.columns, 1)}
             edited = EditedSheet(title, 1, {}, columns, frozenset(), (), ())
@@ -522,126 +484,96 @@ class _Push:
             )
             self.notes[note] = None
             return None
-        fresh = self._fresh[sheet.name]
-        merged = merge(sheet, edited, first=sheet.name in self._begun, fresh=fresh)
+        merged = merge(sheet, edited, fresh=fresh)
         fresh |= {column.key for column, _unused in merged.added}
         for column in merged.deleted:
-            self.notes[
-                _(
-                    "{tab}: the column {title} was deleted and is left out.",
-                    tab=edited.tab,
-                    title=column.title,
-                )
-            ] = None
-        made = Changes(sheet, called, tab, edited, merged)
-        made.change_rows(merged.changed, edited.columns, now.get(made.sheet_id, {}), self.language)
-        made.add_rows(merged.new, self.language)
-        if tab is None:
-            made.add_worksheet()
-        elif made.last and made.top >= tab.rows:
-            below = {"sheetId": tab.id, "dimension": "ROWS", "length": SPARE_ROWS}
-            made.last[0].insert(0, {"appendDimension": below})
-        return made
+            note = _(
+                "{tab}: the column {title} was deleted and is left out.", tab=edited.tab, title=column.title
+            )
+            self.notes[note] = None
+        called = identity(sheet.name, self.target.suffix)
+        changes = Changes(sheet, called, tab, edited, merged, language=self.language)
+        changes.change_rows(merged.changed, edited.columns, now.get(changes.sheet_id, {}))
+        return changes
 
     def _write(self, work: Sequence[Changes], found: Spreadsheet) -> None:
-        last = [group for made in work for group in made.last]
-        if self.target.fresh and any(made.created for made in work):
-            last += [[{"deleteSheet": {"sheetId": tab.id}}] for tab in found.tabs if not tab.tags]
-        for requests in _batches(made.first for made in work if made.first):
-            self._send(":batchUpdate", {"requests": requests})
-        for values in packed(((one, size([one])) for made in work for one in made.values), LARGEST):
+        groups = [group for changes in work for group in changes.groups]
+        if self.target.fresh and any(changes.created for changes in work):
+            groups += [[{"deleteSheet": {"sheetId": tab.id}}] for tab in found.tabs if not tab.tags]
+        for batch in packed(groups):
+            self._send(":batchUpdate", {"requests": [*chain.from_iterable(batch)]})
+        for values in packed(values for changes in work for values in changes.values):
             self._send("/values:batchUpdateByDataFilter", {"valueInputOption": "RAW", "data": values})
-        self.cells += sum(made.cells for made in work)
-        for requests in _batches(last):
-            self._send(":batchUpdate", {"requests": requests})
-        self.made |= dict.fromkeys(made.title for made in work if made.created)
-        for made in work:
-            index = made.places["key"]
-            self.rows |= {(made.sheet.name, str(row[index].value)) for row in made.added}
+        self.cells += sum(changes.cells for changes in work)
+        self.made |= dict.fromkeys(changes.title for changes in work if changes.created)
+        for changes in work:
+            index = changes.places["key"]
+            self.rows |= {(changes.sheet.name, text_of(row[index])) for row in changes.added}
 
     def _send(self, method: str, body: Json) -> None:
-        self.wrote = True
-        address = f"{SPREADSHEETS}/{self.target.key}{method}"
-        self._or_conflict(lambda: self.client.write(address, body))
+        self.client.write(f"{SPREADSHEETS}/{self.target.key}{method}", body)
 
-    def _or_conflict(self, request: Callable[[], T]) -> T:
-        """A refusal as Conflict: somebody may have deleted what it names, and looking again tells."""
-        from gspread.exceptions import APIError
-
-        try:
-            return request()
-        except APIError as error:
-            if is_refusal(error) and self._refusals < _REFUSALS:
-                self._refusals += 1
-                raise Conflict(str(error)) from None
-            raise
-
-    def _read(self, areas: Sequence[Json]) -> Spreadsheet:
-        filters = [{"gridRange": one} for one in areas]
-        return self._or_conflict(
-            lambda: read_spreadsheet(self.client, self.target.key, filters, "userEnteredValue")
-        )
+    def _read(self, areas: Sequence[Json]) -> dict[int, Tab]:
+        found = read_spreadsheet(self.client, self.target.key, areas, "userEnteredValue")
+        return {tab.id: tab for tab in found.tabs}
 
     def _verify(self, work: Sequence[Changes]) -> None:
         """Reads keys and columns again; raises Conflict where something is not where it was written."""
-        heads = [{"sheetId": m.sheet_id, "startRowIndex": m.top - 1, "endRowIndex": m.top} for m in work]
-        keys = [_box(made.sheet_id, made.places["key"], 0) for made in work]
-        tabs = {tab.id: tab for tab in self._read([*heads, *keys]).tabs}
+        heads = [box(changes.sheet_id, (changes.top - 1, changes.top)) for changes in work]
+        keys = [box(c.sheet_id, columns=(c.places["key"], c.places["key"] + 1)) for c in work]
+        tabs = self._read([*heads, *keys])
         moved = []
-        for made in work:
-            tab = tabs.get(made.sheet_id)
-            if tab is None or any(tab.places.get(key) != place for key, place in made.places.items()):
-                self._remove_misplaced(made)
-                moved.append(made.title)
+        for changes in work:
+            tab = tabs.get(changes.sheet_id)
+            if tab is None or any(tab.places.get(key) != place for key, place in changes.places.items()):
+                self._remove_misplaced(changes)
+                moved.append(changes.title)
                 continue
-            index = made.places["key"]
+            index = changes.places["key"]
             rows = {row: text_of(cell) for (row, column), cell in tab.cells.items() if column == index}
-            hit = [row for key, row in made.updated.items() if rows.get(row) != key]
-            self._note_hits(made, rows, hit)
-            if hit or not {row[index].value for row in made.added} <= set(rows.values()):
-                moved.append(made.title)
+            hit = [row for key, row in changes.updated.items() if rows.get(row) != key]
+            self._note_hits(changes, rows, hit)
+            if hit or not {text_of(row[index]) for row in changes.added} <= set(rows.values()):
+                moved.append(changes.title)
         if moved:
             raise Conflict(", ".join(moved))
 
-    def _note_hits(self, made: Changes, rows: Mapping[int, str], hit: Sequence[int]) -> None:
+    def _note_hits(self, changes: Changes, rows: Mapping[int, str], hit: Iterable[int]) -> None:
         """Rows of other runs, or of people's own, that may show what was meant for another row."""
-        pushed = {visible(row.key) for row in made.sheet.rows} if hit else set()
+        pushed = {visible(row.key) for row in changes.sheet.rows}
         for row in hit:
             if rows.get(row) not in pushed:
-                how = f"push {rows[row]} again" if rows.get(row) else "look at it"
-                what = f"people sorted it meanwhile, and row {row + 1} may show another row's figures; {how}."
-                self.notes[f"{made.title}: {what}"] = None
+                how = _("push {key} again", key=rows[row]) if rows.get(row) else _("look at it")
+                note = _(
+                    "{worksheet}: people sorted it meanwhile,"
+                    " and row {row:d} may show another row's figures; {how}.",
+                    worksheet=changes.title,
+                    row=row + 1,
+                    how=how,
+                )
+                self.notes[note] = None
 
-    def _remove_misplaced(self, made: Changes) -> None:
+    def _remove_misplaced(self, changes: Changes) -> None:
         """Removes the new rows that were filled by an older order of the columns, and hold nothing else.
 
         Where the columns were moved only after the rows were written, the rows are right and none is found.
         """
-        if not made.added:
+        if not changes.added:
             return
-        end = made.top + len(made.added)
-        box = {"sheetId": made.sheet_id, "startRowIndex": made.top, "endRowIndex": end}
-        lines: dict[int, dict[int, str | float]] = {}
-        for tab in self._read([box]).tabs:
+        area = box(changes.sheet_id, (changes.top, changes.top + len(changes.added)))
+        lines: dict[int, dict[int, Json]] = {}
+        for tab in self._read([area]).values():
             for (row, column), cell in tab.cells.items():
-                if (value := content_of(cell).value) != "":
-                    lines.setdefault(row, {})[column] = value
-        planned = {
-            frozenset((n, cell.value) for n, cell in row.items() if cell.value != "") for row in made.added
-        }
-        wrong = [row for row, line in lines.items() if frozenset(line.items()) in planned]
+                if entered := _entered(cell):
+                    lines.setdefault(row, {})[column] = entered
+        written = [{n: _entered(cell) for n, cell in row.items() if _entered(cell)} for row in changes.added]
+        wrong = [row for row, line in lines.items() if line in written]
         delete = [
-            {"deleteDimension": {"range": _span(made.sheet_id, "ROWS", first, last)}}
-            for first, last in reversed([*spans(wrong)])
+            {"deleteDimension": {"range": _span(changes.sheet_id, "ROWS", *span)}}
+            for span in reversed([*spans(wrong)])
         ]
         if delete:
-            self.client.write(f"{SPREADSHEETS}/{self.target.key}:batchUpdate", {"requests": delete})
-
-
-def _batches(groups: Iterable[list[Json]]) -> Iterator[list[Json]]:
-    """The groups in requests of at most 2 MB; a group is never split."""
-    for batch in packed(((group, size(group)) for group in groups), LARGEST):
-        yield [request for group in batch for request in group]
+            self._send(":batchUpdate", {"requests": delete})
 
 
 def new_sheet(title: str, folder: str = "", client: SheetsClient | None = None) -> str:
@@ -667,7 +599,7 @@ def new_sheet(title: str, folder: str = "", client: SheetsClient | None = None) 
         return str(client.write(address, metadata, query={"supportsAllDrives": "true"})["id"])
 
     try:
-        return client.once(make, _("new sheet {title}", title=title))
+        return client.persist(make, _("new sheet {title}", title=title), attempts=1)
     except SinkUnavailable as error:
         msg = _(
             "{error} It may have been made: look for {title} in Drive first, and give it with --sheet.",

@@ -10,10 +10,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from simulator.core.messages import Message, _
+from simulator.core.messages import Message, _, ngettext, shown
 from simulator.core.replies import encodable
 from simulator.core.types import Language
-from simulator.sheets.model import Column, Layout, PulledRow, Row, SheetCell, SheetWords, Worksheet, folded
+from simulator.sheets.model import Column, Layout, PulledRow, Row, SheetCell, Worksheet, folded
 
 _DAY = re.compile(r"(\d{4})\s*[-/.年]\s*(\d{1,2})\s*[-/.月]\s*(\d{1,2})\s*日?")
 _ILLEGAL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
@@ -168,14 +168,12 @@ class Merged(NamedTuple):
     deleted: list[Column]
 
 
-def merge(
-    sheet: Worksheet, edited: EditedSheet, *, first: bool = False, fresh: Collection[str] = ()
-) -> Merged:
+def merge(sheet: Worksheet, edited: EditedSheet, *, fresh: Collection[str] = ()) -> Merged:
     """The program's cells are the report's; the team's are written once, with their row or their column.
 
     A row without a key that holds the text of a new question is that question. A new one may have been thrown
-    out by the team, so it waits for approval; not so where the worksheet is filled for the `first` time.
-    Columns that are `fresh` are there, but nobody has worked in them.
+    out by the team, so it waits for approval.
+    Columns that are `fresh` are there, but nobody has worked in them; with the keys the worksheet is new.
     """
     places, added, deleted = _places(sheet, edited)
     ours = [
@@ -193,7 +191,7 @@ def merge(
         if number := numbers.get(visible(row.key)):
             changed[number] = Row(row.key, {key: row.cells.get(key, SheetCell()) for key in ours})
         elif text not in row.cells or folded(row.cells[text].text) not in loose:
-            new.append(row if first else _unapproved(sheet, row))
+            new.append(row if "key" in fresh else _unapproved(sheet, row))
     return Merged(changed, new, places, added, deleted)
 
 
@@ -243,12 +241,15 @@ def cell_text(text: str, language: Language, longest: int) -> str:
     text = visible(text)
     if units(text) <= longest:
         return text
-    words = SheetWords(language)
-    room = longest - units(words("text", "left_out", n=len(text)))
+    room = longest - units(_left_out(len(text), language))
     kept = len(text.encode("utf-16-le")[: 2 * room].decode("utf-16-le", "ignore"))
     while kept and (_joins(text[kept]) or text[kept - 1] == "\u200d"):
         kept -= 1
-    return text[:kept] + words("text", "left_out", n=len(text) - kept)
+    return text[:kept] + _left_out(len(text) - kept, language)
+
+
+def _left_out(n: int, language: Language) -> str:
+    return shown(ngettext("… ({n} more character)", "… ({n} more characters)", n=n), language)
 
 
 def _joins(character: str) -> bool:

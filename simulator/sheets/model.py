@@ -3,20 +3,19 @@
 Rows and columns are known by keys, never by titles or positions: people sort, insert and rename.
 """
 
-import json
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
-from pathlib import Path
-from string import Template
-from typing import Annotated, Any, Literal, TypeVar, get_args, overload
+from functools import cache, partial
+from itertools import product
+from typing import Annotated, Any, Literal, TypeVar
 from unicodedata import normalize
 
-from pydantic import Field, PlainSerializer, SkipValidation
+from pydantic import Field, SkipValidation
 
-from simulator.core.translations import row_texts, safe_text
+from simulator.core.messages import Message, safe_text, shown
+from simulator.core.templates import LANGUAGES
 from simulator.core.types import Language, Value
+from simulator.sheets.titles import CHOICES, COLUMN_HELP, COLUMNS, HELP, TABS, WORKSHEETS
 
 Item = TypeVar("Item")
 
@@ -40,10 +39,10 @@ class Column(Value):
     """
 
     key: str
-    title: str
+    title: str = ""
     owner: Owner = "program"
     width: int = 16
-    kind: Literal["text", "number", "choice", "date", "json"] = "text"
+    kind: Literal["text", "number", "date"] = "text"
     choices: tuple[Choice, ...] = ()
     wrap: bool = False
     help: str = ""
@@ -84,48 +83,27 @@ class LazyRows(Sequence[Item]):
         """How many there are."""
         return len(self._sources)
 
-    @overload
-    def __getitem__(self, at: int) -> Item: ...
-
-    @overload
-    def __getitem__(self, at: slice) -> "LazyRows[Item]": ...
-
-    def __getitem__(self, at: int | slice) -> "Item | LazyRows[Item]":
-        """One of them, or some."""
+    def __getitem__(self, at: Any) -> Any:
+        """One of them, or a list of some."""
         if isinstance(at, slice):
-            return LazyRows(self._sources[at], self._make)
+            return list(map(self._make, self._sources[at]))
         return self._make(self._sources[at])
 
     def __iter__(self) -> Iterator[Item]:
         """One after the other."""
         return map(self._make, self._sources)
 
-    def __eq__(self, other: object) -> bool:
-        """Whether the other has equal items."""
-        return isinstance(other, Sequence) and len(self) == len(other) and all(map(_equal, self, other))
-
-    __hash__ = None  # type: ignore[assignment]
-
-
-def _equal(one: object, other: object) -> bool:
-    return one == other
-
-
-def _all(rows: Sequence[Row]) -> tuple[Row, ...]:
-    return tuple(rows)
-
 
 # Not validated again: that would make all rows.
-Rows = Annotated[Sequence[Row], SkipValidation, PlainSerializer(_all, return_type=tuple[Row, ...])]
+Rows = Annotated[Sequence[Row], SkipValidation]
 
 
 class Chart(Value):
-    """A chart of the columns `ys` over the column `x`."""
+    """A line chart of the columns `ys` over the column `x`."""
 
     title: str
     x: str
     ys: tuple[str, ...]
-    kind: Literal["line", "column"] = "line"
 
 
 class Worksheet(Value):
@@ -135,7 +113,7 @@ class Worksheet(Value):
     """
 
     name: str
-    title: str
+    title: str = ""
     columns: tuple[Column, ...]
     rows: Rows = ()
     frozen_columns: int = 1
@@ -147,26 +125,22 @@ class Worksheet(Value):
         return next(column for column in self.columns if column.key == key)
 
 
-FILE = Path(__file__).with_name("layouts.json")
-LANGUAGES: tuple[Language, ...] = get_args(Language)
 # Columns that are repeated for every turn, with its number.
 TURN_COLUMNS = ("user", "assistant", "check")
 
 
 @dataclass
 class Layout:
-    """One worksheet: tabs by language, columns by title, those of the team and of dates, choices by title."""
+    """One worksheet: the language of each title of its tab, columns by title, choices by column and title.
 
-    titles: dict[Language, list[str]] = field(default_factory=dict)
+    Titles are folded. `team` and `days` are the columns of the team and of dates.
+    """
+
+    tabs: dict[str, Language] = field(default_factory=dict)
     columns: dict[str, str] = field(default_factory=dict)
     team: set[str] = field(default_factory=set)
     days: set[str] = field(default_factory=set)
     choices: dict[str, dict[str, str]] = field(default_factory=dict)
-
-    @property
-    def tabs(self) -> set[str]:
-        """The tab's titles in all languages, folded."""
-        return {folded(title) for titles in self.titles.values() for title in titles}
 
     @property
     def least(self) -> int:
@@ -192,14 +166,88 @@ def folded(title: str) -> str:
     return " ".join(normalize("NFKC", title).casefold().split())
 
 
-@lru_cache(maxsize=1)
+# In characters of the narrow kind, where a worksheet's own differs from the column's.
+_WIDTHS = {
+    ("questions", "question"): 44,
+    ("questions", "reference"): 44,
+    ("history", "key"): 30,
+    ("technical", "key"): 30,
+    ("technical", "value"): 60,
+}
+# Columns at least so wide have long texts, which are wrapped.
+_WIDE = 20
+# Columns that only reports of dialogues ("") or of single-turn rows have.
+_ONLY = {("review", "persona"): "", ("fixes", "customers"): "", ("conversations", "reference"): "rows"}
+# Their rows have nothing beside the key by which they are known.
+_ONE_FROZEN = ("blind", "history", "technical")
+
+
+def worksheet(
+    name: str,
+    text: Callable[[Message | str], str],
+    rows: Rows,
+    wording: str = "",
+    turns: Iterable[int | str] = (),
+) -> Worksheet:
+    """A worksheet of a run with titles as `text` shows them; `turns` are the numbers of its turns.
+
+    `wording` is "rows" in a report on single-turn rows.
+    """
+    keys = [key for key in WORKSHEETS[name].split() if _ONLY.get((name, key), wording) == wording]
+    numbered = [(key, n) for n in turns for key in keys if key in TURN_COLUMNS]
+    return Worksheet(
+        name=name,
+        title=text(TABS[name]),
+        columns=tuple(
+            _column(name, key, n, text)
+            for key, n in [*((key, "") for key in keys if key not in TURN_COLUMNS), *numbered]
+        ),
+        rows=rows,
+        frozen_columns=1 if name in _ONE_FROZEN else 2,
+        help=text(HELP[name]),
+    )
+
+
+def _column(name: str, key: str, n: int | str, text: Callable[[Message | str], str]) -> Column:
+    kind = COLUMNS[key]
+    team = kind.team or (name == "questions" and key != "key")
+    width = _WIDTHS.get((name, key), kind.width)
+    choices = CHOICES.get(key, {}) if team else {}
+    return Column(
+        key=f"{key}{n}",
+        title=text(kind.title.format(n=n) if key in TURN_COLUMNS else kind.title),
+        owner="team" if team else "program",
+        width=width,
+        kind=kind.kind,
+        choices=tuple(Choice(id=each, title=text(title)) for each, title in choices.items()),
+        wrap=width > _WIDE and key != "key",
+        help=text(COLUMN_HELP.get(key, "")),
+    )
+
+
+@cache
 def layouts() -> Mapping[str, Layout]:
     """The layout of every worksheet, in the order of their tabs."""
-    stored = json.loads(FILE.read_text(encoding="utf-8"))
-    return {
-        name: Layout(**layout | {"team": set(layout["team"]), "days": set(layout["days"])})
-        for name, layout in stored.items()
-    }
+    return {name: _layout(name) for name in WORKSHEETS}
+
+
+def _layout(name: str) -> Layout:
+    """A worksheet by its titles in both languages, of reports on dialogues and on rows."""
+    layout = Layout()
+    for wording, language in product(("", "rows"), LANGUAGES):
+        text = partial(shown, language=language, context=wording)
+        sheet = worksheet(name, text, (), wording, turns=[""])
+        layout.tabs.setdefault(folded(sheet.title), language)
+        for column in sheet.columns:
+            layout.columns.setdefault(folded(column.title), column.key)
+            if column.owner == "team":
+                layout.team.add(column.key)
+            if column.kind == "date":
+                layout.days.add(column.key)
+            choices = layout.choices.setdefault(column.key, {})
+            for choice in column.choices:
+                choices |= {folded(choice.id): choice.id, folded(choice.title): choice.id}
+    return layout
 
 
 def layout_of(sheet: Worksheet) -> Layout:
@@ -210,9 +258,8 @@ def layout_of(sheet: Worksheet) -> Layout:
 
 def language_of(sheets: Iterable[Worksheet]) -> Language:
     """The language of the worksheets' titles; Japanese where none of them is known."""
-    titles = [(layouts().get(sheet.name, Layout()).titles, sheet.title) for sheet in sheets]
-    found = (lang for lang in LANGUAGES if any(title in own.get(lang, ()) for own, title in titles))
-    return next(found, "ja")
+    languages = (layouts().get(sheet.name, Layout()).tabs.get(folded(sheet.title)) for sheet in sheets)
+    return next(filter(None, languages), "ja")
 
 
 class PulledRow(Value):
@@ -228,46 +275,6 @@ class PulledRow(Value):
     others: tuple[str, ...] = ()
 
 
-SHEET_WORDS_FILE = Path(__file__).with_name("worksheets.toml")
-
-
-class SheetWords:
-    """The words of one language: `words("column", "question")`."""
-
-    def __init__(self, language: Language, *, rows: bool = False) -> None:
-        self.language, self.rows = language, rows
-
-    def __call__(self, table: str, key: str, /, **values: object) -> str:
-        """The text of a key, with its variables filled; an unknown key is a bug and raises."""
-        shown = {name: f"{v:,}" if isinstance(v, int) else str(v) for name, v in values.items()}
-        own = row_texts(table, self.language).get(key) if self.rows else None
-        return Template(own or _tables()[table][key][self.language]).substitute(shown)
-
-    def choices(self, table: str) -> tuple[Choice, ...]:
-        """A dropdown: every id of the table with its title."""
-        return tuple(Choice(id=key, title=texts[self.language]) for key, texts in _tables()[table].items())
-
-    def column(self, key: str, **settings: object) -> Column:
-        """A column of the program's, with its title."""
-        return Column.model_validate({"key": key, "title": self("column", key), **settings})
-
-    def team(self, key: str, choices: str = "", **settings: object) -> Column:
-        """A column of the team's, with a dropdown where `choices` names a table."""
-        listed = self.choices(choices) if choices else ()
-        kind = {"kind": "choice", "choices": listed} if choices else {}
-        return self.column(key, owner="team", **kind, **settings)
-
-
-def title_ids(table: str) -> dict[str, str]:
-    """The ids of a dropdown's choices by their titles in both languages, and by the ids themselves."""
-    return {title: key for key, texts in _tables()[table].items() for title in (key, *texts.values())}
-
-
 def text_cell(text: str, mark: Mark = "", note: str = "") -> SheetCell:
     """Untrusted text, without control codes."""
     return SheetCell(text=safe_text(text), mark=mark, note=safe_text(note))
-
-
-@lru_cache(maxsize=1)
-def _tables() -> dict[str, dict[str, dict[str, str]]]:
-    return tomllib.loads(SHEET_WORDS_FILE.read_text(encoding="utf-8"))

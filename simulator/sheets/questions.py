@@ -9,14 +9,15 @@ import re
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from simulator.core.errors import InputError
-from simulator.core.messages import Message, Sentence, _, say
+from simulator.core.messages import Message, _, listed, ngettext, say, shown
 from simulator.core.types import Case, Language
 from simulator.data.cases import cases_of_worksheet
 from simulator.data.files import printable
-from simulator.sheets.model import PulledRow, SheetWords, folded
+from simulator.sheets.model import PulledRow, folded
+from simulator.sheets.titles import TABS
 
 if TYPE_CHECKING:
     from simulator.sheets.google_api import SheetsClient, Target
@@ -34,13 +35,6 @@ _FIRST_TURN = re.compile(r"(?P<run>[^/]+)/[^/]+/(?P<case>.+)#\d+/1", re.DOTALL)
 _LISTED = 8
 # Our workbooks name their columns; of these names the outline of the workbook tells.
 _OUTLINE, _OURS, _LARGEST = "xl/workbook.xml", b"rehearsal_questions_", 4_000_000
-
-
-class ApprovedCases(NamedTuple):
-    """The cases that are asked, and notes on rows that were left out and on new references."""
-
-    cases: tuple[Case, ...]
-    notes: tuple[Message | str, ...]
 
 
 def cases_of_sheet(
@@ -62,9 +56,9 @@ def cases_of_sheet(
     if at is not None:
         rows = pull(at, (QUESTIONS, REVIEW), client=client).rows
         if QUESTIONS in rows:
-            return _with_notes(approved(printable(address), rows, language))
-    title, cells = worksheet_values(address, client=client)
-    return cases_of_worksheet(address.partition("#")[0], title, cells, language, columns)
+            return approved(printable(address), rows, language)
+    title, lines = worksheet_values(address, client=client)
+    return cases_of_worksheet(address.partition("#")[0], title, lines, language, columns)
 
 
 def cases_of_workbook(path: Path, language: Language | None = None) -> tuple[Case, ...] | None:
@@ -74,53 +68,53 @@ def cases_of_workbook(path: Path, language: Language | None = None) -> tuple[Cas
     from simulator.sheets.excel_read import read_edited
 
     rows = read_edited(path).rows
-    return _with_notes(approved(str(path), rows, language)) if QUESTIONS in rows else None
+    return approved(str(path), rows, language) if QUESTIONS in rows else None
 
 
 def approved(
     source: str, rows: Mapping[str, Sequence[PulledRow]], language: Language | None = None
-) -> ApprovedCases:
+) -> tuple[Case, ...]:
     """The cases of the rows of our worksheets; `source` is what errors and notes begin with.
 
+    Notes on rows that were left out, and on new references, go to stderr.
     Raises InputError where no question is both in use and approved.
     """
-    title = SheetWords(language or "ja")("sheet", QUESTIONS)
+    title = shown(TABS[QUESTIONS], language or "ja")
     asked, left = _by_approval(rows[QUESTIONS])
     if not asked:
         what = _("none of its test questions is both in use (使用する) and approved (承認)")
         msg = _("{source}: {what}; set both for the rows to be asked.", source=source, what=what)
         raise InputError(msg)
-    cases = cases_of_worksheet(source, title, _cells(asked), language)
+    cases = cases_of_worksheet(source, title, _lines(asked), language)
     answers = _right_answers(rows.get(REVIEW, ()))
-    notes = [_left_out(source, len(asked), left)] if left else []
+    if left:
+        say(_left_out(source, len(asked), left))
     known = {case.id: answers[case.id] for case in cases if case.id in answers}
     if known:
-        listed = _listed([f"{case} (run {run})" for case, (run, _unused) in known.items()])
-        notes.append(
-            _(
-                "{source}: what the team reviewed is now the right answer of {listed}.",
-                source=source,
-                listed=listed,
-            )
+        named = [_("{case} (run {run})", case=case, run=run) for case, (run, _unused) in known.items()]
+        note = _(
+            "{source}: what the team reviewed is now the right answer of {listed}.",
+            source=source,
+            listed=listed(named, _LISTED),
         )
-    return ApprovedCases(tuple(_answered(case, known) for case in cases), tuple(notes))
-
-
-def _with_notes(found: ApprovedCases) -> tuple[Case, ...]:
-    for note in found.notes:
         say(note)
-    return found.cases
+    return tuple(
+        case.model_copy(update={"references": (known[case.id][1], *case.references[1:])})
+        if case.id in known
+        else case
+        for case in cases
+    )
 
 
 def _ours(address: str, client: "SheetsClient", suffix: str) -> "Target | None":
     """Where our worksheets of the questions that are meant stand; None where another worksheet is meant."""
     from simulator.sheets.google_api import Target, worksheet_of
-    from simulator.sheets.google_pull import WORKSHEET, Tag, read_spreadsheet
+    from simulator.sheets.google_pull import WORKSHEET, read_spreadsheet
 
     key, name = worksheet_of(address)
     found: dict[str, None] = {}
     for tab in client.persist(lambda: read_spreadsheet(client, key), address).tabs:
-        kind, _unused, of = tab.tags.get(WORKSHEET, Tag(0, "")).value.partition(" ")
+        kind, _unused, of = tab.tags.get(WORKSHEET, "").partition(" ")
         if kind == QUESTIONS and (name is None or tab.title.casefold() == name.strip().casefold()):
             found[of] = None
     if not found and name is not None:
@@ -138,44 +132,39 @@ def _is_ours(path: Path) -> bool:
         return False
 
 
-def _by_approval(rows: Iterable[PulledRow]) -> tuple[dict[str, PulledRow], dict[str, list[int]]]:
+def _by_approval(rows: Iterable[PulledRow]) -> tuple[dict[str, PulledRow], dict[Message, list[int]]]:
     """The rows to ask by the ids of their cases, and the numbers of the others by what is wrong."""
     asked: dict[str, PulledRow] = {}
-    left: dict[str, list[int]] = {}
+    left: dict[Message, list[int]] = {}
     for row in rows:
         why = _rejection(row)
         # A question without a key is named by its text, so that it keeps its name when rows are sorted.
         text = folded(row.cells.get("question", ""))
         key = row.key or "q-" + hashlib.blake2s(text.encode(), digest_size=5).hexdigest()
         if why or key in asked:
-            left.setdefault(why or "there already", []).append(row.number)
+            left.setdefault(why or _("there already"), []).append(row.number)
         else:
             asked[key] = row
     return asked, left
 
 
-def _rejection(row: PulledRow) -> str:
+def _rejection(row: PulledRow) -> Message | None:
     if not row.cells.get("question", "").strip():
-        return "without a question"
+        return _("without a question")
     if row.cells.get("use") != "yes":
-        return "not in use"
-    return "" if row.cells.get("approved") == "yes" else "not approved"
+        return _("not in use")
+    return None if row.cells.get("approved") == "yes" else _("not approved")
 
 
-def _cells(asked: Mapping[str, PulledRow]) -> list[list[str]]:
+def _lines(asked: Mapping[str, PulledRow]) -> dict[int, dict[int, str]]:
     """The rows as a table, each in the line of its number, so that errors name it."""
-    lines = {
-        row.number: [key, *(row.cells.get(column, "") for column in _COLUMNS)] for key, row in asked.items()
+    lines = {0: ["id", *_COLUMNS.values()]}
+    for key, row in asked.items():
+        lines[row.number] = [key, *(row.cells.get(column, "") for column in _COLUMNS)]
+    return {
+        number: {column: text for column, text in enumerate(line, 1) if text.strip()}
+        for number, line in lines.items()
     }
-    first, last = min(lines), max(lines)
-    # Sorted with their header, rows may stand on the first line.
-    top = max(1, first - 1)
-    shift = int(top >= first)
-    cells: list[list[str]] = [[] for _unused in range(last + shift)]
-    cells[top - 1] = ["id", *_COLUMNS.values()]
-    for number, line in lines.items():
-        cells[number - 1 + shift] = line
-    return cells
 
 
 def _right_answers(rows: Iterable[PulledRow]) -> dict[str, tuple[str, tuple[str, ...]]]:
@@ -193,27 +182,22 @@ def _right_answers(rows: Iterable[PulledRow]) -> dict[str, tuple[str, tuple[str,
     return found
 
 
-def _answered(case: Case, answers: Mapping[str, tuple[str, tuple[str, ...]]]) -> Case:
-    if case.id not in answers:
-        return case
-    return case.model_copy(update={"references": (answers[case.id][1], *case.references[1:])})
-
-
-def _left_out(source: str, asked: int, left: Mapping[str, Sequence[int]]) -> Sentence | str:
+def _left_out(source: str, asked: int, left: Mapping[Message, Sequence[int]]) -> Message:
     """How many questions are asked, how many are not, and why."""
-    reasons = [
-        f"{len(numbers)} {why} (row{'s'[: len(numbers) > 1]} {_listed(list(map(str, numbers)))})"
+    reasons = tuple(
+        ngettext(
+            "{n} {why} (row {rows})",
+            "{n} {why} (rows {rows})",
+            n=len(numbers),
+            why=why,
+            rows=listed(list(map(str, numbers)), _LISTED),
+        )
         for why, numbers in left.items()
-    ]
+    )
     return _(
-        "{source}: {asked} of {asked2} questions; left out: {reasons}.",
+        "{source}: {asked} of {all} questions; left out: {reasons}.",
         source=source,
         asked=asked,
-        asked2=asked + sum(map(len, left.values())),
-        reasons=", ".join(reasons),
+        all=asked + sum(map(len, left.values())),
+        reasons=reasons,
     )
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return ", ".join(names[:_LISTED]) + more

@@ -9,13 +9,13 @@ from collections.abc import Iterable
 from typing import Any, Literal
 
 from simulator.core.types import Conversation, Language, Results, Turn, Value
+from simulator.stats.figures import rounded
 from simulator.stats.intervals import wilson
 from simulator.stats.summary import turn_failure
 from simulator.storage.results import cache_latest
 from simulator.text.acts import claims, is_handover, is_refusal, parts
 
 Outcome = Literal["answered", "refused", "asked_back", "not_answered"]
-Interval = tuple[float, float] | None
 
 
 class Answerability(Value):
@@ -52,20 +52,12 @@ class Answerability(Value):
         """The share (0..1) of the unanswerable that were refused, among answers and refusals."""
         return _share(self.refused_unanswerable, self._unanswerable)
 
-    def answered_interval(self) -> Interval:
-        """The 95 % interval (Wilson, 1927) of `answered_correctly`."""
-        return wilson(self.answered_answerable, self._answerable)
-
-    def refused_interval(self) -> Interval:
-        """The 95 % interval (Wilson, 1927) of `refused_correctly`."""
-        return wilson(self.refused_unanswerable, self._unanswerable)
-
     def as_json(self) -> dict[str, Any]:
         """The table, its rates with their intervals, and what stands outside of it."""
         return self.model_dump() | {
             "marked": self.marked,
-            "answered_correctly": _rate(self.answered_correctly, self.answered_interval()),
-            "refused_correctly": _rate(self.refused_correctly, self.refused_interval()),
+            "answered_correctly": _rate(self.answered_answerable, self._answerable),
+            "refused_correctly": _rate(self.refused_unanswerable, self._unanswerable),
         }
 
     @property
@@ -107,20 +99,12 @@ class Handovers(Value):
         """The share (0..1) of the cases without need of a person that the bot kept."""
         return _share(self.kept_forbidden, self._forbidden)
 
-    def handed_interval(self) -> Interval:
-        """The 95 % interval (Wilson, 1927) of `handed_correctly`."""
-        return wilson(self.handed_required, self._required)
-
-    def kept_interval(self) -> Interval:
-        """The 95 % interval (Wilson, 1927) of `kept_correctly`."""
-        return wilson(self.kept_forbidden, self._forbidden)
-
     def as_json(self) -> dict[str, Any]:
         """The table, its rates with their intervals, and what stands outside of it."""
         return self.model_dump() | {
             "marked": self.marked,
-            "handed_correctly": _rate(self.handed_correctly, self.handed_interval()),
-            "kept_correctly": _rate(self.kept_correctly, self.kept_interval()),
+            "handed_correctly": _rate(self.handed_required, self._required),
+            "kept_correctly": _rate(self.kept_forbidden, self._forbidden),
         }
 
     @property
@@ -204,6 +188,6 @@ def _share(hits: int, n: int) -> float | None:
     return hits / n if n else None
 
 
-def _rate(share: float | None, interval: Interval) -> dict[str, Any]:
-    ends = [round(end, 4) for end in interval] if interval else None
-    return {"rate": None if share is None else round(share, 4), "interval": ends}
+def _rate(hits: int, n: int) -> dict[str, Any]:
+    """The share with its 95 % interval (Wilson, 1927)."""
+    return {"rate": rounded(_share(hits, n)), "interval": rounded(wilson(hits, n))}

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import Field
 
 from simulator.core.errors import InputError
-from simulator.core.messages import _
+from simulator.core.messages import Message, _
 from simulator.core.settings import Settings
 from simulator.core.shelves import CONTEST_NAMES, judge_name
 from simulator.core.types import Results, Score, Spending, Value
@@ -71,8 +71,8 @@ def contest_settings(settings: Settings) -> Settings:
     judges = tuple(dict.fromkeys(CONTEST_NAMES.get(name, name) for name in names))
     if not set(map(judge_name, judges)) & set(_NAME_OF):
         msg = _(
-            "--scoring contest adds up {contest_names}: name at least one of them in --judges.",
-            contest_names=", ".join(CONTEST_NAMES),
+            "--scoring contest adds up {judges}: name at least one of them in --judges.",
+            judges=", ".join(CONTEST_NAMES),
         )
         raise InputError(msg)
     judging = settings.judging if "judging" in settings.model_fields_set else "separate"
@@ -103,15 +103,18 @@ def printed_result(result: ContestResult) -> str:
     return f"{HEAD}\naverage_score: {result.average_score}\ntotal_score: {total}"
 
 
-def ungraded_metrics(result: ContestResult) -> Iterator[str]:
+def ungraded_metrics(result: ContestResult) -> Iterator[Message]:
     """A line for each metric with rows that could not be graded, with the first reason."""
     for metric in result.metrics:
-        why = f" ({' '.join(metric.why.split())})" if metric.why else ""
+        graded = _("{n} of {rows} rows graded", n=metric.n, rows=metric.planned)
+        if not metric.n:
+            graded = _("nothing could be graded")
+        if metric.why:
+            graded = _("{graded} ({why})", graded=graded, why=" ".join(metric.why.split()))
         if not metric.n and metric.planned:
-            yield f"{metric.name}: nothing could be graded{why}."
+            yield _("{metric}: {graded}.", metric=metric.name, graded=graded)
         elif metric.n < metric.planned:
-            graded = f"{metric.n:,} of {metric.planned:,} rows graded"
-            yield f"{metric.name}: {graded}{why}; the mean is of the others."
+            yield _("{metric}: {graded}; the mean is of the others.", metric=metric.name, graded=graded)
 
 
 def _metric(judge: str, scores: Iterable[Score], planned: int) -> ContestMetric:

@@ -13,6 +13,7 @@ from statistics import quantiles
 from simulator.core.types import SUPERSEDED, Conversation, Ended, Language, Persona, Results
 from simulator.stats.figures import CustomerFigure, CustomerSummary, LineLengths
 from simulator.stats.summary import turn_failure
+from simulator.storage.results import select_conversations
 from simulator.text.evidence import coverage
 from simulator.text.segments import normalise
 from simulator.users.faults import CustomerFault, customer_faults, fault_patterns
@@ -173,12 +174,15 @@ def summarise_customers(
 ) -> CustomerSummary:
     """How the customers of a run were played; `handling` is what is done with the turns that they spoilt."""
     scores = ScoresByTurn(results.scores.of_judge("turn"))
-    found = customer_faults(results, scores) if faults is None else faults
+    found = customer_faults(results) if faults is None else faults
+    spoilt = dict.fromkeys((f.conversation, f.turn) for f in found if f.spoils)
     # A bot that says nothing has failed, whatever it was asked.
     answered = {
-        (c.id, turn.index) for c in results.conversations for turn in c.turns if not turn_failure(turn)
+        (c.id, turn.index)
+        for _, c in select_conversations(results, {conversation for conversation, _ in spoilt})
+        for turn in c.turns
+        if not turn_failure(turn)
     }
-    spoilt = dict.fromkeys((f.conversation, f.turn) for f in found if f.spoils)
     kinds = [fault.kind for fault in found]
     return CustomerSummary.model_validate(
         {

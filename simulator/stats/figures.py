@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from simulator.core.titles import Titles
 from simulator.core.types import Language, RedRules, Spending, Status, Value
 from simulator.stats.agreement import PanelAgreement, VoteAgreement
 from simulator.stats.corrected import CorrectedScore, Shortage
@@ -170,8 +171,8 @@ class Summary(Value):
     that got no answer; `conversation_scores` has those that have one, by id, and `missing` counts
     conversations that were held but have no grade; `spared` did not need to be held, because the answer was
     certain without them. `labels` are the turns that people graded blind:
-    enough of them make `corrected`, too few leave a `shortage`. `rows`: of a single-turn data set, without
-    personas.
+    enough of them make `corrected`, too few leave a `shortage`. `graded_turns` have a grade that no rule
+    gave. `rows`: of a single-turn data set, without personas.
     """
 
     run: str
@@ -207,10 +208,26 @@ class Summary(Value):
     labels: int = 0
     shortage: Shortage | None = None
     simulator: SimulatorSummary
+    graded_turns: int = 0
     spending: dict[str, Spending]
     usage: dict[str, dict[str, Spending]]
     cost_usd: float | None
     seconds: float
+
+    @property
+    def tokens_per_turn(self) -> tuple[int, int] | None:
+        """The tokens that judges read and wrote for a graded turn; None where no model graded.
+
+        Grades from the cache count as turns, and take none.
+        """
+        spent = self.spending.get("judge")
+        if spent is None or not spent.tokens_in or not self.graded_turns:
+            return None
+        return round(spent.tokens_in / self.graded_turns), round(spent.tokens_out / self.graded_turns)
+
+    def titles(self, language: Language) -> Titles:
+        """The titles of ids, with the run's own names of its customers in a language."""
+        return Titles({each.persona: each.names.get(language, "") for each in self.personas})
 
 
 def rounded(value: Any) -> Any:

@@ -68,9 +68,9 @@ def check_certainty(settings: Settings) -> None:
     flag = "--sequential" if settings.sequential else "--confidence"
     if settings.target is None and settings.certainty is not None:
         msg = _(
-            "{flag} is about a target: add --target 90, or conditions ({target_example}).",
+            "{flag} is about a target: add --target 90, or conditions ({example}).",
             flag=flag,
-            target_example=TARGET_EXAMPLE,
+            example=TARGET_EXAMPLE,
         )
         raise InputError(msg)
 

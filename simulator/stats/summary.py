@@ -59,7 +59,12 @@ from simulator.stats.red import (
     red_marks,
     worst_severity,
 )
-from simulator.storage.results import conversations_with_scores, without_superseded
+from simulator.storage.results import (
+    cache_latest,
+    conversations_with_scores,
+    turns_with_scores,
+    without_superseded,
+)
 
 # The bundled bot: its model is one of the run's own roles, and its tokens are counted there.
 _BUNDLED_BOT = "demo"
@@ -145,11 +150,15 @@ class GradedTurn:
 
 @dataclass(slots=True)
 class RunTurns:
-    """The conversations that began, their turns, how many did not begin, the judges, and votes."""
+    """The conversations that began, their turns, how many did not begin, the judges, and votes.
+
+    `graded` turns have a grade that no rule gave.
+    """
 
     conversations: list[ConversationRow] = field(default_factory=list)
     turns: list[GradedTurn] = field(default_factory=list)
     unbegun: int = 0
+    graded: int = 0
     judges: set[str] = field(default_factory=set)
     voted: list[Score] = field(default_factory=list)
 
@@ -219,6 +228,7 @@ def summarise(
         labels=len(labelled_turns(turns)),
         shortage=shortage(turns),
         simulator=_simulator(started, every.turns, customers),
+        graded_turns=every.graded,
         spending=results.spending,
         usage=results.usage,
         cost_usd=None if None in costs else fsum(cost for cost in costs if cost is not None),
@@ -258,15 +268,17 @@ def run_turns(results: Results, rules: RedRules, primary: str) -> RunTurns:
         for turn in conversation.turns:
             scores = by_turn.get(turn.index, {})
             run.judges |= scores.keys()
+            run.graded += any(s.state == "scored" and not s.by_rule for s in scores.values())
             run.voted += [s for s in scores.values() if isinstance(s.detail.get("votes"), list)]
-            verdict = scores.get(primary)
+            graded = grades.of(scores.values())
+            verdict = graded.get(primary)
             run.turns.append(
                 GradedTurn(
                     conversation.id,
                     conversation.case.id,
                     conversation.persona,
                     turn.index,
-                    grades.of(scores.values()),
+                    graded,
                     verdict.value if verdict else None,
                     grades.marks(_marks(conversation, turn, scores, rules, primary)),
                     turn_failure(turn),
@@ -347,14 +359,13 @@ def without_spoilt(spoken: Iterable[GradedTurn], customers: CustomerSummary) -> 
 
 def _reddest(results: Results, red: Sequence[GradedTurn], rules: RedRules, primary: str) -> Iterator[RedTurn]:
     """The red turns with their texts; of a large data set only the first `MAX_QUOTED` have them."""
-    quoted = red[:MAX_QUOTED] if results.is_sampled else red
-    read = conversations_with_scores(results, [s.conversation for s in quoted])
-    for s, (conversation, by_turn) in zip(quoted, read, strict=True):
-        turn = next(turn for turn in conversation.turns if turn.index == s.turn)
-        marks = _marks(conversation, turn, by_turn.get(turn.index, {}), rules, primary)
-        yield _red_turn(s, marks, excerpt(turn.user), excerpt(turn.answer.text))
-    for s in red[len(quoted) :]:
-        yield _red_turn(s, s.marks)
+    quoted = {(s.conversation, s.turn): s for s in (red[:MAX_QUOTED] if results.is_sampled else red)}
+    with_texts = dict[tuple[str, int], RedTurn]()
+    for conversation, turn, scores in turns_with_scores(results, quoted):
+        key, marks = (conversation.id, turn.index), _marks(conversation, turn, scores, rules, primary)
+        with_texts[key] = _red_turn(quoted[key], marks, excerpt(turn.user), excerpt(turn.answer.text))
+    for s in red:
+        yield with_texts.get((s.conversation, s.turn)) or _red_turn(s, s.marks)
 
 
 def _conversation_means(spoken: Iterable[GradedTurn]) -> dict[str, float]:
@@ -548,8 +559,7 @@ def course(results: Results, judge: str, *, raw: bool = False) -> Course | None:
     """
     if max(results.conversations.lengths(), default=0) < 2:
         return None
-    turns = [(c.id, turn.index, c.persona) for c in results.conversations for turn in c.turns]
-    turns = [key for key in turns if key[1] <= LAST_TURN]
+    turns = _spoken(results)
     grades = {
         (s.conversation, s.turn): s.raw if raw else s.value for s in results.scores.of_judge(judge, "scored")
     }
@@ -562,6 +572,13 @@ def course(results: Results, judge: str, *, raw: bool = False) -> Course | None:
         overall=_means(turns, grades, last),
         personas={p: _means((key for key in turns if key[2] == p), grades, last) for p in personas},
     )
+
+
+@cache_latest
+def _spoken(results: Results) -> list[tuple[str, int, str]]:
+    """Conversation, number and persona of each turn up to `LAST_TURN`."""
+    turns = ((c.id, turn.index, c.persona) for c in results.conversations for turn in c.turns)
+    return [turn for turn in turns if turn[1] <= LAST_TURN]
 
 
 def _means(

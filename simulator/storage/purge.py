@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from simulator.core.errors import InputError
-from simulator.core.messages import _
+from simulator.core.messages import Message, _
 from simulator.core.types import Results, Value
 from simulator.models.cache import cache_folder
 from simulator.storage.run_file import RUN_FILE, RunFile, find_run
@@ -30,7 +30,7 @@ class Purge(NamedTuple):
 
     folder: Path
     results: Results
-    elsewhere: tuple[str, ...]
+    elsewhere: tuple[Message | str, ...]
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -95,12 +95,12 @@ def delete_run(purge: Purge) -> None:
         raise InputError(msg) from None
 
 
-def _elsewhere(folder: Path, results: Results) -> Iterator[str]:
+def _elsewhere(folder: Path, results: Results) -> Iterator[Message | str]:
     """Addresses of the sheets that the run was pushed to, and files of other runs that contain its id."""
     sheet = results.notes.get("sheet")
     if isinstance(sheet, dict) and sheet.get("key"):
-        worksheets = f" (worksheets ending in {sheet['worksheet']})" if sheet.get("worksheet") else ""
-        yield f"{_SHEETS_URL}{sheet['key']}{worksheets}"
+        url, ending = f"{_SHEETS_URL}{sheet['key']}", sheet.get("worksheet")
+        yield _("{url} (worksheets ending in {ending})", url=url, ending=ending) if ending else url
     run_id = results.run.id.encode()
     for other in sorted(folder.resolve().parent.iterdir()):
         if other.name != folder.name and (other / RUN_FILE).is_file():

@@ -8,6 +8,7 @@ import functools
 import itertools
 import json
 import sqlite3
+import sys
 import weakref
 from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
@@ -51,6 +52,7 @@ _SELECTED: dict[Selection, str] = {
       (SELECT conversation FROM turns WHERE json_array_length(answer, '$.passages') > 0)""",
     "with_expectations": """json_extract("case", '$.answerable') IS NOT NULL
       OR coalesce(json_extract("case", '$.handover'), 'optional') <> 'optional'""",
+    "to_hand_over": """json_extract("case", '$.handover') = 'required'""",
 }
 _ORDER = "ORDER BY conversation, turn, judge"
 # The rows of a run file of so many bytes or less are read at once; in memory they take six times as much.
@@ -226,7 +228,7 @@ class StoredConversations(Conversations):
         return Conversation(
             id=key,
             case=self._case(case),
-            persona=persona,
+            persona=sys.intern(persona),  # of a large run, the same in every row
             repeat=repeat,
             turns=tuple(turns),
             ended=Ended(ended) if ended else None,
@@ -334,13 +336,6 @@ class StoredScores(Scores):
     def judges(self) -> set[str]:
         """The judges that gave at least one score."""
         return {judge for (judge,) in self._query("DISTINCT judge")}
-
-    @property
-    def graded_turns(self) -> int:
-        """How many turns have a grade that no rule gave."""
-        state, by_rule = (f"json_extract(body, '$.{name}')" for name in ("state", "by_rule"))
-        graded = f"AND {state} = 'scored' AND {by_rule} IS NOT TRUE"
-        return int(self._query("count(DISTINCT conversation || ' ' || turn)", graded).fetchone()[0])
 
     def of_judge(self, judge: str, state: State | None = None) -> Iterator[Score]:
         """The scores of one judge in the order of the run, `state` None: in any state."""
@@ -455,17 +450,25 @@ def conversations_with_scores(
             yield conversation, scores.get(conversation.id, {})
 
 
+def turns_with_scores(
+    results: Results, keys: Collection[tuple[str, int]]
+) -> Iterator[tuple[Conversation, Turn, Mapping[str, Score]]]:
+    """The turns with these keys (conversation, number), each with its conversation and its scores by judge.
+
+    They come in the order of the plan, so that each conversation is read once.
+    """
+    ids = {conversation for conversation, _ in keys}
+    selected = [key for key in results.conversations.ids if key in ids]
+    for conversation, by_turn in conversations_with_scores(results, selected):
+        for turn in conversation.turns:
+            if (conversation.id, turn.index) in keys:
+                yield conversation, turn, by_turn.get(turn.index, {})
+
+
 def select_conversations(results: Results, ids: Container[str]) -> Iterator[tuple[int, Conversation]]:
     """The conversations with these ids, in the order of the plan, each with its number in it (from 1)."""
     numbers = {key: number for number, key in enumerate(results.conversations.ids, 1) if key in ids}
     return zip(numbers.values(), results.conversations.with_ids(list(numbers)), strict=True)
-
-
-def select_scores(results: Results, ids: Container[str]) -> Iterator[Score]:
-    """The scores of the conversations with these ids."""
-    selected = [key for key in results.conversations.ids if key in ids]
-    for _turn, by_turn in conversations_with_scores(results, selected):
-        yield from (score for by_judge in by_turn.values() for score in by_judge.values())
 
 
 def english_share(results: Results) -> float:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from simulator.core.errors import RunFileError
-from simulator.core.messages import _
+from simulator.core.messages import _, sentences
 from simulator.core.types import (
     Answer,
     Conversation,
@@ -128,10 +128,10 @@ class RunFile:
         except sqlite3.Error as error:
             safe = _("what was committed before is safe")
             msg = _(
-                "{path}: cannot be written ({error}); {safe}. Is the disk full?",
+                "{path}: cannot be written ({error}); {rest}. Is the disk full?",
                 path=self.path,
                 error=error,
-                safe=safe,
+                rest=safe,
             )
             raise RunFileError(msg) from None
         finally:
@@ -349,9 +349,12 @@ def find_run(name: str, runs: Path) -> Path:
     matches = ids[-1:] if name == "latest" else [i for i in ids if name and i.startswith(name)]
     if name in ids or len(matches) == 1:
         return runs / (name if name in ids else matches[0]) / RUN_FILE
-    problem = f"{len(matches)} runs start with '{name}'" if matches else f"no run '{name[:80]}' in {runs}/"
-    msg = f"{problem}. Newest: {', '.join(reversed((matches or ids)[-5:])) or 'none yet'}."
-    raise RunFileError(msg)
+    problem = _("no run '{name}' in {folder}/.", name=name[:80], folder=runs)
+    if matches:
+        problem = _("{n} runs start with '{name}'.", n=len(matches), name=name)
+    newest = tuple(reversed((matches or ids)[-5:]))
+    listed = _("Newest: {runs}.", runs=newest) if newest else _("Newest: none yet.")
+    raise RunFileError(sentences(problem, listed))
 
 
 def run_ids(runs: Path) -> list[str]:
@@ -399,13 +402,15 @@ def lock_folder(folder: Path) -> IO[str]:
         return lock
     except OSError:
         lock.seek(0)
-        holder = lock.read().strip() or "another process"
+        holder = lock.read().strip()
         lock.close()
-        msg = _(
-            "{folder} is being written by process {holder}; wait for it, or end it.",
-            folder=folder.name,
-            holder=holder,
-        )
+        msg = _("{folder} is being written by another process; wait for it, or end it.", folder=folder.name)
+        if holder:
+            msg = _(
+                "{folder} is being written by process {process}; wait for it, or end it.",
+                folder=folder.name,
+                process=holder,
+            )
         raise RunFileError(msg) from None
     with contextlib.suppress(OSError):  # the number is only for the message above
         os.truncate(lock.fileno(), 0)

@@ -122,9 +122,9 @@ def open_rows(path: Path) -> Iterator[RunRows]:
             yield RunRows(file)
     except (sqlite3.Error, ValueError) as error:
         msg = _(
-            "{path}: the run file is damaged ({splitlines}).",
+            "{path}: the run file is damaged ({problem}).",
             path=path,
-            splitlines=str(error).splitlines()[0],
+            problem=str(error).splitlines()[0],
         )
         raise RunFileError(msg) from None
 

@@ -120,7 +120,7 @@ class PersonaUser:
                 {"role": "assistant", "content": line.message.strip() or "-"},
                 {"role": "user", "content": self.prompts.text(case.language, "retry", problem=problem)},
             ]
-        msg = _("the customer model broke the rule '{broken}' twice", broken=broken[-1])
+        msg = _("the customer model broke the rule '{rule}' twice", rule=broken[-1])
         raise ModelFailure("guard", msg, raw=line.message)
 
     def _broken_rule(self, text: str, case: Case, turns: tuple[Turn, ...]) -> str | None:

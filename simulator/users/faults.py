@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from simulator.core.templates import read_toml
 from simulator.core.types import Conversation, Language, Persona, Results, Turn, Value
+from simulator.storage.results import cache_latest
 from simulator.text.entities import Specific, located, specifics_of
 from simulator.text.entity_meaning import Date, Measure
 from simulator.text.evidence import coverage, topic_units, total_weight
@@ -120,14 +121,15 @@ class CustomerFault(Value):
         return self.kind in SPOILING
 
 
-def customer_faults(results: Results, scores: ScoresByTurn | None = None) -> tuple[CustomerFault, ...]:
+@cache_latest
+def customer_faults(results: Results) -> tuple[CustomerFault, ...]:
     """The turns in which the simulated customer, not the bot, was at fault; one fault of a kind per turn.
 
-    Scripted and replayed lines are nobody's fault. `scores` are the run's own, if they are already grouped.
+    Scripted and replayed lines are nobody's fault.
     """
     people = {persona.id: persona for persona in results.personas}
     settings = results.run.settings
-    scores = ScoresByTurn(results.scores.of_judge("turn")) if scores is None else scores
+    scores = ScoresByTurn(results.scores.of_judge("turn"))
     limit = settings.get("turns")
     turns = limit if isinstance(limit, int) else 0
     return tuple(
@@ -140,15 +142,7 @@ def customer_faults(results: Results, scores: ScoresByTurn | None = None) -> tup
 
 def spoilt_turns(results: Results) -> dict[tuple[str, int], CustomerFault]:
     """The last fault of each turn that makes its grade doubtful, by conversation id and turn."""
-    people = {persona.id: persona for persona in results.personas}
-    return {
-        (conversation.id, turn.index): fault
-        for conversation in results.conversations
-        if not is_scripted(conversation, results.run.settings)
-        for turn in conversation.turns
-        for fault in _line_faults(conversation, people.get(conversation.persona), turn)
-        if fault.spoils
-    }
+    return {(fault.conversation, fault.turn): fault for fault in customer_faults(results) if fault.spoils}
 
 
 def _faults(

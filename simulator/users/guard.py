@@ -264,10 +264,10 @@ def _compiled(patterns: tuple[str, ...], file: str = FILE.name) -> Patterns:
         return tuple(re.compile(straight_pattern(each), re.IGNORECASE | re.MULTILINE) for each in patterns)
     except re.error as error:
         msg = _(
-            "personas/{file}: {pattern} is not a regular expression ({msg}).",
+            "personas/{file}: {pattern} is not a regular expression ({problem}).",
             file=file,
             pattern=repr(error.pattern),
-            msg=error.msg,
+            problem=error.msg,
         )
         raise PromptError(msg) from None
 

@@ -175,10 +175,10 @@ def _compiled(path: Path, patterns: Iterable[str]) -> tuple[re.Pattern[str], ...
         return tuple(re.compile(straight_pattern(each)) for each in patterns)
     except re.error as error:
         msg = _(
-            "{path}: {pattern} in asks is not a regular expression ({msg}).",
+            "{path}: {pattern} in asks is not a regular expression ({problem}).",
             path=path,
             pattern=repr(error.pattern),
-            msg=error.msg,
+            problem=error.msg,
         )
         raise PromptError(msg) from None
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from simulator.core.errors import CaseFileError
-from simulator.core.messages import _
+from simulator.core.messages import Message, _
 from simulator.core.replies import encodable
 from simulator.core.templates import read_toml
 from simulator.core.types import Case, Conversation, Turn, User, Utterance
@@ -74,10 +74,10 @@ def read_scripts(path: Path) -> dict[str, tuple[str, ...]]:
     reader = readers.get(plain_suffix(path))
     if reader is None:
         msg = _(
-            "{path}: '{suffix}' is not a kind of script; save it as {accepted}.",
+            "{path}: '{suffix}' is not a kind of script; save it as {kinds}.",
             path=path,
             suffix=path.suffix or path.name,
-            accepted=ACCEPTED,
+            kinds=ACCEPTED,
         )
         raise CaseFileError(msg)
     scripts: dict[str, tuple[str, ...]] = {}
@@ -101,22 +101,23 @@ def unused_scripts(scripts: Scripts, plan: Iterable[Conversation]) -> tuple[str,
     return tuple(name for name in scripts if name not in planned)
 
 
-def _from_text(path: Path) -> Iterator[tuple[str, str, Any]]:
-    where, name = str(path), EVERY_CASE
+def _from_text(path: Path) -> Iterator[tuple[Message | str, str, Any]]:
+    where: Message | str = str(path)
+    name = EVERY_CASE
     lines: list[str] = []
     for number, line in enumerate(read_text(path).split("\n"), 1):
         if line.startswith("# "):
             if lines or name != EVERY_CASE:
                 yield where, name, lines
-            where, name, lines = f"{path}, line {number}", line[2:].strip(), []
+            where, name, lines = _("{path}, line {line:d}", path=path, line=number), line[2:].strip(), []
         elif line.strip():
             lines.append(line.strip())
     yield where, name, lines
 
 
-def _from_records(path: Path) -> Iterator[tuple[str, str, Any]]:
+def _from_records(path: Path) -> Iterator[tuple[Message | str, str, Any]]:
     for number, line in enumerate(read_text(path).split("\n"), 1):
-        where = f"{path}, line {number}"
+        where = _("{path}, line {line:d}", path=path, line=number)
         if not line.strip():
             continue
         try:
@@ -130,12 +131,12 @@ def _from_records(path: Path) -> Iterator[tuple[str, str, Any]]:
         yield where, record["id"], record.get("lines")
 
 
-def _from_toml(path: Path) -> Iterator[tuple[str, str, Any]]:
+def _from_toml(path: Path) -> Iterator[tuple[Message | str, str, Any]]:
     for name, lines in read_toml(path).items():
         yield str(path), name, lines
 
 
-def _checked(where: str, name: str, lines: Any) -> tuple[str, ...]:
+def _checked(where: Message | str, name: str, lines: Any) -> tuple[str, ...]:
     """The lines without surrounding blanks; CaseFileError unless all of them are texts and none is empty."""
     if not isinstance(lines, list) or not lines:
         msg = _("{where}: '{name}' has no lines; give at least one.", where=where, name=name)

@@ -7,17 +7,14 @@ import subprocess
 import sys
 from contextlib import redirect_stdout
 from pathlib import Path
-from string import Template
 from typing import Any, TextIO
 
 import pytest
 
 from simulator.cli.app import main
 from simulator.core import shelves
-from simulator.core.templates import read_toml
-from simulator.core.translations import words_of
 from simulator.core.types import Conversation, Language, Results
-from simulator.report.comparison import TEXTS, comparison_report, p_text, signed
+from simulator.report.comparison import comparison_report, p_text, signed
 from simulator.report.html_comparison import PageParts, compared
 from simulator.report.painters.console import paint
 from simulator.report.painters.markdown import markdown
@@ -300,16 +297,6 @@ def test_report_of_two_runs_has_the_figures(capsys: pytest.CaptureFixture[str]) 
     assert "−30" in page
 
 
-def test_texts_are_the_same_in_both_languages() -> None:
-    """The same keys, and the same variables."""
-    ja, en = (
-        {key: set(Template(text).get_identifiers()) for key, text in table.items()}
-        for table in read_toml(TEXTS.path).values()
-    )
-
-    assert ja == en
-
-
 @pytest.mark.parametrize(
     ("value", "text"),
     [(0.092, "+9.2"), (-0.03, "−3"), (0.0, "±0"), (-0.0004, "±0"), (None, "–"), (0.1, "+10")],
@@ -340,7 +327,7 @@ def test_hostile_text_moves_no_terminal(payload: str, capsys: pytest.CaptureFixt
         painted(said_by(payload + "\x1b[31m", a_result(grades_of([v] * 8), name)))
         for name, v in (("a", 1.0), ("b", 0.2))
     )
-    report = comparison_report(compared(one, other), words_of(other.summary, "en"))
+    report = comparison_report(compared(one, other), other.summary, "en")
     paint(report, Console(width=60))
     shown = capsys.readouterr().out
 

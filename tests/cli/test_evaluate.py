@@ -6,13 +6,12 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from string import Template
 from typing import Any
 
 import pytest
 
 from simulator.cli.app import main
-from simulator.core import shelves, translations
+from simulator.core import shelves
 from simulator.core.templates import read_toml
 from simulator.core.types import Conversation, Results
 from simulator.data.datasets import SkippedRows
@@ -311,19 +310,6 @@ def test_a_data_set_is_needed(evaluate: Evaluate) -> None:
     code, _, err = evaluate("evaluate")
 
     assert (code, "evaluate needs a data set" in err) == (2, True)
-
-
-def test_words_of_rows_stand_for_other_words() -> None:
-    """Each belongs to a text of the reports, in both languages, and uses no variable that this lacks."""
-    files = {"html": "page.toml", "fixes": "fixes.toml", "diff": "changes.toml"}
-    tables = {**toml("worksheets.toml"), **read_toml(translations.REPORTS_FILE)}
-    for table, entries in toml("rows.toml").items():
-        usual = toml(files[table]) if table in files else tables[table]
-        for key, pair in entries.items():
-            assert list(pair) == ["ja", "en"]
-            for language, text in pair.items():
-                before = usual[language][key] if table in files else usual[key][language]
-                assert set(Template(text).get_identifiers()) <= set(Template(before).get_identifiers()), key
 
 
 def toml(name: str) -> dict[str, Any]:

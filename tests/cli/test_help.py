@@ -1,8 +1,7 @@
 """The help of every command in a Japanese locale; the English pages are in test_command_line.py."""
 
-import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from itertools import pairwise
 from typing import Any
@@ -10,13 +9,11 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
+from scripts import messages
 from simulator.cli.app import COMMANDS, PROGRAM, command_tree, main
-from simulator.cli.options import in_japanese, japanese_help
+from simulator.cli.options import in_japanese
 from tests.golden_files import compare
 
-KANA = re.compile(r"[ぁ-んァ-ヶ一-鿿]")
-# What the parser itself says, beside the help of commands and options.
-PAGE = {"[OPTIONS]", "COMMAND", "[ARGS]...", "Arguments", "Options", "Commands"}
 ENGLISH = re.compile(r"(?<![-/.])\b[a-z]{2,}\b(?: [a-z]{2,}\b){2,}", re.IGNORECASE)
 
 
@@ -36,54 +33,9 @@ def page(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) ->
 @cache
 def commands() -> dict[str, tuple[Any, Any]]:
     """All commands by the words that are typed, each with its context."""
-    return dict(_below("", command_tree(), None))
-
-
-def _below(path: str, command: Any, parent: Any) -> Iterator[tuple[str, tuple[Any, Any]]]:
-    context = command.make_context(
-        path.rpartition(" ")[2] or PROGRAM, [], parent=parent, resilient_parsing=True
-    )
-    yield path, (command, context)
-    for word, each in getattr(command, "commands", {}).items():
-        yield from _below(f"{path} {word}".strip(), each, context)
-
-
-def texts() -> Iterator[str]:
-    """Every text of every page, as the source has it: paragraphs, titles, helps of options."""
-    for command, context in commands().values():
-        yield from _paragraphs(command.help)
-        yield from _paragraphs(command.epilog)
-        yield from _paragraphs(command.short_help)
-        for param in command.get_params(context):
-            _, text = param.get_help_record(context)
-            yield text
-            yield from filter(None, [getattr(param, "rich_help_panel", None)])
-
-
-def _paragraphs(text: str | None) -> Iterator[str]:
-    """Lines that are kept as they are come one by one."""
-    for paragraph in inspect.cleandoc(text or "").split("\n\n"):
-        first, *lines = paragraph.split("\n")
-        yield from filter(None, lines if first == "\b" else [" ".join([first, *lines])])
-
-
-def is_command_line(text: str) -> bool:
-    """What is typed as it stands, with nothing said of it."""
-    return text.startswith(f"{PROGRAM} ") and "  " not in text
-
-
-def test_every_help_text_has_a_japanese_form() -> None:
-    """A new option or paragraph without one is found here: add it to simulator/core/messages/help/ja.toml."""
-    assert [text for text in texts() if not (KANA.search(in_japanese(text)) or is_command_line(text))] == []
-
-
-def test_no_japanese_form_has_lost_its_text() -> None:
-    """What the catalogue translates is said somewhere: as a text, or as the default of an option."""
-    said = set(texts()) | PAGE
-    behind = {text.partition(" [")[0].strip() for text in said}
-    defaults = {default for text in said for default in re.findall(r"\[default: (.*?)[];]", text)}
-
-    assert japanese_help().keys() - said - behind - defaults == set()
+    return {
+        path: (command, context) for path, command, context in messages.commands("", command_tree(), None)
+    }
 
 
 @pytest.mark.parametrize("word", ["", "simulate", "evaluate", "doctor"])
@@ -124,20 +76,13 @@ def test_a_page_names_every_option_and_leaves_no_english(page: Any) -> None:
         assert ENGLISH.findall(told) == [], path
 
 
-def test_a_page_is_not_translated_twice(page: Any) -> None:
-    """What the terminal shows is the page: no message of the program is found within its lines."""
-    for path, (command, context) in commands().items():
-        shown = page(path)
-
-        assert shown.splitlines() == [line.rstrip() for line in command.get_help(context).splitlines()]
-
-
 def test_remarks_of_an_option_follow_in_brackets() -> None:
     """Its default, its range and that it is needed."""
     assert in_japanese("How many questions. [default: 40]  [x>=1]") == "作る質問の数。（既定は 40、1以上）"
     assert in_japanese("What to do.  [required]").endswith("（必須）")
     assert in_japanese("Model that grades. [default: all]").endswith("（既定はすべて）")
     assert in_japanese("Something new [or old]. [default: 3]") == "Something new [or old].（既定は 3）"
+    assert in_japanese("Something {new}. [default: {n}]") == "Something {new}.（既定は {n}）"
 
 
 def test_a_group_alone_shows_its_page(page: Any, capsys: pytest.CaptureFixture[str]) -> None:

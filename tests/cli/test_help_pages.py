@@ -1,9 +1,10 @@
 """What the guides say to look for when something goes wrong, against what is printed in either language."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
-from simulator.core.translations import message_templates
+from scripts.messages import LOCALES, catalogue
 
 ROWS = re.compile(r"^\| (`.*?`) \|", re.MULTILINE)
 
@@ -17,7 +18,16 @@ def fragments(path: Path, heading: str) -> list[str]:
 def quotes(fragment: str, message: str) -> bool:
     """Whether it is a part of the message; `…` stands for a value."""
     parts = [re.escape(part.strip()) for part in fragment.split("…")]
-    return bool(re.search(r" ?\{\d\} ?".join(parts), message))
+    return bool(re.search(r" ?\{\w+(?::[^}]*)?\} ?".join(parts), message))
+
+
+def messages() -> Iterator[tuple[str, str]]:
+    """What the program can say, in English and in Japanese; of a plural, its forms one after the other."""
+    for message in catalogue(LOCALES / "ja" / "LC_MESSAGES" / "rehearsal.po"):
+        english, japanese = (
+            each if isinstance(each, str) else "\n".join(each or ()) for each in (message.id, message.string)
+        )
+        yield english, japanese
 
 
 def test_both_pages_quote_the_same_messages_as_they_are_printed(root: Path) -> None:
@@ -27,8 +37,8 @@ def test_both_pages_quote_the_same_messages_as_they_are_printed(root: Path) -> N
     known = [
         (said, told)
         for said, told in pairs
-        for each in message_templates()
-        if quotes(said.partition("; ")[0], each.english) and quotes(told, each.japanese)
+        for one, other in messages()
+        if quotes(said.partition("; ")[0], one) and quotes(told, other)
     ]
 
     assert len(pairs) > 25

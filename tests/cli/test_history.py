@@ -23,6 +23,7 @@ from simulator.storage.run_file import add_note, read_run
 from simulator.storage.runs import replay_of
 from tests.diff_runs import START, a_result, grades_of, stored
 from tests.report.views import context_of, render
+from tests.texts import said
 
 
 def a_past(score: float, day: int, reach: float = 0.05, **more: Any) -> PastRun:
@@ -50,7 +51,7 @@ def shown(found: History) -> str:
 def rows(found: History, language: Language) -> list[list[str]]:
     """The table of the runs, newest first."""
     ((table,),) = (section.tables for section in history_report(found, language).sections)
-    return [[cell.text for cell in row] for row in table.rows]
+    return [[said(cell.text, language) for cell in row] for row in table.rows]
 
 
 def test_a_slow_decline_is_flagged() -> None:

@@ -97,7 +97,7 @@ def test_the_bot_meets_the_masked_customer_and_its_failures_are_masked(
     assert by_case["masked-001"].turns[0].answer.passages[0].text == "[住所] [メールアドレス]"
     failure = by_case["q2"].turns[0].answer.error
     assert failure is not None
-    assert failure.message == "bot.py, line 4: RuntimeError: no customer [氏名]様, [電話番号]"
+    assert str(failure.message) == "bot.py, line 4: RuntimeError: no customer [氏名]様, [電話番号]"
 
 
 def test_contacts_of_the_desk_stay(server: OpenAIServer, tmp_path: Path) -> None:

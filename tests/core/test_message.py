@@ -103,7 +103,8 @@ def test_a_translation_with_an_unknown_variable_is_not_shown(monkeypatch: pytest
 
 def test_a_context_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """The wording of a context where there is one, in English as well; else the usual one."""
-    texts = {("rows", "{n} turns"): "{n} rows"}
+    texts = {("rows", "{n} turns"): "{n} rows", ("rows", "Customer"): "Rows"}
+    texts["rows: who speaks", "Customer"] = "Question"
     monkeypatch.setattr(
         messages, "_looked_up", lambda _, each, context: texts.get((context, each.english), each.english)
     )
@@ -111,6 +112,15 @@ def test_a_context_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert (shown(message, "en"), shown(message, "en", "rows")) == ("2 turns", "2 rows")
     assert shown(pgettext("of a verdict", "Missed"), "en", "rows") == "Missed"
+    assert shown(pgettext("who speaks", "Customer"), "en", "rows") == "Question"
+    assert shown(_("Customer"), "en", "rows") == "Rows"
+
+
+def test_a_message_of_a_table_gets_its_values_later() -> None:
+    """As those of any other; texts of a tuple can have dots between them."""
+    message = _("fixed: {parts:dots}").format(parts=(ngettext("{n} turn", "{n} turns", n=1), "case-1"))
+
+    assert (str(message), shown(message, "ja")) == ("fixed: 1 turn · case-1", "fixed: 1 ターン · case-1")
 
 
 def test_a_stored_failure_is_read_in_any_language() -> None:

@@ -1,40 +1,24 @@
-"""What the program says itself, in Japanese for whoever reads Japanese."""
+"""What the program says itself: in both languages, and never mistaken for what somebody else said."""
 
-import io
+import ast
 import re
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from simulator.cli.app import main
-from simulator.core.translations import TranslatingStream, language_of, message_templates, translate
-from tests.messages_in_source import messages
-from tests.properties import examples
+from simulator.core.messages import language_of
+from tests.paths import ROOT
 
-PLACE = re.compile(r"\{(\d)\}")
-
-
-@pytest.fixture
-def japanese(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A terminal in a Japanese locale."""
-    monkeypatch.setenv("LC_ALL", "ja_JP.UTF-8")
-
-
-def test_every_message_of_the_source_has_a_japanese_form() -> None:
-    """A new message without one is found here: add it to a file of simulator/core/messages."""
-    known = {template.english for template in message_templates()}
-
-    assert {message: file for message, file in messages().items() if message not in known} == {}
-
-
-def test_a_japanese_message_has_no_other_values() -> None:
-    """Each place of the Japanese form is one of the English, and none is empty."""
-    for template in message_templates():
-        assert set(PLACE.findall(template.japanese)) <= set(PLACE.findall(template.english)), template
-        assert len(set(PLACE.findall(template.english))) == len(PLACE.findall(template.english)), template
-        assert template.japanese.strip(), template
+# They say something to whoever sits at the terminal.
+SAYING = frozenset({"write", "writelines", "print", "say", "echo"})
+MAKING = frozenset({"_", "ngettext", "pgettext"})
+# What programmers are told: whoever calls a function wrongly, or reads a traceback.
+UNTOLD = frozenset({
+    "AssertionError", "AttributeError", "KeyError", "NotImplementedError", "TypeError", "UnicodeDecodeError",
+})  # fmt: skip
+# The package as a library: what it says of a name that it lacks is Python's own sentence.
+LIBRARY = ROOT / "simulator" / "__init__.py"
+WORD = re.compile(r"(?<!\S)[A-Za-z]{2,}[.,:;]?(?!\S)")
 
 
 @pytest.mark.parametrize(
@@ -50,56 +34,57 @@ def test_the_terminals_locale_decides(environment: dict[str, str], language: str
     assert language_of(environment) == language
 
 
-@pytest.mark.usefixtures("japanese")
+def test_every_sentence_that_is_said_is_a_message() -> None:
+    """English words that are written, printed, said or raised can be translated: they stand in `_(...)`."""
+    files = {ROOT / "run.py", *(ROOT / "simulator").rglob("*.py")} - {LIBRARY}
+    plain = {
+        f"{path.relative_to(ROOT)}:{line}": text
+        for path in sorted(files)
+        for line, text in _said(ast.parse(path.read_text(encoding="utf-8")))
+        if len(WORD.findall(text)) > 1
+    }
+
+    assert len(files) > 100
+    assert plain == {}
+
+
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("line", "words"),
     [
-        (("--persona", "angyr"), "angry のことですか"),
-        (("--cases", "none.csv"), "none.csv"),
-        (("--turns", "0"), "--turns"),
-        (("--nonsense",), "--nonsense"),
-        (("--adapter", "gone.py:answer"), "gone.py"),
-        (("report", "gone"), "gone"),
+        ("say('the file is gone')", ["the file is gone"]),
+        ("sys.stderr.write(f'{n} rows left: {path}')", [" rows left: "]),
+        ("print('one row' if n else two)", ["one row"]),
+        ("raise InputError('no such file')", ["no such file"]),
+        ("msg = f'{path}: it is empty'", [": it is empty"]),
+        ("say(_('the file is gone'))", []),
+        ("raise TypeError('not a row')", []),
     ],
 )
-def test_errors_are_said_in_japanese(
-    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], told: str
-) -> None:
-    """In one line, with the code of the English one; no English sentence is left in it."""
-    assert main(arguments) == 2
-    said = capsys.readouterr().err.splitlines()[-1]
-
-    assert said.startswith("エラー：")
-    assert told in said
-    assert not re.search(r"[a-z]+ [a-z]+ [a-z]+ [a-z]+", said.replace("python run.py", ""))
+def test_words_are_found_where_they_are_said(line: str, words: list[str]) -> None:
+    """In any argument and any branch, but not within a message."""
+    assert [text for _, text in _said(ast.parse(line)) if WORD.search(text)] == words
 
 
-@pytest.mark.usefixtures("japanese")
-def test_a_run_is_announced_in_japanese(capsys: pytest.CaptureFixture[str]) -> None:
-    """Its first line, too; JSON stays what it is."""
-    assert main(["--limit", "1", "--json"]) == 0
-    out, err = capsys.readouterr()
-
-    assert re.search("[ぁ-ん]", err.splitlines()[0])
-    assert out.startswith("{")
-    assert Path("runs").is_dir()
-
-
-@given(text=st.text(max_size=80))
-@settings(max_examples=examples(200))
-def test_other_words_stay_as_they_are(text: str) -> None:
-    """Of bots, files and other programs: only what the program itself can say is translated."""
-    strange = f"zq{text}qz"
-
-    assert translate("ja", strange) == strange
-    assert translate("en", text) == text
+def _said(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """The texts, and the parts of f-strings, that are said as they stand, with the lines they begin on."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and _name(node.func) in SAYING:
+            yield from _texts(*node.args)
+        elif isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+            if _name(node.exc.func) not in UNTOLD:
+                yield from _texts(*node.exc.args)
+        elif isinstance(node, ast.Assign) and any(getattr(to, "id", "") == "msg" for to in node.targets):
+            yield from _texts(node.value)
 
 
-def test_lines_are_translated_one_by_one() -> None:
-    """JSON and colours pass; the number of characters taken is that of the text that was given."""
-    stream = io.StringIO()
-    template = next(each for each in message_templates() if "{" not in each.english and each.weight > 30)
-    given_text = f'{{"a": 1}}\n  {template.english}\n\x1b[1mbold\n'
+def _texts(*nodes: ast.AST) -> Iterator[tuple[int, str]]:
+    for node in nodes:
+        if isinstance(node, ast.Call) and _name(node.func) in MAKING:
+            continue
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.lineno, node.value
+        yield from _texts(*ast.iter_child_nodes(node))
 
-    assert TranslatingStream(stream).write(given_text) == len(given_text)
-    assert stream.getvalue() == f'{{"a": 1}}\n  {template.japanese}\n\x1b[1mbold\n'
+
+def _name(function: ast.expr) -> str:
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")

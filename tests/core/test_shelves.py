@@ -73,7 +73,7 @@ def test_everything_on_the_shelves_can_be_had() -> None:
     for shelf in (shelves.PERSONAS, shelves.JUDGES, shelves.ADAPTERS):
         for path in shelf.iterdir():
             if path.stem in names and not path.name.startswith("_"):
-                assert shelves.summary_line(path), path
+                assert str(shelves.summary_line(path)), path
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,7 @@ def test_office_documents(tmp_path: Path) -> None:
     ]
     assert all(p.text.startswith(("# 料金", "料金\n")) for p in passages if p.source == "plans.docx")
     assert max(len(p.text) for p in passages) <= MAX_LENGTH["ja"]
-    assert unread_files(tmp_path) == ("guide.pdf: 1 picture inside",)
+    assert tuple(map(str, unread_files(tmp_path))) == ("guide.pdf: 1 picture inside",)
 
 
 def test_worksheets(tmp_path: Path) -> None:

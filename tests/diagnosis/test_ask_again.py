@@ -12,6 +12,7 @@ from simulator.stats.outcome import figures_of
 from simulator.storage.run_file import find_run, read_run
 from tests.reviewed_runs import summary_of
 from tests.sample_runs import rehearsed
+from tests.texts import said
 
 ROUTER = Passage(id="kb/router", text="# ルーターの設定\n\nルーターは、電源を入れると約3分で使えます。")
 OTHER = Passage(id="kb/other", text="# 請求\n\n請求書は毎月10日に発行します。")
@@ -72,7 +73,7 @@ def test_a_spelling_is_told_from_a_broken_search() -> None:
 
     assert named
     assert {blame.pair for blame in named} == {("るーたー", "ルーター")}
-    assert all(blame.sure and "「ルーター」なら見つかります" in blame.evidence for blame in named)
+    assert all(blame.sure and "「ルーター」なら見つかります" in said(blame.evidence, "ja") for blame in named)
     gone = {at: found.model_copy(update={"ids": ("elsewhere/1",)}) for at, found in again.items()}
     assert not any(b.sure for b in root_causes(results, summary, articles=articles, found=gone) if b.pair)
     broken = {b.cause for b in root_causes(results, summary, articles=articles, found=never)}

@@ -1,7 +1,5 @@
 """Red turns as things to mend: grouping, ranking, and what mending would bring."""
 
-import re
-import tomllib
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, get_args
@@ -10,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.core.translations import Words
 from simulator.core.types import (
     Answer,
     Case,
@@ -25,7 +22,6 @@ from simulator.core.types import (
 )
 from simulator.diagnosis.evidence import Cause, RootCause
 from simulator.diagnosis.recommendations import (
-    WORDS,
     Fix,
     Gains,
     Improvements,
@@ -39,6 +35,7 @@ from simulator.stats.figures import Summary
 from simulator.stats.summary import summarise
 from tests.properties import examples
 from tests.sample_runs import rehearsed
+from tests.texts import said
 
 CAUSES: tuple[Cause, ...] = get_args(Cause)
 FEE = Passage(id="ja/17-fee", text="# 光の解約金\n\n24か月以内の解約は4,800円です。", source="ja/17-fee.md")
@@ -98,7 +95,7 @@ def test_turns_of_one_cause_and_article_are_one_fix() -> None:
     assert (fix.rank, fix.key) == (1, "retrieval/article:ja/17-fee")
     assert len(fix.turns) == len(fix.cases) == 2
     assert fix.personas == ("angry",)
-    assert "「光の解約金」の記事（ja/17-fee）が検索で見つかるように" in fix.what
+    assert "「光の解約金」の記事（ja/17-fee）が検索で見つかるように" in said(fix.what, "ja")
     assert [example.case for example in fix.examples] == ["case-0", "case-1"]
 
 
@@ -115,7 +112,7 @@ def test_inventions_are_of_the_prompt_unless_one_article_brings_them_about() -> 
     alone = found([[2], [2]], [{"cause": "invented", "articles": ("ja/17-fee",)}] * 2)
 
     assert [fix.key for fix in apart.fixes] == ["invented/prompt"]
-    assert "プロンプトに「資料にないことは答えない」を足す" in apart.fixes[0].what
+    assert "プロンプトに「資料にないことは答えない」を足す" in said(apart.fixes[0].what, "ja")
     assert [fix.key for fix in alone.fixes] == ["invented/article:ja/17-fee"]
 
 
@@ -124,7 +121,7 @@ def test_a_spelling_is_a_pair_of_the_dictionary() -> None:
     pair = {"cause": "spelling", "pair": ("違約金", "契約解除料")}
     (fix,) = found([[2], [2]], [pair | {"articles": ("a",)}, pair | {"articles": ("b",)}]).fixes
 
-    assert fix.what == "辞書に「違約金＝契約解除料」を登録する。"
+    assert said(fix.what, "ja") == "辞書に「違約金＝契約解除料」を登録する。"
     assert fix.pair == ("違約金", "契約解除料")
 
 
@@ -153,8 +150,8 @@ def test_a_customer_who_should_be_passed_on_needs_a_line_of_its_own() -> None:
     """The prompt is told to hand over, not to say that it does not know."""
     (fix,) = found([[2]], [{"cause": "misunderstood", "articles": ("a",)}], handover="required").fixes
 
-    assert "担当者に引き継ぐ" in fix.what
-    assert fix.where == "プロンプト"
+    assert "担当者に引き継ぐ" in said(fix.what, "ja")
+    assert said(fix.where, "ja") == "プロンプト"
 
 
 def test_faults_of_the_customer_are_no_fixes() -> None:
@@ -194,7 +191,7 @@ def test_nothing_is_foretold_from_fewer_than_five_green_turns(green: int) -> Non
     """Neither of the run nor of a fix; what is to be mended keeps its order."""
     causes: list[dict[str, Any]] = [{"cause": "tone"}, {"cause": "invented"}]
     made = found([[1], [2], *[[5]] * green], causes)
-    told = as_json(made, made.fixes, {})
+    told = as_json(made, made.fixes, {}, str)
 
     assert [(fix["rank"], fix["cause"]) for fix in told["fixes"]] == [(1, "tone"), (2, "invented")]
     figures = (made.mended, told["mended"], told["goal"], *(fix["gain"] for fix in told["fixes"]))
@@ -257,7 +254,7 @@ def test_an_answer_that_never_came_names_the_failure() -> None:
     (fix,) = improvements_of(results, summary).fixes
 
     assert fix.key == "no_answer/bot:timeout"
-    assert fix.what == "ボットが時間内に答えるようにする（応答の遅い処理か、--timeout の秒数を見直す）。"
+    assert said(fix.what, "ja").startswith("ボットが時間内に答えるようにする")
 
 
 def test_a_fix_is_certain_where_each_of_its_turns_is() -> None:
@@ -277,9 +274,9 @@ def test_an_article_that_nobody_has_seen_is_not_said_to_be_there() -> None:
     known = Passage(id="ja/99-unseen", text="# 夜間の窓口")
     (there,) = improvements(results, summary, causes, articles=(known,)).fixes
 
-    assert "検索結果に入っていません。資料にあるかを確かめ" in unseen.what
-    assert unseen.what.endswith("なければ用意する。")
-    assert there.what.startswith("「夜間の窓口」の記事（ja/99-unseen）が検索で見つかるように")
+    assert "検索結果に入っていません。資料にあるかを確かめ" in said(unseen.what, "ja")
+    assert said(unseen.what, "ja").endswith("なければ用意する。")
+    assert said(there.what, "ja").startswith("「夜間の窓口」の記事（ja/99-unseen）が検索で見つかるように")
 
 
 @pytest.mark.parametrize("language", ["ja", "en"])
@@ -288,22 +285,11 @@ def test_every_cause_has_its_sentence(cause: Cause, language: Language) -> None:
     """With an article and without one, in both languages, one sentence with a full stop."""
     for articles in ((), ("ja/17-fee",)):
         results, summary = run_of([[2], [5]])
-        told = improvements(results, summary, blamed(summary, cause, articles=articles), language=language)
+        told = improvements(results, summary, blamed(summary, cause, articles=articles))
         (fix,) = told.fixes or told.customer
 
-        assert fix.what.endswith("。" if language == "ja" else (".", ").", "”", ".”"))
-        assert "$" not in fix.what + fix.title + fix.where
-
-
-def test_the_words_are_there_in_both_languages() -> None:
-    """The same keys with the same variables."""
-    told = tomllib.loads(WORDS.path.read_text(encoding="utf-8"))
-    variables = {
-        language: {key: set(re.findall(r"(?a)\$(\w+)", text)) for key, text in texts.items()}
-        for language, texts in told.items()
-    }
-
-    assert variables["ja"] == variables["en"]
+        assert said(fix.what, language).endswith("。" if language == "ja" else (".", ").", "”", ".”"))
+        assert "{" not in "".join(said(text, language) for text in (fix.what, fix.title, fix.where))
 
 
 def test_a_green_run_has_nothing_to_mend() -> None:
@@ -342,14 +328,14 @@ def test_a_follow_up_goes_with_its_question_where_both_miss_the_article() -> Non
 def test_rows_without_a_known_cause_are_one_group() -> None:
     """Their answers are to be read, not conversations; each row is told once."""
     results, summary = as_rows(*run_of([[2], [1], [5]]))
-    made = improvements(results, summary, blamed(summary, "unclear"), language="en")
+    made = improvements(results, summary, blamed(summary, "unclear"))
     (fix,) = made.fixes
 
     assert fix.key == "unclear/rows"
-    assert fix.what.startswith("Rows without a known cause: 2. Read their answers")
+    assert said(fix.what).startswith("Rows without a known cause: 2. Read their answers")
     assert len(fix.cases) == 2
     (known,) = improvements(results, summary, blamed(summary, "unclear", articles=("ja/17-fee",))).fixes
-    assert known.what.startswith("回答を読み、「光の解約金」の記事")
+    assert said(known.what, "ja", "rows").startswith("回答を読み、「光の解約金」の記事")
 
 
 def test_red_rows_without_a_search_are_not_said_to_be_none() -> None:
@@ -359,9 +345,9 @@ def test_red_rows_without_a_search_are_not_said_to_be_none() -> None:
     for conversation in results.conversations:
         turns = tuple(Turn(index=t.index, user=t.user, answer=Answer(text="?")) for t in conversation.turns)
         conversations.append(conversation.model_copy(update={"turns": turns}))
-    made = improvements_of(results.model_copy(update={"conversations": tuple(conversations)}), summary, "en")
+    made = improvements_of(results.model_copy(update={"conversations": tuple(conversations)}), summary)
 
-    assert none_text(made, Words("en", rows=True)).startswith("Nothing was retrieved")
+    assert said(none_text(made), "en", "rows").startswith("Nothing was retrieved")
 
 
 @pytest.mark.parametrize(("primary", "goal"), [("label", 1.0), ("limit.em", 1.0), ("turn", 0.8)])

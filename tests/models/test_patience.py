@@ -15,8 +15,8 @@ from simulator import Answer, Query, Transient
 from simulator.cli.app import main
 from simulator.core import shelves
 from simulator.core.errors import ModelFailure, OutOfPatience
+from simulator.core.messages import shown
 from simulator.core.settings import load_settings
-from simulator.core.translations import translate
 from simulator.models.limiter import Limiter, Pause, Rates, RetryAfter
 from simulator.models.patience import HeldBack, Notices, Patience
 from simulator.storage.run_file import find_run, read_run
@@ -51,7 +51,7 @@ async def test_to_be_asked_again_tomorrow_is_a_failure_at_once(status: int) -> N
 
     assert server.counts["chat"] == 1
     assert "--patience is 120 s" in str(met.value)
-    assert "86,400 秒待つように" in translate("ja", str(met.value))
+    assert "86,400 秒待つように" in shown(met.value.message, "ja")
 
 
 async def test_one_who_is_told_to_wait_for_ever_holds_up_nobody() -> None:

@@ -9,7 +9,7 @@ from rag_adapters.http import connect
 from simulator import Query
 from simulator.core import shelves
 from simulator.core.errors import AccessDenied
-from simulator.core.translations import translate
+from simulator.core.messages import shown
 from simulator.runner.conversation import ask
 from tests.scripted_models import ASKED, KEY, connected, model_at
 from tests.servers.malformed import RawServer, ok
@@ -45,7 +45,7 @@ async def test_a_models_key_goes_to_no_other_host(status: bytes, role: Any) -> N
 
     said = f"{status[:3].decode()}: the endpoint has moved to {other.url}/chat, which is not followed."
     assert said in str(met.value)
-    assert f"{other.url}/chat に移っています" in translate("ja", str(met.value))
+    assert f"{other.url}/chat に移っています" in shown(met.value.message, "ja")
     assert (len(server.requests), other.requests) == (1, [])
     assert KEY.encode() in server.requests[0]
 

@@ -14,7 +14,6 @@ from rich.console import Console
 
 from judges.choice import choice
 from simulator.cli.app import main
-from simulator.core.templates import read_toml
 from simulator.core.types import (
     Answer,
     Case,
@@ -28,7 +27,7 @@ from simulator.core.types import (
     Turn,
 )
 from simulator.report.context import ReportContext
-from simulator.report.sections import CHOICES, choices_section, sections
+from simulator.report.sections import choices_section, sections
 from simulator.report.worksheets import summary_sheet
 from simulator.runner.prompt_file import read_prompt
 from simulator.runner.prompts import PromptRenderer
@@ -122,7 +121,7 @@ def test_other_runs_have_nothing_of_it() -> None:
     results = a_run()
 
     assert choices(results.model_copy(update={"scores": ()})) is None
-    assert choices_section(results.model_copy(update={"conversations": ()}), "en") is None
+    assert choices_section(results.model_copy(update={"conversations": ()})) is None
 
 
 @pytest.mark.parametrize("language", ["ja", "en"])
@@ -132,7 +131,7 @@ def test_every_view_has_the_table(language: Language) -> None:
     context = a_report(results, language)
     screen = Console(file=StringIO(), width=110)
     paint(context.summary, context.gate, results, language, screen)
-    shown = CHOICES(language, "by_subject"), CHOICES(language, "not_extracted")
+    shown = ("科目別", "抽出不可") if language == "ja" else ("By subject", "Not extracted")
     page = render(results, context.summary, context.gate, language)
     sheet = {row.key: row.cells for row in summary_sheet(context).rows}
 
@@ -155,19 +154,12 @@ def test_subjects_cannot_speak_to_a_page() -> None:
 
 def test_as_json() -> None:
     """Under `choices`, to four decimals."""
-    (section,) = [each for each in sections(a_run(), "en") if each.key == "choices"]
+    (section,) = [each for each in sections(a_run()) if each.key == "choices"]
     figures = json.loads(json.dumps(section.figures))
 
     assert (figures["accuracy"], figures["stderr"], figures["n"]) == (0.625, 0.183, 8)
     assert figures["subjects"]["history"]["accuracy"] == 0.6667
     assert (figures["chance"], figures["longest_choice"], figures["chosen"]["A"]) == (0.25, 0.25, 4)
-
-
-def test_words_are_the_same_in_both_languages() -> None:
-    """Neither language lacks one."""
-    tables = read_toml(CHOICES.path)
-
-    assert set(tables["ja"]) == set(tables["en"])
 
 
 @pytest.mark.parametrize("variant", ["", ":plain", ":assistant", ":expert", ":concise"])

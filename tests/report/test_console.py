@@ -7,9 +7,9 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from simulator.core.document import Cell, Section, Table
+from simulator.core.document import Cell, Report, Section, Table
 from simulator.core.types import Language, RedRules, Results
-from simulator.report.painters.console import paint_sections
+from simulator.report.painters.console import paint as painted_on
 from simulator.stats.gate import decide
 from simulator.stats.summary import summarise
 from tests.golden_files import compare
@@ -120,6 +120,6 @@ def test_a_word_is_not_parted_where_the_rest_fits_elsewhere() -> None:
     table = Table(name="metrics", title="", columns=columns, rows=((name, *cells),))
     out = io.StringIO()
     section = Section("outputs", "Outputs", (table,))
-    paint_sections([section], Console(width=100, file=out))
+    painted_on(Report("", "en", sections=(section,)), Console(width=100, file=out))
 
     assert out.getvalue().count("path.gpt_similarity") == 2

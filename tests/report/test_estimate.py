@@ -1,15 +1,13 @@
 """The forecast in words: one line of money with its range, a table, what is unknown, what would tell."""
 
 import io
-import re
 from typing import Any
 
 import pytest
 from rich.console import Console
 
-from simulator.core.templates import read_toml
 from simulator.core.types import Language, Spending
-from simulator.report.estimate import TEXTS, forecast_report
+from simulator.report.estimate import forecast_report
 from simulator.report.painters.console import paint
 from simulator.runner.estimate import ByModel, Forecast, SampledAnswers, TokenRange, UnknownCost, forecast
 from tests.run_helpers import a_case, a_stage, a_talk
@@ -97,14 +95,3 @@ def test_an_earlier_run_is_named() -> None:
     assert "The bot was not asked: run 20261121-a-run tells." in lines
     assert "At most 2.00 USD, if everything turns out long." in lines
     assert "Not known yet:" not in lines
-
-
-def test_both_languages_say_the_same() -> None:
-    """Every text is there in Japanese and in English, with the same variables."""
-    tables = read_toml(TEXTS.path)
-    variables = {
-        language: {key: set(re.findall(r"\$(\w+)", text)) for key, text in table.items()}
-        for language, table in tables.items()
-    }
-
-    assert variables["ja"] == variables["en"]

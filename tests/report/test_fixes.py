@@ -3,28 +3,29 @@
 import html
 import io
 import re
-import tomllib
-from typing import Any, get_args
+from typing import get_args
 
 import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from simulator.core.translations import words_of
+from simulator.core.document import Report
 from simulator.core.types import Language, RedRules, Results
 from simulator.diagnosis.evidence import Cause, RootCause
-from simulator.diagnosis.recommendations import Improvements, cause_name, improvements
+from simulator.diagnosis.recommendations import CAUSE_NAMES, Improvements, improvements
 from simulator.report.context import ReportContext
-from simulator.report.fixes import FIXES, fixes_report, fixes_section
+from simulator.report.fixes import fixes_report, fixes_section, lead_text
 from simulator.report.html_conversations import anchors_of
 from simulator.report.painters.console import paint
-from simulator.report.painters.markdown import markdown, markdown_sections
+from simulator.report.painters.markdown import markdown
 from simulator.report.worksheets import worksheets
-from simulator.sheets.model import SheetWords, layouts
+from simulator.sheets.model import layouts
+from simulator.sheets.titles import CHOICES
 from simulator.stats.gate import decide
 from simulator.stats.summary import summarise
 from tests.report.views import context_of, render
 from tests.sample_runs import JUDGES, hostile, large, rehearsed
+from tests.texts import said
 
 EVIL = "<img src=x onerror=alert(1)>\x1b[2J[bold]=1+1|`@team`](http://x)"
 
@@ -54,14 +55,14 @@ def spoilt() -> ReportContext:
 def printed(known: ReportContext, width: int = 80, top: int = 10) -> str:
     """The list as a terminal of that width shows it."""
     out = io.StringIO()
-    words = words_of(known.summary, known.language)
-    paint(fixes_report(known.improvements, "run-1", words, top), Console(file=out, width=width))
+    report = fixes_report(known.improvements, "run-1", known.summary, known.language, top)
+    paint(report, Console(file=out, width=width))
     return out.getvalue()
 
 
 def written(known: ReportContext) -> str:
     """The list as Markdown."""
-    return markdown(fixes_report(known.improvements, "run-1", known.names))
+    return markdown(fixes_report(known.improvements, "run-1", known.summary, known.language))
 
 
 def page(known: ReportContext) -> str:
@@ -90,15 +91,14 @@ def test_the_list_fits_the_terminal(language: Language, width: int) -> None:
 def test_too_little_to_forecast_from_is_said_in_words(language: Language) -> None:
     """On the terminal, in Markdown and on the page; no report has a gain then."""
     known = report_context(rehearsed(language), language)
-    words = words_of(known.summary, language)
     few = report_context(rehearsed(language), language, known.improvements.model_copy(update={"green": 3}))
-    said = FIXES(language, "too_few", green="3", least="5")
-    section = fixes_section(few.improvements, "run-1", words)
+    forecast = said(lead_text(few.improvements), language)
+    section = fixes_section(few.improvements, "run-1", few.titles)
     assert section
-    (summary,) = markdown_sections([section])
+    summary = markdown(Report("", language, sections=(section,)))
 
     for shown in (" ".join(printed(few, 200).split()), summary, html.unescape(page(few))):
-        assert said in shown.replace("\\", "")
+        assert forecast in shown.replace("\\", "")
     for shown in (printed(few), summary, written(few)):
         assert not re.search(r"\+\d+\.\d (?:点|points)", shown)
     assert "gain" not in row(few)
@@ -176,9 +176,10 @@ def test_the_review_has_the_cause_beside_the_teams_own() -> None:
 @pytest.mark.parametrize("language", ["ja", "en"])
 def test_causes_are_called_alike_everywhere(language: Language) -> None:
     """What is found and what the team picks from its dropdown have the same names."""
-    offered = {choice.id: choice.title for choice in SheetWords(language).choices("cause")}
+    offered = {key: said(title, language) for key, title in CHOICES["cause"].items()}
 
-    assert {cause: cause_name(cause, language) for cause in get_args(Cause)}.items() <= offered.items()
+    assert {cause: said(name, language) for cause, name in CAUSE_NAMES.items()}.items() <= offered.items()
+    assert set(CAUSE_NAMES) == set(get_args(Cause))
 
 
 def test_hostile_texts_stay_texts() -> None:
@@ -199,14 +200,3 @@ def test_the_block_is_small() -> None:
     block = shown[shown.index('<ol class="fixes">') : shown.index('id="before"')]
 
     assert len(block.encode()) < 25_000
-
-
-def test_the_words_are_there_in_both_languages() -> None:
-    """The same keys with the same variables."""
-    texts = tomllib.loads(FIXES.path.read_text(encoding="utf-8"))
-    variables: dict[str, Any] = {
-        language: {key: set(re.findall(r"(?a)\$(\w+)", text)) for key, text in table.items()}
-        for language, table in texts.items()
-    }
-
-    assert variables["ja"] == variables["en"]

@@ -1,7 +1,6 @@
 """The page: complete, escaped, self-contained, quick."""
 
 import re
-import tomllib
 from base64 import b64encode
 from functools import cache
 from hashlib import sha256
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 from simulator.core.types import Language, RedRules, Results
 from simulator.report.context import JudgeTrust, JudgeTrusts
 from simulator.report.html_comparison import PageParts
-from simulator.report.html_conversations import LONGEST, PAGE
+from simulator.report.html_conversations import LONGEST
 from simulator.stats.gate import decide
 from simulator.stats.summary import summarise
 from tests.golden_files import compare
@@ -169,17 +168,6 @@ def test_the_policy_allows_the_pages_own_script_and_style_and_nothing_else() -> 
     assert not [name for _, name, _ in Page(page).attributes if name == "style" or name.startswith("on")]
 
 
-def test_the_pages_own_words_are_there_in_both_languages() -> None:
-    """The same keys with the same variables."""
-    tables = tomllib.loads(PAGE.path.read_text("utf-8"))
-    variables = {
-        language: {key: set(re.findall(r"\$(\w+)", text)) for key, text in texts.items()}
-        for language, texts in tables.items()
-    }
-
-    assert variables["ja"] == variables["en"]
-
-
 @cache
 def harmless() -> tuple[Page, Page]:
     """The pages of runs in which all that others write is a few letters."""
@@ -302,15 +290,16 @@ def test_the_cell_to_mend_first_is_named() -> None:
     assert page.count(' first">') == 1
 
 
-@pytest.mark.parametrize(("language", "said"), [("ja", "◎ よく合う"), ("en", "◎ agrees well")])
-def test_every_judge_of_the_map_says_how_far_to_trust_it(language: Language, said: str) -> None:
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [("ja", ["◎ よく合う", "! 要注意", "字面の比較"]), ("en", ["◎ agrees well", "! check", "counts words"])],
+)
+def test_every_judge_of_the_map_says_how_far_to_trust_it(language: Language, said: list[str]) -> None:
     """Below its means; a judge that has warnings says so."""
     known = JudgeTrusts(judges={"turn": JudgeTrust(calibration="AUROC .89", level="well", warnings=("W",))})
     page = Page(render(*painted(full(language)), language, known)).text
 
-    assert said in page
-    assert f"! {PAGE(language, 'trust_warned')}" in page
-    assert PAGE(language, "trust_rule") in page
+    assert [text for text in said if text not in page] == []
 
 
 def test_two_runs_stand_side_by_side() -> None:

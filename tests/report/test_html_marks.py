@@ -3,8 +3,7 @@
 import pytest
 
 from simulator.core.types import Score
-from simulator.report.html_conversations import flaws, marked
-from simulator.report.painters.run_page import Flaw
+from simulator.report.html_conversations import Flaw, flaws, marked
 
 
 def claim(words: str, kind: str = "not_found") -> Flaw:

@@ -2,13 +2,15 @@
 
 import pytest
 
-from simulator.core.translations import Words, points, target_points
+from simulator.core.document import points, target_points
+from simulator.core.titles import title
 from simulator.core.types import RedRules, Results, Spending
 from simulator.report.context import notes, short_of, verdict
 from simulator.stats.figures import Summary
 from simulator.stats.gate import decide
 from simulator.stats.summary import summarise
 from tests.sample_runs import JUDGES, rehearsed
+from tests.texts import said
 
 
 def figures(results: Results | None = None) -> Summary:
@@ -46,7 +48,7 @@ def test_distances_fit_the_figures_beside_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "score", "said"),
+    ("target", "score", "phrase"),
     [
         (None, 0.7, "No target was set"),
         (0.65, 0.7, "Target 65 reached"),
@@ -54,37 +56,37 @@ def test_distances_fit_the_figures_beside_them() -> None:
         (0.9, None, "Target 90: cannot be decided"),
     ],
 )
-def test_the_verdict_is_one_phrase(target: float | None, score: float | None, said: str) -> None:
+def test_the_verdict_is_one_phrase(target: float | None, score: float | None, phrase: str) -> None:
     """Reached, missed, undecided or no target."""
     summary = figures().model_copy(update={"score": score})
 
-    assert verdict(decide(summary, target, 1, 1.0), summary.score, Words("en")) == said
+    assert said(verdict(decide(summary, target, 1, 1.0), summary.score)) == phrase
 
 
 def test_notes_name_everything_that_is_missing_alarms_first() -> None:
     """Timeouts, failed and skipped grades, lost conversations and rewritten messages."""
     summary = figures()
-    found = notes(summary, decide(summary, 0.9, 0.05, 1.0), Words("en"))
+    found = notes(summary, decide(summary, 0.9, 0.05, 1.0), title)
 
-    assert [note.text for note in found] == [
-        "1 of 14 messages of the simulated customer failed (7.1 %); 5 % are tolerated.",
-        "The bot gave no answer in 1 of 13 turns (timeout 1); these get the lowest grade by rule.",
-        "Fluency: 1 of 13 grades failed and are not part of the mean (malformed 1).",
+    assert [said(note.text) for note in found] == [
+        "Failed messages of the simulated customer: 1 of 14 (7.1 %); 5 % are tolerated.",
+        "Turns without an answer from the bot: 1 of 13 (timeout 1); these get the lowest grade by rule.",
+        "Fluency, failed grades: 1 of 13 (malformed 1); they are not part of the mean.",
         "Conversations cut short because the simulated customer failed: 1.",
         "Similarity (6/13), Cosine (6/13): turns without a reference or passages were skipped.",
         "Messages of the simulated customer that were rewritten before the bot saw them:"
         " 1 of 13 (repetition 1, other language 1).",
     ]
-    assert [note.alarm for note in found] == [True, True, True, True, False, False]
+    assert [note.tone == "alarm" for note in found] == [True, True, True, True, False, False]
 
 
 def test_a_target_that_the_interval_does_not_support_is_said() -> None:
     """On the scale to 100, as the rest of the page."""
     summary = figures().model_copy(update={"interval": (0.51, 0.84)})
-    first, *_ = notes(summary, decide(summary, 0.65, 1), Words("en"))
+    first, *_ = notes(summary, decide(summary, 0.65, 1), title)
 
     assert (
-        first.text
+        said(first.text)
         == "70 reaches the target 65, but the 95 % interval begins at 51: more questions would settle it."
     )
 
@@ -94,9 +96,9 @@ def test_mixed_rubrics_are_said() -> None:
     results = rehearsed("en")
     scores = (results.scores[0].model_copy(update={"rubric": "another"}), *results.scores[1:])
     summary = figures(results.model_copy(update={"scores": scores}))
-    said = [note.text for note in notes(summary, decide(summary, None, 1), Words("en"))]
+    texts = [said(note.text) for note in notes(summary, decide(summary, None, 1), title)]
 
-    assert "Overall: grades of 2 different rubrics are mixed; take the mean with care." in said
+    assert "Overall: grades of 2 different rubrics are mixed; take the mean with care." in texts
 
 
 def test_a_clean_run_has_no_notes() -> None:
@@ -109,4 +111,4 @@ def test_a_clean_run_has_no_notes() -> None:
     )
     summary = summarise(run, rules=RedRules(), judges=("turn",), seed=1)
 
-    assert notes(summary, decide(summary, None, 0.05, 1.0), Words("en")) == ()
+    assert notes(summary, decide(summary, None, 0.05, 1.0), title) == ()

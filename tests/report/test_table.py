@@ -2,14 +2,15 @@
 
 import json
 
-from simulator.core.document import Table
-from simulator.core.translations import Words
-from simulator.core.types import RedRules, Results
+from simulator.core.document import Cell, Table
+from simulator.core.titles import title
+from simulator.core.types import Language, RedRules, Results
 from simulator.report.tables import money, personas_table, rules_text, usage_table
 from simulator.stats.figures import Summary
 from simulator.stats.summary import summarise
 from tests.golden_files import compare
 from tests.sample_runs import JUDGES, hostile, rehearsed
+from tests.texts import said
 
 
 def figures(results: Results) -> Summary:
@@ -17,13 +18,19 @@ def figures(results: Results) -> Summary:
     return summarise(results, rules=RedRules(), judges=JUDGES, seed=42)
 
 
-def as_text(*tables: Table) -> str:
+def cell_values(cell: Cell, language: Language) -> dict[str, object]:
+    """What a cell holds that is not empty."""
+    texts = {"text": said(cell.text, language), "note": said(cell.note, language)}
+    return cell.model_copy(update=texts).model_dump(exclude_defaults=True)
+
+
+def as_text(language: Language, *tables: Table) -> str:
     """Tables as readable JSON, without what is empty."""
     shown = [
         {
             "name": table.name,
-            "columns": table.columns,
-            "rows": [[cell.model_dump(exclude_defaults=True) for cell in row] for row in table.rows],
+            "columns": [said(column, language) for column in table.columns],
+            "rows": [[cell_values(cell, language) for cell in row] for row in table.rows],
         }
         for table in tables
     ]
@@ -36,10 +43,10 @@ def test_tables_look_as_they_are_meant_to() -> None:
         results = rehearsed(language)
         summary = figures(results)
         tables = (
-            personas_table(summary, language),
-            usage_table(summary, language),
+            personas_table(summary, summary.titles(language)),
+            usage_table(summary),
         )
-        compare(f"report_tables_{language}.json", as_text(*tables))
+        compare(f"report_tables_{language}.json", as_text(language, *tables))
 
 
 def test_a_run_of_nothing_has_empty_tables() -> None:
@@ -47,17 +54,17 @@ def test_a_run_of_nothing_has_empty_tables() -> None:
     empty = rehearsed().model_copy(update={"conversations": (), "scores": (), "spending": {}})
     summary = figures(empty)
 
-    assert usage_table(summary, "en").rows == ()
-    assert personas_table(summary, "en").rows[0][1].text == "–"
+    assert usage_table(summary).rows == ()
+    assert personas_table(summary, title).rows[0][1].text == "–"
 
 
 def test_cells_hold_no_control_codes() -> None:
     """Sinks get clean text, whoever wrote it."""
     results = hostile("a\x1b[31m\x00\x07b")
     summary = summarise(results, rules=RedRules(), judges=("turn",), seed=1)
-    tables = (personas_table(summary, "en"), usage_table(summary, "en"))
+    tables = (personas_table(summary, title), usage_table(summary))
 
-    shown = as_text(*tables)
+    shown = as_text("en", *tables)
 
     assert "\\u00" not in shown
     assert '"ab"' in shown
@@ -65,11 +72,9 @@ def test_cells_hold_no_control_codes() -> None:
 
 def test_money_and_rules_read_well() -> None:
     """Small amounts keep their digits, unknown ones say so, rules name their limits."""
-    words = Words("en")
-
-    assert [money(amount, words) for amount in (0.0, 0.0123, 12.3)] == ["0.00", "0.0123", "12.30"]
-    assert money(None, words).startswith("unknown")
-    assert rules_text(RedRules(groundedness=None), words) == (
+    assert [money(amount) for amount in (0.0, 0.0123, 12.3)] == ["0.00", "0.0123", "12.30"]
+    assert said(money(None)).startswith("unknown")
+    assert said(rules_text(RedRules(groundedness=None))) == (
         "Low grade < 70, Not in the passages off, Incorrect <= 2,"
         " Unsupported claim < 100, Facts do not match < 100"
     )

@@ -26,7 +26,7 @@ def context_of(
     **settings: Any,
 ) -> ReportContext:
     """All that reports are made from; what to fix is worked out from the run alone unless it is passed."""
-    found = improvements or improvements_of(results, summary, language)
+    found = improvements or improvements_of(results, summary)
     return ReportContext(results, summary, gate, language, found, **settings)
 
 
@@ -39,14 +39,14 @@ def render(  # noqa: PLR0917 - a run's three parts, the language, and two things
     improvements: Improvements | None = None,
 ) -> str:
     """The page of a run."""
-    return page_html(context_of(results, summary, gate, language, improvements, trusts=trusts))
+    return page_html(context_of(results, summary, gate, language, improvements, trusts=trusts)).decode()
 
 
 def side_by_side(
     before: PageParts, after: PageParts, language: Language, changes: RunComparison | None = None
 ) -> str:
     """The page of the run `after`, with the section that compares it to `before`."""
-    return page_html(context_of(*after, language), before, changes)
+    return page_html(context_of(*after, language), before, changes).decode()
 
 
 def paint(  # noqa: PLR0917 - the three parts of a run, how, where, and one more to name

@@ -15,6 +15,7 @@ from simulator.storage.run_file import RunFile, find_run, read_run
 from tests.diff_runs import a_result, grades_of
 from tests.servers.faults import Reply
 from tests.servers.openai import serve
+from tests.texts import said
 
 ROWS = [{"id": str(n), "question": f"{n}は?", "reference": "42"} for n in range(3)]
 
@@ -67,16 +68,16 @@ def test_what_nobody_told_is_not_made_up() -> None:
     """No tokens, no part of the report; an unknown or unnamed model has no price; the demo's are ours."""
     used = Usage(model="nobody-knows-it", tokens_in=5, tokens_out=1)
     unnamed = answered(used, Usage(tokens_in=1), None)
-    shown = bot_usage_section(unnamed, "en")
+    shown = bot_usage_section(unnamed)
 
-    assert bot_usage_section(answered(None), "en") is None
+    assert bot_usage_section(answered(None)) is None
     assert bot_usage(answered(used, adapter="demo")) == {}
     assert {model: spent.cost_usd for model, spent in bot_usage(unnamed).items()} == {
         "nobody-knows-it": None,
         "": None,
     }
     assert shown is not None
-    assert shown.line == "Answers: 2, tokens in: 6, out: 1, price unknown"
+    assert said(shown.line) == "Answers: 2, tokens in: 6, out: 1, price unknown"
 
 
 def test_a_chain_tells_the_calls_of_its_links() -> None:

@@ -7,17 +7,14 @@ from typing import Any
 
 import pytest
 
-from simulator.addons.matrix.report import CHAIN_TEXTS
 from simulator.cli.app import main
 from simulator.cli.matrix import matrix_of_chain
 from simulator.core import shelves
 from simulator.core.errors import BotFailure, InputError
 from simulator.core.settings import Settings
-from simulator.core.templates import read_toml
 from simulator.core.types import Answer, Bot, Case, Conversation, Passage, Query, Usage
 from simulator.data.cases import read_cases
 from simulator.runner.chains import AppliedPrompts, is_chain, link_variables, read_chain
-from simulator.runner.prompt_file import variables_in
 from simulator.storage.run_file import find_run, read_run
 from tests.servers.openai import serve
 
@@ -291,12 +288,3 @@ def test_what_a_chain_is_evaluated_on(chain: Path, capsys: pytest.CaptureFixture
         "error: a chain must be evaluated alone: python run.py evaluate chain.toml --link NAME",
         "error: --prompt: chain.toml sets it for each link.",
     ]
-
-
-def test_both_languages_of_the_words_agree() -> None:
-    """Same keys, same variables."""
-    tables = read_toml(CHAIN_TEXTS.path)
-
-    assert tables["ja"].keys() == tables["en"].keys()
-    for key, text in tables["ja"].items():
-        assert variables_in(text) == variables_in(tables["en"][key])

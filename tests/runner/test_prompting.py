@@ -71,7 +71,7 @@ def test_prompts_of_the_shelf_hold_together(name: str) -> None:
         assert tuple(prompt.wordings) == LANGUAGES
         assert all(wording.title for wording in prompt.wordings.values())
         assert prompt.version
-    assert f"version {prompt.version}" in describe_prompt(shelves.prompt_path(name))
+    assert f"version {prompt.version}" in str(describe_prompt(shelves.prompt_path(name)))
 
 
 def test_a_row_is_filled_in() -> None:
@@ -246,11 +246,11 @@ def test_a_row_lacks_a_column() -> None:
 
     assert told(ROW) is None
     assert told(ROW.model_copy(update={"values": {"お客様の 種類": ""}})) is None
-    assert told(ROW.model_copy(update={"values": {}})) == (
+    assert str(told(ROW.model_copy(update={"values": {}}))) == (
         "the prompt mine needs a column 'お客様の種類'; this row has none."
     )
     assert (
-        row_check(prompt_of("version=1\n[ja]\nuser='$choices'"))(ROW)
+        str(row_check(prompt_of("version=1\n[ja]\nuser='$choices'"))(ROW))
         == "the prompt mine needs $choices; this row has none."
     )
 

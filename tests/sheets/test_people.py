@@ -244,7 +244,7 @@ def test_a_row_of_another_run_that_was_hit_is_named(server: SheetsServer) -> Non
     client = Meddled(lambda: mari.sort(TITLE, "A2:I60", "A"))
     done = push([review("r2", "a", question="変わった")], target(KEY), client=client)
 
-    assert done.notes == (
+    assert tuple(map(str, done.notes)) == (
         "確認: people sorted it meanwhile, and row 2 may show another row's figures; push r1/a again.",
     )
     assert mari.read(TITLE, at(server, "r2/a", "question")) == "変わった"

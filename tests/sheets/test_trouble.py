@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ import requests
 
 from simulator.core.errors import InputError
 from simulator.report.worksheets import worksheets
-from simulator.sheets.google_api import Account, SheetsClient, SinkUnavailable, Target, account, target
+from simulator.sheets.google_api import Account, SinkUnavailable, Target, account, target
 from simulator.sheets.google_pull import pull, worksheet_values
 from simulator.sheets.google_push import new_sheet, push
 from simulator.sheets.model import Row, SheetCell
@@ -286,8 +287,8 @@ def test_wrong_credentials_are_one_line(monkeypatch: pytest.MonkeyPatch, said: s
     assert "hush" not in str(error.value)
 
 
-def test_credentials_of_oauth2client_are_taken(server: SheetsServer) -> None:
-    """By way of gspread, which makes google-auth's of them; anything else is one line."""
+def test_credentials_of_oauth2client_are_taken(server: SheetsServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their JSON is read by oauth2client, and gspread makes google-auth's of them."""
     info = server.service_account()
 
     class ServiceAccountCredentials:
@@ -296,12 +297,20 @@ def test_credentials_of_oauth2client_are_taken(server: SheetsServer) -> None:
         _scopes = "https://www.googleapis.com/auth/spreadsheets"
 
     ServiceAccountCredentials.__module__ = "oauth2client.service_account"
-    client = SheetsClient(ServiceAccountCredentials(), sleep=lambda _: None)
 
-    assert client.account == Account("service", ROBOT)
-    assert push([review()], target(KEY), client=client).rows == 3
-    with pytest.raises(InputError, match="no credentials of google-auth"):
-        SheetsClient(object())
+    class Credentials:
+        @staticmethod
+        def new_from_json(text: str) -> ServiceAccountCredentials:
+            assert json.loads(text)["private_key_id"] == "k1"
+            return ServiceAccountCredentials()
+
+    module = ModuleType("oauth2client.client")
+    monkeypatch.setattr(module, "Credentials", Credentials, raising=False)
+    monkeypatch.setitem(sys.modules, "oauth2client.client", module)
+    monkeypatch.setenv(GIVEN, json.dumps({"_module": "oauth2client.service_account", **info}))
+
+    assert account() == Account("service", ROBOT)
+    assert push([review()], target(KEY), client=patient()).rows == 3
 
 
 def test_an_expired_token_is_asked_for_again(server: SheetsServer) -> None:

@@ -200,7 +200,7 @@ def test_how_high_a_text_is(text: str, high: int) -> None:
 def test_a_choice_may_hold_a_comma(tmp_path: Path) -> None:
     """Dropdowns are read from a hidden worksheet: a list within the rule would be split at the comma."""
     choices = (Choice(id="a", title="Go, with conditions"), Choice(id="b", title="5"))
-    column = Column(key="status", title="s", owner="team", kind="choice", choices=choices)
+    column = Column(key="status", title="s", owner="team", choices=choices)
     sheet = one("x")
     path = excel.write([sheet.model_copy(update={"columns": (*sheet.columns, column)})], tmp_path / "a.xlsx")
     book: Any = openpyxl.load_workbook(path)

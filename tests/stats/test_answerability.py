@@ -7,6 +7,7 @@ from simulator.core.types import Answer, Case, Conversation, Failure, Handover, 
 from simulator.report.answerable import answerable_sections
 from simulator.stats.answerability import answerability, handovers, turn_outcome
 from tests.sample_runs import rehearsed
+from tests.texts import said
 
 ANSWER = "月額4,180円です。"
 REFUSAL = "申し訳ございません。その件は資料では確認できませんでした。"
@@ -85,17 +86,16 @@ def test_reports_show_only_what_is_marked() -> None:
     """Nothing is shown of an unmarked run; the tables of a marked one exist in both languages."""
     marked = run(talk(REFUSAL, answerable=False), talk(HANDS, handover="required"))
 
-    answers, _ = answerable_sections(marked, "ja")
-    _, handed = answerable_sections(marked, "en")
+    answers, handed = answerable_sections(marked)
     counts = [
         [[cell.text for cell in row[1:-1]] for row in table.rows]
         for table in (*answers.tables, *handed.tables)
     ]
 
-    assert answerable_sections(run(talk(ANSWER, answerable=None)), "ja") == ()
+    assert answerable_sections(run(talk(ANSWER, answerable=None))) == ()
     assert counts == [[["0", "1", "0"], ["0", "1", "0"]], [["1", "0"], ["0", "0"]]]
-    assert answers.title == "回答と断り"
-    assert answers.line.endswith("答えられない質問を断り 100%（1 / 1）")
+    assert said(answers.title, "ja") == "回答と断り"
+    assert said(answers.line, "ja").endswith("答えられない質問を断り 100%（1 / 1）")
 
 
 @given(

@@ -25,6 +25,7 @@ from simulator.stats.classification import (
     rank_classifications,
 )
 from tests.paths import ROOT
+from tests.texts import said
 
 BINARY = ("0", "1")
 # An awesome list's repositories, about Japanese or not: 60 of 856 are. Printed by lm-evaluation-harness.
@@ -258,29 +259,29 @@ def test_runs_by_f1() -> None:
 
 def test_what_reports_tell() -> None:
     """A report per class, the matrix with what was not extracted, and guessers, in the reader's language."""
-    told = classes_section(GOOD, "ja")
+    told = classes_section(GOOD)
 
     assert told is not None
-    assert told.line == "正解率 0.6000 ± 0.2449、F1（1）0.8000 ± 0.2757、5 件。抽出不可 1 件。"
+    assert said(told.line, "ja") == "正解率 0.6000 ± 0.2449、F1（1）0.8000 ± 0.2757、5 件。抽出不可 1 件。"
     classes, matrix, guessers = told.tables
-    assert classes.columns == ("ラベル", "適合率", "再現率", "F1", "件数")
+    assert tuple(said(c, "ja") for c in classes.columns) == ("ラベル", "適合率", "再現率", "F1", "件数")
     assert [cell.text for cell in classes.rows[1]] == ["1", "0.6667", "1.0000", "0.8000", "2"]
-    assert matrix.columns[1:] == ("0", "1", "抽出不可", "件数")
+    assert tuple(said(c, "ja") for c in matrix.columns[1:]) == ("0", "1", "抽出不可", "件数")
     assert [cell.text for cell in matrix.rows[0]] == ["0", "1", "1", "1", "3"]
     assert matrix.rows[1][2].shade == 1
-    assert guessers.rows[0][0].text == "この実行"
-    assert classes_section(a_run([]), "ja") is None
+    assert said(guessers.rows[0][0].text, "ja") == "この実行"
+    assert classes_section(a_run([])) is None
 
 
 def test_many_labels_are_told_by_what_is_confused() -> None:
     """A matrix nobody could read is left out."""
     names = [f"L{at:02}" for at in range(15)]
     run = a_run([(name, name) for name in names] + [("L00", "L01")] * 3 + [("L02", None)])
-    told = classes_section(run, "en")
+    told = classes_section(run)
 
     assert told is not None
-    assert [cell.text for cell in told.tables[1].rows[0]] == ["L00 → L01", "3"]
-    assert [cell.text for cell in told.tables[1].rows[1]] == ["L02 → not extracted", "1"]
+    assert [said(cell.text) for cell in told.tables[1].rows[0]] == ["L00 → L01", "3"]
+    assert [said(cell.text) for cell in told.tables[1].rows[1]] == ["L02 → not extracted", "1"]
 
 
 BOT = '''

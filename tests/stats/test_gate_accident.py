@@ -14,7 +14,7 @@ from simulator.cli.app import main
 from simulator.core.errors import InputError
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, stored_settings
-from simulator.core.translations import Words
+from simulator.core.titles import title
 from simulator.core.types import Language, RedRules
 from simulator.report.context import notes, verdict
 from simulator.stats.gate import decide
@@ -23,6 +23,7 @@ from simulator.stats.summary import summarise
 from simulator.storage.run_file import run_ids
 from tests.diff_runs import a_result, grades_of, stored
 from tests.servers.openai import serve
+from tests.texts import said
 
 CONTRADICTING = (
     ("How much is delivery?", "Delivery costs 900 yen.", "Delivery costs 550 yen anywhere in Japan."),
@@ -139,10 +140,11 @@ def test_reports_say_what_missed_the_target(language: Language, phrase: str, not
     held = stored_settings(results.run.settings)
     summary = figures_of(results, held)
     gate = gate_of(results, summary, held)
-    words = Words(language)
 
-    assert verdict(gate, summary.score, words) == phrase
-    assert any(note in each.text and each.alarm for each in notes(summary, gate, words))
+    assert said(verdict(gate, summary.score), language) == phrase
+    assert any(
+        note in said(each.text, language) and each.tone == "alarm" for each in notes(summary, gate, title)
+    )
 
 
 def test_without_a_target_nothing_is_asked_of_grave_answers() -> None:

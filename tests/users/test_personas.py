@@ -7,7 +7,7 @@ import pytest
 
 from simulator.core import shelves
 from simulator.core.errors import InputError
-from simulator.core.translations import translate
+from simulator.core.messages import shown
 
 
 def persona_with(line: str, section: str = "ja.phrases") -> str:
@@ -27,7 +27,7 @@ def test_a_misspelt_situation_is_told_with_the_near_one(language: str) -> None:
 
     said = f"unknown key of [{language}.phrases] in mine.toml 'presing'. Did you mean pressing"
     assert str(met.value).startswith(said)
-    assert "presing" in (told := translate("ja", str(met.value)))
+    assert "presing" in (told := shown(met.value.message, "ja"))
     assert not re.search("unknown|mean|There", told)
 
 

@@ -48,7 +48,7 @@ class ProbeRun:
             msg = _(
                 "{cases}: no pair can be made. Questions need a right answer, and contexts or"
                 " --knowledge with the passages they name.",
-                cases=request.cases or "the bundled questions",
+                cases=request.cases or _("the bundled questions"),
             )
             raise InputError(msg)
         known = endpoints(settings)

@@ -1,19 +1,17 @@
 """The report of bias probes: a table for each kind of probe, and broken bounds in words."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
 from itertools import groupby
-from pathlib import Path
 
 from simulator.core.document import Cell, Line, Notes, Report, Section, Table
-from simulator.core.templates import LANGUAGES, Texts
-from simulator.core.translations import Words
+from simulator.core.messages import _, ngettext
+from simulator.core.templates import LANGUAGES
+from simulator.core.titles import title
 from simulator.core.types import Language
-from simulator.report.context import Note
 from simulator.report.judges import bias_text
+from simulator.runner.labelled_answers import GraderKind
 from simulator.stats.bias import Bias, BiasRow, bias_table
 
-TEXTS = Texts(Path(__file__).with_name("report.toml"))
 # Columns of the table of biases that are shown: of facts that were flipped also how many were caught.
 _STAYS, _FALLS = (2, 3, 4, 5, 6, 7, 12), (2, 3, 6, 7, 8, 9, 10, 12)
 _KIND, _BOUND = 1, 11
@@ -24,15 +22,27 @@ def languages_of(bias: Bias) -> list[Language]:
     return [each for each in LANGUAGES if any(row.language == each for row in bias.rows)]
 
 
-def probes_report(bias: Bias, language: Language, grader: str, notes: Iterable[Note]) -> Report:
+def probes_report(
+    bias: Bias, language: Language, grader: GraderKind, model: str, notes: Iterable[Line]
+) -> Report:
     """The probes of one language: who graded, the tables, broken bounds, and notes on the models."""
-    say = partial(TEXTS, language)
-    verdict = (*_verdict(bias, language), *(Line(note.text, "alarm" if note.alarm else "") for note in notes))
+    pairs = ngettext(
+        "{n} pair, {all} answers graded. Means of grades from 1 to 5 are compared.",
+        "{n} pairs, {all} answers graded. Means of grades from 1 to 5 are compared.",
+        n=bias.probes,
+        all=bias.contexts,
+    )
+    graded_by = {
+        "by_model": _("Graded by {model}", model=model),
+        "by_stand_in": _("Graded by an offline stand-in (word overlap, no language model)"),
+        "by_function": _("Computed, no language model"),
+    }
+    verdict = Section("verdict", "", (Notes((*_verdict(bias, language), *notes)),))
     return Report(
-        title=say("title"),
+        title=_("Biases (pairs of answers whose difference is known)"),
         language=language,
-        lead=(Line(say("of", n=bias.probes, all=bias.contexts)), Line(grader)),
-        sections=(*_kinds(bias, language), Section("verdict", "", (Notes(verdict),))),
+        lead=(Line(pairs), Line(graded_by[grader])),
+        sections=(*_kinds(bias, language), verdict),
     )
 
 
@@ -65,9 +75,7 @@ def _verdict(bias: Bias, language: Language) -> Iterator[Line]:
     """The rows whose bound does not hold, in words (要注意)."""
     broken = [row for row in bias.broken if row.language == language and row.judge]
     if not broken:
-        yield Line(TEXTS(language, "held"))
-    words = Words(language)
+        yield Line(_("Every bound holds."))
     for row in broken:
-        name = words.name("judge", row.judge.removesuffix(".correctness"))
-        text = bias_text(row, words.name("category", "correctness"), language)
-        yield Line(TEXTS(language, "broken", judge=name, what=text), "alarm")
+        name = title("judge", row.judge.removesuffix(".correctness"))
+        yield Line(_("CHECK {judge}: {what}", judge=name, what=bias_text(row)), "alarm")

@@ -127,14 +127,13 @@ def _of_calibration(path: Path) -> FrozenRows | None:
     named = Path(calibration.file)
     file = next((f for f in (named, path.parent / named.name) if f.exists()), None)
     if file is None or _changed(read_labels(file), calibration):
-        what = "is gone" if file is None else "has changed since"
-        msg = _(
-            "{path}: the label file {file} {what}; calibrate again.",
+        gone = _("{path}: the label file {file} is gone; calibrate again.", path=path, file=calibration.file)
+        changed = _(
+            "{path}: the label file {file} has changed since; calibrate again.",
             path=path,
             file=calibration.file,
-            what=what,
         )
-        raise InputError(msg)
+        raise InputError(gone if file is None else changed)
     return FrozenRows(calibration=calibration, path=file)
 
 

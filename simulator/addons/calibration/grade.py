@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from simulator.core.errors import InputError, UnknownName
-from simulator.core.messages import Sentence, _
+from simulator.core.messages import Message, _, sentences
 from simulator.core.roles import LEXICAL, endpoints
 from simulator.core.settings import Settings
 from simulator.core.types import Language, Score, Spending
@@ -240,13 +240,19 @@ def _counts(file: LabelFile, graded: Sequence[GradedRow], label: Dimension) -> C
     )
 
 
-def _nothing(file: LabelFile, label: Dimension, counts: Counts) -> Sentence | str:
+def _nothing(file: LabelFile, label: Dimension, counts: Counts) -> Message:
     """The message that says why no row could be compared."""
     if counts.failed:
         return _("{file}: the judge failed on all rows: {reason}", file=file.path, reason=counts.reason)
     contexts = any(row.case.contexts for row in file.rows)
-    hint = "" if contexts else " No row has contexts: add a column of what was retrieved."
-    return f"{file.path}: the judge skipped all {counts.skipped} rows: {counts.reason}{hint}"
+    skipped = _(
+        "{file}: the judge skipped all {n} rows: {reason}",
+        file=file.path,
+        n=counts.skipped,
+        reason=counts.reason,
+    )
+    hint = None if contexts else _("No row has contexts: add a column of what was retrieved.")
+    return sentences(skipped, hint)
 
 
 def _marked(grade: RowGrade, label: Dimension, domain: str, separator: str) -> LabelledGrade:

@@ -1,7 +1,6 @@
 """The report of suggested thresholds."""
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,12 +10,10 @@ from simulator.addons.calibration.thresholds import (
     SuggestionMethod,
     ThresholdChange,
 )
-from simulator.core.document import Cell, Line, Notes, Report, Table
-from simulator.core.templates import Texts
+from simulator.core.document import Line, Notes, Report, Table, Text
+from simulator.core.messages import Message, _, ngettext
 from simulator.core.types import Language
 from simulator.grading.metric_file import DEFAULT
-
-TEXTS = Texts(Path(__file__).with_name("thresholds.toml"))
 
 
 class ThresholdsOutcome(NamedTuple):
@@ -33,92 +30,124 @@ class ThresholdsOutcome(NamedTuple):
 
 def thresholds_report(outcome: ThresholdsOutcome) -> Report:
     """The method, the table, notes, and what was written."""
-    return _Builder(outcome).report()
-
-
-class _Builder:
-    """Suggested thresholds in one language."""
-
-    def __init__(self, outcome: ThresholdsOutcome) -> None:
-        self.outcome, self.say = outcome, partial(TEXTS, outcome.language)
-
-    def report(self) -> Report:
-        """Everything below one title."""
-        how, say = self.outcome.how, self.say
-        method = say(how.method, percent=f"{100 * (1 - how.quantile):g}", quantile=f"{how.quantile:g}")
-        changes = (Line(change) for change in self._changes())
-        return Report(
-            title=say("title", source=self.outcome.source),
-            language=self.outcome.language,
-            lead=(Line(method), self._table(), Notes(tuple(self._notes())), *changes),
+    how = outcome.how
+    method = _("Method: the value that parts right from wrong answers best (balanced accuracy).")
+    if how.method == "quantile":
+        method = _(
+            "Method: the highest value that at least {percent:g} % of the right answers reach"
+            " (quantile {quantile:g}).",
+            percent=100 * (1 - how.quantile),
+            quantile=how.quantile,
         )
+    notes = Notes(tuple(_notes(outcome)))
+    return Report(
+        title=_("Suggested thresholds  {source}", source=outcome.source),
+        language=outcome.language,
+        lead=(Line(method), _table(outcome.suggestions), notes, *map(Line, _changes(outcome))),
+    )
 
-    def _table(self) -> Table:
-        """Without the columns of outputs and domains where there are none."""
-        each_has = self.outcome.suggestions
-        keys = ["judge", "threshold", "interval", "right", "wrong"]
-        if any(each.domain for each in each_has):
-            keys.insert(1, "domain")
-        if any(each.output != DEFAULT for each in each_has):
-            keys.insert(0, "output")
-        rows = (dict(self._cells(each)) for each in each_has)
-        return Table(
-            name="thresholds",
-            title="",
-            columns=tuple(map(self.say, keys)),
-            rows=tuple(tuple(Cell(text=row[key]) for key in keys) for row in rows),
-            words=frozenset(at for at, key in enumerate(keys) if key in {"judge", "domain"}),
+
+def _table(suggestions: Sequence[SuggestedThreshold]) -> Table:
+    """Without the columns of outputs and domains where there are none."""
+    columns: dict[str, Text] = {
+        "output": _("Output"),
+        "judge": _("Judge"),
+        "domain": _("Domain"),
+        "threshold": _("Threshold"),
+        "interval": _("95 % interval"),
+        "right": _("Right passing/n"),
+        "wrong": _("Wrong passing/n"),
+    }
+    if all(each.output == DEFAULT for each in suggestions):
+        del columns["output"]
+    if not any(each.domain for each in suggestions):
+        del columns["domain"]
+    rows = ([row[key] for key in columns] for row in map(_cells, suggestions))
+    words = frozenset(at for at, key in enumerate(columns) if key in {"judge", "domain"})
+    return Table.of("thresholds", columns.values(), rows, words=words)
+
+
+def _cells(each: SuggestedThreshold) -> dict[str, Text | None]:
+    """Its text in every column."""
+    suggestion = each.suggestion
+    threshold, interval = suggestion.threshold, suggestion.interval
+    return {
+        "output": _("(whole)") if each.output == DEFAULT else each.output,
+        "judge": each.judge,
+        "domain": each.domain or _("all"),
+        "threshold": None if threshold is None else f"{threshold:.4g}",
+        "interval": interval and f"{interval[0]:.3g}–{interval[1]:.3g}",
+        "right": _share(suggestion.right_passing, suggestion.right),
+        "wrong": _share(suggestion.wrong_passing, suggestion.wrong),
+    }
+
+
+def _share(share: float | None, n: int) -> str | None:
+    return None if share is None else f"{100 * share:.1f}%/{n:,}"
+
+
+def _notes(outcome: ThresholdsOutcome) -> Iterator[Line]:
+    suggestions, evidence = outcome.suggestions, outcome.evidence
+    wholly = {(each.judge, each.output) for each in suggestions if not each.domain and _is_noted(each)}
+    for each in suggestions:
+        # What is noted of all domains is not said again of each.
+        if _is_noted(each) and not (each.domain and (each.judge, each.output) in wholly):
+            yield Line(_note(each, outcome.how), "alarm")
+    if evidence.skipped or evidence.failed:
+        skipped, failed = evidence.skipped, evidence.failed
+        yield Line(_("Without a score: {skipped} skipped, {failed} failed.", skipped=skipped, failed=failed))
+    if evidence.unlabelled:
+        unlabelled = ngettext(
+            "{n} answer that nobody called right or wrong is not used.",
+            "{n} answers that nobody called right or wrong are not used.",
+            n=evidence.unlabelled,
         )
-
-    def _cells(self, each: SuggestedThreshold) -> Iterator[tuple[str, str]]:
-        """Its text in every column."""
-        suggestion, none = each.suggestion, self.say("none")
-        threshold, interval = suggestion.threshold, suggestion.interval
-        yield "output", self.say("whole") if each.output == DEFAULT else each.output
-        yield "judge", each.judge
-        yield "domain", each.domain or self.say("all")
-        yield "threshold", none if threshold is None else f"{threshold:.4g}"
-        yield "interval", none if interval is None else f"{interval[0]:.3g}–{interval[1]:.3g}"
-        yield "right", self._share(suggestion.right_passing, suggestion.right)
-        yield "wrong", self._share(suggestion.wrong_passing, suggestion.wrong)
-
-    def _share(self, share: float | None, n: int) -> str:
-        return self.say("none") if share is None else self.say("share", percent=f"{100 * share:.1f}", n=n)
-
-    def _notes(self) -> Iterator[Line]:
-        suggestions, evidence, say = self.outcome.suggestions, self.outcome.evidence, self.say
-        wholly = {(each.judge, each.output) for each in suggestions if not each.domain and _is_noted(each)}
-        for each in suggestions:
-            if each.domain and (each.judge, each.output) in wholly:
-                continue  # said of all of them
-            if each.suggestion.threshold is None:
-                yield Line(self._why_not(each), "alarm")
-            elif each.suggestion.few:
-                yield Line(say("few", name=each.name, n=each.suggestion.right), "alarm")
-        if evidence.skipped or evidence.failed:
-            yield Line(say("skipped", skipped=evidence.skipped, failed=evidence.failed))
-        if evidence.unlabelled:
-            yield Line(say("unlabelled", n=evidence.unlabelled))
-        yield Line(say("interval_note", seed=str(self.outcome.how.seed)))
-
-    def _why_not(self, each: SuggestedThreshold) -> str:
-        if not each.suggestion.right:
-            return self.say("no_right", name=each.name)
-        if self.outcome.how.method == "quantile":
-            return self.say("low_end", name=each.name)
-        return self.say("no_cut" if each.suggestion.wrong else "no_wrong", name=each.name)
-
-    def _changes(self) -> Iterator[str]:
-        """What was written into the metric file."""
-        path, changes, say = self.outcome.path, self.outcome.changes, self.say
-        if path is None:
-            return
-        yield say("written", path=path) if changes else say("unchanged", path=path)
-        for each in changes:
-            before = say("none") if each.before is None else f"{each.before:g}"
-            values = {"output": each.output, "judge": each.judge, "before": before}
-            yield say("changed", **values, after=f"{each.after:g}")
+        yield Line(unlabelled)
+    interval = _(
+        "Intervals by bootstrap (over questions, 2,000 draws, seed {seed:d}). An answer that"
+        " is its reference after normalisation always passes.",
+        seed=outcome.how.seed,
+    )
+    yield Line(interval)
 
 
 def _is_noted(each: SuggestedThreshold) -> bool:
     return each.suggestion.threshold is None or each.suggestion.few
+
+
+def _note(each: SuggestedThreshold, how: SuggestionMethod) -> Message:
+    """Why there is no threshold, or that it rests on few answers."""
+    suggestion = each.suggestion
+    if suggestion.threshold is not None:
+        text = ngettext(
+            "{name}: only {n} right answer; 20 or more should decide.",
+            "{name}: only {n} right answers; 20 or more should decide.",
+            n=suggestion.right,
+        )
+    elif not suggestion.right:
+        text = _("{name}: there is no right answer to go by.")
+    elif how.method == "quantile":
+        text = _(
+            "{name}: too many right answers have the lowest score, so that any answer would pass;"
+            " this judge does not fit these data."
+        )
+    elif not suggestion.wrong:
+        text = _("{name}: there is no wrong answer, which --method balanced needs.")
+    else:
+        text = _(
+            "{name}: no value parts right from wrong better than chance; this judge does not fit these data."
+        )
+    return text.format(name=each.name, n=suggestion.right)
+
+
+def _changes(outcome: ThresholdsOutcome) -> Iterator[Message]:
+    """What was written into the metric file."""
+    path, changes = outcome.path, outcome.changes
+    if path is not None and not changes:
+        yield _("{path} stays as it is: there is no suggestion for any of its judges.", path=path)
+    elif path is not None:
+        yield _("Written to {path}:", path=path)
+    for each in changes:
+        before = "–" if each.before is None else f"{each.before:g}"
+        name = f"{each.output}.{each.judge}"
+        yield _("  {name}: {before} → {after:g}", name=name, before=before, after=each.after)

@@ -181,6 +181,6 @@ def _read_runs(names: Sequence[str], folder: Path) -> ComparedRuns:
     runs = ComparedRuns(paths, tuple(read_run(path) for path in paths))
     twice = next((run for run in runs.ids if runs.ids.count(run) > 1), None)
     if twice:
-        msg = _("run {twice} is named twice; compare different runs.", twice=twice)
+        msg = _("run {run} is named twice; compare different runs.", run=twice)
         raise InputError(msg)
     return runs

@@ -15,11 +15,10 @@ from pydantic import BeforeValidator
 
 from simulator.addons.compare.plan import Pair
 from simulator.core.errors import AccessDenied, InputError, ModelFailure, PromptError, RehearsalError
-from simulator.core.messages import _
+from simulator.core.messages import Message, _, shown
 from simulator.core.replies import Reply, encodable, skeleton
 from simulator.core.templates import (
     LANGUAGES,
-    Texts,
     check_languages,
     fingerprint,
     quote,
@@ -36,7 +35,6 @@ from simulator.runner.run import first_error
 from simulator.text.evidence import TurnEvidence, content_units, share, topic_units
 
 NAME = "pairwise.jsonl"
-WORDS = Texts(Path(__file__).with_name("pairwise.toml"))
 
 Side = Literal["a", "b"]
 Verdict = Literal["a", "b", "tie"]
@@ -129,16 +127,20 @@ def settled(ballots: Sequence[Ballot]) -> Verdict:
 
 def by_rule(pair: Pair) -> Outcome | None:
     """A missing answer loses, and two equal answers are a tie; None where somebody has to judge."""
-    language = pair.one.case.language
     answers = (pair.one.turn.answer, pair.other.turn.answer)
     missing = [answer.error is not None or not answer.text.strip() for answer in answers]
-    if all(missing):
-        return outcome(pair, "rule", "tie", reason=WORDS(language, "no_answers"))
-    if any(missing):
-        verdict: Verdict = "b" if missing[0] else "a"
-        return outcome(pair, "rule", verdict, reason=WORDS(language, "no_answer"), margin=1.0)
+    verdict: Verdict = "tie"
     one, other = (" ".join(text.split()) for text in pair.answers)
-    return outcome(pair, "rule", "tie", reason=WORDS(language, "same_answer")) if one == other else None
+    if all(missing):
+        reason = _("By rule: neither gave an answer.")
+    elif any(missing):
+        verdict, reason = "b" if missing[0] else "a", _("By rule: one of them gave no answer.")
+    elif one == other:
+        reason = _("By rule: the same answer.")
+    else:
+        return None
+    text = shown(reason, pair.one.case.language)
+    return outcome(pair, "rule", verdict, reason=text, margin=float(verdict != "tie"))
 
 
 async def judge_pairs(
@@ -409,6 +411,12 @@ class PairModelJudge:
 LEVEL = 0.02
 # How much the question counts beside the passages: enough that a faithful quotation of the wrong one loses.
 QUESTION_WEIGHT = 0.25
+_MEASURES: dict[str, Message] = {
+    "agreement": _("agreement with the reference"),
+    "support": _("support by the passages"),
+    "question": _("overlap with the question"),
+    "conduct": _("declining or handing over"),
+}
 
 
 class Merit(NamedTuple):
@@ -468,10 +476,9 @@ class PairLexicalJudge:
 
 def _reason(pair: Pair, one: Merit, other: Merit) -> str:
     """The shares of both, answer 1 being that of the first run."""
-    language = pair.one.case.language
     parts = []
     for name in dict.fromkeys(name for name, _unused in (*one.parts, *other.parts)):
         shares = [dict(merit.parts).get(name) for merit in (one, other)]
         texts = ["-" if share is None else f"{100 * share:.0f}%" for share in shares]
-        parts.append(WORDS(language, f"part_{name}", one=texts[0], two=texts[1]))
-    return WORDS(language, "counted", parts=WORDS(language, "comma").join(parts))
+        parts.append(_("{measure} {one} to {other}", measure=_MEASURES[name], one=texts[0], other=texts[1]))
+    return shown(_("Lexical stand-in: {parts}", parts=parts), pair.one.case.language)

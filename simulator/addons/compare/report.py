@@ -1,15 +1,13 @@
 """What a comparison says, as a report and as JSON."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
 from typing import Any
 
 from simulator.addons.compare.comparison import Overall, PairwiseResult
 from simulator.addons.compare.figures import Duel, PersonaShare, Share
-from simulator.addons.compare.grade import WORDS, Outcome
+from simulator.addons.compare.grade import Outcome
 from simulator.core.document import (
     Block,
-    Cell,
     Chart,
     Fact,
     Facts,
@@ -21,196 +19,237 @@ from simulator.core.document import (
     Section,
     Series,
     Table,
+    Text,
 )
+from simulator.core.messages import Message, _
 from simulator.core.roles import LEXICAL
-from simulator.core.types import Value
+from simulator.stats.figures import rounded
+from simulator.stats.summary import excerpt
 
-# Clear wins shown of each run, and how many characters of each text.
-EXAMPLES, LONGEST = 3, 160
+# Clear wins shown of each run.
+EXAMPLES = 3
 # With fewer pairs nothing is said about bias.
 FEW = 8
 
 
 def pairwise_report(result: PairwiseResult) -> Report:
     """The comparison, from the verdict to the details."""
-    return _Builder(result).report()
+    builder = _Builder(result)
+    return Report(
+        title=_("Comparison of runs  {letters}", letters=" / ".join(builder.letters.values())),
+        language=result.language,
+        lead=(Notes.of(builder.about()),),
+        sections=tuple(builder.sections()),
+    )
 
 
 class _Builder:
-    """One comparison in its language."""
+    """One comparison, its runs called A, B, C ... in the order in which they were named."""
 
     def __init__(self, result: PairwiseResult) -> None:
         self.result, self.figures, self.duels = result, result.figures, result.figures.duels
-        self.say = partial(WORDS, result.language)
-        # A, B, C ... in the order in which the runs were named.
         self.letters = {run: chr(ord("A") + at) for at, run in enumerate(self.figures.runs)}
 
-    def report(self) -> Report:
-        """All parts."""
-        return Report(
-            title=self.say("title", letters=" / ".join(self.letters.values())),
-            language=self.result.language,
-            lead=(Notes(tuple(self._about())),),
-            sections=tuple(self._sections()),
-        )
-
-    def _about(self) -> Iterator[Line]:
+    def about(self) -> Iterator[Text | Line]:
         """The runs, the judge, and how many pairs there were."""
-        say, figures, model = self.say, self.figures, self.result.model
+        figures, model = self.figures, self.result.model
         for run, letter in self.letters.items():
-            yield Line(say("run", letter=letter, run=run))
-        yield Line(say("by_stand_in") if model == LEXICAL else say("by_model", model=model))
-        ruled = figures.pairs - figures.asked
-        yield Line(say("pairs", pairs=figures.pairs, asked=figures.asked, ruled=ruled))
+            yield _("{letter} = {run}", letter=letter, run=run)
+        if model == LEXICAL:
+            yield _("Judge: an offline stand-in (common words, no language model; blind to order and length)")
+        else:
+            yield _("Judge: {model} (each pair twice, in both orders; disagreement is a tie)", model=model)
+        yield _(
+            "Pairs of answers compared: {n} ({asked} read by the judge, {ruled} settled by rule)",
+            n=figures.pairs,
+            asked=figures.asked,
+            ruled=figures.pairs - figures.asked,
+        )
         if figures.failed:
-            yield Line(say("failed_line", failed=figures.failed, problem=figures.problem), "alarm")
+            failed = _(
+                "Failed verdicts: {failed} ({problem}). They count neither as ties nor as losses.",
+                failed=figures.failed,
+                problem=figures.problem,
+            )
+            yield Line(failed, "alarm")
 
-    def _sections(self) -> Iterator[Section]:
-        say = self.say
-        yield Section("duels", say("duels_title"), tuple(self._wins()))
+    def sections(self) -> Iterator[Section]:
+        """Wins, ratings, bias, customers, examples, and what could not be compared."""
+        yield Section("duels", _("Wins and losses"), tuple(self._wins()))
         if len(self.figures.runs) > 2:
-            note = Line(say("ratings_note"), "soft")
-            yield Section("ratings", say("ratings_title"), (self._ratings(), note))
-        bias = Facts((self._position(), *self._length()))
-        yield Section("bias", say("bias_title"), (bias,))
+            note = _(
+                "Strength with a mean of 1000 (Bradley-Terry): of two answers side by side, that of a run"
+                " 100 points ahead is chosen about 64 times in 100."
+            )
+            yield Section("ratings", _("Ratings"), (self._ratings(), Line(note, "soft")))
+        yield Section("bias", _("Bias of the judge"), (Facts((self._position(), *self._length())),))
         if personas := tuple(self._personas(duel) for duel in self.duels if duel.personas):
-            yield Section("personas", say("personas_title"), personas)
+            yield Section("personas", _("By kind of customer"), personas)
         yield from self._examples()
         if apart := [duel for duel in self.duels if duel.differing or duel.alone]:
-            hint = Line(say("apart_hint", run=apart[0].a), "soft")
-            yield Section("apart", say("apart"), (Notes(tuple(map(self._apart, apart))), hint))
+            hint = _(
+                "To have customers say the same after the first question, run with --replay {run}.",
+                run=apart[0].a,
+            )
+            yield Section("apart", _("Not compared"), (Notes.of(map(self._apart, apart)), Line(hint, "soft")))
 
-    def _against(self, duel: Duel) -> str:
-        return self.say("against", a=self.letters[duel.a], b=self.letters[duel.b])
+    def _sides(self, duel: Duel) -> dict[str, str]:
+        return {"a": self.letters[duel.a], "b": self.letters[duel.b]}
 
-    def _columns(self, duel: Duel) -> tuple[str, ...]:
+    def _against(self, duel: Duel) -> Message:
+        return _("{a} vs {b}", **self._sides(duel))
+
+    def _columns(self, duel: Duel) -> tuple[Text, ...]:
         """The titles of the figures of two runs."""
-        say, a, b = self.say, self.letters[duel.a], self.letters[duel.b]
-        return say("wins_of", letter=a), say("ties"), say("wins_of", letter=b), say("share_of", letter=b)
+        a, b = self._sides(duel).values()
+        wins = (_("{letter} wins", letter=a), _("Ties"), _("{letter} wins", letter=b))
+        return (*wins, _("Win rate of {letter}", letter=b))
 
     def _wins(self) -> Iterator[Block]:
         """Who is better, and the wins of each."""
-        say, duels = self.say, self.duels
-        for duel in duels:
+        for duel in self.duels:
             yield Line(self._verdict(duel), "strong")
-        if len(duels) == 1:
-            columns = ("", *self._columns(duels[0]))
-        else:
-            columns = (say("duel"), say("left_wins"), say("ties"), say("right_wins"), say("right_share"))
-        if decided := [duel for duel in duels if any(_counts(duel))]:
+        if decided := [duel for duel in self.duels if any(_counts(duel))]:
             yield self._chart(decided)
-        yield _table("", columns, [(self._against(duel), duel) for duel in duels])
-        yield Line(say("share_note"), "soft")
+        columns: tuple[Text, ...] = ("", *self._columns(self.duels[0]))
+        if len(self.duels) > 1:
+            columns = (_("Pair"), _("Left wins"), _("Ties"), _("Right wins"), _("Win rate, right"))
+        yield _table("", columns, [(self._against(duel), duel) for duel in self.duels])
+        note = _(
+            "A tie counts half. [ ] is the 95 % interval (by question; it takes five); there is a difference"
+            " when it leaves out 50 % and the sign test over questions is below 5 %."
+        )
+        yield Line(note, "soft")
 
-    def _verdict(self, duel: Duel) -> str:
-        say, a, b = self.say, self.letters[duel.a], self.letters[duel.b]
+    def _verdict(self, duel: Duel) -> Message:
+        sides = self._sides(duel)
         if duel.cases == 1:
-            return f"{self._against(duel)}: {say('too_few')}"
+            return _("{a} vs {b}: There is only one question, too few to show a difference.", **sides)
         if duel.lead == "level":
-            return say("level", a=a, b=b)
-        return f"{self._against(duel)}: {say('better', winner=b if duel.lead == 'b' else a)}"
+            return _("No clear difference between {a} and {b}.", **sides)
+        return _("{a} vs {b}: {winner} is better beyond chance.", **sides, winner=sides[duel.lead])
 
     def _chart(self, duels: Sequence[Duel]) -> Chart:
         """A bar for every two runs."""
-        names = [self._columns(duel)[:3] for duel in duels]
         labels = [
-            " / ".join(f"{name} {n:,}" for name, n in zip(of, _counts(duel), strict=True))
-            for of, duel in zip(names, duels, strict=True)
+            _(
+                "{a} wins {wins_a} / Ties {ties} / {b} wins {wins_b}",
+                **self._sides(duel),
+                wins_a=duel.wins_a,
+                ties=duel.ties,
+                wins_b=duel.wins_b,
+            )
+            for duel in duels
         ]
         return Chart(
             kind="shares",
             title="",
-            description=self.say("duels_title"),
+            description=_("Wins and losses"),
             labels=tuple(labels),
             series=tuple(Series("", values) for values in zip(*map(_counts, duels), strict=True)),
         )
 
     def _ratings(self) -> Table:
-        rows = []
-        for rating in self.figures.ratings:
-            points = "-" if rating.rating is None else f"{rating.rating:.0f}"
-            if rating.low is not None and rating.high is not None:
-                points += f" [{rating.low:.0f}, {rating.high:.0f}]"
-            texts = (self.letters[rating.run], points, f"{rating.wins}-{rating.ties}-{rating.losses}")
-            rows.append(tuple(Cell(text=text) for text in texts))
-        columns = (self.say("run_head"), self.say("rating"), self.say("record"))
-        return Table(name="ratings", title="", columns=columns, rows=tuple(rows))
+        rows = (
+            (
+                self.letters[each.run],
+                _with_interval("{:.0f}", each.rating, each.low, each.high),
+                f"{each.wins}-{each.ties}-{each.losses}",
+            )
+            for each in self.figures.ratings
+        )
+        return Table.of("ratings", (_("Run"), _("Points"), _("W-T-L")), rows)
 
     def _position(self) -> Fact:
         """Whether the judge prefers what stands first."""
-        say, position = self.say, self.figures.position
+        position = self.figures.position
         if position is None:
-            read = say("position_none") if self.result.model == LEXICAL else say("position_unread")
-            return Fact(say("position"), read)
-        line = say("position_line", first=bounded(position.first), disagreed=bounded(position.disagreed))
-        return Fact(say("position"), line, (say("position_biased"),) if _is_off(position.first) else ())
+            unbiased = _("The stand-in does not see the order, so it has no such bias.")
+            is_stand_in = self.result.model == LEXICAL
+            return Fact(_("Order"), unbiased if is_stand_in else _("No pair needed the judge."))
+        line = _(
+            "The answer shown first was chosen in {first} (50 % without bias). Verdicts that changed with the"
+            " order: {disagreed}",
+            first=bounded(position.first),
+            disagreed=bounded(position.disagreed),
+        )
+        warning = _("Order decides much of it. Do not rely on this judge; try another model.")
+        return Fact(_("Order"), line, (warning,) if _is_off(position.first) else ())
 
     def _length(self) -> Iterator[Fact]:
         """Whether the judge prefers longer answers, or shorter ones."""
-        say, length = self.say, self.figures.length
-        if not length.longer.n:
-            yield Fact(say("length"), say("length_none"))
-        else:
-            correlation = "-" if length.correlation is None else f"{length.correlation:+.2f}"
-            longer = bounded(length.longer)
-            line = say("length_line", n=length.longer.n, longer=longer, correlation=correlation)
-            biased = say("length_biased") if (length.longer.value or 0) > 0.5 else say("short_biased")
-            yield Fact(say("length"), line, (biased,) if _is_off(length.longer) else ())
+        length = self.figures.length
+        line = _("No pair had both a winner and answers of different length.")
+        if length.longer.n:
+            line = _(
+                "Pairs with a winner: {n}. The longer answer won {longer}; rank correlation of length ratio"
+                " and outcome: {correlation}",
+                n=length.longer.n,
+                longer=bounded(length.longer),
+                correlation="-" if length.correlation is None else f"{length.correlation:+.2f}",
+            )
+        warning = _("Shorter answers often win. The examples below show whether they lack something.")
+        if (length.longer.value or 0) > 0.5:
+            warning = _("Longer answers often win. The examples below show whether they are better.")
+        yield Fact(_("Length"), line, (warning,) if _is_off(length.longer) else ())
         if length.even is not None:
-            letter = self.letters[self.figures.runs[1]]
-            yield Fact(say("even"), say("even_line", letter=letter, share=percent(length.even)))
+            even = _(
+                "The win rate of {letter} would be about {share} (an estimate without what length explains)",
+                letter=self.letters[self.figures.runs[1]],
+                share=f"{100 * length.even:.0f}%",
+            )
+            yield Fact(_("At equal length"), even)
 
     def _personas(self, duel: Duel) -> Table:
         names = self.result.names
         rows = [(names.get(part.name, part.name), part) for part in duel.personas]
         title = self._against(duel) if len(self.duels) > 1 else ""
-        return _table(title, (self.say("persona"), *self._columns(duel)), rows)
+        return _table(title, (_("Persona"), *self._columns(duel)), rows)
 
     def _examples(self) -> Iterator[Section]:
         """The clearest wins of each run over each other."""
-        say, letters, single = self.say, self.letters, len(self.duels) == 1
+        single = len(self.duels) == 1
         for duel in self.duels:
+            sides = self._sides(duel)
             outcomes = [each for each in self.result.outcomes if (each.a, each.b) == (duel.a, duel.b)]
-            note = Line(say("examples_note", a=letters[duel.a], b=letters[duel.b]), "soft")
-            for side, run in (("b", duel.b), ("a", duel.a)):
-                title = say("examples_title", letter=letters[run])
-                wins = clearest(outcomes, side, self.result.overall)[: EXAMPLES if single else 1]
-                examples = Items(tuple(map(self._example, wins)))
-                yield Section(
-                    f"wins-{letters[duel.a]}-{letters[duel.b]}-{side}",
-                    title if single else f"{self._against(duel)}: {title}",
-                    (examples, note) if wins else (Line(say("no_examples", letter=letters[run])),),
-                    folded=not single,
-                )
+            note = _("In the reasons answer 1 is {a} and answer 2 is {b}.", **sides)
+            for side, letter in reversed(sides.items()):
+                title = _("Clear wins of {letter}", letter=letter)
+                if not single:
+                    title = _("{a} vs {b}: Clear wins of {letter}", **sides, letter=letter)
+                blocks: tuple[Block, ...] = (Line(_("{letter} won no pair.", letter=letter)),)
+                if wins := clearest(outcomes, side, self.result.overall)[: EXAMPLES if single else 1]:
+                    blocks = Items(tuple(map(self._example, wins))), Line(note, "soft")
+                key = "-".join(("wins", *sides.values(), side))
+                yield Section(key, title, blocks, folded=not single)
 
     def _example(self, outcome: Outcome) -> Item:
-        say, persona = self.say, self.result.names.get(outcome.persona, outcome.persona)
-        one, other = map(cut, outcome.answers)
+        persona = self.result.names.get(outcome.persona, outcome.persona)
+        question, reason = excerpt(outcome.question), excerpt(outcome.reason)
+        one, other = map(excerpt, outcome.answers)
         return Item(
-            say("example", case=outcome.case, persona=persona, turn=outcome.turn),
-            facts=(
-                Fact(say("customer"), cut(outcome.question)),
-                Fact(say("reason"), cut(outcome.reason)),
-            ),
+            _("{case} ({persona}, turn {turn})", case=outcome.case, persona=persona, turn=outcome.turn),
+            facts=(Fact(_("Customer"), question), Fact(_("Reason"), reason)),
             sides=((Fact(self.letters[outcome.a], one), Fact(self.letters[outcome.b], other)),),
         )
 
-    def _apart(self, duel: Duel) -> Line:
-        a, b = self.letters[duel.a], self.letters[duel.b]
-        return Line(self.say("apart_line", a=a, b=b, differing=duel.differing, alone=duel.alone))
+    def _apart(self, duel: Duel) -> Message:
+        return _(
+            "{a} vs {b}: the customer said something else: {n}; answers without a partner: {alone}",
+            **self._sides(duel),
+            n=duel.differing,
+            alone=duel.alone,
+        )
 
 
 def _counts(part: Duel | PersonaShare) -> tuple[int, int, int]:
     return part.wins_a, part.ties, part.wins_b
 
 
-def _table(title: str, columns: tuple[str, ...], rows: Iterable[tuple[str, Duel | PersonaShare]]) -> Table:
+def _table(title: Text, columns: tuple[Text, ...], rows: Iterable[tuple[Text, Duel | PersonaShare]]) -> Table:
     """Wins, ties, and the share of the second run, by the name of the row."""
-    cells = (
-        tuple(Cell(text=text) for text in (name, *map(str, _counts(part)), bounded(part.share)))
-        for name, part in rows
-    )
-    return Table(name="wins", title=title, columns=columns, rows=tuple(cells))
+    cells = ((name, *map(str, _counts(part)), bounded(part.share)) for name, part in rows)
+    return Table.of("wins", columns, cells, title)
 
 
 def _is_off(share: Share) -> bool:
@@ -238,22 +277,14 @@ def clearest(outcomes: Sequence[Outcome], side: str, overall: Overall) -> list[O
 
 def bounded(share: Share) -> str:
     """`58% [51, 66]`."""
-    if share.value is None:
-        return "-"
-    if share.low is None or share.high is None:
-        return percent(share.value)
-    return f"{percent(share.value)} [{100 * share.low:.0f}, {100 * share.high:.0f}]"
+    value, low, high = (None if end is None else 100 * end for end in (share.value, share.low, share.high))
+    return _with_interval("{:.0f}%", value, low, high)
 
 
-def percent(share: float) -> str:
-    """A share as a whole percentage."""
-    return f"{100 * share:.0f}%"
-
-
-def cut(text: str) -> str:
-    """The text in one line of at most LONGEST characters."""
-    line = " ".join(text.split())
-    return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
+def _with_interval(form: str, value: float | None, low: float | None, high: float | None) -> str:
+    """A value with its interval, where it has one; a hyphen for None."""
+    text = "-" if value is None else form.format(value)
+    return text if low is None or high is None else f"{text} [{low:.0f}, {high:.0f}]"
 
 
 def as_json(result: PairwiseResult) -> dict[str, Any]:
@@ -263,31 +294,14 @@ def as_json(result: PairwiseResult) -> dict[str, Any]:
         "runs": list(figures.runs),
         "judge": result.model,
         "offline": result.model == LEXICAL,
-        "pairs": figures.pairs,
-        "asked": figures.asked,
-        "failed": figures.failed,
-        "duels": [{**_as_json(duel), "lead": duel.lead} for duel in figures.duels],
-        "ratings": [_as_json(rating) for rating in figures.ratings],
-        "position": figures.position and _as_json(figures.position),
-        "length": _as_json(figures.length),
+        **rounded(figures.model_dump(mode="json", exclude={"problem"})),
+        "duels": [{**rounded(duel.model_dump(mode="json")), "lead": duel.lead} for duel in figures.duels],
         "outcomes": [
             {
-                **_as_json(outcome, exclude={"question", "answers"}),
+                **rounded(outcome.model_dump(mode="json", exclude={"question", "answers"})),
                 "disagreed": outcome.disagreed,
                 "lengths": [len("".join(text.split())) for text in outcome.answers],
             }
             for outcome in result.outcomes
         ],
     }
-
-
-def _as_json(value: Value, exclude: set[str] | None = None) -> Any:
-    return _rounded(value.model_dump(mode="json", exclude=exclude))
-
-
-def _rounded(value: Any) -> Any:
-    if isinstance(value, float):
-        return round(value, 4)
-    if isinstance(value, dict):
-        return {key: _rounded(item) for key, item in value.items()}
-    return [_rounded(item) for item in value] if isinstance(value, list) else value

@@ -15,9 +15,10 @@ from pydantic import TypeAdapter, ValidationError
 from simulator.addons.consistency.disagreement import Disagreement, checkable, disagreement, takes_up, unit_of
 from simulator.core import replies
 from simulator.core.errors import AccessDenied, ModelFailure, RunFileError
-from simulator.core.messages import _
+from simulator.core.messages import Message as Sentence
+from simulator.core.messages import _, shown
 from simulator.core.replies import Reply
-from simulator.core.templates import Texts, check_languages, fingerprint, quote, read_toml, render, stable_int
+from simulator.core.templates import check_languages, fingerprint, quote, read_toml, render, stable_int
 from simulator.core.types import Bot, Conversation, Language, Message, Query, Results, Turn, Value
 from simulator.models.client import Messages, Model
 from simulator.runner.context import RunContext
@@ -215,7 +216,6 @@ def _earlier_dialogue(target: Target) -> list[tuple[str, str]]:
     return [(tag, text[:LONGEST_TEXT]) for tag, text in lines]
 
 
-TEXTS = Texts(Path(__file__).with_name("examination.toml"))
 # A quoted sentence is cut beyond so many characters.
 LONGEST = {"ja": 60, "en": 140}
 # A later answer with this share (0..1) of the claim's topic is about it; one with less evades.
@@ -250,22 +250,29 @@ def compare(target: Target, follow_up: FollowUp, later: str) -> Verdict:
         for sentence, admitted in zip(sentences(later), admits, strict=True)
         if not admitted or checkable(sentence)
     )
+    outcome: Outcome
     if found := disagreement(follow_up.claim, statement) or _disagreeing_reply(follow_up, statement):
-        outcome: Outcome = "corrects" if any(admits) else "contradicts"
-        key = "other_figure" if found.what == "detail" else "other_side"
-        reason = TEXTS(language, key, one=found.details[0], other=found.details[1])
-        return Verdict(outcome=outcome, first_quote=found.one, later_quote=found.other, reason=reason)
+        outcome = "corrects" if any(admits) else "contradicts"
+        reason = _("One of the two answers affirms what the other denies.")
+        if found.what == "detail":
+            reason = _(
+                'About the same thing, the earlier answer says "{one}" and the later one "{other}".',
+                one=found.details[0],
+                other=found.details[1],
+            )
+        why = shown(reason, language)
+        return Verdict(outcome=outcome, first_quote=found.one, later_quote=found.other, reason=why)
     details = checkable(follow_up.claim)
     repeated = next((detail for detail in details if located(detail, (later,)) is not None), None)
-    if repeated:
-        reason = TEXTS(language, "same_figure", one=repeated.text)
-        return Verdict(outcome="consistent", first_quote=follow_up.claim, reason=reason)
     refuses = is_refusal(later, language) or is_handover(later, language)
-    if refuses or share(topic_units(follow_up.claim), topic_units(later)) < ON_TOPIC:
-        return Verdict(outcome="evades", first_quote=follow_up.claim, reason=TEXTS(language, "not_taken_up"))
-    return Verdict(
-        outcome="consistent", first_quote=follow_up.claim, reason=TEXTS(language, "nothing_against")
-    )
+    outcome = "consistent"
+    if repeated:
+        reason = _('The later answer also says "{one}".', one=repeated.text)
+    elif refuses or share(topic_units(follow_up.claim), topic_units(later)) < ON_TOPIC:
+        outcome, reason = "evades", _("The later answer does not touch on what was checked.")
+    else:
+        reason = _("No figure and no negation in the later answer goes against it.")
+    return Verdict(outcome=outcome, first_quote=follow_up.claim, reason=shown(reason, language))
 
 
 def _disagreeing_reply(follow_up: FollowUp, later: str) -> Disagreement | None:
@@ -301,24 +308,37 @@ def _about_figures(answer: str, language: Language) -> Iterator[FollowUp]:
         for figure, sentence in figures:
             if first == (figure.kind not in kinds):
                 kinds.add(figure.kind)
-                claim = _short(sentence, language)
-                question = TEXTS(language, f"ask_{figure.kind}", claim=claim, figure=figure.text)
-                yield FollowUp(claim=sentence, question=question)
+                question = _question(figure, _short(sentence, language))
+                yield FollowUp(claim=sentence, question=shown(question, language))
+
+
+def _question(figure: Specific, claim: str) -> Sentence:
+    """Whether a figure of a claim is right."""
+    about = {"claim": claim, "figure": figure.text}
+    questions: dict[str, Sentence] = {
+        "amount": _('You said: "{claim}". Is {figure} right?', **about),
+        "date": _('You said: "{claim}". Is {figure} the right date?', **about),
+        "time": _('You said: "{claim}". Is {figure} the right time?', **about),
+        "hours": _('You said: "{claim}". Are the hours {figure} right?', **about),
+        "phone": _('You said: "{claim}". Is {figure} the right number to call?', **about),
+        "number": _('You said: "{claim}". Are you sure about {figure}?', **about),
+    }
+    return questions[figure.kind]
 
 
 def _about_denials(answer: str, language: Language) -> Iterator[FollowUp]:
     for clause in stated_clauses(answer):
         if clause.denies:
-            question = TEXTS(language, "ask_denied", claim=_short(clause.text, language))
-            yield FollowUp(claim=clause.text, question=question)
+            claim = _short(clause.text, language)
+            question = _('You said: "{claim}". Are there no exceptions?', claim=claim)
+            yield FollowUp(claim=clause.text, question=shown(question, language))
 
 
-def _about_first_claim(answer: str, language: Language) -> tuple[FollowUp, ...]:
+def _about_first_claim(answer: str, language: Language) -> Iterator[FollowUp]:
     """For an answer without figures and denials."""
-    return tuple(
-        FollowUp(claim=claim, question=TEXTS(language, "ask_claim", claim=_short(claim, language)))
-        for claim in claims(answer, language)[:1]
-    )
+    for claim in claims(answer, language)[:1]:
+        question = _('You said: "{claim}". Is that right?', claim=_short(claim, language))
+        yield FollowUp(claim=claim, question=shown(question, language))
 
 
 def _short(sentence: str, language: Language) -> str:
@@ -419,7 +439,8 @@ class CrossExamination:
             if answer.error is None:
                 verdict = await self.examiner.compare(target, follow_up, answer.text)
             else:
-                verdict = Verdict(outcome="no_answer", reason=answer.error.message)
+                reason = shown(answer.error.message, target.conversation.case.language)
+                verdict = Verdict(outcome="no_answer", reason=reason)
             crossings.append(
                 FollowUpCheck(
                     conversation=target.conversation.id,

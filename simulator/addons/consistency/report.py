@@ -2,24 +2,36 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 from simulator.addons.consistency.figures import Clash, Consistency, consistency
 from simulator.addons.consistency.grade import (
     OUTCOMES,
     STAND_IN,
-    TEXTS,
     FollowUpCheck,
+    Outcome,
     TurnFollowUps,
     crossings,
 )
-from simulator.core.document import Block, Fact, Item, Items, Line, Report, Section
-from simulator.core.translations import safe_text
+from simulator.core.document import Block, Fact, Item, Items, Line, Report, Section, Text
+from simulator.core.messages import Message, _, ngettext, safe_text
 from simulator.core.types import Language, Results
 
 # At most so many of each kind are shown; the JSON has all.
 SHOWN = 20
+_OUTCOMES: dict[Outcome, Message] = {
+    "contradicts": _("contradicts itself"),
+    "corrects": _("corrects itself"),
+    "evades": _("evades"),
+    "unproven": _("not proven by quotes (not counted)"),
+    "no_answer": _("no answer"),
+    "consistent": _("consistent"),
+}
+_LINKS = {
+    "same_case": _("the same question"),
+    "same_question": _("the same question in other words or another language"),
+    "same_passages": _("different questions on the same passages (not counted in the figure)"),
+}
 
 
 class ConsistencyOutcome(NamedTuple):
@@ -29,11 +41,6 @@ class ConsistencyOutcome(NamedTuple):
     language: Language
     examined: tuple[TurnFollowUps, ...] | None
     consistency: Consistency
-
-
-def consistency_report(outcome: ConsistencyOutcome) -> Report:
-    """What the bot said about its own claims, and whether the run told every customer the same."""
-    return _Builder(outcome).report()
 
 
 def as_json(outcome: ConsistencyOutcome) -> dict[str, Any]:
@@ -63,110 +70,119 @@ def as_json(outcome: ConsistencyOutcome) -> dict[str, Any]:
     return body
 
 
-def consistency_line(results: Results, language: Language) -> str | None:
+def consistency_line(results: Results) -> Message | None:
     """One sentence for a report where customers were told different things; None where they were not."""
-    if results.run.asks_once:  # rows of a data set, no customers
-        return None
     cases = consistency(results).cases
     clashes = [clash for case in cases for clash in case.clashes]
     if not clashes:
         return None
-    case = next(case.case for case in cases if case.clashes)
     first = clashes[0].found
-    return TEXTS(
-        language,
-        "in_report",
+    return _(
+        "Different customers were told different things about the same question ({n} found;"
+        ' {case} and others): "{one}" / "{other}"',
         n=len(clashes),
-        case=safe_text(case),
+        case=safe_text(next(case.case for case in cases if case.clashes)),
         one=safe_text(first.one),
         other=safe_text(first.other),
     )
 
 
-class _Builder:
-    """A cross-examination in one language."""
+def consistency_report(outcome: ConsistencyOutcome) -> Report:
+    """What the bot said about its own claims, and whether the run told every customer the same."""
+    title = _("Consistency (the same question, the same answer?)")
+    blocks = tuple(_consistency(outcome.consistency))
+    if outcome.examined is None:
+        return Report(title, outcome.language, blocks)
+    return Report(
+        title=_("Cross-examination  {run}", run=outcome.run),
+        language=outcome.language,
+        lead=tuple(_examination(outcome.examined)),
+        sections=(Section("consistency", title, blocks),),
+    )
 
-    def __init__(self, outcome: ConsistencyOutcome) -> None:
-        self.outcome, self.say = outcome, partial(TEXTS, outcome.language)
 
-    def report(self) -> Report:
-        """The cross-examination, where there was one, and consistency."""
-        title = self.say("consistency_title")
-        if self.outcome.examined is None:
-            return Report(title, self.outcome.language, tuple(self._consistency()))
-        return Report(
-            title=self.say("title", run=self.outcome.run),
-            language=self.outcome.language,
-            lead=tuple(self._examination(self.outcome.examined)),
-            sections=(Section("consistency", title, tuple(self._consistency())),),
+def _examination(examined: Sequence[TurnFollowUps]) -> Iterator[Block]:
+    checks = crossings(examined)
+    if not checks:
+        yield Line(_("No answer states anything that can be checked (an amount, date, time or number)."))
+        return
+    names = dict.fromkeys(name for by in sorted({turn.by for turn in examined}) for name in by.split(" / "))
+    stand_in = _("a simple stand-in that compares figures and yes/no only (no language model)")
+    asked = ngettext(
+        "{questions} about {n} answer. Asked and compared by: {by}",
+        "{questions} about {n} answers. Asked and compared by: {by}",
+        n=len(examined),
+        questions=ngettext("{n} follow-up question", "{n} follow-up questions", n=len(checks)),
+        by=tuple(stand_in if name == STAND_IN else name for name in names),
+    )
+    counts = _counts(checks)
+    parts = tuple(_("{name} {n}", name=_OUTCOMES[each], n=n) for each, n in counts.items() if n)
+    yield from (Line(asked), Line(_("{parts}", parts=parts)))
+    for outcome in ("contradicts", "corrects"):
+        if items := [_check(check) for check in checks if check.verdict.outcome == outcome]:
+            yield _listed(items)
+
+
+def _listed(items: Sequence[Item]) -> Items:
+    more = len(items) - SHOWN
+    return Items(tuple(items[:SHOWN]), _("{n} more with --json.", n=more) if more > 0 else "")
+
+
+def _check(check: FollowUpCheck) -> Item:
+    verdict = check.verdict
+    quotes = (
+        (_("earlier"), verdict.first_quote),
+        (_("follow-up"), check.asked.question),
+        (_("later"), verdict.later_quote),
+        (_("why"), verdict.reason),
+    )
+    facts = tuple(Fact(name, line) for name, text in quotes if (line := _one_line(text)))
+    where = _turn(check.conversation, check.turn)
+    return Item(_("{outcome}: {where}", outcome=_OUTCOMES[verdict.outcome], where=where), facts, "alarm")
+
+
+def _turn(conversation: str, turn: int) -> Message:
+    return _("{conversation} turn {n}", conversation=conversation, n=turn)
+
+
+def _consistency(figures: Consistency) -> Iterator[Block]:
+    if figures.share is None:
+        none = _(
+            "No question was asked twice, so there is nothing to compare. Use more personas or --repeats."
         )
-
-    def _examination(self, examined: Sequence[TurnFollowUps]) -> Iterator[Block]:
-        checks, say = crossings(examined), self.say
-        if not checks:
-            yield Line(say("nothing"))
-            return
-        by = "; ".join(sorted({self._names(turn.by) for turn in examined}))
-        yield Line(say("asked", turns=len(examined), questions=len(checks), by=by))
-        counts = _counts(checks)
-        yield Line("  ".join(f"{say(name)} {counts[name]}" for name in OUTCOMES if counts[name]))
-        for outcome in ("contradicts", "corrects"):
-            items = [self._check(check) for check in checks if check.verdict.outcome == outcome]
-            if items:
-                yield self._shown(items)
-
-    def _shown(self, items: Sequence[Item]) -> Items:
-        more = len(items) - SHOWN
-        return Items(tuple(items[:SHOWN]), self.say("more", n=more) if more > 0 else "")
-
-    def _names(self, by: str) -> str:
-        return " / ".join(self.say("stand_in") if part == STAND_IN else part for part in by.split(" / "))
-
-    def _check(self, check: FollowUpCheck) -> Item:
-        verdict, say = check.verdict, self.say
-        quotes = (
-            Fact(say("first"), _one_line(verdict.first_quote)),
-            Fact(say("question"), _one_line(check.asked.question)),
-            Fact(say("later"), _one_line(verdict.later_quote)),
-            Fact(say("why"), _one_line(verdict.reason)),
+        yield Line(none)
+    else:
+        interval: Text = ""
+        if figures.low is not None and figures.high is not None:
+            low, high = _percent(figures.low), _percent(figures.high)
+            interval = _(" (95% interval {low} to {high}%)", low=low, high=high)
+        line = ngettext(
+            "{n} question, {pairs} compared: {share}% agree{interval}",
+            "{n} questions, {pairs} compared: {share}% agree{interval}",
+            n=len(figures.cases),
+            pairs=ngettext("{n} pair", "{n} pairs", n=sum(case.pairs for case in figures.cases)),
+            share=_percent(figures.share),
+            interval=interval,
         )
-        where = f"{check.conversation} {say('turn', n=check.turn)}"
-        facts = tuple(fact for fact in quotes if fact.text)
-        return Item(f"{say(verdict.outcome)}: {where}", facts, "alarm")
-
-    def _consistency(self) -> Iterator[Block]:
-        figures, say = self.outcome.consistency, self.say
-        if figures.share is None:
-            yield Line(say("consistency_none"))
-        else:
-            interval = ""
-            if figures.low is not None and figures.high is not None:
-                interval = say("interval", low=_percent(figures.low), high=_percent(figures.high))
-            cases, pairs = len(figures.cases), sum(case.pairs for case in figures.cases)
-            share = _percent(figures.share)
-            yield Line(say("consistency_line", cases=cases, pairs=pairs, share=share, interval=interval))
-            yield Line(say("clashes_counted"), "soft")
-        # Of clashes with the same two statements the first.
-        distinct: dict[frozenset[str], Clash] = {}
-        for clash in figures.clashes:
-            distinct.setdefault(frozenset((clash.found.one, clash.found.other)), clash)
-        if distinct:
-            yield self._shown([self._clash(clash) for clash in distinct.values()])
-        elif figures.share is not None:
-            yield Line(say("consistency_fine"))
-
-    def _clash(self, clash: Clash) -> Item:
-        one = Fact(f"{clash.one} {self.say('turn', n=clash.one_turn)}", _one_line(clash.found.one))
-        other = Fact(f"{clash.other} {self.say('turn', n=clash.other_turn)}", _one_line(clash.found.other))
-        links = {
-            "same_case": self.say("link_same_case"),
-            "same_question": self.say("link_same_question"),
-            "same_passages": self.say("link_same_passages"),
-        }
-        return Item(links[clash.link], (one, other), "alarm")
+        yield Line(line)
+        yield Line(_("Figures, dates and yes/no are compared; other wording is not counted."), "soft")
+    # Of clashes with the same two statements the first.
+    distinct: dict[frozenset[str], Clash] = {}
+    for clash in figures.clashes:
+        distinct.setdefault(frozenset((clash.found.one, clash.found.other)), clash)
+    if distinct:
+        yield _listed([_clash(clash) for clash in distinct.values()])
+    elif figures.share is not None:
+        yield Line(_("No disagreement was found."))
 
 
-def _counts(checks: Sequence[FollowUpCheck]) -> dict[str, int]:
+def _clash(clash: Clash) -> Item:
+    one = Fact(_turn(clash.one, clash.one_turn), _one_line(clash.found.one))
+    other = Fact(_turn(clash.other, clash.other_turn), _one_line(clash.found.other))
+    return Item(_LINKS[clash.link], (one, other), "alarm")
+
+
+def _counts(checks: Sequence[FollowUpCheck]) -> dict[Outcome, int]:
     counts = Counter(check.verdict.outcome for check in checks)
     return {outcome: counts[outcome] for outcome in OUTCOMES}
 

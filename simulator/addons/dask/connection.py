@@ -13,7 +13,7 @@ from typing import Any
 
 from simulator import __version__
 from simulator.core.errors import InputError, RehearsalError
-from simulator.core.messages import Sentence, _
+from simulator.core.messages import Message, _
 from simulator.core.settings import Settings
 
 # The program's own folder on this machine.
@@ -47,7 +47,7 @@ def _program_hash() -> str:
     return digest.hexdigest()[:16]
 
 
-def difference(here: Mapping[str, str], there: Mapping[str, str]) -> Sentence | str | None:
+def difference(here: Mapping[str, str], there: Mapping[str, str]) -> Message | None:
     """The first difference between two environments, as a sentence without subject; None if there is none."""
     for name, version in here.items():
         other = there.get(name, "none")
@@ -61,7 +61,7 @@ def difference(here: Mapping[str, str], there: Mapping[str, str]) -> Sentence | 
 class SchedulerLost(RehearsalError):
     """The scheduler is gone; what workers reported is saved, the rest is still open."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: Message | str) -> None:
         super().__init__(
             _("the scheduler at {address} is lost; any engine can finish the run.", address=address)
         )
@@ -73,7 +73,7 @@ class WorkersLost(RehearsalError):
 
 # Seconds to wait for a scheduler's connection or answer.
 PATIENCE = 10.0
-LOCAL = "this machine"
+LOCAL = _("this machine")
 # A local cluster has no dashboard, and listens on nothing beyond this machine.
 _LOCAL_CONFIG = {
     "distributed.scheduler.http.routes": [],
@@ -87,7 +87,7 @@ _LOCAL_CONFIG = {
 class Connection:
     """A client of a scheduler; its methods raise SchedulerLost once the scheduler is gone."""
 
-    def __init__(self, client: Any, address: str) -> None:
+    def __init__(self, client: Any, address: Message | str) -> None:
         """`address` as messages show it."""
         self.client, self.address = client, address
 
@@ -198,7 +198,7 @@ async def _local(dask: Any, distributed: Any, workers: int) -> AsyncIterator[Any
 
 
 @asynccontextmanager
-async def _client(distributed: Any, where: Any, address: str) -> AsyncIterator[Connection]:
+async def _client(distributed: Any, where: Any, address: Message | str) -> AsyncIterator[Connection]:
     try:
         client = await distributed.Client(where, asynchronous=True, timeout=PATIENCE, set_as_default=False)
     except (OSError, ValueError, ImportError) as error:

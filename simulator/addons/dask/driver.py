@@ -313,7 +313,7 @@ class BatchRunner(Runner):
         if unfinished and outcome["out_of_budget"]:
             self._out_of_share(batch)
         elif unfinished:
-            self._count_losses(unfinished, "it was not finished")
+            self._count_losses(unfinished, _("it was not finished"))
         self._queue.extendleft(reversed(unfinished))
 
     def _out_of_share(self, batch: Batch) -> None:
@@ -324,7 +324,8 @@ class BatchRunner(Runner):
 
     def _stop(self) -> None:
         budget = self.context.ledger.budget or 0.0
-        self.out_of_budget = f"the budget of {budget:g} USD is spent; a larger --budget goes on"
+        spent = _("the budget of {budget} USD is spent", budget=f"{budget:g}")
+        self.out_of_budget = _("{error}; a larger --budget goes on", error=spent)
 
     def _drop_lost(self) -> None:
         """Requeues the batches of workers that the scheduler no longer knows."""
@@ -352,9 +353,9 @@ class BatchRunner(Runner):
         self._losses.update(keys)
         if worst := next((key for key in keys if self._losses[key] >= MAX_LOSSES), None):
             msg = _(
-                "{worst} was lost with {max_losses} workers ({why}); see what the workers logged",
-                worst=worst,
-                max_losses=MAX_LOSSES,
+                "{conversation} was lost with {n} workers ({why}); see what the workers logged",
+                conversation=worst,
+                n=MAX_LOSSES,
                 why=why,
             )
             raise WorkersLost(msg)

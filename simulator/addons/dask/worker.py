@@ -25,7 +25,7 @@ from simulator.addons.dask import connection
 from simulator.addons.dask.batch import BatchRecord
 from simulator.addons.dask.connection import ROOT
 from simulator.core.errors import InputError, RehearsalError
-from simulator.core.messages import _
+from simulator.core.messages import Message, _
 from simulator.core.roles import endpoints
 from simulator.core.settings import PREFIX, Settings, stored_settings
 from simulator.core.types import Bot, Case, Conversation, GradingContext, Persona, Role, Score
@@ -264,11 +264,11 @@ class ShippedFiles:
         self._size += len(content)
         if len(self.files) > MOST_FILES or self._size > MOST_BYTES:
             msg = _(
-                "{parent}: more than {most_files} files or {most_bytes} MB would go to each"
+                "{folder}: more than {files} files or {size} MB would go to each"
                 " worker; put the bot into a folder of its own.",
-                parent=path.parent,
-                most_files=MOST_FILES,
-                most_bytes=MOST_BYTES // 10**6,
+                folder=path.parent,
+                files=MOST_FILES,
+                size=MOST_BYTES // 10**6,
             )
             raise InputError(msg)
 
@@ -543,11 +543,11 @@ class WorkerProcess:
                 self._lines.put(line.decode("utf-8", "replace"))
         self._lines.put(None)
 
-    def _exit_message(self) -> str:
+    def _exit_message(self) -> Message:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(1)
         code = self.process.poll()
-        return f"its process ended{'' if code is None else f' with code {code}'}"
+        return _("its process ended") if code is None else _("its process ended with code {code}", code=code)
 
     def dismiss(self) -> None:
         """Closes its stdin, so that it closes its connections and ends."""

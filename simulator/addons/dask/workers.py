@@ -20,7 +20,7 @@ from simulator.addons.dask.connection import (
 from simulator.addons.dask.worker import ShippedFiles, pack, setup_facts
 from simulator.core import shelves
 from simulator.core.errors import InputError, RehearsalError
-from simulator.core.messages import _, say
+from simulator.core.messages import Message, _, say
 from simulator.core.roles import LEXICAL
 from simulator.core.types import Conversation
 from simulator.runner.context import RunContext
@@ -116,8 +116,8 @@ class Workers:
         cases: Sequence[Any] = offered["cases"] if "cases" in bound else ()
         return cases
 
-    def _prefix(self, address: str) -> str:
-        return "" if self.connection.address == LOCAL else f"worker {address}: "
+    def _prefix(self, address: str) -> Message | str:
+        return "" if self.connection.address == LOCAL else _("worker {address}: ", address=address)
 
     async def _compare(self, address: str, _slots: int) -> None:
         """Raises InputError for a worker with other versions or files than this machine."""
@@ -139,7 +139,7 @@ class Workers:
             self._check(begun, prefix)
         self.ready[address] = threads
 
-    async def _environment_of(self, address: str, prefix: str) -> Mapping[str, str]:
+    async def _environment_of(self, address: str, prefix: Message | str) -> Mapping[str, str]:
         try:
             environment: Mapping[str, str] = await self.connection.call(address, worker.environment)
         except RehearsalError:
@@ -155,7 +155,7 @@ class Workers:
             raise InputError(msg) from None
         return environment
 
-    async def _begin(self, address: str, prefix: str, processes: int) -> list[dict[str, Any]]:
+    async def _begin(self, address: str, prefix: Message | str, processes: int) -> list[dict[str, Any]]:
         tasks = [
             self.connection.task(address, worker.begin, self.run, key=f"begin-{uuid.uuid4().hex}")
             for _unused in range(processes)
@@ -170,10 +170,10 @@ class Workers:
             raise InputError(msg)
         return begun
 
-    def _check(self, begun: Mapping[str, Any], prefix: str) -> None:
+    def _check(self, begun: Mapping[str, Any], prefix: Message | str) -> None:
         """Raises InputError for a process with other models or prompts than this machine."""
         if begun["refused"]:
-            raise InputError(f"{prefix}{begun['refused']}")
+            raise InputError(_("{process}{reason}", process=prefix, reason=begun["refused"]))
         here, there = setup_facts(self.context), begun["facts"]
         for role, model in here["models"].items():
             other = there["models"].get(role, LEXICAL)
@@ -216,7 +216,7 @@ class Workers:
             self._preparing[address] = asyncio.create_task(self._add(address, workers[address]))
         self._without_since = None if self.ready else (self._without_since or now)
         if self._without_since is not None and now - self._without_since > MAX_ALONE:
-            why = next(iter(self._refused.values()), "none came back")
+            why = next(iter(self._refused.values()), _("none came back"))
             msg = _("no worker is left at {address} ({why})", address=self.connection.address, why=why)
             raise WorkersLost(msg)
 

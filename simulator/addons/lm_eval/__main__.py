@@ -11,6 +11,7 @@ from typing import Any
 from simulator.addons.lm_eval import tasks as library
 from simulator.addons.lm_eval.tasks import sources_of
 from simulator.core.errors import InputError, RehearsalError
+from simulator.core.messages import _, say
 
 
 def main() -> int:
@@ -23,7 +24,7 @@ def main() -> int:
             vars(tasks)["TaskManager"] = functools.partial(tasks.TaskManager, include_defaults=False)
         importlib.import_module("lm_eval.__main__").cli_evaluate()
     except RehearsalError as error:
-        sys.stderr.write(f"error: {' '.join(str(error).split())}\n")
+        say(_("error: {message}", message=error))
         return 2 if isinstance(error, InputError) else 3
     return 0
 

@@ -26,7 +26,6 @@ from simulator.addons.lm_eval.tasks import (
     HARNESS_NOTE,
     PLAIN,
     TASK_SETTINGS,
-    TEXT,
     Session,
     Sources,
     begin_session,
@@ -36,10 +35,9 @@ from simulator.addons.lm_eval.tasks import (
     metric_name,
     row_key,
     sources_of,
-    write_line,
 )
 from simulator.core.errors import InputError, RehearsalError, RunFileError
-from simulator.core.messages import _
+from simulator.core.messages import Message, _, say, sentences, shown
 from simulator.core.replies import encodable
 from simulator.core.settings import Settings
 from simulator.core.shelves import ROOT, describe_error
@@ -52,6 +50,7 @@ from simulator.core.types import (
     Ended,
     Failure,
     GradingContext,
+    Language,
     Score,
     Status,
     Turn,
@@ -275,7 +274,7 @@ class Grader:
             msg = _("{task}: no judge could grade anything: {why}", task=self.task, why=why)
             raise RehearsalError(msg)
         if failed:
-            write_line(
+            say(
                 _(
                     "{task}: {failed} of {n} grades failed; they are in no mean.",
                     task=self.task,
@@ -377,7 +376,7 @@ def _not_asked(session: Session, found: Sequence[Score]) -> Iterator[Score]:
     for conversation in (
         conversation for conversations in session.conversations.values() for conversation in conversations
     ):
-        reason = TEXT(conversation.case.language, "not_asked")
+        reason = shown(_("This task or turn is not measured by it."), conversation.case.language)
         for turn in conversation.turns:
             for judge in judges.keys() - filed.get((conversation.id, turn.index), set()):
                 bare = Score(judge=judge, conversation=conversation.id, turn=turn.index, state="skipped")
@@ -425,27 +424,30 @@ def _measured(
         bare = Score(judge=name, conversation=conversation.id, turn=last.index, state="skipped")
         raw = number(sample[metric])
         if (share := _likelihood(metric, sample[metric])) is not None:
-            scored = _scored(bare, share, (0.0, 1.0), TEXT(language, "inverse"))
+            reason = _("The value is 1 / perplexity: the mean likelihood of a word or byte.")
+            scored = _scored(bare, share, (0.0, 1.0), shown(reason, language))
             yield scored.model_copy(update={"value": share})
         elif raw is None:
-            yield bare.model_copy(update={"reason": TEXT(language, "whole_task", metric=metric)})
+            reason = _("{metric} is only defined for all documents of a task together.", metric=metric)
+            yield bare.model_copy(update={"reason": shown(reason, language)})
         elif last.answer.error is not None:
-            reason = TEXT(language, "no_answer", kind=last.answer.error.kind)
-            yield _scored(bare, 0.0, (0.0, 1.0), reason).model_copy(
-                update={"by_rule": True, "severity": "major"}
-            )
+            reason = _("no answer: {kind}", kind=last.answer.error.kind)
+            scored = _scored(bare, 0.0, (0.0, 1.0), shown(reason, language))
+            yield scored.model_copy(update={"by_rule": True, "severity": "major"})
         else:
             yield _on_scale(bare, raw, scales[metric], better.get(metric, True), language)
 
 
-def _on_scale(bare: Score, raw: float, scale: tuple[float, float], higher: bool, language: Any) -> Score:
+def _on_scale(bare: Score, raw: float, scale: tuple[float, float], higher: bool, language: Language) -> Score:
     """The metric as a share of its scale; values outside count as its end, and the reason says so."""
     low, high = scale
     share = (min(max(raw, low), high) - low) / (high - low)
-    notes = [] if low <= raw <= high else [TEXT(language, "clamped", raw=f"{raw:g}")]
-    notes += [] if higher else [TEXT(language, "lower", raw=f"{raw:g}")]
-    shown = scale if low <= raw <= high else (min(low, raw), max(high, raw))
-    scored = _scored(bare, raw, shown, " ".join(notes))
+    inside, value = low <= raw <= high, f"{raw:g}"
+    outside = _("Its value {raw} is outside the scale and counts as the nearest end.", raw=value)
+    lower = _("Lower is better for this metric (value: {raw}).", raw=value)
+    notes = [*([] if inside else [outside]), *([] if higher else [lower])]
+    span = scale if inside else (min(low, raw), max(high, raw))
+    scored = _scored(bare, raw, span, shown(sentences(*notes), language) if notes else "")
     return scored.model_copy(update={"value": share if higher else 1 - share})
 
 
@@ -490,8 +492,8 @@ def _scales(samples: Iterable[Sample]) -> dict[str, tuple[float, float]]:
 
 def _higher_is_better(session: Session, task: str) -> Mapping[str, bool]:
     found = session.tasks.get(task)
-    describe_error = found.higher_is_better() if found is not None else {}
-    return {str(metric): better is not False for metric, better in describe_error.items()}
+    by_metric = found.higher_is_better() if found is not None else {}
+    return {str(metric): better is not False for metric, better in by_metric.items()}
 
 
 def evaluate(
@@ -544,17 +546,19 @@ def _written(writer: RunWriter, evaluated: Callable[[], Any]) -> tuple[Path, str
     except Exception as error:  # lm_eval and a task's own code raise what they like
         if _evaluation_is_ours(error):
             raise
-        msg = _("lm_eval stopped: {error_text}", error_text=_error_text(error))
+        msg = _("lm_eval stopped: {error}", error=_error_text(error))
         raise InputError(msg) from None
     finally:
         writer.close(status)
     return _there(writer), None
 
 
-def _error_text(error: BaseException) -> str:
+def _error_text(error: BaseException) -> Message:
     """The error and where it is in a task's own code; a place in this program is left out."""
-    text, here, _unused = describe_error(error).partition(f" ({ROOT / 'simulator'}")
-    return f"{text}." if here else text
+    told = describe_error(error)
+    values = dict(told.values)
+    is_here = str(values.get("file", "")).startswith(str(ROOT / "simulator"))
+    return _("{error}.", error=values["error"]) if is_here else told
 
 
 def _evaluation_is_ours(error: BaseException) -> bool:
@@ -582,14 +586,11 @@ def _loaded(sources: Sources) -> tuple[Any, Mapping[str, Any]]:
     except RehearsalError:
         raise
     except Exception as error:  # lm_eval, the libraries below it and a task's own code raise what they like
-        offline = "" if sources.online else " It was loaded offline."
-        msg = _(
-            "--tasks {names}: cannot be loaded: {error_text}{offline}",
-            names=",".join(names),
-            error_text=_error_text(error),
-            offline=offline,
+        failure = _(
+            "--tasks {names}: cannot be loaded: {error}", names=",".join(names), error=_error_text(error)
         )
-        raise InputError(msg) from None
+        offline = None if sources.online else _("It was loaded offline.")
+        raise InputError(sentences(failure, offline)) from None
 
 
 def _evaluated(
@@ -628,19 +629,19 @@ def measured(found: Mapping[str, Any]) -> dict[str, Any]:
                 "version": str(versions.get(name, "")),
                 "shots": (found.get("n-shot") or {}).get(name),
                 "n": (found.get("n-samples") or {}).get(name, {}).get("effective"),
-                "metrics": list(_metrics(describe_error)),
+                "metrics": list(_metrics(figures)),
             }
-            for name, describe_error in found["results"].items()
+            for name, figures in found["results"].items()
         ],
     }
 
 
-def _metrics(describe_error: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _metrics(figures: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """`acc,none` and `acc_stderr,none` as one entry."""
-    for key, value in describe_error.items():
+    for key, value in figures.items():
         metric, comma, filter_name = key.partition(",")
         if comma and not metric.endswith("_stderr") and (figure := number(value)) is not None:
-            error = number(describe_error.get(f"{metric}_stderr,{filter_name}"))
+            error = number(figures.get(f"{metric}_stderr,{filter_name}"))
             yield {"metric": metric, "filter": filter_name, "value": figure, "stderr": error}
 
 
@@ -649,9 +650,7 @@ def rows(*, rehearsal: Mapping[str, Any], **_others: Any) -> dict[str, Dataset]:
     task = str(rehearsal["task"])
     found = documents(task, rehearsal["settings"])
     if found.skipped:
-        write_line(
-            _("{task}: rows left out: {skipped} (`evaluate` says why).", task=task, skipped=found.skipped)
-        )
+        say(_("{task}: rows left out: {skipped} (`evaluate` says why).", task=task, skipped=found.skipped))
     new_grader(task, found.settings)
     return {"test": Dataset.from_list(found.rows)}
 

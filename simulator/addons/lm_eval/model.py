@@ -3,6 +3,7 @@
 import asyncio
 import atexit
 import contextlib
+import importlib
 import math
 import secrets
 from collections import Counter
@@ -11,7 +12,6 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, Self
 
-from lm_eval import models
 from lm_eval.api.model import LM
 from lm_eval.api.registry import register_model
 from pydantic import Field
@@ -30,10 +30,9 @@ from simulator.addons.lm_eval.tasks import (
     plain_text,
     row_key,
     row_prompt,
-    write_line,
 )
 from simulator.core.errors import BotFailure, InputError, RehearsalError
-from simulator.core.messages import Message, _
+from simulator.core.messages import Message, _, say
 from simulator.core.secrets import without_secrets
 from simulator.core.settings import RowSettings, Settings, load_settings, stored_settings
 from simulator.core.types import SCRIPTED, Answer, Bot, Conversation, Ended, Turn, Utterance, Value
@@ -461,7 +460,7 @@ def _report_failures(conversations: Sequence[Conversation]) -> None:
     if kinds:
         why = ", ".join(f"{kind} {count}" for kind, count in kinds.most_common())
         failed, asked = kinds.total(), len(conversations)
-        write_line(
+        say(
             _(
                 "{failed} of {asked} requests got no answer ({why}): they count as empty answers.",
                 failed=failed,
@@ -472,7 +471,7 @@ def _report_failures(conversations: Sequence[Conversation]) -> None:
 
 
 # Imported first: otherwise ours would be the only registered model.
-ITS_OWN = models.MODEL_MAPPING
+importlib.import_module("lm_eval.models")
 # Arguments that lm_eval passes to every model and that mean nothing for a bot.
 _IGNORED_ARGS = ("batch_size", "max_batch_size", "device", "trust_remote_code")
 

@@ -52,9 +52,9 @@ def write_tasks(
     check_written(settings)
     if target.suffix not in (".yaml", ".yml"):
         msg = _(
-            "--write-task {target}: a task of lm_eval is a YAML file; name it {target2}.yaml.",
+            "--write-task {target}: a task of lm_eval is a YAML file; name it {name}.yaml.",
             target=target,
-            target2=target.stem,
+            name=target.stem,
         )
         raise InputError(msg)
     name = _NAME.sub("_", target.stem)

@@ -9,7 +9,6 @@ import importlib
 import json
 import logging
 import os
-import sys
 from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib.metadata import version
@@ -22,11 +21,10 @@ from pydantic import ValidationError
 
 from simulator.core import shelves
 from simulator.core.errors import CaseFileError, InputError
-from simulator.core.messages import Sentence, _, localised
+from simulator.core.messages import _, sentences
 from simulator.core.replies import encodable
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, load_settings, stored_settings
-from simulator.core.templates import Texts
 from simulator.core.types import (
     SCRIPTED,
     Bot,
@@ -56,7 +54,6 @@ _BOT = "assistant"
 NO_TEXT = "…"
 NEEDED = "lm-eval>=0.4.12"
 OURS = ("simulator.addons.lm_eval.model", "simulator.addons.lm_eval.grade")
-TEXT = Texts(Path(__file__).with_name("harness.toml"))
 # The note of a run with its tasks and lm_eval's results.
 HARNESS_NOTE = "harness"
 # The name of the filter of a task without others.
@@ -129,11 +126,6 @@ def current_session() -> Session:
 def _forget(session: Session) -> None:
     if _CurrentSession.session is session:
         _CurrentSession.session = None
-
-
-def write_line(text: Sentence | str) -> None:
-    """Writes a line to stderr; stdout is for results."""
-    sys.stderr.write(f"{localised(text)}\n")
 
 
 class RowPrompt(NamedTuple):
@@ -593,11 +585,11 @@ def check_known(specs: Iterable[str], known: Sequence[str], matching: Any) -> li
             found |= dict.fromkeys(matched)
         else:
             near = difflib.get_close_matches(spec, known, n=3, cutoff=0.5)
-            meant = f" Did you mean {', '.join(near)}?" if near else ""
-            msg = _(
-                "unknown task '{spec}'.{meant} All names: lm_eval ls tasks; your own: FILE.yaml.",
-                spec=spec,
-                meant=meant,
+            raise InputError(
+                sentences(
+                    _("unknown task '{name}'.", name=spec),
+                    _("Did you mean {names}?", names=", ".join(near)) if near else None,
+                    _("All names: lm_eval ls tasks; your own: FILE.yaml."),
+                )
             )
-            raise InputError(msg)
     return list(found)

@@ -23,7 +23,7 @@ from pydantic import TypeAdapter, ValidationError
 from simulator.core.errors import RunFileError
 from simulator.core.settings import Settings
 from simulator.core.types import Answer, Results, Score, Turn, Utterance, Value
-from simulator.stats.figures import Summary
+from simulator.stats.figures import Summary, rounded
 from simulator.stats.intervals import ends_of, interval_of_mean
 from simulator.stats.summary import turn_failure
 from simulator.storage.results import without_superseded
@@ -393,12 +393,4 @@ def as_json(load: Load) -> dict[str, object]:
     """The object under "load" that `--json` prints, times in seconds with 4 decimals."""
     figures = load.model_dump(mode="json")
     names = {"answers": "answer_seconds", "scheduled": "from_schedule_seconds"}
-    return {names.get(key, key): _rounded(value) for key, value in figures.items()}
-
-
-def _rounded(value: object) -> object:
-    if isinstance(value, float):
-        return round(value, 4)
-    if isinstance(value, dict):
-        return {key: _rounded(each) for key, each in value.items()}
-    return [_rounded(each) for each in value] if isinstance(value, list) else value
+    return {names.get(key, key): rounded(value) for key, value in figures.items()}

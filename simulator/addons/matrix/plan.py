@@ -161,7 +161,7 @@ def matrix_of_options(cases: Sequence[str], prompts: Sequence[str], given: Seque
         values.setdefault(key.strip(), {})[value] = None
     several = {key: list(found) for key, found in values.items() if len(found) > 1}
     if len(several) > 1:
-        msg = _("--set {several}: only one of them may have several values.", several=" and ".join(several))
+        msg = _("--set {settings}: only one of them may have several values.", settings=" and ".join(several))
         raise InputError(msg)
     if len(cases) < 2 and len(prompts) < 2 and not several:
         return None
@@ -208,9 +208,9 @@ class _Source:
         if not isinstance(given, str | list | dict):
             raise self.error(
                 _(
-                    "[judges] {name} {given}: a list of judges, or a table of settings.",
+                    "[judges] {name} {value}: a list of judges, or a table of settings.",
                     name=name,
-                    given=shortened(given),
+                    value=shortened(given),
                 )
             )
         settings: dict[str, Any] = dict(given) if isinstance(given, dict) else {"judges": given}
@@ -272,8 +272,8 @@ class _Source:
         if not isinstance(given, dict) or not isinstance(given.get("set", {}), dict):
             raise self.error(
                 _(
-                    "[matrix] models {given}: a name, or a table of name, adapter and set.",
-                    given=shortened(given),
+                    "[matrix] models {value}: a name, or a table of name, adapter and set.",
+                    value=shortened(given),
                 )
             )
         _check_keys(self.path, "[[matrix.models]]", given, _MODEL_KEYS)
@@ -315,7 +315,7 @@ class _Source:
         for _unused, each in pairs:
             if not isinstance(each, str) or not each.strip():
                 raise self.error(
-                    _("[matrix] {axis} {each}: must be a text.", axis=axis, each=shortened(each))
+                    _("[matrix] {axis} {value}: must be a text.", axis=axis, value=shortened(each))
                 )
         named = [(name or name_of(each), each) for name, each in pairs]
         self._once(axis, [name for name, _unused in named])

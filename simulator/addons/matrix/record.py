@@ -19,7 +19,7 @@ from pydantic import Field, JsonValue, ValidationError
 
 from simulator.addons.matrix.plan import CellId
 from simulator.core.errors import RunFileError
-from simulator.core.messages import Message, Sentence, _
+from simulator.core.messages import Message, _
 from simulator.core.types import Results, Run, Value
 from simulator.data.files import temporary_path
 from simulator.storage import results, schema
@@ -249,7 +249,7 @@ def spent(run: Path) -> float:
     return 0.0
 
 
-def silence(results: Results) -> Sentence | str:
+def silence(results: Results) -> Message | str:
     """The first error of a bot that never answered; empty where it answered."""
     first: Message | str = ""
     for conversation in results.conversations:

@@ -3,14 +3,13 @@
 In words first, then the figures, then what to look at.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from simulator.core.document import (
     TERMINAL,
-    Cell,
+    Block,
     Fact,
     Facts,
     Item,
@@ -20,13 +19,14 @@ from simulator.core.document import (
     Report,
     Section,
     Table,
-    count_cell,
+    Text,
+    Tone,
+    points,
 )
-from simulator.core.templates import Texts
-from simulator.core.translations import points, safe_text, words_of
+from simulator.core.messages import Message, _, ngettext
 from simulator.core.types import Language
-from simulator.report.context import corrected_line, correction_notes
-from simulator.sheets.model import SheetWords
+from simulator.report.context import corrected_line, correction_texts
+from simulator.sheets.titles import CHOICES
 from simulator.stats.figures import Summary
 from simulator.stats.gate import Gate
 from simulator.stats.review import (
@@ -36,14 +36,14 @@ from simulator.stats.review import (
     BlindAgreement,
     DisputedTurn,
     PendingReviews,
+    Point,
     ReviewedTurn,
     ReviewFindings,
 )
 from simulator.stats.summary import excerpt
 
-TEXTS = Texts(Path(__file__).with_name("review.toml"))
-# The text of a key in one language.
-Say = Callable[..., str]
+# What people pick in a dropdown, by id.
+Titles = Mapping[str, Text]
 # Shown of each list; the rest is in `--json`.
 SHOWN = 5
 # Agreement beyond chance is called good from .6 on and fair from .4 (Landis and Koch, 1977).
@@ -85,243 +85,260 @@ class ReviewOutcome(NamedTuple):
 
 def review_report(outcome: ReviewOutcome) -> Report:
     """What was read, what the team says, how far people and judge agree, what was missed, the score."""
-    say = partial(TEXTS, outcome.language)
     sections = [
-        Section("read", "", tuple(map(Line, _read(outcome.read, say))), views=TERMINAL),
-        *(_TeamSections(outcome.findings, outcome.language).sections() if outcome.findings else ()),
-        *_blind_sections(outcome.review, say),
+        Section("read", "", tuple(map(Line, _read(outcome.read))), views=TERMINAL),
+        *(_team_sections(outcome.findings) if outcome.findings else ()),
+        *_blind_sections(outcome.review),
+        *([_score(outcome)] if outcome.review else ()),
     ]
-    if outcome.review:
-        sections.append(_score(outcome, say))
-    title = say("title", run=outcome.summary.run)
+    title = _("People and the judge  {run}", run=outcome.summary.run)
     return Report(title=title, language=outcome.language, sections=tuple(sections))
 
 
-def _read(read: ReadCounts | None, say: Say) -> Iterator[str]:
+def _read(read: ReadCounts | None) -> Iterator[Message]:
     """What was read, and what of it was not used."""
     if read is None:
         return
     if read.review or read.other_runs:
-        yield say("read_team", **read._asdict())
-        empty = say("empty_team", n=read.empty)
+        yield _("Read {name}: review {review}, blind {blind}. New among them: {new}.", **read._asdict())
+        empty = _("Rows in which nobody has written yet: {n}.", n=read.empty)
     else:
-        yield say("read", **read._asdict())
-        empty = say("empty", n=read.empty)
+        yield _("Read {name}: new grades {new}, known already {known}.", **read._asdict())
+        empty = _("Rows that nobody has graded yet: {n}.", n=read.empty)
     if read.empty:
         yield empty
     if read.other_runs:
-        yield say("other_runs", n=read.other_runs)
+        yield _("Rows of other runs, skipped: {n}.", n=read.other_runs)
     if read.skipped:
-        yield say("skipped", n=read.skipped)
+        yield _("Rows that could not be used: {n} (see above; all others were stored).", n=read.skipped)
 
 
-def _score(outcome: ReviewOutcome, say: Say) -> Section:
+def _score(outcome: ReviewOutcome) -> Section:
     """The corrected score, or how many more grades it takes."""
     summary = outcome.summary
-    words = words_of(summary, outcome.language)
-    score = f"{points(summary.score)} {words('of_hundred')}"
-    if (line := corrected_line(summary, outcome.gate.target, words)) and summary.corrected:
-        score = f"{line}   {words('corrected_by', n=summary.corrected.n)}"
-    notes = tuple(Line(note.text) for note in correction_notes(summary, words))
-    blocks = Line(score, "strong"), Notes(notes), Line(say("next", path=outcome.page))
-    return Section("score", say("score"), blocks, views=TERMINAL)
+    score = _("{score} / 100", score=points(summary.score))
+    if (line := corrected_line(summary, outcome.gate.target)) and summary.corrected:
+        score = _("{line}   by {n} human grades", line=line, n=summary.corrected.n)
+    notes = tuple(map(Line, correction_texts(summary)))
+    page = Line(_("The report shows it, too: {path}", path=outcome.page))
+    return Section("score", _("Score"), (Line(score, "strong"), Notes(notes), page), views=TERMINAL)
 
 
-def _percent(share: float) -> str:
-    """A share (0..1) in per cent, without decimals and sign."""
-    return f"{100 * share:.0f}"
+# --- Blind grades ---
 
 
-def _blind_sections(review: BlindAgreement | None, say: Say) -> Iterator[Section]:
+def _blind_sections(review: BlindAgreement | None) -> Iterator[Section]:
     """The agreement, and the turns that people would have stopped, worst first."""
-    title = say("blind_title")
+    title = _("Blind grades (given without any score)")
     if review is None:
-        yield Section("blind", title, (Line(say("nothing")),))
+        yield Section("blind", title, (Line(_("There are no grades to compare yet.")),))
         return
-    blocks = Line(_agreement(review, say), "strong"), Facts(tuple(_agreement_facts(review, say)))
-    weighted = (Line(say("weighted"), "soft"),) if review.weighted else ()
-    yield Section("blind", title, (*blocks, *weighted))
+    blocks: list[Block] = [Line(_agreement(review.kappa), "strong"), Facts(tuple(_agreement_facts(review)))]
+    if review.weighted:
+        note = _("Sampling rates are known, so these are shares of the whole run.")
+        blocks.append(Line(note, "soft"))
+    yield Section("blind", title, tuple(blocks))
     if review.missed:
-        missed = _shown([_disputed(turn, say) for turn in review.missed], say)
-        yield Section("missed", say("missed_title"), (missed,))
+        yield Section("missed", _("Missed turns"), (_listed(map(_missed, review.missed)),))
 
 
-def _shown(items: Sequence[Item], say: Say) -> Items:
-    """The first items of a list, and how many more there are."""
-    more = len(items) - SHOWN
-    return Items(tuple(items[:SHOWN]), say("more_items", n=more) if more > 0 else "", numbered=True)
-
-
-def _agreement(review: BlindAgreement, say: Say) -> str:
+def _agreement(kappa: float | None) -> Message:
     """The strength of agreement in a sentence."""
-    if review.kappa is None:
-        return say("unknown")
-    return say("good") if review.kappa >= GOOD else say("fair") if review.kappa >= FAIR else say("weak")
+    if kappa is None:
+        return _("People's grades do not vary, so the strength of agreement is not known yet.")
+    if kappa >= GOOD:
+        return _("People and the judge agree well.")
+    if kappa >= FAIR:
+        return _("People and the judge agree to some degree.")
+    return _("People and the judge do not agree much: do not decide by the automatic score alone.")
 
 
-def _agreement_facts(review: BlindAgreement, say: Say) -> Iterator[Fact]:
-    within, side = _percent(review.within_one), _percent(review.same_side)
-    yield Fact(say("rate"), say("rate_line", within=within, side=side))
-    yield Fact(say("kappa"), _figure(review.kappa))
-    yield Fact(say("auroc"), say("auroc_note", value=_figure(review.auroc)))
-    level = abs(review.difference) < _SAME
-    way = say("level") if level else say("lenient") if review.difference > 0 else say("strict")
-    line = say("difference_line", points=f"{100 * review.difference:+.0f}", way=way)
-    yield Fact(say("difference"), line)
-    about = say("about", n=round(review.missed_in_run)) if review.weighted and review.missed else ""
-    missed = say("missed_line", n=len(review.missed), about=about) if review.missed else say("no_missed")
-    yield Fact(say("missed"), missed)
-    if review.overcalled:
-        yield Fact(say("overcalled"), say("overcalled_line", n=len(review.overcalled)))
+def _agreement_facts(review: BlindAgreement) -> Iterator[Fact]:
+    within, side = 100 * review.within_one, 100 * review.same_side
+    agreement = _(
+        "within one grade {within:.0f} %, same side of the red line {side:.0f} %", within=within, side=side
+    )
+    yield Fact(_("Agreement"), agreement)
+    yield Fact(_("Kappa (quadratic)"), _figure(review.kappa))
+    auroc = _figure(review.auroc)
+    yield Fact(
+        _("AUROC"), _("{value} (how well the judge tells what people call red; 0.5 is chance)", value=auroc)
+    )
+    way = _("the judge is more lenient") if review.difference > 0 else _("the judge is stricter")
+    if abs(review.difference) < _SAME:
+        way = _("about the same")
+    by = 100 * review.difference
+    yield Fact(_("Mean difference"), _("judge − people = {points:+.0f} points ({way})", points=by, way=way))
+    missed, whole = len(review.missed), round(review.missed_in_run)
+    about = _(" (about {n} in the whole run)", n=whole) if review.weighted else ""
+    none = _("None.")
+    yield Fact(
+        _("Missed"),
+        _("{n} not red{about}, although people gave 2 or less.", n=missed, about=about) if missed else none,
+    )
+    if n := len(review.overcalled):
+        yield Fact(_("Overcalled"), _("{n} red, although people gave 4 or more.", n=n))
     if between := review.between:
-        within, kappa = _percent(between.within_one), _figure(between.kappa)
-        line = say("between_line", turns=between.turns, within=within, kappa=kappa)
-        yield Fact(say("between"), line)
-    names = [say("one", name=_reviewer(name, say), n=n) for name, n in review.reviewers.items()]
-    who = say("who", names=say("comma").join(names)) if any(review.reviewers) else ""
-    yield Fact(say("compared"), say("compared_line", turns=review.turns, grades=review.grades, who=who))
+        line = ngettext(
+            "{n} turn graded by two or more: within one grade {within:.0f} %, kappa {kappa}",
+            "{n} turns graded by two or more: within one grade {within:.0f} %, kappa {kappa}",
+            n=between.turns,
+            within=100 * between.within_one,
+            kappa=_figure(between.kappa),
+        )
+        yield Fact(_("Between people"), line)
+    grades, n = review.grades, review.turns
+    compared = ngettext(
+        "{n} turn, {grades} human grades", "{n} turns, {grades} human grades", n=n, grades=grades
+    )
+    if any(review.reviewers):
+        names = tuple(map(_reviewer, review.reviewers, review.reviewers.values()))
+        compared = _("{compared} ({names})", compared=compared, names=names)
+    yield Fact(_("Compared"), compared)
 
 
-def _reviewer(name: str, say: Say) -> str:
-    """A reviewer's name; those of a worksheet are numbered."""
-    return say("numbered", number=name) if name.isdecimal() else name or say("nameless")
-
-
-def _disputed(turn: DisputedTurn, say: Say) -> Item:
-    grades = say("grades", human=f"{turn.human:.3g}", judge=f"{turn.judge:.3g}")
-    texts = (say("customer"), turn.question), (say("desk"), turn.answer), (say("comment"), turn.comment)
-    return Item(f"{_where(turn, say)}   {grades}", _quoted(texts), "alarm")
-
-
-def _where(turn: DisputedTurn | ReviewedTurn, say: Say) -> str:
-    return f"{turn.conversation} · {say('turn', n=turn.turn)}"
-
-
-def _quoted(texts: Iterable[tuple[str, str]]) -> tuple[Fact, ...]:
-    return tuple(Fact(name, excerpt(text)) for name, text in texts if text.strip())
+def _reviewer(name: str, n: int) -> Message:
+    """A reviewer and how many grades they gave; those of a worksheet are numbered."""
+    if name.isdecimal():
+        return _("reviewer {number}: {n}", number=name, n=n)
+    return _("{name} {n}", name=name or _("no name"), n=n)
 
 
 def _figure(value: float | None) -> str:
     return "–" if value is None else f"{value:.2f}"
 
 
-class _TeamSections:
-    """The findings of a run in a language, in the order in which a meeting takes them up."""
+def _missed(turn: DisputedTurn) -> Item:
+    grades = _("people {human:.3g} / judge {judge:.3g}", human=turn.human, judge=turn.judge)
+    return _turn(turn, grades, tone="alarm")
 
-    def __init__(self, findings: ReviewFindings, language: Language) -> None:
-        self.findings, self.say, words = findings, partial(TEXTS, language), SheetWords(language)
-        self.causes = {choice.id: choice.title for choice in words.choices("cause")}
-        self.statuses = {choice.id: choice.title for choice in words.choices("status")}
-        self.customer, self.desk = words("text", "customer"), words("text", "desk")
 
-    def sections(self) -> Iterator[Section]:
-        """From the verdict on the red marks to single turns."""
-        findings, say = self.findings, self.say
-        blocks = Line(self._verdict(), "strong"), Facts(tuple(self._facts())), Line(say("on_sight"), "soft")
-        yield Section("team", say("team_title"), blocks)
-        if findings.points:
-            yield Section("points", say("points_title"), (self._points(),))
-        articles, pending = map(self._article, findings.articles), map(self._pending, findings.pending)
-        yield self._list("articles", say("articles_title"), articles, say("no_articles"))
-        yield self._list("pending", say("pending_title"), pending, say("no_pending"))
-        wrong = map(self._wrong, findings.wrong_turns)
-        yield self._list("wrong", say("wrong_title"), wrong, say("no_wrong"))
+def _turn(turn: DisputedTurn | ReviewedTurn, what: Text, right: str = "", tone: Tone = "") -> Item:
+    """A turn with what was said in it and of it."""
+    texts = (
+        (_("Customer"), turn.question),
+        (_("Desk"), turn.answer),
+        (_("People's comment"), turn.comment),
+        (_("Right answer"), right),
+    )
+    facts = tuple(Fact(name, excerpt(text)) for name, text in texts if text.strip())
+    where = _("{conversation} · turn {n}   {what}", conversation=turn.conversation, n=turn.turn, what=what)
+    return Item(where, facts, tone)
 
-    def _list(self, key: str, title: str, items: Iterable[Item], none: str) -> Section:
-        listed = tuple(items)
-        return Section(key, title, (_shown(listed, self.say) if listed else Line(none),))
 
-    def _verdict(self) -> str:
-        findings, say = self.findings, self.say
-        share, judged = findings.precision, findings.right + findings.wrong
-        if share is None:
-            return say("marks_none")
-        if judged < ENOUGH:
-            return say("marks_few", n=judged)
-        if share >= TEAMS_GOOD:
-            return say("marks_good")
-        return say("marks_fair") if share >= TEAMS_FAIR else say("marks_weak")
+def _listed(items: Iterable[Item], none: Text = "") -> Items | Line:
+    """The first items of a list, and how many more there are."""
+    every = tuple(items)
+    if not every:
+        return Line(none)
+    more = len(every) - SHOWN
+    rest = _("Further ones, shown by --json: {n}.", n=more) if more > 0 else ""
+    return Items(every[:SHOWN], rest, numbered=True)
 
-    def _facts(self) -> Iterator[Fact]:
-        findings, say = self.findings, self.say
-        if findings.precision is not None and findings.interval:
-            low, high = map(_percent, findings.interval)
-            line = say(
-                "precision_line",
-                share=_percent(findings.precision),
-                right=findings.right,
-                n=findings.right + findings.wrong,
-                low=low,
-                high=high,
-                unsure=findings.unsure,
-            )
-            yield Fact(say("precision"), line)
-        yield Fact(say("progress"), say("progress_line", red=findings.red, judged=findings.judged))
-        if findings.missed:
-            yield Fact(say("unmarked"), say("unmarked_line", n=findings.missed))
 
-    def _points(self) -> Table:
-        """Causes by status, in the order of the dropdowns, without empty columns."""
-        counts = {(point.cause, point.status): point.n for point in self.findings.points}
-        statuses = _in_order(self.statuses, (status for _, status in counts))
-        rows: list[tuple[Cell, ...]] = []
-        for cause in _in_order(self.causes, (cause for cause, _ in counts)):
-            row = [counts.get((cause, status), 0) for status in statuses]
-            cells = (count_cell(n) if n else Cell(text="") for n in row)
-            rows.append((Cell(text=self._cause(cause)), *cells, count_cell(sum(row))))
-        columns = ("", *map(self._status, statuses), self.say("total"))
-        return Table(name="points", title="", columns=columns, rows=tuple(rows))
+# --- What the team says, in the order in which a meeting takes it up ---
 
-    def _cause(self, cause: str) -> str:
-        return self.causes.get(cause, cause) or self.say("no_cause")
 
-    def _status(self, status: str) -> str:
-        return self.statuses.get(status, status) or self.say("no_status")
+def _team_sections(findings: ReviewFindings) -> Iterator[Section]:
+    """From the verdict on the red marks to single turns."""
+    on_sight = _(
+        "These were given with the score in view, and only for the rows that people looked"
+        " at, so no agreement is calculated from them."
+    )
+    blocks = (Line(_verdict(findings), "strong"), Facts(tuple(_team_facts(findings))), Line(on_sight, "soft"))
+    yield Section("team", _("Review (what the team says)"), blocks)
+    causes: Titles = {**CHOICES["cause"], "": _("no cause")}
+    statuses: Titles = {**CHOICES["status"], "": _("no status")}
+    if findings.points:
+        table = _points(findings.points, causes, statuses)
+        yield Section("points", _("Points to improve (cause by status)"), (table,))
+    articles = _listed(
+        (_article(each, causes) for each in findings.articles),
+        _("No red turn has been attributed to missing, unretrieved, ignored or invented knowledge yet."),
+    )
+    yield Section("articles", _("Articles to fix first"), (articles,))
+    pending = _listed((_pending(each, statuses) for each in findings.pending), _("Nothing is left."))
+    yield Section("pending", _("Open work by assignee"), (pending,))
+    wrong = _listed(map(_wrong, findings.wrong_turns), _("None."))
+    yield Section("wrong", _("Turns on which the judge was wrong (for fixing it)"), (wrong,))
 
-    def _article(self, article: Article) -> Item:
-        say = self.say
-        counts = (say("cause_n", cause=self._cause(cause), n=n) for cause, n in article.causes.items())
-        how = say("gold") if article.gold else say("retrieved")
-        if article.gold and article.retrieved:
-            how = say("both_kinds")
-        source = say("source", name=article.source) if article.source else ""
-        line = say(
-            "article_line",
-            passage=article.passage,
-            source=source,
-            turns=len(article.turns),
-            causes=say("comma").join(counts),
-            how=how,
+
+def _verdict(findings: ReviewFindings) -> Message:
+    share, judged = findings.precision, findings.right + findings.wrong
+    if share is None:
+        return _("Nobody has said yet whether a red mark is right.")
+    if judged < ENOUGH:
+        return _("Red marks reviewed so far: {n}. The share is only a rough indication.", n=judged)
+    if share >= TEAMS_GOOD:
+        return _("The red marks are right for the most part.")
+    if share >= TEAMS_FAIR:
+        return _("The red marks are often wrong.")
+    return _("More than half of the red marks are wrong: the judge needs fixing.")
+
+
+def _team_facts(findings: ReviewFindings) -> Iterator[Fact]:
+    if findings.precision is not None and findings.interval:
+        low, high = findings.interval
+        line = _(
+            "{share:.0f} % ({right} of {n}, 95 % interval {low:.0f}-{high:.0f} %); besides, unsure: {unsure}",
+            share=100 * findings.precision,
+            right=findings.right,
+            n=findings.right + findings.wrong,
+            low=100 * low,
+            high=100 * high,
+            unsure=findings.unsure,
         )
-        return Item(line)
-
-    def _pending(self, pending: PendingReviews) -> Item:
-        say = self.say
-        counts = zip(PENDING, (pending.open, pending.doing, pending.unset), strict=True)
-        kinds = say("comma").join(say("cause_n", cause=self._status(kind), n=n) for kind, n in counts if n)
-        line = say("pending_line", n=pending.n, kinds=kinds)
-        return Item(f"{pending.assignee or say('nobody')}   {line}")
-
-    def _wrong(self, turn: ReviewedTurn) -> Item:
-        say = self.say
-        grade = "" if turn.value is None else say("judged_at", judge=f"{TOP_GRADE * turn.value:.3g}")
-        how = say("wrong_red") if turn.red else say("wrong_missed")
-        texts = (
-            (self.customer, turn.question), (self.desk, turn.answer),
-            (say("comment"), turn.comment), (say("right_answer"), turn.correct_answer),
-        )  # fmt: skip
-        return Item("   ".join(filter(None, (_where(turn, say), how, grade))), _quoted(texts))
+        yield Fact(_("Marks that are right"), line)
+    judged = _("{judged} of {red} red turns", red=findings.red, judged=findings.judged)
+    yield Fact(_("Reviewed"), judged)
+    if n := findings.missed:
+        missing = _("{n} not red, where the team says that the judge is wrong.", n=n)
+        yield Fact(_("Marks missing"), missing)
 
 
-def _in_order(choices: dict[str, str], ids: Iterable[str]) -> list[str]:
+def _points(found: Sequence[Point], causes: Titles, statuses: Titles) -> Table:
+    """Causes by status, in the order of the dropdowns, without empty columns."""
+    counts = {(point.cause, point.status): point.n for point in found}
+    columns = _in_order(statuses, (status for _cause, status in counts))
+    rows = []
+    for cause in _in_order(causes, (cause for cause, _status in counts)):
+        row = [counts.get((cause, status), 0) for status in columns]
+        rows.append((causes.get(cause, cause), *(n or "" for n in row), sum(row)))
+    return Table.of("points", ("", *(statuses.get(status, status) for status in columns), _("Total")), rows)
+
+
+def _in_order(titles: Titles, ids: Iterable[str]) -> list[str]:
     """Ids as the dropdown has them, then what people typed themselves, then what they left empty."""
     used = set(ids)
-    return [*(i for i in choices if i in used), *sorted(used - choices.keys() - {""}), *({""} & used)]
+    return [*(i for i in titles if i in used - {""}), *sorted(used - titles.keys()), *({""} & used)]
 
 
-def export_text(path: Path, turns: int, outcome: ReviewOutcome) -> str:
-    """The lines about an exported file of labels: where it is, and how it calibrates a judge."""
-    say = partial(TEXTS, outcome.language)
-    saved = say("saved", path=path, n=turns)
-    command = say("calibrate", path=path, judge=outcome.summary.primary)
-    return safe_text(f"{saved}\n  {command}\n")
+def _article(article: Article, causes: Titles) -> Item:
+    how = _("holds the answer") if article.gold else _("was retrieved")
+    if article.gold and article.retrieved:
+        how = _("holds the answer, and was retrieved")
+    name = _("{passage} ({source})", passage=article.passage, source=article.source)
+    counts = tuple(_("{name} {n}", name=causes.get(cause, cause), n=n) for cause, n in article.causes.items())
+    return Item(
+        _(
+            "{passage}   turns: {n} ({causes}), {how}",
+            passage=name if article.source else article.passage,
+            n=len(article.turns),
+            causes=counts,
+            how=how,
+        )
+    )
+
+
+def _pending(pending: PendingReviews, statuses: Titles) -> Item:
+    counts = zip(PENDING, (pending.open, pending.doing, pending.unset), strict=True)
+    kinds = tuple(_("{name} {n}", name=statuses[status], n=n) for status, n in counts if n)
+    who = pending.assignee or _("nobody")
+    return Item(_("{who}   {n} ({kinds})", who=who, n=pending.n, kinds=kinds))
+
+
+def _wrong(turn: ReviewedTurn) -> Item:
+    how = _("false mark") if turn.red else _("missing mark")
+    if turn.value is not None:
+        how = _("{how}   judge {judge:.3g}", how=how, judge=TOP_GRADE * turn.value)
+    return _turn(turn, how, turn.correct_answer)

@@ -16,13 +16,13 @@ from typing import Any, NamedTuple
 from pydantic import JsonValue
 
 from simulator.core.errors import CaseFileError, InputError
-from simulator.core.messages import Message, Sentence, _, message_of
-from simulator.core.translations import safe_text
+from simulator.core.messages import Message, _, message_of, safe_text, shown
 from simulator.core.types import HumanVerdict, Language, Results
 from simulator.data.files import plain_suffix, printable, quote
 from simulator.data.rows import read_rows
 from simulator.data.values import Row, is_empty, normalised
-from simulator.sheets.model import PulledRow, SheetWords, title_ids
+from simulator.sheets.model import PulledRow, layouts
+from simulator.sheets.titles import CHOICES, TABS
 from simulator.stats.figures import Summary
 from simulator.stats.review import SampledTurn, blind_sample
 
@@ -162,15 +162,13 @@ def _labelled(values: Mapping[str, JsonValue]) -> list[HumanVerdict]:
     """A labelled answer: one grade for each of its annotators."""
     conversation, slash, turn = plain_text(values.get("id")).rpartition("/")
     if not slash:
-        msg = _(
-            "id {plain_text} is not <conversation>/<turn>", plain_text=quote(plain_text(values.get("id")))
-        )
+        msg = _("id {id} is not <conversation>/<turn>", id=quote(plain_text(values.get("id"))))
         raise _Unusable(msg)
     labels = _object(values.get("labels"))
     name = LABEL if LABEL in labels or len(labels) != 1 else next(iter(labels))
     votes = _list(labels.get(name))
     if labels and name not in labels:
-        msg = _("labels has no '{label}' among {labels}", label=LABEL, labels=", ".join(map(quote, labels)))
+        msg = _("labels has no '{label}' among {labels}", label=LABEL, labels=tuple(map(quote, labels)))
         raise _Unusable(msg)
     _check_scale(_object(values.get("scale")).get(name) or values.get("scale"))
     meta = _object(values.get("meta"))
@@ -213,7 +211,7 @@ def _sampling(values: Mapping[str, JsonValue]) -> dict[str, Any]:
 def _turn(value: JsonValue) -> int:
     number = _number(value)
     if number is None or number != int(number):
-        msg = _("turn {plain_text} is not a whole number", plain_text=quote(plain_text(value)))
+        msg = _("turn {turn} is not a whole number", turn=quote(plain_text(value)))
         raise _Unusable(msg)
     return int(number)
 
@@ -222,8 +220,8 @@ def _grade(value: JsonValue) -> float:
     number = _number(value)
     if number is None or not LOWEST <= number <= HIGHEST:
         msg = _(
-            "grade {plain_text} is not between {lowest} and {highest}",
-            plain_text=quote(plain_text(value)),
+            "grade {grade} is not between {lowest} and {highest}",
+            grade=quote(plain_text(value)),
             lowest=LOWEST,
             highest=HIGHEST,
         )
@@ -327,8 +325,7 @@ def sheet_source(name: str, run: ReviewTarget) -> Source:
 
         pulled = pull(target(key, suffix), NAMES)
         if not pulled.rows:
-            words = SheetWords(run.language)
-            titles = " nor ".join(words("sheet", name) for name in NAMES)
+            titles = " nor ".join(shown(TABS[name], run.language) for name in NAMES)
             msg = _(
                 "sheet {key}: neither {titles} is in it; write them with: report --to sheets",
                 key=printable(key),
@@ -362,7 +359,7 @@ def workbook_source(path: Path, target: ReviewTarget) -> Source | None:
 
 def _is_about_verdicts(note: str) -> bool:
     """Whether a reader's note is about a worksheet that is read here; added rows are faults already."""
-    from simulator.sheets.model import folded, layouts
+    from simulator.sheets.model import folded
 
     tab = folded(re.split(r"[:,]", note)[0])
     others = {title for name, layout in layouts().items() if name not in NAMES for title in layout.tabs}
@@ -394,13 +391,13 @@ class _RowLocation:
 
 def verdicts(rows: Mapping[str, Sequence[PulledRow]], target: ReviewTarget) -> Iterator[Entry]:
     """The verdicts in rows of the worksheets `review` and `blind`, and what is wrong with them."""
-    results, words, read = target.results, SheetWords(target.language), datetime.now(UTC)
+    results, read = target.results, datetime.now(UTC)
     run = results.run.id
     turns = {f"{run}/{c.id}/{t.index}": (c.id, t.index) for c in results.conversations for t in c.turns}
     sample = {(d.conversation, d.turn): d for d in blind_sample(results, target.summary)}
     for name in NAMES:
         for row in rows.get(name, ()):
-            place = f"{words('sheet', name)} row {row.number}"
+            place = f"{shown(TABS[name], target.language)} row {row.number}"
             at = turns.get(row.key.strip())
             if at is None:
                 yield from _unknown_turn(row, place, run)
@@ -425,7 +422,8 @@ def _unknown_turn(row: PulledRow, place: str, run: str) -> Iterator[Entry]:
 def _review(cells: Mapping[str, str], at: _RowLocation) -> Iterator[Entry]:
     texts = {column: text for column in _TEAM if (text := plain_text(cells.get(column)))}
     choice = texts.pop("judge_is", "")
-    judge_is = title_ids("judge_is").get(choice)
+    picked = layouts()["review"].choice("judge_is", choice)
+    judge_is = picked if picked in CHOICES["judge_is"] else None
     if choice and judge_is is None:
         fault = _("judge_is {choice} is not one of the choices", choice=quote(choice))
         yield Entry(at.place, fault=fault)
@@ -511,7 +509,7 @@ def take(entries: Iterable[Entry], results: Results) -> Taken:
 
 def _why_not(
     verdict: HumanVerdict, turns: dict[str, set[int]], places: dict[tuple[str, int, str, str], Message | str]
-) -> Sentence | str:
+) -> Message | str:
     if verdict.conversation not in turns:
         return _("no conversation {conversation} in this run", conversation=quote(verdict.conversation))
     if verdict.turn not in turns[verdict.conversation]:
@@ -521,8 +519,13 @@ def _why_not(
             turn=verdict.turn,
         )
     if first := places.get(_key(verdict)):
-        reviewer = f" by {quote(verdict.reviewer)}" if verdict.reviewer else ""
-        return f"a second grade{reviewer} for the same turn; the first is on {first}"
+        if not verdict.reviewer:
+            return _("a second grade for the same turn; the first is on {place}", place=first)
+        return _(
+            "a second grade by {reviewer} for the same turn; the first is on {place}",
+            reviewer=quote(verdict.reviewer),
+            place=first,
+        )
     return ""
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple
 
 from simulator.addons.testset.near_duplicates import NearDuplicates
 from simulator.addons.testset.plan import OUT_OF_SCOPE, Article, Kind
@@ -22,7 +22,6 @@ Reason = Literal[
     "empty", "long", "language", "document", "copied", "unanswerable", "differs", "one_passage", "alone",
     "no_number", "unsupported", "answered", "no_name", "ambiguous", "duplicate",
 ]  # fmt: skip
-REASONS: tuple[Reason, ...] = get_args(Reason)
 CHECKS_FILE = Path(__file__).with_name("checks.toml")
 LONGEST = {"ja": 160, "en": 400}
 # So many characters (Japanese) or words in a row from a passage, and more than this share of the question,

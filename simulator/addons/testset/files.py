@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 from simulator.addons.testset.checks import RejectedQuestion
 from simulator.addons.testset.near_duplicates import NearDuplicates
 from simulator.core.errors import InputError
-from simulator.core.messages import _, localised
+from simulator.core.messages import Message, _
 from simulator.core.types import Case, Language
 from simulator.data.files import plain_suffix
 from simulator.data.values import READERS, Cell
-from simulator.report.worksheets import history_lines, proposals_sheet
+from simulator.report.questions import history_lines, proposals_sheet
 
 COLUMNS = (
     "id", "question", "language", "history", "references", "passages", "answerable", "handover", "goal",
@@ -23,8 +23,6 @@ COLUMNS = (
 SUFFIXES = (".csv", ".jsonl", ".yaml", ".yml")
 # The worksheet of test questions.
 QUESTIONS = "questions"
-# The words of the command's summary.
-WORDS = Path(__file__).with_name("making.toml")
 # What a spreadsheet takes for a formula at the beginning of a cell.
 _FORMULA = tuple("=+-@＝＋－＠\t\r")
 
@@ -123,7 +121,7 @@ class ProposedCases(NamedTuple):
     url: str
     added: int
     near: int
-    notes: tuple[str, ...] = ()
+    notes: tuple[Message | str, ...] = ()
 
 
 def check(sheet: str | None, worksheet: str | None) -> None:
@@ -158,6 +156,4 @@ def propose(cases: Sequence[Case], sheet: str, worksheet: str, language: Languag
         if known.add("\n".join(filter(None, texts)), case.id, case.passages) is None:
             unlike.append(case)
     pushed = push((proposals_sheet(unlike, language),), at, language=language)
-    return ProposedCases(
-        pushed.url, pushed.rows, len(fresh) - len(unlike), tuple(map(localised, pushed.notes))
-    )
+    return ProposedCases(pushed.url, pushed.rows, len(fresh) - len(unlike), tuple(pushed.notes))

@@ -39,7 +39,8 @@ from simulator.addons.testset.prompts import (
 from simulator.addons.testset.rules import RuleBasedTestSet, mistyped
 from simulator.core import shelves
 from simulator.core.errors import AccessDenied, ModelFailure
-from simulator.core.messages import Sentence, _
+from simulator.core.messages import Message as Sentence
+from simulator.core.messages import _
 from simulator.core.roles import LEXICAL, endpoints
 from simulator.core.settings import Settings
 from simulator.core.templates import stable_int

@@ -79,9 +79,9 @@ def chosen_kinds(options: Sequence[str], *, by_rule: bool) -> tuple[Kind, ...]:
         return kinds
     if names and (beyond := [kind for kind in kinds if kind not in BY_RULE]):
         msg = _(
-            "--kinds {beyond}: only a model can make these; without one: {by_rule}.",
-            beyond=beyond[0],
-            by_rule=", ".join(sorted(BY_RULE)),
+            "--kinds {kinds}: only a model can make these; without one: {others}.",
+            kinds=beyond[0],
+            others=", ".join(sorted(BY_RULE)),
         )
         raise InputError(msg)
     return tuple(kind for kind in kinds if kind in BY_RULE)

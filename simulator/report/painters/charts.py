@@ -4,12 +4,12 @@ A line chart is drawn without a `viewBox`: x is a share of a width that only the
 text keeps its size on a telephone and on a wide screen alike.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
-from simulator.core.document import Chart
+from simulator.core.document import Chart, Text
 
 # Width of the scale and height of a line chart, in pixels; the lines take the rest of the width.
 AXIS, HEIGHT = 62, 208
@@ -43,7 +43,7 @@ class Tick(NamedTuple):
     """A line of the scale; the limit stands out."""
 
     at: float
-    text: str
+    text: Text
     limit: bool = False
 
 
@@ -53,24 +53,23 @@ class Dot:
 
     x: float
     y: float
-    text: str
+    text: Text
     above: float
-    label: str
+    label: Text
     labelled: bool
     anchor: str
-    note: str
+    note: Text
     low: float
     high: float
 
 
 @dataclass(frozen=True, slots=True)
 class LineChart:
-    """A chart of lines over labels; `dots` and `path` are of the first series, `others` of the rest."""
+    """A chart of lines over labels; `dots` are of the first series, `paths` of all."""
 
     ticks: list[Tick]
     dots: list[Dot]
-    path: list[Segment]
-    others: list[tuple[str, list[Segment]]]
+    paths: list[list[Segment]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +82,7 @@ class Range:
     x: float
     low: float
     high: float
-    text: str
+    text: Text
     best: bool
 
 
@@ -96,16 +95,8 @@ class RangeChart:
     ranges: list[Range]
 
 
-class Part(NamedTuple):
-    """A part of a bar, in percent of its length."""
-
-    name: str
-    start: float
-    length: float
-
-
-def line_chart(chart: Chart) -> LineChart:
-    """The places of a chart of lines; its marks are the ends of the scale."""
+def line_chart(chart: Chart, text: Callable[[Text], str]) -> LineChart:
+    """The places of a chart of lines; its marks are the ends of the scale. `text` shows a text."""
     low, high = (min(value for value, _ in chart.marks), max(value for value, _ in chart.marks))
 
     def y(value: float) -> float:
@@ -120,7 +111,7 @@ def line_chart(chart: Chart) -> LineChart:
             if one is not None and other is not None
         ]
 
-    first, *others = chart.series
+    first = chart.series[0]
     limit = None if chart.limit is None else y(chart.limit[0])
     ticks = [Tick(y(value), text) for value, text in chart.marks]
     if chart.limit is not None and limit is not None:
@@ -129,7 +120,7 @@ def line_chart(chart: Chart) -> LineChart:
             Tick(limit, chart.limit[1], True),
         ]
     last = len(first.values) - 1
-    is_long = max(map(len, chart.labels)) > _LONG_LABEL
+    is_long = max(len(text(label)) for label in chart.labels) > _LONG_LABEL
     step = max(1, last) if is_long else -(-len(first.values) // _LABELS)
     dots = []
     for at, value in enumerate(first.values):
@@ -152,10 +143,10 @@ def line_chart(chart: Chart) -> LineChart:
                 high=y(end),
             )
         )
-    return LineChart(ticks, dots, path(first.values), [(each.name, path(each.values)) for each in others])
+    return LineChart(ticks, dots, [path(series.values) for series in chart.series])
 
 
-def range_chart(chart: Chart) -> RangeChart:
+def range_chart(chart: Chart, text: Callable[[Text], str]) -> RangeChart:
     """The places of a chart of ranges. A note at a value marks the best one."""
     low, high = (min(value for value, _ in chart.marks), max(value for value, _ in chart.marks))
 
@@ -169,20 +160,21 @@ def range_chart(chart: Chart) -> RangeChart:
         if value is None:
             continue
         start, end = _interval(series.low, series.high, at, value)
-        name = label if len(label) <= _NAME else label[: _NAME - 1] + "…"
+        whole = text(label)
+        name = whole if len(whole) <= _NAME else whole[: _NAME - 1] + "…"
         y = round(_PAD + _ROW * (len(ranges) + 0.5), 1)
         best = bool(series.notes and series.notes[at])
-        ranges.append(Range(name, label, y, x(value), x(start), x(end), series.texts[at], best))
+        ranges.append(Range(name, whole, y, x(value), x(start), x(end), series.texts[at], best))
     ticks = [Tick(x(value), text) for value, text in chart.marks]
     return RangeChart(_PAD + _ROW * len(ranges) + 24, ticks, ranges)
 
 
-def parts(chart: Chart, at: int) -> Iterator[Part]:
-    """The parts of the bar of one label, one for each series."""
+def parts(chart: Chart, at: int) -> Iterator[tuple[float, float]]:
+    """Start and length of each part of the bar of one label, in percent of it; one for each series."""
     values = [series.values[at] or 0.0 for series in chart.series]
     total, start = sum(values) or 1.0, 0.0
-    for series, value in zip(chart.series, values, strict=True):
-        yield Part(series.name, round(start, 2), round(100 * value / total, 2))
+    for value in values:
+        yield round(start, 2), round(100 * value / total, 2)
         start += 100 * value / total
 
 

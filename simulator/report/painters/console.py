@@ -10,13 +10,12 @@ from collections.abc import Iterable, Sequence
 from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table as Grid
-from rich.text import Text
+from rich.text import Text as Styled
 
 from simulator.core.document import (
     Block,
     Cell,
     Chart,
-    Fact,
     Facts,
     Item,
     Items,
@@ -25,10 +24,11 @@ from simulator.core.document import (
     Report,
     Section,
     Table,
+    Text,
     Tone,
     wrap,
 )
-from simulator.core.translations import safe_text
+from simulator.report.painters.charts import bar_lengths
 
 STYLES: dict[Tone, str] = {"": "", "alarm": "bold red", "good": "bold green", "strong": "bold", "soft": "dim"}
 _SOFT = STYLES["soft"]
@@ -49,8 +49,8 @@ _ASCII = re.compile(r"[!-~]+")
 
 def paint(report: Report, console: Console) -> None:
     """Prints the whole report."""
-    painter = _Painter(console)
-    painter.title("  ".join(filter(None, (report.title, report.about))))
+    painter = _Painter(report, console)
+    painter.title("  ".join(report.text(text) for text in (report.title, report.about) if text))
     if report.notice:
         painter.line(Line(report.notice[0]), "bold yellow")
         painter.line(Line(report.notice[1]), "yellow")
@@ -59,21 +59,14 @@ def paint(report: Report, console: Console) -> None:
         painter.section(section)
 
 
-def paint_sections(sections: Iterable[Section], console: Console) -> None:
-    """Prints parts of a report."""
-    painter = _Painter(console)
-    for section in sections:
-        painter.section(section)
-
-
 class _Painter:
-    """Prints blocks on one console."""
+    """Prints the blocks of a report on one console."""
 
-    def __init__(self, console: Console) -> None:
-        self._console = console
+    def __init__(self, report: Report, console: Console) -> None:
+        self._report, self._console = report, console
         self._after_space = False
 
-    def title(self, text: str) -> None:
+    def title(self, text: Text) -> None:
         """A heading with an empty line above it."""
         self._space()
         self.line(Line(text), "bold underline")
@@ -126,18 +119,13 @@ class _Painter:
             self.line(Line(facts.title, "soft"))
         column = min(_NAME, max((cell_len(self._fit(fact.name)) for fact in facts.facts), default=0)) + 2
         for fact in facts.facts:
-            self._fact(fact, column)
-
-    def _fact(self, fact: Fact, column: int, indent: int = 0) -> None:
-        name = self._fit(fact.name)
-        if cell_len(name) > column - 2:
-            self.line(Line(name, "soft", indent=indent))
-            name = ""
-        head = name + " " * (column - cell_len(name))
-        self._hanging(head, fact.text, _SOFT, "", indent)
-        for warning in fact.warnings:
-            alarm = STYLES["alarm"]
-            self._hanging(" " * (column - 2) + "! ", warning, alarm, alarm, indent)
+            name = self._fit(fact.name)
+            if cell_len(name) > column - 2:
+                self.line(Line(name, "soft"))
+                name = ""
+            self._hanging(name + " " * (column - cell_len(name)), fact.text, _SOFT, "")
+            for warning in fact.warnings:
+                self.line(Line(warning, "alarm", marker="!", indent=column - 2))
 
     def _items(self, items: Items) -> None:
         """Entries with what belongs to each below it."""
@@ -153,19 +141,19 @@ class _Painter:
         indent = cell_len(head)
         for fact in item.lines:
             if fact.name:
-                self._hanging(f"{fact.name}: ", fact.text, _SOFT, "", indent)
+                self._hanging(f"{self._fit(fact.name)}: ", fact.text, _SOFT, "", indent)
             else:
                 self.line(Line(fact.text, indent=indent))
             for warning in fact.warnings:
                 self._hanging("→ ", warning, _SOFT, "", indent + 2)
 
-    def _hanging(self, head: str, text: str, style: str, text_style: str, indent: int = 0) -> None:
+    def _hanging(self, head: str, text: Text, style: str, text_style: str, indent: int = 0) -> None:
         """A paragraph behind its head; the lines that follow stand below its text."""
-        head, text = self._fit(head), self._fit(text)
+        head, whole = self._fit(head), self._fit(text)
         deep = cell_len(head)
-        for line in wrap(text, self._console.width - indent - deep) if text else [""]:
-            shown = Text(" " * indent).append(head, style).append(line, text_style)
-            self._console.print(shown, highlight=False)
+        for line in wrap(whole, self._console.width - indent - deep) if whole else [""]:
+            line_text = Styled(" " * indent).append(head, style).append(line, text_style)
+            self._console.print(line_text, highlight=False)
             self._after_space = False
             head = " " * deep
 
@@ -175,16 +163,16 @@ class _Painter:
             self.line(Line(table.title, "strong"))
             self._after_space = True
         gap = 2
-        parts = _parts(table, self._console.width, gap)
+        parts = self._parts(table, gap)
         if len(parts) > 1:
             gap = 1
-            parts = _parts(table, self._console.width, gap)
+            parts = self._parts(table, gap)
         for columns in parts:
             grid = Grid(box=None, padding=(0, gap, 0, 0), pad_edge=False)
             for place in columns:
                 left = not place or place in table.words
                 grid.add_column(
-                    Text(self._fit(table.columns[place]), _SOFT),
+                    Styled(self._fit(table.columns[place]), _SOFT),
                     justify="left" if left else "right",
                     no_wrap=not left,
                     overflow="fold",
@@ -196,10 +184,10 @@ class _Painter:
             self._after_space = False
         self._space()
 
-    def _cell(self, cell: Cell) -> Text:
+    def _cell(self, cell: Cell) -> Styled:
         """The figure, and on a second line what it rests on."""
         style = STYLES["alarm"] if cell.red else STYLES[cell.tone]
-        text = Text(self._fit(_marked(cell)), style)
+        text = Styled(self._marked(cell), style)
         return text.append(f"\n{self._fit(cell.note)}", style=_SOFT) if cell.note else text
 
     def _chart(self, chart: Chart) -> None:
@@ -207,56 +195,55 @@ class _Painter:
         if chart.kind == "bars":
             self._bars(chart)
         elif chart.kind == "lines" and chart.series and (line := _sparkline(chart.series[0].values)):
-            first, *_, last = [text for text in chart.series[0].texts if text] or [""]
-            self.line(Line(f"{chart.title}  {first} {line} {last}"))
+            first, *_others, last = [self._fit(text) for text in chart.series[0].texts if text] or [""]
+            self.line(Line(f"{self._fit(chart.title)}  {first} {line} {last}"))
 
     def _bars(self, chart: Chart) -> None:
         """A row of marks for each bar, the longest for the highest value."""
         if chart.title:
             self.line(Line(chart.title, "soft"))
-        (series,) = chart.series
-        most = max((value or 0.0 for value in series.values), default=0.0) or 1.0
-        width = max(map(cell_len, chart.labels), default=0)
-        for label, value, text in zip(chart.labels, series.values, series.texts, strict=True):
-            space = " " * (width - cell_len(label))
-            self.line(Line(f"{space}{label}  {'■' * round(_BAR * (value or 0.0) / most)} {text}"))
+        labels = [self._fit(label) for label in chart.labels]
+        width = max(map(cell_len, labels), default=0)
+        for label, length, text in zip(labels, bar_lengths(chart), chart.series[0].texts, strict=True):
+            space, marks = " " * (width - cell_len(label)), "■" * round(_BAR * length / 100)
+            self.line(Line(f"{space}{label}  {marks} {self._fit(text)}"))
 
-    def _fit(self, text: str) -> str:
-        """The text without control codes, and without what this console's encoding does not have."""
+    def _marked(self, cell: Cell) -> str:
+        return self._fit("▲" if cell.red else "") + self._fit(cell.text)
+
+    def _parts(self, table: Table, gap: int) -> list[list[int]]:
+        """The columns, `gap` cells apart, in groups that fit the width; the first column leads each."""
+        width = self._console.width
+        places = [at for at in range(len(table.columns)) if width >= _NARROW or at not in table.spared]
+        texts = {
+            at: [
+                self._fit(table.columns[at]),
+                *(text for row in table.rows for text in (self._marked(row[at]), self._fit(row[at].note))),
+            ]
+            for at in places
+        }
+        widths = {at: max(map(cell_len, column)) for at, column in texts.items()}
+        for at in table.words & widths.keys():
+            widths[at] = max(min(widths[at], _LABEL), _longest_word(texts[at]))
+        label = min(widths[0], max(_LABEL, _longest_word(texts[0])))
+        parts, free = [[0]], width - label - gap
+        for place in places[1:]:
+            if widths[place] > free and len(parts[-1]) > 1:
+                parts.append([0])
+                free = width - label - gap
+            parts[-1].append(place)
+            free -= widths[place] + gap
+        return parts
+
+    def _fit(self, text: Text) -> str:
+        """The text in the language of the report, without what this console's encoding does not have."""
         encoding = self._console.encoding
-        return safe_text(text).encode(encoding, "replace").decode(encoding)
-
-
-def _marked(cell: Cell) -> str:
-    return f"{'▲' if cell.red else ''}{cell.text}"
-
-
-def _parts(table: Table, width: int, gap: int) -> list[list[int]]:
-    """The columns, `gap` cells apart, in groups that fit the width; the first column leads every group."""
-    places = [at for at in range(len(table.columns)) if width >= _NARROW or at not in table.spared]
-    texts = {at: [table.columns[at], *_texts(row[at] for row in table.rows)] for at in places}
-    widths = {at: max(map(cell_len, column)) for at, column in texts.items()}
-    for at in table.words & widths.keys():
-        widths[at] = max(min(widths[at], _LABEL), _longest_word(texts[at]))
-    label = min(widths[0], max(_LABEL, _longest_word(texts[0])))
-    parts, free = [[0]], width - label - gap
-    for place in places[1:]:
-        if widths[place] > free and len(parts[-1]) > 1:
-            parts.append([0])
-            free = width - label - gap
-        parts[-1].append(place)
-        free -= widths[place] + gap
-    return parts
+        return self._report.text(text).encode(encoding, "replace").decode(encoding)
 
 
 def _longest_word(names: Iterable[str]) -> int:
     """The width of the longest run of letters that no line break should part; Japanese breaks anywhere."""
     return min(_WORD, max((len(word) for name in names for word in _ASCII.findall(name)), default=0))
-
-
-def _texts(cells: Iterable[Cell]) -> list[str]:
-    """The texts that take up width in a column."""
-    return [text for cell in cells for text in (_marked(cell), cell.note)]
 
 
 def _sparkline(values: Sequence[float | None]) -> str:

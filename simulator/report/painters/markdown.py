@@ -1,102 +1,103 @@
 """A report as Markdown, for a comment on a pull request or a meeting. Texts of others are escaped."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-from simulator.core.document import Block, Cell, Facts, Items, Line, Notes, Report, Section, Table
+from simulator.core.document import Block, Cell, Facts, Items, Line, Notes, Report, Section, Table, Text
 from simulator.core.document import escape_markdown as escaped
-from simulator.core.translations import safe_text
 
 
 def markdown(report: Report) -> str:
     """The whole report; pictures are left out, their figures stand in tables."""
-    parts = [f"## {escaped(report.title)}"]
+    painter = _Painter(report)
+    parts = [f"## {painter.text(report.title)}"]
     if report.notice:
-        parts.append(f"> **{escaped(report.notice[0])}** {escaped(report.notice[1])}")
-    parts += _blocks(report.lead)
-    for section in report.shown_in("markdown"):
-        parts += _section(section)
+        first, second = map(painter.text, report.notice)
+        parts.append(f"> **{first}** {second}")
+    parts += painter.blocks(report.lead)
+    parts += ["\n\n".join(painter.section(section)) for section in report.shown_in("markdown")]
     if report.about:
-        about = " ".join(safe_text(report.about).replace("`", "'").split())
+        about = " ".join(report.text(report.about).replace("`", "'").split())
         parts.append(f"`{about}`")
     return "\n\n".join(parts) + "\n"
 
 
-def markdown_sections(sections: Iterable[Section]) -> list[str]:
-    """Parts of a report, to be set between empty lines."""
-    return ["\n\n".join(_section(section)) for section in sections]
+class _Painter:
+    """Writes the blocks of a report."""
 
+    def __init__(self, report: Report) -> None:
+        self._report = report
 
-def _section(section: Section) -> Iterator[str]:
-    title, blocks = escaped(section.title), list(_blocks(section.blocks))
-    if section.folded:
-        yield "\n\n".join([f"<details><summary>{title}</summary>", *blocks, "</details>"])
-        return
-    if title:
-        yield f"### {title}"
-    yield from blocks
+    def text(self, text: Text) -> str:
+        """A text in the language of the report, escaped."""
+        return escaped(self._report.text(text))
 
+    def section(self, section: Section) -> Iterator[str]:
+        """Its title and blocks."""
+        title, blocks = self.text(section.title), list(self.blocks(section.blocks))
+        if section.folded:
+            yield "\n\n".join([f"<details><summary>{title}</summary>", *blocks, "</details>"])
+            return
+        if title:
+            yield f"### {title}"
+        yield from blocks
 
-def _blocks(blocks: tuple[Block, ...]) -> Iterator[str]:
-    for block in blocks:
-        match block:
-            case Line():
-                yield _line(block)
-            case Notes() if block.lines:
-                yield "\n".join(map(_note, block.lines))
-            case Facts():
-                if block.title:
-                    yield f"**{escaped(block.title)}**"
-                yield "\n".join(_facts(block))
-            case Items() if block.items or block.more:
-                yield "\n".join(_items(block))
-            case Table():
-                if block.title:
-                    yield f"**{escaped(block.title)}**"
-                yield table_text(block)
-            case _:
-                pass
+    def blocks(self, blocks: tuple[Block, ...]) -> Iterator[str]:
+        """Each block that has anything to say."""
+        for block in blocks:
+            match block:
+                case Line():
+                    yield self._line(block)
+                case Notes() if block.lines:
+                    yield "\n".join(map(self._note, block.lines))
+                case Facts():
+                    if block.title:
+                        yield f"**{self.text(block.title)}**"
+                    yield "\n".join(self._facts(block))
+                case Items() if block.items or block.more:
+                    yield "\n".join(self._items(block))
+                case Table():
+                    if block.title:
+                        yield f"**{self.text(block.title)}**"
+                    yield self.table(block)
+                case _:
+                    pass
 
+    def _marked(self, marker: str, text: Text) -> str:
+        return " ".join(filter(None, (escaped(marker), self.text(text))))
 
-def _line(line: Line) -> str:
-    text = escaped(f"{line.marker} {line.text}" if line.marker else line.text)
-    if line.tone in ("", "soft"):
-        return text if not line.tone else f"_{text}_"
-    return f"**{text}**"
+    def _line(self, line: Line) -> str:
+        text = self._marked(line.marker, line.text)
+        if line.tone in ("", "soft"):
+            return text if not line.tone else f"_{text}_"
+        return f"**{text}**"
 
+    def _note(self, note: Line) -> str:
+        return f"- {'⚠ ' if note.tone == 'alarm' else ''}{self.text(note.text)}"
 
-def _note(note: Line) -> str:
-    return f"- {'⚠ ' if note.tone == 'alarm' else ''}{escaped(note.text)}"
+    def _facts(self, facts: Facts) -> Iterator[str]:
+        for fact in facts.facts:
+            yield f"- {self.text(fact.name)}: {self.text(fact.text)}"
+            yield from (f"  - ⚠ {self.text(warning)}" for warning in fact.warnings)
 
+    def _items(self, items: Items) -> Iterator[str]:
+        for number, item in enumerate(items.items, 1):
+            text = self._marked(item.marker, item.text)
+            head = f"{number}. " if items.numbered else "- "
+            yield f"{head}{f'**{text}**' if item.tone in ('alarm', 'strong') else text}"
+            indent = " " * len(head)
+            for fact in item.lines:
+                name = f"{self.text(fact.name)}: " if fact.name else ""
+                yield f"{indent}- {name}{self.text(fact.text)}"
+                yield from (f"{indent}  - ⚠ {self.text(warning)}" for warning in fact.warnings)
+        if items.more:
+            yield f"\n{self.text(items.more)}"
 
-def _facts(facts: Facts) -> Iterator[str]:
-    for fact in facts.facts:
-        yield f"- {escaped(fact.name)}: {escaped(fact.text)}"
-        yield from (f"  - ⚠ {escaped(warning)}" for warning in fact.warnings)
+    def table(self, table: Table) -> str:
+        """A table without its title."""
+        rows = [[self.text(title) for title in table.columns], ["---"] * len(table.columns)]
+        rows += [[self._cell(cell) for cell in row] for row in table.rows]
+        return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
-
-def _items(items: Items) -> Iterator[str]:
-    for number, item in enumerate(items.items, 1):
-        text = escaped(f"{item.marker} {item.text}" if item.marker else item.text)
-        head = f"{number}. " if items.numbered else "- "
-        yield f"{head}{f'**{text}**' if item.tone in ('alarm', 'strong') else text}"
-        indent = " " * len(head)
-        for fact in item.lines:
-            yield f"{indent}- {escaped(f'{fact.name}: {fact.text}' if fact.name else fact.text)}"
-            yield from (f"{indent}  - ⚠ {escaped(warning)}" for warning in fact.warnings)
-    if items.more:
-        yield f"\n{escaped(items.more)}"
-
-
-def table_text(table: Table) -> str:
-    """A table without its title."""
-    lines = [_row([escaped(title) for title in table.columns]), _row(["---"] * len(table.columns))]
-    return "\n".join([*lines, *(_row([_cell(cell) for cell in row]) for row in table.rows)])
-
-
-def _cell(cell: Cell) -> str:
-    mark, note = "▲" if cell.red else "", f" ({cell.note})" if cell.note else ""
-    return escaped(f"{mark}{cell.text}{note}")
-
-
-def _row(cells: list[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+    def _cell(self, cell: Cell) -> str:
+        mark, note = "▲" if cell.red else "", rf" \({self.text(cell.note)}\)" if cell.note else ""
+        return f"{mark}{self.text(cell.text)}{note}"

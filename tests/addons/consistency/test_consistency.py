@@ -144,15 +144,15 @@ def test_failed_answers_say_nothing() -> None:
 
 
 def test_a_report_has_a_line_only_where_customers_were_told_different_things() -> None:
-    """In both languages, with both statements."""
+    """With both statements."""
     calm, angry = conversation("月額は2,980円です。"), conversation("月額は3,980円です。", persona="angry")
 
-    assert consistency_line(results_of(calm), "ja") is None
-    for language in ("ja", "en"):
-        line = consistency_line(results_of(calm, angry), "ja" if language == "ja" else "en")
-        assert line is not None
-        assert "月額は2,980円です。" in line
-        assert "月額は3,980円です。" in line
+    line = consistency_line(results_of(calm, angry))
+
+    assert consistency_line(results_of(calm)) is None
+    assert line is not None
+    assert "月額は2,980円です。" in str(line)
+    assert "月額は3,980円です。" in str(line)
 
 
 def test_the_demo_bot_tells_every_persona_the_same(capsys: pytest.CaptureFixture[str]) -> None:

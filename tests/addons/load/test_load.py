@@ -18,10 +18,9 @@ from simulator.addons.load.figures import (
     times,
 )
 from simulator.addons.load.pace import Pace
-from simulator.addons.load.report import TEXT, cautions, headline, section
+from simulator.addons.load.report import cautions, headline, section
 from simulator.cli.app import main
 from simulator.core.settings import Settings, load_settings, stored_settings
-from simulator.core.templates import LANGUAGES
 from simulator.core.types import Failure, Results
 from simulator.stats.outcome import figures_of
 from simulator.storage.run_file import find_run, read_run
@@ -29,6 +28,7 @@ from tests.servers.bot import ReceivedQuestion as Question
 from tests.servers.bot import answers, serve
 from tests.servers.faults import Reply
 from tests.servers.loopback import dumps
+from tests.texts import said
 
 BOT = """
 import asyncio, contextlib, glob, sqlite3
@@ -201,7 +201,7 @@ def test_a_bot_that_hangs_for_some_keeps_nobody_else_waiting() -> None:
     assert found.answers is not None
     assert found.answers.longest >= 0.3
     assert found.answers.p50 < found.answers.longest
-    assert TEXT("ja", "timeouts", timeout="0.3") in cautions(found, "ja")
+    assert "時間切れは待った 0.3 秒として数えています。" in [said(each, "ja") for each in cautions(found)]
 
 
 def test_what_could_not_be_sent_counts_from_its_schedule() -> None:
@@ -307,17 +307,15 @@ def test_reports_show_the_load(capsys: pytest.CaptureFixture[str]) -> None:
     assert "負荷リハーサル" in told.err
     assert json.loads(told.out)["load"] == json.loads(json.dumps(as_json(found)))
     assert json.loads(told.out)["load"]["answer_seconds"]["n"] == found.asked
-    assert TEXT("ja", "chart") in page
-    assert 'class="plot" role="img"' in page[page.index(TEXT("ja", "chart")) :]
+    assert 'class="plot" role="img"' in page[page.index("応答時間の推移") :]
     assert any("応答時間 (p95)" in cell for cell in cells)
-    assert "0.001 秒" in headline(found, "ja")
+    assert "0.001 秒" in said(headline(found), "ja")
     assert "同時のお客様 3 人" in (folder / "report.md").read_text(encoding="utf-8")
-    for language in LANGUAGES:
-        shown = section(results, figures_of(results, Settings()), language)
-        assert shown
-        (times,) = shown.tables
-        names = [row[0].text for row in times.rows]
-        assert names[:2] == [TEXT(language, "answers"), TEXT(language, "scheduled")]
+    shown = section(results, figures_of(results, Settings()))
+    assert shown
+    (times,) = shown.tables
+    assert [said(row[0].text) for row in times.rows][:2] == ["Answer time", "From schedule"]
+    assert [said(row[0].text, "ja") for row in times.rows][:2] == ["応答時間", "予定からの時間"]
 
 
 def test_shards_of_a_rush_are_merged_and_taken_up_again(capsys: pytest.CaptureFixture[str]) -> None:
@@ -332,4 +330,4 @@ def test_shards_of_a_rush_are_merged_and_taken_up_again(capsys: pytest.CaptureFi
 
     assert found.sittings == 2
     assert found.asked == sum(len(conversation.turns) for conversation in results.conversations)
-    assert TEXT("ja", "sittings", n="2") in cautions(found, "ja")
+    assert any("2 回に分けて実行しました" in said(each, "ja") for each in cautions(found))

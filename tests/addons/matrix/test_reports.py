@@ -2,8 +2,6 @@
 
 import io
 import re
-import string
-import tomllib
 from pathlib import Path
 from typing import get_args
 
@@ -12,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from simulator.addons.matrix.figures import CellComparison, DataFigures, MatrixFigures, as_json
-from simulator.addons.matrix.report import TEXTS, MatrixViews
+from simulator.addons.matrix.report import data_line, matrix_report, matrix_worksheets
 from simulator.core.types import Language
 from simulator.report.painters import console, html
 from simulator.report.painters.markdown import markdown
@@ -20,37 +18,38 @@ from simulator.sheets.excel_write import paint
 from tests.golden_files import compare
 from tests.matrices import ID, a_cell, compared, judged
 from tests.sheets_sink import KEY, pushed, sheets_server
+from tests.texts import said
 
 LANGUAGES: tuple[Language, ...] = get_args(Language)
 HOSTILE = "=1+1<script>alert(1)</script>\x1b[31m|`@all`"
 
 
-def terminal(told: MatrixViews, width: int = 110) -> str:
+def terminal(told: MatrixFigures, width: int = 110) -> str:
     """What a terminal shows."""
     out = io.StringIO()
     page = f"runs/{ID}/report.html"
-    console.paint(told.report(page), Console(file=out, width=width, color_system=None))
+    console.paint(matrix_report(told, page), Console(file=out, width=width, color_system=None))
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 
-def workbook(told: MatrixViews) -> openpyxl.Workbook:
+def workbook(told: MatrixFigures) -> openpyxl.Workbook:
     """The workbook as it is read back."""
-    paint(told.worksheets(), Path("report.xlsx"), {}, told.language)
+    paint(matrix_worksheets(told), Path("report.xlsx"), {}, told.language)
     return openpyxl.load_workbook("report.xlsx")
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_terminal_and_markdown(language: Language) -> None:
     """Best cells only where chance does not explain it, failed and unfinished ones by name, sorted by F1."""
-    told = MatrixViews(compared(language))
+    told = compared(language)
 
     compare(f"matrix_console_{language}.txt", terminal(told))
-    compare(f"matrix_{language}.md", markdown(told.report()))
+    compare(f"matrix_{language}.md", markdown(matrix_report(told)))
 
 
 def test_a_narrow_terminal_shows_every_column() -> None:
     """Columns that do not fit come below, and no line is wider than the terminal."""
-    shown = terminal(MatrixViews(compared("en")), 60)
+    shown = terminal(compared("en"), 60)
 
     assert max(map(len, shown.splitlines())) <= 60
     assert all(title in shown for title in ("Exact match", "answers USD", "against the highest"))
@@ -59,7 +58,7 @@ def test_a_narrow_terminal_shows_every_column() -> None:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_page(language: Language) -> None:
     """A picture with a text alternative for each data set that has figures; each run's own page is linked."""
-    page = html.page(MatrixViews(compared(language, title="秋 & spring")).report())
+    page = html.page(matrix_report(compared(language, title="秋 & spring")))
 
     assert page.count("<figure>") == 2
     assert page.count('href="../20261121-090405001-faq-strict-qwen3-9c1e/report.html"') == 1
@@ -76,13 +75,12 @@ def test_what_others_named_is_text_everywhere() -> None:
     cell = cell.model_copy(update={"cell": cell.cell.model_copy(update={"model": HOSTILE, "data": HOSTILE})})
     failed = cell.model_copy(update={"state": "failed", "error": HOSTILE, "run": HOSTILE})
     data = DataFigures(name=HOSTILE, judges=("exact_match",), primary="exact_match", cells=(cell, failed))
-    found = compared("en", title=HOSTILE).model_copy(update={"data": (data,)})
-    told = MatrixViews(found)
+    told = compared("en", title=HOSTILE).model_copy(update={"data": (data,)})
 
     assert "\x1b" not in terminal(told)
-    assert "\x1b" not in markdown(told.report())
-    assert "<script" not in html.page(told.report()).replace("&lt;script", "")
-    assert "|`@all" not in markdown(told.report())
+    assert "\x1b" not in markdown(matrix_report(told))
+    assert "<script" not in html.page(matrix_report(told)).replace("&lt;script", "")
+    assert "|`@all" not in markdown(matrix_report(told))
     book = workbook(told)
     assert {c.data_type for sheet in book for row in sheet.iter_rows() for c in row} <= {"s", "n"}
 
@@ -90,26 +88,31 @@ def test_what_others_named_is_text_everywhere() -> None:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_workbook(language: Language) -> None:
     """All cells on the first worksheet, a worksheet for each data set, figures as numbers, no formula."""
-    told = MatrixViews(compared(language))
-    book = workbook(told)
+    told = compared(language)
+    book, titles = workbook(told), {c.key: c.title for c in matrix_worksheets(told)[0].columns}
     shown = [sheet for sheet in book if sheet.sheet_state == "visible"]
 
-    assert [sheet.title for sheet in shown] == [told.say("sheet"), "faq", "morality", "chat"]
+    assert [sheet.title for sheet in shown] == [
+        "比較" if language == "ja" else "Comparison",
+        "faq",
+        "morality",
+        "chat",
+    ]
     head, *rows = shown[0].iter_rows(values_only=True)
     row = dict(zip(head, rows[0], strict=True))
-    assert (len(rows), row[told.judge("exact_match")], row[told.say("silent")]) == (7, 87.5, 2)
-    assert row[told.say("stderr", name=told.judge("exact_match"))] == 5.3
-    assert rows[2][head.index(told.judge("exact_match"))] is None
-    assert told.say("f1") in [cell.value for cell in shown[2][1]]
-    assert told.say("f1") not in [cell.value for cell in shown[1][1]]
+    assert (len(rows), row[titles["exact_match"]], row[titles["silent"]]) == (7, 87.5, 2)
+    assert row[titles["exact_match.stderr"]] == 5.3
+    assert rows[2][head.index(titles["exact_match"])] is None
+    assert "F1" in [cell.value for cell in shown[2][1]]
+    assert "F1" not in [cell.value for cell in shown[1][1]]
 
 
 def test_names_of_worksheets_are_such_as_a_workbook_takes() -> None:
     """Too long ones, the same ones, and those with signs of its own."""
     named = [data.model_copy(update={"name": name}) for name in ("a/b" * 20, "A_b" * 20, "Comparison", "'")
              for data in compared("en").data[:1]]  # fmt: skip
-    told = MatrixViews(compared("en").model_copy(update={"data": tuple(named)}))
-    titles = [sheet.title for sheet in told.worksheets()]
+    told = compared("en").model_copy(update={"data": tuple(named)})
+    titles = [sheet.title for sheet in matrix_worksheets(told)]
 
     assert titles == [
         "Comparison",
@@ -123,12 +126,12 @@ def test_names_of_worksheets_are_such_as_a_workbook_takes() -> None:
 
 def test_a_sheet_is_pushed_once_and_then_mended(monkeypatch: pytest.MonkeyPatch) -> None:
     """One worksheet, a row per cell; pushed again, the same rows have today's figures."""
-    told = MatrixViews(compared("ja"))
+    told = compared("ja")
     with sheets_server(monkeypatch) as server:
-        first = pushed(told.worksheet())
-        again = pushed(told.worksheet())
-        finished = pushed(MatrixViews(compared("ja", silent=0)).worksheet())
-        rows = server.person(KEY).rows(told.say("sheet"))
+        first = pushed(matrix_worksheets(told)[0])
+        again = pushed(matrix_worksheets(told)[0])
+        finished = pushed(matrix_worksheets(compared("ja", silent=0))[0])
+        rows = server.person(KEY).rows("比較")
 
     assert (first.rows, first.worksheets) == (7, ("比較",))
     assert (again.rows, again.cells) == (0, 0)
@@ -157,30 +160,17 @@ def test_an_empty_matrix_is_shown() -> None:
     """Nothing is graded yet: every view says so."""
     found: MatrixFigures = compared("en").model_copy(update={"data": compared("en").data[2:]})
 
-    assert "No cell is finished yet." in terminal(MatrixViews(found))
-    assert "<figure>" not in html.page(MatrixViews(found).report())
-
-
-def test_both_languages_have_the_same_words() -> None:
-    """Keys and variables."""
-    tables = tomllib.loads(TEXTS.path.read_text(encoding="utf-8"))
-    used = {
-        language: {
-            key: set(string.Template(text).get_identifiers()) for key, text in tables[language].items()
-        }
-        for language in LANGUAGES
-    }
-
-    assert used["ja"] == used["en"]
+    assert "No cell is finished yet." in terminal(found)
+    assert "<figure>" not in html.page(matrix_report(found))
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_headline_by_what_the_cells_are_sorted_by(language: Language) -> None:
     """F1 of labels, with its figure; where all cells are the same, no name is called."""
-    told = MatrixViews(compared(language))
-    faq, morality, _ = told.figures.data
+    told = compared(language)
+    faq, morality, _ = told.data
     same = [cell.model_copy(update={"against": CellComparison(verdict="equal")}) for cell in faq.cells[:2]]
 
-    assert "F1" in told.line(morality)
-    assert "70.0" in told.line(morality)
-    assert "strict" not in told.line(faq.model_copy(update={"cells": tuple(same)}))
+    assert "F1" in said(data_line(morality), language)
+    assert "70.0" in said(data_line(morality), language)
+    assert "strict" not in said(data_line(faq.model_copy(update={"cells": tuple(same)})), language)

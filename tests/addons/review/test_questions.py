@@ -32,7 +32,7 @@ def rows(*given: tuple[str, dict[str, str]], start: int = 2) -> list[PulledRow]:
 
 def asked(*given: tuple[str, dict[str, str]], review: list[PulledRow] | None = None) -> tuple[Case, ...]:
     """The cases of these rows."""
-    return approved("S", {"questions": rows(*given), "review": review or []}).cases
+    return approved("S", {"questions": rows(*given), "review": review or []})
 
 
 def test_every_column_is_read() -> None:
@@ -64,7 +64,7 @@ def test_every_column_is_read() -> None:
     )
 
 
-def test_only_what_is_in_use_and_approved_is_asked() -> None:
+def test_only_what_is_in_use_and_approved_is_asked(capsys: pytest.CaptureFixture[str]) -> None:
     """An empty cell is no yes; a note says which rows were left out and why."""
     found = approved(
         "S",
@@ -81,10 +81,10 @@ def test_only_what_is_in_use_and_approved_is_asked() -> None:
         },
     )
 
-    assert [case.id for case in found.cases] == ["a"]
-    assert tuple(map(str, found.notes)) == (
+    assert [case.id for case in found] == ["a"]
+    assert capsys.readouterr().err == (
         "S: 1 of 7 questions; left out: 2 not in use (rows 3, 6), 2 not approved (rows 4, 5),"
-        " 1 without a question (row 7), 1 there already (row 8).",
+        " 1 without a question (row 7), 1 there already (row 8).\n"
     )
     with pytest.raises(InputError, match=r"S: none of its test questions .*使用する.*承認"):
         asked(("a", {"question": "x"}))
@@ -107,7 +107,7 @@ def test_errors_name_the_row_of_the_sheet() -> None:
         asked(("a", {"question": "x"}), ("b", YES | {"question": "y"}), ("c", bad))
 
     top = rows(("a", YES | {"question": "x"}), ("b", YES | {"question": "y"}), start=1)
-    assert [case.id for case in approved("S", {"questions": top}).cases] == ["a", "b"]
+    assert [case.id for case in approved("S", {"questions": top})] == ["a", "b"]
 
 
 def reviewed(run: str, conversation: str, turn: int, answer: str, status: str) -> PulledRow:
@@ -116,7 +116,7 @@ def reviewed(run: str, conversation: str, turn: int, answer: str, status: str) -
     return PulledRow(key=f"{run}/{conversation}/{turn}", cells=cells, number=2)
 
 
-def test_a_mended_answer_becomes_the_reference() -> None:
+def test_a_mended_answer_becomes_the_reference(capsys: pytest.CaptureFixture[str]) -> None:
     """Of the first turn, from the newest run that has one; it says whose."""
     question = YES | {"question": "送料は", "reference": "500円"}
     review = [
@@ -131,9 +131,9 @@ def test_a_mended_answer_becomes_the_reference() -> None:
     ]
     found = approved("S", {"questions": rows(("a", question), ("c", question)), "review": review})
 
-    assert [case.references for case in found.cases] == [(("550円", "全国一律|550円"),), (("500円",),)]
-    assert tuple(map(str, found.notes)) == (
-        "S: what the team reviewed is now the right answer of a (run 2026-03).",
+    assert [case.references for case in found] == [(("550円", "全国一律|550円"),), (("500円",),)]
+    assert (
+        capsys.readouterr().err == "S: what the team reviewed is now the right answer of a (run 2026-03).\n"
     )
 
 

@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from simulator.core.translations import Words
+from simulator.core.titles import title
 from simulator.core.types import Language, RedRules, Results
 from simulator.report.context import corrected_line, notes, verdict
 from simulator.stats.corrected import CorrectedScore
@@ -15,6 +15,7 @@ from simulator.stats.summary import summarise
 from tests.blind_grades import JUDGE, graded
 from tests.report.views import paint, render
 from tests.sample_runs import JUDGES
+from tests.texts import said
 
 HELD = graded(
     lambda conversation, turn: JUDGE[turn] - 1 + (conversation % 4 == 1) if conversation % 2 else None
@@ -39,8 +40,8 @@ def corrected(score: float = 0.82, low: float = 0.78, high: float = 0.86) -> Sum
 )
 def test_both_scores_stand_side_by_side(language: Language, line: str) -> None:
     """In one line; nothing where nothing was corrected."""
-    assert corrected_line(corrected(), None, Words(language)) == line
-    assert corrected_line(summary(graded(lambda *_: None)), None, Words(language)) == ""
+    assert said(corrected_line(corrected(), None) or "", language) == line
+    assert corrected_line(summary(graded(lambda *_: None)), None) is None
 
 
 @pytest.mark.parametrize(
@@ -59,15 +60,15 @@ def test_console_and_page_show_it(language: Language, by: str, open_: str) -> No
     page = render(HELD, figures, gate, language)
 
     for shown in (out.getvalue(), page):
-        assert corrected_line(figures, 0.8, Words(language)) in shown
+        assert said(corrected_line(figures, 0.8) or "", language) in shown
         assert by in shown
         assert open_ in shown
-        assert notes(figures, gate, Words(language))[-1].text in shown
+        assert said(notes(figures, gate, title)[-1].text, language) in shown
     assert "<title>82 ·" in page
 
 
 @pytest.mark.parametrize(
-    ("target", "said"),
+    ("target", "phrase"),
     [
         (0.75, "Target 75 reached"),
         (0.8, "Target 80: not settled yet"),
@@ -75,26 +76,26 @@ def test_console_and_page_show_it(language: Language, by: str, open_: str) -> No
         (None, "No target was set"),
     ],
 )
-def test_the_verdict_is_that_of_the_corrected_score(target: float | None, said: str) -> None:
+def test_the_verdict_is_that_of_the_corrected_score(target: float | None, phrase: str) -> None:
     """Also where the automatic score alone would have been enough, and how far it is off."""
     figures = corrected()
 
-    assert verdict(decide(figures, target, 1.0, 1.0), figures.score, Words("en")) == said
+    assert said(verdict(decide(figures, target, 1.0, 1.0), figures.score)) == phrase
 
 
 def test_notes_say_in_which_way_the_judge_was_off() -> None:
     """By stratum, and what the gate found as an alarm before it."""
-    said = [note.text for note in notes(corrected(), decide(corrected(), 0.9, 1.0, 1.0), Words("en"))]
-    ja = [note.text for note in notes(corrected(), decide(corrected(), 0.8, 1.0, 1.0), Words("ja"))]
+    en = [said(note.text) for note in notes(corrected(), decide(corrected(), 0.9, 1.0, 1.0), title)]
+    ja = [said(note.text, "ja") for note in notes(corrected(), decide(corrected(), 0.8, 1.0, 1.0), title)]
 
-    assert said[0] == (
+    assert en[0] == (
         "Corrected by human grades, the score is 82; even the upper end of its 95 % interval, 86, is below"
         " the target 90."
     )
     assert (
         "On the 60 turns that people graded, the judge is 4 points stricter than people on red turns,"
         " 9 points more lenient than people on the others; the corrected score leaves that out."
-    ) in said
+    ) in en
     assert ja[0].startswith(
         "人の採点で補正したスコアは 82、95% 信頼区間は 78〜86 で、目標 80 をまたいでいます。"
     )
@@ -108,8 +109,8 @@ def test_notes_say_in_which_way_the_judge_was_off() -> None:
         }
     )
     assert any(
-        "要確認のターンで人とほぼ同じです" in note.text
-        for note in notes(same, decide(same, None, 1.0), Words("ja"))
+        "要確認のターンで人とほぼ同じです" in said(note.text, "ja")
+        for note in notes(same, decide(same, None, 1.0), title)
     )
 
 
@@ -131,8 +132,8 @@ def test_too_few_labels_say_how_many_more(results: Results, ja: str, en: str) ->
     gate = decide(figures, None, 1.0)
 
     assert figures.corrected is None
-    for language, said in (("ja", ja), ("en", en)):
-        assert any(said in note.text for note in notes(figures, gate, Words(language)))  # type: ignore[arg-type]
+    for language, more in (("ja", ja), ("en", en)):
+        assert any(more in said(note.text, language) for note in notes(figures, gate, title))  # type: ignore[arg-type]
 
 
 def test_nobodys_grades_leave_no_note() -> None:
@@ -140,5 +141,5 @@ def test_nobodys_grades_leave_no_note() -> None:
     figures = summary(graded(lambda *_: None))
 
     assert not any(
-        "人の採点" in note.text for note in notes(figures, decide(figures, None, 1.0), Words("ja"))
+        "人の採点" in said(note.text, "ja") for note in notes(figures, decide(figures, None, 1.0), title)
     )

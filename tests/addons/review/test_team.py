@@ -259,7 +259,7 @@ def test_a_review_in_a_sheet(run: Any, server: SheetsServer) -> None:
     assert again["agreement"] == shown["agreement"]
 
     labels = run("review", "latest", "--export", "labels.jsonl")
-    assert f"（{len(sample(results))} ターン）" in labels.err
+    assert f"({len(sample(results))} turns)" in labels.err
     rehearsal = run(
         "--offline",
         "--cases",

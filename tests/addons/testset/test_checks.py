@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
-from simulator.addons.testset import files
-from simulator.addons.testset.checks import REASONS, fault_of_check, fault_of_form, says_the_same
+from simulator.addons.testset.checks import Reason, fault_of_check, fault_of_form, says_the_same
+from simulator.addons.testset.logs import FROM_LOGS
 from simulator.addons.testset.plan import (
     KINDS,
     WORDINGS,
@@ -26,8 +26,8 @@ from simulator.addons.testset.prompts import (
     check_form,
 )
 from simulator.cli.app import main
+from simulator.cli.case_report import KIND_TITLES, REASON_TITLES, WORDING_TITLES
 from simulator.core import shelves
-from simulator.core.templates import LANGUAGES, read_toml
 from simulator.core.types import Case, Language, Passage
 from tests.question_models import Author
 from tests.servers.faults import error
@@ -128,13 +128,11 @@ def test_a_passage_cannot_speak_to_the_model() -> None:
             assert task.language == language
 
 
-def test_every_word_is_there_in_both_languages() -> None:
-    """Each kind, wording and reason has its words."""
-    tables = read_toml(files.WORDS)
-    for language in LANGUAGES:
-        assert set(KINDS) <= set(tables[language]["kind"])
-        assert set(WORDINGS) == set(tables[language]["wording"])
-        assert set(REASONS) == set(tables[language]["why"])
+def test_every_tag_and_reason_has_a_title() -> None:
+    """Each kind, wording and reason, and what comes from logs."""
+    assert set(KIND_TITLES) == {*KINDS, FROM_LOGS}
+    assert set(WORDING_TITLES) == set(WORDINGS)
+    assert set(REASON_TITLES) == set(get_args(Reason))
 
 
 @pytest.fixture

@@ -1,0 +1,147 @@
+"""The titles of ids that people read: customers, judges, endings, failures."""
+
+from collections.abc import Mapping
+
+from simulator.core.messages import Message, _, pgettext, safe_text
+from simulator.core.shelves import canonical_judge
+
+TITLES: dict[str, dict[str, Message]] = {
+    "persona": {
+        "angry": _("Angry"),
+        "calm": _("Calm"),
+        "beginner": _("Beginner"),
+        "hurried": _("In a hurry"),
+        "elderly": _("Elderly"),
+        "sceptical": _("Sceptical"),
+        "verbose": _("Long-winded"),
+        "non_native": _("Learning the language"),
+        "off_topic": _("Strays"),
+        "regular": _("Regular"),
+        "demands_person": _("Wants a person"),
+    },
+    "judge": {
+        "turn": _("Overall"),
+        "relevance": _("Relevance"),
+        "groundedness": _("Groundedness"),
+        "similarity": _("Similarity"),
+        "fluency": _("Fluency"),
+        "cosine": _("Cosine"),
+        "cosine_similarity": _("Cosine similarity"),
+        "claims": _("Claims"),
+        "facts": _("Facts"),
+        "handover": _("Handover"),
+        "keigo": _("Politeness"),
+        "tone": _("Customer's feeling"),
+        "language_match": _("Same language"),
+        "context_precision": _("Context precision"),
+        "context_recall": _("Context recall"),
+        "answer_relevancy": _("Answer relevancy"),
+        "passed": _("All outputs passed"),
+        "llm_similarity": _("LLM similarity"),
+        "llm_correctness": _("LLM correctness"),
+        "contains": _("Contains"),
+        "token_f1": _("Token F1"),
+        "chrf": _("chrF"),
+        "exact_match": _("Exact match"),
+        "rouge_l": _("ROUGE-L"),
+        "main_metric": _("Main metric"),
+        "meteor": _("METEOR"),
+        "label": _("Label"),
+        "choice": _("Choice"),
+    },
+    "category": {
+        "understanding": _("Understanding"),
+        "relevance": _("Relevance"),
+        "completeness": _("Completeness"),
+        "correctness": _("Correctness"),
+        "coherence": _("Coherence"),
+        "overall": _("Overall"),
+    },
+    "mark": {
+        "no_answer": _("No answer"),
+        "overall": _("Low grade"),
+        "groundedness": _("Not in the passages"),
+        "correctness": _("Incorrect"),
+        "claims": _("Unsupported claim"),
+        "facts": _("Facts do not match"),
+    },
+    "ended": {
+        "satisfied": _("Satisfied"),
+        "handed_over": _("Handed over"),
+        "turn_limit": _("Turn limit"),
+        "gave_up": _("Gave up"),
+        "rag_failed": _("Bot failed"),
+        "user_failed": _("Simulator failed"),
+        "budget": _("Budget spent"),
+        "interrupted": _("Interrupted"),
+    },
+    "failure": {
+        "timeout": _("timeout"),
+        "error": _("error"),
+        "empty": _("empty"),
+        "malformed": _("malformed"),
+        "refused": _("refused"),
+        "unrecorded": _("not in the log"),
+        "off_scale": _("off the scale"),
+        "denied": _("access denied"),
+        "unreachable": _("unreachable"),
+        "guard": _("guard"),
+        "missing": _("not graded yet"),
+    },
+    "rule": {
+        "empty": pgettext("of a message", "empty"),
+        "too_long": _("too long"),
+        "language": _("other language"),
+        "reasoning": _("leaked reasoning"),
+        "desk": _("spoke as the desk"),
+        "repeat": _("repetition"),
+        "both_sides": _("speaks for both sides"),
+        "list": _("a list"),
+        "stage": _("stage directions"),
+        "markdown": _("formatting"),
+        "emoji": _("emoji"),
+        "flip": _("took the desk's part"),
+        "reference": _("knew the answer"),
+        "opening_numbers": _("opening: numbers changed"),
+        "opening_codes": _("opening: codes changed"),
+        "opening_negation": _("opening: negation changed"),
+        "opening_asked": _("opening: asks something else"),
+        "opening_words": _("opening: words lost"),
+        "opening_failed": _("opening: none written"),
+    },
+    "role": {
+        "user": pgettext("the simulated one", "Customer"),
+        "judge": pgettext("the model that grades", "Judge"),
+        "embed": _("Embeddings"),
+        "demo": _("Demo bot"),
+    },
+    "status": {
+        "running": _("running"),
+        "finished": _("finished"),
+        "interrupted": _("interrupted"),
+        "stopped": _("stopped"),
+    },
+}
+
+
+class Titles:
+    """The titles of ids; those of the run's own customers are in the language of its report."""
+
+    def __init__(self, personas: Mapping[str, str] | None = None) -> None:
+        self._personas = personas or {}
+
+    def __call__(self, group: str, name: str) -> Message | str:
+        """The title of an id in a group (persona, judge, ended, failure, rule, role, mark); else the id."""
+        bare, beside, model = name.partition("@")
+        if beside and group == "judge":
+            return _("{judge} ({model})", judge=self(group, bare), model=safe_text(model))
+        output, dot, judge = name.rpartition(".")
+        if dot and output and group == "judge":  # of one output of an answer
+            return _("{output}: {judge}", output=safe_text(output), judge=self(group, judge))
+        own = self._personas.get(name) if group == "persona" else None
+        known = canonical_judge(name) if group == "judge" else name
+        return safe_text(own) if own else TITLES[group].get(known) or safe_text(name)
+
+
+title = Titles()
+"""The titles of ids that no run names itself: of all but customers."""
