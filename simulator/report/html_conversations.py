@@ -18,7 +18,7 @@ from pydantic import JsonValue
 from simulator.core.document import Text
 from simulator.core.messages import _, pgettext, safe_text
 from simulator.core.titles import Titles, title
-from simulator.core.types import Conversation, Language, Passage, Results, Score, Severity, Turn
+from simulator.core.types import Conversation, Language, Passage, Results, Score, Severity, Turn, TurnScores
 from simulator.diagnosis.recommendations import heading_of
 from simulator.report import tables
 from simulator.report.context import ReportContext
@@ -86,13 +86,19 @@ class FlawNote(NamedTuple):
 
 
 class GradeView(NamedTuple):
-    """A score and its grade, in short (`chip`) and whole; `beside` marks a further model's."""
+    """The grade of a judge, in short (`chip`) and whole; `beside` marks a further model's.
 
-    score: Score
+    `instead` is shown where its reason would say nothing new.
+    It keeps no score: what judges say beside their grades would take most of the memory of a large page.
+    """
+
+    judge: str
     chip: Text
     grade: Text
+    reason: Text
+    instead: Text
     figures: list[tuple[Text, float]]
-    votes: str
+    votes: Text
     steps: list[Text]
     red: bool
     beside: bool
@@ -155,16 +161,15 @@ class ConversationViews:
         self._titles = context.titles
         self.passages: dict[tuple[str, str], str] = {}
         self._greeting = context.results.run.settings.get("greeting")
-        self._scores = context.results.scores.of_conversations(list(shown))
         self.judges = _with_panel(self._summary.judges)
         red = {each.conversation for each in self._summary.reddest if each.conversation in shown}
         self._is_open, self._printed = len(red) <= OPEN_AT_MOST, 0
 
-    def conversation(self, number: int, c: Conversation) -> ConversationView:
-        """The view of a conversation, which has this number in the plan."""
+    def conversation(self, number: int, c: Conversation, by_turn: TurnScores) -> ConversationView:
+        """The view of a conversation, which has this number in the plan, and these scores."""
         rows = self._summary.rows
         keys = [(c.id, turn.index) for turn in c.turns]
-        scores = [self._turn_scores(*key) for key in keys]
+        scores = [by_turn.get(turn.index, {}) for turn in c.turns]
         reds = [self._context.red[key] for key in keys if key in self._context.red]
         return ConversationView(
             conversation=c,
@@ -176,15 +181,12 @@ class ConversationViews:
             severity=worst_severity(mark for red in reds for mark in red.marks) if reds else "",
             opened=bool(reds) and self._is_open,
             lows=",".join(_lowest(judge, scores) for judge in self.judges),
-            turns=[self._turn(c, turn) for turn in c.turns],
+            turns=[self._turn(c, turn, scored) for turn, scored in zip(c.turns, scores, strict=True)],
         )
 
-    def _turn_scores(self, conversation: str, turn: int) -> Mapping[str, Score]:
-        return self._scores.get(conversation, {}).get(turn, {})
-
-    def _turn(self, c: Conversation, turn: Turn) -> TurnView:
+    def _turn(self, c: Conversation, turn: Turn, scores: Mapping[str, Score]) -> TurnView:
         key, titles = (c.id, turn.index), self._titles
-        scores, red = self._turn_scores(*key), self._context.red.get(key)
+        red = self._context.red.get(key)
         graded = [scores[name] for name in self.judges if name in scores]
         answer = tables.answer_text(turn, red.failure if red else None)
         said = answer if isinstance(answer, str) else ""
@@ -223,9 +225,11 @@ class ConversationViews:
         grade = _grade_text(score)
         scored = score.state == "scored"
         return GradeView(
-            score=score,
+            judge=score.judge,
             chip=(grade.partition(" / ")[0] if isinstance(grade, str) else grade) if scored else "–",
             grade="" if score.state == "skipped" else grade,
+            reason=cut(score.reason) or "–",
+            instead=_instead_of_reason(score, red),
             figures=_figures(score, self._titles),
             votes=_votes(score),
             steps=[cut(str(step)) for step in _listed(score, "steps")],
@@ -331,9 +335,23 @@ def _figures(score: Score, titles: Titles) -> list[tuple[Text, float]]:
     ]
 
 
-def _votes(score: Score) -> str:
-    """Each vote of the judge; empty without votes."""
-    return ", ".join(f"{vote:g}" for vote in _listed(score, "votes") if isinstance(vote, int | float))
+def _instead_of_reason(score: Score, red: RedTurn | None) -> Text:
+    if score.by_rule:
+        return _("graded by rule")
+    return _("as above") if red and score.reason and score.reason == red.reason else ""
+
+
+def _votes(score: Score) -> Text:
+    """Each vote of the judge, and how many could not be read; empty without votes."""
+    votes = ", ".join(f"{vote:g}" for vote in _listed(score, "votes") if isinstance(vote, int | float))
+    if not votes:
+        return ""
+    shown = _("votes {votes}", votes=votes)
+    if score.detail.get("disagreement"):
+        shown = _("votes {votes} (far apart)", votes=votes)
+    if failed := score.detail.get("failed_votes"):
+        return _("{shown} · votes that could not be read: {n}", shown=shown, n=failed)
+    return shown
 
 
 def _listed(score: Score, key: str) -> list[JsonValue]:

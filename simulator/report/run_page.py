@@ -25,7 +25,7 @@ from simulator.stats.comparison import RunComparison
 from simulator.stats.figures import CaseSummary, RedTurn, Summary
 from simulator.stats.red import worst_severity
 from simulator.stats.summary import excerpt, weakest_mean
-from simulator.storage.results import conversations_with_scores, select_conversations
+from simulator.storage.results import conversations_with_scores
 
 # Room for the conversations of a page, in bytes, and the estimated markup around each part of one.
 _CONVERSATIONS_SIZE = 6_800_000
@@ -92,7 +92,9 @@ def run_page(
     quoted = {(red.conversation, red.turn) for turns in questions for red in turns[:SHOWN_WHOLE]}
     anchors = anchors_of(results, shown)
     views = ConversationViews(context, shown, anchors, quoted)
-    talks = [views.conversation(at, c) for at, c in select_conversations(results, shown)]
+    numbers = {key: number for number, key in enumerate(results.conversations.ids, 1) if key in shown}
+    scored = conversations_with_scores(results, list(numbers))
+    talks = [views.conversation(numbers[c.id], c, by_turn) for c, by_turn in scored]
     report, endings = run_report(context, anchors), list(_endings(context))
     passages = passage_entries(views.passages, talks)
     # Sections without blocks, which the template fills, and leaves out where there is nothing to fill in.
