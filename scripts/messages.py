@@ -16,9 +16,9 @@ from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 from jinja2 import Environment
 from jinja2.ext import extract_from_ast
+from typer.core import TyperGroup
 
-from simulator.cli.app import PROGRAM, command_tree
-from simulator.cli.options import REMARKS
+from simulator.cli.app import PROGRAM, REMARKS, command_tree
 from simulator.core import shelves
 from simulator.core.messages import HELP, SHELF, verbatim
 from simulator.core.settings import Settings
@@ -106,8 +106,8 @@ def commands(path: str, command: Any, parent: Any) -> Iterator[tuple[str, Any, A
     name = path.rpartition(" ")[2] or PROGRAM
     context = command.make_context(name, [], parent=parent, resilient_parsing=True)
     yield path, command, context
-    for word, each in getattr(command, "commands", {}).items():
-        yield from commands(f"{path} {word}".strip(), each, context)
+    for word in command.list_commands(context) if isinstance(command, TyperGroup) else ():
+        yield from commands(f"{path} {word}".strip(), command.get_command(context, word), context)
 
 
 def _paragraphs(text: str) -> Iterator[str]:

@@ -1,16 +1,12 @@
 """The command line: which word runs which command, and which line and exit code an error gives."""
 
-import contextlib
+import difflib
 import gc
 import io
 import os
-import platform
-import shlex
+import re
 import sys
-import tempfile
-import traceback
-from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -18,27 +14,61 @@ from typing import Any
 
 import typer
 from pydantic import ValidationError
+from typer.core import TyperCommand, TyperGroup
 
 from simulator import __version__
-from simulator.cli.options import CommandGroup, PanelCommand
-from simulator.cli.terminal import DONE, INCOMPLETE, OUR_ERROR, TO_FIX
-from simulator.core.errors import InputError, RehearsalError, Unforeseen, value_problem
-from simulator.core.messages import Message, _, localised, say, sentences
-from simulator.core.secrets import MASK, is_secret, known_secrets, mask_secrets, without_url_secrets
-from simulator.core.settings import Settings, load_settings
-from simulator.models.cache import cache_folder, private_file, private_folder
+from simulator.cli.terminal import DONE, INCOMPLETE, OUR_ERROR, TO_FIX, discard_output, is_closed_output
+from simulator.core.errors import InputError, RehearsalError, value_problem
+from simulator.core.messages import (
+    HELP,
+    Message,
+    _,
+    language_of,
+    localised,
+    pgettext,
+    sentences,
+    shown,
+    verbatim,
+    wrap,
+)
+from simulator.core.secrets import known_secrets, mask_secrets, without_url_secrets
 
-COMMANDS = (
-    "simulate", "evaluate", "grade", "calibrate", "review", "report", "fixes", "diff", "history", "compare",
-    "merge", "purge", "cross-examine", "cases", "thresholds", "harness", "cache", "init", "list", "doctor",
-)  # fmt: skip
+# The words of the command line, each with the first line of its help. Its module in this package has the
+# word's name (`cross-examine` is cross_examine.py) and is imported when the word is asked for: what one
+# command needs costs the others nothing.
+COMMANDS = {
+    "simulate": "Rehearse the bot: customers talk with it, every turn is graded, a report is written.",
+    "evaluate": "Evaluate a data set: each row is asked once, answers are graded, a report is written.",
+    "grade": "Grade a finished run with more judges, without any new conversation.",
+    "calibrate": (
+        "Compare a judge with people's labels: agreement, leniency, and from which grade on to trust it."
+    ),
+    "review": "Read the team's reviews, compare the judge with people's blind grades, and correct the score.",
+    "report": "Write the reports of a run again: report.html, the summary, and what --to names.",
+    "fixes": "Show what to fix first: red turns grouped by their fix, and what each fix would bring.",
+    "diff": (
+        "Say whether the bot got better from run A to run B, and what broke; exit code 1 on a regression."
+    ),
+    "history": "Show how the runs developed: score, red turns, trend; a slow decline is pointed out.",
+    "compare": "Have a judge pick the better answer of two or more runs, turn by turn.",
+    "merge": "Merge the runs of --shard 1/5, 2/5 ... into one run, with one report and one gate.",
+    "purge": "Delete a run: its folder with run file, reports and verdicts.",
+    "cross-examine": "Ask the bot about its own claims, and find where it contradicts itself.",
+    "cases": "Make test questions from your documents.",
+    "thresholds": "Find out from which score on an answer is right.",
+    "harness": "Evaluate the bot with lm-evaluation-harness: its tasks or yours, as a run with reports.",
+    "cache": "Show how many answers of models are cached on this machine, or delete them.",
+    "init": "Write a sample rehearsal.toml, a ten-line bot and a question file into the current folder.",
+    "list": "List the personas, judges, adapters, prompts and runs.",
+    "doctor": "Check keys, models, bot and folders with one real call each, before money is spent.",
+}
+# Says what went wrong within this program, and keeps the details.
+OUR_ERRORS = "simulator.cli.our_errors"
 PROGRAM = "python run.py"
 # These decide nothing: whoever stops reading what they print has not missed a verdict.
 _WITHOUT_VERDICT = ("list", "history", "fixes", "compare", "--version")
 # With --help nothing is read but options.
 _HELP = frozenset({"--help", "-h"})
-# The traceback of an unforeseen error.
-ERROR_FILE = "error.txt"
 _ABOUT = """Rehearses a RAG chatbot: simulated customers talk with it, judges grade every turn.
 
 \b
@@ -69,6 +99,146 @@ def main(arguments: Sequence[str]) -> int:
         return code
     except BaseException as error:
         return _closed_output(arguments) if is_closed_output(error) else _say_error(error, arguments)
+
+
+# --- Pages of help ---
+
+
+# What the parser itself says, and defaults that are words; everything else on a page stands where it is used.
+_WORDS = (
+    pgettext("help", "[OPTIONS]"),
+    pgettext("help", "COMMAND"),
+    pgettext("help", "[ARGS]..."),
+    pgettext("help", "Arguments"),
+    pgettext("help", "Options"),
+    pgettext("help", "Commands"),
+    pgettext("help", "all"),
+    pgettext("help", "all, mixed"),
+    pgettext("help", "all, each in its own"),
+    pgettext("help", "those that fit the data"),
+)
+# Before a paragraph whose lines are not to be wrapped.
+_VERBATIM = "\b\n"
+# What the parser adds to the help of an option: `[default: 3]  [1<=x<=10]`.
+REMARKS = re.compile(r"(?:\s*\[(?:default: |required|x>=|[\d.]+<=x)[^]]*\])+$")
+_DEFAULT, _LEAST, _RANGE = re.compile("default: (.+)"), re.compile("x>=(.+)"), re.compile("(.+)<=x<=(.+)")
+_Page: Any = TyperCommand.context_class.formatter_class
+
+
+class JapanesePage(_Page):  # type: ignore[misc]
+    """Writes a help page in Japanese; a text without a translation stays English."""
+
+    def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:
+        """The line that says how the command is called."""
+        super().write_usage(prog, " ".join(map(in_japanese, args.split())), prefix or "使い方：")
+
+    def write_heading(self, heading: str) -> None:
+        """The title of a list."""
+        self.write(f"{in_japanese(heading)}：\n")
+
+    def write_text(self, text: str) -> None:
+        """Paragraphs, below the usage and at the end."""
+        width = self.width - self.current_indent
+        super().write_text("\n\n".join(_lines(paragraph, width) for paragraph in text.split("\n\n")))
+
+    def write_dl(self, rows: Sequence[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
+        """Names, and what each means beside it."""
+        names = min(max(len(name) for name, _ in rows), col_max) + col_spacing
+        width = self.width - names - self.current_indent
+        super().write_dl([(name, _lines(text, width)) for name, text in rows], col_max, col_spacing)
+
+
+def in_japanese(english: str) -> str:
+    """A paragraph, title or help of an option in Japanese, with what the parser added in brackets."""
+    remarks = REMARKS.search(english)
+    text = english[: remarks.start()] if remarks else english
+    japanese = shown(verbatim(text, HELP), "ja")
+    return f"{japanese}（{'、'.join(_remarks(remarks[0]))}）" if remarks else japanese
+
+
+def _remarks(brackets: str) -> Iterator[str]:
+    for remark in re.split(r"\]\s*\[|; ", brackets.strip().removeprefix("[").removesuffix("]")):
+        if default := _DEFAULT.fullmatch(remark):
+            japanese = shown(verbatim(default[1], HELP), "ja")
+            yield f"既定は {japanese}" if japanese == default[1] else f"既定は{japanese}"
+        elif between := _RANGE.fullmatch(remark):
+            yield f"{between[1]}〜{between[2]}"
+        elif least := _LEAST.fullmatch(remark):
+            yield f"{least[1]}以上"
+        else:
+            yield {"required": "必須"}.get(remark, remark)
+
+
+def _lines(paragraph: str, width: int) -> str:
+    """The paragraph in lines of this width, marked so that they are not wrapped again."""
+    if paragraph.startswith(_VERBATIM):
+        lines = [in_japanese(line) for line in paragraph.removeprefix(_VERBATIM).splitlines()]
+    else:
+        lines = wrap(in_japanese(" ".join(paragraph.split("\n"))), width, by_phrase=True)
+    return _VERBATIM + "\n".join(lines)
+
+
+class CommandGroup(TyperGroup):
+    """A command with subcommands, whose help is in the reader's language."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The subcommand that the first word names. Raises InputError where there is none."""
+        word = args[0]
+        if word.startswith("-") or self.get_command(ctx, word):
+            return super().resolve_command(ctx, args)
+        near = difflib.get_close_matches(word, self.list_commands(ctx))
+        raise InputError(
+            sentences(
+                _("No such command '{name}'.", name=word),
+                _("Did you mean {names}?", names=", ".join(map(repr, near))) if near else None,
+                _("See: {path} --help", path=ctx.command_path),
+            )
+        )
+
+    def get_help(self, ctx: Any) -> str:
+        """The page, as text."""
+        return super().get_help(_for_reader(ctx))
+
+
+class PanelCommand(TyperCommand):
+    """A command whose help shows its options under titles, aligned over the whole page."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """The words that are left. Raises InputError for words that nothing takes."""
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as error:
+            if type(error).__name__ != "UsageError":  # its subclasses say of what kind they are
+                raise
+            words = str(error.message).partition(" (")[2].removesuffix(")")  # type: ignore[attr-defined]
+            extra = _("Got unexpected extra argument(s) ({words}).", words=words)
+            raise InputError(sentences(extra, _("See: {path} --help", path=ctx.command_path))) from None
+
+    def get_help(self, ctx: Any) -> str:
+        """The page, as text, in the reader's language."""
+        return super().get_help(_for_reader(ctx))
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Writes the options by title, in the order in which they are declared."""
+        panels: dict[str, list[tuple[str, str]]] = {}
+        for param in self.get_params(ctx):
+            if record := param.get_help_record(ctx):
+                kind = "Arguments" if param.param_type_name == "argument" else "Options"
+                name = record[0].removesuffix(" <str>").removesuffix(" <list[str]>")
+                title = getattr(param, "rich_help_panel", None) or kind
+                panels.setdefault(title, []).append((name, record[1]))
+        # Beyond the column of names a longer one stands on a line of its own.
+        widest = min(30, max(len(name) for records in panels.values() for name, _ in records))
+        for title, records in panels.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(widest), text) for name, text in records])
+
+
+def _for_reader(ctx: Any) -> Any:
+    """The context, which writes a Japanese page in a Japanese locale."""
+    if language_of(os.environ) == "ja":
+        ctx.formatter_class = JapanesePage
+    return ctx
 
 
 # --- From words to a command ---
@@ -119,7 +289,7 @@ def _read_env_file() -> None:
 def command_tree() -> Any:
     """Every command with its options and help, as the parser has it."""
     app = typer.Typer(
-        cls=CommandGroup, help=_ABOUT, epilog=_EPILOGUE, add_completion=False, rich_markup_mode=None,
+        cls=Program, help=_ABOUT, epilog=_EPILOGUE, add_completion=False, rich_markup_mode=None,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )  # fmt: skip
@@ -129,12 +299,34 @@ def command_tree() -> Any:
         if version:
             sys.stdout.write(f"{__version__}\n")
 
-    for word in COMMANDS:
-        module = import_module(f"simulator.cli.{word.replace('-', '_')}")
-        if hasattr(module, "SUBCOMMANDS"):
-            app.add_typer(_group(module), name=word, short_help=module.ABOUT.partition("\n")[0])
-        else:
-            _add(app, word, module.command)
+    return typer.main.get_command(app)
+
+
+class Program(CommandGroup):
+    """All commands; beyond its name and first line, one is imported when it is asked for."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The words."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command with its options; None where there is no such word."""
+        return _command(cmd_name) if cmd_name in COMMANDS else None
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Writes the words, each with its first line."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@cache
+def _command(word: str) -> Any:
+    """A command, or a group of them (`cases make`), as the parser has it."""
+    module = import_module(f"simulator.cli.{word.replace('-', '_')}")
+    if hasattr(module, "SUBCOMMANDS"):
+        return typer.main.get_command(_group(module))
+    app = typer.Typer(add_completion=False, rich_markup_mode=None)
+    _add(app, word, module.command)
     return typer.main.get_command(app)
 
 
@@ -145,7 +337,7 @@ def _add(app: typer.Typer, word: str, command: Any) -> None:
 
 def _group(module: Any) -> typer.Typer:
     """A command with subcommands (`cases make`); alone it shows its help."""
-    group = typer.Typer(cls=CommandGroup, help=module.ABOUT, rich_markup_mode=None)
+    group = typer.Typer(cls=CommandGroup, help=module.ABOUT, rich_markup_mode=None, add_completion=False)
 
     @group.callback(invoke_without_command=True)
     def about(context: typer.Context) -> None:
@@ -178,7 +370,7 @@ def _say_error(error: BaseException, arguments: Sequence[str]) -> int:
             ),
             TO_FIX,
         )
-    return _say(our_error_message(error, arguments), OUR_ERROR)
+    return _say(import_module(OUR_ERRORS).message(error, arguments), OUR_ERROR)
 
 
 def _command_line_mistake(error: Any, arguments: Sequence[str]) -> Message | str:
@@ -220,94 +412,9 @@ def _say(message: Message | str, code: int) -> int:
     return code
 
 
-def our_error_message(error: BaseException, arguments: Sequence[str]) -> Message:
-    """What went wrong, the file with the details, and how to continue the run that it ended."""
-    run = error.run if isinstance(error, Unforeseen) else None
-    cause = (error.__cause__ or error) if run else error
-    first = cause
-    while isinstance(first, BaseExceptionGroup):
-        first = first.exceptions[0]
-    summary = " ".join(f"{type(first).__name__}: {first}".split())[:200].rstrip(": ")
-    message = _("an error in this program, not in your files or options ({summary}).", summary=summary)
-    file = _write_traceback(cause, arguments, (run.parent,) if run else ())
-    details = _("Details: {file}", file=file) if file else None
-    if run is None:
-        return sentences(message, details)
-    folder = run.parent
-    name = folder.name if folder == Path(Settings().runs, folder.name) else str(folder)
-    again = _("Continue the run with: python run.py --resume {name}", name=shlex.quote(name))
-    return sentences(message, details, again)
-
-
-def _write_traceback(error: BaseException, arguments: Sequence[str], folders: Iterable[Path]) -> Path | None:
-    """The file with the traceback, without secrets: with the run, else where anything can be written."""
-    trace = _without_secrets("".join(traceback.format_exception(error)), arguments)
-    versions = f"rehearsal {__version__}, Python {platform.python_version()}, {platform.system()}"
-    now = f"{datetime.now(tz=UTC):%Y-%m-%d %H:%M:%S} UTC"
-    command = _without_secrets(shlex.join(_concealed(arguments)), arguments)
-    text = f"{now}, {versions}\npython run.py {command}\n\n{trace}\n".encode("utf-8", "replace")
-    for folder in (*folders, *_other_folders()):
-        with contextlib.suppress(OSError):
-            private_folder(folder)
-            private_file(folder / ERROR_FILE)
-            with (folder / ERROR_FILE).open("ab") as file:
-                file.write(text)
-            return folder / ERROR_FILE
-    return None
-
-
-def _other_folders() -> Iterator[Path]:
-    with contextlib.suppress(RuntimeError):  # there is no home folder
-        yield cache_folder()
-    with contextlib.suppress(OSError):
-        yield Path(tempfile.mkdtemp(prefix="rehearsal-"))
-
-
-def _without_secrets(text: str, arguments: Sequence[str]) -> str:
-    values = dict(argument.partition("=")[::2] for argument in arguments if "=" in argument)
-    with contextlib.suppress(Exception):  # what is wrong with the settings may be the very error
-        values |= load_settings({}).set
-    return without_url_secrets(mask_secrets(text, known_secrets(values)))
-
-
-def _concealed(arguments: Sequence[str]) -> Iterator[str]:
-    """The command line without secrets, even those too short to be searched for in a text."""
-    for argument in arguments:
-        name, equals, _unused = argument.partition("=")
-        yield f"{name}={MASK}" if equals and is_secret(name) else argument
-
-
-# --- Output that nobody reads to its end ---
-
-
-def is_closed_output(error: BaseException) -> bool:
-    """Whether the reader of the output has gone (`run.py list | head`); rich exits the program for that."""
-    by_rich = isinstance(error, SystemExit) and isinstance(error.__context__, BrokenPipeError)
-    return by_rich or isinstance(error, BrokenPipeError)
-
-
-@contextlib.contextmanager
-def unread_output_allowed(message: Message | str = "") -> Iterator[None]:
-    """Continues the command when what is printed here is not read to its end; stderr gets the message."""
-    try:
-        yield
-        sys.stdout.flush()
-    except (BrokenPipeError, SystemExit) as error:
-        if not is_closed_output(error):
-            raise
-        _discard_output()
-        if message:
-            say(message)
-
-
 def _closed_output(arguments: Sequence[str]) -> int:
     """The exit code where nobody reads on."""
-    _discard_output()
+    discard_output()
     if {*arguments[:1]} & {*_WITHOUT_VERDICT} or {*arguments} & _HELP:
         return DONE
     return _say(_("its output was not read to the end, so nobody has seen the verdict."), INCOMPLETE)
-
-
-def _discard_output() -> None:
-    """Lets everything that is still printed go nowhere, also what is flushed when the program ends."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

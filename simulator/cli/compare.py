@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from simulator.cli.app import unread_output_allowed
 from simulator.cli.options import takes
 from simulator.cli.terminal import (
     INCOMPLETE,
@@ -15,6 +14,7 @@ from simulator.cli.terminal import (
     progress_bar,
     run_async,
     say,
+    unread_output_allowed,
 )
 from simulator.core.messages import _, ngettext, sentences
 from simulator.core.settings import load_settings

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from simulator.cli.app import unread_output_allowed
 from simulator.cli.options import takes
-from simulator.cli.terminal import DONE, MISSED, print_json, print_report
+from simulator.cli.terminal import DONE, MISSED, print_json, print_report, unread_output_allowed
 from simulator.core.errors import InputError
 from simulator.core.messages import _, say
 from simulator.core.settings import load_settings

@@ -7,9 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from simulator.cli.app import unread_output_allowed
 from simulator.cli.options import Run, takes
-from simulator.cli.terminal import DONE, print_json, print_report, say, stdout_to_stderr
+from simulator.cli.terminal import (
+    DONE,
+    print_json,
+    print_report,
+    say,
+    stdout_to_stderr,
+    unread_output_allowed,
+)
 from simulator.core.messages import Message, _, shown
 from simulator.core.settings import Settings, load_settings, stored_settings
 

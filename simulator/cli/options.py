@@ -1,97 +1,16 @@
 """The options of the commands, made from Settings, and their help pages in both languages."""
 
-import difflib
 import inspect
-import os
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from types import MappingProxyType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import typer
 from pydantic.fields import FieldInfo
-from typer.core import TyperCommand, TyperGroup
 
-from simulator.core.document import wrap
-from simulator.core.errors import InputError
-from simulator.core.messages import HELP, _, language_of, pgettext, sentences, shown, verbatim
 from simulator.core.roles import DEFAULT_MODELS
 from simulator.core.settings import Protocol, Settings, flag
 from simulator.core.types import PASSED
-
-# What the parser itself says, and defaults that are words; everything else on a page stands where it is used.
-_WORDS = (
-    pgettext("help", "[OPTIONS]"),
-    pgettext("help", "COMMAND"),
-    pgettext("help", "[ARGS]..."),
-    pgettext("help", "Arguments"),
-    pgettext("help", "Options"),
-    pgettext("help", "Commands"),
-    pgettext("help", "all"),
-    pgettext("help", "all, mixed"),
-    pgettext("help", "all, each in its own"),
-    pgettext("help", "those that fit the data"),
-)
-# Before a paragraph whose lines are not to be wrapped.
-_VERBATIM = "\b\n"
-# What the parser adds to the help of an option: `[default: 3]  [1<=x<=10]`.
-REMARKS = re.compile(r"(?:\s*\[(?:default: |required|x>=|[\d.]+<=x)[^]]*\])+$")
-_DEFAULT, _LEAST, _RANGE = re.compile("default: (.+)"), re.compile("x>=(.+)"), re.compile("(.+)<=x<=(.+)")
-_Page: Any = TyperCommand.context_class.formatter_class
-
-
-class JapanesePage(_Page):  # type: ignore[misc]
-    """Writes a help page in Japanese; a text without a translation stays English."""
-
-    def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:
-        """The line that says how the command is called."""
-        super().write_usage(prog, " ".join(map(in_japanese, args.split())), prefix or "使い方：")
-
-    def write_heading(self, heading: str) -> None:
-        """The title of a list."""
-        self.write(f"{in_japanese(heading)}：\n")
-
-    def write_text(self, text: str) -> None:
-        """Paragraphs, below the usage and at the end."""
-        width = self.width - self.current_indent
-        super().write_text("\n\n".join(_lines(paragraph, width) for paragraph in text.split("\n\n")))
-
-    def write_dl(self, rows: Sequence[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
-        """Names, and what each means beside it."""
-        names = min(max(len(name) for name, _ in rows), col_max) + col_spacing
-        width = self.width - names - self.current_indent
-        super().write_dl([(name, _lines(text, width)) for name, text in rows], col_max, col_spacing)
-
-
-def in_japanese(english: str) -> str:
-    """A paragraph, title or help of an option in Japanese, with what the parser added in brackets."""
-    remarks = REMARKS.search(english)
-    text = english[: remarks.start()] if remarks else english
-    japanese = shown(verbatim(text, HELP), "ja")
-    return f"{japanese}（{'、'.join(_remarks(remarks[0]))}）" if remarks else japanese
-
-
-def _remarks(brackets: str) -> Iterator[str]:
-    for remark in re.split(r"\]\s*\[|; ", brackets.strip().removeprefix("[").removesuffix("]")):
-        if default := _DEFAULT.fullmatch(remark):
-            japanese = shown(verbatim(default[1], HELP), "ja")
-            yield f"既定は {japanese}" if japanese == default[1] else f"既定は{japanese}"
-        elif between := _RANGE.fullmatch(remark):
-            yield f"{between[1]}〜{between[2]}"
-        elif least := _LEAST.fullmatch(remark):
-            yield f"{least[1]}以上"
-        else:
-            yield {"required": "必須"}.get(remark, remark)
-
-
-def _lines(paragraph: str, width: int) -> str:
-    """The paragraph in lines of this width, marked so that they are not wrapped again."""
-    if paragraph.startswith(_VERBATIM):
-        lines = [in_japanese(line) for line in paragraph.removeprefix(_VERBATIM).splitlines()]
-    else:
-        lines = wrap(in_japanese(" ".join(paragraph.split("\n"))), width, by_phrase=True)
-    return _VERBATIM + "\n".join(lines)
-
 
 PANELS = {
     "What to rehearse": (
@@ -194,69 +113,6 @@ Good = Annotated[
 ]
 # Takes the flags, and parameters of its own; returns the exit code.
 Command = Callable[..., int]
-
-
-class CommandGroup(TyperGroup):
-    """A command with subcommands, whose help is in the reader's language."""
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The subcommand that the first word names. Raises InputError where there is none."""
-        word = args[0]
-        if word.startswith("-") or self.get_command(ctx, word):
-            return super().resolve_command(ctx, args)
-        near = difflib.get_close_matches(word, self.list_commands(ctx))
-        raise InputError(
-            sentences(
-                _("No such command '{name}'.", name=word),
-                _("Did you mean {names}?", names=", ".join(map(repr, near))) if near else None,
-                _("See: {path} --help", path=ctx.command_path),
-            )
-        )
-
-    def get_help(self, ctx: Any) -> str:
-        """The page, as text."""
-        return super().get_help(_for_reader(ctx))
-
-
-class PanelCommand(TyperCommand):
-    """A command whose help shows its options under titles, aligned over the whole page."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """The words that are left. Raises InputError for words that nothing takes."""
-        try:
-            return super().parse_args(ctx, args)
-        except Exception as error:
-            if type(error).__name__ != "UsageError":  # its subclasses say of what kind they are
-                raise
-            words = str(error.message).partition(" (")[2].removesuffix(")")  # type: ignore[attr-defined]
-            extra = _("Got unexpected extra argument(s) ({words}).", words=words)
-            raise InputError(sentences(extra, _("See: {path} --help", path=ctx.command_path))) from None
-
-    def get_help(self, ctx: Any) -> str:
-        """The page, as text, in the reader's language."""
-        return super().get_help(_for_reader(ctx))
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Writes the options by title, in the order in which they are declared."""
-        panels: dict[str, list[tuple[str, str]]] = {}
-        for param in self.get_params(ctx):
-            if record := param.get_help_record(ctx):
-                kind = "Arguments" if param.param_type_name == "argument" else "Options"
-                name = record[0].removesuffix(" <str>").removesuffix(" <list[str]>")
-                title = getattr(param, "rich_help_panel", None) or kind
-                panels.setdefault(title, []).append((name, record[1]))
-        # Beyond the column of names a longer one stands on a line of its own.
-        widest = min(30, max(len(name) for records in panels.values() for name, _ in records))
-        for title, records in panels.items():
-            with formatter.section(title):
-                formatter.write_dl([(name.ljust(widest), text) for name, text in records])
-
-
-def _for_reader(ctx: Any) -> Any:
-    """The context, which writes a Japanese page in a Japanese locale."""
-    if language_of(os.environ) == "ja":
-        ctx.formatter_class = JapanesePage
-    return ctx
 
 
 def takes_settings(

@@ -10,9 +10,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from simulator.cli.app import is_closed_output
 from simulator.cli.options import run_settings, takes_settings
-from simulator.cli.terminal import DONE, INCOMPLETE, say, stdout_to_stderr
+from simulator.cli.terminal import DONE, INCOMPLETE, is_closed_output, say, stdout_to_stderr
 from simulator.core.errors import InputError, RehearsalError, Unforeseen
 from simulator.core.messages import Message, _
 from simulator.core.secrets import restore_secrets

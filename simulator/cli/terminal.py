@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import os
 import sys
 from collections.abc import Coroutine, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
@@ -121,3 +122,31 @@ def progress_bar(total: int, label: Message | str) -> Iterator[ProgressBar]:
     columns = (BarColumn(bar_width=24), MofNCompleteColumn(), text, TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         yield ProgressBar(bar, bar.add_task("", total=max(1, total)))
+
+
+# --- Output that nobody reads to its end ---
+
+
+def is_closed_output(error: BaseException) -> bool:
+    """Whether the reader of the output has gone (`run.py list | head`); rich exits the program for that."""
+    by_rich = isinstance(error, SystemExit) and isinstance(error.__context__, BrokenPipeError)
+    return by_rich or isinstance(error, BrokenPipeError)
+
+
+@contextlib.contextmanager
+def unread_output_allowed(message: Message | str = "") -> Iterator[None]:
+    """Continues the command when what is printed here is not read to its end; stderr gets the message."""
+    try:
+        yield
+        sys.stdout.flush()
+    except (BrokenPipeError, SystemExit) as error:
+        if not is_closed_output(error):
+            raise
+        discard_output()
+        if message:
+            say(message)
+
+
+def discard_output() -> None:
+    """Lets everything that is still printed go nowhere, also what is flushed when the program ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -20,10 +20,33 @@ Any other exception is a bug of ours and is meant to surface; one that ends a ru
 import difflib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from simulator.core.messages import Message, _, message_of, ngettext, sentences
-from simulator.core.types import Failure
+from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
+
+from simulator.core.messages import Message, _, message_of, ngettext, restored, sentences, stored
+
+# What the program says of something, or others said: stored as template and values, or as it was said.
+Said = Annotated[
+    Message | str,
+    BeforeValidator(restored),
+    PlainSerializer(stored),
+]
+
+
+class Failure(BaseModel):
+    """Why a boundary (bot, model) gave nothing usable; `kind` is a word to count by.
+
+    `unrecorded` is nobody's failure: a log has no answer to what the customer said.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: Literal[
+        "timeout", "error", "empty", "malformed", "refused", "off_scale", "denied", "unreachable", "guard",
+        "unrecorded",
+    ]  # fmt: skip
+    message: Said
 
 
 class RehearsalError(Exception):

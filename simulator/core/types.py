@@ -1,6 +1,6 @@
 """The types that engine, shelves (personas, judges, adapters) and reports share, as frozen values.
 
-Nothing here does I/O, and of our modules only that of the program's own sentences is imported.
+Nothing here does I/O, and of our modules only errors and the program's own sentences are imported.
 """
 
 import asyncio
@@ -19,14 +19,12 @@ from pydantic import (
     ConfigDict,
     Field,
     JsonValue,
-    PlainSerializer,
     TypeAdapter,
     field_validator,
 )
 
+from simulator.core.errors import Failure as Failure
 from simulator.core.messages import Language as Language
-from simulator.core.messages import Message as Sentence
-from simulator.core.messages import restored, stored
 
 # The persona who asks the rows of single-turn data sets: no customer at all.
 SCRIPTED = "scripted"
@@ -37,12 +35,6 @@ Role = Literal["user", "judge", "embed", "demo"]
 Status = Literal["running", "finished", "interrupted", "stopped"]
 
 Text = Annotated[str, Field(min_length=1)]
-# What the program says of something, or others said: stored as template and values, or as it was said.
-Said = Annotated[
-    Sentence | str,
-    BeforeValidator(restored),
-    PlainSerializer(stored),
-]
 
 
 class Value(BaseModel):
@@ -73,19 +65,6 @@ class Usage(Value):
     model: str = ""
     tokens_in: int = 0
     tokens_out: int = 0
-
-
-class Failure(Value):
-    """Why a boundary (bot, model) gave nothing usable; `kind` is a word to count by.
-
-    `unrecorded` is nobody's failure: a log has no answer to what the customer said.
-    """
-
-    kind: Literal[
-        "timeout", "error", "empty", "malformed", "refused", "off_scale", "denied", "unreachable", "guard",
-        "unrecorded",
-    ]  # fmt: skip
-    message: Said
 
 
 class Query(Value):

@@ -13,10 +13,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from simulator.core.errors import InputError, RehearsalError, RunFileError
+from simulator.core.errors import InputError, RehearsalError, RunFileError, Said
 from simulator.core.messages import Message, _
 from simulator.core.settings import Settings, Shard, read_shard, stored_settings
-from simulator.core.types import Conversation, Persona, Results, Run, Said, Score, Status, Value
+from simulator.core.types import Conversation, Persona, Results, Run, Score, Status, Value
 from simulator.runner.plan import read_plan
 from simulator.runner.run import AGAIN
 from simulator.storage.run_file import RUN_FILE, RunFile, find_run, new_run_id, read_run

@@ -10,8 +10,7 @@ import pytest
 from rich.cells import cell_len
 
 from scripts import messages
-from simulator.cli.app import COMMANDS, PROGRAM, command_tree, main
-from simulator.cli.options import in_japanese
+from simulator.cli.app import COMMANDS, PROGRAM, command_tree, in_japanese, main
 from tests.golden_files import compare
 
 ENGLISH = re.compile(r"(?<![-/.])\b[a-z]{2,}\b(?: [a-z]{2,}\b){2,}", re.IGNORECASE)
@@ -72,8 +71,16 @@ def test_a_page_names_every_option_and_leaves_no_english(page: Any) -> None:
         options = [option for param in command.get_params(context) for option in param.opts]
 
         assert [option for option in options if option.startswith("-") and option not in shown] == []
-        assert all(f"\n  {word} " in shown for word in getattr(command, "commands", {}))
+        words = command.list_commands(context) if hasattr(command, "list_commands") else []
+        assert all(f"\n  {word} " in shown for word in words)
         assert ENGLISH.findall(told) == [], path
+
+
+def test_the_list_of_commands_shows_the_first_line_of_each() -> None:
+    """It is made without the commands' modules."""
+    first_lines = {path: command.help.partition("\n")[0] for path, (command, _) in commands().items()}
+
+    assert COMMANDS.items() <= first_lines.items()
 
 
 def test_remarks_of_an_option_follow_in_brackets() -> None:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from simulator.core.document import wrap
+from simulator.core.messages import wrap
 
 
 @pytest.mark.parametrize(

@@ -26,8 +26,8 @@ from simulator.core.document import (
     Table,
     Text,
     Tone,
-    wrap,
 )
+from simulator.core.messages import wrap
 from simulator.report.painters.charts import bar_lengths
 
 STYLES: dict[Tone, str] = {"": "", "alarm": "bold red", "good": "bold green", "strong": "bold", "soft": "dim"}

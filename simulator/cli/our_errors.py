@@ -1,0 +1,76 @@
+"""An error in this program: one line for the user, and a file with the traceback, without secrets."""
+
+import contextlib
+import platform
+import shlex
+import tempfile
+import traceback
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from simulator import __version__
+from simulator.core.errors import Unforeseen
+from simulator.core.messages import Message, _, sentences
+from simulator.core.secrets import MASK, is_secret, known_secrets, mask_secrets, without_url_secrets
+from simulator.core.settings import Settings, load_settings
+from simulator.models.cache import cache_folder, private_file, private_folder
+
+ERROR_FILE = "error.txt"
+
+
+def message(error: BaseException, arguments: Sequence[str]) -> Message:
+    """What went wrong, the file with the details, and how to continue the run that it ended."""
+    run = error.run if isinstance(error, Unforeseen) else None
+    cause = (error.__cause__ or error) if run else error
+    first = cause
+    while isinstance(first, BaseExceptionGroup):
+        first = first.exceptions[0]
+    summary = " ".join(f"{type(first).__name__}: {first}".split())[:200].rstrip(": ")
+    message = _("an error in this program, not in your files or options ({summary}).", summary=summary)
+    file = _write_traceback(cause, arguments, (run.parent,) if run else ())
+    details = _("Details: {file}", file=file) if file else None
+    if run is None:
+        return sentences(message, details)
+    folder = run.parent
+    name = folder.name if folder == Path(Settings().runs, folder.name) else str(folder)
+    again = _("Continue the run with: python run.py --resume {name}", name=shlex.quote(name))
+    return sentences(message, details, again)
+
+
+def _write_traceback(error: BaseException, arguments: Sequence[str], folders: Iterable[Path]) -> Path | None:
+    """The file with the traceback, without secrets: with the run, else where anything can be written."""
+    trace = _without_secrets("".join(traceback.format_exception(error)), arguments)
+    versions = f"rehearsal {__version__}, Python {platform.python_version()}, {platform.system()}"
+    now = f"{datetime.now(tz=UTC):%Y-%m-%d %H:%M:%S} UTC"
+    command = _without_secrets(shlex.join(_concealed(arguments)), arguments)
+    text = f"{now}, {versions}\npython run.py {command}\n\n{trace}\n".encode("utf-8", "replace")
+    for folder in (*folders, *_other_folders()):
+        with contextlib.suppress(OSError):
+            private_folder(folder)
+            private_file(folder / ERROR_FILE)
+            with (folder / ERROR_FILE).open("ab") as file:
+                file.write(text)
+            return folder / ERROR_FILE
+    return None
+
+
+def _other_folders() -> Iterator[Path]:
+    with contextlib.suppress(RuntimeError):  # there is no home folder
+        yield cache_folder()
+    with contextlib.suppress(OSError):
+        yield Path(tempfile.mkdtemp(prefix="rehearsal-"))
+
+
+def _without_secrets(text: str, arguments: Sequence[str]) -> str:
+    values = dict(argument.partition("=")[::2] for argument in arguments if "=" in argument)
+    with contextlib.suppress(Exception):  # what is wrong with the settings may be the very error
+        values |= load_settings({}).set
+    return without_url_secrets(mask_secrets(text, known_secrets(values)))
+
+
+def _concealed(arguments: Sequence[str]) -> Iterator[str]:
+    """The command line without secrets, even those too short to be searched for in a text."""
+    for argument in arguments:
+        name, equals, _unused = argument.partition("=")
+        yield f"{name}={MASK}" if equals and is_secret(name) else argument
