@@ -20,9 +20,9 @@ from simulator.core.titles import title
 from simulator.core.types import PASSED, Language, Results
 from simulator.models.families import same_family
 from simulator.privacy.patterns import mask
-from simulator.report.comparison import replay_note
 from simulator.report.context import JudgeTrust, JudgeTrusts, TrustLevel
 from simulator.report.sections import consistency_line
+from simulator.report.tables import replay_note
 from simulator.runner.labelled_answers import JudgeName
 from simulator.runner.masking import masks_of
 from simulator.runner.merge import MergeSummary, merge_summary
@@ -139,20 +139,28 @@ def drifts_of(results: Results) -> tuple[Drift, ...]:
 
 def family_notes(settings: Mapping[str, Any], models: Mapping[str, str]) -> list[Line]:
     """Whether the judge grades a bot of its own family, or shares one with the customer."""
-    judge, bot, user = models.get("judge", ""), _bot_model(settings, models), models.get("user", "")
-    own = _(
-        "The judge rates its own family (judge {judge}, bot {other}). Models tend to grade their own kind"
-        " more kindly.",
-        judge=judge,
-        other=bot,
-    )
-    shared = _(
-        "Judge and simulated customer are models of one family (judge {judge}, customer {other}).",
-        judge=judge,
-        other=user,
-    )
-    notes = [Line(own, "alarm")] if same_family(judge, bot) else []
-    return [*notes, Line(shared, "soft")] if same_family(judge, user) else notes
+    judge, user, notes = models.get("judge", ""), models.get("user", ""), list[Line]()
+    # The bundled bot's model, or the one that `--set model` names for an adapter.
+    adapter_settings = settings.get("set")
+    bot = str(adapter_settings.get("model", "")) if isinstance(adapter_settings, Mapping) else ""
+    if settings.get("adapter", "demo") == "demo":
+        bot = models.get("demo", "")
+    if same_family(judge, bot):
+        own = _(
+            "The judge rates its own family (judge {judge}, bot {other}). Models tend to grade their own kind"
+            " more kindly.",
+            judge=judge,
+            other=bot,
+        )
+        notes.append(Line(own, "alarm"))
+    if same_family(judge, user):
+        shared = _(
+            "Judge and simulated customer are models of one family (judge {judge}, customer {other}).",
+            judge=judge,
+            other=user,
+        )
+        notes.append(Line(shared, "soft"))
+    return notes
 
 
 def bias_text(row: BiasRow) -> Message:
@@ -293,11 +301,3 @@ def _signed(value: float, places: int = 2) -> str:
     text = f"{value:+.{places}f}"
     text = text.rstrip("0").rstrip(".") if "." in text else text
     return text if text.strip("+-0.") else "0"
-
-
-def _bot_model(settings: Mapping[str, Any], models: Mapping[str, str]) -> str:
-    """The bundled bot's model, or the one that `--set model` names for an adapter; empty if unknown."""
-    if settings.get("adapter", "demo") == "demo":
-        return models.get("demo", "")
-    adapter_settings = settings.get("set")
-    return str(adapter_settings.get("model", "")) if isinstance(adapter_settings, Mapping) else ""

@@ -1,19 +1,39 @@
-"""Sections that only some runs have: skipped rows, the bot's models, choices, classes, conflicts, outputs.
+"""Sections that only some runs have, and sections that only conversations have.
 
-Each function returns None where the run has nothing to show.
+Each function makes one, or returns None where the run has nothing to show: skipped rows, the bot's models,
+choices, classes, conflicts, outputs, answers and handovers, the course of turns, the simulated customers.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from itertools import islice
 from typing import Any
 
-from simulator.core.document import Cell, Section, Table, Text, figures_section, share_text
+from simulator.core.document import (
+    PAGE,
+    Block,
+    Cell,
+    Chart,
+    Fact,
+    Facts,
+    Line,
+    Section,
+    Series,
+    Table,
+    Text,
+    figures_section,
+    points,
+    share_text,
+    target_points,
+)
 from simulator.core.messages import Message, _, listed, ngettext, pgettext, sentences
-from simulator.core.settings import dollars
+from simulator.core.titles import Titles
 from simulator.core.types import Results, Spending
 from simulator.data.datasets import SkippedRows
 from simulator.models.pricing import total_spending
+from simulator.report.tables import FEELING, money, signed, spending_table
+from simulator.stats.answerability import answerability, handovers
 from simulator.stats.choices import Accuracy, Choices, choices
 from simulator.stats.classification import (
     LABEL_JUDGE,
@@ -22,14 +42,13 @@ from simulator.stats.classification import (
     Classification,
     classifications,
 )
-from simulator.stats.contest import ContestResult, contest_result, is_contest
-from simulator.stats.figures import Summary, rounded
+from simulator.stats.contest import contest_result, is_contest
+from simulator.stats.figures import CustomerFigure, SimulatorSummary, Summary, rounded
 from simulator.stats.outputs import OutputsFigures, Share, outputs_of
 from simulator.stats.red import UndecidedTurn, undecided_turns
-from simulator.stats.summary import bot_usage
+from simulator.stats.summary import Course, bot_usage, course
 from simulator.text.choices import LETTERS
 
-NONE = "–"
 # So many reasons of skipped rows are listed, each with so many places; all are in the run file and in --json.
 _REASONS_SHOWN, _PLACES_SHOWN = 20, 4
 # So many questions with a conflict are listed; all are in --json.
@@ -40,10 +59,14 @@ _LARGEST_MATRIX, _CONFUSIONS_SHOWN = 12, 20
 _LEAST_COLOURED = 0.02
 # So many keys that no reference has are named.
 _EXTRA_KEYS_SHOWN = 5
+# More lines of a chart than this cannot be told apart; the table has everyone.
+_LINES = 4
+# Links to spoilt turns that a page shows at most.
+SPOILT_SHOWN = 30
 
 
-def sections(results: Results) -> tuple[Section, ...]:
-    """The sections of this run, in the order in which reports show them."""
+def sections(results: Results, summary: Summary) -> tuple[Section, ...]:
+    """The sections that this run has for every view, in the order in which reports show them."""
     made = (
         conflicts_section(results),
         contest_section(results),
@@ -51,10 +74,25 @@ def sections(results: Results) -> tuple[Section, ...]:
         outputs_section(results),
         classes_section(results),
         choices_section(results),
-        harness_section(results),
+        # What add-ons measured; the module that shows it is loaded only for a run that has it.
+        _addon("lm_eval").section(results) if "harness" in results.notes else None,
         bot_usage_section(results),
+        _addon("load").section(results, summary) if "load" in results.notes else None,
     )
     return tuple(filter(None, made))
+
+
+def consistency_line(results: Results) -> Message | None:
+    """One sentence where the bot told customers different things; None where it did not."""
+    if results.run.asks_once:  # rows of a data set, no customers
+        return None
+    line: Message | None = _addon("consistency").consistency_line(results)
+    return line
+
+
+def _addon(name: str) -> Any:
+    """The reports of an add-on."""
+    return import_module(f"simulator.addons.{name}.report")
 
 
 # Skipped rows
@@ -89,7 +127,7 @@ def skipped_section(results: Results) -> Section | None:
             count=skipped.count,
             first=skipped.listed[0].message,
         ),
-        tables=(Table.of("rows_skipped", columns, rows),),
+        tables=[Table.of("rows_skipped", columns, rows)],
         notes=(*more, _("Skipped rows are no part of the score; fix them and evaluate again.")),
         figures=skipped.as_json(),
     )
@@ -104,11 +142,6 @@ def bot_usage_section(results: Results) -> Section | None:
     if not used:
         return None
     total = total_spending(list(used.values()))
-    rows = (
-        (model or _("unnamed"), spent.calls, spent.tokens_in, spent.tokens_out, _bot_cost(spent))
-        for model, spent in used.items()
-    )
-    columns = (_("Model"), _("Answers"), _("Tokens in"), _("Tokens out"), _("Cost"))
     return figures_section(
         key="bot",
         title=_("The bot's own model"),
@@ -117,22 +150,18 @@ def bot_usage_section(results: Results) -> Section | None:
             calls=total.calls,
             tokens_in=total.tokens_in,
             tokens_out=total.tokens_out,
-            usd=_bot_cost(total),
+            usd=money(total.cost_usd),
         ),
-        tables=(Table.of("bot", columns, rows),),
-        notes=(_("As the bot's endpoint told; no part of the cost above, nor of --budget."),),
+        tables=[
+            spending_table("bot", _("Model"), ((name or _("unnamed"), spent) for name, spent in used.items()))
+        ],
+        notes=[_("As the bot's endpoint told; no part of the cost above, nor of --budget.")],
         figures={
             "calls": total.calls,
             "tokens": {"in": total.tokens_in, "out": total.tokens_out},
             "cost_usd": None if total.cost_usd is None else round(total.cost_usd, 6),
         },
     )
-
-
-def _bot_cost(spent: Spending) -> Message:
-    if spent.cost_usd is None:
-        return _("price unknown")
-    return _("{amount} USD", amount=dollars(spent.cost_usd))
 
 
 # Multiple choice
@@ -232,7 +261,7 @@ def classes_section(results: Results) -> Section | None:
 
 def with_error(value: float | None, error: float | None = None) -> str:
     """`0.9579 ± 0.0069`, to four decimals; a dash for None."""
-    return NONE if value is None else f"{value:.4f}" if error is None else f"{value:.4f} ± {error:.4f}"
+    return "–" if value is None else f"{value:.4f}" if error is None else f"{value:.4f} ± {error:.4f}"
 
 
 def baseline_title(baseline: Baseline) -> Text:
@@ -392,15 +421,6 @@ def conflicts_section(results: Results) -> Section | None:
     if not by_case:
         return None
     ranked = sorted(by_case.values(), key=lambda turns: -len(turns))
-    unlisted = len(ranked) - _CONFLICTS_SHOWN
-    columns = (
-        _("Question"),
-        _("Asked"),
-        _("The reference says"),
-        _("The passages say"),
-        _("Retrieved"),
-        _("Turns"),
-    )
     cases: list[dict[str, Any]] = [
         {
             "case": turns[0].case.id,
@@ -412,10 +432,20 @@ def conflicts_section(results: Results) -> Section | None:
         }
         for turns in ranked
     ]
-    rows = []
-    for turns, case in zip(ranked[:_CONFLICTS_SHOWN], cases, strict=False):
-        texts = (turns[0].case.question, case["reference"], case["passages"], ", ".join(case["retrieved"]))
-        rows.append((case["case"], *texts, len(turns)))
+    table = Table.listing(
+        "conflicts",
+        cases[:_CONFLICTS_SHOWN],
+        {
+            _("Question"): lambda case: case["case"],
+            _("Asked"): lambda case: by_case[case["case"]][0].case.question,
+            _("The reference says"): lambda case: case["reference"],
+            _("The passages say"): lambda case: case["passages"],
+            _("Retrieved"): lambda case: ", ".join(case["retrieved"]),
+            _("Turns"): lambda case: case["turns"],
+        },
+        counts=5,
+    )
+    unlisted = len(cases) - _CONFLICTS_SHOWN
     return figures_section(
         key="conflicts",
         title=_("Reference and passages disagree"),
@@ -427,7 +457,7 @@ def conflicts_section(results: Results) -> Section | None:
             cases=len(ranked),
             n=sum(map(len, ranked)),
         ),
-        tables=(Table.of("conflicts", columns, rows, counts=len(columns) - 1),),
+        tables=[table],
         notes=(_("Not listed: {n} more.", n=unlisted),) if unlisted > 0 else (),
         figures={"cases": cases},
     )
@@ -441,57 +471,36 @@ def contest_section(results: Results) -> Section | None:
     if not is_contest(results):
         return None
     found = contest_result(results)
-    graded = [each for each in found.metrics if each.mean is not None]
-    notes = [] if found.cost else [_("No model was called, so that nothing was spent.")]
+    rows = []
+    for each in found.metrics:
+        mean = Cell(text="–" if each.mean is None else f"{round(each.mean, 4):g}", number=each.mean)
+        rows.append((each.name, mean, each.n, each.planned))
+    columns = (_("Metric"), _("Mean"), _("Graded"), pgettext("a number of them", "Rows"))
+    tables = [Table.of("metrics", columns, rows, _("Metrics"))]
+    notes = [_("No model was called, so that nothing was spent.")]
+    if found.cost:
+        spending: list[tuple[Text, Spending]] = list(found.cost.items())
+        if len(spending) > 1:
+            spending.append((_("Total"), total_spending(list(found.cost.values()))))
+        tables.append(spending_table("cost", _("Metric"), spending, _("Cost per metric")))
+        notes = []
     if any("," in name for name in found.cost):
-        notes.append(
-            _(
-                "What metrics of one call cost cannot be told apart; --judging separate asks for each by"
-                " itself."
-            )
+        note = _(
+            "What metrics of one call cost cannot be told apart; --judging separate asks for each by itself."
         )
+        notes.append(note)
     return figures_section(
         key="contest",
         title=_("Contest scoring"),
         line=_(
             "Total {total} of {of}: the sum of the metrics' means, each from 1 to 5",
-            total=NONE if found.total_score is None else f"{found.total_score:.3f}",
-            of=5 * len(graded),
+            total="–" if found.total_score is None else f"{found.total_score:.3f}",
+            of=5 * sum(each.mean is not None for each in found.metrics),
         ),
-        tables=(_contest_metrics_table(found), *([_contest_cost_table(found)] if found.cost else [])),
+        tables=tables,
         notes=notes,
         figures=found.as_json(),
     )
-
-
-def _contest_metrics_table(found: ContestResult) -> Table:
-    rows = (
-        (
-            each.name,
-            None if each.mean is None else Cell(text=f"{round(each.mean, 4):g}", number=each.mean),
-            each.n,
-            each.planned,
-        )
-        for each in found.metrics
-    )
-    columns = (_("Metric"), _("Mean"), _("Graded"), pgettext("a number of them", "Rows"))
-    return Table.of("metrics", columns, rows, _("Metrics"))
-
-
-def _contest_cost_table(found: ContestResult) -> Table:
-    spending: list[tuple[Text, Spending]] = list(found.cost.items())
-    if len(spending) > 1:
-        spending.append((_("Total"), total_spending(list(found.cost.values()))))
-
-    def cost(usd: float | None) -> Cell:
-        return Cell(text=_("price unknown") if usd is None else dollars(usd), number=usd)
-
-    rows = (
-        (name, cost(spent.cost_usd), spent.calls, spent.cached, spent.tokens_in, spent.tokens_out)
-        for name, spent in spending
-    )
-    columns = (_("Metric"), _("Cost (USD)"), _("Calls"), _("Cached"), _("Tokens in"), _("Tokens out"))
-    return Table.of("cost", columns, rows, _("Cost per metric"))
 
 
 # Outputs of JSON answers
@@ -522,46 +531,39 @@ def _outputs_table(found: OutputsFigures) -> Table:
     shares: list[tuple[Text, Share | None]] = [(each.output, each.passed) for each in found.outputs]
     if len(shares) > 1:
         shares.append((_("All outputs"), found.passed))
+    rows = ((name, _share_cell(share), _interval_text(share)) for name, share in shares)
     columns = (_("Output"), pgettext("a share", "Passed"), _("95 % interval"))
-    return Table.of(
-        "outputs", columns, ((name, *_share_cells(share)) for name, share in shares), _("Outputs")
-    )
+    return Table.of("outputs", columns, rows, _("Outputs"))
 
 
 def _output_metrics_table(found: OutputsFigures) -> Table:
-    columns = (
-        _("Output.judge"),
-        _("Mean ± standard error"),
-        _("Threshold"),
-        pgettext("a share", "Passed"),
-        _("95 % interval"),
-        _("Graded"),
-        _("Not extracted"),
+    return Table.listing(
+        "metrics",
+        [each for output in found.outputs for each in output.metrics],
+        {
+            _("Output.judge"): lambda each: each.name,
+            _("Mean ± standard error"): lambda each: _figure(each.mean, each.stderr),
+            _("Threshold"): lambda each: None if each.threshold is None else f"{each.threshold:g}",
+            pgettext("a share", "Passed"): lambda each: _share_cell(each.passed),
+            _("95 % interval"): lambda each: _interval_text(each.passed),
+            _("Graded"): lambda each: f"{each.n:,}/{each.planned:,}",
+            _("Not extracted"): lambda each: each.not_extracted,
+        },
+        _("Judges of each output"),
     )
-    rows = (
-        (
-            each.name,
-            _figure(each.mean, each.stderr),
-            None if each.threshold is None else f"{each.threshold:g}",
-            *_share_cells(each.passed),
-            f"{each.n:,}/{each.planned:,}",
-            each.not_extracted,
-        )
-        for output in found.outputs
-        for each in output.metrics
-    )
-    return Table.of("metrics", columns, rows, _("Judges of each output"))
 
 
-def _share_cells(share: Share | None) -> tuple[Cell | None, Text | None]:
-    """A share, and its interval beside it."""
+def _share_cell(share: Share | None) -> Cell | None:
     if share is None:
-        return None, None
-    interval = None
-    if share.interval:
-        low, high = (f"{100 * end:.1f}" for end in share.interval)
-        interval = _("{low}-{high} %", low=low, high=high)
-    return Cell(text=share_text(share.right, share.of, 1), number=rounded(share.value)), interval
+        return None
+    return Cell(text=share_text(share.right, share.of, 1), number=rounded(share.value))
+
+
+def _interval_text(share: Share | None) -> Text | None:
+    if share is None or share.interval is None:
+        return None
+    low, high = (f"{100 * end:.1f}" for end in share.interval)
+    return _("{low}-{high} %", low=low, high=high)
 
 
 def _outputs_notes(found: OutputsFigures) -> Iterator[Message]:
@@ -600,33 +602,257 @@ def _figure(value: float | None, error: float | None = None) -> Cell:
     return Cell(text=with_error(value, error), number=rounded(value))
 
 
-# --- What add-ons show of a run; the module that makes it is loaded only for a run that has it. ---
+# Answers, handovers
 
 
-def load_section(results: Results, summary: Summary) -> Section | None:
-    """What a load rehearsal measured; None for any other run."""
-    section: Section | None = None
-    if "load" in results.notes:
-        section = _addon("load").section(results, summary)
-    return section
+def answerable_sections(results: Results) -> Iterator[Section]:
+    """Whether the bot answers, declines and hands over where it should; only where cases ask for it."""
+    right = pgettext("a share", "Right")
+    blocks: tuple[Block, ...]
+    if (found := answerability(results)).marked:
+        can = [found.answered_answerable, found.refused_answerable, found.clarified_answerable]
+        cannot = [found.answered_unanswerable, found.refused_unanswerable, found.clarified_unanswerable]
+        # Those asked back are neither right nor wrong.
+        answered, declined = Share(right=can[0], of=sum(can[:2])), Share(right=cannot[1], of=sum(cannot[:2]))
+        line = _(
+            "answered what can be answered {answered}; declined what cannot {refused}",
+            answered=share_text(answered.right, answered.of),
+            refused=share_text(declined.right, declined.of),
+        )
+        table = Table.of(
+            "answers",
+            ("", _("Answered"), _("Declined"), _("Asked back"), right),
+            [
+                (_("Can be answered"), *can, _right(answered)),
+                (_("Cannot be answered"), *cannot, _right(declined)),
+            ],
+            counts=4,
+        )
+        notes = [
+            _(
+                "Declining is right only where the articles do not hold the answer. Each conversation counts"
+                " once, by what the bot said to the first question."
+            ),
+            _(
+                "Not counted: {failed} conversations without an answer, {unmarked} whose case does not say.",
+                failed=found.not_answered,
+                unmarked=found.unmarked,
+            ),
+        ]
+        if found.refused_unanswerable:
+            held = share_text(found.held, found.refused_unanswerable)
+            notes.append(_("Declined to the end: {share}.", share=held))
+        blocks = (Line(line), table, *map(partial(Line, tone="soft"), notes))
+        yield Section("answerability", _("Answered or declined"), blocks, views=PAGE)
+    if (handed := handovers(results)).marked:
+        passed = Share(right=handed.handed_required, of=handed.handed_required + handed.kept_required)
+        kept = Share(right=handed.kept_forbidden, of=handed.handed_forbidden + handed.kept_forbidden)
+        line = _(
+            "handed over where required {handed}; kept where not wanted {kept}",
+            handed=share_text(passed.right, passed.of),
+            kept=share_text(kept.right, kept.of),
+        )
+        table = Table.of(
+            "handovers",
+            ("", pgettext("a column", "Handed over"), _("Kept"), right),
+            [
+                (_("Handover required"), handed.handed_required, handed.kept_required, _right(passed)),
+                (_("Handover not wanted"), handed.handed_forbidden, handed.kept_forbidden, _right(kept)),
+            ],
+            counts=3,
+        )
+        notes = [_("Counted by whether a person took over in any turn of the conversation.")]
+        notes += [_("After turn 1: {n}.", n=handed.late)] if handed.late else []
+        blocks = (Line(line), table, *map(partial(Line, tone="soft"), notes))
+        yield Section("handover", pgettext("a title", "Handed over"), blocks, views=PAGE)
 
 
-def harness_section(results: Results) -> Section | None:
-    """What lm_eval measured; None for a run without it."""
-    section: Section | None = None
-    if "harness" in results.notes:
-        section = _addon("lm_eval").section(results)
-    return section
+def _right(share: Share) -> Cell:
+    """The share (its number in percent), and its interval."""
+    note: Text = ""
+    if share.interval:
+        low, high = (f"{100 * end:.0f}" for end in share.interval)
+        note = _("95 % interval {low}-{high} %", low=low, high=high)
+    number = None if share.value is None else round(100 * share.value, 1)
+    return Cell(text=share_text(share.right, share.of), number=number, note=note)
 
 
-def consistency_line(results: Results) -> Message | None:
-    """One sentence where the bot told customers different things; None where it did not."""
-    line: Message | None = None
-    if not results.run.asks_once:  # rows of a data set, no customers
-        line = _addon("consistency").consistency_line(results)
-    return line
+# Turn by turn
 
 
-def _addon(name: str) -> Any:
-    """The reports of an add-on."""
-    return import_module(f"simulator.addons.{name}.report")
+def course_sections(results: Results, summary: Summary, titles: Titles) -> Iterator[Section]:
+    """The charts, and folded the figures behind them; none where no turn was graded."""
+    limit, drawn = summary.rules.overall, list[tuple[Chart, Table]]()
+    if score := course(results, summary.primary):
+        line = None if limit is None else (limit, _("limit {limit}", limit=target_points(limit)))
+        text = partial(points, against=limit)
+        drawn.append(_drawn(score, _("Score"), (0, 0.5, 1), text, titles, limit=line))
+    if feelings := course(results, FEELING, raw=True):
+        note = _("−2 angry … 0 even … +2 glad. No part of the bot's score.")
+        drawn.append(_drawn(feelings, _("Customer's feeling"), (-2, 0, 2), signed, titles, note=note))
+    if drawn:
+        charts, tables = zip(*drawn, strict=True)
+        yield Section("course", _("Turn by turn"), charts, views=PAGE)
+        yield Section("course_table", _("The figures as a table"), tables, views=PAGE, folded=True)
+
+
+def _drawn(
+    means: Course,
+    title: Message,
+    marks: Sequence[float],
+    text: Callable[[float | None], str],
+    titles: Titles,
+    *,
+    limit: tuple[float, Message] | None = None,
+    note: Text = "",
+) -> tuple[Chart, Table]:
+    """The course of everyone, with those of single customers where they are few; and all in figures."""
+    turns = tuple(_("Turn {n}", n=turn) for turn in range(1, means.turns + 1))
+    figures = [
+        _("turn {turn}: {value} ({n} graded)", turn=turn, value=text(mean.mean), n=mean.n)
+        for turn, mean in enumerate(means.overall, 1)
+    ]
+    courses = [
+        (_("All"), means.overall),
+        *((titles("persona", persona), each) for persona, each in means.personas.items()),
+    ]
+    series = tuple(
+        Series(
+            name,
+            tuple(mean.mean for mean in each),
+            tuple(text(mean.mean) for mean in each),
+            notes=tuple(f"n {mean.n}" for mean in each),
+        )
+        for name, each in courses
+    )
+    chart = Chart(
+        kind="lines",
+        title=title,
+        description=_("{title}. {figures}.", title=title, figures=figures),
+        labels=turns,
+        series=series if 1 < len(means.personas) <= _LINES else series[:1],
+        marks=tuple((mark, text(mark)) for mark in marks),
+        limit=limit,
+        note=note,
+    )
+    rows = [
+        (name, *(Cell(text=text(m.mean), number=m.mean, note=f"{m.n}/{m.planned}") for m in each))
+        for name, each in courses
+    ]
+    return chart, Table.of("course", ("", *turns), rows, title)
+
+
+# How the simulated customers were played
+
+_FAULTS: dict[str, Message] = {
+    "invented": _("made-up details"),
+    "off_goal": _("beside the matter"),
+    "left_early": _("left too early"),
+    "left_late": _("stayed too long"),
+    "repeated": _("repetition"),
+    "broke_role": _("out of the role"),
+    "impatient": _("gave up too soon"),
+}
+_FIGURES: dict[str, Message] = {
+    "questions": _("Messages that ask"),
+    "goal_coverage": _("Goal raised"),
+    "early": _("Satisfied after a refusal"),
+    "prompt": _("Leaves within a turn of a complete answer"),
+    "invented": _("Turns with made-up details"),
+    "thanks": _("Angry and unanswered, yet thanks"),
+    "persona": _("Persona recognised from the messages alone"),
+    "repeated": _("Turns that repeat"),
+    "openings": _("Variety of first messages"),
+}
+
+
+def customer_remarks(simulator: SimulatorSummary) -> tuple[Message, ...]:
+    """What stands out, or that nothing does; empty where the customers were not examined."""
+    if not simulator.customers.figures:
+        return ()
+    return tuple(_remarks(simulator)) or (_("nothing amiss in how they were played"),)
+
+
+def _remarks(simulator: SimulatorSummary) -> Iterator[Message]:
+    customers = simulator.customers
+    if customers.superseded:
+        yield ngettext(
+            "Held once more because of the customer: {n} conversation. The first ones do not count, but are"
+            " kept in the run file.",
+            "Held once more because of the customer: {n} conversations. The first ones do not count, but are"
+            " kept in the run file.",
+            n=len(customers.superseded),
+        )
+    if customers.faults:
+        kinds = [_("{name} {n}", name=_FAULTS[kind], n=n) for kind, n in customers.faults.items()]
+        yield _("turns with a fault: {kinds}", kinds=kinds)
+    if customers.spoilt and simulator.with_spoilt is not None:
+        scores = {"with": points(simulator.with_spoilt), "without": points(simulator.without_spoilt)}
+        scores["n"] = f"{len(customers.spoilt):,}"
+        yield (
+            _("score {without}, leaving out what a customer spoilt (turns: {n}); {with} with it", **scores)
+            if customers.handling == "exclude"
+            else _("score {with}; {without} without what a customer spoilt (turns: {n})", **scores)
+        )
+    if names := [_FIGURES[name] for name, each in customers.figures.items() if each.met is False]:
+        yield _("off the mark: {names}", names=names)
+
+
+def customers_section(
+    simulator: SimulatorSummary, titles: Titles, anchors: Mapping[tuple[str, int], str] | None = None
+) -> Section | None:
+    """What stands out, figures, lengths of messages, and links to spoilt turns; None where nobody looked.
+
+    `anchors` are where a page has its turns, by conversation and number.
+    """
+    customers = simulator.customers
+    if not customers.figures:
+        return None
+    first, *others = customer_remarks(simulator)
+    for each in others:
+        first = _("{first} / {second}", first=first, second=each)
+    note = _("How the customers were played, counted from the conversations; no part of the bot's score.")
+    columns = (_("Figure"), _("Measured"), _("Counted"), _("Goal"), _("Verdict"))
+    rows = [
+        _figure_row(key, each, each.value)
+        for key, each in customers.figures.items()
+        if each.value is not None
+    ]
+    blocks: list[Block] = [Line(first), Line(note, "soft"), Table.of("figures", columns, rows)]
+    for language, lengths in customers.lengths.items():
+        # In the language's characters or words, whatever the report's language is.
+        facts = []
+        for persona, length in lengths.items():
+            name = _("All") if persona == "all" else titles("persona", persona)
+            figures = {figure: f"{value:g}" for figure, value in length.model_dump(exclude={"n"}).items()}
+            facts.append(Fact(name, _("{median} ({low}–{high})", **figures)))
+        if facts:
+            title = _("Length of English messages (words)")
+            if language == "ja":
+                title = _("Length of Japanese messages (characters)")
+            median = _("Median and quartiles of the customers' messages after the first.")
+            blocks += [Facts(tuple(facts), title), Line(median, "soft")]
+    spoilt = [
+        [Cell(text=_("{first} · {second}", first=talk, second=_("turn {n}", n=turn)), href=f"#{anchor}")]
+        for talk, turn in customers.spoilt[:SPOILT_SHOWN]
+        if (anchor := (anchors or {}).get((talk, turn)))
+    ]
+    if spoilt:
+        blocks.append(Table.of("spoilt", [_("Turns that a customer spoilt")], spoilt, counts=0))
+    return Section("customers", _("The simulated customers"), tuple(blocks), views=PAGE, folded=True)
+
+
+def _figure_row(key: str, each: CustomerFigure, value: float) -> tuple[Text | Cell, ...]:
+    """One figure with what it rests on, its goal and whether it meets that; the number is in percent."""
+    percent = round(100 * value, 1)
+    counted = _("{n} of {of}", n=each.n, of=each.of)
+    if each.n is None:
+        counted = ngettext("mean of {n} conversation", "mean of {n} conversations", n=each.of)
+    goal: Text = ""
+    if each.goal is not None:
+        goal = (_("at most {goal} %") if each.at_most else _("at least {goal} %")).format(
+            goal=f"{100 * each.goal:g}"
+        )
+    verdict: Text = "" if each.met is None else "○" if each.met else _("▲ off the mark")
+    measured = Cell(text=f"{percent:g} %", number=percent, tone="alarm" if each.met is False else "")
+    return _FIGURES[key], measured, counted, goal, verdict

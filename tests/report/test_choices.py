@@ -27,7 +27,7 @@ from simulator.core.types import (
     Turn,
 )
 from simulator.report.context import ReportContext
-from simulator.report.sections import choices_section, sections
+from simulator.report.sections import choices_section
 from simulator.report.worksheets import summary_sheet
 from simulator.runner.prompt_file import read_prompt
 from simulator.runner.prompts import PromptRenderer
@@ -154,7 +154,7 @@ def test_subjects_cannot_speak_to_a_page() -> None:
 
 def test_as_json() -> None:
     """Under `choices`, to four decimals."""
-    (section,) = [each for each in sections(a_run()) if each.key == "choices"]
+    (section,) = [each for each in a_report(a_run(), "en").sections if each.key == "choices"]
     figures = json.loads(json.dumps(section.figures))
 
     assert (figures["accuracy"], figures["stderr"], figures["n"]) == (0.625, 0.183, 8)

@@ -15,9 +15,9 @@ from simulator.diagnosis.evidence import Cause, RootCause
 from simulator.diagnosis.recommendations import CAUSE_NAMES, Improvements, improvements
 from simulator.report.context import ReportContext
 from simulator.report.fixes import fixes_report, fixes_section, lead_text
-from simulator.report.html_conversations import anchors_of
 from simulator.report.painters.console import paint
 from simulator.report.painters.markdown import markdown
+from simulator.report.tables import anchors_of
 from simulator.report.worksheets import worksheets
 from simulator.sheets.model import layouts
 from simulator.sheets.titles import CHOICES

@@ -12,13 +12,12 @@ from hypothesis import strategies as st
 
 from simulator.core.types import Language, RedRules, Results
 from simulator.report.context import JudgeTrust, JudgeTrusts
-from simulator.report.html_comparison import PageParts
-from simulator.report.html_conversations import LONGEST
+from simulator.report.run_page import LONGEST
 from simulator.stats.gate import decide
 from simulator.stats.summary import summarise
 from tests.golden_files import compare
 from tests.properties import examples
-from tests.report.views import render, side_by_side
+from tests.report.views import PageParts, render, side_by_side
 from tests.sample_pages import better, everywhere, full
 from tests.sample_runs import JUDGES, hostile, large, rehearsed
 

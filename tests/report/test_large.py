@@ -8,8 +8,7 @@ import pytest
 from simulator.cli import publish
 from simulator.core.types import RedRules, Results
 from simulator.report import run_page
-from simulator.report.files import json_lines
-from simulator.report.tables import turn_rows
+from simulator.report.files import json_lines, turn_rows
 from simulator.sheets.model import LazyRows
 from simulator.stats.figures import Summary
 from simulator.stats.gate import decide

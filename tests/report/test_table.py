@@ -5,7 +5,7 @@ import json
 from simulator.core.document import Cell, Table
 from simulator.core.titles import title
 from simulator.core.types import Language, RedRules, Results
-from simulator.report.tables import money, personas_table, rules_text, usage_table
+from simulator.report.tables import money, personas_table, rules_text, spending_table, spent_by
 from simulator.stats.figures import Summary
 from simulator.stats.summary import summarise
 from tests.golden_files import compare
@@ -44,7 +44,7 @@ def test_tables_look_as_they_are_meant_to() -> None:
         summary = figures(results)
         tables = (
             personas_table(summary, summary.titles(language)),
-            usage_table(summary),
+            spending_table("usage", "", spent_by(summary)),
         )
         compare(f"report_tables_{language}.json", as_text(language, *tables))
 
@@ -54,7 +54,7 @@ def test_a_run_of_nothing_has_empty_tables() -> None:
     empty = rehearsed().model_copy(update={"conversations": (), "scores": (), "spending": {}})
     summary = figures(empty)
 
-    assert usage_table(summary).rows == ()
+    assert spending_table("usage", "", spent_by(summary)).rows == ()
     assert personas_table(summary, title).rows[0][1].text == "–"
 
 
@@ -62,7 +62,7 @@ def test_cells_hold_no_control_codes() -> None:
     """Sinks get clean text, whoever wrote it."""
     results = hostile("a\x1b[31m\x00\x07b")
     summary = summarise(results, rules=RedRules(), judges=("turn",), seed=1)
-    tables = (personas_table(summary, title), usage_table(summary))
+    tables = (personas_table(summary, title), spending_table("usage", "", spent_by(summary)))
 
     shown = as_text("en", *tables)
 
@@ -72,8 +72,9 @@ def test_cells_hold_no_control_codes() -> None:
 
 def test_money_and_rules_read_well() -> None:
     """Small amounts keep their digits, unknown ones say so, rules name their limits."""
-    assert [money(amount) for amount in (0.0, 0.0123, 12.3)] == ["0.00", "0.0123", "12.30"]
-    assert said(money(None)).startswith("unknown")
+    amounts = [said(money(amount)) for amount in (0.0, 0.0123, 12.3, None)]
+
+    assert amounts == ["0.00 USD", "0.0123 USD", "12.30 USD", "price unknown"]
     assert said(rules_text(RedRules(groundedness=None))) == (
         "Low grade < 70, Not in the passages off, Incorrect <= 2,"
         " Unsupported claim < 100, Facts do not match < 100"
