@@ -4,6 +4,7 @@ Each function makes one, or returns None where the run has nothing to show: skip
 choices, classes, conflicts, outputs, answers and handovers, the course of turns, the simulated customers.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib import import_module
@@ -34,7 +35,7 @@ from simulator.data.datasets import SkippedRows
 from simulator.models.pricing import total_spending
 from simulator.report.tables import FEELING, money, signed, spending_table
 from simulator.stats.answerability import answerability, handovers
-from simulator.stats.choices import Accuracy, Choices, choices
+from simulator.stats.choices import Choices, choices
 from simulator.stats.classification import (
     LABEL_JUDGE,
     Baseline,
@@ -172,6 +173,31 @@ def choices_section(results: Results) -> Section | None:
     found = choices(results)
     if found is None:
         return None
+    all_of_them = found.accuracy
+    subjects = {name or _("(no subject)"): each for name, each in found.subjects.items()}
+    if len(subjects) > 1:
+        subjects[_("All")] = all_of_them
+    columns = (
+        _("Subject"),
+        _("Accuracy ± standard error"),
+        _("Right"),
+        pgettext("a number of them", "Questions"),
+        _("Not extracted"),
+    )
+    rows = (
+        (name, _figure(each.value, each.stderr), each.right, each.n, each.not_extracted)
+        for name, each in subjects.items()
+    )
+
+    def letter_cell(counts: Mapping[str, int], letter: str) -> Cell:
+        n = counts.get(letter, 0)
+        return Cell(text=f"{n:,}", number=n, note=f"{100 * n / all_of_them.n:.1f}%")
+
+    letters = (
+        (letter, letter_cell(found.chosen, letter), letter_cell(found.right, letter))
+        for letter in LETTERS
+        if letter in found.chosen or letter in found.right
+    )
     return figures_section(
         key="choices",
         title=_("Multiple choice"),
@@ -180,48 +206,18 @@ def choices_section(results: Results) -> Section | None:
             " {longest}.",
             "Accuracy {accuracy} on {n} questions. Guessing would reach {chance}, always the longest choice"
             " {longest}.",
-            accuracy=with_error(found.accuracy.value, found.accuracy.stderr),
-            n=found.accuracy.n,
+            accuracy=with_error(all_of_them.value, all_of_them.stderr),
+            n=all_of_them.n,
             chance=f"{found.chance:.3f}",
             longest=f"{found.longest:.3f}",
         ),
-        tables=(_subjects_table(found), _letters_table(found)),
-        notes=tuple(_choices_notes(found)),
+        tables=[
+            Table.of("subjects", columns, rows, _("By subject")),
+            Table.of("letters", (_("Letter"), _("Chosen"), _("Right answers")), letters, _("Letters chosen")),
+        ],
+        notes=_choices_notes(found),
         figures=found.as_json(),
     )
-
-
-def _subjects_table(found: Choices) -> Table:
-    subjects: list[tuple[Text, Accuracy]] = [
-        (name or _("(no subject)"), each) for name, each in found.subjects.items()
-    ]
-    if len(subjects) > 1:
-        subjects.append((_("All"), found.accuracy))
-    rows = (
-        (name, _figure(each.value, each.stderr), each.right, each.n, each.not_extracted)
-        for name, each in subjects
-    )
-    columns = (
-        _("Subject"),
-        _("Accuracy ± standard error"),
-        _("Right"),
-        pgettext("a number of them", "Questions"),
-        _("Not extracted"),
-    )
-    return Table.of("subjects", columns, rows, _("By subject"))
-
-
-def _letters_table(found: Choices) -> Table:
-    """How often each letter was chosen, and how often it would have been right."""
-
-    def cell(counts: Mapping[str, int], letter: str) -> Cell:
-        n = counts.get(letter, 0)
-        return Cell(text=f"{n:,}", number=n, note=f"{100 * n / found.accuracy.n:.1f}%")
-
-    letters = [letter for letter in LETTERS if letter in found.chosen or letter in found.right]
-    rows = ((letter, cell(found.chosen, letter), cell(found.right, letter)) for letter in letters)
-    columns = (_("Letter"), _("Chosen"), _("Right answers"))
-    return Table.of("letters", columns, rows, _("Letters chosen"))
 
 
 def _choices_notes(found: Choices) -> Iterator[Message]:
@@ -253,8 +249,8 @@ def classes_section(results: Results) -> Section | None:
         key="classification",
         title=_("Classification"),
         line=sentences(*map(_classes_line, found)),
-        tables=tuple(table for each in found for table in _classes_tables(each, alone=len(found) == 1)),
-        notes=tuple(note for each in found for note in _classes_notes(each)),
+        tables=[table for each in found for table in _classes_tables(each, alone=len(found) == 1)],
+        notes=[note for each in found for note in _classes_notes(each)],
         figures={each.judge: each.as_json() for each in found},
     )
 
@@ -291,38 +287,32 @@ def _classes_line(found: Classification) -> Message:
 
 
 def _classes_tables(found: Classification, *, alone: bool) -> Iterator[Table]:
-    tables = (
-        _per_class_table(found),
-        (_confusion_table if len(found.labels) <= _LARGEST_MATRIX else _most_confused_table)(found),
-        _baselines_table(found),
+    classes: list[tuple[Text, ClassFigures]] = [(each.label, each) for each in found.per_class]
+    averages = (
+        (_("macro avg"), found.macro),
+        (_("weighted avg"), found.weighted),
+        (_("micro avg"), found.micro),
     )
-    for table in tables:
-        title = table.title if alone else _("{judge} {table}", judge=found.judge, table=table.title)
-        yield table.model_copy(update={"title": title})
-
-
-_AVERAGES: Mapping[str, Message] = {
-    "macro": _("macro avg"),
-    "weighted": _("weighted avg"),
-    "micro": _("micro avg"),
-}
-
-
-def _per_class_table(found: Classification) -> Table:
-    averages = [(_AVERAGES[each.label], each) for each in (found.macro, found.weighted, found.micro)]
-    classes: list[tuple[Text, ClassFigures]] = [*((each.label, each) for each in found.per_class), *averages]
-    return Table.of(
-        f"{found.judge}.classes",
+    per_class = Table.of(
+        "classes",
         (_("Label"), _("Precision"), _("Recall"), "F1", _("Support")),
-        ((name, *map(_figure, (of.precision, of.recall, of.f1)), of.support) for name, of in classes),
+        (
+            (name, *map(_figure, (of.precision, of.recall, of.f1)), of.support)
+            for name, of in (*classes, *averages)
+        ),
         _("Per class"),
         counts=3,
     )
+    is_small = len(found.labels) <= _LARGEST_MATRIX
+    confusion = _confusion_table(found) if is_small else _most_confused_table(found)
+    for table in (per_class, confusion, _baselines_table(found)):
+        title = table.title if alone else _("{judge} {table}", judge=found.judge, table=table.title)
+        yield table.model_copy(update={"name": f"{found.judge}.{table.name}", "title": title})
 
 
 def _confusion_table(found: Classification) -> Table:
     return Table.of(
-        f"{found.judge}.confusion",
+        "confusion",
         (_("expected \\ predicted"), *found.labels, _("not extracted"), _("Support")),
         (
             (label, *_confusion_cells(expected, row), sum(row))
@@ -346,36 +336,34 @@ def _confusion_cells(expected: int, row: tuple[int, ...]) -> Iterator[Cell]:
 
 def _most_confused_table(found: Classification) -> Table:
     labels: tuple[Text, ...] = (*found.labels, _("not extracted"))
-    pairs = [
-        (-n, expected, predicted)
-        for expected, row in enumerate(found.confusion)
-        for predicted, n in enumerate(row)
-        if n and predicted != expected
-    ]
+    pairs = Counter(
+        {
+            (expected, predicted): n
+            for expected, row in enumerate(found.confusion)
+            for predicted, n in enumerate(row)
+            if n and predicted != expected
+        }
+    )
     rows = (
-        (_("{expected} → {predicted}", expected=labels[expected], predicted=labels[predicted]), -n)
-        for n, expected, predicted in sorted(pairs)[:_CONFUSIONS_SHOWN]
+        (_("{expected} → {predicted}", expected=labels[expected], predicted=labels[predicted]), n)
+        for (expected, predicted), n in pairs.most_common(_CONFUSIONS_SHOWN)
     )
     columns = (_("expected → predicted"), pgettext("a number of them", "Rows"))
-    return Table.of(f"{found.judge}.confused", columns, rows, _("Confused most often"))
+    return Table.of("confused", columns, rows, _("Confused most often"))
 
 
 def _baselines_table(found: Classification) -> Table:
     """The run among the baselines, by F1; baselines that predict the same appear once."""
-    distinct = {(each.accuracy, each.f1, each.label): each for each in reversed(found.baselines)}
     f1, accuracy = _figure(found.f1, found.f1_stderr), _figure(found.accuracy, found.accuracy_stderr)
-    rows = [
-        (_figure(each.f1), baseline_title(each), _figure(each.accuracy), _figure(each.macro_f1))
+    rows: list[tuple[Text, Cell, Cell, Cell]] = [(_("this run"), f1, accuracy, _figure(found.macro.f1))]
+    distinct = {(each.accuracy, each.f1, each.label): each for each in reversed(found.baselines)}
+    rows += [
+        (baseline_title(each), _figure(each.f1), _figure(each.accuracy), _figure(each.macro_f1))
         for each in distinct.values()
     ]
-    rows.insert(0, (f1, _("this run"), accuracy, _figure(found.macro.f1)))
-    rows.sort(key=lambda row: -(row[0].number or 0))
-    return Table.of(
-        f"{found.judge}.baselines",
-        (_("Who"), "F1", _("Accuracy"), _("Macro F1")),
-        ((who, f1, *others) for f1, who, *others in rows),
-        _("Beside guessers that read nothing"),
-    )
+    rows.sort(key=lambda row: -(row[1].number or 0))
+    columns = (_("Who"), "F1", _("Accuracy"), _("Macro F1"))
+    return Table.of("baselines", columns, rows, _("Beside guessers that read nothing"))
 
 
 def _classes_notes(found: Classification) -> Iterator[Message]:
@@ -511,33 +499,7 @@ def outputs_section(results: Results) -> Section | None:
     found = outputs_of(results)
     if found is None:
         return None
-    missing = ngettext("Not extracted: {n} row.", "Not extracted: {n} rows.", n=found.not_extracted)
-    if found.passed is None:
-        passed = _("No output has a threshold, so no row is passed or missed.")
-    else:
-        share = share_text(found.passed.right, found.passed.of, 1)
-        passed = _("Rows in which every output reached its thresholds: {share}.", share=share)
-    return figures_section(
-        key="outputs",
-        title=_("Results by output"),
-        line=sentences(passed, missing),
-        tables=(*([_outputs_table(found)] if found.passed else []), _output_metrics_table(found)),
-        notes=tuple(_outputs_notes(found)),
-        figures=found.as_json(),
-    )
-
-
-def _outputs_table(found: OutputsFigures) -> Table:
-    shares: list[tuple[Text, Share | None]] = [(each.output, each.passed) for each in found.outputs]
-    if len(shares) > 1:
-        shares.append((_("All outputs"), found.passed))
-    rows = ((name, _share_cell(share), _interval_text(share)) for name, share in shares)
-    columns = (_("Output"), pgettext("a share", "Passed"), _("95 % interval"))
-    return Table.of("outputs", columns, rows, _("Outputs"))
-
-
-def _output_metrics_table(found: OutputsFigures) -> Table:
-    return Table.listing(
+    metrics = Table.listing(
         "metrics",
         [each for output in found.outputs for each in output.metrics],
         {
@@ -550,6 +512,26 @@ def _output_metrics_table(found: OutputsFigures) -> Table:
             _("Not extracted"): lambda each: each.not_extracted,
         },
         _("Judges of each output"),
+    )
+    tables = [metrics]
+    passed = _("No output has a threshold, so no row is passed or missed.")
+    if whole := found.passed:
+        share = share_text(whole.right, whole.of, 1)
+        passed = _("Rows in which every output reached its thresholds: {share}.", share=share)
+        shares: list[tuple[Text, Share | None]] = [(each.output, each.passed) for each in found.outputs]
+        if len(shares) > 1:
+            shares.append((_("All outputs"), whole))
+        rows = ((name, _share_cell(share), _interval_text(share)) for name, share in shares)
+        columns = (_("Output"), pgettext("a share", "Passed"), _("95 % interval"))
+        tables.insert(0, Table.of("outputs", columns, rows, _("Outputs")))
+    missing = ngettext("Not extracted: {n} row.", "Not extracted: {n} rows.", n=found.not_extracted)
+    return figures_section(
+        key="outputs",
+        title=_("Results by output"),
+        line=sentences(passed, missing),
+        tables=tables,
+        notes=_outputs_notes(found),
+        figures=found.as_json(),
     )
 
 
