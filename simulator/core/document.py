@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 from simulator.core.messages import Language, Message, _, safe_text, shown
 from simulator.core.types import Value
 
-Item_ = TypeVar("Item_")
+Each = TypeVar("Each")
 Tone = Literal["", "alarm", "good", "strong", "soft"]
 """How a text stands out: a warning, good news, the main point, or small print."""
 
@@ -76,8 +76,8 @@ class Table(Value):
     def listing(
         cls,
         name: str,
-        items: Iterable[Item_],
-        columns: Mapping[Text, Callable[[Item_], Cell | Text | int | None]],
+        items: Iterable[Each],
+        columns: Mapping[Text, Callable[[Each], Cell | Text | int | None]],
         title: Text = "",
         **looks: Any,
     ) -> "Table":

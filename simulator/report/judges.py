@@ -30,7 +30,7 @@ from simulator.stats import judge_trust
 from simulator.stats.bias import BiasRow
 from simulator.stats.calibration import ENOUGH_ROWS
 from simulator.stats.figures import Summary
-from simulator.stats.judge_trust import Calibration, Drift, bias_for, calibration_for, short_number
+from simulator.stats.judge_trust import Drift, bias_for, calibration_for, short_number
 
 # These compare with the row by rule, and claim no more.
 BY_RULE = frozenset((
@@ -68,7 +68,11 @@ def judge_trusts(
     results: Results, summary: Summary, language: Language, folder: Path = judge_trust.FOLDER
 ) -> JudgeTrusts:
     """The trust in every judge, from the calibrations that `folder` holds of exactly its rubric."""
-    drifts = drifts_of(results)
+    stored = results.notes.get("drift")
+    try:
+        drifts = [Drift.model_validate(each) for each in stored] if isinstance(stored, list) else []
+    except ValidationError:  # another version stored them differently
+        drifts = []
     trusts = {
         name: _trust(name, judge.rubrics, drifts, language, folder)
         for name, judge in summary.judges.items()
@@ -126,15 +130,6 @@ def trust_section(trusts: JudgeTrusts) -> Section | None:
         return None
     blocks = (Facts(tuple(facts)),)
     return Section("trust", _("How far to trust the judges"), blocks, folded=len(facts) > OPEN_AT_MOST)
-
-
-def drifts_of(results: Results) -> tuple[Drift, ...]:
-    """The drift checks that are stored with a run; empty where another version stored them differently."""
-    stored = results.notes.get("drift")
-    try:
-        return tuple(Drift.model_validate(each) for each in stored) if isinstance(stored, list) else ()
-    except ValidationError:
-        return ()
 
 
 def family_notes(settings: Mapping[str, Any], models: Mapping[str, str]) -> list[Line]:
@@ -206,33 +201,25 @@ def _trust(
     ]
     if calibration is None:
         return JudgeTrust(calibration=None, level="not_calibrated", warnings=tuple(warnings))
-    text = _agreement_text(calibration, language)
-    return JudgeTrust(calibration=text, level=_level(calibration), warnings=tuple(warnings))
-
-
-def _level(calibration: Calibration) -> TrustLevel:
-    name, value, low, _high = calibration.headline
+    figure, value, low, high = calibration.headline
+    level: TrustLevel = "doubtful"
     if calibration.n < ENOUGH_ROWS:
-        return "few"
-    if value is None or low is None or low <= _CHANCE[name]:
-        return "doubtful"
-    return next((level for limit, level in _LEVELS[name] if value >= limit), "doubtful")
-
-
-def _agreement_text(calibration: Calibration, language: Language) -> Message:
-    """`人との一致 AUROC .89 [.84–.93]（222件、mtrag_human faithfulness）`."""
-    name, value, low, high = calibration.headline
+        level = "few"
+    elif value is not None and low is not None and low > _CHANCE[figure]:
+        level = next((level for limit, level in _LEVELS[figure] if value >= limit), "doubtful")
     interval = f" [{short_number(low)}–{short_number(high)}]" if low is not None and high is not None else ""
     data: list[Text] = [f"{calibration.dataset} {calibration.label}"]
     if calibration.language != language:
         data.append(_("Japanese data") if calibration.language == "ja" else _("English data"))
-    return ngettext(
+    # `人との一致 AUROC .89 [.84–.93]（222件、mtrag_human faithfulness）`
+    agreement = ngettext(
         "agreement with people {figure} ({n} answer, {data})",
         "agreement with people {figure} ({n} answers, {data})",
         n=calibration.n,
-        figure=f"{name} {short_number(value)}{interval}",
+        figure=f"{figure} {short_number(value)}{interval}",
         data=data,
     )
+    return JudgeTrust(calibration=agreement, level=level, warnings=tuple(warnings))
 
 
 def _drift_notes(drift: Drift) -> Iterator[Line]:
