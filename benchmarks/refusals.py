@@ -19,7 +19,7 @@ from simulator.core.document import Line, Section
 from simulator.core.types import Answer, Case, Conversation, Language, Query, Results, Run, Turn
 from simulator.data.cases import read_cases
 from simulator.data.files import read_text
-from simulator.report.answerable import answerable_sections
+from simulator.report.sections import answerable_sections
 from simulator.stats.answerability import turn_outcome
 
 DATA = Path(os.environ.get("REHEARSAL_BENCH_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
@@ -56,7 +56,7 @@ def main() -> None:
         cases = read_cases(folder / each.questions)
         results = answered(cases, folder / each.passages)
         print(f"\n{each.name} ({each.language}), {len(cases)} questions, the bundled bot without a model")
-        for section in answerable_sections(results)[:1]:
+        for section in list(answerable_sections(results))[:1]:
             print(table(section))
         print(recognised(cases, labels(folder / each.questions)))
         print(f"{time.perf_counter() - started:.0f} s")

@@ -17,6 +17,7 @@ from simulator.core.types import Language
 from simulator.data.files import temporary_path
 
 if TYPE_CHECKING:
+    from simulator.core.document import Report
     from simulator.report.context import ReportContext
     from simulator.sheets.google_api import Target
     from simulator.sheets.model import Worksheet
@@ -27,9 +28,10 @@ JSON_SCHEMA = 1
 
 @dataclass(frozen=True)
 class ReportOutput:
-    """What a report is made from: the run and its figures, its folder, the settings, the object of --json."""
+    """What reports are made from: the run and its figures, its folder, the settings, the object of --json."""
 
     context: "ReportContext"
+    report: "Report"
     folder: Path
     settings: Settings
     json_object: dict[str, Any]
@@ -155,9 +157,8 @@ def _junit(output: ReportOutput) -> str:
 
 def _markdown(output: ReportOutput) -> str:
     from simulator.report.painters.markdown import markdown
-    from simulator.report.run import run_report
 
-    return _file(output, "report.md", markdown(run_report(output.context)))
+    return _file(output, "report.md", markdown(output.report))
 
 
 def _file(output: ReportOutput, name: str, content: str | bytes | Iterable[str]) -> str:

@@ -14,8 +14,7 @@ from simulator.core.settings import load_settings
 
 if TYPE_CHECKING:
     from simulator.core.document import Report
-    from simulator.report.html_comparison import PageParts
-    from simulator.stats.comparison import CompanionRun, RunComparison
+    from simulator.stats.comparison import CompanionRun, RunComparison, RunFigures
 
 # fmt: off
 Before = Annotated[str, typer.Argument(
@@ -96,8 +95,8 @@ def _check_different(paths: list[Path], runs: str) -> None:
     raise InputError(msg)
 
 
-def _compare(earlier: "PageParts", later: "PageParts", third: Path | None) -> "RunComparison":
-    from simulator.report.html_comparison import compared
+def _compare(earlier: "RunFigures", later: "RunFigures", third: Path | None) -> "RunComparison":
+    from simulator.report.comparison import compared
 
     changes = compared(earlier, later)
     if not changes.paired:
@@ -111,7 +110,7 @@ def _compare(earlier: "PageParts", later: "PageParts", third: Path | None) -> "R
     return changes.model_copy(update={"beside": _beside(earlier, later, third)})
 
 
-def _third_run(name: str | None, paths: list[Path], runs: Path, earlier: "PageParts") -> Path | None:
+def _third_run(name: str | None, paths: list[Path], runs: Path, earlier: "RunFigures") -> Path | None:
     """The run to show beside: the one that was named, or its companion in the folder of the runs."""
     from simulator.stats.comparison import find_companion
     from simulator.storage.run_file import RUN_FILE, find_run
@@ -124,9 +123,9 @@ def _third_run(name: str | None, paths: list[Path], runs: Path, earlier: "PagePa
     return folder / run.id / RUN_FILE if run else None
 
 
-def _beside(earlier: "PageParts", later: "PageParts", third: Path) -> "CompanionRun | None":
+def _beside(earlier: "RunFigures", later: "RunFigures", third: Path) -> "CompanionRun | None":
     from simulator.cli.publish import run_parts
-    from simulator.report.html_comparison import compared
+    from simulator.report.comparison import compared
     from simulator.stats.comparison import CompanionRun
     from simulator.storage.runs import replay_of
 
@@ -140,7 +139,7 @@ def _beside(earlier: "PageParts", later: "PageParts", third: Path) -> "Companion
     )
 
 
-def _write_page(earlier: "PageParts", later: "PageParts", changes: "RunComparison", path: Path) -> str:
+def _write_page(earlier: "RunFigures", later: "RunFigures", changes: "RunComparison", path: Path) -> str:
     """The page of both runs, beside the later one; empty where that folder cannot be written."""
     from simulator.cli.publish import write_pair
     from simulator.core.errors import RunFileError

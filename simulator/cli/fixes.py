@@ -120,7 +120,7 @@ class _FixesView:
     def show(self, path: Path, *, as_json: bool) -> None:
         """Prints them; with `--json` one object on stdout, and the rest on stderr."""
         from simulator.diagnosis.recommendations import as_json as fixes_json
-        from simulator.report.html_conversations import anchors_of
+        from simulator.report.tables import anchors_of
 
         report = self._report(self.top or TOP)
         print_report(report, as_json=as_json)

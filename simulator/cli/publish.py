@@ -14,8 +14,10 @@ from simulator.core.settings import Settings, stored_settings
 from simulator.core.types import Language, RedRules, Results
 from simulator.report.context import ReportContext
 from simulator.report.judges import judge_trusts
+from simulator.report.run import run_report
 from simulator.runner.masking import masks_of
 from simulator.stats.answerability import answerability, handovers
+from simulator.stats.comparison import RunComparison, RunFigures
 from simulator.stats.contest import contest_result, is_contest, printed_result, ungraded_metrics
 from simulator.stats.figures import Summary
 from simulator.stats.gate import Gate
@@ -26,9 +28,8 @@ from simulator.storage.run_file import read_run
 from simulator.storage.runs import replay_of
 
 if TYPE_CHECKING:
+    from simulator.core.document import Report
     from simulator.diagnosis.recommendations import Improvements
-    from simulator.report.html_comparison import PageParts
-    from simulator.stats.comparison import RunComparison
 
 
 # A page stays below this, in bytes; a larger one is drawn again, with fewer conversations.
@@ -73,19 +74,19 @@ def _publish(path: Path, settings: Settings) -> int:
     from simulator.report.painters.console import (
         paint,  # rich and jinja2: only when there is something to show
     )
-    from simulator.report.run import run_report
 
     # The bot was asked, and gave no answer at all.
     is_silent = 0 < summary.turns == sum(summary.bot_failures.values())
     if is_silent:
         say_bot_silent(results)
-    write_atomically(Path(context.page), page_html(context))
-    paint(run_report(context), Console(stderr=settings.json_output or is_contest(results)))
+    report = run_report(context)
+    write_atomically(Path(context.page), page_html(context, report=report))
+    paint(report, Console(stderr=settings.json_output or is_contest(results)))
     if settings.json_output:
         print_json(shown)
     elif is_contest(results):
         _print_contest(results)
-    _write_reports(ReportOutput(context, path.parent, settings, shown))
+    _write_reports(ReportOutput(context, report, path.parent, settings, shown))
     return _exit_code(context.gate) or (INCOMPLETE if is_silent else DONE)
 
 
@@ -105,17 +106,21 @@ def report_context(path: Path, results: Results, settings: Settings) -> ReportCo
 
 
 def page_html(
-    context: ReportContext, earlier: "PageParts | None" = None, changes: "RunComparison | None" = None
+    context: ReportContext,
+    earlier: RunFigures | None = None,
+    changes: RunComparison | None = None,
+    report: "Report | None" = None,
 ) -> bytes:
     """The page of a run, beside an `earlier` one where there is one, with as many conversations as fit.
 
-    `changes` are the statistics of the two; they are worked out where they are not passed.
+    A `report` that was made already is drawn as it is. `changes` are the statistics of the two; they
+    are worked out where they are not passed.
     """
     from simulator.report.run_page import run_page
 
-    share = 1.0
+    share, shown = 1.0, report or run_report(context)
     for _attempt in range(ATTEMPTS):
-        page = run_page(context, share, earlier, changes)
+        page = run_page(context, shown, share, earlier, changes)
         if len(page) <= LARGEST:
             break
         share *= 0.9 * LARGEST / len(page)
@@ -159,36 +164,34 @@ def publish_pair(before: Path, after: Path) -> int:
 
 
 def write_pair(
-    earlier: "PageParts", later: "PageParts", path: Path, changes: "RunComparison | None" = None
+    earlier: RunFigures, later: RunFigures, path: Path, changes: RunComparison | None = None
 ) -> Path:
     """Writes the page of two runs beside the run file of the later one; returns its path."""
     language = report_language(later.results)
     settings = stored_settings(later.results.run.settings)
     context = ReportContext(
         *later,
+        gate_of(*later, settings),
         language,
-        improvements_for(later.results, later.summary, settings),
-        judge_trusts(later.results, later.summary, language),
+        improvements_for(*later, settings),
+        judge_trusts(*later, language),
     )
     page = path.with_name("side-by-side.html")
     write_atomically(page, page_html(context, earlier, changes))
     return page
 
 
-def pair_of_runs(before: Path, after: Path) -> tuple["PageParts", "PageParts"]:
+def pair_of_runs(before: Path, after: Path) -> tuple[RunFigures, RunFigures]:
     """Two runs with their figures, both red by the rules of the later one."""
     later = run_parts(after)
     return run_parts(before, later.summary.rules), later
 
 
-def run_parts(path: Path, rules: RedRules | None = None) -> "PageParts":
+def run_parts(path: Path, rules: RedRules | None = None) -> RunFigures:
     """A finished run with its figures, by its own settings or by other rules for red."""
-    from simulator.report.html_comparison import PageParts
-
     results = without_superseded(read_run(path))
     settings = stored_settings(results.run.settings, **({"red": rules} if rules else {}))
-    summary = figures_of(results, settings)
-    return PageParts(results, summary, gate_of(results, summary, settings))
+    return RunFigures(results, figures_of(results, settings))
 
 
 def _json_object(context: ReportContext, path: Path) -> dict[str, Any]:

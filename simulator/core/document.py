@@ -2,15 +2,16 @@
 
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 from zoneinfo import ZoneInfo
 
 from simulator.core.messages import Language, Message, _, safe_text, shown
 from simulator.core.types import Value
 
+Each = TypeVar("Each")
 Tone = Literal["", "alarm", "good", "strong", "soft"]
 """How a text stands out: a warning, good news, the main point, or small print."""
 
@@ -70,6 +71,19 @@ class Table(Value):
         """A table of cells, texts and numbers of things, with a dash for None; `looks` are further fields."""
         cells = tuple(tuple(map(_as_cell, row)) for row in rows)
         return cls(name=name, title=title, columns=tuple(columns), rows=cells, **looks)
+
+    @classmethod
+    def listing(
+        cls,
+        name: str,
+        items: Iterable[Each],
+        columns: Mapping[Text, Callable[[Each], Cell | Text | int | None]],
+        title: Text = "",
+        **looks: Any,
+    ) -> "Table":
+        """A row for each item; `columns` are titles, each with what its cells show of an item."""
+        rows = ([show(item) for show in columns.values()] for item in items)
+        return cls.of(name, columns, rows, title, **looks)
 
 
 @dataclass(frozen=True, slots=True)

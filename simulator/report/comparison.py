@@ -1,7 +1,10 @@
-"""The comparison of two runs as a report: whether the bot got better, how sure that is, and what turned."""
+"""Two runs compared: whether the bot got better, how sure that is, what turned, and pair beside pair."""
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import zip_longest
 from math import ceil
+from typing import NamedTuple
 
 from simulator.core.document import (
     TERMINAL,
@@ -22,23 +25,27 @@ from simulator.core.document import (
     page_section,
     points,
 )
-from simulator.core.messages import Message, _, ngettext, pgettext, sentences
-from simulator.core.titles import Titles
-from simulator.core.types import Language, Run
-from simulator.diagnosis.recommendations import Example
+from simulator.core.messages import Message, _, ngettext, pgettext, safe_text, sentences
+from simulator.core.messages import changed as with_changes
+from simulator.core.types import Conversation, Language, Turn
 from simulator.report.context import STAND_INS
+from simulator.report.tables import answer_text, mark_text, signed_points, turn_text, why
 from simulator.stats.comparison import (
     FEWEST_CASES,
     FEWEST_PAIRS,
+    ConversationKey,
     Difference,
     GroupComparison,
     Kind,
+    PairedRuns,
     RunComparison,
+    RunFigures,
     TurnChange,
+    TurnKey,
+    compare_runs,
     is_regression,
 )
 from simulator.stats.figures import RedTurn, Summary
-from simulator.storage.runs import replay_of
 
 # Turns that are quoted; the page has more.
 _QUOTED: tuple[tuple[frozenset[View], int], ...] = ((TERMINAL, 5), (TEXT - TERMINAL, 10))
@@ -99,6 +106,17 @@ _METHOD = _(
     " score: it is tested first and alone, its p not corrected. The p of the others is corrected by Holm's"
     " method, and doubled as long as {primary} cannot be said to have changed."
 )
+# So many pairs are shown with their turns, each text cut to so many characters, and so many by a line.
+SHOWN_PAIRS, SHOWN_LENGTH, SHOWN_UNCHANGED = 40, 600, 200
+
+# Whether a conversation was red, and is: what stands before it, how it stands out, and what it is called;
+# the worst first.
+_CHANGES: dict[tuple[bool, bool], tuple[str, Tone, Message]] = {
+    (False, True): ("▲", "alarm", _("turned red")),
+    (True, True): ("△", "strong", _("still red")),
+    (True, False): ("✓", "good", _("no longer red")),
+    (False, False): ("·", "strong", _("still not red")),
+}
 
 
 def comparison_report(changes: RunComparison, summary: Summary, language: Language, page: str = "") -> Report:
@@ -106,17 +124,17 @@ def comparison_report(changes: RunComparison, summary: Summary, language: Langua
 
     `page` is where it was written as a page.
     """
-    parts = ComparisonParts(changes, summary, language)
+    parts = _Parts(changes, summary, language)
     sections = [Section("verdict", "", parts.verdict())]
     if changes.regression:
         regression = Line(_("Regression (exit code 1)"), "alarm")
         sections.append(Section("regression", "", (regression,), views=TEXT))
-    sections += [*parts.turned(), parts.judges(), *parts.groups(), *parts.beside(), *page_section(page)]
+    sections += [*parts.turned(), *parts.differences(), *page_section(page)]
     title = _("Comparison  {before} → {after}", before=changes.before.run, after=changes.after.run)
     return Report(title, language, sections=tuple(sections), wording="rows" if summary.rows else "")
 
 
-class ComparisonParts:
+class _Parts:
     """What there is to say about two runs; `summary` is of the later one."""
 
     def __init__(self, changes: RunComparison, summary: Summary, language: Language) -> None:
@@ -128,7 +146,7 @@ class ComparisonParts:
         if broken:
             first = _("Questions that must not break, but turned red: {n}.", n=broken)
             headline = Line(sentences(first, headline.text), "alarm")
-        return headline, Notes.of((*self._below(), *self._cautions()))
+        return headline, Notes.of((*self._below(), *self._guarded(), *self._compared(), *self._cautions()))
 
     def _verdict(self) -> Line:
         """The verdict on the scores."""
@@ -154,7 +172,7 @@ class ComparisonParts:
         return Line(sentences(verdict, fell), tone)
 
     def _below(self) -> Iterator[Text | Line]:
-        """What follows the headline: how many cases are missing, guarded questions, what was compared."""
+        """What follows the headline: how the runs could be compared, or how many cases that takes."""
         changes, row = self.changes, self.changes.score
         if changes.verdict == "not_comparable":
             yield _(
@@ -176,7 +194,10 @@ class ComparisonParts:
                 n=row.more,
                 conversations=ceil(row.more * changes.paired / row.cases),
             )
-        yield from self._guarded()
+
+    def _compared(self) -> Iterator[Message]:
+        """Which turns were compared, and what else than the customers' lines was changed."""
+        changes, none = self.changes, _("none")
         if origin := changes.after.replay_of:
             yield _("This run is a replay of {run} (the customers say the same).", run=origin)
         if changes.replayed or changes.same_lines == changes.lines:
@@ -192,7 +213,6 @@ class ComparisonParts:
                 " said the same or first spoke: {turns}.",
                 turns=_compared_turns(changes),
             )
-        none = _("none")
         pairs = {each.name: (each.before or none, each.after or none) for each in changes.changed}
         if pairs:
             what = [_("{name} {before} → {after}", name=n, before=b, after=a) for n, (b, a) in pairs.items()]
@@ -253,17 +273,13 @@ class ComparisonParts:
             sides=((before, now),),
         )
 
-    def judges(self) -> Section:
-        """The difference by judge, how many turns turned, and how it was tested."""
-        reds = self.changes.reds
-        columns = (
-            _("Judge"), _("Verdict"), _("Before"), _("Now"), _("Diff."), _("95 % interval"),
-            _("p (corrected)"), _("pairs"),
-        )  # fmt: skip
+    def differences(self) -> Iterator[Section]:
+        """The difference by judge, persona and tag, and what there is to say of a third run."""
+        changes, reds = self.changes, self.changes.reds
         turns = ngettext(
             "Of {n} turn compared: turned red {red}, no longer red {green}, still red {still}.",
             "Of {n} turns compared: turned red {red}, no longer red {green}, still red {still}.",
-            n=_compared_turns(self.changes),
+            n=_compared_turns(changes),
             red=reds.turned_red,
             green=reds.turned_green,
             still=reds.still_red,
@@ -274,63 +290,84 @@ class ComparisonParts:
             better=reds.cases_better,
             p=p_text(reds.p),
         )
-        method = _METHOD.format(primary=self.titles("judge", self.changes.primary))
+        method = _METHOD.format(primary=self.titles("judge", changes.primary))
         notes = Notes.of((turns, cases, method), "soft").lines
-        rows = map(self._judge, self.changes.judges)
-        table = Table.of("judges", columns, rows, words=frozenset({1}))
-        return Section("difference", _("Difference by judge"), (table, *notes))
-
-    def _judge(self, row: Difference) -> tuple[Cell | Text, ...]:
-        """The verdict first: on a telephone only the first columns are in sight."""
-        verdict = _SHORT[_verdict_key(row)].format(larger=largest(row.larger))
-        return (
-            self.titles("judge", row.judge),
-            Cell(text=verdict, tone=_TONES.get(row.verdict, "")),
-            points(row.before),
-            points(row.after),
-            signed(row.difference),
-            between(row.interval),
-            p_text(row.p_holm),
-            f"{row.pairs:,}",
+        judges = Table.listing(
+            "judges",
+            changes.judges,
+            {  # the verdict first: on a telephone only the first columns are in sight
+                _("Judge"): lambda row: self.titles("judge", row.judge),
+                _("Verdict"): lambda row: Cell(text=_short_verdict(row), tone=_TONES.get(row.verdict, "")),
+                _("Before"): lambda row: points(row.before),
+                _("Now"): lambda row: points(row.after),
+                _("Diff."): lambda row: signed_points(row.difference),
+                _("95 % interval"): lambda row: between(row.interval),
+                _("p (corrected)"): lambda row: p_text(row.p_holm),
+                _("pairs"): lambda row: row.pairs,
+            },
+            words=frozenset({1}),
         )
-
-    def groups(self) -> Iterator[Section]:
-        """The difference by persona, which rows of a data set do not have, and by tag."""
-        personas = () if self.rows else self.changes.personas
-        names = [self.titles("persona", each.name) for each in personas]
-        tags = self.changes.tags
-        tables = (_groups(_("Customer"), names, personas), _groups(_("Tag"), [t.name for t in tags], tags))
+        yield Section("difference", _("Difference by judge"), (judges, *notes))
+        personas = () if self.rows else changes.personas  # rows of a data set have no customers
+        tables = (
+            _groups(_("Customer"), [(self.titles("persona", each.name), each) for each in personas]),
+            _groups(_("Tag"), [(each.name, each) for each in changes.tags]),
+        )
         if blocks := tuple(table for table in tables if table.rows):
             yield Section("groups", _("Where it changed (not tested)"), blocks, folded=True)
+        if other := changes.beside:  # a line for the replay and one for the free run of the new version
+            lines = [
+                _beside(not other.replay, changes.score, changes.after.run),
+                _beside(other.replay, other.difference, other.run),
+            ]
+            notes_beside = Notes.of(reversed(lines) if other.replay else lines)
+            yield Section("beside", _("Replay and free conversations"), (notes_beside,))
 
-    def beside(self) -> Iterator[Section]:
-        """A line for the replay and one for the free run of the new version, where both exist."""
-        other = self.changes.beside
-        if other is None:
-            return
-        own = _beside(not other.replay, self.changes.score, self.changes.after.run)
-        lines = [own, _beside(other.replay, other.difference, other.run)]
-        notes = Notes.of(reversed(lines) if other.replay else lines)
-        yield Section("beside", _("Replay and free conversations"), (notes,))
+    def pair(self, pair: "_Pair", href: str, runs: PairedRuns) -> Item:
+        """A pair that changed, with its turns side by side."""
+        mark, tone, change = _CHANGES[pair.change]
+        before, after = map(points, pair.scores)
+        was, became = runs.reds
+        text = _(
+            "{change} · {before} → {after} ({by}) · {who} · {question}",
+            change=change,
+            before=before,
+            after=after,
+            by=signed_points(pair.by),
+            who=self._who(pair),
+            question=pair.later.case.question,
+        )
+        sides = tuple(
+            (
+                _side(_("Before"), at, pair.earlier, one, was),
+                _side(_("Now"), at, pair.later, other, became),
+            )
+            for at, (one, other) in enumerate(zip_longest(pair.earlier.turns, pair.later.turns), 1)
+        )
+        return Item(text, tone=tone, marker=mark, sides=sides, link=(_("Read it →"), href))
+
+    def unchanged_pair(self, pair: "_Pair", href: str) -> Item:
+        """A pair of which nothing changed, by a line."""
+        change, score = _CHANGES[pair.change][2], points(pair.scores[1])
+        text = _("{change} · {score} · {who}", change=change, score=score, who=self._who(pair))
+        return Item(text, link=(pair.later.case.question, href))
+
+    def _who(self, pair: "_Pair") -> Text:
+        later = pair.later
+        return later.case.id if self.rows else self.titles("persona", later.persona)
 
 
-def turn_text(turn: TurnChange | RedTurn | Example, titles: Titles) -> Message:
-    """Which turn it is: customer, case and number; of a row only the case is shown."""
-    persona = titles("persona", turn.persona)
-    return _("{persona} · {case} · turn {turn}", persona=persona, case=turn.case, turn=turn.turn)
-
-
-def _groups(title: Text, names: Sequence[Text], groups: Sequence[GroupComparison]) -> Table:
+def _groups(title: Text, groups: Iterable[tuple[Text, GroupComparison]]) -> Table:
     rows = (
         (
             name,
             each.pairs,
-            signed(each.difference),
+            signed_points(each.difference),
             between(each.interval),
             each.turned_red,
             each.turned_green,
         )
-        for name, each in zip(names, groups, strict=True)
+        for name, each in groups
     )
     columns = (title, _("pairs"), _("Diff."), _("95 % interval"), _("to red"), _("fixed"))
     return Table.of("groups", columns, rows)
@@ -351,6 +388,10 @@ def _beside(replay: bool, row: Difference | None, run: str) -> Message:
     return _("{kind}: {was} → {now} ({by} points, 95 % interval {low} to {high})  {run}", **figures)
 
 
+def _short_verdict(row: Difference) -> Message:
+    return _SHORT[_verdict_key(row)].format(larger=largest(row.larger))
+
+
 def _verdict_key(row: Difference) -> str:
     """The key of the verdict's text: `equal` if nothing changed, `leaning_...` if it may be chance."""
     if row.verdict == "no_difference" and not row.larger:
@@ -363,7 +404,7 @@ def _figures(row: Difference) -> dict[str, object]:
     return {
         "was": points(row.before),
         "now": points(row.after),
-        "by": signed(row.difference),
+        "by": signed_points(row.difference),
         "larger": largest(row.larger),
         "pairs": row.pairs,
         "cases": row.cases,
@@ -373,38 +414,143 @@ def _figures(row: Difference) -> dict[str, object]:
     }
 
 
-def replay_note(run: Run) -> Message | None:
-    """That a run replays another one; None for a run of its own."""
-    origin = replay_of(run)
-    return (
-        _("This run replays {run}: the customers say what they said there.", run=origin) if origin else None
-    )
-
-
-def signed(value: float | None) -> str:
-    """A difference (0..1) on the scale to 100 with its sign: '+9.2', '−3', '±0'."""
-    if value is None:
-        return "–"
-    text = f"{100 * value:+.1f}".removesuffix(".0")
-    return "±0" if not text.strip("+-0.") else text.replace("-", "−")
-
-
 def between(interval: tuple[float, float] | None) -> str:
     """An interval of a difference: '−1.2 … +4'."""
-    return " … ".join(map(signed, interval)) if interval else "–"
+    return " … ".join(map(signed_points, interval)) if interval else "–"
 
 
 def ends(interval: tuple[float, float] | None) -> dict[str, str]:
     """Both ends of an interval, as variables of a text."""
-    low, high = map(signed, interval) if interval else ("–", "–")
+    low, high = map(signed_points, interval) if interval else ("–", "–")
     return {"low": low, "high": high}
 
 
 def largest(larger: float | None) -> str:
     """The largest difference that the data allow, without a sign."""
-    return signed(larger).lstrip("+±") if larger is not None else "–"
+    return signed_points(larger).lstrip("+±") if larger is not None else "–"
 
 
 def p_text(p: float | None) -> str:
     """A p value in two or three decimals."""
     return "–" if p is None else "<0.001" if p < 0.001 else f"{p:.3f}" if p < 0.1 else f"{p:.2f}"
+
+
+def compared(before: RunFigures, after: RunFigures) -> RunComparison:
+    """The statistics of two runs; their resampling uses the later one's seed."""
+    seed = after.results.run.settings.get("seed")
+    return compare_runs(before, after, seed=seed if isinstance(seed, int) else 42)
+
+
+def comparison_sections(
+    before: RunFigures,
+    after: RunFigures,
+    anchors: Mapping[str, str],
+    language: Language,
+    changes: RunComparison | None = None,
+) -> Iterator[Section]:
+    """The run `after` beside `before` for its page: verdict, figures, and conversations that changed first.
+
+    `anchors` lead to its conversations by id; `changes` are worked out where they are not passed.
+    """
+    runs, columns = PairedRuns(before, after), ("", _("Before"), _("Now"))
+    rows: tuple[tuple[Text, ...], ...] = (
+        (_("Score"), points(before.summary.score), points(after.summary.score)),
+        (_("Red turns"), *(f"{s.red:,} / {s.turns:,}" for s in (before.summary, after.summary))),
+        (_("Run"), before.results.run.id, after.results.run.id),
+    )
+    table = Table.of("runs", columns, rows)
+    if not runs.both:
+        nothing = Line(_("nothing to compare"), "strong")
+        reason = Line(_("The two runs have no question and customer in common."))
+        yield Section("compare", _("What changed"), (nothing, reason, table))
+        return
+    pairs = [_Pair.of(runs, key) for key in runs.both]
+    parts = _Parts(changes or compared(before, after), after.summary, language)
+    numbers = Counter(pair.change for pair in pairs)
+    counts = [
+        _(
+            "{mark} {change} {conversations}",
+            mark=mark,
+            change=text,
+            conversations=ngettext("{n} conv.", "{n} conv.", n=numbers[change]),
+        )
+        for change, (mark, _tone, text) in _CHANGES.items()
+    ]
+    paired = Line(_("Pairs of the same question and customer: {n}.", n=len(pairs)), "soft")
+    summed = (*parts.verdict(), table, Line(_("{parts}", parts=counts)), paired)
+    yield Section("compare", _("What changed"), summed)
+    yield from parts.differences()
+    order = list(_CHANGES)
+    changed = sorted(
+        (pair for pair in pairs if pair.changed), key=lambda pair: (order.index(pair.change), pair.by or 0.0)
+    )
+    unchanged = [pair for pair in pairs if not pair.changed][:SHOWN_UNCHANGED]
+    if changed:
+        more = len(changed) - SHOWN_PAIRS
+        left = _("Further pairs that changed: {n}.", n=more) if more > 0 else ""
+        items = [parts.pair(pair, f"#{anchors[pair.later.id]}", runs) for pair in changed[:SHOWN_PAIRS]]
+        blocks = (Items(tuple(items), left, folded=True),)
+        yield Section("pairs", _("Pairs that changed: {n}", n=len(changed)), blocks)
+    if unchanged:
+        listed = [parts.unchanged_pair(pair, f"#{anchors[pair.later.id]}") for pair in unchanged]
+        title = _("Unchanged pairs: {n}", n=len(pairs) - len(changed))
+        yield Section("unchanged", title, (Items(tuple(listed)),), folded=True)
+
+
+class _Pair(NamedTuple):
+    """A conversation in both runs; `reds` counts its red turns, `scores` are 0..1."""
+
+    earlier: Conversation
+    later: Conversation
+    reds: tuple[int, int]
+    scores: tuple[float | None, float | None]
+
+    @classmethod
+    def of(cls, runs: PairedRuns, key: ConversationKey) -> "_Pair":
+        earlier, later = talks = runs.earlier[key], runs.later[key]
+        was, became = (
+            sum((talk.id, turn.index) in red for turn in talk.turns)
+            for talk, red in zip(talks, runs.reds, strict=True)
+        )
+        before, after = (
+            run.summary.conversation_scores.get(talk.id)
+            for run, talk in zip((runs.before, runs.after), talks, strict=True)
+        )
+        return cls(earlier, later, (was, became), (before, after))
+
+    @property
+    def change(self) -> tuple[bool, bool]:
+        """Whether it was red, and is."""
+        return self.reds[0] > 0, self.reds[1] > 0
+
+    @property
+    def by(self) -> float | None:
+        """By how much the score changed."""
+        before, after = self.scores
+        return None if before is None or after is None else after - before
+
+    @property
+    def changed(self) -> bool:
+        """Whether there is anything to look at."""
+        return self.reds[0] != self.reds[1] or abs(self.by or 0.0) >= 0.005
+
+
+def _side(
+    run: Message, at: int, talk: Conversation, turn: Turn | None, reds: Mapping[TurnKey, RedTurn]
+) -> Fact:
+    """One turn of one run: what was asked, the answer, and what is wrong with it."""
+    name = _("{run} · Turn {n}", run=run, n=at)
+    if turn is None:
+        return Fact(name, _("(no such turn)"))
+    red = reds.get((talk.id, turn.index))
+    answer = with_changes(answer_text(turn, red.failure if red else None), _short)
+    text = _("Customer: {line}\n\n{answer}", line=_short(turn.user), answer=answer)
+    if red is None:
+        return Fact(name, text)
+    reason = with_changes(why(red, turn), _short)
+    return Fact(name, text, (_("{mark}: {why}", mark=mark_text(red), why=reason),))
+
+
+def _short(text: str) -> str:
+    text = safe_text(text)
+    return text if len(text) <= SHOWN_LENGTH else text[:SHOWN_LENGTH].rstrip() + "…"

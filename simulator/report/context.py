@@ -1,30 +1,29 @@
-"""What every report of a run shares: the verdict, and notes to read before relying on the figures.
+"""What every report of a run shares: its context, the gate in words, notes to read before relying on it.
 
-`ReportContext` is what worksheets, Markdown and files are made from.
+`ReportContext` is what the page, worksheets, Markdown and files are made from.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
-from simulator.core.document import Line, Section, Text, points, target_points
-from simulator.core.messages import Message, _, ngettext, safe_text, shown
+from simulator.core.document import Cell, Line, Section, Table, Text, points, target_points
+from simulator.core.messages import Message, _, ngettext, pgettext, safe_text, sentences, shown
 from simulator.core.replies import FIFTHS, share_of
-from simulator.core.settings import CheckFormat
+from simulator.core.settings import FIGURES, MAJOR, CheckFormat
 from simulator.core.titles import Titles, title
 from simulator.core.types import Language, Results, Score, TurnScores, Value
 from simulator.diagnosis.evidence import RootCause
 from simulator.diagnosis.recommendations import Improvements
-from simulator.report.answerable import answerable_sections
-from simulator.report.gate import MAJOR_TURNS, gate_alarms, gate_remarks, verdict_text
-from simulator.report.sections import load_section, sections
+from simulator.report.sections import answerable_sections, sections
 from simulator.stats.agreement import VoteAgreement
-from simulator.stats.corrected import ENOUGH_GRADES, CorrectedScore, Shortage, Stratum
+from simulator.stats.corrected import ENOUGH_GRADES, Shortage, Stratum
 from simulator.stats.figures import RedTurn, Summary
-from simulator.stats.gate import CONDITION_PROBLEMS, Gate
+from simulator.stats.gate import CONDITION_PROBLEMS, MIN_QUESTIONS, CheckedCondition, Gate, major_texts
 
 STAND_INS = _(
     "Customer and judges were simple stand-ins (stock phrases, word overlap), not models. Good for trying"
@@ -33,7 +32,6 @@ STAND_INS = _(
 
 # Problems that the verdict and the notes on the gate's conditions report already.
 REPORTED_BY_GATE = CONDITION_PROBLEMS | {"below"}
-_SCORE_PROBLEMS = frozenset({"below", "corrected_below"})
 
 
 # How well a judge agrees with people.
@@ -58,10 +56,46 @@ class JudgeTrusts(Value):
 UNKNOWN = JudgeTrusts()
 
 
+# Shares that are shown in percent; a score and the grades of judges are points out of 100.
+_PERCENT = frozenset(name for name, measure in FIGURES.items() if measure == "share") - {"score"}
+_SIGNS = {">=": "≥", "<=": "≤", "==": "=", ">": ">", "<": "<"}
+_FIGURES: dict[str, Message] = {
+    "score": _("Score"),
+    "answered_correctly": _("Answered what it should"),
+    "refused_correctly": _("Refused what it should"),
+    "handover_correctly": _("Right handovers"),
+    "red": pgettext("a share", "Red turns"),
+    "failed": _("Turns without answer"),
+    "major": _("Questions with a major turn"),
+    "severity_major": _("Major turns"),
+    "severity_moderate": _("Moderate turns"),
+    "severity_minor": _("Minor turns"),
+    "p95_seconds": _("Seconds to answer (95 %)"),
+    "latency_p95": _("Seconds to answer (95 %)"),
+    "cost_usd": _("Cost"),
+}
+_DECISIONS: dict[str, Message] = {
+    "passed": pgettext("of a target", "Passed"),
+    "missed": pgettext("of a target", "Missed"),
+    "undecided": _("Undecided"),
+}
+# By whether asking the same questions once more may settle a condition.
+_REPEATS = {
+    None: None,
+    True: _("Asking the same questions more often may be enough."),
+    False: _("Asking the same questions more often would not: it takes new ones."),
+}
+
+
 def verdict(gate: Gate, score: float | None) -> Message:  # noqa: PLR0911 - one for each verdict
-    """The gate in one phrase."""
+    """The gate in one phrase: '判定保留（あと約 120 会話で決まります）'."""
     if gate.conditions:
-        return verdict_text(gate)
+        if gate.decision in {"passed", "missed"}:
+            text = _("Passed ({what})") if gate.decision == "passed" else _("Missed ({what})")
+            return text.format(what=_verdict_subject(gate))
+        if gate.incomplete or gate.more is None:
+            return _DECISIONS["undecided"]
+        return _("Undecided (about {n} more conversations would settle it)", n=gate.more)
     if gate.target is None:
         return _("No target was set")
     target = target_points(gate.target)
@@ -69,18 +103,34 @@ def verdict(gate: Gate, score: float | None) -> Message:  # noqa: PLR0911 - one 
         return _("Target {target} reached", target=target)
     if score is None or gate.incomplete:
         return _("Target {target}: cannot be decided", target=target)
-    too_many = next((finding for finding in gate.findings if finding.problem == "major"), None)
-    if too_many and not any(finding.problem in _SCORE_PROBLEMS for finding in gate.findings):
+    problems = {finding.problem: finding for finding in gate.findings}
+    if "major" in problems and not problems.keys() & {"below", "corrected_below"}:
         return _(
             "Target {target} missed: {major} of {cases} questions have a major turn",
             target=target,
-            major=too_many.figures["major"],
-            cases=too_many.figures["cases"],
+            major=problems["major"].figures["major"],
+            cases=problems["major"].figures["cases"],
         )
     if gate.unsettled:
         return _("Target {target}: not settled yet", target=target)
     short = short_of(gate.corrected.score if gate.corrected else score, gate.target)
     return _("Target {target} missed by {short}", target=target, short=short)
+
+
+def _verdict_subject(gate: Gate) -> Message:
+    """What passed or was missed, and with which confidence."""
+    missed, n = [each for each in gate.conditions if each.decision == "missed"], len(gate.conditions)
+    if gate.target is not None and not isinstance(gate.asked, str) and len(missed) == (not gate.passed):
+        what = _("target {target}", target=target_points(gate.target))
+        if missed and not missed[0].condition.rises:
+            what = condition_text(missed[0])
+    elif gate.passed:
+        what = _("all {n} conditions", n=n)
+    else:
+        what = _("{missed} of {n} conditions", missed=len(missed), n=n)
+    if gate.confidence is None:
+        return what
+    return _("{what}, {sure} % sure", what=what, sure=f"{100 * gate.confidence:.4g}")
 
 
 def short_of(score: float, target: float) -> str:
@@ -94,10 +144,11 @@ def lowest_score(results: Results, summary: Summary) -> float | None:
     return share_of(FIFTHS[0], FIFTHS) if next(scales, None) == FIFTHS else None
 
 
-def counts_text(numbers: Mapping[str, int], group: str) -> tuple[Message, ...]:
-    """'timeout 3', 'error 1', most frequent first; `group` is the one in which they have their titles."""
+def counts_text(numbers: Mapping[str, int], group: str) -> Message:
+    """'timeout 3, error 1', most frequent first; `group` is the one in which they have their titles."""
     ranked = sorted(numbers.items(), key=lambda item: -item[1])
-    return tuple(_("{name} {n}", name=title(group, kind), n=n) for kind, n in ranked)
+    parts = [_("{name} {n}", name=title(group, kind), n=n) for kind, n in ranked]
+    return _("{parts}", parts=parts) if parts else _("none")
 
 
 def notes(summary: Summary, gate: Gate, titles: Titles) -> tuple[Line, ...]:
@@ -105,8 +156,8 @@ def notes(summary: Summary, gate: Gate, titles: Titles) -> tuple[Line, ...]:
 
     That the target was missed is not among them: it is the verdict itself.
     """
-    alarms = [*gate_alarms(gate, titles), *_finding_texts(summary, gate), *_alarms(summary)]
-    remarks = [*gate_remarks(summary, gate), *correction_texts(summary), *_remarks(summary)]
+    alarms = (*_gate_alarms(summary, gate, titles), *_alarms(summary))
+    remarks = (*_gate_remarks(summary, gate), *correction_texts(summary), *_remarks(summary))
     return (*(Line(text, "alarm") for text in alarms), *(Line(text, "soft") for text in remarks))
 
 
@@ -124,7 +175,11 @@ FINDING_TEXTS: dict[str, Message] = {
         "Corrected by human grades, the score is {score} and its 95 % interval {low} to {high}; the"
         " target {target} lies within. More human grades or more questions would settle it."
     ),
-    "major": MAJOR_TURNS,
+    # The figures are those of `major_texts`.
+    "major": _(
+        "{major} of {cases} questions have a major turn ({share} %); the target allows {allowed} %"
+        " (--max-major)."
+    ),
     "evidence": _(
         "The judge {judge} had nothing to hold the answers against: no reference, no passages, no"
         " facts. Give the questions a reference, or have the bot return its passages."
@@ -138,17 +193,23 @@ FINDING_TEXTS: dict[str, Message] = {
 }
 
 
-def _finding_texts(summary: Summary, gate: Gate) -> Iterator[Message]:
-    """The problems that the gate found; a score, its interval and the target are on the scale to 100."""
+def _gate_alarms(summary: Summary, gate: Gate, titles: Titles) -> Iterator[Message]:
+    """The conditions that did not pass, customers who are missing, and the other problems of the gate.
+
+    A score, its interval and the target are on the scale to 100.
+    """
+    yield from (_condition_note(checked) for checked in gate.conditions if checked.decision != "passed")
+    for finding in gate.findings:
+        if finding.problem == "personas":
+            names = [titles("persona", name) for name in finding.figures["personas"].split(", ")]
+            yield _("Customers who took part without a graded conversation: {personas}.", personas=names)
     target, scored = gate.target or 0.0, gate.corrected or summary
     values = (scored.score, *(scored.interval or (None, None)))
-    shown_score = dict(
-        zip(("score", "low", "high"), (points(v, against=target) for v in values), strict=True)
-    )
+    figures = dict(zip(("score", "low", "high"), (points(v, against=target) for v in values), strict=True))
+    figures["target"] = target_points(target)
     for finding in gate.findings:
         if finding.problem not in REPORTED_BY_GATE:
-            figures = {**finding.figures, **shown_score, "target": target_points(target)}
-            yield FINDING_TEXTS[finding.problem].format(**figures)
+            yield FINDING_TEXTS[finding.problem].format(**{**finding.figures, **figures})
 
 
 def corrected_line(summary: Summary, target: float | None) -> Message | None:
@@ -161,22 +222,24 @@ def corrected_line(summary: Summary, target: float | None) -> Message | None:
     return _("automatic {auto}, corrected {score} ({low}–{high})", auto=auto, score=score, low=low, high=high)
 
 
-def correction_texts(summary: Summary) -> list[Message]:
+def correction_texts(summary: Summary) -> Iterator[Message]:
     """How people's blind grades corrected the score, or how many more grades that takes."""
-    if summary.corrected:
-        return [_correction_text(summary.corrected)]
-    return [_shortage_text(summary.shortage)] if summary.shortage else []
-
-
-def _correction_text(corrected: CorrectedScore) -> Message:
-    strata: dict[Stratum, Message] = {"red": _("{how} on red turns"), "not_red": _("{how} on the others")}
-    bias = corrected.bias
-    return ngettext(
-        "On the {n} turn that people graded, the judge is {biases}; the corrected score leaves that out.",
-        "On the {n} turns that people graded, the judge is {biases}; the corrected score leaves that out.",
-        n=corrected.n,
-        biases=[text.format(how=_bias_text(bias[name])) for name, text in strata.items() if name in bias],
-    )
+    if corrected := summary.corrected:
+        strata: dict[Stratum, Message] = {"red": _("{how} on red turns"), "not_red": _("{how} on the others")}
+        biases = [
+            strata[name].format(how=_bias_text(corrected.bias[name]))
+            for name in strata
+            if name in corrected.bias
+        ]
+        yield ngettext(
+            "On the {n} turn that people graded, the judge is {biases}; the corrected score leaves that out.",
+            "On the {n} turns that people graded, the judge is {biases}; the corrected score leaves that"
+            " out.",
+            n=corrected.n,
+            biases=biases,
+        )
+    elif summary.shortage:
+        yield _shortage_text(summary.shortage)
 
 
 def _bias_text(bias: float) -> Message:
@@ -323,6 +386,195 @@ def _votes_text(votes: VoteAgreement) -> Message:
     )
 
 
+def condition_text(checked: CheckedCondition) -> Message:
+    """A condition as people read it: 'スコア ≥ 90'."""
+    condition = checked.condition
+    name = _FIGURES.get(condition.name) or title("judge", condition.name)
+    amount = _amount(checked, condition.threshold)
+    return _("{name} {sign} {amount}", name=name, sign=_SIGNS[condition.comparison], amount=amount)
+
+
+def _is_counted(checked: CheckedCondition) -> bool:
+    """Whether a condition that allows some failures passed by its count, which carries no certainty."""
+    condition = checked.condition
+    if condition.name == MAJOR:
+        return checked.decision == "passed" and condition.threshold > 0
+    return checked.decision == "passed" and condition.measure == "count" and condition.holds(1)
+
+
+def _value_text(checked: CheckedCondition) -> Text:
+    """The figure of a condition as people read it; a share never looks like the threshold it misses."""
+    if checked.value is None or math.isinf(checked.value):
+        return "–"
+    if checked.condition.measure == "share" and checked.condition.rises:
+        return _percent(checked, points(checked.value, against=checked.condition.threshold))
+    return _amount(checked, checked.value, rounded=True)
+
+
+def _amount(checked: CheckedCondition, value: float, *, rounded: bool = False) -> Text:
+    measure = checked.condition.measure
+    if measure == "share":
+        return _percent(checked, f"{100 * value:.3g}" if rounded else target_points(value))
+    text = f"{value:.3g}" if rounded and measure != "count" else f"{value:g}"
+    if measure == "seconds":
+        return _("{n} s", n=text)
+    return _("{amount} USD", amount=text) if measure == "cost" else text
+
+
+def _percent(checked: CheckedCondition, points: Text) -> Text:
+    """A share with its percent sign, a score or grade without one."""
+    return _("{n} %", n=points) if checked.condition.name in _PERCENT else points
+
+
+def _range_text(checked: CheckedCondition) -> Text:
+    """The range of a figure, or the upper bound of a count of turns; empty where neither is known."""
+    measure, threshold = checked.condition.measure, checked.condition.threshold
+    if checked.low is None or checked.high is None:
+        return ""
+    if measure == "count":
+        return _("up to {high} % of turns", high=_percent_up(checked.high))
+    against = threshold if checked.condition.rises else None
+    low, high = points(checked.low, against=against), points(checked.high, against=against)
+    if measure == "seconds":
+        return _("within {seconds} s: {low}–{high} %", seconds=f"{threshold:g}", low=low, high=high)
+    return _percent(checked, _("{low}–{high}", low=low, high=high))
+
+
+def _percent_up(share: float) -> str:
+    """A share in percent, rounded up."""
+    return f"{math.ceil(1000 * share - 1e-6) / 10:.3g}"
+
+
+def conditions_table(gate: Gate) -> Table | None:
+    """A row for each condition: verdict, figure, range and what it rests on; None for a single one."""
+    if len(gate.conditions) < 2:
+        return None
+
+    def verdict_cell(checked: CheckedCondition) -> Cell:
+        decision, by_count = checked.decision, gate.confidence is not None and _is_counted(checked)
+        return Cell(
+            text=_("Passed (count)") if by_count else _DECISIONS[decision],
+            red=decision == "missed",
+            tone="good" if decision == "passed" else "alarm",
+        )
+
+    def basis(checked: CheckedCondition) -> Text:
+        """'480（120 質問）': the number of values behind a figure, and of their questions."""
+        n, values = checked.cases, checked.n
+        return (
+            ngettext("{values} ({n} question)", "{values} ({n} questions)", n=n, values=values) if n else ""
+        )
+
+    return Table.listing(
+        "conditions",
+        gate.conditions,
+        {
+            _("Condition"): lambda checked: Cell(
+                text=condition_text(checked), note=_("added by default") if checked.by_default else ""
+            ),
+            _("Verdict"): verdict_cell,
+            _("Result"): lambda checked: Cell(text=_value_text(checked), number=checked.value),
+            _("May lie between"): _range_text,
+            _("Rests on"): basis,
+        },
+        _("What it takes to pass"),
+    )
+
+
+def _gate_remarks(summary: Summary, gate: Gate) -> Iterator[Message]:
+    """What a reader must know of the gate besides: that it stopped the run, what its counts rest on."""
+    if summary.spared:
+        yield _(
+            "Stopped after {held} of {planned} conversations because the answer was certain; that saved"
+            " {spared} conversations (about {share} % of calls, tokens and cost).",
+            held=summary.planned - summary.spared,
+            planned=summary.planned,
+            spared=summary.spared,
+            share=f"{100 * summary.spared / summary.planned:.0f}",
+        )
+    for checked in gate.conditions:
+        yield from _count_notes(checked, gate)
+    if summary.spared and gate.confidence is not None:
+        yield _(
+            "The gate was looked at on the way, so the ranges are a little wider (a wrong pass happens in at"
+            " most {error} % of runs).",
+            error=f"{100 * (1 - gate.confidence):.3g}",
+        )
+
+
+def _condition_note(checked: CheckedCondition) -> Message:
+    """Why a condition has not passed."""
+    values: dict[str, Any] = {
+        "condition": condition_text(checked),
+        "value": _value_text(checked),
+        "range": _range_text(checked),
+    }
+    if checked.decision == "missed" and checked.condition.name == MAJOR:
+        return FINDING_TEXTS["major"].format(**major_texts(checked))
+    if checked.decision == "missed":
+        text = _("{condition} does not hold: the result is {value}.")
+    elif checked.lack == "few":
+        text = _("Questions that say anything about {condition}: {cases}. It takes {least}.")
+        values |= {"cases": checked.cases, "least": MIN_QUESTIONS}
+    elif checked.lack == "nothing" and checked.condition.measure == "cost":
+        text = _("{condition} cannot be decided: a model has no known price.")
+    elif checked.lack == "nothing":
+        text = _("No question of this run says anything about {condition}.")
+    elif checked.lack == "ungraded":
+        text = _("{condition} cannot be decided: {failed} of {of} values are missing.")
+        values |= {"failed": checked.failed, "of": checked.n + checked.failed}
+    elif checked.more is None:
+        text = _(
+            "{condition} is not settled: the result is {value} and may lie between {range}, too close for"
+            " more questions to settle."
+        )
+    else:
+        text = _(
+            "{condition} is not settled: the result is {value} and may lie between {range}. If it goes on"
+            " like this, about {questions} more questions ({conversations} conversations) would settle it."
+        )
+        values |= {"questions": checked.more.questions, "conversations": checked.more.conversations}
+        return sentences(text.format(**values), _REPEATS[checked.more.repeats])
+    return text.format(**values)
+
+
+def _count_notes(checked: CheckedCondition, gate: Gate) -> Iterator[Message]:
+    """That a condition was added by default, and how far a count that passed can be relied on."""
+    condition, is_major = condition_text(checked), checked.condition.name == MAJOR
+    if checked.by_default:
+        yield _("{condition} goes with every target; --max-major changes it.", condition=condition)
+    counts_turns = checked.condition.measure == "count" or is_major
+    if checked.decision != "passed" or not counts_turns or checked.high is None:
+        return
+    high = _percent_up(checked.high)
+    seen = {"condition": condition, "turns": checked.n, "cases": checked.cases, "high": high}
+    if not _is_counted(checked):
+        text = _(
+            "{condition} is what was seen in {turns} turns ({cases} questions); among other questions it may"
+            " still be up to {high} % of turns."
+        )
+        if is_major:
+            text = _(
+                "{condition} is what was seen in {cases} questions; among others it may still be up to"
+                " {high} %."
+            )
+        yield text.format(**seen)
+    elif gate.confidence is not None:
+        judged = _(
+            "{condition} is judged by what was seen in this run ({value}); being {sure} % sure does not"
+            " extend to it.",
+            condition=condition,
+            value=_value_text(checked),
+            sure=f"{100 * gate.confidence:.4g}",
+        )
+        share = _(
+            "Among other questions it may be up to {high} % of turns (from {turns} turns, {cases} questions)."
+        )
+        if is_major:
+            share = _("Among other questions it may be up to {high} % (from {cases} questions).")
+        yield sentences(judged, share.format(**seen))
+
+
 @dataclass(frozen=True)
 class ReportContext:
     """All that reports of a run are made from: its figures, what to fix, how far its judges are trusted.
@@ -371,13 +623,12 @@ class ReportContext:
     @cached_property
     def sections(self) -> tuple[Section, ...]:
         """What only some runs have, in the order in which reports show it."""
-        load = load_section(self.results, self.summary)
-        return (*sections(self.results), *([load] if load else []))
+        return sections(self.results, self.summary)
 
     @cached_property
     def answerable(self) -> tuple[Section, ...]:
         """Whether the bot answers, declines and hands over where it should."""
-        return answerable_sections(self.results)
+        return tuple(answerable_sections(self.results))
 
     @cached_property
     def causes(self) -> dict[tuple[str, int], RootCause]:

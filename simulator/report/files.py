@@ -1,5 +1,6 @@
 """A run as files for programs and spreadsheets: CSV and JSON with a row per turn, and JUnit XML."""
 
+import codecs
 import csv
 import io
 import json
@@ -10,7 +11,9 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from simulator.core.messages import safe_text
 from simulator.report.context import ReportContext
-from simulator.report.tables import turn_rows
+from simulator.stats.red import worst_severity
+from simulator.stats.summary import turn_failure
+from simulator.storage.results import conversations_with_scores
 
 # A text that begins so, also after spaces, is a formula to a spreadsheet; full-width signs are, too.
 _FORMULA = tuple("=+-@＝＋－＠\t\r")
@@ -20,6 +23,42 @@ HEAD = (
     "conversation", "turn", "persona", "case", "language", "ended", "user", "answer", "answer_failure",
     "answer_seconds", "passages", "red", "severity", "marks", "reason",
 )  # fmt: skip
+
+
+# What a row has of a score.
+_SCORE = ("state", "value", "raw", "reason", "severity", "detail", "rubric")
+
+
+def turn_rows(context: ReportContext) -> Iterator[dict[str, Any]]:
+    """One mapping per turn, with plain values: texts, numbers, lists and None."""
+    for conversation, by_turn in conversations_with_scores(context.results):
+        for turn in conversation.turns:
+            scores, red = by_turn.get(turn.index, {}), context.red.get((conversation.id, turn.index))
+            verdict = scores.get(context.summary.primary)
+            steps = [step.model_dump(mode="json", exclude={"usage"}) for step in turn.answer.steps]
+            yield {
+                "conversation": conversation.id,
+                "turn": turn.index,
+                "persona": conversation.persona,
+                "case": conversation.case.id,
+                "language": conversation.case.language,
+                "ended": conversation.ended.value if conversation.ended else None,
+                "user": turn.user,
+                "answer": turn.answer.text,
+                "answer_failure": "unrecorded" if turn.unrecorded else turn_failure(turn),
+                "answer_seconds": turn.answer.seconds,
+                "passages": [passage.id for passage in turn.answer.passages],
+                "red": red is not None,
+                "severity": worst_severity(red.marks) if red else None,
+                "marks": [mark.kind for mark in red.marks] if red else [],
+                "reason": (red.reason if red else "") or (verdict.reason if verdict else ""),
+                "scores": {
+                    name: {key: getattr(scores[name], key) for key in _SCORE}
+                    for name in context.summary.judges
+                    if name in scores
+                },
+                **({"steps": steps} if steps else {}),
+            }
 
 
 def csv_bytes(context: ReportContext, encoding: str = "utf-8") -> bytes:
@@ -44,15 +83,16 @@ def encoded(text: str, encoding: str) -> bytes:
     """The text in an encoding that people's spreadsheets open."""
     if encoding.lower().replace("-", "") == "utf8":
         return text.encode("utf-8-sig")
-    return "".join(letter if _has(encoding, letter) else GETA for letter in text).encode(encoding)
+    return text.encode(encoding, "geta")
 
 
-def _has(encoding: str, letter: str) -> bool:
-    try:
-        letter.encode(encoding)
-    except UnicodeEncodeError:
-        return False
-    return True
+def _geta(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return GETA * (error.end - error.start), error.end
+
+
+codecs.register_error("geta", _geta)
 
 
 def _cell(value: object) -> object:
@@ -91,7 +131,9 @@ def junit_xml(context: ReportContext) -> str:
     for row in rows:
         suite.append(_case(row, context.summary.primary))
     if gate.passed is not None:
-        suite.append(_target(context))
+        target = SubElement(suite, "testcase", classname="gate", name=f"target {gate.asked}")
+        if not gate.passed:
+            SubElement(target, "failure", type="gate", message=_text("; ".join(gate.reasons)))
     for kind in ("failure", "error"):
         suite.set(f"{kind}s", str(len(suite.findall(f"testcase/{kind}"))))
     suite.set("time", f"{context.summary.seconds:.3f}")
@@ -114,14 +156,6 @@ def _case(row: dict[str, object], primary: str) -> Element:
         SubElement(case, "error", type="ungraded", message=_text(reason)).text = _text(dialogue)
     elif verdict["state"] == "skipped":
         SubElement(case, "skipped", message=_text(verdict["reason"]))
-    return case
-
-
-def _target(context: ReportContext) -> Element:
-    gate = context.gate
-    case = Element("testcase", classname="gate", name=f"target {gate.asked}")
-    if not gate.passed:
-        SubElement(case, "failure", type="gate", message=_text("; ".join(gate.reasons)))
     return case
 
 

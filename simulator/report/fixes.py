@@ -18,9 +18,8 @@ from simulator.core.titles import Titles, title
 from simulator.core.types import Language
 from simulator.diagnosis.evidence import Cause
 from simulator.diagnosis.recommendations import CAUSE_NAMES, LEAST, Example, Fix, Improvements, certainty
-from simulator.report.comparison import turn_text
 from simulator.report.context import STAND_INS, ReportContext
-from simulator.report.tables import mark_text
+from simulator.report.tables import mark_text, turn_text
 from simulator.sheets.model import LazyRows, Row, SheetCell, Worksheet, text_cell, worksheet
 from simulator.stats.figures import RedTurn, Summary
 from simulator.stats.summary import excerpt

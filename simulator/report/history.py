@@ -17,29 +17,33 @@ from simulator.core.document import (
 )
 from simulator.core.messages import Message, _, pgettext
 from simulator.core.types import Language
-from simulator.report.comparison import ends, signed
+from simulator.report.comparison import ends
+from simulator.report.tables import signed_points
 from simulator.stats.history import MIN_RUNS, Fall, History, PastRun
 
-_COLUMNS = (
-    _("Date"),
-    _("Score"),
-    _("95 % interval"),
-    _("Red"),
-    _("Conv."),
-    pgettext("the model that grades", "Judge"),
-    _("Bot"),
-    _("Note"),
-    _("Run"),
-)
-_WORDS, _SPARED = frozenset({5, 6, 7, 8}), frozenset({2, 4, 5, 6})
 _MARKS = (0, 0.25, 0.5, 0.75, 1)
 
 
 def history_report(history: History, language: Language, page: str = "") -> Report:
     """The trend first, then the runs, the newest first; `page` is where it is written as a page."""
     comparable = [run for run in history.runs if run.run in set(history.followed)]
-    rows = (_row(run, history) for run in reversed(history.runs))
-    table = Table.of("runs", _COLUMNS, rows, words=_WORDS, spared=_SPARED)
+    table = Table.listing(
+        "runs",
+        reversed(history.runs),
+        {
+            _("Date"): _date,
+            _("Score"): lambda run: None if run.score is None else f"{100 * run.score:.1f}",
+            _("95 % interval"): lambda run: "–".join(map(points, run.interval)) if run.interval else None,
+            _("Red"): lambda run: f"{run.red:,}/{run.turns:,}",
+            _("Conv."): lambda run: run.graded,
+            pgettext("the model that grades", "Judge"): lambda run: run.model,
+            _("Bot"): lambda run: run.adapter,
+            _("Note"): lambda run: _note(run, history),
+            _("Run"): lambda run: run.run,
+        },
+        words=frozenset({5, 6, 7, 8}),
+        spared=frozenset({2, 4, 5, 6}),
+    )
     block = table if history.runs else Line(_("There are no runs."))
     runs = Section("runs", _("Runs so far ({n})", n=len(history.runs)), (block,))
     return Report(
@@ -89,7 +93,7 @@ def _trend(history: History) -> Text | Line:
             needed=MIN_RUNS,
             n=len(history.followed),
         )
-    slope = {"slope": signed(history.trend.slope), **ends(history.trend.interval)}
+    slope = {"slope": signed_points(history.trend.slope), **ends(history.trend.interval)}
     if history.direction == "falling":
         return Line(
             _("Slowly falling: {slope} points per run (95 % interval {low} to {high}).", **slope), "alarm"
@@ -121,14 +125,6 @@ def _chart(runs: list[PastRun]) -> Chart:
         series=(Series("", tuple(run.score for run in runs), texts, low, high),),
         marks=tuple((mark, points(mark)) for mark in _MARKS),
     )
-
-
-def _row(run: PastRun, history: History) -> tuple[Text, ...]:
-    interval = "–".join(map(points, run.interval)) if run.interval else "–"
-    score = "–" if run.score is None else f"{100 * run.score:.1f}"
-    red = f"{run.red:,}/{run.turns:,}"
-    figures = (_date(run), score, interval, red, f"{run.graded:,}")
-    return *figures, run.model, run.adapter, _note(run, history), run.run
 
 
 def _note(run: PastRun, history: History) -> Message:

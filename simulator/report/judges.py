@@ -20,9 +20,9 @@ from simulator.core.titles import title
 from simulator.core.types import PASSED, Language, Results
 from simulator.models.families import same_family
 from simulator.privacy.patterns import mask
-from simulator.report.comparison import replay_note
 from simulator.report.context import JudgeTrust, JudgeTrusts, TrustLevel
 from simulator.report.sections import consistency_line
+from simulator.report.tables import replay_note
 from simulator.runner.labelled_answers import JudgeName
 from simulator.runner.masking import masks_of
 from simulator.runner.merge import MergeSummary, merge_summary
@@ -30,7 +30,7 @@ from simulator.stats import judge_trust
 from simulator.stats.bias import BiasRow
 from simulator.stats.calibration import ENOUGH_ROWS
 from simulator.stats.figures import Summary
-from simulator.stats.judge_trust import Calibration, Drift, bias_for, calibration_for, short_number
+from simulator.stats.judge_trust import Drift, bias_for, calibration_for, short_number
 
 # These compare with the row by rule, and claim no more.
 BY_RULE = frozenset((
@@ -68,7 +68,11 @@ def judge_trusts(
     results: Results, summary: Summary, language: Language, folder: Path = judge_trust.FOLDER
 ) -> JudgeTrusts:
     """The trust in every judge, from the calibrations that `folder` holds of exactly its rubric."""
-    drifts = drifts_of(results)
+    stored = results.notes.get("drift")
+    try:
+        drifts = [Drift.model_validate(each) for each in stored] if isinstance(stored, list) else []
+    except ValidationError:  # another version stored them differently
+        drifts = []
     trusts = {
         name: _trust(name, judge.rubrics, drifts, language, folder)
         for name, judge in summary.judges.items()
@@ -128,31 +132,30 @@ def trust_section(trusts: JudgeTrusts) -> Section | None:
     return Section("trust", _("How far to trust the judges"), blocks, folded=len(facts) > OPEN_AT_MOST)
 
 
-def drifts_of(results: Results) -> tuple[Drift, ...]:
-    """The drift checks that are stored with a run; empty where another version stored them differently."""
-    stored = results.notes.get("drift")
-    try:
-        return tuple(Drift.model_validate(each) for each in stored) if isinstance(stored, list) else ()
-    except ValidationError:
-        return ()
-
-
 def family_notes(settings: Mapping[str, Any], models: Mapping[str, str]) -> list[Line]:
     """Whether the judge grades a bot of its own family, or shares one with the customer."""
-    judge, bot, user = models.get("judge", ""), _bot_model(settings, models), models.get("user", "")
-    own = _(
-        "The judge rates its own family (judge {judge}, bot {other}). Models tend to grade their own kind"
-        " more kindly.",
-        judge=judge,
-        other=bot,
-    )
-    shared = _(
-        "Judge and simulated customer are models of one family (judge {judge}, customer {other}).",
-        judge=judge,
-        other=user,
-    )
-    notes = [Line(own, "alarm")] if same_family(judge, bot) else []
-    return [*notes, Line(shared, "soft")] if same_family(judge, user) else notes
+    judge, user, notes = models.get("judge", ""), models.get("user", ""), list[Line]()
+    # The bundled bot's model, or the one that `--set model` names for an adapter.
+    adapter_settings = settings.get("set")
+    bot = str(adapter_settings.get("model", "")) if isinstance(adapter_settings, Mapping) else ""
+    if settings.get("adapter", "demo") == "demo":
+        bot = models.get("demo", "")
+    if same_family(judge, bot):
+        own = _(
+            "The judge rates its own family (judge {judge}, bot {other}). Models tend to grade their own kind"
+            " more kindly.",
+            judge=judge,
+            other=bot,
+        )
+        notes.append(Line(own, "alarm"))
+    if same_family(judge, user):
+        shared = _(
+            "Judge and simulated customer are models of one family (judge {judge}, customer {other}).",
+            judge=judge,
+            other=user,
+        )
+        notes.append(Line(shared, "soft"))
+    return notes
 
 
 def bias_text(row: BiasRow) -> Message:
@@ -198,33 +201,25 @@ def _trust(
     ]
     if calibration is None:
         return JudgeTrust(calibration=None, level="not_calibrated", warnings=tuple(warnings))
-    text = _agreement_text(calibration, language)
-    return JudgeTrust(calibration=text, level=_level(calibration), warnings=tuple(warnings))
-
-
-def _level(calibration: Calibration) -> TrustLevel:
-    name, value, low, _high = calibration.headline
+    figure, value, low, high = calibration.headline
+    level: TrustLevel = "doubtful"
     if calibration.n < ENOUGH_ROWS:
-        return "few"
-    if value is None or low is None or low <= _CHANCE[name]:
-        return "doubtful"
-    return next((level for limit, level in _LEVELS[name] if value >= limit), "doubtful")
-
-
-def _agreement_text(calibration: Calibration, language: Language) -> Message:
-    """`人との一致 AUROC .89 [.84–.93]（222件、mtrag_human faithfulness）`."""
-    name, value, low, high = calibration.headline
+        level = "few"
+    elif value is not None and low is not None and low > _CHANCE[figure]:
+        level = next((level for limit, level in _LEVELS[figure] if value >= limit), "doubtful")
     interval = f" [{short_number(low)}–{short_number(high)}]" if low is not None and high is not None else ""
     data: list[Text] = [f"{calibration.dataset} {calibration.label}"]
     if calibration.language != language:
         data.append(_("Japanese data") if calibration.language == "ja" else _("English data"))
-    return ngettext(
+    # `人との一致 AUROC .89 [.84–.93]（222件、mtrag_human faithfulness）`
+    agreement = ngettext(
         "agreement with people {figure} ({n} answer, {data})",
         "agreement with people {figure} ({n} answers, {data})",
         n=calibration.n,
-        figure=f"{name} {short_number(value)}{interval}",
+        figure=f"{figure} {short_number(value)}{interval}",
         data=data,
     )
+    return JudgeTrust(calibration=agreement, level=level, warnings=tuple(warnings))
 
 
 def _drift_notes(drift: Drift) -> Iterator[Line]:
@@ -293,11 +288,3 @@ def _signed(value: float, places: int = 2) -> str:
     text = f"{value:+.{places}f}"
     text = text.rstrip("0").rstrip(".") if "." in text else text
     return text if text.strip("+-0.") else "0"
-
-
-def _bot_model(settings: Mapping[str, Any], models: Mapping[str, str]) -> str:
-    """The bundled bot's model, or the one that `--set model` names for an adapter; empty if unknown."""
-    if settings.get("adapter", "demo") == "demo":
-        return models.get("demo", "")
-    adapter_settings = settings.get("set")
-    return str(adapter_settings.get("model", "")) if isinstance(adapter_settings, Mapping) else ""

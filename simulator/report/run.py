@@ -1,12 +1,9 @@
 """The report of a run: the summary for a terminal and for Markdown, and the sections of its page."""
 
-import json
 import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
-
-from pydantic import JsonValue
 
 from simulator.core.document import (
     PAGE,
@@ -21,6 +18,7 @@ from simulator.core.document import (
     Section,
     Table,
     Text,
+    Tone,
     local_time,
     points,
     target_points,
@@ -28,27 +26,26 @@ from simulator.core.document import (
 from simulator.core.messages import Message, _, ngettext, sentences
 from simulator.core.settings import Settings
 from simulator.core.titles import title
-from simulator.report import customers, fixes, tables
+from simulator.report import fixes, tables
 from simulator.report.context import (
     STAND_INS,
     ReportContext,
+    conditions_table,
     corrected_line,
     counts_text,
     lowest_score,
     verdict,
 )
-from simulator.report.course import course_sections
-from simulator.report.gate import conditions_table
 from simulator.report.judges import trust_section
+from simulator.report.sections import SPOILT_SHOWN, course_sections, customer_remarks, customers_section
 from simulator.stats.figures import Summary
 
+_NO_CALLS = _("no model was called for customers or grading")
 
-def run_report(context: ReportContext, anchors: Mapping[tuple[str, int], str] | None = None) -> Report:
-    """The report of a run in the order of its page; sections without blocks are drawn by its template.
 
-    `anchors` are where a page has its turns, by conversation and number.
-    """
-    run = context.results.run
+def run_report(context: ReportContext) -> Report:
+    """The report of a run in the order of its page; sections without blocks are drawn by its template."""
+    run, summary, gate = context.results.run, context.summary, context.gate
     # The demo bot's model is left out where another bot was tested.
     is_demo = run.settings.get("adapter", "demo") == "demo"
     models = [
@@ -57,22 +54,26 @@ def run_report(context: ReportContext, anchors: Mapping[tuple[str, int], str] | 
         if role != "demo" or is_demo
     ]
     notice = (_("Played by offline stand-ins  {models}", models=models), STAND_INS)
+    red = ngettext(
+        "▲ Red turns {red} of {n} turn", "▲ Red turns {red} of {n} turns", n=summary.turns, red=summary.red
+    )
+    tone: Tone = "" if gate.passed is None else "good" if gate.passed else "alarm"
     return Report(
         title=_("Rehearsal results"),
         language=context.language,
         lead=(
             Line(_("{parts:dots}", parts=tuple(score_lines(context))), "strong"),
-            _verdict(context),
+            Line(_("{first} · {second}", first=verdict(gate, summary.score), second=red), tone),
             Notes(context.notes),
         ),
-        sections=tuple(filter(None, _sections(context, anchors or {}))),
+        sections=tuple(filter(None, _sections(context))),
         about=run.id,
-        notice=notice if context.summary.offline else None,
+        notice=notice if summary.offline else None,
         wording=context.wording,
     )
 
 
-def _sections(context: ReportContext, anchors: Mapping[tuple[str, int], str]) -> Iterator[Section | None]:
+def _sections(context: ReportContext) -> Iterator[Section | None]:
     summary, results = context.summary, context.results
     if table := conditions_table(context.gate):
         yield Section("conditions", table.title, (table.model_copy(update={"title": ""}),))
@@ -85,7 +86,9 @@ def _sections(context: ReportContext, anchors: Mapping[tuple[str, int], str]) ->
     if not summary.rows:
         yield from course_sections(results, summary, context.titles)
         yield Section("endings", _("How conversations ended"), views=PAGE)
-        yield customers.customers_section(summary.simulator, context.titles, anchors)
+        spoilt = {key for key, _turn in summary.simulator.customers.spoilt[:SPOILT_SHOWN]}
+        anchors = tables.anchors_of(results, spoilt)
+        yield customers_section(summary.simulator, context.titles, anchors)
     yield from context.answerable
     fix = fixes.fixes_section(
         context.improvements, run_argument(context.page, results.run.id), context.titles
@@ -119,16 +122,6 @@ def score_lines(context: ReportContext) -> Iterator[Message]:
     yield _("{n} of {planned} conversations graded", n=summary.graded, planned=summary.planned)
 
 
-def _verdict(context: ReportContext) -> Line:
-    """How the score stands to the target, and how many turns are red."""
-    summary, gate = context.summary, context.gate
-    red = ngettext(
-        "▲ Red turns {red} of {n} turn", "▲ Red turns {red} of {n} turns", n=summary.turns, red=summary.red
-    )
-    text = _("{first} · {second}", first=verdict(gate, summary.score), second=red)
-    return Line(text, "" if gate.passed is None else "good" if gate.passed else "alarm")
-
-
 def _means(context: ReportContext) -> tuple[Block, ...]:
     """Means by customer and judge, the limit below which one is marked, and how low a score can be."""
     summary = context.summary
@@ -157,7 +150,7 @@ def _facts(context: ReportContext) -> Iterator[Fact]:
             total = _("{total}   {graded}", total=total, graded=graded)
         yield Fact(_("Total of {n} RAG metrics", n=summary.total.n), total)
     if not summary.rows:
-        yield Fact(_("How conversations ended"), _counted(summary.ended, "ended"))
+        yield Fact(_("How conversations ended"), counts_text(summary.ended, "ended"))
         simulator = summary.simulator
         guarded = _(
             "{n} of {turns} messages rewritten, {failed} failed",
@@ -165,32 +158,21 @@ def _facts(context: ReportContext) -> Iterator[Fact]:
             turns=summary.turns,
             failed=simulator.failed,
         )
-        yield from _lines(_("Simulated customer"), guarded, *customers.sentences(simulator))
-    yield Fact(_("Bot failures"), _counted(summary.bot_failures, "failure"))
-    yield from _lines(_("Cost"), *_cost(summary))
-    for section in context.answerable:
-        yield Fact(section.title, section.line)
-
-
-def _counted(numbers: Mapping[str, int], group: str) -> Message:
-    return _("{parts}", parts=counts_text(numbers, group)) if numbers else _("none")
-
-
-def _lines(name: Message, *texts: Message) -> Iterator[Fact]:
-    """One fact with its further lines below."""
-    for at, text in enumerate(texts):
-        yield Fact("" if at else name, text)
+        yield Fact(_("Simulated customer"), guarded)
+        yield from (Fact("", remark) for remark in customer_remarks(simulator))
+    yield Fact(_("Bot failures"), counts_text(summary.bot_failures, "failure"))
+    first, *others = _cost(summary)
+    yield Fact(_("Cost"), first)
+    yield from (Fact("", text) for text in others)
+    yield from (Fact(section.title, section.line) for section in context.answerable)
 
 
 def _cost(summary: Summary) -> Iterator[Message]:
     """Money, and the tokens of every role and model; or that no model was called."""
     if not any(spent.calls or spent.cached for spent in summary.spending.values()):
-        yield _("no model was called for customers or grading")
+        yield _NO_CALLS
         return
-    if summary.cost_usd is None:
-        yield _("unknown (a model has no known price)")
-    else:
-        yield _("{amount} USD", amount=tables.money(summary.cost_usd))
+    yield tables.money(summary.cost_usd)
     for role, spent in tables.spent_by(summary):
         text = ngettext(
             "{role}: {n} call, {in} tokens in, {out} out",
@@ -232,8 +214,8 @@ def _next(context: ReportContext) -> Iterator[Line]:
 
 def _technical(context: ReportContext) -> Section:
     """Statistics, usage, models, settings, prompts and versions."""
-    summary, run = context.summary, context.results.run
-    per_turn: Text = _("none")
+    summary, run, none = context.summary, context.results.run, _("none")
+    per_turn = none
     if tokens := summary.tokens_per_turn:
         per_turn = ngettext(
             "{each} ({tokens} ÷ {n} turn)",
@@ -242,24 +224,25 @@ def _technical(context: ReportContext) -> Section:
             each=tokens[0],
             tokens=summary.spending["judge"].tokens_in,
         )
-    corrected = summary.corrected
-    figures = {
-        _("95 % interval of the score"): _interval(summary.interval),
-        _("95 % interval, corrected"): _interval(corrected.interval if corrected else None),
-        _("Judge tokens in, per graded turn"): per_turn,
-    }
-    about: dict[Text, Text] = {
-        _("Run"): run.id,
-        _("Started"): local_time(run.created).isoformat(" ", "seconds"),
-        _("Duration"): _("{n} s", n=f"{run.seconds:,.1f}"),
-        _("Status"): title("status", run.status),
-        _("Rules for red"): tables.rules_text(summary.rules),
-    }
+    interval, corrected = (
+        f"{100 * ends[0]:.1f} – {100 * ends[1]:.1f}" if ends else none
+        for ends in (summary.interval, summary.corrected and summary.corrected.interval)
+    )
     lists: dict[Text, Mapping[Any, Text]] = {
-        "": figures,
-        _("Run"): about,
+        "": {
+            _("95 % interval of the score"): interval,
+            _("95 % interval, corrected"): corrected,
+            _("Judge tokens in, per graded turn"): per_turn,
+        },
+        _("Run"): {
+            _("Run"): run.id,
+            _("Started"): local_time(run.created).isoformat(" ", "seconds"),
+            _("Duration"): _("{n} s", n=f"{run.seconds:,.1f}"),
+            _("Status"): title("status", run.status),
+            _("Rules for red"): tables.rules_text(summary.rules),
+        },
         _("Models"): {title("role", role): model for role, model in run.models.items()},
-        _("Settings"): {key: _setting_text(value) for key, value in run.settings.items()},
+        _("Settings"): {key: tables.setting_text(value) for key, value in run.settings.items()},
         _("Prompts (hashes)"): run.prompts,
         _("Versions"): run.versions,
     }
@@ -271,44 +254,31 @@ def _technical(context: ReportContext) -> Section:
     note = _(
         "Means are 0 to 1. The standard error allows for conversations about the same question being alike."
     )
-    usage = tables.usage_table(summary)
-    spent = usage if usage.rows else Line(_("no model was called for customers or grading"))
+    usage = tables.spending_table("usage", _("Role"), tables.spent_by(summary), _("Usage"))
+    spent = usage if usage.rows else Line(_NO_CALLS)
     blocks = (_statistics(summary), Line(note, "soft"), facts[0], spent, *facts[1:])
     return Section("technical", _("Details"), blocks, views=PAGE, folded=True)
 
 
 def _statistics(summary: Summary) -> Table:
     """Means of the judges with their errors and coverage, and their rubrics."""
-    columns = (
-        _("Judge"),
-        _("Mean"),
-        _("Std. error"),
-        _("Mean grade"),
-        _("Graded"),
-        _("Skipped"),
-        _("Failed"),
-        _("Rubric (hash)"),
+
+    def decimals(value: float | None, places: int = 3) -> str | None:
+        return None if value is None else f"{value:.{places}f}"
+
+    judges = summary.judges
+    return Table.listing(
+        "statistics",
+        judges,
+        {
+            _("Judge"): lambda name: title("judge", name),
+            _("Mean"): lambda name: decimals(judges[name].mean),
+            _("Std. error"): lambda name: decimals(judges[name].stderr),
+            _("Mean grade"): lambda name: decimals(judges[name].raw_mean, 2),
+            _("Graded"): lambda name: f"{judges[name].n:,} / {judges[name].planned:,}",
+            _("Skipped"): lambda name: judges[name].skipped,
+            _("Failed"): lambda name: judges[name].failed,
+            _("Rubric (hash)"): lambda name: ", ".join(judges[name].rubrics) or "–",
+        },
+        _("Statistics"),
     )
-    rows = [
-        (
-            title("judge", name),
-            None if judge.mean is None else f"{judge.mean:.3f}",
-            None if judge.stderr is None else f"{judge.stderr:.3f}",
-            None if judge.raw_mean is None else f"{judge.raw_mean:.2f}",
-            f"{judge.n:,} / {judge.planned:,}",
-            judge.skipped,
-            judge.failed,
-            ", ".join(judge.rubrics) or "–",
-        )
-        for name, judge in summary.judges.items()
-    ]
-    return Table.of("statistics", columns, rows, _("Statistics"))
-
-
-def _interval(ends: tuple[float, float] | None) -> Text:
-    return f"{100 * ends[0]:.1f} – {100 * ends[1]:.1f}" if ends else _("none")
-
-
-def _setting_text(value: JsonValue) -> str:
-    """A string as it is, everything else as JSON."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

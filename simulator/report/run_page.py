@@ -1,31 +1,40 @@
-"""The page of a run, and which conversations it has room for."""
+"""The page of a run: its conversations as far as there is room, red questions, passages, underlined words.
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+The templates beside the painters draw it. What they get of conversations, turns, grades and fixes are
+mappings of finished values, made here, whose keys they name: nothing is worked out while a page is drawn.
+
+Claims that an answer's passages do not bear out are underlined in it. Judges copy the answer's words, but not
+always exactly: both sides are compared after NFKC, without spaces and case. What still cannot be found is
+marked at the sentence nearest to it, or not at all.
+"""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby, pairwise
+from typing import Any, Literal, NamedTuple
+
+from pydantic import JsonValue
 
 from simulator.core.document import Chart, Report, Section, Series, Text, local_time, points
-from simulator.core.messages import _
-from simulator.core.types import Conversation, Results, Score, Severity, TurnScores
-from simulator.diagnosis.recommendations import CAUSE_NAMES, Fix, certainty
+from simulator.core.messages import _, pgettext, safe_text
+from simulator.core.types import Conversation, Passage, Results, Score, Turn, TurnScores
+from simulator.diagnosis.recommendations import CAUSE_NAMES, Fix, certainty, heading_of
 from simulator.report import fixes, tables
+from simulator.report.comparison import comparison_sections
 from simulator.report.context import ReportContext, corrected_line, lowest_score, verdict
-from simulator.report.html_comparison import PageParts, comparison_sections
-from simulator.report.html_conversations import (
-    FEELING,
-    ConversationView,
-    ConversationViews,
-    anchors_of,
-    cut,
-    passage_entries,
-    red_questions,
-)
 from simulator.report.painters.html import render
-from simulator.report.run import run_report, score_lines
-from simulator.stats.comparison import RunComparison
-from simulator.stats.figures import CaseSummary, RedTurn, Summary
-from simulator.stats.red import worst_severity
+from simulator.report.run import score_lines
+from simulator.report.sections import SPOILT_SHOWN
+from simulator.report.tables import FEELING, signed
+from simulator.stats.comparison import RunComparison, RunFigures
+from simulator.stats.figures import RedTurn, Summary
+from simulator.stats.red import RANK, worst_severity
 from simulator.stats.summary import excerpt, weakest_mean
 from simulator.storage.results import conversations_with_scores
+from simulator.text.typography import straight
 
 # Room for the conversations of a page, in bytes, and the estimated markup around each part of one.
 _CONVERSATIONS_SIZE = 6_800_000
@@ -40,42 +49,36 @@ _LINK_LENGTH = 50
 ELSEWHERE = "talks"
 # What the head of a page leads to, beside the sections that only some runs have.
 _LEADS = {"before", "heat", "course", "reddest", "talks", "technical"}
+# Longer texts are cut: whole ones are in the run file.
+LONGEST = 6000
+# With more red conversations than this, all of them start folded.
+OPEN_AT_MOST = 6
+# Red turns that are printed beside those that stand under their question: paper is limited.
+ON_PAPER = 60
+# The judge whose grade each mark rests on; of other marks it is the deciding judge.
+_JUDGE_OF_MARK = {"groundedness": "groundedness", "correctness": "", "claims": "claims", "facts": "facts"}
+_FEELINGS = {
+    -2: _("angry"),
+    -1: _("discontent"),
+    0: pgettext("of a feeling", "even"),
+    1: _("relieved"),
+    2: _("glad"),
+}
+# What else a score says of its grade, beside the figures behind it.
+_NO_FIGURES = {"overall", "failed_votes", "spread", FEELING, "feeling"}
 
-
-class FixCard(NamedTuple):
-    """A fix; `bar` is its gain in % of the best, `links` anchor, customer and question of its examples."""
-
-    what: Text
-    cause: Text
-    sure: Text
-    counts: Text
-    gain: Text
-    bar: float
-    reason: Text
-    links: list[tuple[str, Text, str]]
-
-
-class RedEntry(NamedTuple):
-    """A red turn below its question; `reply` is the answer, or that there was none."""
-
-    red: RedTurn
-    mark: Text
-    reply: Text
-    anchor: str
-
-
-class RedQuestion(NamedTuple):
-    """A question with its red turns, the gravest first."""
-
-    case: CaseSummary
-    severity: Severity
-    entries: list[RedEntry]
+FlawKind = Literal["contradicted", "not_found"]
+_RANK: Mapping[FlawKind, int] = {"contradicted": 0, "not_found": 1}
+# A sentence that shares less than this of the claim's pairs of characters is not the one that was meant.
+NEAREST = 0.5
+_SENTENCE = re.compile(r"[^。！？!?\n]*?(?:[。！？!?\n]+|\.(?=\s)|$)", re.DOTALL)
 
 
 def run_page(
     context: ReportContext,
+    report: Report,
     share: float = 1.0,
-    earlier: PageParts | None = None,
+    earlier: RunFigures | None = None,
     changes: RunComparison | None = None,
 ) -> bytes:
     """The page of a run, with what fits into this share (0..1) of the room for conversations.
@@ -84,34 +87,41 @@ def run_page(
     worked out where they are not passed.
     """
     results, summary, gate = context.results, context.summary, context.gate
-    improvements, every = context.improvements, red_questions(summary)
-    questions, mends = every[:SHOWN_QUESTIONS], improvements.fixes[: CARDS_SHOWN + CARDS_FOLDED]
+    every, mends = red_questions(summary), context.improvements.fixes[: CARDS_SHOWN + CARDS_FOLDED]
+    questions = every[:SHOWN_QUESTIONS]
     linked = [example.conversation for fix in mends for example in fix.examples]
     linked += [red.conversation for turns in questions for red in turns[: SHOWN_WHOLE + SHOWN_BRIEF]]
+    linked += [conversation for conversation, _turn in summary.simulator.customers.spoilt[:SPOILT_SHOWN]]
     shown = shown_conversations(results, summary, linked, share)
     quoted = {(red.conversation, red.turn) for turns in questions for red in turns[:SHOWN_WHOLE]}
-    anchors = anchors_of(results, shown)
-    views = ConversationViews(context, shown, anchors, quoted)
+    anchors = tables.anchors_of(results, shown)
+    views = _Views(context, shown, anchors, quoted)
     numbers = {key: number for number, key in enumerate(results.conversations.ids, 1) if key in shown}
     scored = conversations_with_scores(results, list(numbers))
     talks = [views.conversation(numbers[c.id], c, by_turn) for c, by_turn in scored]
-    report, endings = run_report(context, anchors), list(_endings(context))
-    passages = passage_entries(views.passages, talks)
+    endings, passages = list(_endings(context)), _passages(views.passages, talks)
     # Sections without blocks, which the template fills, and leaves out where there is nothing to fill in.
     filled = {"shelf": passages, "endings": endings}
+    sections = [each for each in report.shown_in("page") if filled.get(each.key, True)]
+    leads = _LEADS | {section.key for section in context.sections}
     best = summary.corrected or summary
     return render(
         "run_page.html.j2",
         report,
-        [each for each in report.shown_in("page") if filled.get(each.key, True)],
+        sections,
         "report.js",
-        nav=_nav(context, report),
+        nav=[
+            (section.key, _("Red") if section.key == "reddest" else section.title)
+            for section in report.shown_in("page")
+            if section.key in leads
+        ],
         compared=_compared(context, earlier, talks, changes) if earlier else [],
         run=results.run,
         created=f"{local_time(results.run.created):%Y-%m-%d %H:%M %Z}",
         summary=summary,
         gate=gate,
         titles=context.titles,
+        feeling=FEELING,
         trusts=context.trusts.judges,
         notes=context.notes,
         score=points(best.score, against=gate.target),
@@ -121,38 +131,30 @@ def run_page(
         corrected=corrected_line(summary, gate.target),
         score_lines=list(score_lines(context))[1:],
         red_kinds=_red_kinds(context),
-        cards=[_fix_card(fix, context, anchors) for fix in mends],
-        fix_lead=fixes.lead_text(improvements),
-        fix_below=[text for text in (fixes.spoilt_text(improvements), fixes.how_text(improvements)) if text],
+        improvements=context.improvements,
+        cards=[_card(fix, context, anchors) for fix in mends],
         cards_shown=CARDS_SHOWN,
-        improvements=improvements,
+        fix_lead=fixes.lead_text(context.improvements),
+        fix_below=[
+            text
+            for text in (fixes.spoilt_text(context.improvements), fixes.how_text(context.improvements))
+            if text
+        ],
         table=tables.personas_table(summary, context.titles),
         weakest=weakest_mean(summary),
-        feeling=FEELING,
         endings=endings,
-        questions=[_red_question(turns, summary, anchors) for turns in questions],
+        questions=[_question(reds, context, anchors) for reds in questions],
         questions_left=every[SHOWN_QUESTIONS:],
         whole=SHOWN_WHOLE,
         brief=SHOWN_BRIEF,
         talks=talks,
-        flawed=any(turn.flaws for talk in talks for turn in talk.turns),
+        flawed=any(turn["flaws"] for talk in talks for turn in talk["turns"]),
         personas={each.persona: str(at) for at, each in enumerate(summary.personas, 1)},
         part=_part(context, talks),
         judges=views.judges,
         grades=sorted({0.4, 0.6, 0.8, 1.0, summary.rules.overall or 1.0}),
         passages=passages,
-        cut=cut,
     )
-
-
-def _nav(context: ReportContext, report: Report) -> list[tuple[str, Text]]:
-    """What the head of the page leads to."""
-    leads = _LEADS | {section.key for section in context.sections}
-    return [
-        (section.key, _("Red") if section.key == "reddest" else section.title)
-        for section in report.shown_in("page")
-        if section.key in leads
-    ]
 
 
 def _red_kinds(context: ReportContext) -> Chart | None:
@@ -163,9 +165,43 @@ def _red_kinds(context: ReportContext) -> Chart | None:
     return Chart("bars", "", _("Red turns"), names, (bars,)) if kinds else None
 
 
-def _fix_card(fix: Fix, context: ReportContext, anchors: Mapping[tuple[str, int], str]) -> FixCard:
-    best = max(each.gain for each in context.improvements.fixes)
-    links = [
+def _card(fix: Fix, context: ReportContext, anchors: Mapping[tuple[str, int], str]) -> dict[str, Any]:
+    """A fix, what it brings (`width`: as a bar, 0..100), and an example of what went wrong."""
+    first, best = fix.examples[0], max(each.gain or 0 for each in context.improvements.fixes)
+    return {
+        "what": fix.what,
+        "links": _links(fix, context, anchors),
+        "gain": fixes.gain_text(fix, context.improvements),
+        "width": round(100 * (fix.gain or 0) / best, 1) if best else 0.0,
+        "cause": CAUSE_NAMES[fix.cause],
+        "sure": certainty(fix.sure),
+        "counts": fixes.counts_text(fix),
+        "said": fixes.failure_text(first) or first.reason,
+    }
+
+
+def _question(
+    reds: Sequence[RedTurn], context: ReportContext, anchors: Mapping[tuple[str, int], str]
+) -> dict[str, Any]:
+    """A question and its red turns, as many as are listed, the gravest first."""
+    entries = [
+        {
+            "red": red,
+            "mark": tables.mark_text(red),
+            "failure": fixes.failure_text(red),
+            "anchor": anchors.get((red.conversation, red.turn), ELSEWHERE),
+        }
+        for red in reds[: SHOWN_WHOLE + SHOWN_BRIEF]
+    ]
+    case = next(each for each in context.summary.cases if each.case == reds[0].case)
+    return {"case": case, "severity": worst_severity(reds[0].marks), "entries": entries, "n": len(reds)}
+
+
+def _links(
+    fix: Fix, context: ReportContext, anchors: Mapping[tuple[str, int], str]
+) -> list[tuple[str, Text, str]]:
+    """Anchor, customer and question of the examples of a fix."""
+    return [
         (
             anchor,
             each.case if context.summary.rows else context.titles("persona", each.persona),
@@ -174,33 +210,6 @@ def _fix_card(fix: Fix, context: ReportContext, anchors: Mapping[tuple[str, int]
         for each in fix.examples
         if (anchor := anchors.get((each.conversation, each.turn)))
     ]
-    first = fix.examples[0]
-    return FixCard(
-        what=fix.what,
-        cause=CAUSE_NAMES[fix.cause],
-        sure=certainty(fix.sure),
-        counts=fixes.counts_text(fix),
-        gain=fixes.gain_text(fix, context.improvements),
-        bar=round(100 * fix.gain / best, 1) if best else 0.0,
-        reason=fixes.failure_text(first) or first.reason,
-        links=links,
-    )
-
-
-def _red_question(
-    turns: Sequence[RedTurn], summary: Summary, anchors: Mapping[tuple[str, int], str]
-) -> RedQuestion:
-    entries = [
-        RedEntry(
-            red,
-            tables.mark_text(red),
-            fixes.failure_text(red) or red.answer,
-            anchors.get((red.conversation, red.turn), ELSEWHERE),
-        )
-        for red in turns
-    ]
-    case = next(case for case in summary.cases if case.case == turns[0].case)
-    return RedQuestion(case, worst_severity(turns[0].marks), entries)
 
 
 def _endings(context: ReportContext) -> Iterator[tuple[str, Text, int]]:
@@ -212,7 +221,7 @@ def _endings(context: ReportContext) -> Iterator[tuple[str, Text, int]]:
         yield "", _("not finished"), left
 
 
-def _part(context: ReportContext, talks: Sequence[ConversationView]) -> Text:
+def _part(context: ReportContext, talks: Sequence[Mapping[str, Any]]) -> Text:
     """That the page shows only some of the conversations; empty where it shows all."""
     summary = context.summary
     total = summary.graded + summary.missing + summary.unrecorded
@@ -220,7 +229,7 @@ def _part(context: ReportContext, talks: Sequence[ConversationView]) -> Text:
         total = sum(case.conversations for case in summary.cases)
     if len(talks) == total:
         return ""
-    red = sum(len(talk.reds) for talk in talks)
+    red = sum(len(talk["reds"]) for talk in talks)
     text = _(
         "The run is large: this page shows {n} of its {all} conversations, with all {of} red turns and a"
         " sample of the others, spread evenly. The figures are of all conversations; --to xlsx and its like"
@@ -236,15 +245,15 @@ def _part(context: ReportContext, talks: Sequence[ConversationView]) -> Text:
 
 def _compared(
     context: ReportContext,
-    earlier: PageParts,
-    talks: Sequence[ConversationView],
+    earlier: RunFigures,
+    talks: Sequence[Mapping[str, Any]],
     changes: RunComparison | None,
 ) -> list[Section]:
     """The comparison with an earlier run; conversations that are not shown link to the list."""
     anchors = dict.fromkeys(context.results.conversations.ids, ELSEWHERE)
-    anchors |= {talk.conversation.id: talk.anchor for talk in talks}
-    later = PageParts(context.results, context.summary, context.gate)
-    return comparison_sections(earlier, later, anchors, context.language, changes)
+    anchors |= {talk["conversation"].id: talk["anchor"] for talk in talks}
+    later = RunFigures(context.results, context.summary)
+    return list(comparison_sections(earlier, later, anchors, context.language, changes))
 
 
 def shown_conversations(
@@ -278,29 +287,384 @@ def _spread(keys: Sequence[str]) -> Iterator[str]:
 
 
 def _size(conversation: Conversation, by_turn: TurnScores, passages: set[tuple[str, str]]) -> int:
-    grades = sum(_grade_size(score) for by_judge in by_turn.values() for score in by_judge.values())
-    case = conversation.case
-    texts = [
-        case.question,
-        conversation.closing,
-        conversation.reason,
-        *(line.content for line in case.history),
-    ]
+    """Roughly the bytes of a conversation on the page; those of its passages not among `passages`."""
+    case, scores = conversation.case, [score for by_judge in by_turn.values() for score in by_judge.values()]
+    texts = [case.question, conversation.closing, conversation.reason]
+    texts += [line.content for line in case.history]
+    for score in scores:
+        texts += [score.reason, *map(str, _listed(score, "steps"))]
     for turn in conversation.turns:
         texts += [turn.user, turn.answer.text]
         for passage in turn.answer.passages:
             if (key := (passage.source or passage.id, passage.text)) not in passages:
                 passages.add(key)
                 texts.append(passage.text)
-    return _CONVERSATION_MARKUP + _TURN_MARKUP * len(conversation.turns) + sum(map(_bytes, texts)) + grades
+    markup = _CONVERSATION_MARKUP + _TURN_MARKUP * len(conversation.turns) + _GRADE_MARKUP * len(scores)
+    # In UTF-8, without encoding it.
+    return markup + sum(len(text) if text.isascii() else 3 * len(text) for text in texts)
 
 
-def _grade_size(score: Score) -> int:
-    steps = score.detail.get("steps")
-    listed = map(str, steps) if isinstance(steps, list) else ()
-    return _GRADE_MARKUP + _bytes(score.reason) + sum(map(_bytes, listed))
+class _Views:
+    """Turns conversations into what the template draws; `passages` has their anchors by label and text."""
+
+    def __init__(
+        self,
+        context: ReportContext,
+        shown: Collection[str],
+        anchors: Mapping[tuple[str, int], str],
+        quoted: Container[tuple[str, int]],
+    ) -> None:
+        """`shown` are the ids of the conversations whose views will be made; `anchors` lead to their turns.
+
+        `quoted` are the red turns that stand elsewhere on the page as well, and are not printed here.
+        """
+        self._context, self._summary, self._anchors, self._quoted = context, context.summary, anchors, quoted
+        self.passages: dict[tuple[str, str], str] = {}
+        self.judges = sorted(self._summary.judges, key=self._place)
+        red = {each.conversation for each in self._summary.reddest if each.conversation in shown}
+        self._is_open, self._printed = len(red) <= OPEN_AT_MOST, 0
+
+    def _is_beside(self, name: str) -> bool:
+        """Whether a further model of the panel grades under this name, beside one of the judges."""
+        judge, beside, _model = name.partition("@")
+        return bool(beside) and judge in self._summary.judges
+
+    def _place(self, name: str) -> tuple[int, bool]:
+        """Judges keep their order, each followed by the panel's further models that grade by its rubric."""
+        beside = self._is_beside(name)
+        return list(self._summary.judges).index(name.partition("@")[0] if beside else name), beside
+
+    def conversation(self, number: int, c: Conversation, scores: TurnScores) -> dict[str, Any]:
+        """A conversation, which has this number in the plan; `lows` has the lowest grade of each judge.
+
+        It keeps no score: what judges say beside their grades would take most of the memory of a large page.
+        """
+        rows = self._summary.rows
+        reds = [red for turn in c.turns if (red := self._context.red.get((c.id, turn.index)))]
+        lows = (_lowest(scores.get(turn.index, {}).get(judge) for turn in c.turns) for judge in self.judges)
+        greeting = self._context.results.run.settings.get("greeting")
+        # One greeting for all, or one for each language.
+        said = greeting.get(c.case.language) if isinstance(greeting, dict) else greeting
+        return {
+            "conversation": c,
+            "anchor": tables.anchor(number),
+            "ending": tables.ending(c) if c.reason or not rows else "",
+            "expected": tables.expected_text(c.case) if rows else "",
+            "greeting": said if isinstance(said, str) and not rows else "",
+            "reds": reds,
+            "severity": worst_severity(mark for red in reds for mark in red.marks),
+            "opened": bool(reds) and self._is_open,
+            "lows": ",".join(lows),
+            "turns": [self._turn(c, turn, scores.get(turn.index, {})) for turn in c.turns],
+        }
+
+    def _turn(self, c: Conversation, turn: Turn, scores: Mapping[str, Score]) -> dict[str, Any]:
+        """A turn with what is said about it; a `paper` one is red, and printed here as it is quoted nowhere.
+
+        `rest` follows the `answer`: that it was cut, or what is said where there is none.
+        """
+        key, titles = (c.id, turn.index), self._context.titles
+        red = self._context.red.get(key)
+        graded = [scores[name] for name in self.judges if name in scores]
+        answer = tables.answer_text(turn, red.failure if red else None)
+        said = answer if isinstance(answer, str) else ""
+        spans, listed = marked(said[:LONGEST], flaws(scores))
+        paper = red is not None and key not in self._quoted and self._printed < ON_PAPER
+        self._printed += paper
+        kinds = {mark.kind for mark in red.marks} if red else set()
+        deciding = {_JUDGE_OF_MARK.get(kind, self._summary.primary) for kind in kinds}
+        incorrect = "correctness" in kinds and "turn" in scores
+        feeling = scores.get(FEELING)
+        felt = feeling.raw if feeling and feeling.state == "scored" else None
+        return {
+            "turn": turn,
+            "anchor": self._anchors[key],
+            "red": red,
+            "mark": tables.mark_text(red) if red else "",
+            "severity": worst_severity(red.marks) if red else "",
+            "why": tables.why(red, turn) if red else "",
+            "user": cut(turn.user),
+            "steps": [(step.link, cut(step.text) or "–") for step in turn.answer.steps],
+            "paper": paper,
+            "feeling": None if felt is None else (signed(felt), _FEELINGS[max(-2, min(2, round(felt)))]),
+            "answer": spans,
+            "rest": _left_out(said) if said else answer,
+            "rewritten": tuple(titles("rule", rule) for rule in turn.broken_rules),
+            "flaws": [self._flaw(flaw, spans, turn) for flaw in listed],
+            "grades": [self._grade(score, red, deciding) for score in graded if score.state != "skipped"],
+            "skipped": tuple(titles("judge", score.judge) for score in graded if score.state == "skipped"),
+            # The turn judge's grade for it, where that made the turn red.
+            "incorrect": scores["turn"].detail["correctness"] if incorrect else None,
+            "passages": [self._passage(passage) for passage in turn.answer.passages],
+        }
+
+    def _flaw(self, flaw: "Flaw", spans: list["Span"], turn: Turn) -> dict[str, Any]:
+        """What stands below an answer about words that are not borne out; `lost` ones are not in it."""
+        passage = next((p for p in turn.answer.passages if flaw.passage and p.id == flaw.passage), None)
+        label, _score, anchor = self._passage(passage) if passage else ("", "", "")
+        lost = not any(span.flaw == flaw for span in spans)
+        return {"flaw": flaw, "label": label, "anchor": anchor, "lost": lost}
+
+    def _grade(self, score: Score, red: RedTurn | None, deciding: Collection[str]) -> dict[str, Any]:
+        """A grade, in short (`chip`) and whole; red when one of the turn's marks rests on it.
+
+        `instead` is shown where the reason would say nothing new.
+        """
+        grade, scored = tables.grade_text(score), score.state == "scored"
+        if scored and score.raw is not None and score.scale[0] < 0:
+            grade = signed(score.raw)
+        elif scored and score.raw is not None and score.scale == (0, 1):
+            grade = _("{n} %", n=f"{100 * score.raw:.0f}")
+        chip = grade.partition(" / ")[0] if isinstance(grade, str) else grade
+        # The figures behind a grade: the turn judge's categories, a cosine before it was binned.
+        figures = [
+            (self._context.titles("category", name), value)
+            for name, value in score.detail.items()
+            if isinstance(value, int | float) and not isinstance(value, bool) and name not in _NO_FIGURES
+        ]
+        instead: Text = _("as above") if red and score.reason and score.reason == red.reason else ""
+        return {
+            "judge": score.judge,
+            "reason": cut(score.reason) or "–",
+            "instead": _("graded by rule") if score.by_rule else instead,
+            "chip": chip if scored else "–",
+            "grade": grade,
+            "figures": figures,
+            "votes": _votes(score),
+            "steps": [cut(str(step)) for step in _listed(score, "steps")],
+            "red": scored and score.judge in deciding,
+            "beside": self._is_beside(score.judge),
+        }
+
+    def _passage(self, passage: Passage) -> tuple[str, str, str]:
+        """Label, retrieval score and anchor of a passage; its text is collected once."""
+        label = passage.source or passage.id
+        anchor = self.passages.setdefault((label, passage.text), f"p{len(self.passages) + 1}")
+        return label, "" if passage.score is None else f"{passage.score:.2f}", anchor
 
 
-def _bytes(text: str) -> int:
-    """Roughly the bytes of a text in UTF-8, without encoding it."""
-    return len(text) if text.isascii() else 3 * len(text)
+def _votes(score: Score) -> Text:
+    """Each vote of the judge, and how many could not be read; empty without votes."""
+    votes = ", ".join(f"{vote:g}" for vote in _listed(score, "votes") if isinstance(vote, int | float))
+    if not votes:
+        return ""
+    shown = _("votes {votes}", votes=votes)
+    if score.detail.get("disagreement"):
+        shown = _("votes {votes} (far apart)", votes=votes)
+    if failed := score.detail.get("failed_votes"):
+        return _("{shown} · votes that could not be read: {n}", shown=shown, n=failed)
+    return shown
+
+
+def _passages(
+    anchors: Mapping[tuple[str, str], str], talks: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """The passages of a page, those in most red turns first; `anchors` are by label and text."""
+    red = Counter(
+        anchor
+        for talk in talks
+        for turn in talk["turns"]
+        if turn["red"]
+        for anchor in {anchor for _label, _score, anchor in turn["passages"]}
+    )
+    entries = [
+        {"anchor": anchor, "title": heading_of(text), "label": label, "text": text, "red": red[anchor]}
+        for (label, text), anchor in anchors.items()
+    ]
+    return sorted(entries, key=lambda entry: -red[entry["anchor"]])
+
+
+def cut(text: str) -> Text:
+    """A text that fits on a page, with how much of it was left out."""
+    text = safe_text(text)
+    return _("{text}{more}", text=text[:LONGEST], more=_left_out(text)) if len(text) > LONGEST else text
+
+
+def _left_out(text: str) -> Text:
+    """How much of a text does not fit on a page; empty where all of it does."""
+    n = len(text) - LONGEST
+    return _("… ({n} more characters are in the run file)", n=n) if n > 0 else ""
+
+
+def _lowest(scores: Iterable[Score | None]) -> str:
+    """The lowest of some grades, 0..100; empty where nothing was graded."""
+    values = [s.value for s in scores if s and s.state == "scored" and s.value is not None]
+    return f"{100 * min(values):.4g}" if values else ""
+
+
+def _listed(score: Score, key: str) -> list[JsonValue]:
+    """The list under this key of what the judge said beside its grade; empty where there is none."""
+    value = score.detail.get(key)
+    return value if isinstance(value, list) else []
+
+
+def red_questions(summary: Summary) -> list[list[RedTurn]]:
+    """The red turns of each question; the gravest first, then those with most grave turns."""
+    by_case: dict[str, list[RedTurn]] = {}
+    for red in summary.reddest:
+        by_case.setdefault(red.case, []).append(red)
+    return [_varied(turns) for turns in sorted(by_case.values(), key=_gravity)]
+
+
+def _gravity(turns: list[RedTurn]) -> tuple[int, int, int]:
+    severities = [worst_severity(red.marks) for red in turns]
+    gravest = min(severities, key=RANK.__getitem__)
+    return RANK[gravest], -severities.count(gravest), -len(turns)
+
+
+def _varied(turns: list[RedTurn]) -> list[RedTurn]:
+    """The gravest first, and among equals other answers, then other customers, before more of the same."""
+    answers, personas = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+    places = []
+    for red in turns:
+        severity = worst_severity(red.marks)
+        answers[severity, red.answer] += 1
+        personas[severity, red.persona] += 1
+        places.append((RANK[severity], answers[severity, red.answer], personas[severity, red.persona]))
+    return [turns[at] for at in sorted(range(len(turns)), key=places.__getitem__)]
+
+
+@dataclass(frozen=True, slots=True)
+class Flaw:
+    """Words of an answer that are not borne out; `passage` is the id of what contradicts them, or empty.
+
+    `number` counts them in the order in which they stand in the answer, from 1.
+    """
+
+    kind: FlawKind
+    judge: str
+    words: str
+    passage: str = ""
+    number: int = 0
+
+
+class Span(NamedTuple):
+    """A stretch of an answer, and what is wrong with it; `ends` when the flaw ends here."""
+
+    text: str
+    flaw: Flaw | None = None
+    ends: bool = False
+
+
+def flaws(scores: Mapping[str, Score]) -> list[Flaw]:
+    """What `claims` and `facts` found unsupported in a turn, contradictions first."""
+    listed = [*_claims(scores.get("claims")), *_facts(scores.get("facts"))]
+    return sorted(dict.fromkeys(listed), key=lambda flaw: _RANK[flaw.kind])
+
+
+def marked(answer: str, unmarked: Iterable[Flaw]) -> tuple[list[Span], list[Flaw]]:
+    """The answer cut at its flaws, and the flaws numbered as they appear; those not in it come last."""
+    text, owners, placed = _FoldedText(answer), [-1] * len(answer), []
+    listed: list[Flaw] = []
+    for flaw in unmarked:
+        # Facts are copied from the answer as they are: one that is not there means no nearby sentence.
+        place = text.place(flaw.words, owners, near=flaw.judge != "facts")
+        if place is None and flaw.judge == "facts" and _is_listed(flaw, listed):
+            continue
+        if place:
+            owners[place[0] : place[1]] = [
+                len(listed) if owner < 0 else owner for owner in owners[slice(*place)]
+            ]
+        placed.append(len(answer) if place is None else place[0])
+        listed.append(flaw)
+    order = sorted(range(len(listed)), key=placed.__getitem__)
+    numbered = {old: replace(listed[old], number=new) for new, old in enumerate(order, 1)}
+    return list(_spans(answer, owners, numbered)), [numbered[old] for old in order]
+
+
+def _claims(score: Score | None) -> Iterator[Flaw]:
+    for claim in _findings(score, "claims"):
+        words, passage = claim.get("claim"), claim.get("passage")
+        kind = next((kind for kind in _RANK if kind == claim.get("verdict")), None)
+        if isinstance(words, str) and words.strip() and kind:
+            yield Flaw(kind, "claims", words, passage if isinstance(passage, str) else "")
+
+
+def _facts(score: Score | None) -> Iterator[Flaw]:
+    for fact in _findings(score, "facts"):
+        words = fact.get("text")
+        if isinstance(words, str) and words.strip() and fact.get("found") is False:
+            yield Flaw("not_found", "facts", words)
+
+
+def _findings(score: Score | None, key: str) -> list[dict[str, JsonValue]]:
+    """The findings of a score, as far as they have the expected shape."""
+    findings = _listed(score, key) if score and score.state == "scored" else []
+    return [each for each in findings if isinstance(each, dict)]
+
+
+class _FoldedText:
+    """A text as it is compared, with the place in the original of each of its characters."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._folded, self._places = _folded(text)
+
+    def place(self, words: str, owners: list[int], *, near: bool) -> tuple[int, int] | None:
+        """Start and end of the words in the original, or with `near` of the sentence nearest to them."""
+        folded_words, _ = _folded(words)
+        exact = self._exact(folded_words, owners)
+        return exact or (self._nearest(folded_words, owners) if near else None)
+
+    def _exact(self, folded_words: str, owners: list[int]) -> tuple[int, int] | None:
+        # No number is cut: '24' is not found in '240'.
+        before = r"(?<!\d)" if folded_words[:1].isdecimal() else ""
+        after = r"(?!\d)" if folded_words[-1:].isdecimal() else ""
+        matches = re.finditer(rf"{before}(?={re.escape(folded_words)}{after})", self._folded)
+        for at in (match.start() for match in matches if folded_words):
+            first, end = self._places[at][0], self._places[at + len(folded_words) - 1][1]
+            if owners[first] < 0:
+                return first, end
+        return None
+
+    def _nearest(self, folded_words: str, owners: list[int]) -> tuple[int, int] | None:
+        pairs = Counter(pairwise(folded_words))
+        best, nearest = NEAREST, None
+        for match in _SENTENCE.finditer(self._text):
+            sentence = _folded(match[0])[0]
+            shared = pairs & Counter(pairwise(sentence))
+            share = shared.total() / pairs.total() if pairs else 0.0
+            if share >= best and any(owner < 0 for owner in owners[match.start() : match.end()]):
+                best, nearest = share + 1e-9, _trimmed(match)
+        return nearest
+
+
+def _folded(text: str) -> tuple[str, list[tuple[int, int]]]:
+    """The text in NFKC with straight quotes, without spaces and case; and the origin of each character."""
+    original = straight(text)
+    folded, places = [], []
+    for start, end in _clusters(original):
+        for character in unicodedata.normalize("NFKC", original[start:end]).casefold():
+            if not character.isspace():
+                folded.append(character)
+                places.append((start, end))
+    return "".join(folded), places
+
+
+def _clusters(text: str) -> Iterator[tuple[int, int]]:
+    """Start and end of each character with the marks that combine with it: ﾊﾞ is one."""
+    start = 0
+    for at in range(1, len(text) + 1):
+        if at == len(text) or not (unicodedata.combining(text[at]) or text[at] in "\uff9e\uff9f"):
+            yield start, at
+            start = at
+
+
+def _trimmed(match: re.Match[str]) -> tuple[int, int]:
+    """A sentence without the spaces around it."""
+    before = len(match[0]) - len(match[0].lstrip())
+    return match.start() + before, match.start() + len(match[0].rstrip())
+
+
+def _is_listed(flaw: Flaw, listed: Sequence[Flaw]) -> bool:
+    """Whether the words of a flaw stand within those of another one."""
+    words = _folded(flaw.words)[0]
+    return any(words in _folded(other.words)[0] for other in listed)
+
+
+def _spans(answer: str, owners: list[int], numbered: Mapping[int, Flaw]) -> Iterator[Span]:
+    start, lasts = 0, {owner: at for at, owner in enumerate(owners, 1)}
+    for owner, places in groupby(owners):
+        end = start + len(list(places))
+        yield Span(answer[start:end], numbered.get(owner), owner >= 0 and lasts[owner] == end)
+        start = end

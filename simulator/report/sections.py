@@ -1,20 +1,41 @@
-"""Sections that only some runs have: skipped rows, the bot's models, choices, classes, conflicts, outputs.
+"""Sections that only some runs have, and sections that only conversations have.
 
-Each function returns None where the run has nothing to show.
+Each function makes one, or returns None where the run has nothing to show: skipped rows, the bot's models,
+choices, classes, conflicts, outputs, answers and handovers, the course of turns, the simulated customers.
 """
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from itertools import islice
 from typing import Any
 
-from simulator.core.document import Cell, Section, Table, Text, figures_section, share_text
+from simulator.core.document import (
+    PAGE,
+    Block,
+    Cell,
+    Chart,
+    Fact,
+    Facts,
+    Line,
+    Section,
+    Series,
+    Table,
+    Text,
+    figures_section,
+    points,
+    share_text,
+    target_points,
+)
 from simulator.core.messages import Message, _, listed, ngettext, pgettext, sentences
-from simulator.core.settings import dollars
+from simulator.core.titles import Titles
 from simulator.core.types import Results, Spending
 from simulator.data.datasets import SkippedRows
 from simulator.models.pricing import total_spending
-from simulator.stats.choices import Accuracy, Choices, choices
+from simulator.report.tables import FEELING, money, signed, spending_table
+from simulator.stats.answerability import answerability, handovers
+from simulator.stats.choices import Choices, choices
 from simulator.stats.classification import (
     LABEL_JUDGE,
     Baseline,
@@ -22,14 +43,13 @@ from simulator.stats.classification import (
     Classification,
     classifications,
 )
-from simulator.stats.contest import ContestResult, contest_result, is_contest
-from simulator.stats.figures import Summary, rounded
+from simulator.stats.contest import contest_result, is_contest
+from simulator.stats.figures import CustomerFigure, SimulatorSummary, Summary, rounded
 from simulator.stats.outputs import OutputsFigures, Share, outputs_of
 from simulator.stats.red import UndecidedTurn, undecided_turns
-from simulator.stats.summary import bot_usage
+from simulator.stats.summary import Course, bot_usage, course
 from simulator.text.choices import LETTERS
 
-NONE = "–"
 # So many reasons of skipped rows are listed, each with so many places; all are in the run file and in --json.
 _REASONS_SHOWN, _PLACES_SHOWN = 20, 4
 # So many questions with a conflict are listed; all are in --json.
@@ -40,10 +60,14 @@ _LARGEST_MATRIX, _CONFUSIONS_SHOWN = 12, 20
 _LEAST_COLOURED = 0.02
 # So many keys that no reference has are named.
 _EXTRA_KEYS_SHOWN = 5
+# More lines of a chart than this cannot be told apart; the table has everyone.
+_LINES = 4
+# Links to spoilt turns that a page shows at most.
+SPOILT_SHOWN = 30
 
 
-def sections(results: Results) -> tuple[Section, ...]:
-    """The sections of this run, in the order in which reports show them."""
+def sections(results: Results, summary: Summary) -> tuple[Section, ...]:
+    """The sections that this run has for every view, in the order in which reports show them."""
     made = (
         conflicts_section(results),
         contest_section(results),
@@ -51,10 +75,25 @@ def sections(results: Results) -> tuple[Section, ...]:
         outputs_section(results),
         classes_section(results),
         choices_section(results),
-        harness_section(results),
+        # What add-ons measured; the module that shows it is loaded only for a run that has it.
+        _addon("lm_eval").section(results) if "harness" in results.notes else None,
         bot_usage_section(results),
+        _addon("load").section(results, summary) if "load" in results.notes else None,
     )
     return tuple(filter(None, made))
+
+
+def consistency_line(results: Results) -> Message | None:
+    """One sentence where the bot told customers different things; None where it did not."""
+    if results.run.asks_once:  # rows of a data set, no customers
+        return None
+    line: Message | None = _addon("consistency").consistency_line(results)
+    return line
+
+
+def _addon(name: str) -> Any:
+    """The reports of an add-on."""
+    return import_module(f"simulator.addons.{name}.report")
 
 
 # Skipped rows
@@ -89,7 +128,7 @@ def skipped_section(results: Results) -> Section | None:
             count=skipped.count,
             first=skipped.listed[0].message,
         ),
-        tables=(Table.of("rows_skipped", columns, rows),),
+        tables=[Table.of("rows_skipped", columns, rows)],
         notes=(*more, _("Skipped rows are no part of the score; fix them and evaluate again.")),
         figures=skipped.as_json(),
     )
@@ -104,11 +143,6 @@ def bot_usage_section(results: Results) -> Section | None:
     if not used:
         return None
     total = total_spending(list(used.values()))
-    rows = (
-        (model or _("unnamed"), spent.calls, spent.tokens_in, spent.tokens_out, _bot_cost(spent))
-        for model, spent in used.items()
-    )
-    columns = (_("Model"), _("Answers"), _("Tokens in"), _("Tokens out"), _("Cost"))
     return figures_section(
         key="bot",
         title=_("The bot's own model"),
@@ -117,22 +151,18 @@ def bot_usage_section(results: Results) -> Section | None:
             calls=total.calls,
             tokens_in=total.tokens_in,
             tokens_out=total.tokens_out,
-            usd=_bot_cost(total),
+            usd=money(total.cost_usd),
         ),
-        tables=(Table.of("bot", columns, rows),),
-        notes=(_("As the bot's endpoint told; no part of the cost above, nor of --budget."),),
+        tables=[
+            spending_table("bot", _("Model"), ((name or _("unnamed"), spent) for name, spent in used.items()))
+        ],
+        notes=[_("As the bot's endpoint told; no part of the cost above, nor of --budget.")],
         figures={
             "calls": total.calls,
             "tokens": {"in": total.tokens_in, "out": total.tokens_out},
             "cost_usd": None if total.cost_usd is None else round(total.cost_usd, 6),
         },
     )
-
-
-def _bot_cost(spent: Spending) -> Message:
-    if spent.cost_usd is None:
-        return _("price unknown")
-    return _("{amount} USD", amount=dollars(spent.cost_usd))
 
 
 # Multiple choice
@@ -143,6 +173,31 @@ def choices_section(results: Results) -> Section | None:
     found = choices(results)
     if found is None:
         return None
+    all_of_them = found.accuracy
+    subjects = {name or _("(no subject)"): each for name, each in found.subjects.items()}
+    if len(subjects) > 1:
+        subjects[_("All")] = all_of_them
+    columns = (
+        _("Subject"),
+        _("Accuracy ± standard error"),
+        _("Right"),
+        pgettext("a number of them", "Questions"),
+        _("Not extracted"),
+    )
+    rows = (
+        (name, _figure(each.value, each.stderr), each.right, each.n, each.not_extracted)
+        for name, each in subjects.items()
+    )
+
+    def letter_cell(counts: Mapping[str, int], letter: str) -> Cell:
+        n = counts.get(letter, 0)
+        return Cell(text=f"{n:,}", number=n, note=f"{100 * n / all_of_them.n:.1f}%")
+
+    letters = (
+        (letter, letter_cell(found.chosen, letter), letter_cell(found.right, letter))
+        for letter in LETTERS
+        if letter in found.chosen or letter in found.right
+    )
     return figures_section(
         key="choices",
         title=_("Multiple choice"),
@@ -151,48 +206,18 @@ def choices_section(results: Results) -> Section | None:
             " {longest}.",
             "Accuracy {accuracy} on {n} questions. Guessing would reach {chance}, always the longest choice"
             " {longest}.",
-            accuracy=with_error(found.accuracy.value, found.accuracy.stderr),
-            n=found.accuracy.n,
+            accuracy=with_error(all_of_them.value, all_of_them.stderr),
+            n=all_of_them.n,
             chance=f"{found.chance:.3f}",
             longest=f"{found.longest:.3f}",
         ),
-        tables=(_subjects_table(found), _letters_table(found)),
-        notes=tuple(_choices_notes(found)),
+        tables=[
+            Table.of("subjects", columns, rows, _("By subject")),
+            Table.of("letters", (_("Letter"), _("Chosen"), _("Right answers")), letters, _("Letters chosen")),
+        ],
+        notes=_choices_notes(found),
         figures=found.as_json(),
     )
-
-
-def _subjects_table(found: Choices) -> Table:
-    subjects: list[tuple[Text, Accuracy]] = [
-        (name or _("(no subject)"), each) for name, each in found.subjects.items()
-    ]
-    if len(subjects) > 1:
-        subjects.append((_("All"), found.accuracy))
-    rows = (
-        (name, _figure(each.value, each.stderr), each.right, each.n, each.not_extracted)
-        for name, each in subjects
-    )
-    columns = (
-        _("Subject"),
-        _("Accuracy ± standard error"),
-        _("Right"),
-        pgettext("a number of them", "Questions"),
-        _("Not extracted"),
-    )
-    return Table.of("subjects", columns, rows, _("By subject"))
-
-
-def _letters_table(found: Choices) -> Table:
-    """How often each letter was chosen, and how often it would have been right."""
-
-    def cell(counts: Mapping[str, int], letter: str) -> Cell:
-        n = counts.get(letter, 0)
-        return Cell(text=f"{n:,}", number=n, note=f"{100 * n / found.accuracy.n:.1f}%")
-
-    letters = [letter for letter in LETTERS if letter in found.chosen or letter in found.right]
-    rows = ((letter, cell(found.chosen, letter), cell(found.right, letter)) for letter in letters)
-    columns = (_("Letter"), _("Chosen"), _("Right answers"))
-    return Table.of("letters", columns, rows, _("Letters chosen"))
 
 
 def _choices_notes(found: Choices) -> Iterator[Message]:
@@ -224,15 +249,15 @@ def classes_section(results: Results) -> Section | None:
         key="classification",
         title=_("Classification"),
         line=sentences(*map(_classes_line, found)),
-        tables=tuple(table for each in found for table in _classes_tables(each, alone=len(found) == 1)),
-        notes=tuple(note for each in found for note in _classes_notes(each)),
+        tables=[table for each in found for table in _classes_tables(each, alone=len(found) == 1)],
+        notes=[note for each in found for note in _classes_notes(each)],
         figures={each.judge: each.as_json() for each in found},
     )
 
 
 def with_error(value: float | None, error: float | None = None) -> str:
     """`0.9579 ± 0.0069`, to four decimals; a dash for None."""
-    return NONE if value is None else f"{value:.4f}" if error is None else f"{value:.4f} ± {error:.4f}"
+    return "–" if value is None else f"{value:.4f}" if error is None else f"{value:.4f} ± {error:.4f}"
 
 
 def baseline_title(baseline: Baseline) -> Text:
@@ -262,38 +287,32 @@ def _classes_line(found: Classification) -> Message:
 
 
 def _classes_tables(found: Classification, *, alone: bool) -> Iterator[Table]:
-    tables = (
-        _per_class_table(found),
-        (_confusion_table if len(found.labels) <= _LARGEST_MATRIX else _most_confused_table)(found),
-        _baselines_table(found),
+    classes: list[tuple[Text, ClassFigures]] = [(each.label, each) for each in found.per_class]
+    averages = (
+        (_("macro avg"), found.macro),
+        (_("weighted avg"), found.weighted),
+        (_("micro avg"), found.micro),
     )
-    for table in tables:
-        title = table.title if alone else _("{judge} {table}", judge=found.judge, table=table.title)
-        yield table.model_copy(update={"title": title})
-
-
-_AVERAGES: Mapping[str, Message] = {
-    "macro": _("macro avg"),
-    "weighted": _("weighted avg"),
-    "micro": _("micro avg"),
-}
-
-
-def _per_class_table(found: Classification) -> Table:
-    averages = [(_AVERAGES[each.label], each) for each in (found.macro, found.weighted, found.micro)]
-    classes: list[tuple[Text, ClassFigures]] = [*((each.label, each) for each in found.per_class), *averages]
-    return Table.of(
-        f"{found.judge}.classes",
+    per_class = Table.of(
+        "classes",
         (_("Label"), _("Precision"), _("Recall"), "F1", _("Support")),
-        ((name, *map(_figure, (of.precision, of.recall, of.f1)), of.support) for name, of in classes),
+        (
+            (name, *map(_figure, (of.precision, of.recall, of.f1)), of.support)
+            for name, of in (*classes, *averages)
+        ),
         _("Per class"),
         counts=3,
     )
+    is_small = len(found.labels) <= _LARGEST_MATRIX
+    confusion = _confusion_table(found) if is_small else _most_confused_table(found)
+    for table in (per_class, confusion, _baselines_table(found)):
+        title = table.title if alone else _("{judge} {table}", judge=found.judge, table=table.title)
+        yield table.model_copy(update={"name": f"{found.judge}.{table.name}", "title": title})
 
 
 def _confusion_table(found: Classification) -> Table:
     return Table.of(
-        f"{found.judge}.confusion",
+        "confusion",
         (_("expected \\ predicted"), *found.labels, _("not extracted"), _("Support")),
         (
             (label, *_confusion_cells(expected, row), sum(row))
@@ -317,36 +336,34 @@ def _confusion_cells(expected: int, row: tuple[int, ...]) -> Iterator[Cell]:
 
 def _most_confused_table(found: Classification) -> Table:
     labels: tuple[Text, ...] = (*found.labels, _("not extracted"))
-    pairs = [
-        (-n, expected, predicted)
-        for expected, row in enumerate(found.confusion)
-        for predicted, n in enumerate(row)
-        if n and predicted != expected
-    ]
+    pairs = Counter(
+        {
+            (expected, predicted): n
+            for expected, row in enumerate(found.confusion)
+            for predicted, n in enumerate(row)
+            if n and predicted != expected
+        }
+    )
     rows = (
-        (_("{expected} → {predicted}", expected=labels[expected], predicted=labels[predicted]), -n)
-        for n, expected, predicted in sorted(pairs)[:_CONFUSIONS_SHOWN]
+        (_("{expected} → {predicted}", expected=labels[expected], predicted=labels[predicted]), n)
+        for (expected, predicted), n in pairs.most_common(_CONFUSIONS_SHOWN)
     )
     columns = (_("expected → predicted"), pgettext("a number of them", "Rows"))
-    return Table.of(f"{found.judge}.confused", columns, rows, _("Confused most often"))
+    return Table.of("confused", columns, rows, _("Confused most often"))
 
 
 def _baselines_table(found: Classification) -> Table:
     """The run among the baselines, by F1; baselines that predict the same appear once."""
-    distinct = {(each.accuracy, each.f1, each.label): each for each in reversed(found.baselines)}
     f1, accuracy = _figure(found.f1, found.f1_stderr), _figure(found.accuracy, found.accuracy_stderr)
-    rows = [
-        (_figure(each.f1), baseline_title(each), _figure(each.accuracy), _figure(each.macro_f1))
+    rows: list[tuple[Text, Cell, Cell, Cell]] = [(_("this run"), f1, accuracy, _figure(found.macro.f1))]
+    distinct = {(each.accuracy, each.f1, each.label): each for each in reversed(found.baselines)}
+    rows += [
+        (baseline_title(each), _figure(each.f1), _figure(each.accuracy), _figure(each.macro_f1))
         for each in distinct.values()
     ]
-    rows.insert(0, (f1, _("this run"), accuracy, _figure(found.macro.f1)))
-    rows.sort(key=lambda row: -(row[0].number or 0))
-    return Table.of(
-        f"{found.judge}.baselines",
-        (_("Who"), "F1", _("Accuracy"), _("Macro F1")),
-        ((who, f1, *others) for f1, who, *others in rows),
-        _("Beside guessers that read nothing"),
-    )
+    rows.sort(key=lambda row: -(row[1].number or 0))
+    columns = (_("Who"), "F1", _("Accuracy"), _("Macro F1"))
+    return Table.of("baselines", columns, rows, _("Beside guessers that read nothing"))
 
 
 def _classes_notes(found: Classification) -> Iterator[Message]:
@@ -392,15 +409,6 @@ def conflicts_section(results: Results) -> Section | None:
     if not by_case:
         return None
     ranked = sorted(by_case.values(), key=lambda turns: -len(turns))
-    unlisted = len(ranked) - _CONFLICTS_SHOWN
-    columns = (
-        _("Question"),
-        _("Asked"),
-        _("The reference says"),
-        _("The passages say"),
-        _("Retrieved"),
-        _("Turns"),
-    )
     cases: list[dict[str, Any]] = [
         {
             "case": turns[0].case.id,
@@ -412,10 +420,20 @@ def conflicts_section(results: Results) -> Section | None:
         }
         for turns in ranked
     ]
-    rows = []
-    for turns, case in zip(ranked[:_CONFLICTS_SHOWN], cases, strict=False):
-        texts = (turns[0].case.question, case["reference"], case["passages"], ", ".join(case["retrieved"]))
-        rows.append((case["case"], *texts, len(turns)))
+    table = Table.listing(
+        "conflicts",
+        cases[:_CONFLICTS_SHOWN],
+        {
+            _("Question"): lambda case: case["case"],
+            _("Asked"): lambda case: by_case[case["case"]][0].case.question,
+            _("The reference says"): lambda case: case["reference"],
+            _("The passages say"): lambda case: case["passages"],
+            _("Retrieved"): lambda case: ", ".join(case["retrieved"]),
+            _("Turns"): lambda case: case["turns"],
+        },
+        counts=5,
+    )
+    unlisted = len(cases) - _CONFLICTS_SHOWN
     return figures_section(
         key="conflicts",
         title=_("Reference and passages disagree"),
@@ -427,7 +445,7 @@ def conflicts_section(results: Results) -> Section | None:
             cases=len(ranked),
             n=sum(map(len, ranked)),
         ),
-        tables=(Table.of("conflicts", columns, rows, counts=len(columns) - 1),),
+        tables=[table],
         notes=(_("Not listed: {n} more.", n=unlisted),) if unlisted > 0 else (),
         figures={"cases": cases},
     )
@@ -441,57 +459,36 @@ def contest_section(results: Results) -> Section | None:
     if not is_contest(results):
         return None
     found = contest_result(results)
-    graded = [each for each in found.metrics if each.mean is not None]
-    notes = [] if found.cost else [_("No model was called, so that nothing was spent.")]
+    rows = []
+    for each in found.metrics:
+        mean = Cell(text="–" if each.mean is None else f"{round(each.mean, 4):g}", number=each.mean)
+        rows.append((each.name, mean, each.n, each.planned))
+    columns = (_("Metric"), _("Mean"), _("Graded"), pgettext("a number of them", "Rows"))
+    tables = [Table.of("metrics", columns, rows, _("Metrics"))]
+    notes = [_("No model was called, so that nothing was spent.")]
+    if found.cost:
+        spending: list[tuple[Text, Spending]] = list(found.cost.items())
+        if len(spending) > 1:
+            spending.append((_("Total"), total_spending(list(found.cost.values()))))
+        tables.append(spending_table("cost", _("Metric"), spending, _("Cost per metric")))
+        notes = []
     if any("," in name for name in found.cost):
-        notes.append(
-            _(
-                "What metrics of one call cost cannot be told apart; --judging separate asks for each by"
-                " itself."
-            )
+        note = _(
+            "What metrics of one call cost cannot be told apart; --judging separate asks for each by itself."
         )
+        notes.append(note)
     return figures_section(
         key="contest",
         title=_("Contest scoring"),
         line=_(
             "Total {total} of {of}: the sum of the metrics' means, each from 1 to 5",
-            total=NONE if found.total_score is None else f"{found.total_score:.3f}",
-            of=5 * len(graded),
+            total="–" if found.total_score is None else f"{found.total_score:.3f}",
+            of=5 * sum(each.mean is not None for each in found.metrics),
         ),
-        tables=(_contest_metrics_table(found), *([_contest_cost_table(found)] if found.cost else [])),
+        tables=tables,
         notes=notes,
         figures=found.as_json(),
     )
-
-
-def _contest_metrics_table(found: ContestResult) -> Table:
-    rows = (
-        (
-            each.name,
-            None if each.mean is None else Cell(text=f"{round(each.mean, 4):g}", number=each.mean),
-            each.n,
-            each.planned,
-        )
-        for each in found.metrics
-    )
-    columns = (_("Metric"), _("Mean"), _("Graded"), pgettext("a number of them", "Rows"))
-    return Table.of("metrics", columns, rows, _("Metrics"))
-
-
-def _contest_cost_table(found: ContestResult) -> Table:
-    spending: list[tuple[Text, Spending]] = list(found.cost.items())
-    if len(spending) > 1:
-        spending.append((_("Total"), total_spending(list(found.cost.values()))))
-
-    def cost(usd: float | None) -> Cell:
-        return Cell(text=_("price unknown") if usd is None else dollars(usd), number=usd)
-
-    rows = (
-        (name, cost(spent.cost_usd), spent.calls, spent.cached, spent.tokens_in, spent.tokens_out)
-        for name, spent in spending
-    )
-    columns = (_("Metric"), _("Cost (USD)"), _("Calls"), _("Cached"), _("Tokens in"), _("Tokens out"))
-    return Table.of("cost", columns, rows, _("Cost per metric"))
 
 
 # Outputs of JSON answers
@@ -502,66 +499,53 @@ def outputs_section(results: Results) -> Section | None:
     found = outputs_of(results)
     if found is None:
         return None
-    missing = ngettext("Not extracted: {n} row.", "Not extracted: {n} rows.", n=found.not_extracted)
-    if found.passed is None:
-        passed = _("No output has a threshold, so no row is passed or missed.")
-    else:
-        share = share_text(found.passed.right, found.passed.of, 1)
+    metrics = Table.listing(
+        "metrics",
+        [each for output in found.outputs for each in output.metrics],
+        {
+            _("Output.judge"): lambda each: each.name,
+            _("Mean ± standard error"): lambda each: _figure(each.mean, each.stderr),
+            _("Threshold"): lambda each: None if each.threshold is None else f"{each.threshold:g}",
+            pgettext("a share", "Passed"): lambda each: _share_cell(each.passed),
+            _("95 % interval"): lambda each: _interval_text(each.passed),
+            _("Graded"): lambda each: f"{each.n:,}/{each.planned:,}",
+            _("Not extracted"): lambda each: each.not_extracted,
+        },
+        _("Judges of each output"),
+    )
+    tables = [metrics]
+    passed = _("No output has a threshold, so no row is passed or missed.")
+    if whole := found.passed:
+        share = share_text(whole.right, whole.of, 1)
         passed = _("Rows in which every output reached its thresholds: {share}.", share=share)
+        shares: list[tuple[Text, Share | None]] = [(each.output, each.passed) for each in found.outputs]
+        if len(shares) > 1:
+            shares.append((_("All outputs"), whole))
+        rows = ((name, _share_cell(share), _interval_text(share)) for name, share in shares)
+        columns = (_("Output"), pgettext("a share", "Passed"), _("95 % interval"))
+        tables.insert(0, Table.of("outputs", columns, rows, _("Outputs")))
+    missing = ngettext("Not extracted: {n} row.", "Not extracted: {n} rows.", n=found.not_extracted)
     return figures_section(
         key="outputs",
         title=_("Results by output"),
         line=sentences(passed, missing),
-        tables=(*([_outputs_table(found)] if found.passed else []), _output_metrics_table(found)),
-        notes=tuple(_outputs_notes(found)),
+        tables=tables,
+        notes=_outputs_notes(found),
         figures=found.as_json(),
     )
 
 
-def _outputs_table(found: OutputsFigures) -> Table:
-    shares: list[tuple[Text, Share | None]] = [(each.output, each.passed) for each in found.outputs]
-    if len(shares) > 1:
-        shares.append((_("All outputs"), found.passed))
-    columns = (_("Output"), pgettext("a share", "Passed"), _("95 % interval"))
-    return Table.of(
-        "outputs", columns, ((name, *_share_cells(share)) for name, share in shares), _("Outputs")
-    )
-
-
-def _output_metrics_table(found: OutputsFigures) -> Table:
-    columns = (
-        _("Output.judge"),
-        _("Mean ± standard error"),
-        _("Threshold"),
-        pgettext("a share", "Passed"),
-        _("95 % interval"),
-        _("Graded"),
-        _("Not extracted"),
-    )
-    rows = (
-        (
-            each.name,
-            _figure(each.mean, each.stderr),
-            None if each.threshold is None else f"{each.threshold:g}",
-            *_share_cells(each.passed),
-            f"{each.n:,}/{each.planned:,}",
-            each.not_extracted,
-        )
-        for output in found.outputs
-        for each in output.metrics
-    )
-    return Table.of("metrics", columns, rows, _("Judges of each output"))
-
-
-def _share_cells(share: Share | None) -> tuple[Cell | None, Text | None]:
-    """A share, and its interval beside it."""
+def _share_cell(share: Share | None) -> Cell | None:
     if share is None:
-        return None, None
-    interval = None
-    if share.interval:
-        low, high = (f"{100 * end:.1f}" for end in share.interval)
-        interval = _("{low}-{high} %", low=low, high=high)
-    return Cell(text=share_text(share.right, share.of, 1), number=rounded(share.value)), interval
+        return None
+    return Cell(text=share_text(share.right, share.of, 1), number=rounded(share.value))
+
+
+def _interval_text(share: Share | None) -> Text | None:
+    if share is None or share.interval is None:
+        return None
+    low, high = (f"{100 * end:.1f}" for end in share.interval)
+    return _("{low}-{high} %", low=low, high=high)
 
 
 def _outputs_notes(found: OutputsFigures) -> Iterator[Message]:
@@ -600,33 +584,257 @@ def _figure(value: float | None, error: float | None = None) -> Cell:
     return Cell(text=with_error(value, error), number=rounded(value))
 
 
-# --- What add-ons show of a run; the module that makes it is loaded only for a run that has it. ---
+# Answers, handovers
 
 
-def load_section(results: Results, summary: Summary) -> Section | None:
-    """What a load rehearsal measured; None for any other run."""
-    section: Section | None = None
-    if "load" in results.notes:
-        section = _addon("load").section(results, summary)
-    return section
+def answerable_sections(results: Results) -> Iterator[Section]:
+    """Whether the bot answers, declines and hands over where it should; only where cases ask for it."""
+    right = pgettext("a share", "Right")
+    blocks: tuple[Block, ...]
+    if (found := answerability(results)).marked:
+        can = [found.answered_answerable, found.refused_answerable, found.clarified_answerable]
+        cannot = [found.answered_unanswerable, found.refused_unanswerable, found.clarified_unanswerable]
+        # Those asked back are neither right nor wrong.
+        answered, declined = Share(right=can[0], of=sum(can[:2])), Share(right=cannot[1], of=sum(cannot[:2]))
+        line = _(
+            "answered what can be answered {answered}; declined what cannot {refused}",
+            answered=share_text(answered.right, answered.of),
+            refused=share_text(declined.right, declined.of),
+        )
+        table = Table.of(
+            "answers",
+            ("", _("Answered"), _("Declined"), _("Asked back"), right),
+            [
+                (_("Can be answered"), *can, _right(answered)),
+                (_("Cannot be answered"), *cannot, _right(declined)),
+            ],
+            counts=4,
+        )
+        notes = [
+            _(
+                "Declining is right only where the articles do not hold the answer. Each conversation counts"
+                " once, by what the bot said to the first question."
+            ),
+            _(
+                "Not counted: {failed} conversations without an answer, {unmarked} whose case does not say.",
+                failed=found.not_answered,
+                unmarked=found.unmarked,
+            ),
+        ]
+        if found.refused_unanswerable:
+            held = share_text(found.held, found.refused_unanswerable)
+            notes.append(_("Declined to the end: {share}.", share=held))
+        blocks = (Line(line), table, *map(partial(Line, tone="soft"), notes))
+        yield Section("answerability", _("Answered or declined"), blocks, views=PAGE)
+    if (handed := handovers(results)).marked:
+        passed = Share(right=handed.handed_required, of=handed.handed_required + handed.kept_required)
+        kept = Share(right=handed.kept_forbidden, of=handed.handed_forbidden + handed.kept_forbidden)
+        line = _(
+            "handed over where required {handed}; kept where not wanted {kept}",
+            handed=share_text(passed.right, passed.of),
+            kept=share_text(kept.right, kept.of),
+        )
+        table = Table.of(
+            "handovers",
+            ("", pgettext("a column", "Handed over"), _("Kept"), right),
+            [
+                (_("Handover required"), handed.handed_required, handed.kept_required, _right(passed)),
+                (_("Handover not wanted"), handed.handed_forbidden, handed.kept_forbidden, _right(kept)),
+            ],
+            counts=3,
+        )
+        notes = [_("Counted by whether a person took over in any turn of the conversation.")]
+        notes += [_("After turn 1: {n}.", n=handed.late)] if handed.late else []
+        blocks = (Line(line), table, *map(partial(Line, tone="soft"), notes))
+        yield Section("handover", pgettext("a title", "Handed over"), blocks, views=PAGE)
 
 
-def harness_section(results: Results) -> Section | None:
-    """What lm_eval measured; None for a run without it."""
-    section: Section | None = None
-    if "harness" in results.notes:
-        section = _addon("lm_eval").section(results)
-    return section
+def _right(share: Share) -> Cell:
+    """The share (its number in percent), and its interval."""
+    note: Text = ""
+    if share.interval:
+        low, high = (f"{100 * end:.0f}" for end in share.interval)
+        note = _("95 % interval {low}-{high} %", low=low, high=high)
+    number = None if share.value is None else round(100 * share.value, 1)
+    return Cell(text=share_text(share.right, share.of), number=number, note=note)
 
 
-def consistency_line(results: Results) -> Message | None:
-    """One sentence where the bot told customers different things; None where it did not."""
-    line: Message | None = None
-    if not results.run.asks_once:  # rows of a data set, no customers
-        line = _addon("consistency").consistency_line(results)
-    return line
+# Turn by turn
 
 
-def _addon(name: str) -> Any:
-    """The reports of an add-on."""
-    return import_module(f"simulator.addons.{name}.report")
+def course_sections(results: Results, summary: Summary, titles: Titles) -> Iterator[Section]:
+    """The charts, and folded the figures behind them; none where no turn was graded."""
+    limit, drawn = summary.rules.overall, list[tuple[Chart, Table]]()
+    if score := course(results, summary.primary):
+        line = None if limit is None else (limit, _("limit {limit}", limit=target_points(limit)))
+        text = partial(points, against=limit)
+        drawn.append(_drawn(score, _("Score"), (0, 0.5, 1), text, titles, limit=line))
+    if feelings := course(results, FEELING, raw=True):
+        note = _("−2 angry … 0 even … +2 glad. No part of the bot's score.")
+        drawn.append(_drawn(feelings, _("Customer's feeling"), (-2, 0, 2), signed, titles, note=note))
+    if drawn:
+        charts, tables = zip(*drawn, strict=True)
+        yield Section("course", _("Turn by turn"), charts, views=PAGE)
+        yield Section("course_table", _("The figures as a table"), tables, views=PAGE, folded=True)
+
+
+def _drawn(
+    means: Course,
+    title: Message,
+    marks: Sequence[float],
+    text: Callable[[float | None], str],
+    titles: Titles,
+    *,
+    limit: tuple[float, Message] | None = None,
+    note: Text = "",
+) -> tuple[Chart, Table]:
+    """The course of everyone, with those of single customers where they are few; and all in figures."""
+    turns = tuple(_("Turn {n}", n=turn) for turn in range(1, means.turns + 1))
+    figures = [
+        _("turn {turn}: {value} ({n} graded)", turn=turn, value=text(mean.mean), n=mean.n)
+        for turn, mean in enumerate(means.overall, 1)
+    ]
+    courses = [
+        (_("All"), means.overall),
+        *((titles("persona", persona), each) for persona, each in means.personas.items()),
+    ]
+    series = tuple(
+        Series(
+            name,
+            tuple(mean.mean for mean in each),
+            tuple(text(mean.mean) for mean in each),
+            notes=tuple(f"n {mean.n}" for mean in each),
+        )
+        for name, each in courses
+    )
+    chart = Chart(
+        kind="lines",
+        title=title,
+        description=_("{title}. {figures}.", title=title, figures=figures),
+        labels=turns,
+        series=series if 1 < len(means.personas) <= _LINES else series[:1],
+        marks=tuple((mark, text(mark)) for mark in marks),
+        limit=limit,
+        note=note,
+    )
+    rows = [
+        (name, *(Cell(text=text(m.mean), number=m.mean, note=f"{m.n}/{m.planned}") for m in each))
+        for name, each in courses
+    ]
+    return chart, Table.of("course", ("", *turns), rows, title)
+
+
+# How the simulated customers were played
+
+_FAULTS: dict[str, Message] = {
+    "invented": _("made-up details"),
+    "off_goal": _("beside the matter"),
+    "left_early": _("left too early"),
+    "left_late": _("stayed too long"),
+    "repeated": _("repetition"),
+    "broke_role": _("out of the role"),
+    "impatient": _("gave up too soon"),
+}
+_FIGURES: dict[str, Message] = {
+    "questions": _("Messages that ask"),
+    "goal_coverage": _("Goal raised"),
+    "early": _("Satisfied after a refusal"),
+    "prompt": _("Leaves within a turn of a complete answer"),
+    "invented": _("Turns with made-up details"),
+    "thanks": _("Angry and unanswered, yet thanks"),
+    "persona": _("Persona recognised from the messages alone"),
+    "repeated": _("Turns that repeat"),
+    "openings": _("Variety of first messages"),
+}
+
+
+def customer_remarks(simulator: SimulatorSummary) -> tuple[Message, ...]:
+    """What stands out, or that nothing does; empty where the customers were not examined."""
+    if not simulator.customers.figures:
+        return ()
+    return tuple(_remarks(simulator)) or (_("nothing amiss in how they were played"),)
+
+
+def _remarks(simulator: SimulatorSummary) -> Iterator[Message]:
+    customers = simulator.customers
+    if customers.superseded:
+        yield ngettext(
+            "Held once more because of the customer: {n} conversation. The first ones do not count, but are"
+            " kept in the run file.",
+            "Held once more because of the customer: {n} conversations. The first ones do not count, but are"
+            " kept in the run file.",
+            n=len(customers.superseded),
+        )
+    if customers.faults:
+        kinds = [_("{name} {n}", name=_FAULTS[kind], n=n) for kind, n in customers.faults.items()]
+        yield _("turns with a fault: {kinds}", kinds=kinds)
+    if customers.spoilt and simulator.with_spoilt is not None:
+        scores = {"with": points(simulator.with_spoilt), "without": points(simulator.without_spoilt)}
+        scores["n"] = f"{len(customers.spoilt):,}"
+        yield (
+            _("score {without}, leaving out what a customer spoilt (turns: {n}); {with} with it", **scores)
+            if customers.handling == "exclude"
+            else _("score {with}; {without} without what a customer spoilt (turns: {n})", **scores)
+        )
+    if names := [_FIGURES[name] for name, each in customers.figures.items() if each.met is False]:
+        yield _("off the mark: {names}", names=names)
+
+
+def customers_section(
+    simulator: SimulatorSummary, titles: Titles, anchors: Mapping[tuple[str, int], str] | None = None
+) -> Section | None:
+    """What stands out, figures, lengths of messages, and links to spoilt turns; None where nobody looked.
+
+    `anchors` are where a page has its turns, by conversation and number.
+    """
+    customers = simulator.customers
+    if not customers.figures:
+        return None
+    first, *others = customer_remarks(simulator)
+    for each in others:
+        first = _("{first} / {second}", first=first, second=each)
+    note = _("How the customers were played, counted from the conversations; no part of the bot's score.")
+    columns = (_("Figure"), _("Measured"), _("Counted"), _("Goal"), _("Verdict"))
+    rows = [
+        _figure_row(key, each, each.value)
+        for key, each in customers.figures.items()
+        if each.value is not None
+    ]
+    blocks: list[Block] = [Line(first), Line(note, "soft"), Table.of("figures", columns, rows)]
+    for language, lengths in customers.lengths.items():
+        # In the language's characters or words, whatever the report's language is.
+        facts = []
+        for persona, length in lengths.items():
+            name = _("All") if persona == "all" else titles("persona", persona)
+            figures = {figure: f"{value:g}" for figure, value in length.model_dump(exclude={"n"}).items()}
+            facts.append(Fact(name, _("{median} ({low}–{high})", **figures)))
+        if facts:
+            title = _("Length of English messages (words)")
+            if language == "ja":
+                title = _("Length of Japanese messages (characters)")
+            median = _("Median and quartiles of the customers' messages after the first.")
+            blocks += [Facts(tuple(facts), title), Line(median, "soft")]
+    spoilt = [
+        [Cell(text=_("{first} · {second}", first=talk, second=_("turn {n}", n=turn)), href=f"#{anchor}")]
+        for talk, turn in customers.spoilt[:SPOILT_SHOWN]
+        if (anchor := (anchors or {}).get((talk, turn)))
+    ]
+    if spoilt:
+        blocks.append(Table.of("spoilt", [_("Turns that a customer spoilt")], spoilt, counts=0))
+    return Section("customers", _("The simulated customers"), tuple(blocks), views=PAGE, folded=True)
+
+
+def _figure_row(key: str, each: CustomerFigure, value: float) -> tuple[Text | Cell, ...]:
+    """One figure with what it rests on, its goal and whether it meets that; the number is in percent."""
+    percent = round(100 * value, 1)
+    counted = _("{n} of {of}", n=each.n, of=each.of)
+    if each.n is None:
+        counted = ngettext("mean of {n} conversation", "mean of {n} conversations", n=each.of)
+    goal: Text = ""
+    if each.goal is not None:
+        goal = (_("at most {goal} %") if each.at_most else _("at least {goal} %")).format(
+            goal=f"{100 * each.goal:g}"
+        )
+    verdict: Text = "" if each.met is None else "○" if each.met else _("▲ off the mark")
+    measured = Cell(text=f"{percent:g} %", number=percent, tone="alarm" if each.met is False else "")
+    return _FIGURES[key], measured, counted, goal, verdict

@@ -1,17 +1,24 @@
-"""A run as tables of cells and rows of plain values; painters draw them and compute nothing."""
+"""What several reports say in the same words: tables of a run, amounts of money, grades, answers, marks."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+import json
+from collections.abc import Container, Iterable, Iterator, Mapping
+
+from pydantic import JsonValue
 
 from simulator.core.document import Cell, Table, Text, points
 from simulator.core.messages import Message, _, safe_text
+from simulator.core.settings import dollars
 from simulator.core.titles import Titles, title
-from simulator.core.types import Case, Conversation, RedRules, Score, Spending, Turn
-from simulator.report.context import ReportContext
-from simulator.stats.figures import Mean, RedTurn, Summary
-from simulator.stats.red import KINDS, worst_severity
-from simulator.stats.summary import turn_failure
-from simulator.storage.results import conversations_with_scores
+from simulator.core.types import Case, Conversation, RedRules, Results, Run, Score, Spending, Turn
+from simulator.diagnosis.recommendations import Example
+from simulator.stats.comparison import TurnChange
+from simulator.stats.figures import JudgeSummary, Mean, RedTurn, Summary
+from simulator.stats.red import KINDS
+from simulator.storage.results import select_conversations
+from simulator.storage.runs import replay_of
+
+# The judge that reads how the customer feels.
+FEELING = "tone"
 
 
 def personas_table(summary: Summary, titles: Titles) -> Table:
@@ -22,15 +29,13 @@ def personas_table(summary: Summary, titles: Titles) -> Table:
     """
     limit = summary.rules.overall
 
-    def row(name: Cell, score: Mean, red: Text | Cell, judges: Mapping[str, Mean]) -> list[Text | Cell]:
+    def row(
+        name: Cell, score: Mean, red: Cell, judges: Mapping[str, Mean | JudgeSummary]
+    ) -> tuple[Cell, ...]:
         # How a customer feels is no fault of the bot's by itself.
-        limits = {judge: None if judge.partition("@")[0] == "tone" else limit for judge in judges}
-        return [
-            name,
-            _mean_cell(score, limit),
-            red,
-            *(_mean_cell(mean, limits[judge]) for judge, mean in judges.items()),
-        ]
+        limits = {judge: None if judge.partition("@")[0] == FEELING else limit for judge in judges}
+        means = (_mean_cell(mean, limits[judge]) for judge, mean in judges.items())
+        return name, _mean_cell(score, limit), red, *means
 
     rows = [
         row(
@@ -46,29 +51,39 @@ def personas_table(summary: Summary, titles: Titles) -> Table:
         Cell(text=_("All"), number=planned),
         Mean(mean=summary.score, n=summary.graded, planned=planned),
         Cell(text=f"{summary.red:,} / {summary.turns:,}", number=summary.red),
-        {name: Mean(mean=j.mean, n=j.n, planned=j.planned) for name, j in summary.judges.items()},
+        summary.judges,
     )
     rows.append(everyone)
     if summary.bot_failures:
         score = Mean(mean=summary.answered_score, n=0, planned=0)
         judges = {name: Mean(mean=j.answered_mean, n=0, planned=0) for name, j in summary.judges.items()}
-        rows.append(row(Cell(text=_("Answered only")), score, "", judges))
+        rows.append(row(Cell(text=_("Answered only")), score, Cell(text=""), judges))
     columns = (_("Customer"), _("Score"), _("Red"), *(title("judge", name) for name in summary.judges))
     return Table.of("personas", columns, rows, _("Customer × judge"))
 
 
-def usage_table(summary: Summary) -> Table:
-    """Calls, tokens and money by role and model; calls answered from the cache stand apart."""
-    columns = (_("Role"), _("Calls"), _("Cached"), _("Tokens in"), _("Tokens out"), _("Cost (USD)"))
-    rows = [
-        (
-            name,
-            *(spent.calls, spent.cached, spent.tokens_in, spent.tokens_out),
-            Cell(text=money(spent.cost_usd), number=spent.cost_usd),
-        )
-        for name, spent in spent_by(summary)
-    ]
-    return Table.of("usage", columns, rows, _("Usage"))
+def _mean_cell(mean: Mean | JudgeSummary, limit: float | None) -> Cell:
+    """A mean with its coverage as the note; red below the limit."""
+    low = mean.mean is not None and limit is not None and mean.mean < limit
+    text, note = points(mean.mean, against=limit), f"{mean.n}/{mean.planned}" if mean.planned else ""
+    return Cell(text=text, number=mean.mean, red=low, note=note)
+
+
+def spending_table(
+    name: str, who: Text, spending: Iterable[tuple[Text, Spending]], title: Text = ""
+) -> Table:
+    """Calls, tokens and money of each of `who`; calls answered from the cache, if any, stand apart."""
+    listed = list(spending)
+    is_cached = any(spent.cached for _who, spent in listed)
+    columns = (who, _("Calls"), _("Cached"), _("Tokens in"), _("Tokens out"), _("Cost (USD)"))
+    rows = []
+    for each, spent in listed:
+        cost = _("price unknown") if spent.cost_usd is None else dollars(spent.cost_usd)
+        calls = (spent.calls, spent.cached) if is_cached else (spent.calls,)
+        figures = (*calls, spent.tokens_in, spent.tokens_out)
+        rows.append((each, *figures, Cell(text=cost, number=spent.cost_usd)))
+    shown = columns if is_cached else (*columns[:2], *columns[3:])
+    return Table.of(name, shown, rows, title, counts=len(shown) - 1)
 
 
 def spent_by(summary: Summary) -> Iterator[tuple[Text, Spending]]:
@@ -77,6 +92,11 @@ def spent_by(summary: Summary) -> Iterator[tuple[Text, Spending]]:
         name = title("role", role)
         for model, model_spent in summary.usage.get(role, {"": spent}).items():
             yield _("{role} ({model})", role=name, model=safe_text(model)) if model else name, model_spent
+
+
+def money(amount: float | None) -> Message:
+    """Dollars with the digits that small amounts need, or that a model has no known price."""
+    return _("price unknown") if amount is None else _("{amount} USD", amount=dollars(amount))
 
 
 def grade_text(score: Score) -> Text:
@@ -91,6 +111,12 @@ def mark_text(red: RedTurn) -> Message:
     return _("▲ {marks}", marks=[title("mark", mark.kind) for mark in red.marks])
 
 
+def turn_text(turn: TurnChange | RedTurn | Example, titles: Titles) -> Message:
+    """Which turn it is: customer, case and number; of a row only the case is shown."""
+    persona = titles("persona", turn.persona)
+    return _("{persona} · {case} · turn {turn}", persona=persona, case=turn.case, turn=turn.turn)
+
+
 def answer_text(turn: Turn, failure: str | None) -> Text:
     """What the bot said, or that it said nothing and why."""
     if turn.unrecorded:
@@ -100,16 +126,37 @@ def answer_text(turn: Turn, failure: str | None) -> Text:
     return _("(no answer: {kind})", kind=title("failure", failure)) if failure else ""
 
 
+def why(red: RedTurn, turn: Turn) -> Text:
+    """The judge's reason for the gravest mark; for a turn without an answer, what went wrong."""
+    if red.failure is None:
+        return red.reason
+    kind, error = title("failure", red.failure), turn.answer.error
+    return _("{name}: {value}", name=kind, value=error.message) if error else kind
+
+
+def anchors_of(results: Results, shown: Container[str] | None = None) -> dict[tuple[str, int], str]:
+    """Where the page of a run has each turn of the conversations that it shows (None: of all of them)."""
+    ids = frozenset(results.conversations.ids) if shown is None else shown
+    return {
+        (conversation.id, turn.index): f"{anchor(number)}-t{turn.index}"
+        for number, conversation in select_conversations(results, ids)
+        for turn in conversation.turns
+    }
+
+
+def anchor(number: int) -> str:
+    """Where a page has the conversation with this number in the plan; ids are untrusted."""
+    return f"c{number}"
+
+
 def expected_text(case: Case) -> str:
     """What a right answer to a row would be: its label, or its references; empty where it has neither."""
     return safe_text(case.label or " | ".join(case.references_at(1)))
 
 
-def money(amount: float | None) -> Text:
-    """Dollars with as many decimals as small amounts need."""
-    if amount is None:
-        return _("unknown (a model has no known price)")
-    return f"{amount:,.2f}" if amount == 0 or amount >= 1 else f"{amount:.4f}"
+def ending(conversation: Conversation) -> Text:
+    """How a conversation ended, or that it is still going on."""
+    return title("ended", conversation.ended.value) if conversation.ended else _("not finished")
 
 
 def rules_text(rules: RedRules) -> Message:
@@ -129,52 +176,29 @@ def rules_text(rules: RedRules) -> Message:
     return _("{parts}", parts=listed)
 
 
-def ending(conversation: Conversation) -> Text:
-    """How a conversation ended, or that it is still going on."""
-    return title("ended", conversation.ended.value) if conversation.ended else _("not finished")
+def replay_note(run: Run) -> Message | None:
+    """That a run replays another one; None for a run of its own."""
+    origin = replay_of(run)
+    return (
+        _("This run replays {run}: the customers say what they said there.", run=origin) if origin else None
+    )
 
 
-def _mean_cell(mean: Mean, limit: float | None) -> Cell:
-    """A mean with its coverage as the note; red below the limit."""
-    low = mean.mean is not None and limit is not None and mean.mean < limit
-    text, note = points(mean.mean, against=limit), f"{mean.n}/{mean.planned}" if mean.planned else ""
-    return Cell(text=text, number=mean.mean, red=low, note=note)
+def setting_text(value: JsonValue) -> str:
+    """A string as it is, everything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def turn_rows(context: ReportContext) -> Iterator[dict[str, Any]]:
-    """One mapping per turn, with plain values: texts, numbers, lists and None."""
-    for conversation, by_turn in conversations_with_scores(context.results):
-        for turn in conversation.turns:
-            yield _turn_row(conversation, turn, by_turn.get(turn.index, {}), context)
+def signed(value: float | None, places: int = 1) -> str:
+    """`+1`, `−0.5`, `0`, with a minus that is as wide as a plus; "–" for None."""
+    if value is None:
+        return "–"
+    text = f"{value:+.{places}f}".replace("-", "−")
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return text if text.strip("+−0") else "0"
 
 
-def _turn_row(
-    conversation: Conversation, turn: Turn, scores: Mapping[str, Score], context: ReportContext
-) -> dict[str, Any]:
-    red = context.red.get((conversation.id, turn.index))
-    verdict = scores.get(context.summary.primary)
-    steps = [step.model_dump(mode="json", exclude={"usage"}) for step in turn.answer.steps]
-    return {
-        "conversation": conversation.id,
-        "turn": turn.index,
-        "persona": conversation.persona,
-        "case": conversation.case.id,
-        "language": conversation.case.language,
-        "ended": conversation.ended.value if conversation.ended else None,
-        "user": turn.user,
-        "answer": turn.answer.text,
-        "answer_failure": "unrecorded" if turn.unrecorded else turn_failure(turn),
-        "answer_seconds": turn.answer.seconds,
-        "passages": [passage.id for passage in turn.answer.passages],
-        "red": red is not None,
-        "severity": worst_severity(red.marks) if red else None,
-        "marks": [mark.kind for mark in red.marks] if red else [],
-        "reason": (red.reason if red else "") or (verdict.reason if verdict else ""),
-        "scores": {name: _score_values(scores[name]) for name in context.summary.judges if name in scores},
-        **({"steps": steps} if steps else {}),
-    }
-
-
-def _score_values(score: Score) -> dict[str, Any]:
-    values = {"state": score.state, "value": score.value, "raw": score.raw, "reason": score.reason}
-    return values | {"severity": score.severity, "detail": dict(score.detail), "rubric": score.rubric}
+def signed_points(difference: float | None) -> str:
+    """A difference (0..1) on the scale to 100 with its sign: '+9.2', '−3', '±0'."""
+    text = signed(None if difference is None else 100 * difference)
+    return "±0" if text == "0" else text

@@ -6,18 +6,23 @@ from collections.abc import Iterable, Iterator
 from simulator.core.document import JST, Notes, Section, Table, Text, Tone, points, target_points
 from simulator.core.document import Facts as FactList
 from simulator.core.messages import Message, _, pgettext, safe_text
+from simulator.core.settings import dollars
 from simulator.core.types import Conversation, Score, Severity, Turn
-from simulator.report import fixes
-from simulator.report.comparison import replay_note
-from simulator.report.context import STAND_INS, ReportContext, verdict
-from simulator.report.customers import customers_section
-from simulator.report.fixes import cause_text
-from simulator.report.gate import conditions_table
+from simulator.report.context import STAND_INS, ReportContext, conditions_table, verdict
+from simulator.report.fixes import cause_text, fixes_sheet
 from simulator.report.questions import cases_sheet
-from simulator.report.tables import answer_text, expected_text, grade_text, mark_text
+from simulator.report.sections import customers_section
+from simulator.report.tables import (
+    answer_text,
+    expected_text,
+    grade_text,
+    mark_text,
+    money,
+    replay_note,
+    setting_text,
+)
 from simulator.sheets.model import Chart, LazyRows, Mark, Row, SheetCell, Worksheet, text_cell, worksheet
-from simulator.stats.figures import JudgeSummary, RedTurn, Summary
-from simulator.stats.gate import Gate
+from simulator.stats.figures import RedTurn
 from simulator.stats.red import RANK, worst_severity
 from simulator.stats.review import blind_sample
 from simulator.stats.summary import MAX_QUOTED, turn_failure
@@ -27,12 +32,43 @@ from simulator.storage.runs import replay_of
 # A row of the summary: its key, what it is about, the figure, and what that rests on.
 _Figure = tuple[str, Text, SheetCell, Text]
 _MARKS: dict[Tone, Mark] = {"alarm": "warn", "good": "good"}
+_SEVERITIES: dict[Severity, Message] = {
+    "major": pgettext("how grave", "Major"),
+    "moderate": pgettext("how grave", "Moderate"),
+    "minor": pgettext("how grave", "Minor"),
+}
+# Earlier turns and passages of a row are cut to this, in characters.
+LONGEST = 4000
+# In larger runs only red answers have a note, and in the review none: they are most of a workbook's size.
+NOTED_TURNS = 5_000
+
+
+def worksheets(context: ReportContext) -> tuple[Worksheet, ...]:
+    """All worksheets, in the order of their tabs: what decides first, technical details last."""
+    return (
+        summary_sheet(context),
+        review_sheet(context),
+        fixes_sheet(context),
+        conversations_sheet(context),
+        blind_sheet(context),
+        questions_sheet(context),
+        history_sheet(context),
+        technical_sheet(context),
+    )
 
 
 def summary_sheet(context: ReportContext) -> Worksheet:
-    """The verdict with the people's decision beside it, then every figure with what it rests on."""
-    rows = [_decision(context)]
-    for key, title, value, basis in (*_summary_figures(context), *_course_figures(context)):
+    """The verdict with the people's decision beside it, then every figure with what it rests on.
+
+    The team's decision stands beside the automatic one and changes nothing in the program.
+    """
+    decision = {
+        "item": SheetCell(text=context.text(_("Decision ({run})", run=context.results.run.id))),
+        "value": _verdict_cell(context),
+        "explanation": SheetCell(text=context.text(verdict(context.gate, context.summary.score))),
+    }
+    rows = [Row(key=context.key("decision"), cells=decision)]
+    for key, title, value, basis in (*_means(context), *_course(context)):
         explanation = context.text(basis)
         cells = {
             "item": SheetCell(text=context.text(title)),
@@ -43,78 +79,58 @@ def summary_sheet(context: ReportContext) -> Worksheet:
     return worksheet("summary", context.text, tuple(rows), context.wording)
 
 
-def _summary_figures(context: ReportContext) -> Iterator[_Figure]:
+def _verdict_cell(context: ReportContext) -> SheetCell:
+    """The verdict in a word."""
+    gate = context.gate
+    unclear = gate.incomplete or context.summary.score is None
+    if gate.passed is None:
+        return text_cell(context.text(_("No target")))
+    if gate.passed:
+        return text_cell(context.text(_("Reached")), "good")
+    if unclear or (gate.conditions and gate.decision == "undecided"):
+        return text_cell(context.text(_("Undecided")), "warn")
+    return text_cell(context.text(pgettext("of a target", "Missed")), "red")
+
+
+def _means(context: ReportContext) -> Iterator[_Figure]:
+    """The conditions of the gate, the score, and the means of judges and customers."""
     summary, titles, limit = context.summary, context.titles, context.summary.rules.overall
     if summary.offline:
         yield "standin", _("Played by offline stand-ins"), SheetCell(text="–", mark="warn"), STAND_INS
     if conditions := conditions_table(context.gate):
         untitled = conditions.model_copy(update={"title": ""})
         yield from _table_figures(Section("gate", conditions.title), untitled, context)
-    yield "score", _("Score (0-100)"), _mean(summary.score, limit), _score_basis(context)
-    yield "red", _("Red turns"), _count(summary.red), _of_turns(summary.red, summary)
+    basis = [_held(summary.graded, summary.planned)]
+    if summary.interval:
+        low, high = map(points, summary.interval)
+        basis.append(_("95 % interval {low}-{high}", low=low, high=high))
+    if context.gate.target is not None:
+        basis.append(_("Target {target}", target=target_points(context.gate.target)))
+    yield "score", _("Score (0-100)"), _mean(summary.score, limit), _("{parts:dots}", parts=basis)
+    red = _("{n} of {turns} turns", n=summary.red, turns=summary.turns)
+    yield "red", _("Red turns"), _count(summary.red), red
     for name, judge in summary.judges.items():
         title = _("Judge: {judge}", judge=titles("judge", name))
-        yield f"judge.{name}", title, _mean(judge.mean, limit), _judge_basis(judge)
+        basis = [_("graded {n} of {planned}", n=judge.n, planned=judge.planned)]
+        basis += [_("skipped {n}", n=judge.skipped)] if judge.skipped else []
+        basis += [_("failed {n}", n=judge.failed)] if judge.failed else []
+        yield f"judge.{name}", title, _mean(judge.mean, limit), _("{parts:dots}", parts=basis)
     for person in summary.personas:
         persona, key = titles("persona", person.persona), f"persona.{person.persona}"
         title = _("Customer: {persona}", persona=persona)
-        yield key, title, _mean(person.score, limit), _graded(person.graded, person.conversations)
+        yield key, title, _mean(person.score, limit), _held(person.graded, person.conversations)
         for name, mean in person.judges.items():
             title = _("{persona} × {judge}", persona=persona, judge=titles("judge", name))
             coverage = _("graded {n} of {planned}", n=mean.n, planned=mean.planned)
             yield f"{key}.{name}", title, _mean(mean.mean, limit), coverage
 
 
-def _graded(n: int, planned: int) -> Message:
+def _held(n: int, planned: int) -> Message:
     return _("{n} of {planned} conversations", n=n, planned=planned)
 
 
-def _of_turns(n: int, summary: Summary) -> Message:
-    return _("{n} of {turns} turns", n=n, turns=summary.turns)
-
-
-def _decision(context: ReportContext) -> Row:
-    """The automatic verdict; the team's own stands beside it and changes nothing in the program."""
-    title, mark = _verdict(context.gate, context.summary)
-    explanation = verdict(context.gate, context.summary.score)
-    return Row(
-        key=context.key("decision"),
-        cells={
-            "item": SheetCell(text=context.text(_("Decision ({run})", run=context.results.run.id))),
-            "value": SheetCell(text=context.text(title), mark=mark),
-            "explanation": SheetCell(text=context.text(explanation)),
-        },
-    )
-
-
-def _verdict(gate: Gate, summary: Summary) -> tuple[Message, Mark]:
-    if gate.passed is None:
-        return _("No target"), ""
-    if gate.passed:
-        return _("Reached"), "good"
-    unclear = gate.incomplete or summary.score is None or (gate.conditions and gate.decision == "undecided")
-    return (_("Undecided"), "warn") if unclear else (pgettext("of a target", "Missed"), "red")
-
-
-def _score_basis(context: ReportContext) -> Message:
-    summary, target = context.summary, context.gate.target
-    parts = [_graded(summary.graded, summary.planned)]
-    if summary.interval:
-        low, high = map(points, summary.interval)
-        parts.append(_("95 % interval {low}-{high}", low=low, high=high))
-    if target is not None:
-        parts.append(_("Target {target}", target=target_points(target)))
-    return _("{parts:dots}", parts=parts)
-
-
-def _judge_basis(judge: JudgeSummary) -> Message:
-    parts = [_("graded {n} of {planned}", n=judge.n, planned=judge.planned)]
-    parts += [_("skipped {n}", n=judge.skipped)] if judge.skipped else []
-    parts += [_("failed {n}", n=judge.failed)] if judge.failed else []
-    return _("{parts:dots}", parts=parts)
-
-
-def _course_figures(context: ReportContext) -> Iterator[_Figure]:
+def _course(context: ReportContext) -> Iterator[_Figure]:
+    """How the run went: endings, failures, what only some runs have, time and cost."""
     summary, titles = context.summary, context.titles
     if replay := replay_note(context.results.run):
         origin = SheetCell(text=safe_text(replay_of(context.results.run) or ""))
@@ -127,8 +143,8 @@ def _course_figures(context: ReportContext) -> Iterator[_Figure]:
             yield f"failed.{name}", title, _count(judge.failed), ""
     silent = sum(summary.bot_failures.values())
     answers = _count(silent, "warn" if silent else "")
-    yield "no_answer", _("No answer"), answers, _of_turns(silent, summary)
-    played = None if summary.rows else customers_section(summary.simulator, titles, {})
+    yield "no_answer", _("No answer"), answers, _("{n} of {turns} turns", n=silent, turns=summary.turns)
+    played = None if summary.rows else customers_section(summary.simulator, titles)
     for section in (*([played] if played else []), *context.answerable, *context.sections):
         yield from _section_figures(section, context)
     minutes, seconds = divmod(round(summary.seconds), 60)
@@ -136,7 +152,10 @@ def _course_figures(context: ReportContext) -> Iterator[_Figure]:
     if not minutes:
         took = _("{seconds} s", seconds=seconds)
     yield "seconds", _("Time taken"), SheetCell(text=context.text(took)), ""
-    yield "cost", _("Cost"), SheetCell(text=context.text(_cost(summary))), ""
+    cost = _("no model was called for customers or grading")
+    if summary.spending:
+        cost = money(summary.cost_usd)
+    yield "cost", _("Cost"), SheetCell(text=context.text(cost)), ""
 
 
 def _section_figures(section: Section, context: ReportContext) -> Iterator[_Figure]:
@@ -179,14 +198,6 @@ def _table_figures(section: Section, table: Table, context: ReportContext) -> It
         )
 
 
-def _cost(summary: Summary) -> Message:
-    if not summary.spending:
-        return _("no model was called for customers or grading")
-    if summary.cost_usd is None:
-        return _("unknown")
-    return pgettext("the cost of a run", "{amount} USD", amount=f"{summary.cost_usd:.2f}")
-
-
 def _count(n: int, mark: Mark = "") -> SheetCell:
     return SheetCell(text=str(n), number=n, mark=mark)
 
@@ -202,7 +213,6 @@ def _mean(value: float | None, limit: float | None) -> SheetCell:
 def history_sheet(context: ReportContext) -> Worksheet:
     """The row of this run, which goes to those of earlier ones, with a picture of how the score developed."""
     summary, gate, run = context.summary, context.gate, context.results.run
-    title, mark = _verdict(gate, summary)
     figures: dict[str, float | None] = {
         "score": None if summary.score is None else round(100 * summary.score, 1),
         "target": None if gate.target is None else round(100 * gate.target, 1),
@@ -214,7 +224,7 @@ def history_sheet(context: ReportContext) -> Worksheet:
     }
     cells = {
         "date": SheetCell(text=f"{run.created.astimezone(JST):%Y/%m/%d %H:%M}"),
-        "verdict": SheetCell(text=context.text(title), mark=mark),
+        "verdict": _verdict_cell(context),
         **{key: SheetCell(text=f"{n:g}", number=n) for key, n in figures.items() if n is not None},
     }
     made = worksheet("history", context.text, (Row(key=run.id, cells=cells),), context.wording)
@@ -223,34 +233,24 @@ def history_sheet(context: ReportContext) -> Worksheet:
 
 
 def technical_sheet(context: ReportContext) -> Worksheet:
-    """Models, versions, prompt hashes, settings, tokens and statistics, by name."""
-    rows = tuple(Row(key=key, cells={"value": text_cell(value)}) for key, value in _technical(context))
-    return worksheet("technical", context.text, rows, context.wording)
-
-
-def _technical(context: ReportContext) -> Iterator[tuple[str, str]]:
+    """Models, versions, prompt hashes, settings, tokens and statistics, by name; in English."""
     run, summary = context.results.run, context.summary
-    yield "run", run.id
-    yield "created", run.created.isoformat()
-    yield "offline", str(run.offline).lower()
-    for table, values in (("version", run.versions), ("model", run.models), ("prompt", run.prompts)):
-        for key, value in sorted(values.items()):
-            yield f"{table}.{key}", value
-    for key, setting in sorted(run.settings.items()):
-        yield (
-            f"setting.{key}",
-            setting if isinstance(setting, str) else json.dumps(setting, ensure_ascii=False),
-        )
+    values = {"run": run.id, "created": run.created.isoformat(), "offline": str(run.offline).lower()}
+    for kind, named in (("version", run.versions), ("model", run.models), ("prompt", run.prompts)):
+        values |= {f"{kind}.{key}": value for key, value in sorted(named.items())}
+    values |= {f"setting.{key}": setting_text(value) for key, value in sorted(run.settings.items())}
     for role, spent in summary.spending.items():
-        yield f"calls.{role}", f"{spent.calls} (+{spent.cached} cached)"
-        yield f"tokens.{role}", f"{spent.tokens_in} in, {spent.tokens_out} out"
+        values[f"calls.{role}"] = f"{spent.calls} (+{spent.cached} cached)"
+        values[f"tokens.{role}"] = f"{spent.tokens_in} in, {spent.tokens_out} out"
         for model, each in summary.usage.get(role, {}).items():
-            cost = "price unknown" if each.cost_usd is None else f"{each.cost_usd:.4f} USD"
-            yield f"usage.{role}.{model}", f"{each.tokens_in} in, {each.tokens_out} out, {cost}"
+            cost = "price unknown" if each.cost_usd is None else f"{dollars(each.cost_usd)} USD"
+            values[f"usage.{role}.{model}"] = f"{each.tokens_in} in, {each.tokens_out} out, {cost}"
     for name, judge in summary.judges.items():
-        yield f"judge.{name}.stderr", "" if judge.stderr is None else f"{judge.stderr:.4f}"
-        yield f"judge.{name}.raw_mean", "" if judge.raw_mean is None else f"{judge.raw_mean:.4f}"
-        yield f"judge.{name}.rubric", ", ".join(judge.rubrics)
+        values[f"judge.{name}.stderr"] = "" if judge.stderr is None else f"{judge.stderr:.4f}"
+        values[f"judge.{name}.raw_mean"] = "" if judge.raw_mean is None else f"{judge.raw_mean:.4f}"
+        values[f"judge.{name}.rubric"] = ", ".join(judge.rubrics)
+    rows = tuple(Row(key=key, cells={"value": text_cell(value)}) for key, value in values.items())
+    return worksheet("technical", context.text, rows, context.wording)
 
 
 def questions_sheet(context: ReportContext) -> Worksheet:
@@ -259,13 +259,6 @@ def questions_sheet(context: ReportContext) -> Worksheet:
     conversations = () if context.results.is_sampled else context.results.conversations
     cases = tuple({conversation.case.id: conversation.case for conversation in conversations}.values())
     return cases_sheet(cases, context.text, context.language, approved="yes")
-
-
-# Earlier turns and passages of a row are cut to this, in characters.
-LONGEST = 4000
-NOT_RED = 9
-# In larger runs only red answers have a note, and in the review none: they are most of a workbook's size.
-NOTED_TURNS = 5_000
 
 
 def conversations_sheet(context: ReportContext) -> Worksheet:
@@ -277,15 +270,25 @@ def conversations_sheet(context: ReportContext) -> Worksheet:
 
 
 def _conversation_row(conversation: Conversation, context: ReportContext) -> Row:
-    cells = {"config": SheetCell(text=config(conversation, context))}
+    # The date in Japan, persona, case, run and ending, as JSON.
+    about: dict[str, str | None] = {
+        "date": f"{context.results.run.created.astimezone(JST):%Y/%m/%d %H:%M:%S}",
+        "persona": conversation.persona,
+        "case": conversation.case.id,
+        "run": context.results.run.id,
+        "ended": conversation.ended.value if conversation.ended else None,
+    }
+    if context.summary.rows:
+        about = {key: about[key] for key in ("date", "case", "run")}
+    cells = {"config": text_cell(json.dumps(about, ensure_ascii=False))}
     if context.summary.rows:
         cells["reference"] = text_cell(expected_text(conversation.case))
     for turn in conversation.turns:
-        red, verdict, reason = _judged(conversation, turn, context)
+        red, score, reason = _judged(conversation, turn, context)
         noted = red or context.summary.turns <= NOTED_TURNS
         cells[f"user{turn.index}"] = text_cell(turn.user)
         cells[f"assistant{turn.index}"] = _answer_cell(turn, red, reason if noted else "", context)
-        cells[f"check{turn.index}"] = _grade_cell(verdict, context)
+        cells[f"check{turn.index}"] = _grade_cell(score, context)
     return Row(key=context.key(conversation.id), cells=cells)
 
 
@@ -294,130 +297,94 @@ def _judged(
 ) -> tuple[RedTurn | None, Score | None, str]:
     """Why a turn is red, the deciding judge's verdict, and the reason to be read first."""
     place = conversation.id, turn.index
-    red, verdict = context.red.get(place), context.scores(*place).get(context.summary.primary)
-    return red, verdict, (red.reason if red else "") or (verdict.reason if verdict else "")
-
-
-def config(conversation: Conversation, context: ReportContext) -> str:
-    """Date (in Japan), persona, case, run and ending, as the JSON of the first column."""
-    created = context.results.run.created.astimezone(JST)
-    about = {
-        "date": f"{created:%Y/%m/%d %H:%M:%S}",
-        "persona": conversation.persona,
-        "case": conversation.case.id,
-        "run": context.results.run.id,
-        "ended": conversation.ended.value if conversation.ended else None,
-    }
-    if context.summary.rows:
-        about = {key: about[key] for key in ("date", "case", "run")}
-    return safe_text(json.dumps(about, ensure_ascii=False))
+    red, score = context.red.get(place), context.scores(*place).get(context.summary.primary)
+    return red, score, (red.reason if red else "") or (score.reason if score else "")
 
 
 def _answer_cell(turn: Turn, red: RedTurn | None, note: str, context: ReportContext) -> SheetCell:
     """The answer, which begins with the marks of a red turn."""
-    text, note = context.text(answer_text(turn, turn_failure(turn))), safe_text(note)
+    text = context.text(answer_text(turn, turn_failure(turn)))
     if red is None:
-        return SheetCell(text=text, note=note)
-    return SheetCell(text=f"{context.text(mark_text(red))}\n{text}", mark="red", note=note)
+        return text_cell(text, note=note)
+    return text_cell(f"{context.text(mark_text(red))}\n{text}", "red", note)
 
 
-def _grade_cell(verdict: Score | None, context: ReportContext) -> SheetCell:
+def _grade_cell(score: Score | None, context: ReportContext) -> SheetCell:
     """The deciding judge's grade, conclusion and steps; with `--check json` its whole reply."""
-    if verdict is None:
+    if score is None:
         return SheetCell(text=context.text(_("not graded")), mark="failed")
     if context.check == "json":
-        return text_cell(json.dumps(verdict.detail, ensure_ascii=False))
-    judge = context.text(context.titles("judge", verdict.judge))
-    graded = f"{judge} {context.text(grade_text(verdict)).replace(' ', '')}"
-    steps = verdict.detail.get("steps")
+        return text_cell(json.dumps(score.detail, ensure_ascii=False))
+    judge = context.text(context.titles("judge", score.judge))
+    graded = f"{judge} {context.text(grade_text(score)).replace(' ', '')}"
+    steps = score.detail.get("steps")
     listed = [f"{n}. {step}" for n, step in enumerate(steps if isinstance(steps, list) else [], start=1)]
-    mark: Mark = "failed" if verdict.state == "failed" else ""
-    return text_cell("\n".join([graded, verdict.reason, *listed]), mark)
+    mark: Mark = "failed" if score.state == "failed" else ""
+    return text_cell("\n".join([graded, score.reason, *listed]), mark)
 
 
 def review_sheet(context: ReportContext) -> Worksheet:
     """One row per turn, reddest first, with the columns in which the team answers.
 
-    Of a large data set only the gravest red rows are there.
+    Of a large data set only the gravest red rows are there: nobody reviews more than these.
     """
-    turns = sorted(_turns(context), key=lambda pair: _gravity(pair[0], pair[1], context))
-    rows = LazyRows(turns, lambda pair: _review_row(pair[0], pair[1], context))
+    conversations: Iterable[Conversation] = context.results.conversations
+    if context.results.is_sampled:
+        reddest = context.summary.reddest[:MAX_QUOTED]
+        conversations = context.results.conversations.with_ids([red.conversation for red in reddest])
+
+    def gravity(place: tuple[Conversation, Turn]) -> tuple[int, float, str, int]:
+        """Red before the others, gravest first, then the lowest grade; ungraded before good ones."""
+        conversation, turn = place
+        red, score, _reason = _judged(conversation, turn, context)
+        value = score.value if score and score.value is not None else -1.0
+        rank = RANK[worst_severity(red.marks)] if red else len(RANK)
+        return rank, value, conversation.id, turn.index
+
+    turns = sorted(((each, turn) for each in conversations for turn in each.turns), key=gravity)
+    rows = LazyRows(turns, lambda place: _review_row(place[0], place[1], context))
     return worksheet("review", context.text, rows, context.wording)
 
 
-_SEVERITIES: dict[Severity, Message] = {
-    "major": pgettext("how grave", "Major"),
-    "moderate": pgettext("how grave", "Moderate"),
-    "minor": pgettext("how grave", "Minor"),
-}
-
-
-def _turns(context: ReportContext) -> Iterator[tuple[Conversation, Turn]]:
-    conversations: Iterable[Conversation] = context.results.conversations
-    if context.results.is_sampled:  # nobody reviews more rows than these
-        reddest = context.summary.reddest[:MAX_QUOTED]
-        conversations = context.results.conversations.with_ids([red.conversation for red in reddest])
-    for conversation in conversations:
-        for turn in conversation.turns:
-            yield conversation, turn
-
-
-def _gravity(conversation: Conversation, turn: Turn, context: ReportContext) -> tuple[int, float, str, int]:
-    """Red before the others, gravest first, then the lowest grade; ungraded turns before good ones."""
-    red, verdict, _reason = _judged(conversation, turn, context)
-    value = verdict.value if verdict and verdict.value is not None else -1.0
-    return RANK[worst_severity(red.marks)] if red else NOT_RED, value, conversation.id, turn.index
-
-
 def _review_row(conversation: Conversation, turn: Turn, context: ReportContext) -> Row:
-    red, _verdict, reason = _judged(conversation, turn, context)
+    place, text = (conversation.id, turn.index), context.text
+    red, _score, reason = _judged(conversation, turn, context)
+    scores = context.scores(*place)
+    graded = [
+        _(
+            "{judge} {grade}",
+            judge=context.titles("judge", name),
+            grade=text(grade_text(scores[name])).replace(" / ", "/"),
+        )
+        for name in context.summary.judges
+        if name in scores
+    ]
+    cause = SheetCell()
+    if blame := context.causes.get(place):  # a suggestion beside the team's own
+        cause = text_cell(text(cause_text(blame.cause, blame.sure)), note=text(blame.evidence))
     cells = {
-        "severity": SheetCell(text=context.text(_SEVERITIES[worst_severity(red.marks)]) if red else ""),
-        "persona": text_cell(context.text(context.titles("persona", conversation.persona))),
+        "severity": SheetCell(text=text(_SEVERITIES[worst_severity(red.marks)]) if red else ""),
+        "persona": text_cell(text(context.titles("persona", conversation.persona))),
         "question": text_cell(turn.user),
         "answer": _answer_cell(turn, red, reason if context.summary.turns <= NOTED_TURNS else "", context),
         "reason": text_cell(reason),
-        "likely_cause": _likely_cause(conversation, turn, context),
-        "scores": text_cell(scores_text(conversation, turn, context)),
-        "passages": text_cell(passages_text(turn)),
-        "earlier": text_cell(earlier_text(conversation, turn, context)),
+        "likely_cause": cause,
+        "scores": text_cell(text(_("{parts}", parts=graded))),
+        "passages": text_cell(_passages(turn)),
+        "earlier": text_cell(_earlier(conversation, turn, context)),
         "run": SheetCell(text=context.results.run.id),
     }
     if context.summary.rows:
         del cells["persona"]
-    return Row(key=context.key(conversation.id, turn.index), cells=cells)
+    return Row(key=context.key(*place), cells=cells)
 
 
-def _likely_cause(conversation: Conversation, turn: Turn, context: ReportContext) -> SheetCell:
-    """The likely cause as a suggestion beside the team's own; its note says why."""
-    blame = context.causes.get((conversation.id, turn.index))
-    if blame is None:
-        return SheetCell()
-    cause = context.text(cause_text(blame.cause, blame.sure))
-    return text_cell(cause, note=context.text(blame.evidence))
-
-
-def scores_text(conversation: Conversation, turn: Turn, context: ReportContext) -> str:
-    """Every judge's grade, one after the other."""
-    graded = context.scores(conversation.id, turn.index)
-    grades = [
-        _(
-            "{judge} {grade}",
-            judge=context.titles("judge", name),
-            grade=context.text(grade_text(graded[name])).replace(" / ", "/"),
-        )
-        for name in context.summary.judges
-        if name in graded
-    ]
-    return context.text(_("{parts}", parts=grades))
-
-
-def passages_text(turn: Turn) -> str:
+def _passages(turn: Turn) -> str:
     """The passages that the bot retrieved, in their order, as far as they fit."""
     return "\n\n".join(f"[{passage.id}] {passage.text}" for passage in turn.answer.passages)[:LONGEST]
 
 
-def earlier_text(conversation: Conversation, turn: Turn, context: ReportContext) -> str:
+def _earlier(conversation: Conversation, turn: Turn, context: ReportContext) -> str:
     """The turns before this one; the newest are kept where there are too many."""
     names = (_("Question"), _("Answer")) if context.wording else (_("Customer"), _("Desk"))
     customer, desk = map(context.text, names)
@@ -433,35 +400,17 @@ def earlier_text(conversation: Conversation, turn: Turn, context: ReportContext)
 def blind_sheet(context: ReportContext) -> Worksheet:
     """A sample to be graded without sight of any score, in an order that says nothing."""
     sample = blind_sample(context.results, context.summary)
-    conversations = select_conversations(context.results, {drawn.conversation for drawn in sample})
-    turns = {
-        (conversation.id, turn.index): (conversation, turn)
-        for _, conversation in conversations
-        for turn in conversation.turns
-    }
-    rows = tuple(_blind_row(*turns[drawn.conversation, drawn.turn], context) for drawn in sample)
-    return worksheet("blind", context.text, rows, context.wording)
-
-
-def _blind_row(conversation: Conversation, turn: Turn, context: ReportContext) -> Row:
-    cells = {
-        "earlier": text_cell(earlier_text(conversation, turn, context)),
-        "question": text_cell(turn.user),
-        "passages": text_cell(passages_text(turn)),
-        "answer": _answer_cell(turn, None, "", context),
-    }
-    return Row(key=context.key(conversation.id, turn.index), cells=cells)
-
-
-def worksheets(context: ReportContext) -> tuple[Worksheet, ...]:
-    """All worksheets, in the order of their tabs: what decides first, technical details last."""
-    return (
-        summary_sheet(context),
-        review_sheet(context),
-        fixes.fixes_sheet(context),
-        conversations_sheet(context),
-        blind_sheet(context),
-        questions_sheet(context),
-        history_sheet(context),
-        technical_sheet(context),
-    )
+    drawn_from = {drawn.conversation for drawn in sample}
+    conversations = {each.id: each for _n, each in select_conversations(context.results, drawn_from)}
+    rows = []
+    for drawn in sample:
+        conversation = conversations[drawn.conversation]
+        turn = next(turn for turn in conversation.turns if turn.index == drawn.turn)
+        cells = {
+            "earlier": text_cell(_earlier(conversation, turn, context)),
+            "question": text_cell(turn.user),
+            "passages": text_cell(_passages(turn)),
+            "answer": _answer_cell(turn, None, "", context),
+        }
+        rows.append(Row(key=context.key(conversation.id, turn.index), cells=cells))
+    return worksheet("blind", context.text, tuple(rows), context.wording)

@@ -14,11 +14,14 @@ import pytest
 from simulator.cli.app import main
 from simulator.core import shelves
 from simulator.core.types import Conversation, Language, Results
-from simulator.report.comparison import comparison_report, p_text, signed
-from simulator.report.html_comparison import PageParts, compared
+from simulator.report.comparison import compared, comparison_report, p_text
 from simulator.report.painters.console import paint
 from simulator.report.painters.markdown import markdown
+from simulator.report.tables import signed_points
+from simulator.report.worksheets import summary_sheet
+from simulator.stats.comparison import RunFigures
 from tests.diff_runs import Key, a_result, grades_of, stored
+from tests.report.test_html import painted
 from tests.report.views import context_of
 from tests.xss import PAYLOADS
 
@@ -303,18 +306,12 @@ def test_report_of_two_runs_has_the_figures(capsys: pytest.CaptureFixture[str]) 
 )
 def test_differences_are_signed(value: float | None, text: str) -> None:
     """On the scale to 100, without a sign where there is nothing."""
-    assert signed(value) == text
+    assert signed_points(value) == text
 
 
 def test_chances_are_short() -> None:
     """No more digits than mean something."""
     assert [p_text(p) for p in (None, 0.0001, 0.0123, 0.5)] == ["–", "<0.001", "0.012", "0.50"]
-
-
-def painted(results: Results) -> PageParts:
-    from tests.report.test_html import painted as with_gate
-
-    return with_gate(results)
 
 
 @pytest.mark.parametrize("payload", PAYLOADS[::12])
@@ -324,7 +321,7 @@ def test_hostile_text_moves_no_terminal(payload: str, capsys: pytest.CaptureFixt
     from rich.console import Console
 
     one, other = (
-        painted(said_by(payload + "\x1b[31m", a_result(grades_of([v] * 8), name)))
+        RunFigures(*painted(said_by(payload + "\x1b[31m", a_result(grades_of([v] * 8), name)))[:2])
         for name, v in (("a", 1.0), ("b", 0.2))
     )
     report = comparison_report(compared(one, other), other.summary, "en")
@@ -355,8 +352,6 @@ def said_by(text: str, results: Results) -> Results:
 
 def test_workbooks_say_that_a_run_is_a_replay() -> None:
     """A row of the summary worksheet."""
-    from simulator.report.worksheets import summary_sheet
-
     one = painted(a_result(grades_of([0.8] * 3), "2-replay", replay="runs/1-before/run.sqlite"))
     sheet = summary_sheet(context_of(*one, "ja"))
     row = next(row for row in sheet.rows if row.key.endswith("replay_of"))

@@ -8,8 +8,6 @@ from math import sqrt
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from rich.console import Console
 
 from judges.choice import choice
@@ -27,11 +25,10 @@ from simulator.core.types import (
     Turn,
 )
 from simulator.report.context import ReportContext
-from simulator.report.sections import choices_section, sections
 from simulator.report.worksheets import summary_sheet
 from simulator.runner.prompt_file import read_prompt
 from simulator.runner.prompts import PromptRenderer
-from simulator.stats.choices import choices, standard_error
+from simulator.stats.choices import choices
 from simulator.stats.gate import decide
 from simulator.stats.summary import summarise
 from tests.report.views import context_of, markdown, paint, render
@@ -91,16 +88,6 @@ def test_figures() -> None:
     assert (found.chance, found.longest) == (0.25, 0.25)
 
 
-@given(n=st.integers(2, 5000), share=st.floats(0, 1))
-def test_the_standard_error(n: int, share: float) -> None:
-    """That of the mean of n zeros and ones, with n - 1 under the root of its variance."""
-    right = round(n * share)
-    mean = right / n
-    variance = (right * (1 - mean) ** 2 + (n - right) * mean**2) / (n - 1)
-
-    assert standard_error(right, n) == pytest.approx(sqrt(variance / n), abs=1e-9)
-
-
 def test_what_was_not_graded_is_not_counted() -> None:
     """A failed grade is no wrong answer; a silent bot's is."""
     results = a_run(ROWS[:3])
@@ -114,14 +101,6 @@ def test_what_was_not_graded_is_not_counted() -> None:
 
     assert (found.accuracy.right, found.accuracy.n, found.failed) == (1, 2, 1)
     assert found.right == {"B": 1, "C": 1}
-
-
-def test_other_runs_have_nothing_of_it() -> None:
-    """Neither a run without choices nor one that nobody graded for them."""
-    results = a_run()
-
-    assert choices(results.model_copy(update={"scores": ()})) is None
-    assert choices_section(results.model_copy(update={"conversations": ()})) is None
 
 
 @pytest.mark.parametrize("language", ["ja", "en"])
@@ -150,16 +129,6 @@ def test_subjects_cannot_speak_to_a_page() -> None:
 
     assert "<script>x" not in page
     assert "\x1b" not in page + markdown(context)
-
-
-def test_as_json() -> None:
-    """Under `choices`, to four decimals."""
-    (section,) = [each for each in sections(a_run()) if each.key == "choices"]
-    figures = json.loads(json.dumps(section.figures))
-
-    assert (figures["accuracy"], figures["stderr"], figures["n"]) == (0.625, 0.183, 8)
-    assert figures["subjects"]["history"]["accuracy"] == 0.6667
-    assert (figures["chance"], figures["longest_choice"], figures["chosen"]["A"]) == (0.25, 0.25, 4)
 
 
 @pytest.mark.parametrize("variant", ["", ":plain", ":assistant", ":expert", ":concise"])

@@ -4,17 +4,18 @@ import io
 from typing import Any
 
 import pytest
-from rich.cells import cell_len
 from rich.console import Console
 
 from simulator.core.document import Cell, Report, Section, Table
 from simulator.core.types import Language, RedRules, Results
 from simulator.report.painters.console import paint as painted_on
+from simulator.report.tables import money, rules_text
 from simulator.stats.gate import decide
 from simulator.stats.summary import summarise
 from tests.golden_files import compare
 from tests.report.views import paint
 from tests.sample_runs import JUDGES, hostile, rehearsed
+from tests.texts import said
 
 EVIL = "\x1b[2J\x1b]0;owned\x07[bold red]markup[/] :smile: \x9b31m\u202eabc"
 
@@ -33,16 +34,6 @@ def painted(results: Results, language: Language, target: float | None = 0.9, **
 def test_it_looks_as_it_is_meant_to(language: Language) -> None:
     """Score, verdict, notes, table, cost, gravest turns, next steps."""
     compare(f"report_console_{language}.txt", painted(rehearsed(language), language))
-
-
-@pytest.mark.parametrize("width", [60, 80, 100, 140])
-@pytest.mark.parametrize("language", ["ja", "en"])
-def test_no_line_is_wider_than_the_terminal(language: Language, width: int) -> None:
-    """Japanese characters count as two cells; nothing is cut off with an ellipsis."""
-    shown = painted(rehearsed(language), language, width=width)
-
-    assert max(map(cell_len, shown.splitlines())) <= width
-    assert "…" not in shown
 
 
 def test_more_judges_than_fit_make_a_second_table() -> None:
@@ -123,3 +114,14 @@ def test_a_word_is_not_parted_where_the_rest_fits_elsewhere() -> None:
     painted_on(Report("", "en", sections=(section,)), Console(width=100, file=out))
 
     assert out.getvalue().count("path.gpt_similarity") == 2
+
+
+def test_money_and_rules_read_well() -> None:
+    """Small amounts keep their digits, unknown ones say so, rules name their limits."""
+    amounts = [said(money(amount)) for amount in (0.0, 0.0123, 12.3, None)]
+
+    assert amounts == ["0.00 USD", "0.0123 USD", "12.30 USD", "price unknown"]
+    assert said(rules_text(RedRules(groundedness=None))) == (
+        "Low grade < 70, Not in the passages off, Incorrect <= 2,"
+        " Unsupported claim < 100, Facts do not match < 100"
+    )

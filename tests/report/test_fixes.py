@@ -6,7 +6,6 @@ import re
 from typing import get_args
 
 import pytest
-from rich.cells import cell_len
 from rich.console import Console
 
 from simulator.core.document import Report
@@ -15,16 +14,16 @@ from simulator.diagnosis.evidence import Cause, RootCause
 from simulator.diagnosis.recommendations import CAUSE_NAMES, Improvements, improvements
 from simulator.report.context import ReportContext
 from simulator.report.fixes import fixes_report, fixes_section, lead_text
-from simulator.report.html_conversations import anchors_of
 from simulator.report.painters.console import paint
 from simulator.report.painters.markdown import markdown
+from simulator.report.tables import anchors_of
 from simulator.report.worksheets import worksheets
 from simulator.sheets.model import layouts
 from simulator.sheets.titles import CHOICES
 from simulator.stats.gate import decide
 from simulator.stats.summary import summarise
 from tests.report.views import context_of, render
-from tests.sample_runs import JUDGES, hostile, large, rehearsed
+from tests.sample_runs import JUDGES, hostile, rehearsed
 from tests.texts import said
 
 EVIL = "<img src=x onerror=alert(1)>\x1b[2J[bold]=1+1|`@team`](http://x)"
@@ -76,17 +75,6 @@ def row(known: ReportContext, at: int = 0) -> dict[str, str]:
     return {key: cell.text for key, cell in sheet.rows[at].cells.items()}
 
 
-@pytest.mark.parametrize("width", [60, 80, 110])
-@pytest.mark.parametrize("language", ["ja", "en"])
-def test_the_list_fits_the_terminal(language: Language, width: int) -> None:
-    """Ranked, with the gain, the cause and an example, no line wider than the terminal."""
-    shown = printed(report_context(rehearsed(language), language), width)
-
-    assert max(map(cell_len, shown.splitlines())) <= width
-    assert "\n1. " in shown
-    assert ("点" if language == "ja" else "points") in shown
-
-
 @pytest.mark.parametrize("language", ["ja", "en"])
 def test_too_little_to_forecast_from_is_said_in_words(language: Language) -> None:
     """On the terminal, in Markdown and on the page; no report has a gain then."""
@@ -105,15 +93,6 @@ def test_too_little_to_forecast_from_is_said_in_words(language: Language) -> Non
     assert "gain" in row(known)
 
 
-def test_only_the_best_are_listed() -> None:
-    """The rest is counted."""
-    known = report_context(rehearsed("ja"))
-    shown = printed(known, top=1)
-
-    assert "\n2. " not in shown
-    assert f"ほか {len(known.improvements.fixes) - 1} 件" in shown
-
-
 def test_faults_of_the_customer_stand_apart_everywhere() -> None:
     """Below the list, as one line of the page, unranked in the worksheet."""
     known = spoilt()
@@ -122,15 +101,6 @@ def test_faults_of_the_customer_stand_apart_everywhere() -> None:
     assert "お客様役の問題（ボットの直すところには数えません）" in printed(known)
     assert "ターンは、ボットではなくお客様役の問題です" in page(known)
     assert (last["found_cause"], last.get("rank", ""), last.get("gain", "")) == ("お客様役", "", "")
-
-
-def test_a_green_run_says_so() -> None:
-    """There is nothing to mend, and that is good news."""
-    results = rehearsed("ja")
-    known = report_context(results.model_copy(update={"scores": (), "conversations": ()}))
-
-    assert "直すところはありません" in printed(known)
-    assert "直すところはありません" in written(known)
 
 
 def test_cards_lead_to_their_turns() -> None:
@@ -192,11 +162,3 @@ def test_hostile_texts_stay_texts() -> None:
     assert not re.search(r"(?<!\\)<img", page(known) + listed)
     assert "](http" not in listed
     assert "\x1b" not in "".join(row(known).values())
-
-
-def test_the_block_is_small() -> None:
-    """A thousand conversations of three turns leave the page its budget."""
-    shown = page(report_context(large(300)))
-    block = shown[shown.index('<ol class="fixes">') : shown.index('id="before"')]
-
-    assert len(block.encode()) < 25_000

@@ -12,13 +12,12 @@ from hypothesis import strategies as st
 
 from simulator.core.types import Language, RedRules, Results
 from simulator.report.context import JudgeTrust, JudgeTrusts
-from simulator.report.html_comparison import PageParts
-from simulator.report.html_conversations import LONGEST
+from simulator.report.run_page import LONGEST
 from simulator.stats.gate import decide
 from simulator.stats.summary import summarise
 from tests.golden_files import compare
 from tests.properties import examples
-from tests.report.views import render, side_by_side
+from tests.report.views import PageParts, render, side_by_side
 from tests.sample_pages import better, everywhere, full
 from tests.sample_runs import JUDGES, hostile, large, rehearsed
 
@@ -121,33 +120,6 @@ def test_everything_that_was_said_and_graded_is_there() -> None:
         assert said in text
 
 
-def test_score_red_turns_and_the_first_thing_to_fix_come_first() -> None:
-    """Above the table, above the conversations."""
-    text = Page(rendered(rehearsed("en"), "en")).text
-    said = (
-        "Details",
-        "70",
-        "missed by 20",
-        "of 13 turns",
-        "Fix first",
-        "contradict",
-        "Customer × judge",
-    )
-    order = [text.index(said[0])] + [text.index(words, text.index(said[0])) for words in said[1:]]
-
-    assert order == sorted(order)
-
-
-def test_red_is_marked_by_colour_and_without_it() -> None:
-    """The fill is FADBDA, and every red turn has a mark and its reason in words."""
-    page = rendered(rehearsed("en"), "en")
-
-    assert "#fadbda" in page.lower()
-    assert page.count('class="turn red') == 8
-    assert page.count("<b>Desk ▲</b>") == 8
-    assert page.count('<p class="mark"><strong>▲ ') == 8
-
-
 def test_stand_ins_are_named() -> None:
     """An offline run carries a banner that says what its figures are not."""
     assert "オフラインの代役による結果です" in rendered(rehearsed(offline=True))
@@ -241,55 +213,6 @@ def test_a_thousand_conversations_make_a_small_page() -> None:
     assert page.count('<details class="talk') == 1000
 
 
-def test_words_that_are_not_borne_out_are_underlined() -> None:
-    """In two ways that need no colour, numbered, and with what contradicts them below the answer."""
-    page = rendered(full("ja"))
-
-    assert '<a class="flaw contradicted" href="#c2-t1f1"' in page
-    assert ">解約金は9,800円です<sup>✕1</sup></a>。" in page
-    assert '<a class="flaw not_found" href="#c2-t3f1"' in page
-    assert "✕</b> 資料と食い違う" not in page
-    assert re.search(r'<li id="c2-t1f1"><b>✕1</b> 資料と食い違う: <a href="#p\d+">ja/17-early', page)
-    assert "1: 資料と食い違う（主張の裏づけ） 資料: ja/17-early-termination-fee.md" in page
-
-
-def test_scores_and_feelings_by_turn_have_a_table_beside_the_picture() -> None:
-    """Means with n for each turn, over all and by persona."""
-    text = Page(rendered(full("en"), "en")).text
-
-    assert "Turn by turn" in text
-    assert "n 6" in text
-    assert re.search(r"Angry customer\s+70\s+2/2\s+60\s+2/2\s+80\s+1/1", text)
-
-
-def test_votes_feelings_and_further_models_are_shown() -> None:
-    """Each vote, how the customer felt, and what another model gave."""
-    text = Page(rendered(full("en"), "en")).text
-
-    assert "votes 3, 3, 5 (far apart)" in text
-    assert "Feeling −2 angry" in text
-    assert "Overall (example-small)" in text
-
-
-def test_red_turns_stand_under_their_question_gravest_first() -> None:
-    """The question whose facts are wrong before one that is merely thin."""
-    text = Page(rendered(full("en"), "en")).text
-    start = text.index("Red turns by question")
-    order = [
-        text.index(q, start) for q in ("Cancelling Home 1 Gbit/s", "I pay by card.", "How much is fibre")
-    ]
-
-    assert order == sorted(order)
-
-
-def test_the_cell_to_mend_first_is_named() -> None:
-    """In words above the map, and framed in it: where most points are lost."""
-    page = rendered(full("en"), "en")
-
-    assert "Angry customer × Groundedness: 60 (5 graded)" in page
-    assert page.count(' first">') == 1
-
-
 @pytest.mark.parametrize(
     ("language", "said"),
     [("ja", ["◎ よく合う", "! 要注意", "字面の比較"]), ("en", ["◎ agrees well", "! check", "counts words"])],
@@ -322,16 +245,6 @@ def test_runs_with_nothing_in_common_say_so() -> None:
 
     assert "The two runs have no question and customer in common." in side_by_side(earlier, later, "en")
     assert "前回だけの会話 2 件、今回だけの会話 0 件" in side_by_side(earlier, painted(few), "ja")
-
-
-def test_details_have_rubrics_errors_and_tokens() -> None:
-    """Folded at the end."""
-    text = Page(rendered(full("en"), "en")).text
-    details = text[text.rindex("Details") :]
-
-    assert "groundedness-1" in details
-    assert "Std. error" in details
-    assert "(24,310 ÷ 13 turns)" in details
 
 
 def test_anchors_stay_when_a_run_is_painted_again() -> None:

@@ -6,12 +6,11 @@ import pytest
 
 from simulator.core.document import Chart
 from simulator.core.types import RedRules
-from simulator.report.course import course_sections
 from simulator.report.painters.charts import line_chart
-from simulator.report.run_page import run_page
+from simulator.report.sections import course_sections
 from simulator.stats.figures import Mean
 from tests.report.test_html import painted, rendered
-from tests.report.views import context_of
+from tests.report.views import render
 from tests.sample_pages import full
 from tests.sample_runs import large, rehearsed
 
@@ -25,7 +24,7 @@ def map_of(*overall: float, limit: float = 0.7) -> str:
         for m in overall
     )
     changes = {"personas": rows, "judges": judges, "rules": RedRules(overall=limit)}
-    return run_page(context_of(results, summary.model_copy(update=changes), gate, "en")).decode()
+    return render(results, summary.model_copy(update=changes), gate, "en")
 
 
 @pytest.mark.parametrize(
@@ -50,9 +49,9 @@ def test_a_figure_never_stands_on_the_line_of_the_limit() -> None:
     run = painted(full("en"))
     section = next(course_sections(run.results, run.summary, run.summary.titles("en")))
     chart = next(line_chart(block, str) for block in section.blocks if isinstance(block, Chart))
-    (limit,) = [tick.at for tick in chart.ticks if tick.limit]
+    (limit,) = [tick.at for tick in chart["ticks"] if tick.limit]
 
-    assert all(not dot.above - 13 < limit < dot.above for dot in chart.dots)
+    assert all(not dot["above"] - 13 < limit < dot["above"] for dot in chart["dots"])
 
 
 def test_the_lowest_score_is_marked_where_there_is_one() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from simulator.core.types import Score
-from simulator.report.html_conversations import Flaw, flaws, marked
+from simulator.report.run_page import Flaw, flaws, marked
 
 
 def claim(words: str, kind: str = "not_found") -> Flaw:

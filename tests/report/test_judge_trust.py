@@ -13,12 +13,12 @@ from rich.console import Console
 from simulator.cli.app import main
 from simulator.core.types import Language, RedRules, Results
 from simulator.report.context import JudgeTrusts
-from simulator.report.judges import bias_text, by_rule, judge_trusts, trust_section
+from simulator.report.judges import bias_text, by_rule, judge_trusts
 from simulator.stats import judge_trust
 from simulator.stats.bias import BiasRow
 from simulator.stats.figures import Summary
 from simulator.stats.gate import decide
-from simulator.stats.judge_trust import Calibration, Drift, StoredBias, bias_for
+from simulator.stats.judge_trust import Calibration, Drift, StoredBias
 from simulator.stats.summary import summarise
 from simulator.storage.run_file import read_run
 from tests.golden_files import compare
@@ -264,13 +264,6 @@ def test_the_page_has_it_below_the_table_of_means() -> None:
     assert '<li class="alarm">採点が較正時からずれています。' in heat
 
 
-def test_nothing_is_claimed_of_an_empty_run() -> None:
-    """No judge, no block."""
-    _, known = known_of(rehearsed("ja").model_copy(update={"scores": ()}), judges=("rouge_l",))
-
-    assert trust_section(known) is None
-
-
 @pytest.mark.parametrize("language", ["ja", "en"])
 def test_a_stand_in_has_no_standing_whoever_calibrated_it(
     language: Language, capsys: pytest.CaptureFixture[str]
@@ -307,14 +300,6 @@ def test_a_model_keeps_its_standing_beside_stand_ins() -> None:
 
     assert known.judges["groundedness"].calibration
     assert "similarity" not in known.judges
-
-
-def test_a_file_that_is_none_warns_of_nothing() -> None:
-    """Another version's, or half of one."""
-    Path("calibrations").mkdir()
-    Path("calibrations/bias-turn.json").write_text('{"judge": "turn"', encoding="utf-8")
-
-    assert bias_for("turn", ["turn-1"]) is None
 
 
 @pytest.mark.parametrize("name", ["label", "choice", "exact_match", "em", "contains", "passed", "n.rougeL"])

@@ -8,9 +8,7 @@ import pytest
 from simulator.cli import publish
 from simulator.core.types import RedRules, Results
 from simulator.report import run_page
-from simulator.report.files import json_lines
-from simulator.report.tables import turn_rows
-from simulator.sheets.model import LazyRows
+from simulator.report.files import json_lines, turn_rows
 from simulator.stats.figures import Summary
 from simulator.stats.gate import decide
 from simulator.stats.summary import summarise
@@ -79,17 +77,3 @@ def test_report_json_is_one_object() -> None:
         whole = {"schema": 1, "run": "x\ny", "rows": list(turn_rows(context))}
         pieces = "".join(json_lines({"schema": 1, "run": "x\ny"}, context))
         assert pieces == json.dumps(whole, ensure_ascii=False, indent=2) + "\n"
-
-
-def test_rows_are_made_when_they_are_asked_for() -> None:
-    """As often as they are, and in any order."""
-    asked: list[int] = []
-
-    def made(number: int) -> int:
-        asked.append(number)
-        return 10 * number
-
-    rows = LazyRows([1, 2, 3], made)
-
-    assert asked == []
-    assert (rows[2], list(rows[:2]), len(rows), list(rows)) == (30, [10, 20], 3, [10, 20, 30])

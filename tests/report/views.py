@@ -1,6 +1,6 @@
 """The views of a run, from its results and figures."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.console import Console
 
@@ -8,13 +8,20 @@ from simulator.cli.publish import page_html
 from simulator.core.types import Language, Results
 from simulator.diagnosis.recommendations import Improvements, improvements_of
 from simulator.report.context import UNKNOWN, JudgeTrusts, ReportContext
-from simulator.report.html_comparison import PageParts
 from simulator.report.painters import console as painter
 from simulator.report.painters import markdown as markdown_painter
 from simulator.report.run import run_report
-from simulator.stats.comparison import RunComparison
+from simulator.stats.comparison import RunComparison, RunFigures
 from simulator.stats.figures import Summary
 from simulator.stats.gate import Gate
+
+
+class PageParts(NamedTuple):
+    """All that a page is made from."""
+
+    results: Results
+    summary: Summary
+    gate: Gate
 
 
 def context_of(
@@ -46,7 +53,7 @@ def side_by_side(
     before: PageParts, after: PageParts, language: Language, changes: RunComparison | None = None
 ) -> str:
     """The page of the run `after`, with the section that compares it to `before`."""
-    return page_html(context_of(*after, language), before, changes).decode()
+    return page_html(context_of(*after, language), RunFigures(*before[:2]), changes).decode()
 
 
 def paint(  # noqa: PLR0917 - the three parts of a run, how, where, and one more to name

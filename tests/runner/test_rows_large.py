@@ -13,7 +13,7 @@ from simulator.core import types
 from simulator.core.settings import stored_settings
 from simulator.core.types import Results, Selection
 from simulator.report.context import ReportContext
-from simulator.report.tables import turn_rows
+from simulator.report.files import turn_rows
 from simulator.report.worksheets import worksheets
 from simulator.runner.masking import masks_of
 from simulator.stats import summary

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simulator.core.types import Answer, Case, Conversation, Failure, Handover, Results, Turn
-from simulator.report.answerable import answerable_sections
+from simulator.report.sections import answerable_sections
 from simulator.stats.answerability import answerability, handovers, turn_outcome
 from tests.sample_runs import rehearsed
 from tests.texts import said
@@ -92,7 +92,7 @@ def test_reports_show_only_what_is_marked() -> None:
         for table in (*answers.tables, *handed.tables)
     ]
 
-    assert answerable_sections(run(talk(ANSWER, answerable=None))) == ()
+    assert not list(answerable_sections(run(talk(ANSWER, answerable=None))))
     assert counts == [[["0", "1", "0"], ["0", "1", "0"]], [["1", "0"], ["0", "0"]]]
     assert said(answers.title, "ja") == "回答と断り"
     assert said(answers.line, "ja").endswith("答えられない質問を断り 100%（1 / 1）")

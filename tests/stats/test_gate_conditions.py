@@ -17,8 +17,7 @@ from simulator.core.settings import (
 )
 from simulator.core.titles import title
 from simulator.core.types import Language, RedRules, Results
-from simulator.report.context import notes, verdict
-from simulator.report.gate import conditions_table
+from simulator.report.context import conditions_table, notes, verdict
 from simulator.stats.corrected import CorrectedScore
 from simulator.stats.gate import (
     MAX_QUESTIONS,

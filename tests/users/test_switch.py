@@ -23,7 +23,7 @@ from simulator.core.types import (
     User,
     Utterance,
 )
-from simulator.report.customers import sentences
+from simulator.report.sections import customer_remarks
 from simulator.report.worksheets import summary_sheet
 from simulator.runner.run import AGAIN, rehearse, second_attempts, superseded
 from simulator.stats.customers import summarise_customers
@@ -112,7 +112,7 @@ def test_reports_say_what_stands_out(language: Language) -> None:
     results = spoilt_run()
     found = summary(results)
     gate = decide(found, None, 0.05)
-    text = " ".join(said(each, language) for each in sentences(found.simulator))
+    text = " ".join(said(each, language) for each in customer_remarks(found.simulator))
     console = Console(file=(out := io.StringIO()), width=200)
     paint(found, gate, results, language, console)
     page = render(results, found, gate, language)
@@ -134,9 +134,9 @@ def test_where_nobody_looked_reports_say_nothing() -> None:
     unseen = summarise(results, rules=RedRules(), judges=("turn",), seed=1)
     gate = decide(unseen, None, 0.05)
 
-    assert sentences(unseen.simulator) == ()
+    assert customer_remarks(unseen.simulator) == ()
     assert 'id="customers"' not in render(results, unseen, gate, "en")
-    (fine,) = sentences(summary(results).simulator)
+    (fine,) = customer_remarks(summary(results).simulator)
     assert said(fine) == "nothing amiss in how they were played"
 
 
@@ -259,7 +259,9 @@ def test_every_kind_of_fault_has_a_name() -> None:
     found = summary(spoilt_run()).simulator
     customers = found.customers.model_copy(update={"faults": dict.fromkeys(KINDS, 2)})
     (faults,) = (
-        each for each in sentences(found.model_copy(update={"customers": customers})) if "fault" in said(each)
+        each
+        for each in customer_remarks(found.model_copy(update={"customers": customers}))
+        if "fault" in said(each)
     )
 
     assert said(faults).count(" 2") == len(KINDS)

@@ -34,7 +34,7 @@ from simulator.core.document import (
 from simulator.core.messages import Message, _, pgettext, shown
 from simulator.core.titles import Titles
 from simulator.core.types import PASSED
-from simulator.report.comparison import signed
+from simulator.report.tables import signed_points
 from simulator.runner.chains import WHOLE
 from simulator.sheets.model import Column, Mark, Row, SheetCell, Worksheet, text_cell
 from simulator.stats.comparison import FEWEST_CASES
@@ -195,7 +195,7 @@ def _verdict(cell: CellFigures) -> Text:
         return _("unfinished (rows graded: {n})", n=n) if cell.state == "begun" else _("not begun")
     if cell.against is None:
         return NOTHING
-    by = signed(cell.against.difference or 0.0)
+    by = signed_points(cell.against.difference or 0.0)
     verdicts = {
         "best": _("★ best, beyond chance"),
         "highest": _("highest; no difference shown to {open}", open=cell.against.open),

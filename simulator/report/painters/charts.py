@@ -4,12 +4,12 @@ A line chart is drawn without a `viewBox`: x is a share of a width that only the
 text keeps its size on a telephone and on a wide screen alike.
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from simulator.core.document import Chart, Text
+from simulator.core.document import Chart, Series, Text
 
 # Width of the scale and height of a line chart, in pixels; the lines take the rest of the width.
 AXIS, HEIGHT = 62, 208
@@ -30,15 +30,6 @@ _RIGHT, _ROW, _PAD = 64, 26, 8
 _NAME = 26
 
 
-class Segment(NamedTuple):
-    """A straight line between two neighbours; x in percent of the width, y in pixels from the top."""
-
-    x1: float
-    y1: float
-    x2: float
-    y2: float
-
-
 class Tick(NamedTuple):
     """A line of the scale; the limit stands out."""
 
@@ -47,78 +38,31 @@ class Tick(NamedTuple):
     limit: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Dot:
-    """One value: its place, its figure at height `above`, the label below it, the ends of its interval."""
+def line_chart(chart: Chart, text: Callable[[Text], str]) -> dict[str, Any]:
+    """The places of a chart of lines; its marks are the ends of the scale. `text` shows a text.
 
-    x: float
-    y: float
-    text: Text
-    above: float
-    label: Text
-    labelled: bool
-    anchor: str
-    note: Text
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, slots=True)
-class LineChart:
-    """A chart of lines over labels; `dots` are of the first series, `paths` of all."""
-
-    ticks: list[Tick]
-    dots: list[Dot]
-    paths: list[list[Segment]]
-
-
-@dataclass(frozen=True, slots=True)
-class Range:
-    """A value with its interval, in pixels; `whole` is the name that may be cut in `name`."""
-
-    name: str
-    whole: str
-    y: float
-    x: float
-    low: float
-    high: float
-    text: Text
-    best: bool
-
-
-@dataclass(frozen=True, slots=True)
-class RangeChart:
-    """Values with intervals, one below the other."""
-
-    height: float
-    ticks: list[Tick]
-    ranges: list[Range]
-
-
-def line_chart(chart: Chart, text: Callable[[Text], str]) -> LineChart:
-    """The places of a chart of lines; its marks are the ends of the scale. `text` shows a text."""
+    `paths` are the lines of all series, as segments between neighbours: x1, y1, x2, y2. `dots` are the values
+    of the first series, each with its figure at the height `above` and the ends of its interval. An x is in
+    percent of the width, a y in pixels from the top.
+    """
     low, high = (min(value for value, _ in chart.marks), max(value for value, _ in chart.marks))
 
     def y(value: float) -> float:
         return round(HEIGHT - _BOTTOM - (value - low) / (high - low) * (HEIGHT - _TOP - _BOTTOM), 1)
 
-    def path(values: Sequence[float | None]) -> list[Segment]:
-        heights = [None if value is None else y(value) for value in values]
-        of = len(heights)
+    def path(values: Sequence[float | None]) -> list[tuple[float, float, float, float]]:
         return [
-            Segment(_across(at, of), one, _across(at + 1, of), other)
-            for at, (one, other) in enumerate(pairwise(heights))
+            (_across(at, len(values)), y(one), _across(at + 1, len(values)), y(other))
+            for at, (one, other) in enumerate(pairwise(values))
             if one is not None and other is not None
         ]
 
+    ticks, limit = [Tick(y(value), name) for value, name in chart.marks], -math.inf
+    if chart.limit is not None:
+        limit = y(chart.limit[0])
+        ticks = [tick for tick in ticks if abs(tick.at - limit) >= _NEAR]
+        ticks.append(Tick(limit, chart.limit[1], True))
     first = chart.series[0]
-    limit = None if chart.limit is None else y(chart.limit[0])
-    ticks = [Tick(y(value), text) for value, text in chart.marks]
-    if chart.limit is not None and limit is not None:
-        ticks = [
-            *(tick for tick in ticks if abs(tick.at - limit) >= _NEAR),
-            Tick(limit, chart.limit[1], True),
-        ]
     last = len(first.values) - 1
     is_long = max(len(text(label)) for label in chart.labels) > _LONG_LABEL
     step = max(1, last) if is_long else -(-len(first.values) // _LABELS)
@@ -127,27 +71,29 @@ def line_chart(chart: Chart, text: Callable[[Text], str]) -> LineChart:
         if value is None:
             continue
         place = y(value)
-        crosses = limit is not None and place - _FIGURE[0] < limit < place - _FIGURE[1]
-        start, end = _interval(first.low, first.high, at, value)
-        dots.append(
-            Dot(
-                x=_across(at, len(first.values)),
-                y=place,
-                text=first.texts[at],
-                above=round(place + 21 if crosses else place - 11, 1),
-                label=chart.labels[at],
-                labelled=at % step == 0,
-                anchor="middle" if not is_long else "start" if not at else "end",
-                note=first.notes[at] if first.notes else "",
-                low=y(start),
-                high=y(end),
-            )
-        )
-    return LineChart(ticks, dots, [path(series.values) for series in chart.series])
+        crosses = place - _FIGURE[0] < limit < place - _FIGURE[1]
+        start, end = _interval(first, at, value)
+        dot = {
+            "x": _across(at, len(first.values)),
+            "y": place,
+            "text": first.texts[at],
+            "above": round(place + 21 if crosses else place - 11, 1),
+            "label": chart.labels[at],
+            "labelled": at % step == 0,
+            "anchor": "middle" if not is_long else "start" if not at else "end",
+            "note": first.notes[at] if first.notes else "",
+            "low": y(start),
+            "high": y(end),
+        }
+        dots.append(dot)
+    return {"ticks": ticks, "dots": dots, "paths": [path(series.values) for series in chart.series]}
 
 
-def range_chart(chart: Chart, text: Callable[[Text], str]) -> RangeChart:
-    """The places of a chart of ranges. A note at a value marks the best one."""
+def range_chart(chart: Chart, text: Callable[[Text], str]) -> dict[str, Any]:
+    """The places of a chart of ranges, in pixels. A note at a value marks the best one.
+
+    `whole` is the name that may be cut in `name`.
+    """
     low, high = (min(value for value, _ in chart.marks), max(value for value, _ in chart.marks))
 
     def x(value: float) -> float:
@@ -155,18 +101,25 @@ def range_chart(chart: Chart, text: Callable[[Text], str]) -> RangeChart:
         return round(LEFT + share * (WIDTH - LEFT - _RIGHT), 1)
 
     (series,) = chart.series
-    ranges: list[Range] = []
+    ranges: list[dict[str, Any]] = []
     for at, (label, value) in enumerate(zip(chart.labels, series.values, strict=True)):
         if value is None:
             continue
-        start, end = _interval(series.low, series.high, at, value)
+        start, end = _interval(series, at, value)
         whole = text(label)
-        name = whole if len(whole) <= _NAME else whole[: _NAME - 1] + "…"
-        y = round(_PAD + _ROW * (len(ranges) + 0.5), 1)
-        best = bool(series.notes and series.notes[at])
-        ranges.append(Range(name, whole, y, x(value), x(start), x(end), series.texts[at], best))
-    ticks = [Tick(x(value), text) for value, text in chart.marks]
-    return RangeChart(_PAD + _ROW * len(ranges) + 24, ticks, ranges)
+        each = {
+            "name": whole if len(whole) <= _NAME else whole[: _NAME - 1] + "…",
+            "whole": whole,
+            "y": round(_PAD + _ROW * (len(ranges) + 0.5), 1),
+            "x": x(value),
+            "low": x(start),
+            "high": x(end),
+            "text": series.texts[at],
+            "best": bool(series.notes and series.notes[at]),
+        }
+        ranges.append(each)
+    ticks = [Tick(x(value), name) for value, name in chart.marks]
+    return {"height": _PAD + _ROW * len(ranges) + 24, "ticks": ticks, "ranges": ranges}
 
 
 def parts(chart: Chart, at: int) -> Iterator[tuple[float, float]]:
@@ -185,11 +138,9 @@ def bar_lengths(chart: Chart) -> list[float]:
     return [round(100 * (value or 0.0) / most, 1) for value in series.values]
 
 
-def _interval(
-    low: Sequence[float | None], high: Sequence[float | None], at: int, value: float
-) -> tuple[float, float]:
+def _interval(series: Series, at: int, value: float) -> tuple[float, float]:
     """The ends of a value's interval; the value itself where it has none."""
-    start, end = low[at] if low else None, high[at] if high else None
+    start, end = series.low[at] if series.low else None, series.high[at] if series.high else None
     return value if start is None else start, value if end is None else end
 
 

@@ -17,12 +17,10 @@ from simulator.core.document import (
     Cell,
     Chart,
     Facts,
-    Item,
     Items,
     Line,
     Notes,
     Report,
-    Section,
     Table,
     Text,
     Tone,
@@ -56,7 +54,11 @@ def paint(report: Report, console: Console) -> None:
         painter.line(Line(report.notice[1]), "yellow")
     painter.blocks(report.lead)
     for section in report.shown_in("terminal"):
-        painter.section(section)
+        if section.title:
+            painter.title(section.title)
+        else:
+            painter.space()
+        painter.blocks(section.blocks)
 
 
 class _Painter:
@@ -68,23 +70,15 @@ class _Painter:
 
     def title(self, text: Text) -> None:
         """A heading with an empty line above it."""
-        self._space()
+        self.space()
         self.line(Line(text), "bold underline")
         self._after_space = True
 
-    def _space(self) -> None:
+    def space(self) -> None:
         """An empty line, unless the last one is, or is a heading."""
         if not self._after_space:
             self._console.print()
         self._after_space = True
-
-    def section(self, section: Section) -> None:
-        """The title and all blocks."""
-        if section.title:
-            self.title(section.title)
-        else:
-            self._space()
-        self.blocks(section.blocks)
 
     def blocks(self, blocks: Sequence[Block]) -> None:
         """Each block below the other."""
@@ -94,7 +88,7 @@ class _Painter:
                     self.line(block)
                 case Notes():
                     for note in block.lines:
-                        self._note(note)
+                        self.line(note, marker=note.marker or _MARKERS.get(note.tone, "-"))
                 case Facts():
                     self._facts(block)
                 case Items():
@@ -104,14 +98,10 @@ class _Painter:
                 case Chart():
                     self._chart(block)
 
-    def line(self, line: Line, style: str = "") -> None:
+    def line(self, line: Line, style: str = "", marker: str = "") -> None:
         """A paragraph wrapped to the width, hanging from its marker."""
-        style = style or STYLES[line.tone]
-        self._hanging(f"{line.marker} " if line.marker else "", line.text, style, style, line.indent)
-
-    def _note(self, note: Line) -> None:
-        style = STYLES[note.tone]
-        self._hanging(f"{note.marker or _MARKERS.get(note.tone, '-')} ", note.text, style, style, note.indent)
+        style, marker = style or STYLES[line.tone], marker or line.marker
+        self._hanging(f"{marker} " if marker else "", line.text, style, style, line.indent)
 
     def _facts(self, facts: Facts) -> None:
         """Names and values in two columns; a wide name has a line of its own."""
@@ -130,22 +120,16 @@ class _Painter:
     def _items(self, items: Items) -> None:
         """Entries with what belongs to each below it."""
         for number, item in enumerate(items.items, 1):
-            self._item(item, f"{number}." if items.numbered else item.marker or "-")
+            head = f"{f'{number}.' if items.numbered else item.marker or '-'} "
+            self._hanging(head, item.text, STYLES[item.tone], STYLES[item.tone])
+            indent = cell_len(head)
+            for fact in item.lines:
+                name = f"{self._fit(fact.name)}: " if fact.name else ""
+                self._hanging(name, fact.text, _SOFT, "", indent)
+                for warning in fact.warnings:
+                    self._hanging("→ ", warning, _SOFT, "", indent + 2)
         if items.more:
             self.line(Line(items.more, "soft"))
-
-    def _item(self, item: Item, marker: str) -> None:
-        style = STYLES[item.tone]
-        head = f"{marker} "
-        self._hanging(head, item.text, style, style)
-        indent = cell_len(head)
-        for fact in item.lines:
-            if fact.name:
-                self._hanging(f"{self._fit(fact.name)}: ", fact.text, _SOFT, "", indent)
-            else:
-                self.line(Line(fact.text, indent=indent))
-            for warning in fact.warnings:
-                self._hanging("→ ", warning, _SOFT, "", indent + 2)
 
     def _hanging(self, head: str, text: Text, style: str, text_style: str, indent: int = 0) -> None:
         """A paragraph behind its head; the lines that follow stand below its text."""
@@ -179,10 +163,10 @@ class _Painter:
                 )
             for row in table.rows:
                 grid.add_row(*(self._cell(row[place]) for place in columns))
-            self._space()
+            self.space()
             self._console.print(grid, highlight=False)
             self._after_space = False
-        self._space()
+        self.space()
 
     def _cell(self, cell: Cell) -> Styled:
         """The figure, and on a second line what it rests on."""
