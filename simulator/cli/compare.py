@@ -109,7 +109,7 @@ def _announce(comparison: "Comparison") -> None:
         "{n} pair of answers from {runs} runs.",
         "{n} pairs of answers from {runs} runs.",
         n=len(comparison.pairs),
-        runs=len(comparison.runs.ids),
+        runs=len(comparison.runs),
     )
     if comparison.model == LEXICAL:
         say(
