@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulator.addons.compare.figures import PairwiseFigures, compared
-from simulator.addons.compare.grade import Ballot, Outcome, Verdict
+from simulator.addons.compare.grade import Outcome, Verdict
 from tests.compare_runs import an_outcome
 from tests.properties import examples
 
@@ -66,16 +66,6 @@ def test_many_turns_of_one_question_prove_nothing() -> None:
     duel = figures([an_outcome("b", 0, turn=turn) for turn in range(1, 31)]).duels[0]
 
     assert (duel.share.low, duel.lead) == (None, "level")
-
-
-def test_a_judge_of_positions_is_seen_through() -> None:
-    """Always the first: every pair a tie, all preferences for what stood first, all orders disagree."""
-    ballots = (Ballot(first="a", verdict="a"), Ballot(first="b", verdict="b"))
-    result = figures([an_outcome("tie", at, ballots=ballots) for at in range(6)])
-
-    assert result.duels[0].ties == 6
-    assert result.position is not None
-    assert (result.position.first.value, result.position.disagreed.value) == (1.0, 1.0)
 
 
 def test_a_judge_of_lengths_is_seen_through() -> None:
