@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from simulator.addons.compare.figures import PairwiseFigures, compared
 from simulator.addons.compare.grade import (
@@ -29,6 +29,7 @@ from simulator.models.limiter import GRADING
 from simulator.models.pricing import Ledger
 from simulator.models.providers import Models
 from simulator.runner.estimate import tokens
+from simulator.stats.figures import rounded
 from simulator.storage.run_file import find_run, read_run
 
 # Runs are shown as A, B, C ...
@@ -50,6 +51,26 @@ class PairwiseResult(NamedTuple):
     language: Language
     overall: Mapping[str, Mapping[tuple[str, int], float]]
     names: Mapping[str, str]
+
+
+def as_json(result: PairwiseResult) -> dict[str, Any]:
+    """The figures, then every pair that was compared; numbers with four decimals."""
+    figures = result.figures
+    return {
+        "runs": list(figures.runs),
+        "judge": result.model,
+        "offline": result.model == LEXICAL,
+        **rounded(figures.model_dump(mode="json", exclude={"problem"})),
+        "duels": [{**rounded(duel.model_dump(mode="json")), "lead": duel.lead} for duel in figures.duels],
+        "outcomes": [
+            {
+                **rounded(outcome.model_dump(mode="json", exclude={"question", "answers"})),
+                "disagreed": outcome.disagreed,
+                "lengths": [len("".join(text.split())) for text in outcome.answers],
+            }
+            for outcome in result.outcomes
+        ],
+    }
 
 
 class Comparison:

@@ -1,7 +1,6 @@
 """What a comparison says, as a report and as JSON."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from simulator.addons.compare.comparison import PairwiseResult
 from simulator.addons.compare.figures import Duel, PersonaShare, Share
@@ -23,7 +22,6 @@ from simulator.core.document import (
 )
 from simulator.core.messages import _
 from simulator.core.roles import LEXICAL
-from simulator.stats.figures import rounded
 from simulator.stats.summary import excerpt
 
 # Clear wins shown of each run.
@@ -258,23 +256,3 @@ def _with_interval(form: str, value: float | None, low: float | None, high: floa
     """A value with its interval, where it has one; a hyphen for None."""
     text = "-" if value is None else form.format(value)
     return text if low is None or high is None else f"{text} [{low:.0f}, {high:.0f}]"
-
-
-def as_json(result: PairwiseResult) -> dict[str, Any]:
-    """The figures, then every pair that was compared; numbers with four decimals."""
-    figures = result.figures
-    return {
-        "runs": list(figures.runs),
-        "judge": result.model,
-        "offline": result.model == LEXICAL,
-        **rounded(figures.model_dump(mode="json", exclude={"problem"})),
-        "duels": [{**rounded(duel.model_dump(mode="json")), "lead": duel.lead} for duel in figures.duels],
-        "outcomes": [
-            {
-                **rounded(outcome.model_dump(mode="json", exclude={"question", "answers"})),
-                "disagreed": outcome.disagreed,
-                "lengths": [len("".join(text.split())) for text in outcome.answers],
-            }
-            for outcome in result.outcomes
-        ],
-    }

@@ -4,7 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, product
-from typing import Literal
+from typing import Any, Literal
 
 from simulator.addons.consistency.disagreement import Disagreement, across_languages, disagreement
 from simulator.core.types import Case, Conversation, Results, Turn, Value
@@ -63,6 +63,16 @@ class Consistency(Value):
     def clashes(self) -> tuple[Clash, ...]:
         """Every disagreement, those between different questions last."""
         return (*(clash for case in self.cases for clash in case.clashes), *self.beside)
+
+    def as_json(self) -> dict[str, Any]:
+        """The figures for `--json`, with every disagreement."""
+        return {
+            "share": self.share,
+            "low": self.low,
+            "high": self.high,
+            "cases": [{"case": case.case, "pairs": case.pairs, "share": case.share} for case in self.cases],
+            "disagreements": [clash.model_dump(mode="json") for clash in self.clashes],
+        }
 
 
 def consistency(results: Results) -> Consistency:

@@ -6,6 +6,7 @@ Models write the questions and compare the answers; without them rules do (`stan
 import asyncio
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -70,6 +71,24 @@ class TurnFollowUps(Value):
     turn: int
     by: str
     crossings: tuple[FollowUpCheck, ...] = ()
+
+
+def outcome_counts(checks: Iterable[FollowUpCheck]) -> dict[Outcome, int]:
+    """How many follow-up questions came to each outcome, the worst first."""
+    counts = Counter(check.verdict.outcome for check in checks)
+    return {outcome: counts[outcome] for outcome in OUTCOMES}
+
+
+def examined_json(examined: Sequence[TurnFollowUps]) -> dict[str, Any]:
+    """The examined turns for `--json`, with nothing left out."""
+    checks = [check for turn in examined for check in turn.crossings]
+    return {
+        "turns": len(examined),
+        "questions": len(checks),
+        "outcomes": outcome_counts(checks),
+        "crossings": [check.model_dump(mode="json") for check in checks],
+        "by": sorted({turn.by for turn in examined}),
+    }
 
 
 class Target(Value):

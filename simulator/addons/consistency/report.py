@@ -1,11 +1,9 @@
 """The report of a cross-examination and of consistency, and its JSON."""
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
 
 from simulator.addons.consistency.figures import Clash, Consistency, consistency
-from simulator.addons.consistency.grade import OUTCOMES, STAND_IN, FollowUpCheck, Outcome, TurnFollowUps
+from simulator.addons.consistency.grade import STAND_IN, FollowUpCheck, Outcome, TurnFollowUps, outcome_counts
 from simulator.core.document import Block, Fact, Item, Items, Line, Report, Section, Text
 from simulator.core.messages import Message, _, ngettext, safe_text
 from simulator.core.types import Language, Results
@@ -27,42 +25,6 @@ _LINKS = {
 }
 
 
-class ConsistencyOutcome(NamedTuple):
-    """All that is reported; `examined` is None where only consistency was asked for."""
-
-    run: str
-    language: Language
-    examined: tuple[TurnFollowUps, ...] | None
-    consistency: Consistency
-
-
-def as_json(outcome: ConsistencyOutcome) -> dict[str, Any]:
-    """The report for programs, with nothing left out."""
-    figures = outcome.consistency
-    body: dict[str, Any] = {
-        "run": outcome.run,
-        "consistency": {
-            "share": figures.share,
-            "low": figures.low,
-            "high": figures.high,
-            "cases": [
-                {"case": case.case, "pairs": case.pairs, "share": case.share} for case in figures.cases
-            ],
-            "disagreements": [clash.model_dump(mode="json") for clash in figures.clashes],
-        },
-    }
-    if outcome.examined is not None:
-        checks = _checks(outcome.examined)
-        body["examined"] = {
-            "turns": len(outcome.examined),
-            "questions": len(checks),
-            "outcomes": _counts(checks),
-            "crossings": [check.model_dump(mode="json") for check in checks],
-            "by": sorted({turn.by for turn in outcome.examined}),
-        }
-    return body
-
-
 def consistency_line(results: Results) -> Message | None:
     """One sentence for a report where customers were told different things; None where they were not."""
     cases = consistency(results).cases
@@ -80,22 +42,24 @@ def consistency_line(results: Results) -> Message | None:
     )
 
 
-def consistency_report(outcome: ConsistencyOutcome) -> Report:
+def consistency_report(
+    run: str, language: Language, figures: Consistency, examined: Sequence[TurnFollowUps] | None = None
+) -> Report:
     """What the bot said about its own claims, and whether the run told every customer the same."""
     title = _("Consistency (the same question, the same answer?)")
-    blocks = tuple(_consistency(outcome.consistency))
-    if outcome.examined is None:
-        return Report(title, outcome.language, blocks)
+    blocks = tuple(_consistency(figures))
+    if examined is None:
+        return Report(title, language, blocks)
     return Report(
-        title=_("Cross-examination  {run}", run=outcome.run),
-        language=outcome.language,
-        lead=tuple(_examination(outcome.examined)),
+        title=_("Cross-examination  {run}", run=run),
+        language=language,
+        lead=tuple(_examination(examined)),
         sections=(Section("consistency", title, blocks),),
     )
 
 
 def _examination(examined: Sequence[TurnFollowUps]) -> Iterator[Block]:
-    checks = _checks(examined)
+    checks = [check for turn in examined for check in turn.crossings]
     if not checks:
         yield Line(_("No answer states anything that can be checked (an amount, date, time or number)."))
         return
@@ -108,7 +72,9 @@ def _examination(examined: Sequence[TurnFollowUps]) -> Iterator[Block]:
         questions=ngettext("{n} follow-up question", "{n} follow-up questions", n=len(checks)),
         by=tuple(stand_in if name == STAND_IN else name for name in names),
     )
-    parts = tuple(_("{name} {n}", name=_OUTCOMES[each], n=n) for each, n in _counts(checks).items() if n)
+    parts = tuple(
+        _("{name} {n}", name=_OUTCOMES[each], n=n) for each, n in outcome_counts(checks).items() if n
+    )
     yield from (Line(asked), Line(_("{parts}", parts=parts)))
     for outcome in ("contradicts", "corrects"):
         yield from _listed([_check(check) for check in checks if check.verdict.outcome == outcome])
@@ -176,15 +142,6 @@ def _listed(items: Sequence[Item]) -> Iterator[Items]:
     if items:
         more = len(items) - SHOWN
         yield Items(tuple(items[:SHOWN]), _("{n} more with --json.", n=more) if more > 0 else "")
-
-
-def _checks(examined: Sequence[TurnFollowUps]) -> list[FollowUpCheck]:
-    return [check for turn in examined for check in turn.crossings]
-
-
-def _counts(checks: Sequence[FollowUpCheck]) -> dict[Outcome, int]:
-    counts = Counter(check.verdict.outcome for check in checks)
-    return {outcome: counts[outcome] for outcome in OUTCOMES}
 
 
 def _percent(share: float) -> str:

@@ -4,8 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Literal
 from urllib.parse import quote
 
-from simulator.addons.matrix.figures import CellFigures, DataFigures, JudgeFigures, MatrixFigures
-from simulator.addons.matrix.plan import CellId
+from simulator.addons.matrix.figures import CellFigures, DataFigures, JudgeFigures, MatrixFigures, Verdict
 from simulator.addons.matrix.record import State
 from simulator.core.document import (
     Block,
@@ -39,11 +38,32 @@ _STATES: dict[State, tuple[Message, Mark]] = {
     "planned": (_("not begun"), "warn"),
     "failed": (_("failed"), "failed"),
 }
+# What a column says of a cell by its verdict, and of the leading cell the line above the table.
+_VERDICTS: dict[Verdict, tuple[Text, Message]] = {
+    "best": (
+        _("★ best, beyond chance"),
+        _("{cell} is best ({judge} {mean}); chance explains the difference to none of the others."),
+    ),
+    "highest": (
+        _("highest; no difference shown to {open}"),
+        _("{cell} has the highest {judge} ({mean}), but no difference is shown to {open} of the others."),
+    ),
+    "equal": (_("all the same"), _("Every cell has the same {judge} ({mean}).")),
+    "not_enough": (
+        _("too few rows to tell"),
+        _("{cell} has the highest {judge} ({mean}); there are too few rows to tell ({least} are needed)."),
+    ),
+    "not_comparable": (
+        _("graded by another rubric"),
+        _("{cell} has the highest {judge} ({mean}), but the others were graded by another rubric."),
+    ),
+    "alone": (NOTHING, _("{cell}: {judge} {mean}")),
+}
 
 
 def matrix_report(matrix: MatrixFigures, page: str = "") -> Report:
     """A section for each data set, or one for all of a chain; `page` is where it is a page."""
-    whole = _one_table(matrix) if matrix.chain else matrix
+    whole = _as_shown(matrix)
     cells, unfinished = whole.cells, tuple(_unfinished(whole))
     done = {"finished": len(cells) - len(unfinished), "n": len(cells)}
     if matrix.chain:
@@ -80,19 +100,9 @@ def _title(matrix: MatrixFigures) -> Text:
     )
 
 
-def _one_table(chain: MatrixFigures) -> MatrixFigures:
-    """All runs of a chain as the cells of one data set, in its order; none is compared with another."""
-    name = shown(_title(chain), chain.language)
-    cells = []
-    for data in chain.data:
-        for cell in data.cells:
-            graded = {judge: each.model_copy(update={"against": None}) for judge, each in cell.judges.items()}
-            own = {"cell": CellId(data=name, prompt=data.name), "against": None, "judges": graded}
-            cells.append(cell.model_copy(update=own))
-    judges = tuple(dict.fromkeys(judge for data in chain.data for judge in data.judges))
-    primary = PASSED if PASSED in judges else next((data.primary for data in chain.data), "")
-    table = DataFigures(name=name, judges=judges, primary=primary, cells=tuple(cells))
-    return chain.model_copy(update={"data": (table,)})
+def _as_shown(matrix: MatrixFigures) -> MatrixFigures:
+    """A chain as one table, which has the title of the chain."""
+    return matrix.as_one_table(shown(_title(matrix), matrix.language)) if matrix.chain else matrix
 
 
 # --- What is said ---
@@ -129,31 +139,13 @@ def data_line(data: DataFigures) -> Message:
     if leading is None or leading.against is None:
         return _("No cell is finished yet.")
     figure = data.deciding(leading)
-    values = {
-        "cell": _name(leading),
-        "judge": _deciding_title(data),
-        "mean": _hundredths(figure and figure[0]),
-    }
-    lines = {
-        "best": _(
-            "{cell} is best ({judge} {mean}); chance explains the difference to none of the others.", **values
-        ),
-        "highest": _(
-            "{cell} has the highest {judge} ({mean}), but no difference is shown to {open} of the others.",
-            **values,
-            open=leading.against.open,
-        ),
-        "equal": _("Every cell has the same {judge} ({mean}).", **values),
-        "not_enough": _(
-            "{cell} has the highest {judge} ({mean}); there are too few rows to tell ({least} are needed).",
-            **values,
-            least=FEWEST_CASES,
-        ),
-        "not_comparable": _(
-            "{cell} has the highest {judge} ({mean}), but the others were graded by another rubric.", **values
-        ),
-    }
-    return lines.get(leading.against.verdict, _("{cell}: {judge} {mean}", **values))
+    return _VERDICTS[leading.against.verdict][1].format(
+        cell=_name(leading),
+        judge=_deciding_title(data),
+        mean=_hundredths(figure and figure[0]),
+        open=leading.against.open,
+        least=FEWEST_CASES,
+    )
 
 
 def _chain_line(chain: MatrixFigures) -> Message:
@@ -187,16 +179,12 @@ def _verdict(cell: CellFigures) -> Text:
     if cell.against is None:
         return NOTHING
     by = signed(cell.against.difference or 0.0)
-    verdicts = {
-        "best": _("★ best, beyond chance"),
-        "highest": _("highest; no difference shown to {open}", open=cell.against.open),
-        "equal": _("all the same"),
-        "worse": _("{by}, beyond chance", by=by),
-        "no_difference": _("{by}, no difference shown", by=by),
-        "not_enough": _("too few rows to tell"),
-        "not_comparable": _("graded by another rubric"),
-    }
-    return verdicts.get(cell.against.verdict, NOTHING)
+    if cell.against.verdict == "worse":
+        return _("{by}, beyond chance", by=by)
+    if cell.against.verdict == "no_difference":
+        return _("{by}, no difference shown", by=by)
+    text = _VERDICTS[cell.against.verdict][0]
+    return text.format(open=cell.against.open)
 
 
 def _gate(cell: CellFigures) -> Text:
@@ -389,7 +377,7 @@ def matrix_worksheets(matrix: MatrixFigures) -> tuple[Worksheet, ...]:
     title = shown(pgettext("of a worksheet", "Comparison"), matrix.language)
     if matrix.chain:
         about = _("A row for each link, then the whole chain. Points are means out of 100.")
-        matrix = _one_table(matrix)
+        matrix = _as_shown(matrix)
         return (_worksheet(matrix, "matrix", title, about, matrix.data),)
     about = _("One row for each combination of data set, prompt and model. Points are means out of 100.")
     sheets = [_worksheet(matrix, "matrix", title, about, matrix.data)]
