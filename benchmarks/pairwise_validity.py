@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from simulator.addons.calibration.grade import answer_length, rouge_l, token_precision
-from simulator.addons.compare.figures import PairwiseFigures, Uncompared, compared
+from simulator.addons.compare.figures import PairwiseFigures, compared
 from simulator.addons.compare.grade import (
     Outcome,
     PairJudge,
@@ -174,7 +174,7 @@ def _show_set(path: Path, pairs: Sequence[Preferred], settings: Settings, ledger
         for scored in all_scorers:
             print(_line(scored, at, pairs))
     _show_mean(pairs, all_scorers)
-    _show_biases(compared(("a", "b"), outcomes, {("a", "b"): Uncompared(0, 0)}, settings.seed))
+    _show_biases(compared(("a", "b"), outcomes, {("a", "b"): (0, 0)}, settings.seed))
 
 
 def _judge_name(settings: Settings) -> str:

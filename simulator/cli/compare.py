@@ -61,8 +61,8 @@ def command(
     (Bradley-Terry). Verdicts are saved beside the later run (pairwise.jsonl): repeating the command pays
     for nothing twice.
     """
-    from simulator.addons.compare.comparison import Comparison
-    from simulator.addons.compare.report import as_json, pairwise_report
+    from simulator.addons.compare.comparison import Comparison, as_json
+    from simulator.addons.compare.report import pairwise_report
     from simulator.cli.preflight import show_calls
     from simulator.models.pricing import check_prices
 
@@ -109,7 +109,7 @@ def _announce(comparison: "Comparison") -> None:
         "{n} pair of answers from {runs} runs.",
         "{n} pairs of answers from {runs} runs.",
         n=len(comparison.pairs),
-        runs=len(comparison.runs.ids),
+        runs=len(comparison.runs),
     )
     if comparison.model == LEXICAL:
         say(

@@ -203,20 +203,20 @@ async def _ask(
 
 def _show(results: "Results", settings: Settings, *, markdown: bool, examined: bool) -> None:
     """Prints what was found, for people and with --json for programs."""
-    from simulator.addons.consistency import report
     from simulator.addons.consistency.figures import consistency
-    from simulator.addons.consistency.grade import examined_of
+    from simulator.addons.consistency.grade import examined_json, examined_of
+    from simulator.addons.consistency.report import consistency_report
     from simulator.cli.publish import report_language
     from simulator.report.painters.markdown import markdown as as_markdown
     from simulator.storage.results import without_superseded
 
     follow_ups = examined_of(results) if examined else None
     figures = consistency(without_superseded(results))
-    outcome = report.ConsistencyOutcome(results.run.id, report_language(results), follow_ups, figures)
-    shown = report.consistency_report(outcome)
+    shown = consistency_report(results.run.id, report_language(results), figures, follow_ups)
     if markdown:
         (sys.stderr if settings.json_output else sys.stdout).write(as_markdown(shown))
     else:
         print_report(shown, as_json=settings.json_output)
     if settings.json_output:
-        print_json(report.as_json(outcome))
+        body = {"run": results.run.id, "consistency": figures.as_json()}
+        print_json(body if follow_ups is None else {**body, "examined": examined_json(follow_ups)})

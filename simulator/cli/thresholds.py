@@ -193,8 +193,8 @@ def _show(  # noqa: PLR0917 - the evidence, where it is from, and what is made o
 ) -> int:
     """Prints the suggestions, and writes them into the metric file where one was named."""
     from simulator.addons.calibration import thresholds
-    from simulator.addons.calibration.thresholds_report import ThresholdsOutcome, thresholds_report
-    from simulator.grading.metric_file import read_metric_file
+    from simulator.addons.calibration.report import ThresholdsOutcome, thresholds_report
+    from simulator.grading.metric_file import read_metric_file, write_thresholds
 
     if not any(answer.right for answer in evidence.judged):
         msg = _("{source}: no right answer has a score, so no threshold can be suggested.", source=source)
@@ -204,7 +204,7 @@ def _show(  # noqa: PLR0917 - the evidence, where it is from, and what is made o
     if target is not None:
         before = read_metric_file(target) if target.exists() else None
         if changes := list(thresholds.changes(evidence, how, before)):
-            thresholds.write(target, changes)
+            write_thresholds(target, {(each.output, each.judge): each.after for each in changes})
     outcome = ThresholdsOutcome(source, how, evidence, suggestions, language, target, changes)
     print_report(thresholds_report(outcome), as_json=settings.json_output)
     if settings.json_output:
@@ -215,7 +215,7 @@ def _show(  # noqa: PLR0917 - the evidence, where it is from, and what is made o
                 "quantile": how.quantile if how.method == "quantile" else None,
                 "suggestions": [suggestion.as_json() for suggestion in suggestions],
                 "written": str(target) if changes else None,
-                "changes": [change.as_json() for change in changes],
+                "changes": [change._asdict() for change in changes],
             }
         )
     return DONE

@@ -5,11 +5,11 @@ flips.toml, those for curt answers in curt.toml.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from simulator.core.templates import read_toml
 from simulator.core.types import Language
@@ -32,13 +32,11 @@ _DENIED = re.compile(
 # What stands before one that is a condition, and what says "always" after it.
 _CONDITION = re.compile(r"\bIf the $")
 _ALWAYS = r"(?:いつでも|(?<=open 24 hours)(?! a day)|(?<= 24 hours)(?=[.,]))"
-FILE = Path(__file__).with_name("flips.toml")
 # Labels of buttons and questions that are quoted keep their words.
 _QUOTED = re.compile(r"「[^」]*」|\"[^\"]*\"")
 _ENDED = re.compile(r"[。！？\n]|[.!?](?=\s|$)")
 # Nothing, or one sentence with a telephone number.
 _ONLY_CONTACT = re.compile(r"|[^。\n]*\d{3}-\d{3,4}[^。\n]*。?")
-PLAIN_FILE = Path(__file__).with_name("curt.toml")
 _U = dict(zip("いきぎしちにびみり", "うくぐすつぬぶむる", strict=True))
 _A = dict(zip("いきぎしちにびみり", "わかがさたなばまら", strict=True))
 _TE = {"み": "んで", "び": "んで", "に": "んで", "ち": "って", "り": "って", "い": "って"} | {
@@ -54,7 +52,7 @@ _OWN_SHI = re.compile(r"(?:^|[^一-龥々])[一-龥々]し$")
 _ENDING = re.compile(r"(?<=[ぁ-ん一-龥])(ませんでした|ません|ました|ます)")
 _REQUEST = re.compile(r"(?:お|ご)([一-龥々]+[ぁ-ん]{0,2}(?:[一-龥]{1,2}[ぁ-ん]{0,2})?)ください")
 _PREFIX = re.compile(r"(?<![一-龥ァ-ヶ])(?:お|ご)(?=[一-龥])(?!客|金|互|飯|宅|店)")
-_PLAIN_QUOTED = re.compile(r"(「[^」]*」|\"[^\"]*\")")
+_QUOTED_PART = re.compile(f"({_QUOTED.pattern})")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z\"])")
 
 
@@ -71,41 +69,43 @@ class _Figure(NamedTuple):
     """A kind of figure: where it stands, and what could stand there instead."""
 
     sort: str
-    found: re.Pattern[str]
+    pattern: str
     others: Callable[[re.Match[str], Random], list[str]]
 
 
-class _Rule(NamedTuple):
-    """One way to turn a sentence, as flips.toml has it."""
-
-    sort: str
-    find: re.Pattern[str]
-    put: str
-    turns: str
-    unless: re.Pattern[str] | None
-    beside: re.Pattern[str] | None
+@cache
+def table(name: str) -> dict[str, Any]:
+    """A file of words and rules beside this one."""
+    return read_toml(Path(__file__).with_name(name))
 
 
-class _Rules(NamedTuple):
-    rules: tuple[_Rule, ...]
-    openings: dict[str, re.Pattern[str]]
+# --- Figures ---
 
 
 def figure_flips(answer: str, evidence: str, material: str, language: Language, draw: Random) -> list[Flip]:
-    """Every figure of the answer that `evidence` has, put wrong once: by a value nowhere in `material`."""
+    """Every figure of the answer that `evidence` has, put wrong once: by a value nowhere in `material`.
+
+    It is put wrong wherever it stands in the answer, so that the answer does not contradict itself.
+    """
     known, taken = normalise(evidence), normalise(f"{material}\n{answer}")
     values = {quantity.value for quantity in quantities(taken)}
+
+    def is_new(new: str) -> bool:
+        stated = {quantity.value for quantity in quantities(new)}
+        return normalise(new) not in taken and (not stated or not stated <= values)
+
     flips: dict[str, Flip] = {}
     for figure, match in _matches(answer, language):
         old = match[0]
         if old in flips or normalise(old) not in known or _is_idle(answer, match):
             continue
-        others = [new for new in figure.others(match, draw) if _is_new(new, taken, values)]
-        if others:
-            text = _put(answer, old, others[0])
+        if others := [new for new in figure.others(match, draw) if is_new(new)]:
+            new = others[0]
+            whole = re.compile(rf"(?<![0-9０-９,，.]){re.escape(old)}(?![0-9０-９])")
+            text = new.join(whole.split(answer))
             if language == "en" and figure.sort == "date":
-                text = _same_day(text, old, others[0])
-            flips[old] = Flip(figure.sort, old, others[0], text)
+                text = _same_day(text, old, new)
+            flips[old] = Flip(figure.sort, old, new, text)
     return list(flips.values())
 
 
@@ -113,7 +113,7 @@ def _matches(answer: str, language: Language) -> Iterator[tuple[_Figure, re.Matc
     """The figures in order of their kinds; what an earlier kind has matched is no other figure."""
     spans = [match.span() for match in _UNTOUCHED.finditer(answer)]
     for figure in _FIGURES[language]:
-        for match in figure.found.finditer(answer):
+        for match in re.finditer(figure.pattern, answer):
             if all(match.end() <= start or end <= match.start() for start, end in spans):
                 spans.append(match.span())
                 yield figure, match
@@ -121,19 +121,11 @@ def _matches(answer: str, language: Language) -> Iterator[tuple[_Figure, re.Matc
 
 def _is_idle(answer: str, match: re.Match[str]) -> bool:
     """Whether another figure there misleads nobody or makes no sense: `the 3,300 yen fee does not apply`."""
-    return bool(_DENIED.match(answer[match.end() :]) or _CONDITION.search(answer[: match.start()])) or bool(
-        re.search(re.escape(match[0]) + _ALWAYS, answer)
+    return bool(
+        _DENIED.match(answer[match.end() :])
+        or _CONDITION.search(answer[: match.start()])
+        or re.search(re.escape(match[0]) + _ALWAYS, answer)
     )
-
-
-def _is_new(new: str, taken: str, values: set[str]) -> bool:
-    stated = {quantity.value for quantity in quantities(new)}
-    return normalise(new) not in taken and (not stated or not stated <= values)
-
-
-def _put(answer: str, old: str, new: str) -> str:
-    """The figure wherever it stands in the answer, so that the answer does not contradict itself."""
-    return re.sub(rf"(?<![0-9０-９,，.]){re.escape(old)}(?![0-9０-９])", lambda _: new, answer)
 
 
 def _same_day(text: str, old: str, new: str) -> str:
@@ -200,11 +192,9 @@ def _durations(match: re.Match[str], draw: Random) -> list[str]:
     values = [value * 3, value * 4, value * 2] if value < 20 else [value // 2, value * 2, value * 3]
     if value == 24 and unit in {"時間", "hours"}:
         values = [12, 10, 8]
-    return [_plural(text) for text in _rewritten(match, draw.sample(values, len(values)))]
-
-
-def _plural(text: str) -> str:
-    return re.sub(r"^(\d+)([ -])((?:business |working )?)(day|week|month|year|hour)$", r"\1\2\3\4s", text)
+    texts = _rewritten(match, draw.sample(values, len(values)))
+    plural = r"^(\d+)([ -])((?:business |working )?)(day|week|month|year|hour)$"
+    return [re.sub(plural, r"\1\2\3\4s", text) for text in texts]
 
 
 def _counts(match: re.Match[str], draw: Random) -> list[str]:
@@ -237,86 +227,76 @@ def _phones(match: re.Match[str], draw: Random) -> list[str]:
     return [f"{head}{value:0{len(block)}}" for value in values]
 
 
-def _figure(sort: str, pattern: str, others: Callable[[re.Match[str], Random], list[str]]) -> _Figure:
-    return _Figure(sort, re.compile(pattern), others)
-
-
 _JA_SPAN = (
     "営業日|日間|週間|[かヶカヵ]月|年間|年|時間|分間|分(?![割の])|秒間|秒|日(?=以内|後|前|以上|ほど|を)"
 )
-
-
 _EN_SPAN = "(?:business |working )?days?|weeks?|months?|years?|hours?|minutes?|seconds?"
-
-
-_HOURS = _figure("hours", r"(?<!\d)\d{1,2}[:：]\d{2}\s?[〜～~–-]\s?\d{1,2}[:：]\d{2}(?!\d)", _hours)
-
-
+_HOURS = _Figure("hours", r"(?<!\d)\d{1,2}[:：]\d{2}\s?[〜～~–-]\s?\d{1,2}[:：]\d{2}(?!\d)", _hours)
 _FIGURES: dict[Language, tuple[_Figure, ...]] = {
     "ja": (
-        _figure("phone", _PHONE, _phones),
+        _Figure("phone", _PHONE, _phones),
         _HOURS,
-        _figure("amount", rf"{_NUMBER}(?:万|千)?円", _amounts),
-        _figure("days", rf"{_NUMBER}[〜～~-]({_DIGIT}+)(?:{_JA_SPAN}|日)", _ranges),
-        _figure("date", rf"(?<=月){_NUMBER}日(?!間|目|以内)", _days_of_month),
-        _figure("date", r"(?<![0-9０-９])([1-3１-３][0-9０-９])日(?=以降|まで|が|に|から)", _days_of_month),
-        _figure("days", rf"{_NUMBER}({_JA_SPAN})", _durations),
-        _figure("count", rf"{_NUMBER}(?:回(?!線)|個|台|枚|歳|人|[%％]|[Mk]bps)", _counts),
+        _Figure("amount", rf"{_NUMBER}(?:万|千)?円", _amounts),
+        _Figure("days", rf"{_NUMBER}[〜～~-]({_DIGIT}+)(?:{_JA_SPAN}|日)", _ranges),
+        _Figure("date", rf"(?<=月){_NUMBER}日(?!間|目|以内)", _days_of_month),
+        _Figure("date", r"(?<![0-9０-９])([1-3１-３][0-9０-９])日(?=以降|まで|が|に|から)", _days_of_month),
+        _Figure("days", rf"{_NUMBER}({_JA_SPAN})", _durations),
+        _Figure("count", rf"{_NUMBER}(?:回(?!線)|個|台|枚|歳|人|[%％]|[Mk]bps)", _counts),
     ),
     "en": (
-        _figure("phone", _PHONE, _phones),
+        _Figure("phone", _PHONE, _phones),
         _HOURS,
-        _figure("amount", rf"{_NUMBER} (?:yen|dollars|euros|pounds)", _amounts),
-        _figure("amount", r"[$€£¥] ?(\d[\d,]*)(?![\d.])", _amounts),
-        _figure("days", rf"{_NUMBER} (?:to|or) (\d+) (?:{_EN_SPAN})\b", _ranges),
-        _figure("date", r"(?<![\d.,-])(\d{1,2})(?:st|nd|rd|th)\b", _ordinals),
-        _figure("date", rf"(?<![\d.,-])(\d{{1,2}}) (?:{_MONTHS})\b", _days_of_month),
-        _figure("date", rf"\b(?:{_MONTHS}) (\d{{1,2}})\b(?!,? \d{{4}})", _days_of_month),
-        _figure("days", rf"{_NUMBER}[ -]({_EN_SPAN})\b", _durations),
-        _figure(
+        _Figure("amount", rf"{_NUMBER} (?:yen|dollars|euros|pounds)", _amounts),
+        _Figure("amount", r"[$€£¥] ?(\d[\d,]*)(?![\d.])", _amounts),
+        _Figure("days", rf"{_NUMBER} (?:to|or) (\d+) (?:{_EN_SPAN})\b", _ranges),
+        _Figure("date", r"(?<![\d.,-])(\d{1,2})(?:st|nd|rd|th)\b", _ordinals),
+        _Figure("date", rf"(?<![\d.,-])(\d{{1,2}}) (?:{_MONTHS})\b", _days_of_month),
+        _Figure("date", rf"\b(?:{_MONTHS}) (\d{{1,2}})\b(?!,? \d{{4}})", _days_of_month),
+        _Figure("days", rf"{_NUMBER}[ -]({_EN_SPAN})\b", _durations),
+        _Figure(
             "count", rf"{_NUMBER} (?:(?:wrong |monthly )?(?:instalments|times|passwords|characters)|[Mk]bps)",
             _counts,
         ),
-        _figure("count", rf"{_NUMBER}%", _counts),
+        _Figure("count", rf"{_NUMBER}%", _counts),
     ),
 }  # fmt: skip
 
 
+# --- Statements ---
+
+
 def opposite_flips(answer: str, language: Language) -> list[Flip]:
     """Every turnable sentence of the answer, turned once, each in an answer of its own."""
-    known, spans = _rules(language), [match.span() for match in _QUOTED.finditer(answer)]
+    rules = table("flips.toml")[language]
+    # What no longer fits: "no" before a yes, "yes" before a no.
+    openings = {"yes": rules["opening_of_no"], "no": rules["opening_of_yes"]}
+    spans = [match.span() for match in _QUOTED.finditer(answer)]
     flips: list[Flip] = []
-    for rule in known.rules:
-        for match in rule.find.finditer(answer):
+    for rule in rules["rules"]:
+        for match in re.finditer(rule["find"], answer):
             if any(start < match.end() and match.start() < end for start, end in spans):
                 continue
             spans.append(match.span())
-            if not _is_kept(rule, answer, match):
-                flips.append(_flip(rule, answer, match, known.openings))
+            if _is_kept(rule, answer, match):
+                continue
+            new = _agreeing(match.expand(rule["put"]))
+            text = answer[: match.start()] + new + answer[match.end() :]
+            opening = re.search(openings[rule["turns"]], answer) if rule["turns"] in openings else None
+            if opening and not _ENDED.search(answer[: match.start()]):
+                text = text[opening.end() :]
+                text = text[:1].upper() + text[1:]
+            flips.append(Flip(rule["sort"], match[0].strip(), new.strip(), text))
     return flips
 
 
-def _is_kept(rule: _Rule, answer: str, match: re.Match[str]) -> bool:
+def _is_kept(rule: Mapping[str, str], answer: str, match: re.Match[str]) -> bool:
     """Whether the sentence must stay: a condition states nothing, and what follows may presuppose a "yes"."""
-    before, after = answer[: match.start()], answer[match.end() :]
-    ends = [end.end() for end in _ENDED.finditer(before)]
-    opening = before[ends[-1] :] if ends else before
-    rest = _ENDED.split(after, maxsplit=1)
-    if rule.turns == "no" and len(rest) > 1 and not _ONLY_CONTACT.fullmatch(rest[1].strip()):
+    opening = _ENDED.split(answer[: match.start()])[-1]
+    rest, *following = _ENDED.split(answer[match.end() :], maxsplit=1)
+    if rule["turns"] == "no" and following and not _ONLY_CONTACT.fullmatch(following[0].strip()):
         return True
-    whole = opening + match[0] + rest[0]
-    return bool((rule.unless and rule.unless.search(opening)) or (rule.beside and rule.beside.search(whole)))
-
-
-def _flip(rule: _Rule, answer: str, match: re.Match[str], openings: dict[str, re.Pattern[str]]) -> Flip:
-    new = _agreeing(match.expand(rule.put))
-    text = answer[: match.start()] + new + answer[match.end() :]
-    opening = openings.get(rule.turns)
-    found = opening.search(answer) if opening else None
-    if found and not _ENDED.search(answer[: match.start()]):
-        text = text[found.end() :]
-        text = text[:1].upper() + text[1:]
-    return Flip(rule.sort, match[0].strip(), new.strip(), text)
+    searched = {"unless": opening, "beside": opening + match[0] + rest}
+    return any(key in rule and re.search(rule[key], text) for key, text in searched.items())
 
 
 def _agreeing(text: str) -> str:
@@ -327,38 +307,26 @@ def _agreeing(text: str) -> str:
     return re.sub(r"\+s\b", "s", text)
 
 
-@cache
-def _rules(language: Language) -> _Rules:
-    table = read_toml(FILE)[language]
-    rules = [
-        _Rule(
-            row["sort"], re.compile(row["find"]), row["put"], row["turns"],
-            *(re.compile(row[key]) if key in row else None for key in ("unless", "beside")),
-        )
-        for row in table["rules"]
-    ]  # fmt: skip
-    openings = {"yes": re.compile(table["opening_of_no"]), "no": re.compile(table["opening_of_yes"])}
-    return _Rules(tuple(rules), openings)
+# --- Manner ---
 
 
 def plainly(text: str, language: Language) -> str:
     """The text in plain, short sentences; quoted words stay as they are."""
+    pairs = table("curt.toml")[language]
+
+    def replaced(part: str) -> str:
+        for find, put in pairs:
+            part = re.sub(find, put, part)
+        return part
+
     if language == "en":
-        said = (_replaced(sentence, "en") for sentence in _SENTENCE.split(text))
-        return " ".join(sentence[:1].upper() + sentence[1:] for sentence in said if sentence)
-    pieces = _PLAIN_QUOTED.split(text)
-    return "".join(piece if at % 2 else _plain(piece) for at, piece in enumerate(pieces))
-
-
-def _replaced(text: str, language: Language) -> str:
-    for find, put in _pairs(language):
-        text = find.sub(put, text)
-    return text
-
-
-def _plain(text: str) -> str:
-    text = _REQUEST.sub(lambda match: _asked(match[1]), _replaced(text, "ja"))
-    return _conjugated(_PREFIX.sub("", text))
+        said = filter(None, map(replaced, _SENTENCE.split(text)))
+        return " ".join(sentence[:1].upper() + sentence[1:] for sentence in said)
+    pieces = _QUOTED_PART.split(text)
+    for at in range(0, len(pieces), 2):
+        piece = _REQUEST.sub(lambda match: _asked(match[1]), replaced(pieces[at]))
+        pieces[at] = _conjugated(_PREFIX.sub("", piece))
+    return "".join(pieces)
 
 
 def _asked(stem: str) -> str:
@@ -382,34 +350,21 @@ def _conjugated(text: str) -> str:
 
 def _form(stem: str, ending: str) -> str:
     """The plain form of what `stem` ends with: かかり and ません give かからない."""
-    last, denies, past = stem[-1], ending.startswith("ません"), ending in {"ました", "ませんでした"}
-    if denies:
-        return _denied(stem) + ("なかった" if past else "ない")
-    if past:
-        return _past(stem)
-    if last == "し" and not _OWN_SHI.search(stem):
+    last = stem[-1]
+    keeps = last in _E_ROW or bool(_KEEPS.search(stem))
+    is_suru = last == "し" and not _OWN_SHI.search(stem)
+    if ending.startswith("ません"):
+        if stem.endswith("あり"):
+            stem = stem[:-2]
+        elif not keeps and not is_suru:
+            stem = stem[:-1] + _A.get(last, last)
+        return stem + ("なかった" if ending == "ませんでした" else "ない")
+    if ending == "ました":
+        if last in _TE and last != "し" and not _KEEPS.search(stem):
+            return stem[:-1] + _TE[last].replace("て", "た").replace("で", "だ")
+        return stem + "た"
+    if is_suru:
         return stem[:-1] + "する"
-    if last in _E_ROW or _KEEPS.search(stem):
+    if keeps:
         return stem + "る"
     return stem[:-1] + _U[last] if last in _U else stem + ending
-
-
-def _denied(stem: str) -> str:
-    last = stem[-1]
-    if stem.endswith("あり"):
-        return stem[:-2]
-    if last in _E_ROW or _KEEPS.search(stem) or (last == "し" and not _OWN_SHI.search(stem)):
-        return stem
-    return stem[:-1] + _A.get(last, last)
-
-
-def _past(stem: str) -> str:
-    last = stem[-1]
-    if last in _TE and last != "し" and not _KEEPS.search(stem):
-        return stem[:-1] + _TE[last].replace("て", "た").replace("で", "だ")
-    return stem + "た"
-
-
-@cache
-def _pairs(language: Language) -> tuple[tuple[re.Pattern[str], str], ...]:
-    return tuple((re.compile(find), put) for find, put in read_toml(PLAIN_FILE)[language])

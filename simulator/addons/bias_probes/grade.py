@@ -75,12 +75,12 @@ class ProbeRun:
     @property
     def grader(self) -> GraderKind:
         """Who grades: a model where one may be asked, else a stand-in, or functions alone."""
-        rubrics = [
-            j for j in self.judges if isinstance(self.context.judges[j], Rubric) or j in shelves.form_names()
-        ]
-        if not rubrics:
+        if not any(map(self._has_rubric, self.judges)):
             return "by_function"
         return "by_stand_in" if self.context.models()["judge"] == LEXICAL else "by_model"
+
+    def _has_rubric(self, judge: str) -> bool:
+        return isinstance(self.context.judges[judge], Rubric) or judge in shelves.form_names()
 
     def forecast(self) -> Spending:
         """Calls, tokens and dollars at most, from the real prompts."""
@@ -94,13 +94,12 @@ class ProbeRun:
 
         async def one(context: GradingContext) -> list[Score]:
             await asyncio.sleep(0)  # judges that never wait would keep Ctrl-C waiting
-            graded = await self.panel.grade(context)
-            scores = sorted(
-                (score for score in graded if score.judge in self.judges),
-                key=lambda score: self.judges.index(score.judge),
-            )
+            graded = {score.judge: score for score in await self.panel.grade(context)}
+            scores = [graded[judge] for judge in self.judges if judge in graded]
             for score in scores:
-                self._counted(score)
+                self.states[score.state] += 1
+                if score.state == "scored" and score.rubric and not score.by_rule:
+                    self.rubrics[score.judge][score.rubric] += 1
             progress(scores[0])
             return scores
 
@@ -114,31 +113,25 @@ class ProbeRun:
 
     def keep(self, bias: Bias) -> dict[str, Path | None]:
         """Writes what was found, one file a judge; None where more pairs were known before."""
-        return {judge: save_bias(self._stored(judge, bias), self.folder) for judge in self.judges}
+        models, paths = self.context.models(), dict[str, Path | None]()
+        for judge in self.judges:
+            # A function may ask the model of embeddings.
+            model = models["embed"] if judge == "cosine" else LEXICAL
+            stored = StoredBias(
+                judge=judge,
+                rubric=self.rubric(judge),
+                model=models["judge"] if self._has_rubric(judge) else model,
+                source=self.source,
+                seed=bias.seed,
+                date=judge_trust.today(),
+                rows=tuple(row for row in bias.rows if row.judge in (judge, f"{judge}.correctness")),
+            )
+            paths[judge] = save_bias(stored, self.folder)
+        return paths
 
     def rubric(self, judge: str) -> str:
         """The rubric that graded most."""
-        found = self.rubrics[judge].most_common(1)
-        return found[0][0] if found else ""
-
-    def _stored(self, judge: str, bias: Bias) -> StoredBias:
-        rows = tuple(row for row in bias.rows if row.judge in (judge, f"{judge}.correctness"))
-        return StoredBias(
-            judge=judge, rubric=self.rubric(judge), model=self._model(judge), source=self.source,
-            seed=bias.seed, date=judge_trust.today(), rows=rows,
-        )  # fmt: skip
-
-    def _model(self, judge: str) -> str:
-        """Who graded: the model, the stand-in, or for a function whichever models it may ask."""
-        models = self.context.models()
-        if isinstance(self.context.judges[judge], Rubric) or judge in shelves.form_names():
-            return models["judge"]
-        return models["embed"] if judge == "cosine" else LEXICAL
-
-    def _counted(self, score: Score) -> None:
-        self.states[score.state] += 1
-        if score.state == "scored" and score.rubric and not score.by_rule:
-            self.rubrics[score.judge][score.rubric] += 1
+        return next((rubric for rubric, _n in self.rubrics[judge].most_common(1)), "")
 
 
 def probed_with(settings: Settings, judges: Sequence[str], *, by_model: bool) -> Settings:
@@ -160,11 +153,11 @@ def limited(made: Iterable[Probe], limit: int | None, seed: int) -> tuple[Probe,
     groups: dict[tuple[str, str], list[Probe]] = {}
     for probe in made:
         groups.setdefault((probe.language, probe.kind), []).append(probe)
-    found: list[Probe] = []
-    for group in groups.values():
-        drawn = random.Random(seed).sample(range(len(group)), min(limit, len(group)))  # noqa: S311 - no secret
-        found += [group[at] for at in sorted(drawn)]
-    return tuple(found)
+    return tuple(
+        group[at]
+        for group in groups.values()
+        for at in sorted(random.Random(seed).sample(range(len(group)), min(limit, len(group))))  # noqa: S311 - no secret
+    )
 
 
 def judge_names(judges: str) -> tuple[str, ...]:

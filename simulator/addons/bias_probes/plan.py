@@ -1,16 +1,15 @@
 """Probes made of questions with a right answer and its passages, and of the pages of a knowledge base."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
-from pathlib import Path
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from random import Random
 from string import Template
 from typing import Any
 
-from simulator.addons.bias_probes.edits import Flip, figure_flips, opposite_flips, plainly
+from simulator.addons.bias_probes.edits import Flip, figure_flips, opposite_flips, plainly, table
 from simulator.core import shelves
-from simulator.core.templates import read_toml, stable_int
+from simulator.core.templates import stable_int
 from simulator.core.types import Answer, Case, GradingContext, Language, Passage, Turn, Value
 from simulator.data.cases import read_cases
 from simulator.data.files import language_of
@@ -25,7 +24,6 @@ SHOWN = 4
 KNOWN = 0.75
 # An answer taken from a passage: so many sentences at most.
 TAKEN = 2
-FILE = Path(__file__).with_name("manner.toml")
 # Facts of one answer that are flipped, and sentences of one page: a few of each, from everywhere.
 FLIPS_PER_CASE, FLIPS_PER_PAGE = 4, 2
 # Pages of a language that are searched for sentences; a large knowledge base has more than enough.
@@ -79,45 +77,50 @@ def bundled() -> tuple[tuple[Case, ...], tuple[Passage, ...]]:
 def sources(cases: Iterable[Case], knowledge: Sequence[Passage], seed: int) -> list[Source]:
     """The cases that can be answered and whose right answer and passages are known."""
     by_id = {passage.id: passage for passage in knowledge}
-    found = (_source(case, knowledge, by_id, seed) for case in cases if expected_response(case) == "answer")
-    return [source for source in found if source is not None]
+    found: list[Source] = []
+    for case in (case for case in cases if expected_response(case) == "answer"):
+        gold = [by_id[name] for name in case.passages if name in by_id]
+        if not gold:
+            gold = [Passage(id=f"{case.id}-{n}", text=text) for n, text in enumerate(case.contexts, 1)]
+        if not gold:
+            continue
+        if known := case.references_at(1):
+            answer = known[0].strip()
+        else:
+            # The sentences of the gold passages that take up most of the question, in their order.
+            need = f"{case.question}\n{case.goal or ''}"
+            stated = statements("\n".join(passage.text for passage in gold))
+            covered = {text: coverage(need, [text]) for text in stated}
+            best = sorted(stated, key=covered.__getitem__, reverse=True)[:TAKEN]
+            answer = _joined((text for text in stated if text in best), case.language)
+        if answer:
+            passages = (*gold, *_others(case, gold, knowledge, seed))
+            found.append(Source(case=case, answer=answer, passages=passages, gold=len(gold)))
+    return found
 
 
-def page_sources(
-    knowledge: Sequence[Passage], asks: Callable[[Language, str], str], seed: int
-) -> list[Source]:
+def page_sources(knowledge: Sequence[Passage], seed: int) -> Iterator[Source]:
     """Every statement of a headed passage as an answer to a question about that page.
 
     The statement before it in its paragraph goes along, so that it is clear what is spoken of.
     """
-    found: list[Source] = []
     for passage in knowledge:
         heading, _, rest = passage.text.partition("\n")
-        if heading.startswith("#") and rest.strip():
-            found += _of_page(passage, heading.strip("# "), knowledge, asks, seed)
-    return found
-
-
-def _of_page(
-    passage: Passage,
-    heading: str,
-    knowledge: Sequence[Passage],
-    asks: Callable[[Language, str], str],
-    seed: int,
-) -> Iterator[Source]:
-    language = _language_of([passage])
-    told = [
-        (line, at, text) for line in passage.text.splitlines() for at, text in enumerate(statements(line))
-    ]
-    for number, (line, at, text) in enumerate(told, 1):
-        said = [told[number - 2][2], text] if at and told[number - 2][0] == line else [text]
-        answer = _joined(said, language)
-        case = Case(
-            id=f"{passage.id}:{number}", question=asks(language, heading), language=language,
-            references=((answer,),), passages=(passage.id,),
-        )  # fmt: skip
-        others = _others(case, [passage], knowledge, seed)
-        yield Source(case=case, answer=answer, passages=(passage, *others), gold=1)
+        if not heading.startswith("#") or not rest.strip():
+            continue
+        language, number = _language_of([passage]), 0
+        question = Template(_text(language, "page_question")).substitute(page=heading.strip("# "))
+        for line in passage.text.splitlines():
+            stated = statements(line)
+            for before, text in zip(("", *stated), stated, strict=False):
+                number += 1
+                answer = _joined(filter(None, (before, text)), language)
+                case = Case(
+                    id=f"{passage.id}:{number}", question=question, language=language,
+                    references=((answer,),), passages=(passage.id,),
+                )  # fmt: skip
+                others = _others(case, [passage], knowledge, seed)
+                yield Source(case=case, answer=answer, passages=(passage, *others), gold=1)
 
 
 def _joined(said: Iterable[str], language: Language) -> str:
@@ -129,28 +132,6 @@ def further_sentences(source: Source) -> list[str]:
     answer = content_units(source.answer)
     found = [text for text in statements(source.evidence) if share(content_units(text), answer) < KNOWN]
     return sorted(found, key=lambda text: -coverage(source.case.question, [text]))
-
-
-def _source(
-    case: Case, knowledge: Sequence[Passage], by_id: Mapping[str, Passage], seed: int
-) -> Source | None:
-    gold = [by_id[name] for name in case.passages if name in by_id]
-    if not gold:
-        gold = [Passage(id=f"{case.id}-{n}", text=text) for n, text in enumerate(case.contexts, 1)]
-    if not gold:
-        return None
-    known = case.references_at(1)
-    answer = known[0].strip() if known else _taken(case, gold)
-    others = _others(case, gold, knowledge, seed)
-    return Source(case=case, answer=answer, passages=(*gold, *others), gold=len(gold)) if answer else None
-
-
-def _taken(case: Case, gold: Sequence[Passage]) -> str:
-    """The sentences of the gold passages that take up most of the question, in their order."""
-    need = f"{case.question}\n{case.goal or ''}"
-    told = statements("\n".join(passage.text for passage in gold))
-    best = sorted(told, key=lambda text: -coverage(need, [text]))[:TAKEN]
-    return _joined((text for text in told if text in best), case.language)
 
 
 def statements(text: str) -> list[str]:
@@ -167,7 +148,7 @@ def _others(case: Case, gold: Sequence[Passage], knowledge: Sequence[Passage], s
     language = _language_of(gold)
     rest = [p for p in knowledge if p.id not in taken and _language_of([p]) == language]
     rest.sort(key=lambda passage: without_language(passage.id))
-    draw = Random(stable_int(seed, without_language(case.id), "passages"))  # noqa: S311 - no secret
+    draw = _draw(seed, without_language(case.id), "passages")
     return draw.sample(rest, min(len(rest), max(0, SHOWN - len(gold))))
 
 
@@ -188,7 +169,7 @@ def probes(
     has its gold passages, or the case its contexts. Twins are made once, from the first language.
     """
     known = sources(cases, knowledge, seed)
-    pages = page_sources(_pages(knowledge, known, seed), _page_question, seed)
+    pages = list(page_sources(_pages(knowledge, known, seed), seed))
     spoken: list[Language] = [language] if language else ["ja", "en"]
     made: list[Probe] = []
     for each in spoken:
@@ -201,9 +182,13 @@ def probes(
 
 
 def _of_case(source: Source, seed: int) -> Iterator[Probe]:
-    draw = _drawing(seed, source, "manner")
-    yield from _flipped(source, seed)
     language, base = source.case.language, source.context()
+    # A draw of its own for every question: one more case changes nothing in the others.
+    draw, flips = _draw(seed, source.case.id, "manner"), _draw(seed, source.case.id, "flips")
+    found = figure_flips(source.answer, source.evidence, source.material, language, flips)
+    found += opposite_flips(source.answer, language)
+    for number, flip in enumerate(_varied(found, FLIPS_PER_CASE, flips), 1):
+        yield _flip_probe(source, flip, number)
     courtesy = [draw.choice(_text(language, place)) for place in ("before", "after")]
     padded = _joined([courtesy[0], source.answer, courtesy[1]], language)
     yield _probe("padding", source, base, source.context("padding", answer=padded))
@@ -213,20 +198,14 @@ def _of_case(source: Source, seed: int) -> Iterator[Probe]:
     yield _probe("curt", source, base, source.context("curt", answer=curt))
     asked = Template(draw.choice(_text(language, "angry"))).substitute(question=_ended(source.case))
     yield _probe("angry", source, base, source.context("angry", question=asked))
-    if (order := _shuffled(source.passages, draw)) is not None:
+    if len({passage.id for passage in source.passages}) > 1:
+        order = list(source.passages)
+        while order == list(source.passages):
+            draw.shuffle(order)
         yield _probe("shuffled", source, base, source.context("shuffled", passages=order))
     if further := further_sentences(source)[:1]:
         longer = _joined([source.answer, *further], language)
         yield _probe("longer", source, base, source.context("longer", answer=longer), new=further[0])
-
-
-def _flipped(source: Source, seed: int) -> Iterator[Probe]:
-    """A few facts of an answer, of as many sorts as there are."""
-    draw, language = _drawing(seed, source, "flips"), source.case.language
-    found = figure_flips(source.answer, source.evidence, source.material, language, draw)
-    found += opposite_flips(source.answer, language)
-    for number, flip in enumerate(_varied(found, FLIPS_PER_CASE, draw), 1):
-        yield _flip_probe(source, flip, number)
 
 
 def _of_pages(pages: Sequence[Source], seed: int) -> Iterator[Probe]:
@@ -239,29 +218,28 @@ def _of_pages(pages: Sequence[Source], seed: int) -> Iterator[Probe]:
         own = [(source, flip) for flip in turned if flip.text[:start] == source.answer[:start]]
         by_page.setdefault(source.case.passages[0], []).extend(own)
     for page, found in by_page.items():
-        draw = Random(stable_int(seed, without_language(page), "page"))  # noqa: S311 - no secret
-        drawn = draw.sample(found, min(len(found), FLIPS_PER_PAGE))
+        drawn = _draw(seed, without_language(page), "page").sample(found, min(len(found), FLIPS_PER_PAGE))
         for number, (source, flip) in enumerate(drawn, 1):
             yield _flip_probe(source, flip, number)
 
 
 def _varied(flips: Sequence[Flip], most: int, draw: Random) -> list[Flip]:
     """At most so many flips: one of each sort first."""
-    drawn = draw.sample(list(flips), len(flips))
-    seen: dict[str, int] = {}
-    ranks = []
+    drawn, seen = draw.sample(list(flips), len(flips)), Counter[str]()
+    ranked: list[tuple[int, Flip]] = []
     for flip in drawn:
-        seen[flip.sort] = seen.get(flip.sort, 0) + 1
-        ranks.append(seen[flip.sort])
-    ordered = [flip for _, flip in sorted(zip(ranks, drawn, strict=True), key=lambda pair: pair[0])]
-    return ordered[:most]
+        seen[flip.sort] += 1
+        ranked.append((seen[flip.sort], flip))
+    return [flip for _, flip in sorted(ranked, key=lambda pair: pair[0])][:most]
 
 
 def _flip_probe(source: Source, flip: Flip, number: int) -> Probe:
-    sort = _text(source.case.language, "sorts")[flip.sort]
+    name = _text(source.case.language, "sorts")[flip.sort]
     changed = source.context(f"flipped-{number}", answer=flip.text)
-    probe = _probe("flipped_fact", source, source.context(), changed, old=flip.old, new=flip.new, sort=sort)
-    return probe.model_copy(update={"sort": flip.sort})
+    words = {"old": flip.old, "new": flip.new, "sort": name}
+    return _probe("flipped_fact", source, source.context(), changed, **words).model_copy(
+        update={"sort": flip.sort}
+    )
 
 
 def _twins(known: Sequence[Source], first: Language) -> Iterator[Probe]:
@@ -278,43 +256,22 @@ def _twins(known: Sequence[Source], first: Language) -> Iterator[Probe]:
 def _probe(kind: Kind, source: Source, base: GradingContext, changed: GradingContext, **words: str) -> Probe:
     expects, bound = EXPECTED[kind]
     language = source.case.language
+    note = Template(_text(language, f"note_{kind}")).substitute(words)
     return Probe(
-        kind=kind,
-        sort=kind,
-        language=language,
-        cluster=source.cluster,
-        base=base,
-        changed=changed,
-        expects=expects,
-        bound=bound,
-        note=Template(_text(language, f"note_{kind}")).substitute(words),
-    )
-
-
-def _shuffled(passages: Sequence[Passage], draw: Random) -> list[Passage] | None:
-    """Another order of the passages; None when there is no other."""
-    if len({passage.id for passage in passages}) < 2:
-        return None
-    order = list(passages)
-    while order == list(passages):
-        draw.shuffle(order)
-    return order
+        kind=kind, sort=kind, language=language, cluster=source.cluster, base=base, changed=changed,
+        expects=expects, bound=bound, note=note,
+    )  # fmt: skip
 
 
 def _pages(knowledge: Sequence[Passage], known: Sequence[Source], seed: int) -> list[Passage]:
     """The pages to search, those of the cases first."""
     gold = {passage.id for source in known for passage in source.passages[: source.gold]}
-    draw = Random(stable_int(seed, "pages"))  # noqa: S311 - no secret
     rest = [passage for passage in knowledge if passage.id not in gold]
-    ordered = [p for p in knowledge if p.id in gold] + draw.sample(rest, len(rest))
+    ordered = [p for p in knowledge if p.id in gold] + _draw(seed, "pages").sample(rest, len(rest))
     chosen: list[Passage] = []
     for language in ("ja", "en"):
         chosen += [p for p in ordered if language_of(p.text) == language][:PAGES]
     return sorted(chosen, key=lambda passage: passage.id)
-
-
-def _page_question(language: Language, heading: str) -> str:
-    return Template(_text(language, "page_question")).substitute(page=heading)
 
 
 def _ended(case: Case) -> str:
@@ -327,15 +284,9 @@ def _ended(case: Case) -> str:
     return asked + marks[0 if re.search(_text(case.language, "asks"), asked) else 1]
 
 
-def _drawing(seed: int, source: Source, what: str) -> Random:
-    """A draw of its own for every question: one more case changes nothing in the others."""
-    return Random(stable_int(seed, source.case.id, what))  # noqa: S311 - no secret
+def _draw(seed: int, *parts: str) -> Random:
+    return Random(stable_int(seed, *parts))  # noqa: S311 - no secret
 
 
 def _text(language: Language, key: str) -> Any:
-    return _texts()[language][key]
-
-
-@cache
-def _texts() -> dict[str, Any]:
-    return read_toml(FILE)
+    return table("manner.toml")[language][key]

@@ -1,7 +1,7 @@
 """Whether a judge still grades as it did when it was calibrated: a few frozen rows, graded anew."""
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from simulator.core.errors import InputError
@@ -11,10 +11,7 @@ from simulator.models.cache import ResponseCache
 from simulator.runner.context import RunContext
 from simulator.runner.labelled_answers import (
     JudgeName,
-    LabelFile,
-    LabelledAnswer,
     LabelledGrading,
-    RowGrade,
     read_labels,
     reference_separator,
     row_grades,
@@ -70,31 +67,19 @@ async def drift(context: RunContext, frozen: FrozenRows, *, seed: int, rows: int
     runner = LabelledGrading(context, name.judge)
     with _asked_anew(context.connections.cache):
         graded = await runner.grade(drawn, separator=reference_separator(file.rows))
-    new = row_grades(graded, name.field)
-    failed = sum(each.score.state == "failed" for each in graded)
-    rubrics = {each.score.rubric for each in graded if each.score.rubric}
-    return _drift(calibration, old, new, failed, same=rubrics <= {calibration.rubric}, seed=seed)
-
-
-def _drift(
-    calibration: Calibration,
-    old: Mapping[str, float],
-    new: Sequence[RowGrade],
-    failed: int,
-    *,
-    same: bool,
-    seed: int,
-) -> Drift:
+    grades = row_grades(graded, name.field)
     low, high = calibration.scale
-    changes = [(grade.value - old[grade.row.case.id]) / (high - low) for grade in new]
+    changes = [(grade.value - old[grade.row.case.id]) / (high - low) for grade in grades]
     if not changes:
         msg = _(
             "drift check: the judge {judge} could grade none of the frozen rows.", judge=calibration.judge
         )
         raise InputError(msg)
     shift = sum(changes) / len(changes)
-    bounds = _bounds([grade.row for grade in new], changes, seed)
+    draws = Draws([grade.row.group for grade in grades], seed=seed)
+    bounds = interval(drawn_mean(changes, draws)) if draws.clusters > 1 else None
     apart = bounds is not None and (bounds[0] > 0 or bounds[1] < 0)
+    rubrics = {each.score.rubric for each in graded if each.score.rubric}
     return Drift(
         judge=calibration.judge,
         n=len(changes),
@@ -103,16 +88,9 @@ def _drift(
         high=bounds[1] if bounds else None,
         equal=sum(abs(change) < 1e-9 for change in changes) / len(changes),
         drifted=apart or abs(shift) > TOO_FAR,
-        same_rubric=same,
-        failed=failed,
+        same_rubric=rubrics <= {calibration.rubric},
+        failed=sum(each.score.state == "failed" for each in graded),
     )
-
-
-def _bounds(
-    rows: Sequence[LabelledAnswer], changes: Sequence[float], seed: int
-) -> tuple[float, float] | None:
-    draws = Draws([row.group for row in rows], seed=seed)
-    return interval(drawn_mean(changes, draws)) if draws.clusters > 1 else None
 
 
 def _of_calibration(path: Path) -> FrozenRows | None:
@@ -126,19 +104,14 @@ def _of_calibration(path: Path) -> FrozenRows | None:
         raise InputError(msg)
     named = Path(calibration.file)
     file = next((f for f in (named, path.parent / named.name) if f.exists()), None)
-    if file is None or _changed(read_labels(file), calibration):
-        gone = _("{path}: the label file {file} is gone; calibrate again.", path=path, file=calibration.file)
-        changed = _(
-            "{path}: the label file {file} has changed since; calibrate again.",
-            path=path,
-            file=calibration.file,
-        )
-        raise InputError(gone if file is None else changed)
+    names = {"path": path, "file": calibration.file}
+    if file is None:
+        msg = _("{path}: the label file {file} is gone; calibrate again.", **names)
+        raise InputError(msg)
+    if read_labels(file).sha256 != calibration.sha256:
+        msg = _("{path}: the label file {file} has changed since; calibrate again.", **names)
+        raise InputError(msg)
     return FrozenRows(calibration=calibration, path=file)
-
-
-def _changed(file: LabelFile, calibration: Calibration) -> bool:
-    return file.sha256 != calibration.sha256
 
 
 @contextlib.contextmanager

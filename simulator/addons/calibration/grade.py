@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from simulator.core.errors import InputError, UnknownName
-from simulator.core.messages import Message, _, sentences
+from simulator.core.messages import _, sentences
 from simulator.core.roles import LEXICAL, endpoints
 from simulator.core.settings import Settings
 from simulator.core.types import Language, Score, Spending
@@ -88,13 +88,19 @@ class CalibrationRun:
         self.file: LabelFile = read_labels(request.file)
         self.label: Dimension = read_dimension(self.file, request.label, request.good)
         self.domain = domain_of(self.file, request.by)
+        # The mark between acceptable answers, where the file has them in one text.
+        self.separator = reference_separator(self.file.rows)
         labelled = [row for row in self.file.rows if self.label.human_grade(row)]
         self.rows: list[LabelledAnswer] = sample_rows(labelled, request.limit, settings.seed)
         known = endpoints(settings)
         self.settings = judge_settings(settings, self.name.judge, by_model=known["judge"] is not None)
         self.context = RunContext(self.settings, known, (), Ledger.of(self.settings))
         self.judge = score_name(self.context, self.name.judge)
-        self._check_field()
+        # A part that the form does not have costs an error before it costs money; stand-ins have their own.
+        judge, field = self.context.judges[self.judge], self.name.field
+        by_model = self.context.models()["judge"] != LEXICAL
+        if field and by_model and isinstance(judge, Rubric) and field not in judge.fields:
+            raise UnknownName(_("part of {judge}", judge=self.judge), field, judge.fields)
 
     @property
     def title(self) -> str:
@@ -111,11 +117,6 @@ class CalibrationRun:
     def file_name(self) -> str:
         """What the calibration is called in its folder."""
         return judge_trust.calibration_file_name(self.title, self.label.name, self.file.dataset)
-
-    @property
-    def separator(self) -> str:
-        """The mark between acceptable answers, where the file has them in one text."""
-        return reference_separator(self.file.rows)
 
     def runner(self) -> LabelledGrading:
         """Grades with the judge; a model's grades are kept in a partial file until the result is stored."""
@@ -172,13 +173,6 @@ class CalibrationRun:
         """Calls, tokens and dollars at most, from the real prompts; nothing where no model grades."""
         return grading_estimate(self.context, runner.panel, [labelled_context(row) for row in self.rows])
 
-    def _check_field(self) -> None:
-        """A part that the form does not have is values before it is paid for; stand-ins have their own."""
-        judge, field = self.context.judges[self.judge], self.name.field
-        by_model = self.context.models()["judge"] != LEXICAL
-        if field and by_model and isinstance(judge, Rubric) and field not in judge.fields:
-            raise UnknownName(_("part of {judge}", judge=self.judge), field, judge.fields)
-
 
 def compare(
     file: LabelFile,
@@ -193,12 +187,20 @@ def compare(
 ) -> LabelComparison:
     """Compares a judge's grades with one label; raises InputError when no row has both.
 
-    `by` names the column or `meta` field of the domains, `apart` is the mark between references in one text.
+    `by` names the column or `meta` field of the domains, `separator` is the mark between references in one
+    text.
     """
     counts = _counts(file, graded, label)
     grades = [grade for grade in row_grades(graded, field) if label.human_grade(grade.row)]
+    if not grades and counts.failed:
+        msg = _("{file}: the judge failed on all rows: {reason}", file=file.path, reason=counts.reason)
+        raise InputError(msg)
     if not grades:
-        raise InputError(_nothing(file, label, counts))
+        skipped = {"file": file.path, "n": counts.skipped, "reason": counts.reason}
+        msg = _("{file}: the judge skipped all {n} rows: {reason}", **skipped)
+        has_contexts = any(row.case.contexts for row in file.rows)
+        hint = None if has_contexts else _("No row has contexts: add a column of what was retrieved.")
+        raise InputError(sentences(msg, hint))
     domain = domain_of(file, by)
     marked = [_marked(grade, label, domain, separator) for grade in grades]
     yardstick = Yardstick(grades[0].scale, label.levels, label.good_from, precision, seed)
@@ -207,12 +209,17 @@ def compare(
         grades=tuple(grades),
         figures=measure(marked, yardstick),
         counts=counts,
-        rubric=max(set(rubrics), key=lambda rubric: (rubrics.count(rubric), rubric)) if rubrics else "",
+        rubric=_commonest(rubrics),
         own_reference=sum(
             (grade.row.case.answer or "").strip() in map(str.strip, grade.row.case.references_at(1))
             for grade in grades
         ),
     )
+
+
+def _commonest(texts: Sequence[str]) -> str:
+    """The text that is there most often; of as frequent ones the last in order, so that it is always one."""
+    return max(set(texts), key=lambda text: (texts.count(text), text), default="")
 
 
 def domain_of(file: LabelFile, by: str | None) -> str:
@@ -230,34 +237,27 @@ def _counts(file: LabelFile, graded: Sequence[GradedRow], label: Dimension) -> C
     labelled = [each for each in graded if label.human_grade(each.row)]
     skipped = [each.score for each in labelled if each.score.state == "skipped"]
     failed = [each.score for each in labelled if each.score.state == "failed"]
-    reasons = [score.reason for score in (failed or skipped)]
     return Counts(
         rows=len(labelled),
         unlabelled=sum(not label.human_grade(row) for row in file.rows),
         skipped=len(skipped),
         failed=len(failed),
-        reason=max(set(reasons), key=lambda text: (reasons.count(text), text)) if reasons else "",
+        reason=_commonest([score.reason for score in failed or skipped]),
     )
-
-
-def _nothing(file: LabelFile, label: Dimension, counts: Counts) -> Message:
-    """The message that says why no row could be compared."""
-    if counts.failed:
-        return _("{file}: the judge failed on all rows: {reason}", file=file.path, reason=counts.reason)
-    contexts = any(row.case.contexts for row in file.rows)
-    skipped = _(
-        "{file}: the judge skipped all {n} rows: {reason}",
-        file=file.path,
-        n=counts.skipped,
-        reason=counts.reason,
-    )
-    hint = None if contexts else _("No row has contexts: add a column of what was retrieved.")
-    return sentences(skipped, hint)
 
 
 def _marked(grade: RowGrade, label: Dimension, domain: str, separator: str) -> LabelledGrade:
     votes = label.human_grade(grade.row)
     assert votes is not None  # noqa: S101 - rows without a label were left out
+    case, answer = grade.row.case, grade.row.case.answer or ""
+    references = labelled_context(grade.row, separator).references
+    # The trivial scorers, as far as the row has something to compare with.
+    scores = {"length": answer_length(answer)}
+    if case.contexts:
+        scores["token_precision"] = token_precision(answer, case.contexts, case.language)
+    if references:
+        scores["token_recall"] = token_recall(answer, references, case.language)
+        scores["rouge_l"] = rouge_l(answer, references)
     return LabelledGrade(
         group=grade.row.group,
         grade=grade.value,
@@ -265,21 +265,8 @@ def _marked(grade: RowGrade, label: Dimension, domain: str, separator: str) -> L
         part=grade.row.attributes.get(domain, "") if domain else "",
         votes=votes.votes,
         annotators=votes.annotators,
-        scorers={**_trivial(grade.row, separator), **grade.row.published_scores},
+        scorers={**scores, **grade.row.published_scores},
     )
-
-
-def _trivial(row: LabelledAnswer, separator: str) -> dict[str, float]:
-    """What the trivial scorers give, as far as the row has contexts or references to compare with."""
-    case, answer = row.case, row.case.answer or ""
-    references = labelled_context(row, separator).references
-    scores = {"length": answer_length(answer)}
-    if case.contexts:
-        scores["token_precision"] = token_precision(answer, case.contexts, case.language)
-    if references:
-        scores["token_recall"] = token_recall(answer, references, case.language)
-        scores["rouge_l"] = rouge_l(answer, references)
-    return scores
 
 
 def answer_length(answer: str) -> float:

@@ -1,10 +1,16 @@
-"""The report of a calibration: how far a judge agrees with labels, and what to know before relying on it."""
+"""The reports of a calibration (how far a judge agrees with labels) and of suggested thresholds."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from simulator.addons.calibration.grade import LabelComparison
+from simulator.addons.calibration.thresholds import (
+    JudgedScores,
+    SuggestedThreshold,
+    SuggestionMethod,
+    ThresholdChange,
+)
 from simulator.core.document import (
     Cell,
     Chart,
@@ -20,8 +26,10 @@ from simulator.core.document import (
     Tone,
 )
 from simulator.core.messages import Message, _, ngettext
+from simulator.core.types import Language
+from simulator.grading.metric_file import DEFAULT
 from simulator.runner.labelled_answers import Dimension, GraderKind
-from simulator.stats.calibration import ENOUGH_ROWS, FigureInterval, Figures, Scorer, Threshold
+from simulator.stats.calibration import ENOUGH_ROWS, FigureInterval, Figures, Scorer
 from simulator.stats.intervals import RESAMPLES
 from simulator.stats.judge_trust import Calibration, short_number
 
@@ -52,8 +60,11 @@ class CalibrationOutcome(NamedTuple):
 def calibration_report(outcome: CalibrationOutcome) -> Report:
     """The rows, the scorers, agreement and thresholds, the grades, the domains, and how to read it."""
     c, figures = outcome.calibration, outcome.compared.figures
-    scale = outcome.label.scale
-    sections = [Section("grades", _("Grades given"), (_histogram(figures),))]
+    grades, counts = zip(*figures.histogram.bars, strict=True)
+    shares = tuple(_("{n}  {share:.0f} %", n=n, share=100 * n / figures.n) for n in counts)
+    bars = Series("", tuple(map(float, counts)), shares)
+    chart = Chart("bars", "", _("Grades given"), tuple(f"{grade:g}" for grade in grades), (bars,))
+    sections = [Section("grades", _("Grades given"), (chart,))]
     if figures.parts:
         sections.append(Section("domains", "", (_domains(figures, outcome.domain),)))
     drawn = _(
@@ -61,17 +72,13 @@ def calibration_report(outcome: CalibrationOutcome) -> Report:
         draws=RESAMPLES,
         seed=outcome.seed,
     )
-    notes = Notes((*_notes(figures, outcome.compared.own_reference), Line(drawn, "soft")))
+    notes = Notes.of((*_notes(figures, outcome.compared.own_reference), Line(drawn, "soft")), "alarm")
     saved = (Line(_("Saved: {path}", path=outcome.path)),) if outcome.path else ()
     sections.append(Section("reading", _("How to read this"), (notes, *saved)))
-    return Report(
-        title=_(
-            "Calibration  {judge} x {label} ({dataset})", judge=c.judge, label=c.label, dataset=c.dataset
-        ),
-        language=c.language,
-        lead=(*map(Line, _origin(outcome)), _scorers(figures, c.judge), Facts(tuple(_facts(figures, scale)))),
-        sections=tuple(sections),
-    )
+    title = _("Calibration  {judge} x {label} ({dataset})", judge=c.judge, label=c.label, dataset=c.dataset)
+    facts = Facts(tuple(_facts(figures, outcome.label.scale)))
+    origin = map(Line, _origin(outcome))
+    return Report(title, c.language, (*origin, _scorers(figures, c.judge), facts), tuple(sections))
 
 
 def _origin(outcome: CalibrationOutcome) -> Iterator[Message]:
@@ -139,43 +146,28 @@ def _facts(figures: Figures, scale: str) -> Iterator[Fact]:
         people=short_number(figures.people_mean),
     )
     yield Fact(_("Leniency (judge - people)"), line)
-    if not figures.one_kind:
-        best, precise = _best(figures.threshold), _precise(figures.precise)
-        yield Fact(_("Passing grade"), best)
-        yield Fact(_("For precision {wanted}", wanted=short_number(figures.wanted_precision)), precise)
-
-
-def _best(cut: Threshold | None) -> Message:
-    if cut is None:
-        return _("No grade separates better than chance.")
-    return _(
-        "{grade:g} and above (balanced accuracy {accuracy}, precision {precision}, recall {recall})",
-        grade=cut.grade,
-        accuracy=short_number(cut.balanced_accuracy),
-        precision=short_number(cut.precision),
-        recall=short_number(cut.recall),
-    )
-
-
-def _precise(cut: Threshold | None) -> Message:
-    if cut is None:
-        return _("Not reachable from any grade on.")
-    return ngettext(
-        "{grade:g} and above (precision {precision}, recall {recall}, {n} answer)",
-        "{grade:g} and above (precision {precision}, recall {recall}, {n} answers)",
-        grade=cut.grade,
-        precision=short_number(cut.precision),
-        recall=short_number(cut.recall),
-        n=cut.rows,
-    )
-
-
-def _histogram(figures: Figures) -> Chart:
-    """A bar for each grade."""
-    bars = figures.histogram.bars
-    shares = tuple(_("{n}  {share:.0f} %", n=n, share=100 * n / figures.n) for _grade, n in bars)
-    series = Series("", tuple(float(n) for _grade, n in bars), shares)
-    return Chart("bars", "", _("Grades given"), tuple(f"{grade:g}" for grade, _n in bars), (series,))
+    if figures.one_kind:
+        return
+    best, precise = _("No grade separates better than chance."), _("Not reachable from any grade on.")
+    if cut := figures.threshold:
+        best = _(
+            "{grade:g} and above (balanced accuracy {accuracy}, precision {precision}, recall {recall})",
+            grade=cut.grade,
+            accuracy=short_number(cut.balanced_accuracy),
+            precision=short_number(cut.precision),
+            recall=short_number(cut.recall),
+        )
+    if cut := figures.precise:
+        precise = ngettext(
+            "{grade:g} and above (precision {precision}, recall {recall}, {n} answer)",
+            "{grade:g} and above (precision {precision}, recall {recall}, {n} answers)",
+            grade=cut.grade,
+            precision=short_number(cut.precision),
+            recall=short_number(cut.recall),
+            n=cut.rows,
+        )
+    yield Fact(_("Passing grade"), best)
+    yield Fact(_("For precision {wanted}", wanted=short_number(figures.wanted_precision)), precise)
 
 
 def _domains(figures: Figures, field: str) -> Table:
@@ -191,43 +183,37 @@ def _domains(figures: Figures, field: str) -> Table:
     return Table.of("domains", columns, rows, words=frozenset({5}))
 
 
-def _notes(figures: Figures, own_reference: int) -> Iterator[Line]:
-    """What the reader must know before relying on the figures."""
+def _notes(figures: Figures, own_reference: int) -> Iterator[Message | Line]:
+    """What the reader must know before relying on the figures; texts alone are warnings."""
     n, rho, advantage = figures.n, figures.judge.spearman.value, figures.advantage
     if n < ENOUGH_ROWS:
-        few = ngettext(
+        yield ngettext(
             "Only {n} answer: too few to conclude anything.",
             "Only {n} answers: too few to conclude anything.",
             n=n,
         )
-        yield Line(few, "alarm")
     if figures.histogram.poor:
-        poor = _(
+        yield _(
             "Poor discrimination: {share:.0f} % of the grades are {grade:g}. They hardly tell good from bad.",
             share=100 * figures.histogram.share,
             grade=figures.histogram.commonest,
         )
-        yield Line(poor, "alarm")
     if rho is None:
-        constant = _("All grades or all labels are the same, so there is no agreement of ranks.")
-        yield Line(constant, "alarm")
+        yield _("All grades or all labels are the same, so there is no agreement of ranks.")
     elif rho < 0 and set(figures.levels) == {0, 1}:
-        against = _("Grades and labels point in opposite directions. If 0 is the good one, add --good 0.")
-        yield Line(against, "alarm")
+        yield _("Grades and labels point in opposite directions. If 0 is the good one, add --good 0.")
     if figures.one_kind:
-        no_auroc = _("No AUROC and no passing grade: all answers are good, or none is. Look at --good.")
-        yield Line(no_auroc, "alarm")
+        yield _("No AUROC and no passing grade: all answers are good, or none is. Look at --good.")
     if figures.groups == 1:
         yield Line(_("There is only one group, so there are no intervals."))
     if advantage:
-        better = advantage.low is not None and advantage.low > 0
-        text = _("Rho beyond {scorer}: {difference}. Not shown to be better than the trivial scorer.")
-        if better:
-            text = _("Rho beyond {scorer}: {difference}. Better than the trivial scorer.")
-        text = text.format(
-            scorer=_name(figures.best_trivial), difference=with_interval(advantage, signed=True)
-        )
-        yield Line(text, "" if better else "alarm")
+        values = {"scorer": _name(figures.best_trivial), "difference": with_interval(advantage, signed=True)}
+        if advantage.low is not None and advantage.low > 0:
+            yield Line(_("Rho beyond {scorer}: {difference}. Better than the trivial scorer.", **values))
+        else:
+            yield _(
+                "Rho beyond {scorer}: {difference}. Not shown to be better than the trivial scorer.", **values
+            )
     if own_reference:
         own = ngettext(
             "{n} answer is its own reference: it flatters whatever compares with it.",
@@ -250,3 +236,126 @@ def signed_short(value: float | None) -> str:
     if value is None or abs(value) < 0.005:
         return short_number(value and abs(value))
     return f"{'+' if value > 0 else ''}{short_number(value)}"
+
+
+# --- Thresholds ---
+
+
+class ThresholdsOutcome(NamedTuple):
+    """What is reported: the source, the method, the suggestions, and what was written where."""
+
+    source: str
+    how: SuggestionMethod
+    evidence: JudgedScores
+    suggestions: Sequence[SuggestedThreshold]
+    language: Language
+    path: Path | None = None
+    changes: Sequence[ThresholdChange] = ()
+
+
+def thresholds_report(outcome: ThresholdsOutcome) -> Report:
+    """The method, the table, notes, and what was written."""
+    how = outcome.how
+    method = _("Method: the value that parts right from wrong answers best (balanced accuracy).")
+    if how.method == "quantile":
+        method = _(
+            "Method: the highest value that at least {percent:g} % of the right answers reach"
+            " (quantile {quantile:g}).",
+            percent=100 * (1 - how.quantile),
+            quantile=how.quantile,
+        )
+    notes = Notes.of(_threshold_notes(outcome))
+    return Report(
+        title=_("Suggested thresholds  {source}", source=outcome.source),
+        language=outcome.language,
+        lead=(Line(method), _suggestions(outcome.suggestions), notes, *map(Line, _changes(outcome))),
+    )
+
+
+def _suggestions(suggestions: Sequence[SuggestedThreshold]) -> Table:
+    """Without the columns of outputs and domains where there are none."""
+    outputs = any(each.output != DEFAULT for each in suggestions)
+    domains = any(each.domain for each in suggestions)
+    titles = [_("Judge"), _("Threshold"), _("95 % interval"), _("Right passing/n"), _("Wrong passing/n")]
+    rows = []
+    for each in suggestions:
+        found = each.suggestion
+        ends = found.interval and f"{found.interval[0]:.3g}–{found.interval[1]:.3g}"
+        shares = ((found.right_passing, found.right), (found.wrong_passing, found.wrong))
+        row: list[Text | None] = [
+            each.judge,
+            None if found.threshold is None else f"{found.threshold:.4g}",
+            ends,
+        ]
+        row += [None if share is None else f"{100 * share:.1f}%/{n:,}" for share, n in shares]
+        if domains:
+            row.insert(1, each.domain or _("all"))
+        if outputs:
+            row.insert(0, _("(whole)") if each.output == DEFAULT else each.output)
+        rows.append(row)
+    if domains:
+        titles.insert(1, _("Domain"))
+    if outputs:
+        titles.insert(0, _("Output"))
+    words = frozenset(range(outputs, outputs + 1 + domains))
+    return Table.of("thresholds", titles, rows, words=words)
+
+
+def _threshold_notes(outcome: ThresholdsOutcome) -> Iterator[Text | Line]:
+    """Why there is no threshold, or that it rests on few answers; then what was not used."""
+    evidence, whole = outcome.evidence, set[tuple[str, str]]()
+    for each in outcome.suggestions:
+        found = each.suggestion
+        # What is noted of all domains is not said again of each.
+        if (found.threshold is not None and not found.few) or (each.judge, each.output) in whole:
+            continue
+        if not each.domain:
+            whole.add((each.judge, each.output))
+        if found.threshold is not None:
+            text = ngettext(
+                "{name}: only {n} right answer; 20 or more should decide.",
+                "{name}: only {n} right answers; 20 or more should decide.",
+                n=found.right,
+            )
+        elif not found.right:
+            text = _("{name}: there is no right answer to go by.")
+        elif outcome.how.method == "quantile":
+            text = _(
+                "{name}: too many right answers have the lowest score, so that any answer would pass;"
+                " this judge does not fit these data."
+            )
+        elif not found.wrong:
+            text = _("{name}: there is no wrong answer, which --method balanced needs.")
+        else:
+            text = _(
+                "{name}: no value parts right from wrong better than chance; this judge does not fit these"
+                " data."
+            )
+        yield Line(text.format(name=each.name, n=found.right), "alarm")
+    if evidence.skipped or evidence.failed:
+        skipped, failed = evidence.skipped, evidence.failed
+        yield _("Without a score: {skipped} skipped, {failed} failed.", skipped=skipped, failed=failed)
+    if evidence.unlabelled:
+        yield ngettext(
+            "{n} answer that nobody called right or wrong is not used.",
+            "{n} answers that nobody called right or wrong are not used.",
+            n=evidence.unlabelled,
+        )
+    yield _(
+        "Intervals by bootstrap (over questions, 2,000 draws, seed {seed:d}). An answer that"
+        " is its reference after normalisation always passes.",
+        seed=outcome.how.seed,
+    )
+
+
+def _changes(outcome: ThresholdsOutcome) -> Iterator[Message]:
+    """What was written into the metric file."""
+    path, changes = outcome.path, outcome.changes
+    if path is not None and not changes:
+        yield _("{path} stays as it is: there is no suggestion for any of its judges.", path=path)
+    elif path is not None:
+        yield _("Written to {path}:", path=path)
+    for each in changes:
+        before = "–" if each.before is None else f"{each.before:g}"
+        name = f"{each.output}.{each.judge}"
+        yield _("  {name}: {before} → {after:g}", name=name, before=before, after=each.after)

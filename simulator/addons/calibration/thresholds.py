@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from simulator.addons.calibration.grade import domain_of
@@ -20,7 +19,6 @@ from simulator.grading.metric_file import (
     DEFAULT,
     MetricFile,
     threshold_text,
-    write_thresholds,
 )
 from simulator.grading.outputs import (
     OutputJudges,
@@ -34,7 +32,6 @@ from simulator.grading.outputs import (
 from simulator.models.pricing import Ledger, total_spending
 from simulator.runner.context import RunContext
 from simulator.runner.labelled_answers import (
-    Dimension,
     LabelledAnswer,
     grading_estimate,
     labelled_context,
@@ -46,7 +43,7 @@ from simulator.runner.labelled_answers import (
 )
 from simulator.stats.calibration import Method, Suggestion, suggest
 from simulator.stats.corrected import blind_grades
-from simulator.stats.figures import Summary
+from simulator.stats.figures import Summary, rounded
 
 # A blind grade from here on (four of five) says that the answer is right.
 GOOD = 0.8
@@ -99,8 +96,12 @@ class LabelledAnswers:
         """Reads labels and judges without connecting to anything."""
         self.file, self.outputs = read_labels(request.file), outputs
         self.domain = domain_of(self.file, request.by)
-        self.label = read_dimension(self.file, self._name(request.label), request.good)
-        self.labels = {self.label.name: self.label} | self._of_outputs(request)
+        name = self._only_label() if request.label is None else request.label
+        self.label = read_dimension(self.file, name, request.good)
+        self.labels = {self.label.name: self.label}
+        if request.label is None:  # labels that are called like an output are about it
+            named = [each for each in self.file.dimensions if each in outputs.named]
+            self.labels |= {each: read_dimension(self.file, each, request.good) for each in named}
         labelled = [
             row for row in self.file.rows if any(each.human_grade(row) for each in self.labels.values())
         ]
@@ -113,9 +114,8 @@ class LabelledAnswers:
         separator = reference_separator(self.file.rows)
         self.contexts = [labelled_context(row, separator) for row in self.rows]
 
-    def _name(self, given: str | None) -> str:
-        if given is not None:
-            return given
+    def _only_label(self) -> str:
+        """The one label that is not about a single output; raises InputError where there are several."""
         plain = [name for name in self.file.dimensions if name not in self.outputs.named]
         if len(plain) == 1 or (not plain and self.file.dimensions):
             return (plain or self.file.dimensions)[0]
@@ -126,13 +126,6 @@ class LabelledAnswers:
             known=known,
         )
         raise InputError(msg)
-
-    def _of_outputs(self, request: ThresholdRequest) -> dict[str, Dimension]:
-        """Labels of single outputs: those that are called like one."""
-        if request.label is not None:
-            return {}
-        names = [name for name in self.file.dimensions if name in self.outputs.named]
-        return {name: read_dimension(self.file, name, request.good) for name in names}
 
     def forecast(self) -> Spending:
         """Calls, tokens and dollars at most; nothing where no model grades."""
@@ -234,13 +227,13 @@ class SuggestedThreshold(NamedTuple):
 
     def as_json(self) -> dict[str, Any]:
         """Judge, output and domain (null: all), the threshold and what it rests on."""
-        told = self.suggestion.model_dump(exclude={"method"})
+        found = self.suggestion
         shares = {
-            key: None if told[key] is None else round(told[key], 4)
-            for key in ("right_passing", "wrong_passing")
+            "right_passing": rounded(found.right_passing),
+            "wrong_passing": rounded(found.wrong_passing),
         }
         about = {"judge": self.judge, "output": self.output, "domain": self.domain or None}
-        return about | {"scale": list(self.scale)} | told | shares
+        return about | {"scale": list(self.scale)} | found.model_dump(exclude={"method"}) | shares
 
 
 class ThresholdChange(NamedTuple):
@@ -250,10 +243,6 @@ class ThresholdChange(NamedTuple):
     judge: str
     before: float | None
     after: float
-
-    def as_json(self) -> dict[str, Any]:
-        """As `--json` shows it."""
-        return self._asdict()
 
 
 def measured(score: Score, judge: str, *, same: bool) -> float | None:
@@ -282,20 +271,6 @@ def of_output(
         named = set(file.named) if file else set()
         return [each for each in mine if each.output not in named]
     return [each for each in mine if each.domain == output]
-
-
-def parts(judged: Iterable[LabelledScore]) -> dict[tuple[str, str, str], list[LabelledScore]]:
-    """The scores by judge, output and domain; with several domains also those of all of them ("")."""
-    found: dict[tuple[str, str, str], list[LabelledScore]] = {}
-    every = list(judged)
-    several = len({each.domain for each in every}) > 1
-    for each in every:
-        found.setdefault((each.judge, each.output, ""), []).append(each)
-    for each in every if several else ():
-        found.setdefault((each.judge, each.output, each.domain or "-"), []).append(each)
-    return dict(
-        sorted(found.items(), key=lambda item: (item[0][1] != DEFAULT, item[0][1], item[0][0], item[0][2]))
-    )
 
 
 def scores_of_run(
@@ -380,10 +355,18 @@ def _part(output: str, conversation: Conversation, turn: Turn) -> Part:
 
 
 def suggestions(evidence: JudgedScores, how: SuggestionMethod) -> list[SuggestedThreshold]:
-    """For every judge of every output, and of every domain where there are several."""
+    """For every judge of every output; with several domains also for each domain."""
+    several = len({each.domain for each in evidence.judged}) > 1
+    parts: dict[tuple[str, str, str], list[LabelledScore]] = {}
+    for each in evidence.judged:
+        parts.setdefault((each.output, each.judge, ""), []).append(each)
+        if several:
+            parts.setdefault((each.output, each.judge, each.domain or "-"), []).append(each)
     return [
         SuggestedThreshold(judge, output, domain, judged[0].scale, how.of(judged))
-        for (judge, output, domain), judged in parts(evidence.judged).items()
+        for (output, judge, domain), judged in sorted(
+            parts.items(), key=lambda part: (part[0][0] != DEFAULT, part[0])
+        )
     ]
 
 
@@ -400,14 +383,8 @@ def changes(
         judged = of_output(evidence.judged, output, judge, file)
         if canonical_judge(judge) in BINARY_JUDGES or not judged:
             continue
-        found = how.of(judged)
-        if found.threshold is not None:
+        threshold = how.of(judged).threshold
+        if threshold is not None:
             low, high = judged[0].scale
-            yield ThresholdChange(
-                output, judge, before, float(threshold_text(min(high, max(low, found.threshold))))
-            )
-
-
-def write(path: Path, wanted: Sequence[ThresholdChange]) -> None:
-    """Puts them into the metric file, in its own shape; makes the file where there is none."""
-    write_thresholds(path, {(each.output, each.judge): each.after for each in wanted})
+            after = float(threshold_text(min(high, max(low, threshold))))
+            yield ThresholdChange(output, judge, before, after)

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from simulator.addons.compare.figures import PairwiseFigures, Uncompared, compared
+from simulator.addons.compare.figures import PairwiseFigures, compared
 from simulator.addons.compare.grade import (
     Outcome,
     PairJudge,
@@ -17,7 +17,7 @@ from simulator.addons.compare.grade import (
     by_rule,
     judge_pairs,
 )
-from simulator.addons.compare.plan import Pair, matched
+from simulator.addons.compare.plan import matched
 from simulator.core import shelves
 from simulator.core.errors import InputError
 from simulator.core.messages import _
@@ -29,6 +29,7 @@ from simulator.models.limiter import GRADING
 from simulator.models.pricing import Ledger
 from simulator.models.providers import Models
 from simulator.runner.estimate import tokens
+from simulator.stats.figures import rounded
 from simulator.storage.run_file import find_run, read_run
 
 # Runs are shown as A, B, C ...
@@ -37,31 +38,39 @@ MOST = 10
 REPLY_TOKENS = 320
 
 
-class ComparedRuns(NamedTuple):
-    """The runs in the order in which they were named, with their run files."""
-
-    paths: tuple[Path, ...]
-    results: tuple[Results, ...]
-
-    @property
-    def ids(self) -> tuple[str, ...]:
-        """Their ids."""
-        return tuple(results.run.id for results in self.results)
-
-
-# The grades (0..1) of each run, by conversation and turn.
-Overall = Mapping[str, Mapping[tuple[str, int], float]]
-
-
 class PairwiseResult(NamedTuple):
-    """All that a report is made from; `names` are the titles of personas by their ids."""
+    """All that a report is made from.
+
+    `overall` has the grades (0..1) of each run by conversation and turn, `names` the titles of personas by
+    their ids.
+    """
 
     figures: PairwiseFigures
     outcomes: Sequence[Outcome]
     model: str
     language: Language
-    overall: Overall
+    overall: Mapping[str, Mapping[tuple[str, int], float]]
     names: Mapping[str, str]
+
+
+def as_json(result: PairwiseResult) -> dict[str, Any]:
+    """The figures, then every pair that was compared; numbers with four decimals."""
+    figures = result.figures
+    return {
+        "runs": list(figures.runs),
+        "judge": result.model,
+        "offline": result.model == LEXICAL,
+        **rounded(figures.model_dump(mode="json", exclude={"problem"})),
+        "duels": [{**rounded(duel.model_dump(mode="json")), "lead": duel.lead} for duel in figures.duels],
+        "outcomes": [
+            {
+                **rounded(outcome.model_dump(mode="json", exclude={"question", "answers"})),
+                "disagreed": outcome.disagreed,
+                "lengths": [len("".join(text.split())) for text in outcome.answers],
+            }
+            for outcome in result.outcomes
+        ],
+    }
 
 
 class Comparison:
@@ -71,12 +80,13 @@ class Comparison:
         """Every run against every other; with `anchor` the first one against the others."""
         self.settings = settings
         self.runs = _read_runs(names, Path(settings.runs))
-        ids = self.runs.ids
+        first = next(iter(self.runs.values()))
         self.matches = {
-            (ids[i], ids[j]): matched(self.runs.results[i], self.runs.results[j])
-            for i, j in combinations(range(len(ids)), 2)
-            if not anchor or i == 0
+            (one.run.id, other.run.id): matched(one, other)
+            for one, other in combinations(self.runs.values(), 2)
+            if not anchor or one is first
         }
+        self.pairs = [pair for match in self.matches.values() for pair in match.pairs]
         if not self.pairs:
             one, other = next(iter(self.matches))
             msg = _(
@@ -91,11 +101,6 @@ class Comparison:
         self.ledger = Ledger.of(settings)
         self._connections = Connections.of(settings)
         self._models = Models(endpoints(settings), self._connections, self.ledger)
-
-    @property
-    def pairs(self) -> list[Pair]:
-        """All comparable turns."""
-        return [pair for match in self.matches.values() for pair in match.pairs]
 
     @property
     def model(self) -> str:
@@ -120,15 +125,12 @@ class Comparison:
         model = self._models.role("judge", temperature=self.settings.judge_temperature, priority=GRADING)
         if model is None:
             return PairLexicalJudge()
+        caches = {
+            results.run.id: VerdictCache(path.parent, self.rubric) for path, results in self.runs.items()
+        }
         # Beside the later of both runs; ids sort by time.
-        return PairModelJudge(
-            self.prompt, model, self.settings.seed, lambda pair: self._caches[max(pair.a, pair.b)]
-        )
-
-    @cached_property
-    def _caches(self) -> Mapping[str, VerdictCache]:
-        places = zip(self.runs.ids, self.runs.paths, strict=True)
-        return {run: VerdictCache(path.parent, self.rubric) for run, path in places}
+        seed = self.settings.seed
+        return PairModelJudge(self.prompt, model, seed, lambda pair: caches[max(pair.a, pair.b)])
 
     def forecast(self) -> Spending:
         """What is still to be paid at most; verdicts of earlier comparisons are paid already."""
@@ -150,37 +152,38 @@ class Comparison:
 
     def result(self, outcomes: Sequence[Outcome]) -> PairwiseResult:
         """What the outcomes say."""
-        uncompared = {
-            names: Uncompared(match.differing, match.alone) for names, match in self.matches.items()
+        uncompared = {names: (match.differing, match.alone) for names, match in self.matches.items()}
+        runs = {results.run.id: results for results in self.runs.values()}
+        # The run's own Overall tells which wins are clear.
+        overall = {
+            run: {
+                (score.conversation, score.turn): score.value
+                for score in results.scores
+                if score.judge == "turn" and score.value is not None
+            }
+            for run, results in runs.items()
         }
-        personas = [persona for results in self.runs.results for persona in results.personas]
+        personas = [persona for results in runs.values() for persona in results.personas]
         return PairwiseResult(
-            compared(self.runs.ids, outcomes, uncompared, self.settings.seed),
+            compared(tuple(runs), outcomes, uncompared, self.settings.seed),
             outcomes,
             self.model,
             self.language,
-            {results.run.id: _overall(results) for results in self.runs.results},
+            overall,
             {persona.id: persona.speaks(self.language).name for persona in personas},
         )
 
 
-def _overall(results: Results) -> dict[tuple[str, int], float]:
-    """The run's own Overall: it tells which wins are clear."""
-    return {
-        (score.conversation, score.turn): score.value
-        for score in results.scores
-        if score.judge == "turn" and score.value is not None
-    }
-
-
-def _read_runs(names: Sequence[str], folder: Path) -> ComparedRuns:
+def _read_runs(names: Sequence[str], folder: Path) -> dict[Path, Results]:
+    """The runs by their files, in the order in which they were named."""
     if not 2 <= len(names) <= MOST:
         msg = _("compare takes 2 to {most} runs, and was given {n}: compare A B.", most=MOST, n=len(names))
         raise InputError(msg)
-    paths = tuple(find_run(name, folder) for name in names)
-    runs = ComparedRuns(paths, tuple(read_run(path) for path in paths))
-    twice = next((run for run in runs.ids if runs.ids.count(run) > 1), None)
+    paths = [find_run(name, folder) for name in names]
+    runs = [read_run(path) for path in paths]
+    ids = [results.run.id for results in runs]
+    twice = next((run for run in ids if ids.count(run) > 1), None)
     if twice:
         msg = _("run {run} is named twice; compare different runs.", run=twice)
         raise InputError(msg)
-    return runs
+    return dict(zip(paths, runs, strict=True))

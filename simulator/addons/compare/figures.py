@@ -1,16 +1,16 @@
 """What the outcomes of a comparison say: wins and losses, bias of the judge, ratings."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from math import comb, log
-from typing import Literal, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.addons.compare.grade import Outcome, Side
+from simulator.addons.compare.grade import Outcome
 from simulator.core.types import Value
 from simulator.stats.agreement import Floats, spearman
+from simulator.stats.exact_tests import mcnemar
 from simulator.stats.intervals import Draws, interval, interval_of_mean
 
 # Bootstrap draws of the ratings.
@@ -124,20 +124,16 @@ class PairwiseFigures(Value):
     length: LengthBias
 
 
-class Uncompared(NamedTuple):
-    """How many turns of two runs could not be compared."""
-
-    differing: int
-    alone: int
-
-
 def compared(
     runs: Sequence[str],
     outcomes: Sequence[Outcome],
-    uncompared: Mapping[tuple[str, str], Uncompared],
+    uncompared: Mapping[tuple[str, str], tuple[int, int]],
     seed: int,
 ) -> PairwiseFigures:
-    """The figures of all outcomes; `uncompared` names the pairs of runs in the order of the report."""
+    """The figures of all outcomes.
+
+    `uncompared` has the pairs of runs in the order of the report, with how many turns differ or stand alone.
+    """
     decided = [outcome for outcome in outcomes if outcome.verdict is not None]
     failed = [outcome for outcome in outcomes if outcome.verdict is None]
     return PairwiseFigures(
@@ -153,60 +149,47 @@ def compared(
     )
 
 
-def _duel(outcomes: Sequence[Outcome], names: tuple[str, str], uncompared: Uncompared, seed: int) -> Duel:
-    of_both = [outcome for outcome in outcomes if (outcome.a, outcome.b) == names]
+def _duel(outcomes: Sequence[Outcome], runs: tuple[str, str], uncompared: tuple[int, int], seed: int) -> Duel:
+    of_both = [outcome for outcome in outcomes if (outcome.a, outcome.b) == runs]
     decided = [outcome for outcome in of_both if outcome.verdict is not None]
+    lean: dict[str, float] = {}
+    for outcome in decided:
+        lean[outcome.case] = lean.get(outcome.case, 0.0) + outcome.share - 0.5
     personas = sorted({outcome.persona for outcome in decided})
-    verdicts = [outcome.verdict for outcome in decided]
+    by_persona = [
+        PersonaShare(name=name, **_wins([each for each in decided if each.persona == name], seed))
+        for name in personas
+        if len(personas) > 1
+    ]
     return Duel(
-        a=names[0],
-        b=names[1],
-        wins_a=verdicts.count("a"),
-        ties=verdicts.count("tie"),
-        wins_b=verdicts.count("b"),
+        a=runs[0],
+        b=runs[1],
+        **_wins(decided, seed),
         failed=len(of_both) - len(decided),
         by_rule=sum(outcome.how == "rule" for outcome in decided),
-        differing=uncompared.differing,
-        alone=uncompared.alone,
-        share=_share_of_b(decided, seed),
-        cases=len({outcome.case for outcome in decided}),
-        p_value=_sign_test(decided),
-        personas=tuple(_persona_share(name, decided, seed) for name in personas if len(personas) > 1),
+        differing=uncompared[0],
+        alone=uncompared[1],
+        cases=len(lean),
+        # The sign test is McNemar's: both count what leans one way and what leans the other.
+        p_value=mcnemar(sum(each < 0 for each in lean.values()), sum(each > 0 for each in lean.values())),
+        personas=tuple(by_persona),
     )
 
 
-def _persona_share(name: str, decided: Sequence[Outcome], seed: int) -> PersonaShare:
-    outcomes = [outcome for outcome in decided if outcome.persona == name]
-    verdicts = [outcome.verdict for outcome in outcomes]
-    return PersonaShare(
-        name=name,
-        wins_a=verdicts.count("a"),
-        ties=verdicts.count("tie"),
-        wins_b=verdicts.count("b"),
-        share=_share_of_b(outcomes, seed),
-    )
+def _wins(decided: Sequence[Outcome], seed: int) -> dict[str, Any]:
+    verdicts = [outcome.verdict for outcome in decided]
+    share = _share([(outcome.share, outcome.case) for outcome in decided], seed)
+    wins = {"wins_a": verdicts.count("a"), "ties": verdicts.count("tie"), "wins_b": verdicts.count("b")}
+    return {**wins, "share": share}
 
 
-def _share_of_b(outcomes: Sequence[Outcome], seed: int) -> Share:
-    return _share([outcome.share for outcome in outcomes], [outcome.case for outcome in outcomes], seed)
-
-
-def _share(values: Sequence[float], clusters: Sequence[str], seed: int) -> Share:
+def _share(values: Sequence[tuple[float, str]], seed: int) -> Share:
+    """The mean of values, each with the case that it belongs to."""
     if not values:
         return Share()
-    low, high = interval_of_mean(values, clusters, seed=seed) or (None, None)
-    return Share(value=sum(values) / len(values), low=low, high=high, n=len(values))
-
-
-def _sign_test(outcomes: Sequence[Outcome]) -> float:
-    """How likely (0..1) so one-sided a division of the cases would be, were both runs equally good."""
-    lean: dict[str, float] = {}
-    for outcome in outcomes:
-        lean[outcome.case] = lean.get(outcome.case, 0.0) + outcome.share - 0.5
-    signs = [total > 0 for total in lean.values() if total]
-    fewer = min(sum(signs), len(signs) - sum(signs))
-    tail = sum(comb(len(signs), k) for k in range(fewer + 1))
-    return min(1.0, 2 * tail / (1 << len(signs)))
+    numbers, cases = zip(*values, strict=True)
+    low, high = interval_of_mean(numbers, cases, seed=seed) or (None, None)
+    return Share(value=sum(numbers) / len(numbers), low=low, high=high, n=len(numbers))
 
 
 # --- bias of the judge ---
@@ -217,42 +200,32 @@ def _position(outcomes: Sequence[Outcome], seed: int) -> PositionBias | None:
     ordered = [outcome for outcome in outcomes if outcome.ballots]
     if not ordered:
         return None
-    preferring = [
+    first = [
         (float(ballot.position == "first"), outcome.case)
         for outcome in ordered
         for ballot in outcome.ballots
         if ballot.position != "tie"
     ]
-    return PositionBias(
-        first=_share([first for first, _ in preferring], [case for _, case in preferring], seed),
-        disagreed=_share(
-            [float(outcome.disagreed) for outcome in ordered], [outcome.case for outcome in ordered], seed
-        ),
-    )
+    disagreed = [(float(outcome.disagreed), outcome.case) for outcome in ordered]
+    return PositionBias(first=_share(first, seed), disagreed=_share(disagreed, seed))
 
 
 def _length(outcomes: Sequence[Outcome], seed: int, *, two: bool) -> LengthBias:
     """Missing answers have no length, and what rules decide is no judgement."""
     judged = [outcome for outcome in outcomes if outcome.how != "rule"]
-    ratios = [_log_ratio(outcome.answers) for outcome in judged]
-    won = [
-        (float((ratio > 0) == (outcome.verdict == "b")), outcome.case)
-        for outcome, ratio in zip(judged, ratios, strict=True)
-        if outcome.verdict != "tie" and ratio
-    ]
-    longer = _share([value for value, _ in won], [case for _, case in won], seed)
-    shares = [outcome.share for outcome in judged]
+    ratios, won = [], []
+    for outcome in judged:
+        one, other = (len("".join(text.split())) for text in outcome.answers)
+        ratio = math.log((other + 1) / (one + 1))
+        ratios.append(ratio)
+        if outcome.verdict != "tie" and ratio:
+            won.append((float((ratio > 0) == (outcome.verdict == "b")), outcome.case))
+    longer, shares = _share(won, seed), [outcome.share for outcome in judged]
     return LengthBias(
         longer=longer,
         correlation=spearman(ratios, shares) if len(judged) > 1 else None,
         even=_share_at_equal_length(ratios, shares) if two and longer.n >= ENOUGH else None,
     )
-
-
-def _log_ratio(answers: tuple[str, str]) -> float:
-    """The logarithm of how much longer the second answer is, blanks left out."""
-    one, other = (len("".join(text.split())) for text in answers)
-    return log((other + 1) / (one + 1))
 
 
 def _share_at_equal_length(ratios: Sequence[float], shares: Sequence[float]) -> float:
@@ -277,50 +250,32 @@ def _ratings(runs: Sequence[str], outcomes: Sequence[Outcome], seed: int) -> tup
     """All runs, the best first; runs without a comparison last."""
     if not outcomes:
         return ()
-    points = elo(log_strengths(_wins(runs, outcomes)))
-    drawn = elo(log_strengths(_drawn_wins(runs, outcomes, seed)))
-    ratings = [_rating(run, float(points[at]), drawn[:, at], outcomes) for at, run in enumerate(runs)]
-    return tuple(sorted(ratings, key=lambda rating: (rating.rating is None, -(rating.rating or 0.0))))
-
-
-def _rating(run: str, points: float, drawn: Floats, outcomes: Iterable[Outcome]) -> Rating:
-    of_run: list[tuple[Outcome, Side]] = [
-        (outcome, "a" if outcome.a == run else "b") for outcome in outcomes if run in (outcome.a, outcome.b)
-    ]
-    is_rated = not np.isnan(points)
-    cases = {outcome.case for outcome, _ in of_run}
-    low, high = (interval(drawn) if is_rated and len(cases) > 1 else None) or (None, None)
-    return Rating(
-        run=run,
-        rating=points if is_rated else None,
-        low=low,
-        high=high,
-        wins=sum(outcome.verdict == side for outcome, side in of_run),
-        ties=sum(outcome.verdict == "tie" for outcome, _ in of_run),
-        losses=sum(outcome.verdict not in (side, "tie") for outcome, side in of_run),
-    )
-
-
-def _wins(runs: Sequence[str], outcomes: Sequence[Outcome]) -> Floats:
-    """How often each run was preferred to each other one: (k, k), ties as halves."""
-    place = {run: at for at, run in enumerate(runs)}
-    wins = np.zeros((len(runs), len(runs)))
-    for outcome in outcomes:
-        wins[place[outcome.b], place[outcome.a]] += outcome.share
-        wins[place[outcome.a], place[outcome.b]] += 1 - outcome.share
-    return wins
-
-
-def _drawn_wins(runs: Sequence[str], outcomes: Sequence[Outcome], seed: int) -> Floats:
-    """The same for cases drawn with replacement: (draws, k, k)."""
-    place, size = {run: at for at, run in enumerate(runs)}, len(runs)
-    columns = np.zeros((len(outcomes), size * size))
+    place, k = {run: at for at, run in enumerate(runs)}, len(runs)
+    wins = np.zeros((len(outcomes), k, k))
     for row, outcome in enumerate(outcomes):
-        i, j = place[outcome.b], place[outcome.a]
-        columns[row, i * size + j] += outcome.share
-        columns[row, j * size + i] += 1 - outcome.share
+        a, b = place[outcome.a], place[outcome.b]
+        wins[row, b, a], wins[row, a, b] = outcome.share, 1 - outcome.share
     draws = Draws([outcome.case for outcome in outcomes], seed=seed, resamples=DRAWS)
-    return draws.sums(list(columns.T)).reshape(DRAWS, size, size)
+    drawn = elo(log_strengths(draws.sums(list(wins.reshape(-1, k * k).T)).reshape(DRAWS, k, k)))
+    ratings = []
+    for at, (run, points) in enumerate(zip(runs, elo(log_strengths(wins.sum(axis=0))), strict=True)):
+        of_run = [outcome for outcome in outcomes if run in (outcome.a, outcome.b)]
+        is_rated, several = not np.isnan(points), len({outcome.case for outcome in of_run}) > 1
+        low, high = (interval(drawn[:, at]) if is_rated and several else None) or (None, None)
+        won = sum(outcome.verdict == ("a" if outcome.a == run else "b") for outcome in of_run)
+        ties = sum(outcome.verdict == "tie" for outcome in of_run)
+        ratings.append(
+            Rating(
+                run=run,
+                rating=float(points) if is_rated else None,
+                low=low,
+                high=high,
+                wins=won,
+                ties=ties,
+                losses=len(of_run) - won - ties,
+            )
+        )
+    return tuple(sorted(ratings, key=lambda rating: (rating.rating is None, -(rating.rating or 0.0))))
 
 
 def elo(strengths: Floats) -> Floats:
@@ -336,19 +291,14 @@ def log_strengths(wins: Floats, *, prior: float = PRIOR) -> Floats:
     """
     any_draw = wins.reshape(-1, *wins.shape[-2:]).sum(axis=0)
     met: NDArray[np.bool_] = (any_draw + any_draw.T) > 0
-    linked = _linked_with_first(met)
-    strengths = np.full(wins.shape[:-1], np.nan)
-    strengths[..., linked] = _fit(np.where(met, wins + prior, 0.0)[..., linked, :][..., :, linked])
-    return strengths
-
-
-def _linked_with_first(met: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """The runs that are linked by comparisons with the first one, itself included."""
     reached, fresh = {0}, {0}
     while fresh:
         fresh = {int(j) for i in fresh for j in np.flatnonzero(met[i])} - reached
         reached |= fresh
-    return np.array(sorted(reached), dtype=np.intp)
+    linked = sorted(reached)
+    strengths = np.full(wins.shape[:-1], np.nan)
+    strengths[..., linked] = _fit(np.where(met, wins + prior, 0.0)[..., linked, :][..., :, linked])
+    return strengths
 
 
 def _fit(wins: Floats) -> Floats:

@@ -8,6 +8,7 @@ import asyncio
 import json
 import unicodedata
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -240,15 +241,10 @@ class PairPrompt:
 
     def fingerprint(self, model: str) -> str:
         """Stands for everything but the material: texts in both languages, guidelines, model."""
-        texts = [
-            text
-            for language in LANGUAGES
-            for text in (
-                *(self._tables[language][key] for key in _VARIABLES),
-                self._form(language),
-                self._guidelines[language],
-            )
-        ]
+        texts: list[str] = []
+        for language in LANGUAGES:
+            texts += [self._tables[language][key] for key in _VARIABLES]
+            texts += [self._form(language), self._guidelines[language]]
         return fingerprint(*texts, model)
 
     def messages(self, pair: Pair, first: Side) -> list[dict[str, str]]:
@@ -259,12 +255,11 @@ class PairPrompt:
         dialogue = _dialogue(*contexts)
         passages, left_out = _passages(pair)
         references = pair.one.references or (nothing,)
-        answers = [context.turn.answer.text for context in contexts]
+        one, other = (context.turn.answer.text for context in contexts)
         question = contexts[0].turn.user
         # Neither bot can know the code of any block: it depends on what the other one said.
-        seal = fingerprint(
-            *(text for line in dialogue for text in line), question, *answers, *passages, *references
-        )
+        lines = (text for line in dialogue for text in line)
+        seal = fingerprint(*lines, question, one, other, *passages, *references)
         quoted = [quote("passage", text, seal) for text in passages or [nothing]]
         if left_out:
             quoted.append(self.text(language, "cut", count=str(left_out)))
@@ -276,8 +271,8 @@ class PairPrompt:
             question=quote("question", question, seal),
             reference="\n".join(quote("reference", text, seal) for text in references),
             passages="\n".join(quoted),
-            answer_1=quote("answer_1", answers[0], seal),
-            answer_2=quote("answer_2", answers[1], seal),
+            answer_1=quote("answer_1", one, seal),
+            answer_2=quote("answer_2", other, seal),
             form=self._form(language),
         )
         system = self.text(language, "system", guidelines=self._guidelines[language])
@@ -305,13 +300,12 @@ def _passages(pair: Pair) -> tuple[list[str], int]:
     texts = dict.fromkeys(
         passage.text for _unused, context in sides for passage in context.turn.answer.passages
     )
-    fitting: list[str] = []
-    length = 0
-    for text in texts:
-        length += len(text)
-        if length > LONGEST_MATERIAL and fitting:
-            break
-        fitting.append(text[:LONGEST_MATERIAL])
+    lengths = accumulate(map(len, texts))
+    fitting = [
+        text[:LONGEST_MATERIAL]
+        for at, (text, length) in enumerate(zip(texts, lengths, strict=True))
+        if length <= LONGEST_MATERIAL or at == 0
+    ]
     return fitting, len(texts) - len(fitting)
 
 
@@ -366,8 +360,8 @@ class PairModelJudge:
         What makes further calls pointless is raised only when the other order's call has arrived and is kept.
         """
         both = await asyncio.gather(*(self._ballot(pair, first) for first in ORDERS), return_exceptions=True)
-        errors = [result for result in both if isinstance(result, BaseException)]
         ballots = tuple(result for result in both if isinstance(result, Ballot))
+        errors = [result for result in both if isinstance(result, BaseException)]
         for error in errors:
             if isinstance(error, AccessDenied) or not isinstance(error, ModelFailure):
                 raise error
@@ -423,7 +417,7 @@ class Merit(NamedTuple):
     """How good (0..1) an answer looks, and the shares (0..1) that this was made of, by name."""
 
     value: float
-    parts: tuple[tuple[str, float], ...]
+    parts: dict[str, float]
 
 
 def merit(context: GradingContext) -> Merit:
@@ -432,16 +426,24 @@ def merit(context: GradingContext) -> Merit:
     Where the right answer declines or comforts, by the rules of the turn judge's stand-in.
     """
     reading = TurnEvidence(context)
+    parts: dict[str, float] = {}
     if reading.expected != "answer":
         score = turn(reading).detail["score"]
-        return _mean(("conduct", float(score) if isinstance(score, (int, float)) else 0.0, 1))
-    if context.references and reading.passages:
-        return _mean(("agreement", reading.agreement.score, 1), ("support", _support(reading), 1))
-    if context.references:
-        return _mean(("agreement", reading.agreement.score, 1))
-    if reading.passages:
-        return _mean(("support", _support(reading), 1), ("question", reading.covered, QUESTION_WEIGHT))
-    return _mean(("question", overlap(context.turn.user, context.turn.answer.text), 1))
+        parts["conduct"] = float(score) if isinstance(score, int | float) else 0.0
+    else:
+        if context.references:
+            parts["agreement"] = reading.agreement.score
+        if reading.passages:
+            # Of all sentences where nothing is claimed.
+            support = reading.support
+            parts["support"] = support.claimed if support.claims else support.score
+            if not context.references:
+                parts["question"] = reading.covered
+        if not parts:
+            parts["question"] = overlap(context.turn.user, context.turn.answer.text)
+    weights = {name: QUESTION_WEIGHT if name == "question" else 1.0 for name in parts}
+    value = sum(share * weights[name] for name, share in parts.items()) / sum(weights.values())
+    return Merit(value, parts)
 
 
 def overlap(question: str, answer: str) -> float:
@@ -449,18 +451,6 @@ def overlap(question: str, answer: str) -> float:
     recall = share(topic_units(question), content_units(answer))
     precision = share(topic_units(answer), content_units(question))
     return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
-
-
-def _support(reading: TurnEvidence) -> float:
-    """The share (0..1) of claims that the passages support; of all sentences where nothing is claimed."""
-    support = reading.support
-    return support.claimed if support.claims else support.score
-
-
-def _mean(*parts: tuple[str, float, float]) -> Merit:
-    """Of (name, share, weight)."""
-    value = sum(share * weight for _name, share, weight in parts) / sum(part[2] for part in parts)
-    return Merit(value, tuple((name, share) for name, share, _weight in parts))
 
 
 class PairLexicalJudge:
@@ -471,14 +461,11 @@ class PairLexicalJudge:
         one, other = merit(pair.one), merit(pair.other)
         difference = other.value - one.value
         verdict: Verdict = "tie" if abs(difference) < LEVEL else "b" if difference > 0 else "a"
-        return outcome(pair, "stand_in", verdict, reason=_reason(pair, one, other), margin=abs(difference))
-
-
-def _reason(pair: Pair, one: Merit, other: Merit) -> str:
-    """The shares of both, answer 1 being that of the first run."""
-    parts = []
-    for name in dict.fromkeys(name for name, _unused in (*one.parts, *other.parts)):
-        shares = [dict(merit.parts).get(name) for merit in (one, other)]
-        texts = ["-" if share is None else f"{100 * share:.0f}%" for share in shares]
-        parts.append(_("{measure} {one} to {other}", measure=_MEASURES[name], one=texts[0], other=texts[1]))
-    return shown(_("Lexical stand-in: {parts}", parts=parts), pair.one.case.language)
+        parts = []
+        for name in one.parts | other.parts:
+            shares = [merit.parts.get(name) for merit in (one, other)]
+            texts = ["-" if share is None else f"{100 * share:.0f}%" for share in shares]
+            measure = _MEASURES[name]
+            parts.append(_("{measure} {one} to {other}", measure=measure, one=texts[0], other=texts[1]))
+        reason = shown(_("Lexical stand-in: {parts}", parts=parts), pair.one.case.language)
+        return outcome(pair, "stand_in", verdict, reason=reason, margin=abs(difference))

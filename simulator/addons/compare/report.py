@@ -1,9 +1,8 @@
 """What a comparison says, as a report and as JSON."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
-from simulator.addons.compare.comparison import Overall, PairwiseResult
+from simulator.addons.compare.comparison import PairwiseResult
 from simulator.addons.compare.figures import Duel, PersonaShare, Share
 from simulator.addons.compare.grade import Outcome
 from simulator.core.document import (
@@ -21,9 +20,8 @@ from simulator.core.document import (
     Table,
     Text,
 )
-from simulator.core.messages import Message, _
+from simulator.core.messages import _
 from simulator.core.roles import LEXICAL
-from simulator.stats.figures import rounded
 from simulator.stats.summary import excerpt
 
 # Clear wins shown of each run.
@@ -77,27 +75,44 @@ class _Builder:
         """Wins, ratings, bias, customers, examples, and what could not be compared."""
         yield Section("duels", _("Wins and losses"), tuple(self._wins()))
         if len(self.figures.runs) > 2:
+            rows = (
+                (
+                    self.letters[each.run],
+                    _with_interval("{:.0f}", each.rating, each.low, each.high),
+                    f"{each.wins}-{each.ties}-{each.losses}",
+                )
+                for each in self.figures.ratings
+            )
+            ratings = Table.of("ratings", (_("Run"), _("Points"), _("W-T-L")), rows)
             note = _(
                 "Strength with a mean of 1000 (Bradley-Terry): of two answers side by side, that of a run"
                 " 100 points ahead is chosen about 64 times in 100."
             )
-            yield Section("ratings", _("Ratings"), (self._ratings(), Line(note, "soft")))
-        yield Section("bias", _("Bias of the judge"), (Facts((self._position(), *self._length())),))
+            yield Section("ratings", _("Ratings"), (ratings, Line(note, "soft")))
+        yield Section("bias", _("Bias of the judge"), (Facts(tuple(self._bias())),))
         if personas := tuple(self._personas(duel) for duel in self.duels if duel.personas):
             yield Section("personas", _("By kind of customer"), personas)
-        yield from self._examples()
+        for duel in self.duels:
+            for side in ("b", "a"):
+                yield self._examples(duel, side)
         if apart := [duel for duel in self.duels if duel.differing or duel.alone]:
+            lines = [
+                _(
+                    "{a} vs {b}: the customer said something else: {n}; answers without a partner: {alone}",
+                    **self._sides(duel),
+                    n=duel.differing,
+                    alone=duel.alone,
+                )
+                for duel in apart
+            ]
             hint = _(
                 "To have customers say the same after the first question, run with --replay {run}.",
                 run=apart[0].a,
             )
-            yield Section("apart", _("Not compared"), (Notes.of(map(self._apart, apart)), Line(hint, "soft")))
+            yield Section("apart", _("Not compared"), (Notes.of(lines), Line(hint, "soft")))
 
     def _sides(self, duel: Duel) -> dict[str, str]:
         return {"a": self.letters[duel.a], "b": self.letters[duel.b]}
-
-    def _against(self, duel: Duel) -> Message:
-        return _("{a} vs {b}", **self._sides(duel))
 
     def _columns(self, duel: Duel) -> tuple[Text, ...]:
         """The titles of the figures of two runs."""
@@ -107,78 +122,56 @@ class _Builder:
 
     def _wins(self) -> Iterator[Block]:
         """Who is better, and the wins of each."""
+        rows, labels, bars = [], [], []
         for duel in self.duels:
-            yield Line(self._verdict(duel), "strong")
-        if decided := [duel for duel in self.duels if any(_counts(duel))]:
-            yield self._chart(decided)
+            sides, counts = (
+                self._sides(duel),
+                {"wins_a": duel.wins_a, "ties": duel.ties, "wins_b": duel.wins_b},
+            )
+            verdict = _("No clear difference between {a} and {b}.", **sides)
+            if duel.cases == 1:
+                verdict = _("{a} vs {b}: There is only one question, too few to show a difference.", **sides)
+            elif duel.lead != "level":
+                verdict = _("{a} vs {b}: {winner} is better beyond chance.", **sides, winner=sides[duel.lead])
+            yield Line(verdict, "strong")
+            if any(counts.values()):
+                bars.append(tuple(counts.values()))
+                labels.append(_("{a} wins {wins_a} / Ties {ties} / {b} wins {wins_b}", **sides, **counts))
+            rows.append((_("{a} vs {b}", **sides), duel))
+        if bars:
+            yield Chart(
+                kind="shares",
+                title="",
+                description=_("Wins and losses"),
+                labels=tuple(labels),
+                series=tuple(Series("", values) for values in zip(*bars, strict=True)),
+            )
         columns: tuple[Text, ...] = ("", *self._columns(self.duels[0]))
         if len(self.duels) > 1:
             columns = (_("Pair"), _("Left wins"), _("Ties"), _("Right wins"), _("Win rate, right"))
-        yield _table("", columns, [(self._against(duel), duel) for duel in self.duels])
+        yield _table("", columns, rows)
         note = _(
             "A tie counts half. [ ] is the 95 % interval (by question; it takes five); there is a difference"
             " when it leaves out 50 % and the sign test over questions is below 5 %."
         )
         yield Line(note, "soft")
 
-    def _verdict(self, duel: Duel) -> Message:
-        sides = self._sides(duel)
-        if duel.cases == 1:
-            return _("{a} vs {b}: There is only one question, too few to show a difference.", **sides)
-        if duel.lead == "level":
-            return _("No clear difference between {a} and {b}.", **sides)
-        return _("{a} vs {b}: {winner} is better beyond chance.", **sides, winner=sides[duel.lead])
-
-    def _chart(self, duels: Sequence[Duel]) -> Chart:
-        """A bar for every two runs."""
-        labels = [
-            _(
-                "{a} wins {wins_a} / Ties {ties} / {b} wins {wins_b}",
-                **self._sides(duel),
-                wins_a=duel.wins_a,
-                ties=duel.ties,
-                wins_b=duel.wins_b,
+    def _bias(self) -> Iterator[Fact]:
+        """Whether the judge prefers what stands first, or answers of some length."""
+        position, length = self.figures.position, self.figures.length
+        if position is not None:
+            line = _(
+                "The answer shown first was chosen in {first} (50 % without bias). Verdicts that changed with"
+                " the order: {disagreed}",
+                first=bounded(position.first),
+                disagreed=bounded(position.disagreed),
             )
-            for duel in duels
-        ]
-        return Chart(
-            kind="shares",
-            title="",
-            description=_("Wins and losses"),
-            labels=tuple(labels),
-            series=tuple(Series("", values) for values in zip(*map(_counts, duels), strict=True)),
-        )
-
-    def _ratings(self) -> Table:
-        rows = (
-            (
-                self.letters[each.run],
-                _with_interval("{:.0f}", each.rating, each.low, each.high),
-                f"{each.wins}-{each.ties}-{each.losses}",
-            )
-            for each in self.figures.ratings
-        )
-        return Table.of("ratings", (_("Run"), _("Points"), _("W-T-L")), rows)
-
-    def _position(self) -> Fact:
-        """Whether the judge prefers what stands first."""
-        position = self.figures.position
-        if position is None:
-            unbiased = _("The stand-in does not see the order, so it has no such bias.")
-            is_stand_in = self.result.model == LEXICAL
-            return Fact(_("Order"), unbiased if is_stand_in else _("No pair needed the judge."))
-        line = _(
-            "The answer shown first was chosen in {first} (50 % without bias). Verdicts that changed with the"
-            " order: {disagreed}",
-            first=bounded(position.first),
-            disagreed=bounded(position.disagreed),
-        )
-        warning = _("Order decides much of it. Do not rely on this judge; try another model.")
-        return Fact(_("Order"), line, (warning,) if _is_off(position.first) else ())
-
-    def _length(self) -> Iterator[Fact]:
-        """Whether the judge prefers longer answers, or shorter ones."""
-        length = self.figures.length
+            warning = _("Order decides much of it. Do not rely on this judge; try another model.")
+            yield Fact(_("Order"), line, (warning,) if _is_off(position.first) else ())
+        elif self.result.model == LEXICAL:
+            yield Fact(_("Order"), _("The stand-in does not see the order, so it has no such bias."))
+        else:
+            yield Fact(_("Order"), _("No pair needed the judge."))
         line = _("No pair had both a winner and answers of different length.")
         if length.longer.n:
             line = _(
@@ -203,25 +196,31 @@ class _Builder:
     def _personas(self, duel: Duel) -> Table:
         names = self.result.names
         rows = [(names.get(part.name, part.name), part) for part in duel.personas]
-        title = self._against(duel) if len(self.duels) > 1 else ""
+        title = _("{a} vs {b}", **self._sides(duel)) if len(self.duels) > 1 else ""
         return _table(title, (_("Persona"), *self._columns(duel)), rows)
 
-    def _examples(self) -> Iterator[Section]:
-        """The clearest wins of each run over each other."""
-        single = len(self.duels) == 1
-        for duel in self.duels:
-            sides = self._sides(duel)
-            outcomes = [each for each in self.result.outcomes if (each.a, each.b) == (duel.a, duel.b)]
+    def _examples(self, duel: Duel, side: str) -> Section:
+        """The clearest wins of one run over another, each of another case; what a judge read stands first."""
+        sides, single, overall = self._sides(duel), len(self.duels) == 1, self.result.overall
+
+        def clearness(outcome: Outcome) -> tuple[bool, float]:
+            at = (outcome.conversation, outcome.turn)
+            one, other = (overall.get(run, {}).get(at) for run in (outcome.a, outcome.b))
+            difference = 0.0 if one is None or other is None else other - one
+            return outcome.how != "rule", outcome.margin or (difference if side == "b" else -difference)
+
+        by_case: dict[str, Outcome] = {}
+        for outcome in sorted(self.result.outcomes, key=clearness, reverse=True):
+            if (outcome.a, outcome.b, outcome.verdict) == (duel.a, duel.b, side):
+                by_case.setdefault(outcome.case, outcome)
+        title = _("Clear wins of {letter}", letter=sides[side])
+        if not single:
+            title = _("{a} vs {b}: Clear wins of {letter}", **sides, letter=sides[side])
+        blocks: tuple[Block, ...] = (Line(_("{letter} won no pair.", letter=sides[side])),)
+        if items := [self._example(each) for each in list(by_case.values())[: EXAMPLES if single else 1]]:
             note = _("In the reasons answer 1 is {a} and answer 2 is {b}.", **sides)
-            for side, letter in reversed(sides.items()):
-                title = _("Clear wins of {letter}", letter=letter)
-                if not single:
-                    title = _("{a} vs {b}: Clear wins of {letter}", **sides, letter=letter)
-                blocks: tuple[Block, ...] = (Line(_("{letter} won no pair.", letter=letter)),)
-                if wins := clearest(outcomes, side, self.result.overall)[: EXAMPLES if single else 1]:
-                    blocks = Items(tuple(map(self._example, wins))), Line(note, "soft")
-                key = "-".join(("wins", *sides.values(), side))
-                yield Section(key, title, blocks, folded=not single)
+            blocks = Items(tuple(items)), Line(note, "soft")
+        return Section("-".join(("wins", *sides.values(), side)), title, blocks, folded=not single)
 
     def _example(self, outcome: Outcome) -> Item:
         persona = self.result.names.get(outcome.persona, outcome.persona)
@@ -233,22 +232,10 @@ class _Builder:
             sides=((Fact(self.letters[outcome.a], one), Fact(self.letters[outcome.b], other)),),
         )
 
-    def _apart(self, duel: Duel) -> Message:
-        return _(
-            "{a} vs {b}: the customer said something else: {n}; answers without a partner: {alone}",
-            **self._sides(duel),
-            n=duel.differing,
-            alone=duel.alone,
-        )
 
-
-def _counts(part: Duel | PersonaShare) -> tuple[int, int, int]:
-    return part.wins_a, part.ties, part.wins_b
-
-
-def _table(title: Text, columns: tuple[Text, ...], rows: Iterable[tuple[Text, Duel | PersonaShare]]) -> Table:
+def _table(title: Text, columns: tuple[Text, ...], rows: Sequence[tuple[Text, Duel | PersonaShare]]) -> Table:
     """Wins, ties, and the share of the second run, by the name of the row."""
-    cells = ((name, *map(str, _counts(part)), bounded(part.share)) for name, part in rows)
+    cells = ((name, *map(str, (of.wins_a, of.ties, of.wins_b)), bounded(of.share)) for name, of in rows)
     return Table.of("wins", columns, cells, title)
 
 
@@ -257,22 +244,6 @@ def _is_off(share: Share) -> bool:
     if share.low is None or share.high is None or share.n < FEW:
         return False
     return share.low > 0.55 or share.high < 0.45
-
-
-def clearest(outcomes: Sequence[Outcome], side: str, overall: Overall) -> list[Outcome]:
-    """The clearest wins of one side, each of another case: those that a judge read before those by rule."""
-
-    def clearness(outcome: Outcome) -> tuple[bool, float]:
-        at = (outcome.conversation, outcome.turn)
-        one, other = (overall.get(run, {}).get(at) for run in (outcome.a, outcome.b))
-        difference = 0.0 if one is None or other is None else other - one
-        return outcome.how != "rule", outcome.margin or (difference if side == "b" else -difference)
-
-    by_case: dict[str, Outcome] = {}
-    wins = [outcome for outcome in outcomes if outcome.verdict == side]
-    for outcome in sorted(wins, key=clearness, reverse=True):
-        by_case.setdefault(outcome.case, outcome)
-    return list(by_case.values())[:EXAMPLES]
 
 
 def bounded(share: Share) -> str:
@@ -285,23 +256,3 @@ def _with_interval(form: str, value: float | None, low: float | None, high: floa
     """A value with its interval, where it has one; a hyphen for None."""
     text = "-" if value is None else form.format(value)
     return text if low is None or high is None else f"{text} [{low:.0f}, {high:.0f}]"
-
-
-def as_json(result: PairwiseResult) -> dict[str, Any]:
-    """The figures, then every pair that was compared; numbers with four decimals."""
-    figures = result.figures
-    return {
-        "runs": list(figures.runs),
-        "judge": result.model,
-        "offline": result.model == LEXICAL,
-        **rounded(figures.model_dump(mode="json", exclude={"problem"})),
-        "duels": [{**rounded(duel.model_dump(mode="json")), "lead": duel.lead} for duel in figures.duels],
-        "outcomes": [
-            {
-                **rounded(outcome.model_dump(mode="json", exclude={"question", "answers"})),
-                "disagreed": outcome.disagreed,
-                "lengths": [len("".join(text.split())) for text in outcome.answers],
-            }
-            for outcome in result.outcomes
-        ],
-    }

@@ -61,20 +61,17 @@ def disagreement(one: str, other: str) -> Disagreement | None:
 
 def _differing(one: str, other: str) -> Iterator[Disagreement]:
     """Statements that are alike but for a figure that the other answer does not have anywhere."""
+
+    def missing(statement: str, answer: str) -> list[Specific]:
+        return [detail for detail in checkable(statement) if located(detail, (answer,)) is None]
+
     for sentence in sentences(one):
-        for detail in _details_missing_in(other, sentence):
+        for detail in missing(sentence, other):
             for against in sentences(other):
-                others = [
-                    each for each in _details_missing_in(one, against) if unit_of(each) == unit_of(detail)
-                ]
+                others = [each for each in missing(against, one) if unit_of(each) == unit_of(detail)]
                 if others and alike(sentence, against):
                     details = (detail.text, others[0].text)
                     yield Disagreement(what="detail", one=sentence, other=against, details=details)
-
-
-def _details_missing_in(answer: str, statement: str) -> list[Specific]:
-    """The details of a statement that an answer does not hold."""
-    return [detail for detail in checkable(statement) if located(detail, (answer,)) is None]
 
 
 def _denying(one: str, other: str) -> Disagreement | None:
@@ -195,16 +192,22 @@ def _bare(statement: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _names(statement: str) -> frozenset[str]:
-    """The names in a statement: katakana words, and Latin letters within Japanese or with a capital."""
-    japanese = bool(re.search("[ぁ-んァ-ヶ一-鿿]", statement))
+    """The names in a statement: katakana words, and Latin letters within Japanese or with a capital.
+
+    An English word names something with a capital within the sentence, or with figures in it.
+    """
     words = _NAME.findall(straight(statement))
-    return frozenset(
-        word.lower() for word in words if japanese or not word.isascii() or _is_name(word, statement)
-    )
-
-
-def _is_name(word: str, statement: str) -> bool:
-    """Whether an English word names something: a capital within the sentence, or letters with figures."""
-    at_start = statement.lstrip().startswith(word)
-    capital = word[0].isupper() and word != "I" and (not at_start or (word.isupper() and len(word) > 1))
-    return capital or any(map(str.isdigit, word))
+    if not re.search("[ぁ-んァ-ヶ一-鿿]", statement):
+        first = statement.lstrip()
+        words = [
+            word
+            for word in words
+            if not word.isascii()
+            or any(map(str.isdigit, word))
+            or (
+                word[0].isupper()
+                and word != "I"
+                and (not first.startswith(word) or (word.isupper() and len(word) > 1))
+            )
+        ]
+    return frozenset(map(str.lower, words))

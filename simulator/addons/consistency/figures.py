@@ -3,8 +3,8 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import combinations
-from typing import Literal
+from itertools import combinations, product
+from typing import Any, Literal
 
 from simulator.addons.consistency.disagreement import Disagreement, across_languages, disagreement
 from simulator.core.types import Case, Conversation, Results, Turn, Value
@@ -64,17 +64,32 @@ class Consistency(Value):
         """Every disagreement, those between different questions last."""
         return (*(clash for case in self.cases for clash in case.clashes), *self.beside)
 
+    def as_json(self) -> dict[str, Any]:
+        """The figures for `--json`, with every disagreement."""
+        return {
+            "share": self.share,
+            "low": self.low,
+            "high": self.high,
+            "cases": [{"case": case.case, "pairs": case.pairs, "share": case.share} for case in self.cases],
+            "disagreements": [clash.model_dump(mode="json") for clash in self.clashes],
+        }
+
 
 def consistency(results: Results) -> Consistency:
     """Compares a run's answers to the same questions; asks no bot and no model."""
     groups: dict[str, list[Conversation]] = defaultdict(list)
     for conversation in results.conversations:
-        if any(_is_answered(turn) for turn in conversation.turns):
+        if _answered(conversation):
             groups[subject(conversation.case)].append(conversation)
-    cases = tuple(_case(case, members) for case, members in groups.items() if len(members) > 1)
+    cases = []
+    for case, members in groups.items():
+        pairs = list(combinations(members, 2))
+        clashes = tuple(clash for one, other in pairs if (clash := _clash(one, other)))
+        if pairs:
+            cases.append(CaseConsistency(case=case, pairs=len(pairs), clashes=clashes))
     shares, names = [case.share for case in cases], [case.case for case in cases]
     low, high = interval_of_mean(shares, names, seed=SEED) or (None, None)
-    return Consistency(cases=cases, beside=tuple(_same_passages(groups.values())), low=low, high=high)
+    return Consistency(cases=tuple(cases), beside=tuple(_same_passages(groups.values())), low=low, high=high)
 
 
 def subject(case: Case) -> str:
@@ -83,70 +98,41 @@ def subject(case: Case) -> str:
     return tagged or _LANGUAGE_PART.sub("", case.id) or case.id
 
 
-def _case(case: str, members: Sequence[Conversation]) -> CaseConsistency:
-    pairs = list(combinations(members, 2))
-    clashes = (_clash(one, other) for one, other in pairs)
-    return CaseConsistency(case=case, pairs=len(pairs), clashes=tuple(clash for clash in clashes if clash))
+def _clash(one: Conversation, other: Conversation, link: Link = "same_question") -> Clash | None:
+    """The first disagreement of two conversations; turns of the same number first, which are most alike.
 
-
-def _clash(one: Conversation, other: Conversation) -> Clash | None:
-    """The first disagreement of two conversations about the same question."""
-    link: Link = "same_case" if one.case.id == other.case.id else "same_question"
-    if one.case.language == other.case.language:
-        return next(_clashes(one, other, link), None)
-    turn, against = one.turns[0], other.turns[0]
-    if not (_is_answered(turn) and _is_answered(against)):
-        return None
-    expected = (*one.case.references_at(1), *other.case.references_at(1))
-    found = across_languages(turn.answer.text, against.answer.text, expected)
-    return (
-        None
-        if found is None
-        else Clash(
-            link=link, one=one.id, one_turn=turn.index, other=other.id, other_turn=against.index, found=found
-        )
-    )
-
-
-def _clashes(one: Conversation, other: Conversation, link: Link) -> Iterator[Clash]:
-    """Turns of the same number first: they are most likely to be about the same."""
-    pairs = [
-        (turn, against)
-        for turn in one.turns
-        for against in other.turns
-        if _is_answered(turn) and _is_answered(against)
-    ]
+    In two languages only the first answers are compared: they are the ones to the same question.
+    """
+    if one.case.id == other.case.id:
+        link = "same_case"
+    pairs = list(product(_answered(one), _answered(other)))
+    expected = None
+    if one.case.language != other.case.language:
+        pairs = [(a, b) for a, b in pairs if a is one.turns[0] and b is other.turns[0]]
+        expected = (*one.case.references_at(1), *other.case.references_at(1))
     for turn, against in sorted(pairs, key=lambda pair: abs(pair[0].index - pair[1].index)):
-        if found := disagreement(turn.answer.text, against.answer.text):
-            yield Clash(
-                link=link,
-                one=one.id,
-                one_turn=turn.index,
-                other=other.id,
-                other_turn=against.index,
-                found=found,
-            )
+        texts = turn.answer.text, against.answer.text
+        found = disagreement(*texts) if expected is None else across_languages(*texts, expected)
+        if found:
+            turns = {"one_turn": turn.index, "other_turn": against.index}
+            return Clash(link=link, one=one.id, other=other.id, found=found, **turns)
+    return None
 
 
 def _same_passages(groups: Iterable[Sequence[Conversation]]) -> Iterator[Clash]:
     """Different questions whose gold passages are the same: one clash for each pair of questions."""
     by_passages: dict[tuple[str, ...], list[Sequence[Conversation]]] = defaultdict(list)
     for members in groups:
-        languages = {
-            (conversation.case.language, *sorted(conversation.case.passages))
-            for conversation in members
-            if conversation.case.passages
-        }
-        for key in sorted(languages):
-            by_passages[key].append(
-                [conversation for conversation in members if conversation.case.language == key[0]]
-            )
-    for sharing in by_passages.values():
-        for one, other in combinations(sharing, 2):
-            clashes = (clash for a in one for b in other for clash in _clashes(a, b, "same_passages"))
-            if clash := next(clashes, None):
+        cases = [conversation.case for conversation in members if conversation.case.passages]
+        for language, *passages in sorted({(case.language, *sorted(case.passages)) for case in cases}):
+            sharing = [conversation for conversation in members if conversation.case.language == language]
+            by_passages[language, *passages].append(sharing)
+    for sharing_groups in by_passages.values():
+        for one, other in combinations(sharing_groups, 2):
+            clashes = (_clash(a, b, "same_passages") for a, b in product(one, other))
+            if clash := next(filter(None, clashes), None):
                 yield clash
 
 
-def _is_answered(turn: Turn) -> bool:
-    return turn.answer.error is None and bool(turn.answer.text.strip())
+def _answered(conversation: Conversation) -> list[Turn]:
+    return [turn for turn in conversation.turns if not turn.answer.error and turn.answer.text.strip()]

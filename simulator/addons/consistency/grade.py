@@ -6,9 +6,10 @@ Models write the questions and compare the answers; without them rules do (`stan
 import asyncio
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -72,6 +73,24 @@ class TurnFollowUps(Value):
     crossings: tuple[FollowUpCheck, ...] = ()
 
 
+def outcome_counts(checks: Iterable[FollowUpCheck]) -> dict[Outcome, int]:
+    """How many follow-up questions came to each outcome, the worst first."""
+    counts = Counter(check.verdict.outcome for check in checks)
+    return {outcome: counts[outcome] for outcome in OUTCOMES}
+
+
+def examined_json(examined: Sequence[TurnFollowUps]) -> dict[str, Any]:
+    """The examined turns for `--json`, with nothing left out."""
+    checks = [check for turn in examined for check in turn.crossings]
+    return {
+        "turns": len(examined),
+        "questions": len(checks),
+        "outcomes": outcome_counts(checks),
+        "crossings": [check.model_dump(mode="json") for check in checks],
+        "by": sorted({turn.by for turn in examined}),
+    }
+
+
 class Target(Value):
     """A turn to be examined, within its conversation."""
 
@@ -89,7 +108,8 @@ class Target(Value):
         return self.conversation.turns[: self.turn.index - 1]
 
 
-FILE = Path(__file__).with_name("prompts.toml")
+# --- what models are asked ---
+
 LONGEST_TEXT = 4000
 _VARIABLES: dict[str, set[str]] = {
     "examiner_system": set(),
@@ -128,13 +148,14 @@ class Comparison(Reply):
 class Prompts:
     """The prompts of prompts.toml; checked when they are read."""
 
-    def __init__(self, path: Path = FILE) -> None:
+    def __init__(self) -> None:
+        path = Path(__file__).with_name("prompts.toml")
         self._tables = read_toml(path)
         check_languages(path, self._tables, _VARIABLES)
 
-    def again(self, language: Language, problem: str) -> str:
-        """The request to a model whose reply could not be read."""
-        return render(self._tables[language]["again"], problem=problem)
+    def text(self, language: Language, key: str, /, **values: str) -> str:
+        """A rendered text."""
+        return render(self._tables[language][key], **values)
 
     def examiner(self, target: Target, count: int) -> Messages:
         """The request for `count` follow-up questions about one answer."""
@@ -153,20 +174,20 @@ class Prompts:
         material = {"claim": follow_up.claim, "followup": follow_up.question, "later": later}
         return self._messages("comparer", target, material, form=form)
 
-    def fingerprint(self) -> str:
-        """Changes whenever a word that the models read changes."""
-        return fingerprint(repr(self._tables))
-
     def _messages(self, prompt: str, target: Target, material: dict[str, str], **plain: str) -> Messages:
         """The material under tags whose codes depend on all of it, so that nothing quoted can forge one."""
-        language = target.conversation.case.language
-        lines = _earlier_dialogue(target)
+        case, language = target.conversation.case, target.conversation.case.language
+        tags = {"user": "customer", "assistant": "desk"}
+        lines = [(tags[message.role], message.content) for message in case.history]
+        for turn in target.earlier:
+            lines += [("customer", turn.user), ("desk", turn.answer.text)]
+        lines = [(tag, text[:LONGEST_TEXT]) for tag, text in lines]
         material = {"question": target.turn.user, "answer": target.turn.answer.text, **material}
         seal = fingerprint(*(text for line in lines for text in line), *material.values())
         quoted = {key: quote(key, text[:LONGEST_TEXT], seal) for key, text in material.items()}
         history = "\n".join(quote(tag, text, f"{seal}{at}") for at, (tag, text) in enumerate(lines)) or "-"
-        system = render(self._tables[language][f"{prompt}_system"])
-        user = render(self._tables[language][prompt], history=history, **quoted, **plain)
+        user = self.text(language, prompt, history=history, **quoted, **plain)
+        system = self.text(language, f"{prompt}_system")
         return [{"role": "system", "content": system}, {"role": "user", "content": user}]
 
 
@@ -207,14 +228,7 @@ def _letters(text: str) -> list[tuple[str, int]]:
     return [(letter if len(letter) == 1 else letter[0], at) for letter, at in lower]
 
 
-def _earlier_dialogue(target: Target) -> list[tuple[str, str]]:
-    """The lines before the examined turn, as (tag, text)."""
-    tags = {"user": "customer", "assistant": "desk"}
-    lines = [(tags[message.role], message.content) for message in target.conversation.case.history]
-    for turn in target.earlier:
-        lines += [("customer", turn.user), ("desk", turn.answer.text)]
-    return [(tag, text[:LONGEST_TEXT]) for tag, text in lines]
-
+# --- without a model ---
 
 # A quoted sentence is cut beyond so many characters.
 LONGEST = {"ja": 60, "en": 140}
@@ -231,13 +245,38 @@ _ENDS = "。.．!！?？ 　"
 
 
 def stand_in_follow_ups(target: Target, count: int) -> tuple[FollowUp, ...]:
-    """Questions about the figures of an answer, then about what it says is not so."""
+    """Questions about the figures of an answer, then about what it denies, else about its first claim.
+
+    The first figure of each kind comes before any second one.
+    """
     answer, language = target.turn.answer.text, target.conversation.case.language
-    questions = (
-        *_about_figures(answer, language),
-        *_about_denials(answer, language),
-    ) or _about_first_claim(answer, language)
-    return tuple({each.question: each for each in questions}.values())[:count]
+    asked: dict[str, FollowUp] = {}
+
+    def ask_about(claim: str, question: Sentence) -> None:
+        text = shown(question, language)
+        asked[text] = FollowUp(claim=claim, question=text)
+
+    figures = [(figure, sentence) for sentence in sentences(answer) for figure in checkable(sentence)]
+    kinds = [figure.kind for figure, _sentence in figures]
+    for at in sorted(range(len(figures)), key=lambda at: kinds[at] in kinds[:at]):
+        figure, sentence = figures[at]
+        about = {"claim": _short(sentence, language), "figure": figure.text}
+        questions = {
+            "amount": _('You said: "{claim}". Is {figure} right?', **about),
+            "date": _('You said: "{claim}". Is {figure} the right date?', **about),
+            "time": _('You said: "{claim}". Is {figure} the right time?', **about),
+            "hours": _('You said: "{claim}". Are the hours {figure} right?', **about),
+            "phone": _('You said: "{claim}". Is {figure} the right number to call?', **about),
+            "number": _('You said: "{claim}". Are you sure about {figure}?', **about),
+        }
+        ask_about(sentence, questions[figure.kind])
+    for clause in stated_clauses(answer):
+        if clause.denies:
+            claim = _short(clause.text, language)
+            ask_about(clause.text, _('You said: "{claim}". Are there no exceptions?', claim=claim))
+    for claim in () if asked else claims(answer, language)[:1]:
+        ask_about(claim, _('You said: "{claim}". Is that right?', claim=_short(claim, language)))
+    return tuple(asked.values())[:count]
 
 
 def compare(target: Target, follow_up: FollowUp, later: str) -> Verdict:
@@ -300,52 +339,13 @@ def _disagreeing_reply(follow_up: FollowUp, later: str) -> Disagreement | None:
     return None
 
 
-def _about_figures(answer: str, language: Language) -> Iterator[FollowUp]:
-    """The sentence of a figure quoted back; the first figure of each kind comes before any second one."""
-    figures = [(figure, sentence) for sentence in sentences(answer) for figure in checkable(sentence)]
-    kinds: set[str] = set()
-    for first in (True, False):
-        for figure, sentence in figures:
-            if first == (figure.kind not in kinds):
-                kinds.add(figure.kind)
-                question = _question(figure, _short(sentence, language))
-                yield FollowUp(claim=sentence, question=shown(question, language))
-
-
-def _question(figure: Specific, claim: str) -> Sentence:
-    """Whether a figure of a claim is right."""
-    about = {"claim": claim, "figure": figure.text}
-    questions: dict[str, Sentence] = {
-        "amount": _('You said: "{claim}". Is {figure} right?', **about),
-        "date": _('You said: "{claim}". Is {figure} the right date?', **about),
-        "time": _('You said: "{claim}". Is {figure} the right time?', **about),
-        "hours": _('You said: "{claim}". Are the hours {figure} right?', **about),
-        "phone": _('You said: "{claim}". Is {figure} the right number to call?', **about),
-        "number": _('You said: "{claim}". Are you sure about {figure}?', **about),
-    }
-    return questions[figure.kind]
-
-
-def _about_denials(answer: str, language: Language) -> Iterator[FollowUp]:
-    for clause in stated_clauses(answer):
-        if clause.denies:
-            claim = _short(clause.text, language)
-            question = _('You said: "{claim}". Are there no exceptions?', claim=claim)
-            yield FollowUp(claim=clause.text, question=shown(question, language))
-
-
-def _about_first_claim(answer: str, language: Language) -> Iterator[FollowUp]:
-    """For an answer without figures and denials."""
-    for claim in claims(answer, language)[:1]:
-        question = _('You said: "{claim}". Is that right?', claim=_short(claim, language))
-        yield FollowUp(claim=claim, question=shown(question, language))
-
-
 def _short(sentence: str, language: Language) -> str:
     bare = sentence.strip().rstrip(_ENDS)
     longest = LONGEST[language]
     return bare if len(bare) <= longest else bare[:longest].rstrip() + "…"
 
+
+# --- asking the bot ---
 
 # Plays both parts where there is no model.
 STAND_IN = "stand-in"
@@ -386,13 +386,13 @@ class Examiner:
         return verdict_of(reply, target.turn.answer.text, later)
 
     async def _ask(
-        self, model: Model, messages: list[dict[str, str]], form: type[Form], target: Target, about: str
+        self, model: Model, messages: Messages, form: type[Form], target: Target, about: str
     ) -> Form:
         language = target.conversation.case.language
         return await model.ask(
             messages,
             form,
-            lambda problem: self.prompts.again(language, problem),
+            lambda problem: self.prompts.text(language, "again", problem=problem),
             seed=stable_int(self.seed, *target.key, about),
         )
 
@@ -433,34 +433,31 @@ class CrossExamination:
 
     async def examine(self, target: Target) -> TurnFollowUps:
         """One turn: every follow-up question in a session of its own, after the same earlier dialogue."""
-        crossings = []
+        (conversation, turn), language = target.key, target.conversation.case.language
+        checks = []
         for number, follow_up in enumerate(await self.examiner.follow_ups(target), 1):
             answer = await ask(self.bot, query(target, follow_up.question, number), self.timeout)
             if answer.error is None:
                 verdict = await self.examiner.compare(target, follow_up, answer.text)
             else:
-                reason = shown(answer.error.message, target.conversation.case.language)
-                verdict = Verdict(outcome="no_answer", reason=reason)
-            crossings.append(
-                FollowUpCheck(
-                    conversation=target.conversation.id,
-                    turn=target.turn.index,
-                    number=number,
-                    language=target.conversation.case.language,
-                    asked=follow_up,
-                    answer=answer.text,
-                    verdict=verdict,
-                )
+                verdict = Verdict(outcome="no_answer", reason=shown(answer.error.message, language))
+            check = FollowUpCheck(
+                conversation=conversation,
+                turn=turn,
+                number=number,
+                language=language,
+                asked=follow_up,
+                answer=answer.text,
+                verdict=verdict,
             )
-        conversation, turn = target.key
-        return TurnFollowUps(
-            conversation=conversation, turn=turn, by=self.examiner.name, crossings=tuple(crossings)
-        )
+            checks.append(check)
+        by = self.examiner.name
+        return TurnFollowUps(conversation=conversation, turn=turn, by=by, crossings=tuple(checks))
 
 
 def query(target: Target, question: str, number: int) -> Query:
     """The query to the bot: the dialogue up to and including the examined answer, then the question."""
-    history = list(target.conversation.case.history)
+    case, history = target.conversation.case, list(target.conversation.case.history)
     for turn in (*target.earlier, target.turn):
         history.append(Message(role="user", content=turn.user))
         history.append(Message(role="assistant", content=turn.answer.text))
@@ -468,24 +465,21 @@ def query(target: Target, question: str, number: int) -> Query:
         text=question,
         history=tuple(history),
         session=f"cross-examine/{target.conversation.id}/{target.turn.index}/{number}",
-        case=target.conversation.case.id,
-        language=target.conversation.case.language,
+        case=case.id,
+        language=case.language,
     )
 
 
-def crossings(examined: Iterable[TurnFollowUps]) -> tuple[FollowUpCheck, ...]:
-    """All questions of all examined turns."""
-    return tuple(crossing for turn in examined for crossing in turn.crossings)
-
+# --- the note in the run file ---
 
 NOTE = "cross_examination"
-_LIST = TypeAdapter(tuple[TurnFollowUps, ...])
 
 
 def examined_of(results: Results) -> tuple[TurnFollowUps, ...]:
     """The examined turns, in the order of the run; raises RunFileError for an unreadable note."""
     try:
-        examined = _LIST.validate_python(results.notes.get(NOTE, []))
+        stored: Any = results.notes.get(NOTE, [])
+        examined = TypeAdapter(tuple[TurnFollowUps, ...]).validate_python(stored)
     except ValidationError:
         msg = _("the cross-examination in this run file is of another version: cross-examine RUN --again.")
         raise RunFileError(msg) from None

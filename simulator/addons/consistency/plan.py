@@ -1,12 +1,13 @@
 """Which answers a cross-examination takes up, and what it will cost at most."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from itertools import zip_longest
 from typing import Literal, get_args
 
 from simulator.addons.consistency.disagreement import checkable
 from simulator.addons.consistency.grade import Examiner, FollowUp, Target
 from simulator.core.types import Results, Role, Spending
+from simulator.models.client import Messages
 from simulator.models.pricing import Prices
 from simulator.runner.context import RunContext
 from simulator.runner.estimate import ANSWER, PASSAGE, PASSAGES, tokens
@@ -25,65 +26,49 @@ def targets(
     Every question's best answer comes before any second one, and an answer that was given word for word
     twice is examined once. `specific` takes only answers with something checkable.
     """
-    candidates, seen = [], set[tuple[str, str]]()
+    candidates: list[tuple[int, Target]] = []
+    seen: set[tuple[str, str]] = set()
     for conversation in results.conversations:
         for turn in conversation.turns:
-            answer = (conversation.case.id, turn.answer.text)
+            text, case = turn.answer.text, conversation.case.id
             is_chosen = which != "red" or (conversation.id, turn.index) in red
-            if turn.answer.error or not is_chosen or answer in seen or not turn.answer.text.strip():
+            if turn.answer.error or not is_chosen or (case, text) in seen or not text.strip():
                 continue
-            seen.add(answer)
-            if which != "specific" or _details(turn.answer.text):
-                candidates.append(Target(conversation=conversation, turn=turn))
-    return tuple(_best_of_each_case(candidates))[:limit]
-
-
-def _details(answer: str) -> int:
-    """How many different amounts, dates, times and numbers an answer has."""
-    return len({detail.canonical for detail in checkable(answer)})
-
-
-def _best_of_each_case(candidates: Sequence[Target]) -> Iterator[Target]:
-    """The best of every case, then the second best of every case, and so on."""
-    ranked = sorted(candidates, key=lambda target: -_details(target.turn.answer.text))
+            seen.add((case, text))
+            details = len({detail.canonical for detail in checkable(text)})
+            if details or which != "specific":
+                candidates.append((details, Target(conversation=conversation, turn=turn)))
     by_case: dict[str, list[Target]] = {}
-    for target in ranked:
+    for _details, target in sorted(candidates, key=lambda candidate: -candidate[0]):
         by_case.setdefault(target.conversation.case.id, []).append(target)
-    for level in zip_longest(*by_case.values()):
-        yield from (target for target in level if target is not None)
+    levels = zip_longest(*by_case.values())
+    return tuple(target for level in levels for target in level if target is not None)[:limit]
 
 
 def estimate(context: RunContext, examiner: Examiner, chosen: Sequence[Target]) -> dict[Role, Spending]:
     """Calls, tokens and dollars per role, when every answer gets all its questions."""
     totals: dict[Role, list[int]] = {}
+
+    def add(role: Role, calls: int, tokens_in: int, tokens_out: int) -> None:
+        for place, amount in enumerate((calls, calls * tokens_in, calls * tokens_out)):
+            totals.setdefault(role, [0, 0, 0])[place] += amount
+
+    count = examiner.questions
     for target in chosen:
-        for role, calls, each_in, each_out in _calls(context, examiner, target):
-            total = totals.setdefault(role, [0, 0, 0])
-            for place, amount in enumerate((calls, calls * each_in, calls * each_out)):
-                total[place] += amount
+        language = target.conversation.case.language
+        letter = "あ" if language == "ja" else "a"
+        answer, passage = letter * ANSWER[language], letter * PASSAGE[language]
+        if examiner.asking is not None:
+            add("user", 1, _size(examiner.prompts.examiner(target, count)), count * QUESTION)
+        if examiner.comparing is not None:
+            claim = FollowUp(claim=target.turn.user, question=target.turn.user)
+            add("judge", count, _size(examiner.prompts.comparer(target, claim, answer)), VERDICT)
+        if context.endpoints["demo"] and context.settings.adapter == "demo":
+            add("demo", count, PASSAGES * tokens(passage) + tokens(answer) + 200, tokens(answer))
     prices = Prices.of(context.settings)
     models = {role: endpoint.model if (endpoint := context.endpoints[role]) else "" for role in totals}
     return {role: prices.spending(models[role], *total) for role, total in totals.items()}
 
 
-def _calls(context: RunContext, examiner: Examiner, target: Target) -> list[tuple[Role, int, int, int]]:
-    """(role, calls, tokens in per call, tokens out per call) of one turn."""
-    count, language = examiner.questions, target.conversation.case.language
-    calls: list[tuple[Role, int, int, int]] = []
-    answer = ("あ" if language == "ja" else "a") * ANSWER[language]
-    if examiner.asking is not None:
-        messages = examiner.prompts.examiner(target, count)
-        calls.append(("user", 1, _size(messages), count * QUESTION))
-    if examiner.comparing is not None:
-        claim = FollowUp(claim=target.turn.user, question=target.turn.user)
-        messages = examiner.prompts.comparer(target, claim, answer)
-        calls.append(("judge", count, _size(messages), VERDICT))
-    if context.endpoints["demo"] and context.settings.adapter == "demo":
-        passage = ("あ" if language == "ja" else "a") * PASSAGE[language]
-        answer_tokens = tokens(answer)
-        calls.append(("demo", count, PASSAGES * tokens(passage) + answer_tokens + 200, answer_tokens))
-    return calls
-
-
-def _size(messages: list[dict[str, str]]) -> int:
+def _size(messages: Messages) -> int:
     return sum(tokens(message["content"]) for message in messages)

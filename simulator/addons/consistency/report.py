@@ -1,18 +1,9 @@
 """The report of a cross-examination and of consistency, and its JSON."""
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
 
 from simulator.addons.consistency.figures import Clash, Consistency, consistency
-from simulator.addons.consistency.grade import (
-    OUTCOMES,
-    STAND_IN,
-    FollowUpCheck,
-    Outcome,
-    TurnFollowUps,
-    crossings,
-)
+from simulator.addons.consistency.grade import STAND_IN, FollowUpCheck, Outcome, TurnFollowUps, outcome_counts
 from simulator.core.document import Block, Fact, Item, Items, Line, Report, Section, Text
 from simulator.core.messages import Message, _, ngettext, safe_text
 from simulator.core.types import Language, Results
@@ -34,42 +25,6 @@ _LINKS = {
 }
 
 
-class ConsistencyOutcome(NamedTuple):
-    """All that is reported; `examined` is None where only consistency was asked for."""
-
-    run: str
-    language: Language
-    examined: tuple[TurnFollowUps, ...] | None
-    consistency: Consistency
-
-
-def as_json(outcome: ConsistencyOutcome) -> dict[str, Any]:
-    """The report for programs, with nothing left out."""
-    checks = crossings(outcome.examined or ())
-    consistency = outcome.consistency
-    body: dict[str, Any] = {
-        "run": outcome.run,
-        "consistency": {
-            "share": consistency.share,
-            "low": consistency.low,
-            "high": consistency.high,
-            "cases": [
-                {"case": case.case, "pairs": case.pairs, "share": case.share} for case in consistency.cases
-            ],
-            "disagreements": [clash.model_dump(mode="json") for clash in consistency.clashes],
-        },
-    }
-    if outcome.examined is not None:
-        body["examined"] = {
-            "turns": len(outcome.examined),
-            "questions": len(checks),
-            "outcomes": _counts(checks),
-            "crossings": [check.model_dump(mode="json") for check in checks],
-            "by": sorted({turn.by for turn in outcome.examined}),
-        }
-    return body
-
-
 def consistency_line(results: Results) -> Message | None:
     """One sentence for a report where customers were told different things; None where they were not."""
     cases = consistency(results).cases
@@ -87,22 +42,24 @@ def consistency_line(results: Results) -> Message | None:
     )
 
 
-def consistency_report(outcome: ConsistencyOutcome) -> Report:
+def consistency_report(
+    run: str, language: Language, figures: Consistency, examined: Sequence[TurnFollowUps] | None = None
+) -> Report:
     """What the bot said about its own claims, and whether the run told every customer the same."""
     title = _("Consistency (the same question, the same answer?)")
-    blocks = tuple(_consistency(outcome.consistency))
-    if outcome.examined is None:
-        return Report(title, outcome.language, blocks)
+    blocks = tuple(_consistency(figures))
+    if examined is None:
+        return Report(title, language, blocks)
     return Report(
-        title=_("Cross-examination  {run}", run=outcome.run),
-        language=outcome.language,
-        lead=tuple(_examination(outcome.examined)),
+        title=_("Cross-examination  {run}", run=run),
+        language=language,
+        lead=tuple(_examination(examined)),
         sections=(Section("consistency", title, blocks),),
     )
 
 
 def _examination(examined: Sequence[TurnFollowUps]) -> Iterator[Block]:
-    checks = crossings(examined)
+    checks = [check for turn in examined for check in turn.crossings]
     if not checks:
         yield Line(_("No answer states anything that can be checked (an amount, date, time or number)."))
         return
@@ -115,34 +72,24 @@ def _examination(examined: Sequence[TurnFollowUps]) -> Iterator[Block]:
         questions=ngettext("{n} follow-up question", "{n} follow-up questions", n=len(checks)),
         by=tuple(stand_in if name == STAND_IN else name for name in names),
     )
-    counts = _counts(checks)
-    parts = tuple(_("{name} {n}", name=_OUTCOMES[each], n=n) for each, n in counts.items() if n)
+    parts = tuple(
+        _("{name} {n}", name=_OUTCOMES[each], n=n) for each, n in outcome_counts(checks).items() if n
+    )
     yield from (Line(asked), Line(_("{parts}", parts=parts)))
     for outcome in ("contradicts", "corrects"):
-        if items := [_check(check) for check in checks if check.verdict.outcome == outcome]:
-            yield _listed(items)
-
-
-def _listed(items: Sequence[Item]) -> Items:
-    more = len(items) - SHOWN
-    return Items(tuple(items[:SHOWN]), _("{n} more with --json.", n=more) if more > 0 else "")
+        yield from _listed([_check(check) for check in checks if check.verdict.outcome == outcome])
 
 
 def _check(check: FollowUpCheck) -> Item:
-    verdict = check.verdict
-    quotes = (
+    verdict, where = check.verdict, _turn(check.conversation, check.turn)
+    title = _("{outcome}: {where}", outcome=_OUTCOMES[verdict.outcome], where=where)
+    facts = (
         (_("earlier"), verdict.first_quote),
         (_("follow-up"), check.asked.question),
         (_("later"), verdict.later_quote),
         (_("why"), verdict.reason),
     )
-    facts = tuple(Fact(name, line) for name, text in quotes if (line := _one_line(text)))
-    where = _turn(check.conversation, check.turn)
-    return Item(_("{outcome}: {where}", outcome=_OUTCOMES[verdict.outcome], where=where), facts, "alarm")
-
-
-def _turn(conversation: str, turn: int) -> Message:
-    return _("{conversation} turn {n}", conversation=conversation, n=turn)
+    return _item(title, *facts)
 
 
 def _consistency(figures: Consistency) -> Iterator[Block]:
@@ -170,28 +117,34 @@ def _consistency(figures: Consistency) -> Iterator[Block]:
     distinct: dict[frozenset[str], Clash] = {}
     for clash in figures.clashes:
         distinct.setdefault(frozenset((clash.found.one, clash.found.other)), clash)
-    if distinct:
-        yield _listed([_clash(clash) for clash in distinct.values()])
-    elif figures.share is not None:
+    items = [_clash(clash) for clash in distinct.values()]
+    yield from _listed(items)
+    if not items and figures.share is not None:
         yield Line(_("No disagreement was found."))
 
 
 def _clash(clash: Clash) -> Item:
-    one = Fact(_turn(clash.one, clash.one_turn), _one_line(clash.found.one))
-    other = Fact(_turn(clash.other, clash.other_turn), _one_line(clash.found.other))
-    return Item(_LINKS[clash.link], (one, other), "alarm")
+    one, other = _turn(clash.one, clash.one_turn), _turn(clash.other, clash.other_turn)
+    return _item(_LINKS[clash.link], (one, clash.found.one), (other, clash.found.other))
 
 
-def _counts(checks: Sequence[FollowUpCheck]) -> dict[Outcome, int]:
-    counts = Counter(check.verdict.outcome for check in checks)
-    return {outcome: counts[outcome] for outcome in OUTCOMES}
+def _turn(conversation: str, turn: int) -> Message:
+    return _("{conversation} turn {n}", conversation=conversation, n=turn)
+
+
+def _item(title: Message, *facts: tuple[Message, str]) -> Item:
+    """What contradicts what; facts without a text are left out."""
+    lines = ((name, " ".join(text.split())) for name, text in facts)
+    return Item(title, tuple(Fact(name, line) for name, line in lines if line), "alarm")
+
+
+def _listed(items: Sequence[Item]) -> Iterator[Items]:
+    if items:
+        more = len(items) - SHOWN
+        yield Items(tuple(items[:SHOWN]), _("{n} more with --json.", n=more) if more > 0 else "")
 
 
 def _percent(share: float) -> str:
     """In whole per cent; 99.9 where it is not quite all."""
     rounded = round(100 * share)
     return f"{99.9 if rounded == 100 and share < 1 else rounded:g}"
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())

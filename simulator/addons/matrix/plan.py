@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -90,23 +90,12 @@ class Matrix(Value):
             for prompt in self.prompts:
                 for model in self.models:
                     cell = CellId(data=data.name, prompt=prompt.name, model=model.name)
-                    yield cell, _cell_settings(data, prompt, model)
+                    axes = {"prompt": prompt.prompt, "adapter": model.adapter, "set": model.set or None}
+                    own = {key: value for key, value in axes.items() if value is not None}
+                    yield cell, {**data.settings, "cases": data.cases, **own}
 
 
-def _cell_settings(data: DataSet, prompt: NamedPrompt, model: NamedModel) -> dict[str, Any]:
-    settings: dict[str, Any] = {**data.settings, "cases": data.cases}
-    if prompt.prompt is not None:
-        settings["prompt"] = prompt.prompt
-    if model.adapter is not None:
-        settings["adapter"] = model.adapter
-    if model.set:
-        settings["set"] = dict(model.set)
-    return settings
-
-
-TABLE = "matrix"
 _AXES = ("cases", "prompts", "models")
-_MODEL_KEYS = ("name", "adapter", "set")
 # What a model's name is given as: `--set model=...`.
 MODEL = "model"
 # What metric files call an answer that is not split into outputs.
@@ -117,7 +106,7 @@ CHAT = "openai_chat"
 
 def is_matrix(path: Path) -> bool:
     """Whether this is a TOML file with a table [matrix]; raises PromptError for one that is broken."""
-    return path.suffix.lower() == ".toml" and path.is_file() and TABLE in read_toml(path)
+    return path.suffix.lower() == ".toml" and path.is_file() and "matrix" in read_toml(path)
 
 
 def read_matrix(path: Path) -> Matrix:
@@ -127,23 +116,23 @@ def read_matrix(path: Path) -> Matrix:
     [matrix] or, where [judges] has none of its own for some of them, at the top.
     """
     table = read_toml(path)
-    axes, judges = table.pop(TABLE, None), table.pop("judges", None)
+    axes, judges = table.pop("matrix", None), table.pop("judges", None)
     if not isinstance(axes, dict):
         msg = _("{path}: there is no table [matrix]. See docs/matrix.md.", path=path)
         raise InputError(msg)
     _check_keys(path, "[matrix]", axes, (*_AXES, "judges", "title"))
-    source = _Source(path)
-    data = source.data(axes.get("cases"), judges if isinstance(judges, dict) else {})
-    settings = source.settings("", table)
+    file = _MatrixFile(path)
+    data = file.data(axes.get("cases"), judges if isinstance(judges, dict) else {})
+    settings = file.settings("", table)
     common = axes.get("judges", judges if not isinstance(judges, dict) else None)
     if common is not None:
         settings["judges"] = resolve_judges(path, common)
-    models = source.models(axes.get("models"))
+    models = file.models(axes.get("models"))
     if "adapter" in settings:
-        settings["adapter"] = source.adapter(str(settings["adapter"]))
+        settings["adapter"] = resolve_bot(path, str(settings["adapter"]))
     return Matrix(
         data=data,
-        prompts=source.prompts(axes.get("prompts")),
+        prompts=file.prompts(axes.get("prompts")),
         models=models,
         settings=settings,
         title=str(axes.get("title", "")),
@@ -165,92 +154,97 @@ def matrix_of_options(cases: Sequence[str], prompts: Sequence[str], given: Seque
         raise InputError(msg)
     if len(cases) < 2 and len(prompts) < 2 and not several:
         return None
+    if not cases:
+        raise InputError(_NO_CASES)
     models = tuple(
         NamedModel(name=f"{key} {number}" if is_secret(key) else each, set={key: each})
         for key, found in several.items()
         for number, each in enumerate(found, 1)
     )
-    source = _Source(None)
+    data_sets, named_prompts = _named(None, "cases", cases), _named(None, "prompts", prompts)
     return Matrix(
-        data=source.data(list(cases), {}),
-        prompts=source.prompts(list(prompts) or None),
+        data=tuple(DataSet(name=name, cases=each) for name, each in data_sets.items()),
+        prompts=tuple(NamedPrompt(name=name, prompt=each) for name, each in named_prompts.items())
+        or (NamedPrompt(),),
         models=models or (NamedModel(),),
     )
 
 
-class _Source:
-    """Where a matrix is read from: a file, or the command line (None). Its errors name the file."""
+_NO_CASES = _('[matrix] cases: name at least one file: cases = ["faq.csv"].')
 
-    def __init__(self, path: Path | None) -> None:
+
+class _MatrixFile:
+    """Reads the tables of one file; its errors begin with the file."""
+
+    def __init__(self, path: Path) -> None:
         self.path = path
-
-    def error(self, message: Message | str) -> InputError:
-        """An error, with the file that holds it."""
-        return InputError(_("{path}: {message}", path=self.path, message=message) if self.path else message)
 
     def data(self, given: Any, judges: Mapping[str, Any]) -> tuple[DataSet, ...]:
         """The data sets, each with its own settings."""
-        if isinstance(given, str):
-            given = [given]
-        if not given or not isinstance(given, list | dict):
-            raise self.error(_('[matrix] cases: name at least one file: cases = ["faq.csv"].'))
-        named = self._named("cases", given, _stem)
+        if not given or not isinstance(given, str | list | dict):
+            raise _error(self.path, _NO_CASES)
+        named = _named(self.path, "cases", given)
         for name in judges:
             if name not in named:
                 raise UnknownName(_("data set"), name, named, _("(in [judges] of {path})", path=self.path))
         return tuple(
-            DataSet(name=name, cases=self.file(cases), settings=self._of_data(name, judges.get(name, {})))
+            DataSet(
+                name=name,
+                cases=resolve_path(self.path, cases),
+                settings=self._of_data(name, judges.get(name, {})),
+            )
             for name, cases in named.items()
         )
 
     def _of_data(self, name: str, given: Any) -> dict[str, Any]:
-        """`faq = ["em"]` are its judges; a table has any setting."""
-        if not isinstance(given, str | list | dict):
-            raise self.error(
-                _(
-                    "[judges] {name} {value}: a list of judges, or a table of settings.",
-                    name=name,
-                    value=shortened(given),
-                )
-            )
-        settings: dict[str, Any] = dict(given) if isinstance(given, dict) else {"judges": given}
-        if (thresholds := settings.pop("thresholds", None)) is not None:
-            settings["outputs"] = self._with_thresholds(name, settings.get("outputs", {}), thresholds)
-            if isinstance(settings.get("judges"), list):  # a judge with a threshold grades only once
-                without = [judge for judge in settings["judges"] if judge not in thresholds]
-                settings["judges"] = without or [PASSED]
-        return self.settings(f"[judges.{name}] ", settings)
+        """`faq = ["em"]` are its judges; a table has any setting.
 
-    def _with_thresholds(self, name: str, outputs: Any, thresholds: Any) -> dict[str, Any]:
-        """`{em = 1}` is about the whole answer, `{path = {em = 1}}` about one output of it."""
-        if not isinstance(outputs, dict) or not isinstance(thresholds, dict):
-            raise self.error(
-                _(
-                    "[judges.{name}] thresholds: a table beside judges; a file of outputs has its own.",
-                    name=name,
-                )
+        Of the thresholds, `{em = 1}` is about the whole answer, `{path = {em = 1}}` about one output of it.
+        """
+        if not isinstance(given, str | list | dict):
+            wrong = _(
+                "[judges] {name} {value}: a list of judges, or a table of settings.",
+                name=name,
+                value=shortened(given),
             )
-        found = {output: list(judges) for output, judges in outputs.items()}
+            raise _error(self.path, wrong)
+        settings: dict[str, Any] = dict(given) if isinstance(given, dict) else {"judges": given}
+        thresholds = settings.pop("thresholds", None)
+        if thresholds is None:
+            return self.settings(f"[judges.{name}] ", settings)
+        outputs = settings.get("outputs", {})
+        if not isinstance(outputs, dict) or not isinstance(thresholds, dict):
+            wrong = _(
+                "[judges.{name}] thresholds: a table beside judges; a file of outputs has its own.", name=name
+            )
+            raise _error(self.path, wrong)
+        metrics = {output: list(judges) for output, judges in outputs.items()}
         for key, limit in thresholds.items():
             output, limits = (key, limit) if isinstance(limit, dict) else (WHOLE, {key: limit})
-            metrics = [{"name": judge, "threshold": at} for judge, at in limits.items()]
-            found[output] = [each for each in found.get(output, []) if _judge(each) not in limits] + metrics
-        return found
+            # A judge of an output may stand alone or in a table.
+            others = [
+                each
+                for each in metrics.get(output, [])
+                if (each.get("name") if isinstance(each, dict) else each) not in limits
+            ]
+            metrics[output] = others + [{"name": judge, "threshold": at} for judge, at in limits.items()]
+        settings["outputs"] = metrics
+        if isinstance(settings.get("judges"), list):  # a judge with a threshold grades only once
+            without = [judge for judge in settings["judges"] if judge not in thresholds]
+            settings["judges"] = without or [PASSED]
+        return self.settings(f"[judges.{name}] ", settings)
 
     def prompts(self, given: Any) -> tuple[NamedPrompt, ...]:
         """The prompts; one without a name where there are none."""
         if given is None:
             return (NamedPrompt(),)
-        if isinstance(given, str):
-            given = [given]
-        if not given or not isinstance(given, list | dict):
-            raise self.error(_('[matrix] prompts: ids or files, as in prompts = ["plain", "strict"].'))
-        named = self._named("prompts", given, _prompt_name)
-        return tuple(NamedPrompt(name=name, prompt=self._prompt(prompt)) for name, prompt in named.items())
-
-    def _prompt(self, given: str) -> str:
-        """`strict.toml:variant` and `strict.toml` are files, anything else is an id."""
-        return resolve_prompt(self.path, given) if self.path else given
+        if not given or not isinstance(given, str | list | dict):
+            wrong = _('[matrix] prompts: ids or files, as in prompts = ["plain", "strict"].')
+            raise _error(self.path, wrong)
+        return tuple(
+            NamedPrompt(name=name, prompt=resolve_prompt(self.path, prompt))
+            for name, prompt in _named(self.path, "prompts", given).items()
+        )
 
     def models(self, given: Any) -> tuple[NamedModel, ...]:
         """The models; one without a name where there are none."""
@@ -259,94 +253,78 @@ class _Source:
         if isinstance(given, str):
             given = [given]
         if not given or not isinstance(given, list):
-            raise self.error(
-                _('[matrix] models: names, as in models = ["gpt-5-mini"], or [[matrix.models]].')
-            )
+            wrong = _('[matrix] models: names, as in models = ["gpt-5-mini"], or [[matrix.models]].')
+            raise _error(self.path, wrong)
         found = tuple(self._model(each) for each in given)
-        self._once("models", [model.name for model in found])
+        _check_once(self.path, "models", [model.name for model in found])
         return found
 
     def _model(self, given: Any) -> NamedModel:
         if isinstance(given, str):
             return NamedModel(name=given, set={MODEL: given})
         if not isinstance(given, dict) or not isinstance(given.get("set", {}), dict):
-            raise self.error(
-                _(
-                    "[matrix] models {value}: a name, or a table of name, adapter and set.",
-                    value=shortened(given),
-                )
+            wrong = _(
+                "[matrix] models {value}: a name, or a table of name, adapter and set.",
+                value=shortened(given),
             )
-        _check_keys(self.path, "[[matrix.models]]", given, _MODEL_KEYS)
+            raise _error(self.path, wrong)
+        _check_keys(self.path, "[[matrix.models]]", given, ("name", "adapter", "set"))
         values = {key: setting_text(value) for key, value in given.get("set", {}).items()}
-        adapter = self.adapter(str(given["adapter"])) if "adapter" in given else None
+        adapter = resolve_bot(self.path, str(given["adapter"])) if "adapter" in given else None
         name = str(given.get("name") or values.get(MODEL) or given.get("adapter") or "")
         if not name:
-            raise self.error(_("[[matrix.models]]: each needs a name."))
+            raise _error(self.path, _("[[matrix.models]]: each needs a name."))
         return NamedModel(name=name, adapter=adapter, set=values)
 
     def settings(self, where: str, given: Mapping[str, Any]) -> dict[str, Any]:
         """The settings beside the axes, by the names of rehearsal.toml, with the paths of their files."""
-        for key in given:
+        settings = dict(given)
+        for key, value in given.items():
             if key in {"cases", "prompt"}:
-                raise self.error(
-                    _("{where}{key}: data sets and prompts stand in [matrix].", where=where, key=key)
-                )
+                wrong = _("{where}{key}: data sets and prompts stand in [matrix].", where=where, key=key)
+                raise _error(self.path, wrong)
             if key not in Settings.model_fields:
                 raise UnknownName(_("setting"), key, Settings.model_fields, f"({where}in {self.path})")
-        files: dict[str, Any] = {
-            key: self.file(value)
-            for key, value in given.items()
-            if key in FILE_SETTINGS and isinstance(value, str)
-        }
-        if self.path and "judges" in given:
-            files["judges"] = resolve_judges(self.path, given["judges"])
-        return {**given, **files}
-
-    def adapter(self, name: str) -> str:
-        """`bot.py:answer`, its file looked up beside the matrix first."""
-        return resolve_bot(self.path, name) if self.path else name
-
-    def file(self, name: str) -> str:
-        """A file as it is named; one that is there beside the matrix, by its path from here."""
-        return resolve_path(self.path, name) if self.path else name
-
-    def _named(self, axis: str, given: Any, name_of: Any) -> dict[str, str]:
-        pairs = list(given.items()) if isinstance(given, dict) else [(None, each) for each in given]
-        for _unused, each in pairs:
-            if not isinstance(each, str) or not each.strip():
-                raise self.error(
-                    _("[matrix] {axis} {value}: must be a text.", axis=axis, value=shortened(each))
-                )
-        named = [(name or name_of(each), each) for name, each in pairs]
-        self._once(axis, [name for name, _unused in named])
-        return dict(named)
-
-    def _once(self, axis: str, names: Iterable[str]) -> None:
-        known: set[str] = set()
-        for name in names:
-            if name in known:
-                way = (
-                    _('[matrix.{axis}] {name} = "...", one line each', axis=axis, name=name)
-                    if self.path
-                    else _("rename a file")
-                )
-                raise self.error(
-                    _(
-                        "[matrix] {axis}: two are called '{name}'; name them: {way}.",
-                        axis=axis,
-                        name=name,
-                        way=way,
-                    )
-                )
-            known.add(name)
+            if key == "judges":
+                settings[key] = resolve_judges(self.path, value)
+            elif key in FILE_SETTINGS and isinstance(value, str):
+                settings[key] = resolve_path(self.path, value)
+        return settings
 
 
-def _judge(metric: Any) -> str:
-    """The name of a judge of an output, which may stand alone or in a table."""
-    return str(metric.get("name") if isinstance(metric, dict) else metric)
+def _error(path: Path | None, message: Message) -> InputError:
+    return InputError(_("{path}: {message}", path=path, message=message) if path else message)
 
 
-def _check_keys(path: Path | None, where: str, given: Mapping[str, Any], names: Sequence[str]) -> None:
+def _named(path: Path | None, axis: str, given: Any) -> dict[str, str]:
+    """Data sets or prompts by their names: those of a table, else what their files are called."""
+    if isinstance(given, str):
+        given = [given]
+    pairs = list(given.items()) if isinstance(given, dict) else [("", each) for each in given]
+    for _unused, each in pairs:
+        if not isinstance(each, str) or not each.strip():
+            wrong = _("[matrix] {axis} {value}: must be a text.", axis=axis, value=shortened(each))
+            raise _error(path, wrong)
+    name_of = _stem if axis == "cases" else _prompt_name
+    named = [(name or name_of(each), each) for name, each in pairs]
+    _check_once(path, axis, [name for name, _unused in named])
+    return dict(named)
+
+
+def _check_once(path: Path | None, axis: str, names: Sequence[str]) -> None:
+    """Raises InputError for a name that occurs twice; names come from a file, or from options (None)."""
+    for at, name in enumerate(names):
+        if name in names[:at]:
+            way = _("rename a file")
+            if path:
+                way = _('[matrix.{axis}] {name} = "...", one line each', axis=axis, name=name)
+            wrong = _(
+                "[matrix] {axis}: two are called '{name}'; name them: {way}.", axis=axis, name=name, way=way
+            )
+            raise _error(path, wrong)
+
+
+def _check_keys(path: Path, where: str, given: Mapping[str, Any], names: Sequence[str]) -> None:
     for key in given:
         if key not in names:
             raise UnknownName(_("key of {where}", where=where), key, names, f"(in {path})")
@@ -369,8 +347,6 @@ def _prompt_name(prompt: str) -> str:
 _WITHOUT_EFFECT = frozenset(
     {"concurrency", "calls", "rpm", "tpm", "timeout", "budget", "prices", "jpy_per_usd", "cache"}
 )
-# Judges and thresholds of a data set that stand in the matrix itself.
-INLINE = "outputs"
 # What settings loaded for a command are made to those of a single-turn data set.
 Shaping = Callable[[Settings], Settings]
 
@@ -408,10 +384,24 @@ def resolved(
     given = {k: v for k, v in flags.items() if v is not None and v is not False and v not in ((), [])}
     of_matrix = {key: value for key, value in matrix.settings.items() if PREFIX + key.upper() not in environ}
     own_set, given_set = _pairs(of_matrix.pop("set", {})), _pairs(given.pop("set", {}))
-    common = load_settings({**of_matrix, **given, "set": own_set | given_set}, environ=environ)
-    return tuple(
-        _resolve(cell, own, {**of_matrix, **given}, common, shape, environ) for cell, own in matrix.cells()
-    )
+    given = {**of_matrix, **given}
+    common = load_settings({**given, "set": own_set | given_set}, environ=environ)
+    cells = []
+    for cell, own in matrix.cells():
+        outputs = own.pop("outputs") if isinstance(own.get("outputs"), dict) else None
+        assumed = MODEL in own.get("set", {}) and not {"adapter"} & {*own, *common.model_fields_set}
+        if assumed:
+            own["adapter"] = CHAT
+        # What is set of one adapter is nothing to another.
+        same = assumed or own.get("adapter", common.adapter) == common.adapter
+        own["set"] = {**(common.set if same else {}), **own.get("set", {})}
+        cells.append(ResolvedCell(cell, shape(load_settings({**given, **own}, environ=environ)), outputs))
+    return tuple(cells)
+
+
+def _pairs(given: Any) -> dict[str, str]:
+    """The values of `set` by name; raises InputError for what is not key=value."""
+    return load_settings({"set": given, "adapter": "-"}, environ={}).set if given else {}
 
 
 def in_language(cells: Sequence[ResolvedCell]) -> tuple[tuple[ResolvedCell, ...], tuple[str, ...]]:
@@ -419,22 +409,23 @@ def in_language(cells: Sequence[ResolvedCell]) -> tuple[tuple[ResolvedCell, ...]
 
     Raises InputError where no data set has such rows.
     """
-    has_rows: dict[tuple[str | None, str | None, bool], bool] = {}
-    for settings in (each.settings for each in cells):
-        key = _row_key(settings)
-        has_rows[key] = has_rows[key] if key in has_rows else _has_rows(settings)
-    kept = tuple(each for each in cells if has_rows[_row_key(each.settings)])
+    found: dict[tuple[str | None, bool], bool] = {}  # a data set is read once, not once for each of its cells
+    kept, without = [], []
+    for each in cells:
+        settings = each.settings
+        key = settings.cases, settings.prompt is None
+        if key not in found:
+            found[key] = _has_rows(settings)
+        if found[key]:
+            kept.append(each)
+        else:
+            without.append(each.cell.data)
     if cells and not kept:
         msg = _(
             "no data set has rows in '{language}': leave out --language.", language=cells[0].settings.language
         )
         raise InputError(msg)
-    out = dict.fromkeys(each.cell.data for each in cells if each not in kept)
-    return kept, tuple(out)
-
-
-def _row_key(settings: Settings) -> tuple[str | None, str | None, bool]:
-    return settings.cases, settings.language, settings.prompt is None
+    return tuple(kept), tuple(dict.fromkeys(without))
 
 
 def _has_rows(settings: Settings) -> bool:
@@ -445,49 +436,20 @@ def _has_rows(settings: Settings) -> bool:
     return has_rows_in(Path(settings.cases), request)
 
 
-def _resolve(  # noqa: PLR0917 - the layers of one cell's settings
-    cell: CellId,
-    own: dict[str, Any],
-    given: dict[str, Any],
-    common: Settings,
-    shape: Shaping,
-    environ: Mapping[str, str],
-) -> ResolvedCell:
-    own, outputs = _without_inline(own)
-    assumed = MODEL in own.get("set", {}) and not {"adapter"} & {*own, *common.model_fields_set}
-    if assumed:
-        own["adapter"] = CHAT
-    same = assumed or own.get("adapter", common.adapter) == common.adapter
-    values = {**(common.set if same else {}), **own.pop("set", {})}
-    return ResolvedCell(cell, shape(load_settings({**given, **own, "set": values}, environ=environ)), outputs)
-
-
-def _without_inline(own: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any] | None]:
-    outputs = own.get(INLINE)
-    if not isinstance(outputs, dict):
-        return dict(own), None
-    return {key: value for key, value in own.items() if key != INLINE}, outputs
-
-
-def _pairs(given: Any) -> dict[str, str]:
-    """The values of `set` by name; raises InputError for what is not key=value."""
-    return load_settings({"set": given, "adapter": "-"}, environ={}).set if given else {}
-
-
 def with_files(cells: Sequence[ResolvedCell], folder: Path) -> tuple[ResolvedCell, ...]:
     """The cells with a file for judges and thresholds that stood in the matrix itself."""
     return tuple(_with_file(each, folder) if each.outputs else each for each in cells)
 
 
 def _with_file(each: ResolvedCell, folder: Path) -> ResolvedCell:
-    path = folder / f"{INLINE}-{''.join(c if c.isalnum() else '_' for c in each.cell.data)}.json"
+    path = folder / f"outputs-{''.join(c if c.isalnum() else '_' for c in each.cell.data)}.json"
     try:
         path.write_text(json.dumps(each.outputs, ensure_ascii=False, indent=1), encoding="utf-8")
     except OSError as error:
         msg = _("{path}: cannot be written ({strerror}).", path=path, strerror=error.strerror)
         raise InputError(msg) from None
     judges = each.settings.judges if "judges" in each.settings.model_fields_set else ()
-    settings = {INLINE: str(path), "judges": tuple(dict.fromkeys((PASSED, *judges)))}
+    settings = {"outputs": str(path), "judges": tuple(dict.fromkeys((PASSED, *judges)))}
     return each._replace(settings=each.settings.model_copy(update=settings), outputs=None)
 
 

@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import IO, Any, Literal
@@ -23,8 +23,7 @@ from simulator.core.messages import Message, _
 from simulator.core.types import Results, Run, Value
 from simulator.data.files import temporary_path
 from simulator.storage import results, schema
-from simulator.storage.run_file import RUN_FILE as RUN_FILE
-from simulator.storage.run_file import lock_folder
+from simulator.storage.run_file import RUN_FILE, lock_folder
 
 NAME = "matrix.json"
 # `planned`: it has no run; `begun`: its run was interrupted; `failed`: it cannot be run as it is.
@@ -59,11 +58,6 @@ class Record(Value):
         """All settings of a cell."""
         return {**self.settings, **self.cells[at].settings}
 
-    def with_cell(self, at: int, **changes: str) -> "Record":
-        """The record with these fields of one cell changed."""
-        changed = self.cells[at].model_copy(update=changes)
-        return self.model_copy(update={"cells": (*self.cells[:at], changed, *self.cells[at + 1 :])})
-
 
 class RecordFile:
     """The record of a matrix, locked by one process until it is closed."""
@@ -91,7 +85,9 @@ class RecordFile:
 
     def change(self, at: int, **changes: str) -> None:
         """Changes fields of one cell, and writes the record."""
-        self.record = self.record.with_cell(at, **changes)
+        cells = list(self.record.cells)
+        cells[at] = cells[at].model_copy(update=changes)
+        self.record = self.record.model_copy(update={"cells": tuple(cells)})
         self._write()
 
     def run_file(self, at: int) -> Path | None:
@@ -126,11 +122,8 @@ class RecordFile:
                 file.write(body.encode("utf-8"))
             temporary.replace(path)
         except OSError as error:
-            msg = _(
-                "{path}: cannot be written ({strerror}). Is the disk full?",
-                path=path,
-                strerror=error.strerror,
-            )
+            why = error.strerror
+            msg = _("{path}: cannot be written ({strerror}). Is the disk full?", path=path, strerror=why)
             raise RunFileError(msg) from None
 
 
@@ -158,10 +151,9 @@ def state_of(cell: CellRun, run: Run | None) -> State:
 
 def is_finished(record: Record, runs: Path) -> bool:
     """Whether all cells of a matrix are finished."""
-    states = (
-        state_of(cell, run_of(runs / cell.run / RUN_FILE) if cell.run else None) for cell in record.cells
+    return all(
+        cell.run and state_of(cell, run_of(runs / cell.run / RUN_FILE)) == "finished" for cell in record.cells
     )
-    return all(state == "finished" for state in states)
 
 
 def read_record(path: Path) -> Record:
@@ -221,32 +213,27 @@ def fingerprint(cells: Sequence[Mapping[str, Any]], files: Sequence[str]) -> str
     digest = hashlib.sha256(json.dumps(list(cells), sort_keys=True, ensure_ascii=False).encode())
     for name in sorted(set(files)):
         digest.update(f"\0{name}\0".encode())
-        for piece in _pieces(Path(name)):
-            digest.update(piece)
-    return digest.hexdigest()[:16]
-
-
-def _pieces(path: Path) -> Iterator[bytes]:
-    try:
-        with path.open("rb") as file:
+        # Else it is an id, a sheet, or a missing file, which is an error when its cell's turn comes.
+        with contextlib.suppress(OSError), Path(name).open("rb") as file:
             while piece := file.read(1 << 20):
-                yield piece
-    except OSError:  # an id, a sheet, or a missing file, which is an error when its cell's turn comes
-        return
+                digest.update(piece)
+    return digest.hexdigest()[:16]
 
 
 def left_for(file: RecordFile, at: int, budget: float) -> float:
     """Dollars of the budget for the run of a cell, after what the other cells have spent."""
-    others = (file.run_file(place) for place in range(len(file.record.cells)) if place != at)
-    return budget - sum(spent(path) for path in others if path and path.is_file())
-
-
-def spent(run: Path) -> float:
-    """Dollars that a run has spent so far; 0 for a file that is not a run."""
-    with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(run, timeout=10)) as file:
-        (paid,) = file.execute("SELECT sum(cost_usd) FROM calls").fetchone()
-        return float(paid or 0.0)
-    return 0.0
+    for place in range(len(file.record.cells)):
+        run = file.run_file(place)
+        if place == at or run is None or not run.is_file():
+            continue
+        # A file that is not a run, or not yet, has spent nothing.
+        with (
+            contextlib.suppress(sqlite3.Error),
+            contextlib.closing(sqlite3.connect(run, timeout=10)) as calls,
+        ):
+            (paid,) = calls.execute("SELECT sum(cost_usd) FROM calls").fetchone()
+            budget -= paid or 0.0
+    return budget
 
 
 def silence(results: Results) -> Message | str:

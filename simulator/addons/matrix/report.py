@@ -1,19 +1,10 @@
 """The report of a matrix or chain, and its worksheets."""
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from typing import Literal
 from urllib.parse import quote
 
-from simulator.addons.matrix.figures import (
-    CellFigures,
-    DataFigures,
-    JudgeFigures,
-    MatrixFigures,
-    deciding,
-    is_best,
-)
-from simulator.addons.matrix.plan import CellId
+from simulator.addons.matrix.figures import CellFigures, DataFigures, JudgeFigures, MatrixFigures, Verdict
 from simulator.addons.matrix.record import State
 from simulator.core.document import (
     Block,
@@ -40,7 +31,6 @@ from simulator.sheets.model import Column, Mark, Row, SheetCell, Worksheet, text
 from simulator.stats.comparison import FEWEST_CASES
 
 NOTHING = "–"
-_MARKS = (0, 0.25, 0.5, 0.75, 1)
 # What the worksheets say of a cell, and how they mark one that is not finished.
 _STATES: dict[State, tuple[Message, Mark]] = {
     "finished": (_("finished"), ""),
@@ -48,29 +38,48 @@ _STATES: dict[State, tuple[Message, Mark]] = {
     "planned": (_("not begun"), "warn"),
     "failed": (_("failed"), "failed"),
 }
+# What a column says of a cell by its verdict, and of the leading cell the line above the table.
+_VERDICTS: dict[Verdict, tuple[Text, Message]] = {
+    "best": (
+        _("★ best, beyond chance"),
+        _("{cell} is best ({judge} {mean}); chance explains the difference to none of the others."),
+    ),
+    "highest": (
+        _("highest; no difference shown to {open}"),
+        _("{cell} has the highest {judge} ({mean}), but no difference is shown to {open} of the others."),
+    ),
+    "equal": (_("all the same"), _("Every cell has the same {judge} ({mean}).")),
+    "not_enough": (
+        _("too few rows to tell"),
+        _("{cell} has the highest {judge} ({mean}); there are too few rows to tell ({least} are needed)."),
+    ),
+    "not_comparable": (
+        _("graded by another rubric"),
+        _("{cell} has the highest {judge} ({mean}), but the others were graded by another rubric."),
+    ),
+    "alone": (NOTHING, _("{cell}: {judge} {mean}")),
+}
 
 
 def matrix_report(matrix: MatrixFigures, page: str = "") -> Report:
     """A section for each data set, or one for all of a chain; `page` is where it is a page."""
-    whole = _one_table(matrix) if matrix.chain else matrix
+    whole = _as_shown(matrix)
     cells, unfinished = whole.cells, tuple(_unfinished(whole))
-    figures = {"finished": len(cells) - len(unfinished), "n": len(cells)}
+    done = {"finished": len(cells) - len(unfinished), "n": len(cells)}
     if matrix.chain:
-        headline = _("{finished} of {n} runs finished (each link alone, then the whole)", **figures)
         lines = [_chain_line(matrix)]
+        headline = _("{finished} of {n} runs finished (each link alone, then the whole)", **done)
     else:
-        headline = _("{finished} of {n} cells finished", **figures)
-        lines = [data_line(data) for data in matrix.data]
+        lines, headline = list(map(data_line, matrix.data)), _("{finished} of {n} cells finished", **done)
     total = _(
         "cost {cost} USD, {seconds} s with grading",
-        cost=_dollars(whole.cost_usd),
+        cost=_money(whole.cost_usd).text,
         seconds=f"{sum(cell.seconds for cell in cells):,.1f}",
     )
     sections = [
         Section(f"data-{at}", data.name, (Line(line, "strong"), *_charts(data, whole), _table(data, whole)))
         for at, (data, line) in enumerate(zip(whole.data, lines, strict=True), 1)
     ]
-    reading = (Notes.of(_notes(whole), "soft"), Line(total))
     return Report(
         title=_title(matrix),
         language=matrix.language,
@@ -78,7 +87,7 @@ def matrix_report(matrix: MatrixFigures, page: str = "") -> Report:
         lead=(Line(headline, "strong"), *((Notes(unfinished),) if unfinished else ())),
         sections=(
             *sections,
-            Section("reading", _("How to read this"), reading),
+            Section("reading", _("How to read this"), (Notes.of(_notes(whole), "soft"), Line(total))),
             *page_section(page),
         ),
     )
@@ -91,19 +100,9 @@ def _title(matrix: MatrixFigures) -> Text:
     )
 
 
-def _one_table(chain: MatrixFigures) -> MatrixFigures:
-    """All runs of a chain as the cells of one data set, in its order; none is compared with another."""
-    name = shown(_title(chain), chain.language)
-    cells = []
-    for data in chain.data:
-        for cell in data.cells:
-            graded = {judge: each.model_copy(update={"against": None}) for judge, each in cell.judges.items()}
-            own = {"cell": CellId(data=name, prompt=data.name), "against": None, "judges": graded}
-            cells.append(cell.model_copy(update=own))
-    judges = tuple(dict.fromkeys(judge for data in chain.data for judge in data.judges))
-    primary = PASSED if PASSED in judges else next((data.primary for data in chain.data), "")
-    table = DataFigures(name=name, judges=judges, primary=primary, cells=tuple(cells))
-    return chain.model_copy(update={"data": (table,)})
+def _as_shown(matrix: MatrixFigures) -> MatrixFigures:
+    """A chain as one table, which has the title of the chain."""
+    return matrix.as_one_table(shown(_title(matrix), matrix.language)) if matrix.chain else matrix
 
 
 # --- What is said ---
@@ -112,11 +111,9 @@ def _one_table(chain: MatrixFigures) -> MatrixFigures:
 def _unfinished(matrix: MatrixFigures) -> Iterator[Line]:
     """A line for each cell that is not finished: its state, or why it failed."""
     for cell in matrix.open:
-        name = (
-            _name(cell, chain=True)
-            if matrix.chain
-            else " × ".join(filter(None, (cell.cell.data, cell.cell.prompt, cell.cell.model)))
-        )
+        name: Text = " × ".join(filter(None, (cell.cell.data, cell.cell.prompt, cell.cell.model)))
+        if matrix.chain:
+            name = _name(cell, chain=True)
         yield Line(_("{cell}: {why:sentence}", cell=name, why=cell.error or _verdict(cell)), "alarm")
 
 
@@ -132,58 +129,44 @@ def judge_title(name: str) -> Text:
     return _("pass rate") if name == PASSED else Titles()("judge", name)
 
 
+def _deciding_title(data: DataFigures) -> Text:
+    return "F1" if data.by_f1 else judge_title(data.primary)
+
+
 def data_line(data: DataFigures) -> Message:
     """Which cell is best by the deciding figure, or that no difference is shown."""
     leading = next((c for c in data.cells if c.against and c.against.to in {"", c.cell.key}), None)
     if leading is None or leading.against is None:
         return _("No cell is finished yet.")
-    mean, judge = deciding(leading, data), "F1" if data.by_f1 else judge_title(data.primary)
-    values = {"cell": _name(leading), "judge": judge, "mean": _hundredths(mean and mean.mean)}
-    lines = {
-        "best": _(
-            "{cell} is best ({judge} {mean}); chance explains the difference to none of the others.", **values
-        ),
-        "highest": _(
-            "{cell} has the highest {judge} ({mean}), but no difference is shown to {open} of the others.",
-            **values,
-            open=leading.against.open,
-        ),
-        "equal": _("Every cell has the same {judge} ({mean}).", **values),
-        "not_enough": _(
-            "{cell} has the highest {judge} ({mean}); there are too few rows to tell ({least} are needed).",
-            **values,
-            least=FEWEST_CASES,
-        ),
-        "not_comparable": _(
-            "{cell} has the highest {judge} ({mean}), but the others were graded by another rubric.", **values
-        ),
-    }
-    return lines.get(leading.against.verdict, _("{cell}: {judge} {mean}", **values))
+    figure = data.deciding(leading)
+    return _VERDICTS[leading.against.verdict][1].format(
+        cell=_name(leading),
+        judge=_deciding_title(data),
+        mean=_hundredths(figure and figure[0]),
+        open=leading.against.open,
+        least=FEWEST_CASES,
+    )
 
 
 def _chain_line(chain: MatrixFigures) -> Message:
     """The mean of the whole, and the link with the lowest mean by itself."""
-    means: list[tuple[float, str, str]] = []
+    links: dict[str, tuple[float, Message]] = {}
     for data in chain.data:
         judge = PASSED if PASSED in data.judges else data.primary
-        graded = [cell.judges[judge].mean for cell in data.cells if judge in cell.judges]
-        means += [(mean, data.name, judge) for mean in graded if mean is not None]
-    if not means:
+        for mean in (cell.judges[judge].mean for cell in data.cells if judge in cell.judges):
+            if mean is not None:
+                name = _("the whole") if data.name == WHOLE else data.name
+                values = {"name": name, "judge": judge_title(judge), "mean": _hundredths(mean)}
+                links[data.name] = mean, _("{name} ({judge} {mean})", **values)
+    if not links:
         return _("No row has been graded yet.")
-
-    def named(mean: float, name: str, judge: str) -> Message:
-        link = _("the whole") if name == WHOLE else name
-        values = {"name": link, "judge": judge_title(judge), "mean": _hundredths(mean)}
-        return _("{name} ({judge} {mean})", **values)
-
-    whole = next((each for each in means if each[1] == WHOLE), None)
-    links = [each for each in means if each[1] != WHOLE]
+    whole = links.pop(WHOLE, None)
     if len(links) < 2:
-        return named(*(whole or links[0]))
-    lowest = named(*min(links, key=lambda each: each[0]))
+        return whole[1] if whole else next(iter(links.values()))[1]
+    lowest = min(links.values(), key=lambda link: link[0])[1]
     if whole is None:
         return _("The lowest link alone is {link}.", link=lowest)
-    return _("{whole}. The lowest link alone is {link}.", whole=named(*whole), link=lowest)
+    return _("{whole}. The lowest link alone is {link}.", whole=whole[1], link=lowest)
 
 
 def _verdict(cell: CellFigures) -> Text:
@@ -196,16 +179,12 @@ def _verdict(cell: CellFigures) -> Text:
     if cell.against is None:
         return NOTHING
     by = signed_points(cell.against.difference or 0.0)
-    verdicts = {
-        "best": _("★ best, beyond chance"),
-        "highest": _("highest; no difference shown to {open}", open=cell.against.open),
-        "equal": _("all the same"),
-        "worse": _("{by}, beyond chance", by=by),
-        "no_difference": _("{by}, no difference shown", by=by),
-        "not_enough": _("too few rows to tell"),
-        "not_comparable": _("graded by another rubric"),
-    }
-    return verdicts.get(cell.against.verdict, NOTHING)
+    if cell.against.verdict == "worse":
+        return _("{by}, beyond chance", by=by)
+    if cell.against.verdict == "no_difference":
+        return _("{by}, no difference shown", by=by)
+    text = _VERDICTS[cell.against.verdict][0]
+    return text.format(open=cell.against.open)
 
 
 def _gate(cell: CellFigures) -> Text:
@@ -266,16 +245,12 @@ def _mean_text(judge: JudgeFigures) -> str:
     return _hundredths(judge.mean) + error
 
 
-def _dollars(amount: float | None) -> Text:
-    """Dollars with the digits that small amounts need."""
+def _money(amount: float | None, *, used: bool = True) -> Cell:
+    """Dollars: up to six decimals, for a cell may cost less than a cent; unknown if any were `used`."""
     if amount is None:
-        return _("unknown")
-    return f"{amount:,.{2 if amount == 0 or amount >= 1 else 4 if amount >= 0.01 else 6}f}"
-
-
-def _money(amount: float | None, *, known: bool) -> Cell:
-    """What was paid; `known` is whether anything was used, whose price may be unknown."""
-    return Cell(text=_dollars(amount), number=amount) if known or amount is not None else Cell(text=NOTHING)
+        return Cell(text=_("unknown") if used else NOTHING)
+    places = 2 if amount == 0 or amount >= 1 else 4 if amount >= 0.01 else 6
+    return Cell(text=f"{amount:,.{places}f}", number=amount)
 
 
 def _seconds(value: float | None) -> Cell:
@@ -288,8 +263,8 @@ def _seconds(value: float | None) -> Cell:
 _FIGURES: tuple[tuple[str, Message, Callable[[CellFigures], Cell]], ...] = (
     ("not_extracted", _("not extracted"), lambda cell: count_cell(cell.not_extracted)),
     ("silent", pgettext("of a column", "no answer"), lambda cell: count_cell(cell.silent)),
-    ("answers_cost", _("answers USD"), lambda cell: _money(cell.answers_usd, known=cell.tokens_in > 0)),
-    ("cost", _("grading USD"), lambda cell: _money(cell.graded_usd, known=bool(cell.run))),
+    ("answers_cost", _("answers USD"), lambda cell: _money(cell.answers_usd, used=cell.tokens_in > 0)),
+    ("cost", _("grading USD"), lambda cell: _money(cell.graded_usd, used=bool(cell.run))),
     ("seconds", _("answer s"), lambda cell: _seconds(cell.answer_seconds)),
 )
 
@@ -327,8 +302,7 @@ def _columns(data: DataFigures, *, chain: bool) -> Iterator[tuple[Text, list[Cel
         yield judge_title(PASSED), [_judged(cell, PASSED) for cell in cells], False
         yield _("mean of each judge"), [_judges(cell, data) for cell in cells], True
     if data.by_f1:
-        best = [cell.cell.key == data.best for cell in cells]
-        yield "F1", [_labels(c, "f1", best=star) for c, star in zip(cells, best, strict=True)], False
+        yield "F1", [_labels(cell, "f1", best=cell.cell.key == data.best) for cell in cells], False
         yield _("accuracy"), [_labels(cell, "accuracy") for cell in cells], False
     for _key, title, cell_of in _FIGURES:
         figures = map(cell_of, cells)
@@ -348,7 +322,7 @@ def _judged(cell: CellFigures, name: str) -> Cell:
     judge = cell.judges.get(name)
     if judge is None or judge.mean is None:
         return Cell(text=NOTHING)
-    star = "★ " if is_best(cell, name) else ""
+    star = "★ " if cell.is_best(name) else ""
     return Cell(text=star + _mean_text(judge), number=judge.mean, note=f"{judge.n:,}/{judge.planned:,}")
 
 
@@ -372,7 +346,7 @@ def _labels(cell: CellFigures, key: str, *, best: bool = False) -> Cell:
 
 def _charts(data: DataFigures, matrix: MatrixFigures) -> Iterator[Block]:
     """The deciding figures with their intervals; nothing where fewer than two cells have one."""
-    figures = [(cell, figure) for cell in data.cells if (figure := deciding(cell, data))]
+    figures = [(cell, figure) for cell in data.cells if (figure := data.deciding(cell))]
     if len(figures) < 2:
         return
     best = tuple("★" if data.best == cell.cell.key else "" for cell, _figure in figures)
@@ -380,23 +354,20 @@ def _charts(data: DataFigures, matrix: MatrixFigures) -> Iterator[Block]:
     means, low, high = zip(*(figure for _cell, figure in figures), strict=True)
     texts = tuple(f"{star} {_hundredths(mean)}".lstrip() for star, mean in zip(best, means, strict=True))
     points = [_("{name} {value}", name=n, value=v) for n, v in zip(labels, texts, strict=True)]
-    judge = "F1" if data.by_f1 else judge_title(data.primary)
-    title = _("{judge} of {data}", data=data.name, judge=judge)
+    title = _("{judge} of {data}", data=data.name, judge=_deciding_title(data))
     yield Chart(
         kind="ranges",
         title=title,
         description=_("{title}: {points}", title=title, points=points),
         labels=labels,
         series=(Series("", means, texts, low, high, best),),
-        marks=tuple((mark, f"{100 * mark:g}") for mark in _MARKS),
+        marks=tuple((mark, f"{100 * mark:g}") for mark in (0, 0.25, 0.5, 0.75, 1)),
         note=_("The dot is the mean, the line its 95 % range (± 1.96 standard errors)."),
     )
 
 
 # --- Worksheets ---
 
-# Key and title of a column, and what a row has there.
-_Field = tuple[str, Text, Callable[[CellFigures], SheetCell]]
 # Columns of words, with their widths; the others hold figures.
 _WIDTHS = {"data": 16, "prompt": 16, "model": 20, "state": 10, "against": 30, "gate": 12, "run": 30}
 
@@ -406,7 +377,7 @@ def matrix_worksheets(matrix: MatrixFigures) -> tuple[Worksheet, ...]:
     title = shown(pgettext("of a worksheet", "Comparison"), matrix.language)
     if matrix.chain:
         about = _("A row for each link, then the whole chain. Points are means out of 100.")
-        matrix = _one_table(matrix)
+        matrix = _as_shown(matrix)
         return (_worksheet(matrix, "matrix", title, about, matrix.data),)
     about = _("One row for each combination of data set, prompt and model. Points are means out of 100.")
     sheets = [_worksheet(matrix, "matrix", title, about, matrix.data)]
@@ -418,88 +389,76 @@ def matrix_worksheets(matrix: MatrixFigures) -> tuple[Worksheet, ...]:
 
 
 def _worksheet(
-    matrix: MatrixFigures, name: str, sheet_title: str, about: Message, data_sets: Sequence[DataFigures]
+    matrix: MatrixFigures, name: str, title: str, about: Message, data_sets: Sequence[DataFigures]
 ) -> Worksheet:
     """A row for each cell of these data sets."""
-    text, fields = partial(shown, language=matrix.language), tuple(_fields(matrix, data_sets))
+    titles: dict[str, Text] = {
+        "data": _("data"),
+        "prompt": _("link") if matrix.chain else _("prompt"),
+        "model": _("model"),
+        "state": _("state"),
+        "against": _("against the highest"),
+    }
+    for judge in dict.fromkeys(judge for data in data_sets for judge in data.judges):
+        shown_as = judge_title(judge)
+        titles[judge], titles[f"{judge}.stderr"] = shown_as, _("{name} ±", name=shown_as)
+        titles[f"{judge}.n"] = _("{name} graded", name=shown_as)
+    if any(data.by_f1 for data in data_sets):
+        for key, shown_as in (("f1", "F1"), ("accuracy", _("accuracy"))):
+            titles[key], titles[f"{key}_stderr"] = shown_as, _("{name} ±", name=shown_as)
+    titles |= {"rows": _("rows")} | {key: words for key, words, _cell in _FIGURES}
+    titles["whole_seconds"] = _("whole s")
+    if any(cell.passed is not None for cell in matrix.cells):
+        titles["gate"] = _("target")
+    titles["run"] = _("run")
     columns = [Column(key="key", title="key", width=8)]
-    for key, title, _cell_of in fields:
+    for key, words in titles.items():
         kind: Literal["text", "number"] = "text" if key in _WIDTHS or key.endswith(".n") else "number"
-        width = _WIDTHS.get(key, 12)
-        columns.append(Column(key=key, title=text(title), width=width, kind=kind, wrap=key == "against"))
-    rows = []
-    for cell in (cell for data in data_sets for cell in data.cells):
-        cells = {key: cell_of(cell) for key, _title, cell_of in fields}
-        filled = {key: each for key, each in cells.items() if each.text}
-        rows.append(Row(key=f"{matrix.id} {cell.cell.key}", cells=filled))
+        width, wrap = _WIDTHS.get(key, 12), key == "against"
+        columns.append(
+            Column(key=key, title=shown(words, matrix.language), width=width, kind=kind, wrap=wrap)
+        )
     return Worksheet(
         name=name,
-        title=sheet_title,
+        title=title,
         columns=tuple(columns),
-        rows=tuple(rows),
+        rows=tuple(_sheet_row(cell, data, matrix) for data in data_sets for cell in data.cells),
         frozen_columns=4,
-        help=text(about),
+        help=shown(about, matrix.language),
     )
 
 
-def _fields(matrix: MatrixFigures, data_sets: Sequence[DataFigures]) -> Iterator[_Field]:
-    """The columns of a worksheet, with what stands in them."""
-    text, best = partial(shown, language=matrix.language), {data.best for data in data_sets}
+def _sheet_row(cell: CellFigures, data: DataFigures, matrix: MatrixFigures) -> Row:
+    """What a cell has in each column; means out of 100, with one decimal in the text, two in the number."""
 
-    def against(cell: CellFigures) -> SheetCell:
-        said = ": ".join(filter(None, (text(_verdict(cell)), cell.error)))
-        return text_cell(said, "good" if cell.cell.key in best else "")
+    def text(words: Text) -> str:
+        return shown(words, matrix.language)
 
-    def figure(cell_of: Callable[[CellFigures], Cell], cell: CellFigures) -> SheetCell:
-        found = cell_of(cell)
-        has_figure = cell.run and found.number is not None
-        return SheetCell(text(found.text), found.number) if has_figure else SheetCell()
-
-    def state(cell: CellFigures) -> SheetCell:
-        name, mark = _STATES[cell.state]
-        return text_cell(text(name), mark, cell.error)
-
-    yield "data", _("data"), lambda cell: text_cell(cell.cell.data)
-    yield "prompt", _("link") if matrix.chain else _("prompt"), lambda cell: text_cell(cell.cell.prompt)
-    yield "model", _("model"), lambda cell: text_cell(cell.cell.model)
-    yield "state", _("state"), state
-    yield "against", _("against the highest"), against
-    for judge in dict.fromkeys(judge for data in data_sets for judge in data.judges):
-        title = judge_title(judge)
-        yield judge, title, partial(_judge_points, judge, "mean")
-        yield f"{judge}.stderr", _("{name} ±", name=title), partial(_judge_points, judge, "stderr")
-        yield f"{judge}.n", _("{name} graded", name=title), partial(_judge_rows, judge)
-    if any(data.by_f1 for data in data_sets):
-        for key, title in (("f1", "F1"), ("accuracy", _("accuracy"))):
-            yield key, title, partial(_label_points, key)
-            yield f"{key}_stderr", _("{name} ±", name=title), partial(_label_points, f"{key}_stderr")
-    yield "rows", _("rows"), partial(figure, lambda cell: count_cell(cell.rows))
-    for key, title, cell_of in _FIGURES:
-        yield key, title, partial(figure, cell_of)
-    yield "whole_seconds", _("whole s"), partial(figure, lambda cell: _seconds(cell.seconds))
-    if any(cell.passed is not None for cell in matrix.cells):
-        yield "gate", _("target"), lambda cell: text_cell(text(_gate(cell)), "" if cell.passed else "warn")
-    yield "run", _("run"), lambda cell: text_cell(cell.run)
-
-
-def _points(value: float | None, mark: Mark = "") -> SheetCell:
-    """A value (0..1) out of 100: one decimal in its text, two in its number."""
-    return SheetCell() if value is None else SheetCell(_hundredths(value), round(100 * value, 2), mark)
-
-
-def _judge_points(name: str, key: str, cell: CellFigures) -> SheetCell:
-    """Mean or error of a judge."""
-    best = key == "mean" and is_best(cell, name)
-    return _points(getattr(cell.judges.get(name), key, None), "good" if best else "")
-
-
-def _judge_rows(name: str, cell: CellFigures) -> SheetCell:
-    judge = cell.judges.get(name)
-    return text_cell(f"{judge.n:,}/{judge.planned:,}" if judge else "")
-
-
-def _label_points(key: str, cell: CellFigures) -> SheetCell:
-    return _points(getattr(cell.labels, key, None))
+    state, mark = _STATES[cell.state]
+    against = ": ".join(filter(None, (text(_verdict(cell)), cell.error)))
+    row = {
+        "data": text_cell(cell.cell.data),
+        "prompt": text_cell(cell.cell.prompt),
+        "model": text_cell(cell.cell.model),
+        "state": text_cell(text(state), mark, cell.error),
+        "against": text_cell(against, "good" if data.best == cell.cell.key else ""),
+        "gate": text_cell(text(_gate(cell)), "" if cell.passed else "warn"),
+        "run": text_cell(cell.run),
+    }
+    means: dict[str, float | None] = cell.labels.model_dump() if cell.labels else {}
+    for name, judge in cell.judges.items():
+        means[name], means[f"{name}.stderr"] = judge.mean, judge.stderr
+        row[f"{name}.n"] = text_cell(f"{judge.n:,}/{judge.planned:,}")
+    for key, mean in means.items():
+        if mean is not None:
+            best: Mark = "good" if cell.is_best(key) else ""
+            row[key] = SheetCell(_hundredths(mean), round(100 * mean, 2), best)
+    figures = {"rows": count_cell(cell.rows), "whole_seconds": _seconds(cell.seconds)}
+    figures |= {key: figure_of(cell) for key, _title, figure_of in _FIGURES}
+    for key, figure in figures.items():
+        if cell.run and figure.number is not None:
+            row[key] = SheetCell(text(figure.text), figure.number)
+    return Row(f"{matrix.id} {cell.cell.key}", {key: each for key, each in row.items() if each.text})
 
 
 def _sheet_titles(names: Sequence[str], first: str) -> Iterator[str]:

@@ -1,8 +1,6 @@
 """`calibrate --probes` from the command line to the exit code, with stand-ins and with a model over HTTP."""
 
 import json
-import os
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,8 +10,7 @@ import pytest
 from simulator.cli.app import main
 from simulator.stats.judge_trust import StoredBias, bias_for
 from tests.golden_files import compare
-from tests.servers.faults import Reply
-from tests.servers.openai import OpenAIServer, play, serve
+from tests.servers.openai import OpenAIServer, serve
 
 FEW = ("calibrate", "--probes", "--limit", "2", "--language", "ja", "--judge")
 # Gives a 5 to whoever says thanks and a 3 else: no change of the stand-ins moves it.
@@ -177,22 +174,6 @@ def test_a_dry_run_starts_nothing(command: Any, server: OpenAIServer) -> None:
     assert not Path("calibrations").exists()
 
 
-def test_what_was_graded_before_a_refusal_is_in_the_cache(command: Any, server: OpenAIServer) -> None:
-    """Exit code 3 and one line, nothing shown or stored; the same command pays for the rest only."""
-    server.reply = lambda request: play(request) if server.counts["chat"] <= 8 else Reply(status=401)
-    stopped = command(*FEW, "turn", "--calls", "1", "--json")
-    server.reply = play
-    server.counts.clear()
-    done = command(*FEW, "turn", "--calls", "1", "--json")
-
-    assert (stopped.code, stopped.out) == (3, "")
-    assert stopped.err.splitlines()[-1].endswith(
-        "What is done so far is in the response cache: run the same command again to continue, and only the"
-        " rest is paid for."
-    )
-    assert (done.code, server.counts["chat"]) == (0, done.json["answers"] - 8)
-
-
 def test_a_spent_budget_is_incomplete(command: Any, server: OpenAIServer) -> None:
     """Exit code 3, and why."""
     done = command(*FEW, "turn", "--budget", "0.0001", "--calls", "1", "--cache", "off")
@@ -200,22 +181,6 @@ def test_a_spent_budget_is_incomplete(command: Any, server: OpenAIServer) -> Non
     assert done.code == 3
     assert "error: the budget of 0.0001 USD is spent (0.00 USD paid, and the next call may cost " in done.err
     assert "With --cache off nothing was saved: the same command starts again." in done.err
-
-
-def test_ctrl_c_ends_it_in_one_line(command: Any, server: OpenAIServer) -> None:
-    """Exit code 3, no traceback."""
-
-    def interrupted(request: dict[str, Any]) -> str:
-        if server.counts["chat"] == 4:
-            os.kill(os.getpid(), signal.SIGINT)
-        return play(request)
-
-    server.reply = interrupted
-    stopped = command(*FEW, "turn", "--calls", "1")
-
-    assert stopped.code == 3
-    assert "error: interrupted. What is done so far is in the response cache" in stopped.err
-    assert "Traceback" not in stopped.err
 
 
 def test_failures_make_it_incomplete(command: Any, server: OpenAIServer) -> None:

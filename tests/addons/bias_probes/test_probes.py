@@ -1,6 +1,5 @@
 """Generated pairs differ in exactly what they promise, in good Japanese and English."""
 
-import json
 from collections import Counter
 from functools import cache
 from typing import get_args
@@ -285,13 +284,6 @@ def test_a_case_without_a_reference_is_answered_by_its_passage() -> None:
 
     assert "送料は全国一律で550円です。" in made[0].base.turn.answer.text
     assert "項目" not in made[0].base.turn.answer.text
-
-
-def test_a_probe_is_json() -> None:
-    """It can be kept in a file and read back."""
-    probe = all_probes()[0]
-
-    assert Probe.model_validate(json.loads(json.dumps(probe.model_dump(mode="json")))) == probe
 
 
 @pytest.mark.parametrize(

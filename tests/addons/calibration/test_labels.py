@@ -66,11 +66,7 @@ def test_a_table_has_a_column_for_each_label(tmp_path: Path) -> None:
     assert file.rows[0].case.language == "ja"
     assert [
         said and said.mean for said in map(read_dimension(file, "verdict", "良い").human_grade, file.rows)
-    ] == [
-        1,
-        0,
-        1,
-    ]
+    ] == [1, 0, 1]
 
 
 def test_what_is_good_depends_on_the_label(tmp_path: Path) -> None:

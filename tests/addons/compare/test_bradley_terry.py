@@ -4,8 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from simulator.addons.compare.figures import elo, log_strengths
 
@@ -48,13 +46,3 @@ def test_draws_are_fitted_like_single_tables() -> None:
     draws[:, range(4), range(4)] = 0
 
     assert log_strengths(draws) == pytest.approx(np.array([log_strengths(each) for each in draws]), abs=1e-6)
-
-
-@given(st.lists(st.integers(0, 9), min_size=6, max_size=6))
-def test_swapping_sides_turns_the_ratings_round(counts: list[int]) -> None:
-    """Wins read as losses give the same strengths with the opposite sign; order of runs does not matter."""
-    a, b, c, d, e, f = (count + 1 for count in counts)
-    wins = np.array([[0, a, b], [c, 0, d], [e, f, 0]], dtype=float)
-
-    assert log_strengths(wins.T) == pytest.approx(-log_strengths(wins), abs=1e-6)
-    assert log_strengths(wins[::-1, ::-1]) == pytest.approx(log_strengths(wins)[::-1], abs=1e-6)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.addons.compare.figures import PairwiseFigures, Uncompared, compared
-from simulator.addons.compare.grade import Ballot, Outcome, Verdict
+from simulator.addons.compare.figures import PairwiseFigures, compared
+from simulator.addons.compare.grade import Outcome, Verdict
 from tests.compare_runs import an_outcome
 from tests.properties import examples
 
@@ -17,7 +17,7 @@ VERDICTS: tuple[Verdict, ...] = ("a", "b", "tie")
 
 def figures(outcomes: list[Outcome], runs: tuple[str, ...] = RUNS) -> PairwiseFigures:
     """Of two runs."""
-    return compared(runs, outcomes, {("run-a", "run-b"): Uncompared(0, 0)}, 42)
+    return compared(runs, outcomes, {("run-a", "run-b"): (0, 0)}, 42)
 
 
 def of(*verdicts: Verdict | None, **changes: Any) -> list[Outcome]:
@@ -68,16 +68,6 @@ def test_many_turns_of_one_question_prove_nothing() -> None:
     assert (duel.share.low, duel.lead) == (None, "level")
 
 
-def test_a_judge_of_positions_is_seen_through() -> None:
-    """Always the first: every pair a tie, all preferences for what stood first, all orders disagree."""
-    ballots = (Ballot(first="a", verdict="a"), Ballot(first="b", verdict="b"))
-    result = figures([an_outcome("tie", at, ballots=ballots) for at in range(6)])
-
-    assert result.duels[0].ties == 6
-    assert result.position is not None
-    assert (result.position.first.value, result.position.disagreed.value) == (1.0, 1.0)
-
-
 def test_a_judge_of_lengths_is_seen_through() -> None:
     """The longer one always wins; at equal length nothing much would be left of the lead."""
     lengths = [("x" * 20, "x" * (24 + 5 * at)) for at in range(24)] + [("x" * 40, "x" * 20)] * 6
@@ -106,7 +96,7 @@ def test_three_runs_are_rated_together() -> None:
         *of(*won("b", 6), "a", a="run-b", b="run-c"),
         *of(*won("b", 7), a="run-a", b="run-c"),
     ]
-    pairs = {(o.a, o.b): Uncompared(0, 0) for o in outcomes}
+    pairs = {(o.a, o.b): (0, 0) for o in outcomes}
     ratings = compared(("run-a", "run-b", "run-c"), outcomes, pairs, 42).ratings
 
     assert [each.run for each in ratings] == ["run-c", "run-b", "run-a"]
@@ -135,7 +125,7 @@ def test_swapping_the_runs_turns_everything_round(verdicts: list[Verdict]) -> No
     back = compared(
         ("run-b", "run-a"),
         of(*(turned[verdict] for verdict in verdicts), a="run-b", b="run-a"),
-        {("run-b", "run-a"): Uncompared(0, 0)},
+        {("run-b", "run-a"): (0, 0)},
         42,
     )
     one, other = there.duels[0], back.duels[0]

@@ -5,26 +5,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from simulator.addons.compare.grade import (
     NAME,
-    Ballot,
     OrderedVerdict,
     PairLexicalJudge,
     PairPrompt,
     Preference,
     VerdictCache,
     by_rule,
-    merit,
-    settled,
 )
 from simulator.addons.compare.plan import Pair, matched
 from simulator.core import shelves
 from simulator.core.errors import PromptError
 from simulator.core.replies import strict_schema
-from simulator.core.types import Answer, Failure, GradingContext, Language, Message, Results
+from simulator.core.types import Answer, Failure, Language, Message, Results
 from simulator.storage.run_file import find_run, read_run
 from tests.compare_runs import LONG, QUESTION, SHORT, Answers, a_conversation, a_run
 
@@ -179,15 +174,6 @@ def test_rules_need_no_judge() -> None:
         assert (ruled.verdict, ruled.how) == (verdict, "rule")
 
 
-@given(st.lists(st.sampled_from(["a", "b", "tie"]), min_size=2, max_size=2))
-def test_disagreeing_orders_are_a_tie(verdicts: list[Any]) -> None:
-    """Whatever the order of the ballots."""
-    ballots = [Ballot(first=first, verdict=v) for first, v in zip(("a", "b"), verdicts, strict=True)]
-
-    assert settled(ballots) == settled(ballots[::-1])
-    assert settled(ballots) == (verdicts[0] if verdicts[0] == verdicts[1] else "tie")
-
-
 def test_verdicts_are_kept_line_by_line(tmp_path: Path) -> None:
     """A cut-off last line and lines of another rubric cost nothing but themselves."""
     read = OrderedVerdict(verdict="2", reason="理由")
@@ -214,18 +200,3 @@ async def test_the_stand_in_prefers_the_right_answer_and_not_the_long_one(langua
     assert result.margin == turned.margin
     assert result.ballots == ()
     assert result.reason.startswith("簡易判定" if language == "ja" else "Lexical stand-in")
-
-
-@given(st.text(min_size=1, max_size=40))
-def test_merits_are_shares(text: str) -> None:
-    """Of any text, and the same whenever it is asked."""
-    conversation = a_conversation("c", [text])
-    context = GradingContext(
-        conversation=conversation.id,
-        case=conversation.case,
-        persona=conversation.persona,
-        turn=conversation.turns[0],
-    )
-
-    assert 0 <= merit(context).value <= 1
-    assert merit(context) == merit(context.model_copy())

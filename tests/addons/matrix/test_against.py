@@ -3,14 +3,16 @@
 import numpy as np
 import pytest
 
-from simulator.addons.matrix.figures import CellScores, ClassifiedRows, against_best, f1_against_best
+from simulator.addons.matrix.figures import CellScores, ClassifiedRows, against_best
 from simulator.stats.classification import ClassifiedRow as LabelledRow
 from simulator.stats.classification import classify
 
 
 def graded(*values: float, rubrics: tuple[str, ...] = ()) -> CellScores:
     """What a judge gave the rows of one cell."""
-    return CellScores(np.array(values, dtype=float), rubrics)
+    given = np.array(values, dtype=float)
+    rows = np.flatnonzero(~np.isnan(given))
+    return CellScores(rows, given[rows], rubrics)
 
 
 def verdicts(**cells: CellScores) -> dict[str, str]:
@@ -40,9 +42,8 @@ def test_what_chance_explains_is_no_difference() -> None:
 
 
 def test_few_rows_tell_nothing() -> None:
-    """Fewer than six rows in common; a cell alone; a cell without a grade."""
+    """Fewer than six rows in common; a cell alone."""
     assert verdicts(a=graded(1, 1, 1), b=graded(0, 0, 0)) == {"a": "not_enough", "b": "not_enough"}
-    assert verdicts(a=graded(1, 1), b=graded(np.nan, np.nan)) == {"a": "alone"}
     assert verdicts(a=graded(1)) == {"a": "alone"}
     assert verdicts() == {}
 
@@ -91,7 +92,7 @@ def read(*predicted: str | None, expected: str = "AAABBB") -> ClassifiedRows:
 def test_labels_are_held_against_each_other_by_f1() -> None:
     """Rare labels found go before more rows right: the same figure leads, sorts and is tested."""
     rare = "A" * 8 + "B" * 92
-    found = f1_against_best({
+    found = against_best({
         "lazy": read(*["B"] * 100, expected=rare),
         "keen": read(*["A"] * 18, *["B"] * 82, expected=rare),
     })  # fmt: skip
@@ -99,5 +100,5 @@ def test_labels_are_held_against_each_other_by_f1() -> None:
     assert {key: each.verdict for key, each in found.items()} == {"keen": "best", "lazy": "worse"}
     assert found["lazy"].difference == pytest.approx(-2 * 8 / 26)
     few = {"a": read(*"AAAABB"), "b": read(*"AABBB", None)}
-    assert f1_against_best(few)["b"].verdict == "no_difference"
-    assert {each.verdict for each in f1_against_best({"a": few["a"], "b": few["a"]}).values()} == {"equal"}
+    assert against_best(few)["b"].verdict == "no_difference"
+    assert {each.verdict for each in against_best({"a": few["a"], "b": few["a"]}).values()} == {"equal"}

@@ -17,9 +17,8 @@ from simulator.addons.matrix.plan import (
     resolved,
     with_files,
 )
-from simulator.addons.matrix.record import fingerprint, shared
+from simulator.addons.matrix.record import fingerprint
 from simulator.core.errors import InputError
-from simulator.core.settings import Settings
 from simulator.core.types import PASSED
 
 
@@ -253,12 +252,6 @@ def test_the_very_same_matrix_is_known_by_what_decides_its_figures() -> None:
     Path("prompts").mkdir()
     Path("prompts", "own.toml").write_text("version = '1'", encoding="utf-8")
     assert digest(prompt="own:terse") != before
-
-
-def test_what_all_cells_are_told_is_written_once() -> None:
-    """The rest stands with each of them."""
-    assert shared([{"a": 1, "b": 2}, {"a": 1, "b": 3}, {"a": 1}]) == {"a": 1}
-    assert Settings().stored_values().keys() == shared([Settings().stored_values()] * 2).keys()
 
 
 def test_the_example_is_one(root: Path) -> None:

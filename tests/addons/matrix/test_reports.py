@@ -47,14 +47,6 @@ def test_terminal_and_markdown(language: Language) -> None:
     compare(f"matrix_{language}.md", markdown(matrix_report(told)))
 
 
-def test_a_narrow_terminal_shows_every_column() -> None:
-    """Columns that do not fit come below, and no line is wider than the terminal."""
-    shown = terminal(compared("en"), 60)
-
-    assert max(map(len, shown.splitlines())) <= 60
-    assert all(title in shown for title in ("Exact match", "answers USD", "against the highest"))
-
-
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_page(language: Language) -> None:
     """A picture with a text alternative for each data set that has figures; each run's own page is linked."""
@@ -154,14 +146,6 @@ def test_json_has_every_cell() -> None:
     assert (first["judges"]["exact_match"]["mean"], first["answers_usd"]) == (0.875, 0.000456)
     assert first["judges"]["exact_match"]["against"]["verdict"] == "best"
     assert shown["cost_usd"] == pytest.approx(0.0615)
-
-
-def test_an_empty_matrix_is_shown() -> None:
-    """Nothing is graded yet: every view says so."""
-    found: MatrixFigures = compared("en").model_copy(update={"data": compared("en").data[2:]})
-
-    assert "No cell is finished yet." in terminal(found)
-    assert "<figure>" not in html.page(matrix_report(found))
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
