@@ -21,9 +21,8 @@ from simulator.diagnosis.recommendations import Improvements
 from simulator.report.answerable import answerable_sections
 from simulator.report.gate import MAJOR_TURNS, gate_alarms, gate_remarks, verdict_text
 from simulator.report.sections import load_section, sections
-from simulator.stats.agreement import VoteAgreement
-from simulator.stats.corrected import ENOUGH_GRADES, CorrectedScore, Shortage, Stratum
-from simulator.stats.figures import RedTurn, Summary
+from simulator.stats.corrected import ENOUGH_GRADES
+from simulator.stats.figures import CorrectedScore, RedTurn, Shortage, Stratum, Summary, VoteAgreement
 from simulator.stats.gate import CONDITION_PROBLEMS, Gate
 
 STAND_INS = _(

@@ -8,9 +8,8 @@ from simulator.core.messages import Message, _, safe_text
 from simulator.core.titles import Titles, title
 from simulator.core.types import Case, Conversation, RedRules, Score, Spending, Turn
 from simulator.report.context import ReportContext
-from simulator.stats.figures import Mean, RedTurn, Summary
+from simulator.stats.figures import Mean, RedTurn, Summary, turn_failure
 from simulator.stats.red import KINDS, worst_severity
-from simulator.stats.summary import turn_failure
 from simulator.storage.results import conversations_with_scores
 
 

@@ -16,11 +16,11 @@ from simulator.report.gate import conditions_table
 from simulator.report.questions import cases_sheet
 from simulator.report.tables import answer_text, expected_text, grade_text, mark_text
 from simulator.sheets.model import Chart, LazyRows, Mark, Row, SheetCell, Worksheet, text_cell, worksheet
-from simulator.stats.figures import JudgeSummary, RedTurn, Summary
+from simulator.stats.figures import JudgeSummary, RedTurn, Summary, turn_failure
 from simulator.stats.gate import Gate
 from simulator.stats.red import RANK, worst_severity
 from simulator.stats.review import blind_sample
-from simulator.stats.summary import MAX_QUOTED, turn_failure
+from simulator.stats.summary import MAX_QUOTED
 from simulator.storage.results import select_conversations
 from simulator.storage.runs import replay_of
 

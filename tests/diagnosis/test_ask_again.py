@@ -8,7 +8,7 @@ from simulator.core.settings import stored_settings
 from simulator.core.types import Answer, Passage, Query, Results
 from simulator.diagnosis.ask_again import ask_again, check_again, missed_searches, own_words
 from simulator.diagnosis.root_cause import articles_of, as_note, root_causes, stored_checks
-from simulator.stats.outcome import figures_of
+from simulator.stats.summary import figures_of
 from simulator.storage.run_file import find_run, read_run
 from tests.reviewed_runs import summary_of
 from tests.sample_runs import rehearsed

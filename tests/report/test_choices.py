@@ -31,8 +31,9 @@ from simulator.report.sections import choices_section, sections
 from simulator.report.worksheets import summary_sheet
 from simulator.runner.prompt_file import read_prompt
 from simulator.runner.prompts import PromptRenderer
-from simulator.stats.choices import choices, standard_error
+from simulator.stats.choices import choices
 from simulator.stats.gate import decide
+from simulator.stats.intervals import standard_error
 from simulator.stats.summary import summarise
 from tests.report.views import context_of, markdown, paint, render
 
@@ -98,7 +99,7 @@ def test_the_standard_error(n: int, share: float) -> None:
     mean = right / n
     variance = (right * (1 - mean) ** 2 + (n - right) * mean**2) / (n - 1)
 
-    assert standard_error(right, n) == pytest.approx(sqrt(variance / n), abs=1e-9)
+    assert standard_error(right / n, n) == pytest.approx(sqrt(variance / n), abs=1e-9)
 
 
 def test_what_was_not_graded_is_not_counted() -> None:

@@ -19,10 +19,8 @@ from simulator.stats.classification import (
     classifications,
     classify,
     classify_counts,
-    f1_table,
     per_class,
     positive_of,
-    rank_classifications,
 )
 from tests.paths import ROOT
 from tests.texts import said
@@ -236,25 +234,6 @@ def test_labels_of_the_run() -> None:
 def test_rows_with_texts_of_their_own_are_no_classes() -> None:
     """Hundreds of labels make no matrix."""
     assert classifications(a_run([(f"text {at}", None) for at in range(101)])) == ()
-
-
-def test_runs_by_f1() -> None:
-    """The best first, with the guessers where all were asked the same; else without them."""
-    poor = a_run([("1", "0"), ("1", "0"), ("0", "0"), ("0", "0"), ("0", "0")])
-    rows = f1_table([("poor", poor), ("good", GOOD)])
-
-    assert [row.name for row in rows if not row.baseline] == ["good", "poor"]
-    assert {row.name for row in rows if row.baseline} == {
-        "all_positive",
-        "all_negative",
-        "majority",
-        "uniform",
-        "prior",
-    }
-    assert [row.f1 for row in rows] == sorted((row.f1 for row in rows), reverse=True)
-    other = f1_table([("poor", poor), ("other", a_run([("1", "1"), ("0", "0")]))])
-    assert not any(row.baseline for row in other)
-    assert rank_classifications([]) == ()
 
 
 def test_what_reports_tell() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simulator.stats.agreement import average_ranks
-from simulator.stats.exact_tests import holm, mcnemar, wilcoxon
+from simulator.stats.comparison import holm, mcnemar, wilcoxon
 from simulator.stats.history import mann_kendall, trend
 from simulator.stats.intervals import student, widened
 from tests.paths import FIXTURES

@@ -7,19 +7,11 @@ import numpy as np
 import pytest
 
 from simulator.core.types import RedRules, Results
-from simulator.stats.corrected import (
-    BlindGrade,
-    CorrectedScore,
-    StratifiedTurn,
-    blind_grades,
-    correct,
-    shortage,
-)
-from simulator.stats.figures import Summary
-from simulator.stats.gate import Gate, decide
+from simulator.stats.corrected import BlindGrade, StratifiedTurn, blind_grades, correct, shortage
+from simulator.stats.figures import CorrectedScore, Summary
+from simulator.stats.gate import Gate, as_json, decide
 from simulator.stats.intervals import interval_of_mean
 from simulator.stats.summary import summarise
-from simulator.stats.summary_json import as_json
 from tests.blind_grades import JUDGE, graded, verdict
 from tests.sample_runs import JUDGES
 

@@ -17,9 +17,8 @@ from simulator.core.settings import Settings, stored_settings
 from simulator.core.titles import title
 from simulator.core.types import Language, RedRules
 from simulator.report.context import notes, verdict
-from simulator.stats.gate import decide
-from simulator.stats.outcome import figures_of, gate_of
-from simulator.stats.summary import summarise
+from simulator.stats.gate import decide, gate_of
+from simulator.stats.summary import figures_of, summarise
 from simulator.storage.run_file import run_ids
 from tests.diff_runs import a_result, grades_of, stored
 from tests.servers.openai import serve

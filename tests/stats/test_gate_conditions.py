@@ -19,7 +19,7 @@ from simulator.core.titles import title
 from simulator.core.types import Language, RedRules, Results
 from simulator.report.context import notes, verdict
 from simulator.report.gate import conditions_table
-from simulator.stats.corrected import CorrectedScore
+from simulator.stats.figures import CorrectedScore
 from simulator.stats.gate import (
     MAX_QUESTIONS,
     CheckedCondition,

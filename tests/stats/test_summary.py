@@ -7,10 +7,9 @@ import pytest
 
 from simulator.core.types import Ended, RedRules, Results, Score, Spending
 from simulator.stats.figures import Summary
-from simulator.stats.gate import decide
+from simulator.stats.gate import as_json, decide
 from simulator.stats.intervals import interval_of_mean
 from simulator.stats.summary import excerpt, summarise
-from simulator.stats.summary_json import as_json
 from tests.golden_files import compare
 from tests.sample_runs import JUDGES, large, rehearsed
 
