@@ -74,8 +74,6 @@ def test_the_search_finds_articles_by_their_words() -> None:
     """The words of a question bring the article that has them first."""
     assert LIBRARY.ranked("機器の返却期限")[0] == RETURN
     assert LIBRARY.finds("解約金はいくら", ["ja/17-fee"], 1)
-    assert LIBRARY.supports("解約金4,800円がかかります。")
-    assert not LIBRARY.supports("解約金9,900円がかかります。")
     assert Corpus([]).ranked("何か") == []
 
 

@@ -26,7 +26,6 @@ from simulator.diagnosis.recommendations import (
     Gains,
     Improvements,
     as_json,
-    fixes,
     improvements,
     improvements_of,
 )
@@ -90,7 +89,7 @@ def test_turns_of_one_cause_and_article_are_one_fix() -> None:
         replace(blame, articles=(piece,))
         for blame, piece in zip(blamed(summary, "retrieval"), pieces, strict=True)
     ]
-    (fix,) = fixes(results, summary, told)
+    (fix,) = improvements(results, summary, told).fixes
 
     assert (fix.rank, fix.key) == (1, "retrieval/article:ja/17-fee")
     assert len(fix.turns) == len(fix.cases) == 2
@@ -235,7 +234,7 @@ def test_turns_that_a_customer_spoilt_weigh_nothing_where_they_are_left_out() ->
         update={"spoilt": (("angry/case-0#1", 2),), "handling": "exclude"}
     )
     told = summarise(results, rules=RedRules(), judges=("turn",), seed=1, customers=spoilt)
-    (fix,) = fixes(results, told, blamed(told, articles=("a",)))
+    (fix,) = improvements(results, told, blamed(told, articles=("a",))).fixes
 
     assert told.score == pytest.approx(0.7)
     assert fix.gain == pytest.approx((1.0 - 0.4) / 2)
@@ -306,7 +305,7 @@ def test_thousands_of_articles_are_as_many_fixes() -> None:
     told = [
         replace(blame, articles=(f"a{number}",)) for number, blame in enumerate(blamed(summary, "retrieval"))
     ]
-    made: tuple[Fix, ...] = fixes(results, summary, told)
+    made: tuple[Fix, ...] = improvements(results, summary, told).fixes
     first, second = ([r for r in summary.reddest if r.turn == turn] for turn in (1, 2))
 
     assert (len(first), len(second)) == (2_000, 2_000)
@@ -319,7 +318,7 @@ def test_a_follow_up_goes_with_its_question_where_both_miss_the_article() -> Non
     """Then the article is what to mend, not the search."""
     results, summary = run_of([[2, 2]])
     told = [replace(blame, articles=("a",)) for blame in blamed(summary, "retrieval")]
-    (only,) = fixes(results, summary, told)
+    (only,) = improvements(results, summary, told).fixes
 
     assert only.article == "a"
     assert len(only.turns) == 2
