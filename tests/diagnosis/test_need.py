@@ -125,18 +125,3 @@ def test_no_article_that_is_there_is_called_missing() -> None:
             doubtful = need_of(context(RETURN, gold=gold), Corpus([RETURN, PLANS, near]))
             assert doubtful == NeededArticles("doubtful", (near.id,))
         assert place(RETURN, corpus=Corpus([RETURN, PLANS]), gold=gold) == "lacking"
-
-
-def test_an_article_that_the_case_names_is_never_called_missing() -> None:
-    """It is there, whatever words of the right answer it has."""
-    other = FEE.model_copy(update={"text": "# お手続き\n\nマイページをご覧ください。"})
-
-    assert need_of(context(RETURN), Corpus([other, RETURN, PLANS])) == NeededArticles(
-        "doubtful", ("ja/17-fee",)
-    )
-
-
-def test_a_bot_that_shows_nothing_lacks_only_what_is_nowhere() -> None:
-    """What comes near may be what it read."""
-    assert place(shows=False, gold=(), corpus=Corpus([PLANS, REWORDED])) == "hidden"
-    assert place(shows=False, gold=(), corpus=Corpus([PLANS])) == "lacking"

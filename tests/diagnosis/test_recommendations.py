@@ -22,7 +22,6 @@ from simulator.core.types import (
 )
 from simulator.diagnosis.evidence import Cause, RootCause
 from simulator.diagnosis.recommendations import (
-    Fix,
     Gains,
     Improvements,
     as_json,
@@ -289,29 +288,6 @@ def test_every_cause_has_its_sentence(cause: Cause, language: Language) -> None:
 
         assert said(fix.what, language).endswith("。" if language == "ja" else (".", ").", "”", ".”"))
         assert "{" not in "".join(said(text, language) for text in (fix.what, fix.title, fix.where))
-
-
-def test_a_green_run_has_nothing_to_mend() -> None:
-    """And its score would not change."""
-    told = improvements_of(*run_of([[5], [4]]))
-
-    assert told.fixes == told.customer == ()
-    assert told.mended == pytest.approx(0.9)
-
-
-def test_thousands_of_articles_are_as_many_fixes() -> None:
-    """What follow-ups alone miss is mended in the search, once."""
-    results, summary = run_of([[2, 2]] * 2000)
-    told = [
-        replace(blame, articles=(f"a{number}",)) for number, blame in enumerate(blamed(summary, "retrieval"))
-    ]
-    made: tuple[Fix, ...] = improvements(results, summary, told).fixes
-    first, second = ([r for r in summary.reddest if r.turn == turn] for turn in (1, 2))
-
-    assert (len(first), len(second)) == (2_000, 2_000)
-    assert len(made) == 2_001
-    assert made[0].key == "retrieval/dialogue"
-    assert len(made[0].turns) == 2_000
 
 
 def test_a_follow_up_goes_with_its_question_where_both_miss_the_article() -> None:
