@@ -12,14 +12,14 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from benchmarks import classifiers
 from simulator.cli.app import main as command
 from simulator.core.types import Results
-from simulator.stats.classification import RankedRow, f1_table
+from simulator.stats.classification import LABEL_JUDGE, classifications
 from simulator.storage.run_file import read_run
 
 DATA = Path(os.environ.get("REHEARSAL_BENCH_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
@@ -47,7 +47,7 @@ def main() -> None:
         lined = (json.dumps(row, ensure_ascii=False) + "\n" for row in held_out)
         rows.write_text("".join(lined), encoding="utf-8")
         runs = list(evaluated_runs(rows))
-    print("\n".join(lines(f1_table(runs))))
+    print("\n".join(lines(runs)))
 
 
 def halves(rows: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -71,13 +71,25 @@ def evaluated_runs(rows: Path) -> Iterator[tuple[str, Results]]:
         yield bot, read_run(Path(json.loads(out.getvalue())["store"]))
 
 
-def lines(table: Sequence[RankedRow]) -> Iterator[str]:
-    """The table as text."""
+def lines(runs: Iterable[tuple[str, Results]]) -> Iterator[str]:
+    """The runs by F1 as text, the best first, with the guessers that read nothing."""
+    found = [
+        (name, each)
+        for name, results in runs
+        for each in classifications(results)
+        if each.judge == LABEL_JUDGE
+    ]
+    rows = [
+        (e.f1, e.f1_stderr, e.accuracy, e.accuracy_stderr, e.macro.f1, e.not_extracted, n) for n, e in found
+    ]
+    guessers = found[0][1].baselines if found else ()
+    rows += [(g.f1, None, g.accuracy, None, g.macro_f1, 0, f"({GUESSERS[g.name]})") for g in guessers]
     yield f"{'':22} {'F1':>17} {'accuracy':>17} {'macro F1':>9} {'not extracted':>13}"
-    for row in table:
-        name = f"({GUESSERS[row.name]})" if row.baseline else row.name
-        shown = [_with(row.f1, row.f1_stderr), _with(row.accuracy, row.accuracy_stderr)]
-        yield f"{name:22} {shown[0]:>17} {shown[1]:>17} {row.macro_f1:>9.4f} {row.not_extracted:>13}"
+    for f1, f1_error, accuracy, error, macro, missing, name in sorted(
+        rows, key=lambda row: (-row[0], -row[2])
+    ):
+        shown = [_with(f1, f1_error), _with(accuracy, error)]
+        yield f"{name:22} {shown[0]:>17} {shown[1]:>17} {macro:>9.4f} {missing:>13}"
 
 
 def _with(value: float, error: float | None) -> str:

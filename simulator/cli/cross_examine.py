@@ -126,7 +126,7 @@ def _targets(results: "Results", limit: int, which: str) -> "Sequence[Target]":
 
     red: set[tuple[str, int]] = set()
     if which == "red":
-        from simulator.stats.outcome import figures_of
+        from simulator.stats.summary import figures_of
 
         summary = figures_of(results, stored_settings(results.run.settings))
         red = {(turn.conversation, turn.turn) for turn in summary.reddest}

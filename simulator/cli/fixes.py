@@ -106,7 +106,7 @@ class _FixesView:
     def __init__(self, results: "Results", settings: Settings, top: int | None) -> None:
         from simulator.cli.publish import report_language
         from simulator.diagnosis.recommendations import improvements_of_run
-        from simulator.stats.outcome import figures_of
+        from simulator.stats.summary import figures_of
 
         self.results, self.top, self.language = results, top, report_language(results)
         self.summary: Summary = figures_of(results, settings)
@@ -169,7 +169,7 @@ def _ask_again(path: Path, results: "Results", settings: Settings) -> None:
     from simulator.cli.publish import report_language
     from simulator.diagnosis.ask_again import MOST_PAIRS, ask_again, missed_searches
     from simulator.diagnosis.root_cause import articles_of, stored_checks
-    from simulator.stats.outcome import figures_of
+    from simulator.stats.summary import figures_of
 
     language, asked_before = report_language(results), stored_checks(results).keys()
     missed = missed_searches(results, figures_of(results, settings), articles_of(settings))

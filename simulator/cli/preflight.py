@@ -39,7 +39,7 @@ def check_target(context: RunContext, plan: Sequence[Conversation]) -> None:
     settings = context.settings
     if settings.target is None:
         return
-    from simulator.stats.outcome import check_evidence  # figures and all: only where there is a target
+    from simulator.stats.gate import check_evidence
 
     roles: list[Role] = ["user", "judge"]
     if settings.adapter == "demo":

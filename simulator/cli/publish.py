@@ -20,9 +20,8 @@ from simulator.stats.answerability import answerability, handovers
 from simulator.stats.comparison import RunComparison, RunFigures
 from simulator.stats.contest import contest_result, is_contest, printed_result, ungraded_metrics
 from simulator.stats.figures import Summary
-from simulator.stats.gate import Gate
-from simulator.stats.outcome import figures_of, gate_of
-from simulator.stats.summary_json import as_json
+from simulator.stats.gate import Gate, as_json, gate_of
+from simulator.stats.summary import figures_of
 from simulator.storage.results import english_share, without_superseded
 from simulator.storage.run_file import read_run
 from simulator.storage.runs import replay_of

@@ -35,7 +35,7 @@ def command(flags: dict[str, Any], run: Run = "latest", later: Later = None) -> 
     """
     from simulator.cli.destinations import check_destinations
     from simulator.cli.publish import publish, publish_pair
-    from simulator.stats.outcome import check_certainty
+    from simulator.stats.gate import check_certainty
     from simulator.storage.run_file import find_run, read_run
 
     today = load_settings(flags)

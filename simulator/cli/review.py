@@ -85,7 +85,7 @@ def _read(path: Path, source: str, sheet: "SheetOptions", *, strict: bool) -> "R
     from simulator.addons.review.report import ReadCounts
     from simulator.addons.review.sources import ReviewTarget, source_of, take
     from simulator.cli.publish import report_language
-    from simulator.stats.outcome import figures_of
+    from simulator.stats.summary import figures_of
     from simulator.storage.run_file import RunFile, read_run
 
     results = read_run(path)

@@ -155,7 +155,7 @@ def _planned(settings: Settings) -> "PlannedRun":
 
 def _check_gate(settings: Settings) -> None:
     if settings.target is not None or settings.certainty is not None:
-        from simulator.stats.outcome import check_gate  # figures and all: a run without a target does without
+        from simulator.stats.gate import check_gate
 
         check_gate(settings)
 
@@ -283,7 +283,7 @@ def _stopping(settings: Settings) -> "StoppingRule | None":
     if not settings.sequential:
         return None
     from simulator.runner.run import StoppingRule
-    from simulator.stats.outcome import certain_decision
+    from simulator.stats.gate import certain_decision
     from simulator.stats.sequential import batches
 
     return StoppingRule(batches, certain_decision)

@@ -141,7 +141,7 @@ def _evidence_of_run(
     """The id of a reviewed run, its language, and its scores with people's verdicts."""
     from simulator.addons.calibration.thresholds import scores_of_run
     from simulator.cli.publish import report_language
-    from simulator.stats.outcome import figures_of
+    from simulator.stats.summary import figures_of
     from simulator.storage.run_file import find_run, read_run
 
     if by not in (None, "tags", "persona"):

@@ -14,7 +14,7 @@ from simulator.models.pricing import Ledger
 from simulator.runner.context import RunContext
 from simulator.runner.conversation import ask
 from simulator.stats.figures import Summary
-from simulator.stats.outcome import figures_of
+from simulator.stats.summary import figures_of
 from simulator.storage.run_file import add_note, read_run
 from simulator.text.segments import normalise, sentences
 from simulator.text.spelling import KANA_ONLY, spelling_pairs, words

@@ -1,33 +1,23 @@
-"""The evidence of a red turn: what it needed, where that was, and what its answer says."""
+"""The evidence of a red turn: what it needed, where that was, and what its answer says.
 
-from collections import Counter
+Everything here compares plain words (characters and their pairs in Japanese), numbers and ids; nothing is
+inferred from what a sentence means. Where judges that are models said what is unsupported, that is taken.
+"""
+
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from math import log
-from typing import Literal, NamedTuple, TypeGuard
+from typing import Literal, NamedTuple
 
 from simulator.core.document import Text
 from simulator.core.types import Answer, GradingContext, Language, Passage, Score, Turn, Value
 from simulator.stats.figures import RedTurn
-from simulator.text.acts import claims, is_refusal
-from simulator.text.evidence import (
-    Agreement,
-    SentenceSupport,
-    TurnEvidence,
-    all_references,
-    best_agreement,
-    content_units,
-    coverage,
-    passage_contents,
-    sentence_support,
-    share,
-    topic_units,
-    total_weight,
-)
+from simulator.text.acts import claims, is_handover, is_refusal, parts
+from simulator.text.evidence import content_units, share, topic_units, total_weight
 from simulator.text.numerals import Quantity, quantities, unmatched
-from simulator.text.segments import sentences
+from simulator.text.segments import clauses, sentences, tokens
 from simulator.users.faults import CustomerFault
 
 # Saturation and length of BM25 (Robertson and Zaragoza, 2009), at their usual values.
@@ -38,7 +28,7 @@ HELD = 0.6
 ELSEWHERE = 0.85
 # From this share of what a reference states on, rare words weighing more, an article is taken to say it;
 # below the other one, and with less than that of the question, no article is taken to.
-SAID, NOWHERE, ASKED = 0.75, 0.4, 0.5
+SAID, NOWHERE, ASKED = 0.75, 0.45, 0.65
 # Articles that are looked at closely for one text.
 CLOSE = 5
 TITLE = 30
@@ -46,7 +36,7 @@ TITLE = 30
 PIECE = 0.9
 # Pieces that hold less than this share of what their whole article holds of a reference lack the answer.
 ENOUGH = 0.8
-# From this agreement on, with nothing left out, an answer says what the reference says.
+# From this share of a reference's content on, with its numbers and no others, an answer says what it says.
 RIGHT = 0.6
 # Judges that compare letters and words: another wording of the same is worth less to them.
 BY_LETTERS = frozenset({
@@ -54,10 +44,10 @@ BY_LETTERS = frozenset({
 })  # fmt: skip
 # Grades of a model from which on it vouches for an answer.
 VOUCHED = 4
-# An answer that takes up this much more of another question answers that one.
-FITS_BETTER = 0.25
 # A sentence of less content than this states no fact that could be made up.
 SAYS_SOMETHING = 5
+# Less of a statement than this is found in what an answer may rest on: it is made up.
+INVENTED = 0.3
 # An answer that shares this much with an earlier one repeats it.
 REPEATED = 0.9
 # Questions that share this much of their content ask the same.
@@ -67,9 +57,8 @@ Cause = Literal[
     "no_answer", "customer", "should_refuse", "should_answer", "misunderstood", "knowledge", "outdated",
     "spelling", "retrieval", "ignored", "invented", "tone", "unclear",
 ]  # fmt: skip
-
-
 Extent = Literal["said", "doubtful", "nowhere"]
+Place = Literal["retrieved", "not_retrieved", "lacking", "doubtful", "outside", "hidden", "unknown"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,96 +116,6 @@ class Corpus:
             self.by_article.setdefault(article_of(passage.id), []).append(passage)
         self.ids = frozenset(passage.id for passage in passages)
 
-    def knows(self, articles: Iterable[str]) -> bool:
-        """Whether all of these articles are there."""
-        return all(article_of(article) in self.by_article for article in articles)
-
-    def shares_ids(self, articles: Iterable[str]) -> bool:
-        """Whether these ids look like the knowledge base's own: they are in one of its folders."""
-        folders = {article.rpartition("/")[0] for article in self.by_article}
-        return any(article.rpartition("/")[0] in folders for article in map(article_of, articles))
-
-    def texts(self, articles: Iterable[str]) -> tuple[str, ...]:
-        """The texts of all passages of these articles."""
-        return tuple(p.text for article in articles for p in self.by_article.get(article_of(article), ()))
-
-    def title(self, article: str) -> str:
-        """The title of an article, empty when it is not there."""
-        return title_of(next(iter(self.texts([article])), ""))
-
-    def ranked(self, text: str, most: int = CLOSE) -> list[Passage]:
-        """The passages that have most of the words of a text, best first (BM25)."""
-        scores: Counter[int] = Counter()
-        for unit in topic_units(text):
-            places = self._postings.get(unit, ())
-            rarity = log(1 + (len(self.passages) - len(places) + 0.5) / (len(places) + 0.5))
-            for place, count in places:
-                norm = SATURATION * (1 - LENGTH + LENGTH * self._lengths[place] / self._mean)
-                scores[place] += rarity * count * (SATURATION + 1) / (count + norm)  # type: ignore[assignment]
-        return [self.passages[place] for place, _ in scores.most_common(most)]
-
-    def finds(self, text: str, articles: Collection[str], most: int) -> bool:
-        """Whether the words of a text bring a passage of these articles among the first `most`."""
-        wanted = set(map(article_of, articles))
-        return any(article_of(passage.id) in wanted for passage in self.ranked(text, most))
-
-    def holding(self, references: Iterable[str], language: Language, least: float = HELD) -> tuple[str, ...]:
-        """The articles that hold what these references state: at most one for each reference."""
-        found: list[str] = []
-        for reference in references:
-            near = self.ranked(reference)
-            best = max(near, key=lambda p: share_held(reference, [p.text], language), default=None)
-            if best and share_held(reference, [best.text], language) >= least:
-                found.append(article_of(best.id))
-        return tuple(dict.fromkeys(found))
-
-    def extent(
-        self, references: Sequence[str], question: str, language: Language
-    ) -> tuple[Extent, tuple[str, ...]]:
-        """Whether any article says what a reference states, and the nearest article.
-
-        `doubtful`: an article says part of it, says it without its amounts, or takes up the question; the
-        answer may be there in other words, or follow from what is there.
-        """
-        near = (passage for text in (*references, question) for passage in self.ranked(text))
-        found = [
-            (max((self._said(each, article, language) for each in references), default=0.0), article)
-            for article in dict.fromkeys(article_of(passage.id) for passage in near)
-        ]
-        said, nearest = max(found, default=(0.0, ""))
-        asked = max((self._share(question, article) for _, article in found), default=0.0)
-        amounts = quantities("\n".join(self.texts([nearest])))
-        whole = any(not unmatched(quantities(each), amounts) for each in references)
-        extent: Extent = "said" if said >= SAID and whole else "doubtful"
-        return "nowhere" if said < NOWHERE and asked < ASKED else extent, (nearest,) if nearest else ()
-
-    def _said(self, reference: str, article: str, language: Language) -> float:
-        stated = claims(reference, language) or sentences(reference)
-        weights = [(total_weight(topic_units(each)), self._share(each, article)) for each in stated]
-        whole = sum(weight for weight, _ in weights)
-        return sum(weight * found for weight, found in weights) / whole if whole else 0.0
-
-    def _share(self, text: str, article: str) -> float:
-        """The share of a text's content, by rarity, in the passage of an article that has most of it."""
-        weights = {unit: self._rarity(unit) * count for unit, count in topic_units(text).items()}
-        whole = sum(weights.values())
-        found = (
-            sum(weights[unit] for unit in weights.keys() & content_units(passage.text).keys())
-            for passage in self.by_article[article]
-        )
-        return max(found, default=0.0) / whole if whole else 0.0
-
-    def _rarity(self, unit: str) -> float:
-        return log(1 + len(self.passages) / (1 + len(self._postings.get(unit, ()))))
-
-    def supports(self, sentence: str) -> bool:
-        """Whether one of the articles says this, with its numbers."""
-        for passage in self.ranked(sentence):
-            found = sentence_support(sentence, passage_contents((passage.text,)))
-            if found.share >= HELD and not found.numbers and not found.contradicted:
-                return True
-        return False
-
     @cached_property
     def _postings(self) -> dict[str, list[tuple[int, int]]]:
         """By unit, the passages that have it and how often."""
@@ -230,9 +129,71 @@ class Corpus:
     def _lengths(self) -> list[int]:
         return [content_units(passage.text).total() for passage in self.passages]
 
-    @property
-    def _mean(self) -> float:
-        return max(1.0, sum(self._lengths) / max(1, len(self._lengths)))
+    def knows(self, articles: Iterable[str]) -> bool:
+        """Whether all of these articles are there."""
+        return all(article_of(article) in self.by_article for article in articles)
+
+    def shares_ids(self, articles: Iterable[str]) -> bool:
+        """Whether these ids look like the knowledge base's own: they are in one of its folders."""
+        folders = {article.rpartition("/")[0] for article in self.by_article}
+        return any(article.rpartition("/")[0] in folders for article in map(article_of, articles))
+
+    def texts(self, articles: Iterable[str]) -> tuple[str, ...]:
+        """The texts of all passages of these articles."""
+        return tuple(p.text for article in articles for p in self.by_article.get(article_of(article), ()))
+
+    def ranked(self, text: str, most: int = CLOSE) -> list[Passage]:
+        """The passages that have most of the words of a text, best first (BM25)."""
+        mean = max(1.0, sum(self._lengths) / max(1, len(self._lengths)))
+        scores: dict[int, float] = {}
+        for unit in topic_units(text):
+            places = self._postings.get(unit, ())
+            rarity = log(1 + (len(self.passages) - len(places) + 0.5) / (len(places) + 0.5))
+            for place, count in places:
+                norm = SATURATION * (1 - LENGTH + LENGTH * self._lengths[place] / mean)
+                scores[place] = scores.get(place, 0.0) + rarity * count * (SATURATION + 1) / (count + norm)
+        best = sorted(scores, key=scores.__getitem__, reverse=True)
+        return [self.passages[place] for place in best[:most]]
+
+    def finds(self, text: str, articles: Collection[str], most: int) -> bool:
+        """Whether the words of a text bring a passage of these articles among the first `most`."""
+        wanted = set(map(article_of, articles))
+        return any(article_of(passage.id) in wanted for passage in self.ranked(text, most))
+
+    def holding(self, references: Iterable[str], language: Language, least: float = HELD) -> tuple[str, ...]:
+        """The articles that hold what these references state: at most one for each reference."""
+        found: list[str] = []
+        for reference in references:
+            held = [(share_held(reference, [p.text], language), p.id) for p in self.ranked(reference)]
+            best, passage = max(held, key=lambda each: each[0], default=(0.0, ""))
+            if best >= least and passage:
+                found.append(article_of(passage))
+        return tuple(dict.fromkeys(found))
+
+    def extent(
+        self, references: Sequence[str], question: str, language: Language
+    ) -> tuple[Extent, tuple[str, ...]]:
+        """Whether any article says what a reference states, and the nearest article.
+
+        `doubtful`: an article says part of it, says it without its amounts, or takes up the question; the
+        answer may be there in other words, or follow from what is there.
+        """
+        near = {p.id: p.text for text in (*references, question) for p in self.ranked(text)}
+        held = [
+            (
+                share_held(each, [text], language),
+                article_of(name),
+                not unmatched(quantities(each), quantities(text)),
+            )
+            for name, text in near.items()
+            for each in references
+        ]
+        said, nearest, whole = max(held, default=(0.0, "", False))
+        asked = max(
+            (share(topic_units(question), content_units(text)) for text in near.values()), default=0.0
+        )
+        extent: Extent = "said" if said >= SAID and whole else "doubtful"
+        return "nowhere" if said < NOWHERE and asked < ASKED else extent, (nearest,) if nearest else ()
 
 
 def share_held(reference: str, texts: Sequence[str], language: Language) -> float:
@@ -241,30 +202,33 @@ def share_held(reference: str, texts: Sequence[str], language: Language) -> floa
     Each statement has to be in one of them: many texts together have most words of anything. A number
     that is missing halves it.
     """
-    stated = claims(reference, language) or sentences(reference)
-    weights = [(total_weight(topic_units(each)), _best(each, texts)) for each in stated]
-    whole = sum(weight for weight, _ in weights)
-    return sum(weight * found for weight, found in weights) / whole if whole else 0.0
+    held = whole = 0.0
+    for statement in claims(reference, language) or sentences(reference):
+        wanted, numbers = topic_units(statement), quantities(statement)
+        best = 0.0
+        for text in texts:
+            found = share(wanted, content_units(text))
+            best = max(best, found / 2 if unmatched(numbers, quantities(text)) else found)
+        whole += total_weight(wanted)
+        held += total_weight(wanted) * best
+    return held / whole if whole else 0.0
 
 
-def _best(statement: str, texts: Sequence[str]) -> float:
-    """How much of a statement the text holds that has most of it."""
-    wanted, numbers = topic_units(statement), quantities(statement)
-    return max(
-        (
-            share(wanted, content_units(text)) * (0.5 if unmatched(numbers, quantities(text)) else 1)
-            for text in texts
-        ),
-        default=0.0,
-    )
+def borne_out(statement: str, texts: Sequence[str]) -> float:
+    """The share (0..1) of a statement's words, and of its pairs of characters, that are in some texts.
+
+    Single characters of Japanese are in nearly any text; their pairs are not.
+    """
+    words = share(content_units(statement), frozenset().union(*map(content_units, texts)))
+    pairs = _character_pairs(statement)
+    if not pairs:
+        return words
+    found = set().union(*map(_character_pairs, texts))
+    return (words + sum(pair in found for pair in pairs) / len(pairs)) / 2
 
 
-def holds(references: Iterable[str], texts: Sequence[str], language: Language, least: float = HELD) -> bool:
-    """Whether these texts hold one of the references."""
-    return bool(texts) and any(share_held(reference, texts, language) >= least for reference in references)
-
-
-Place = Literal["retrieved", "not_retrieved", "lacking", "doubtful", "outside", "hidden", "unknown"]
+def _character_pairs(text: str) -> list[str]:
+    return [a + b for a, b in pairwise(tokens(text)) if len(a) == len(b) == 1]
 
 
 class NeededArticles(NamedTuple):
@@ -286,146 +250,149 @@ class NeededArticles(NamedTuple):
 
 def references_of(context: GradingContext) -> tuple[str, ...]:
     """What a right answer says: the references of the turn, or else of the case; refusals say nothing."""
-    language = context.case.language
-    texts = context.references or all_references(context.case)
-    return tuple(text for text in texts if not is_refusal(text, language))
-
-
-def need_of(context: GradingContext, corpus: Corpus | None) -> NeededArticles:
-    """The articles that this turn needed, and where they were."""
-    answer, language = context.turn.answer, context.case.language
-    references = references_of(context)
-    articles, exact = _needed(context, references, corpus)
-    if not articles and not references:
-        return NeededArticles("unknown")
-    if not answer.shows_passages:
-        absent = corpus and not articles and _elsewhere(context, references, (), corpus).place == "lacking"
-        return (
-            NeededArticles("lacking")
-            if absent
-            else NeededArticles("hidden", articles or context.case.passages)
-        )
-    if is_retrieved(articles, references, answer.passages, context, corpus):
-        return NeededArticles("retrieved", articles)
-    if corpus is None:
-        return NeededArticles("outside", articles)
-    there = corpus.texts(articles)
-    if not there or (references and not holds(references, there, language) and not _is_faint(context)):
-        return _elsewhere(context, references, articles, corpus)
-    cut = is_cut_off(articles, references, answer.passages, context, corpus)
-    return NeededArticles("not_retrieved", _absent(articles, answer.passages, corpus) or articles, exact, cut)
-
-
-def _elsewhere(
-    context: GradingContext, references: Sequence[str], articles: tuple[str, ...], corpus: Corpus
-) -> NeededArticles:
-    """Where the answer is when the needed articles are not there, or do not say it in these words."""
-    own = bool(context.references) and context.turn.index > 1
-    question = context.turn.meant if own else context.case.question
-    extent, nearest = corpus.extent(references, question, context.case.language)
-    if extent == "said":
-        came = any(is_of(passage, nearest[0], corpus) for passage in context.turn.answer.passages)
-        return NeededArticles("retrieved" if came else "not_retrieved", nearest)
-    if extent == "nowhere" and not corpus.texts(articles) and not (references and _is_faint(context)):
-        return NeededArticles("lacking", articles)
-    return NeededArticles("doubtful", articles if corpus.texts(articles) else nearest)
-
-
-def is_retrieved(
-    articles: Sequence[str],
-    references: Sequence[str],
-    passages: Sequence[Passage],
-    context: GradingContext,
-    corpus: Corpus | None,
-) -> bool:
-    """Whether the passages hold what is needed: by their ids, or by what the reference says."""
-    texts = [passage.text for passage in passages]
-    least = ELSEWHERE if articles else HELD
-    if references and holds(references, texts, context.case.language, least):
-        return True
-    found = [article for article in articles if any(is_of(p, article, corpus) for p in passages)]
-    if not articles or len(found) < len(articles):
-        return False
-    # The right article, but another piece of it: only what the reference says can tell.
-    if corpus is None or not references:
-        return True
-    if any(len(corpus.by_article.get(article_of(a), ())) > 1 for a in articles):
-        return holds(references, texts, context.case.language)
-    return not is_cut_off(articles, references, passages, context, corpus)
-
-
-def is_cut_off(
-    articles: Sequence[str],
-    references: Sequence[str],
-    passages: Sequence[Passage],
-    context: GradingContext,
-    corpus: Corpus,
-) -> bool:
-    """Whether pieces of the needed articles were retrieved that lack what the whole articles say."""
-    pieces = [p.text for p in passages if any(is_of(p, article, corpus) for article in articles)]
-    whole, language = corpus.texts(articles), context.case.language
-    if not pieces or not holds(references, whole, language):
-        return False
-    return all(
-        share_held(reference, pieces, language) < ENOUGH * share_held(reference, whole, language)
-        for reference in references
-    )
-
-
-def _absent(articles: Sequence[str], passages: Sequence[Passage], corpus: Corpus) -> tuple[str, ...]:
-    """Those articles of which no passage was retrieved."""
-    return tuple(each for each in articles if not any(is_of(p, each, corpus) for p in passages))
+    texts = context.references or [text for row in context.case.references for text in row]
+    return tuple(text for text in texts if not is_refusal(text, context.case.language))
 
 
 def is_of(passage: Passage, article: str, corpus: Corpus | None) -> bool:
     """Whether a retrieved passage is a piece of an article: by id, by source, or by its text."""
-    wanted = article_of(article)
-    names = {article_of(passage.id), passage.source or "", _without_suffix(passage.source or "")}
-    if wanted in names:
+    source = passage.source or ""
+    head, dot, tail = source.rpartition(".")
+    if article_of(article) in {article_of(passage.id), source, head if dot and "/" not in tail else source}:
         return True
     texts = corpus.texts([article]) if corpus and passage.id not in corpus.ids else ()
     units = content_units(passage.text)
     return any(share(units, content_units(text)) >= PIECE for text in texts)
 
 
-def _needed(
-    context: GradingContext, references: Sequence[str], corpus: Corpus | None
-) -> tuple[tuple[str, ...], bool]:
-    """The needed articles, and whether they are known exactly: by gold ids on the turn they belong to."""
-    own = bool(context.references) and context.turn.index > 1
-    gold = context.case.passages
-    if gold and not own and (corpus is None or corpus.knows(gold)):
-        first = context.turn.index == 1 or context.turn.meant == context.case.question
-        return _unique(gold), first and corpus is not None
-    strange = own or not gold or not (corpus and corpus.shares_ids(gold))
-    least = HELD if strange else ELSEWHERE
-    holding = corpus.holding(references, context.case.language, least) if corpus else ()
-    return holding or (() if own else _unique(gold)), False
+class _Need:
+    """Where what a turn needed was; one for each turn, for what its references and articles are."""
+
+    def __init__(self, context: GradingContext, corpus: Corpus | None) -> None:
+        self.context, self.corpus, self.language = context, corpus, context.case.language
+        self.references = references_of(context)
+        # Too short to tell by their words whether an article holds them.
+        self.faint = all(len(text) < 12 for text in self.references)
+        self.own = bool(context.references) and context.turn.index > 1
+        self.exact = False
+        self.articles = self._articles()
+
+    def _articles(self) -> tuple[str, ...]:
+        """The needed articles; `exact` by gold ids on the turn that they belong to."""
+        case, turn, corpus = self.context.case, self.context.turn, self.corpus
+        gold = tuple(dict.fromkeys(map(article_of, case.passages)))
+        if gold and not self.own and (corpus is None or corpus.knows(gold)):
+            self.exact = corpus is not None and (turn.index == 1 or turn.meant == case.question)
+            return gold
+        strange = self.own or not gold or not (corpus and corpus.shares_ids(gold))
+        least = HELD if strange else ELSEWHERE
+        holding = corpus.holding(self.references, self.language, least) if corpus else ()
+        return holding or (() if self.own else gold)
+
+    def holds(self, texts: Sequence[str], least: float = HELD) -> bool:
+        """Whether these texts hold one of the references."""
+        return bool(texts) and any(
+            share_held(each, texts, self.language) >= least for each in self.references
+        )
+
+    def is_retrieved(self, passages: Sequence[Passage]) -> bool:
+        """Whether the passages hold what is needed: by their ids, or by what the reference says."""
+        texts, corpus = [passage.text for passage in passages], self.corpus
+        if self.holds(texts, ELSEWHERE if self.articles else HELD):
+            return True
+        found = all(any(is_of(p, article, corpus) for p in passages) for article in self.articles)
+        if not self.articles or not found:
+            return False
+        # The right article, but another piece of it: only what the reference says can tell.
+        if corpus is None or not self.references:
+            return True
+        if any(len(corpus.by_article.get(article, ())) > 1 for article in self.articles):
+            return self.holds(texts)
+        return not self.is_cut_off(passages, corpus)
+
+    def is_cut_off(self, passages: Sequence[Passage], corpus: Corpus) -> bool:
+        """Whether pieces of the needed articles were retrieved that lack what the whole articles say."""
+        pieces = [p.text for p in passages if any(is_of(p, article, corpus) for article in self.articles)]
+        whole = corpus.texts(self.articles)
+        if not pieces or not self.holds(whole):
+            return False
+        return all(
+            share_held(each, pieces, self.language) < ENOUGH * share_held(each, whole, self.language)
+            for each in self.references
+        )
+
+    def elsewhere(self, corpus: Corpus, articles: tuple[str, ...]) -> NeededArticles:
+        """Where the answer is when the needed articles are not there, or do not say it in these words."""
+        context = self.context
+        question = context.turn.meant if self.own else context.case.question
+        extent, nearest = corpus.extent(self.references, question, self.language)
+        if extent == "said":
+            came = any(is_of(passage, nearest[0], corpus) for passage in context.turn.answer.passages)
+            return NeededArticles("retrieved" if came else "not_retrieved", nearest)
+        there = corpus.texts(articles)
+        if extent == "nowhere" and not there and not (self.references and self.faint):
+            return NeededArticles("lacking", articles)
+        return NeededArticles("doubtful", articles if there else nearest)
+
+    def found(self) -> NeededArticles:
+        answer, articles, corpus = self.context.turn.answer, self.articles, self.corpus
+        if not articles and not self.references:
+            return NeededArticles("unknown")
+        if not answer.shows_passages:
+            absent = corpus and not articles and self.elsewhere(corpus, ()).place == "lacking"
+            gold = articles or self.context.case.passages
+            return NeededArticles("lacking") if absent else NeededArticles("hidden", gold)
+        if self.is_retrieved(answer.passages):
+            return NeededArticles("retrieved", articles)
+        if corpus is None:
+            return NeededArticles("outside", articles)
+        there = corpus.texts(articles)
+        if not there or (self.references and not self.faint and not self.holds(there)):
+            return self.elsewhere(corpus, articles)
+        absent_ones = [a for a in articles if not any(is_of(p, a, corpus) for p in answer.passages)]
+        cut = self.is_cut_off(answer.passages, corpus)
+        return NeededArticles("not_retrieved", tuple(absent_ones) or articles, self.exact, cut)
 
 
-def _is_faint(context: GradingContext) -> bool:
-    """Whether the references are too short to tell by their words whether an article holds them."""
-    return all(len(text) < 12 for text in references_of(context))
-
-
-def _unique(ids: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(map(article_of, ids)))
-
-
-def _without_suffix(source: str) -> str:
-    head, dot, tail = source.rpartition(".")
-    return head if dot and "/" not in tail else source
-
-
-UnsupportedKind = Literal["contradicted", "numbers", "unsupported"]
+def need_of(context: GradingContext, corpus: Corpus | None) -> NeededArticles:
+    """The articles that this turn needed, and where they were."""
+    return _Need(context, corpus).found()
 
 
 class UnsupportedStatement(NamedTuple):
-    """An unsupported statement of an answer."""
+    """A statement of an answer that nothing bears out, or that has numbers which are nowhere."""
 
-    kind: UnsupportedKind
+    kind: Literal["contradicted", "numbers", "unsupported"]
     text: str
     numbers: tuple[Quantity, ...] = ()
+
+
+class Agreement(NamedTuple):
+    """How much of a reference's content (0..1) an answer has, and what differs.
+
+    `missing` are parts and `numbers` amounts of the reference that it lacks, `instead` the amounts of the
+    same kinds that it gives and the reference does not.
+    """
+
+    recall: float
+    missing: tuple[str, ...] = ()
+    numbers: tuple[Quantity, ...] = ()
+    instead: tuple[Quantity, ...] = ()
+
+
+def agreement(answer: str, reference: str) -> Agreement:
+    """How much of a reference an answer says, without regard to order and to what it says beside."""
+    units, stated, wanted = content_units(answer), quantities(answer), quantities(reference)
+    numbers = unmatched(wanted, stated)
+    kinds = {quantity.kind for quantity in numbers} - {""}
+    instead = [quantity for quantity in unmatched(stated, wanted) if quantity.kind in kinds]
+    missing = [
+        part
+        for sentence in sentences(reference)
+        for part in clauses(sentence)
+        if total_weight(topic_units(part)) >= SAYS_SOMETHING and share(topic_units(part), units) < 0.5
+    ]
+    return Agreement(share(topic_units(reference), units), tuple(missing), tuple(numbers), tuple(instead))
 
 
 class RedTurnEvidence:
@@ -443,21 +410,38 @@ class RedTurnEvidence:
         """`check` is what the bot retrieved when it was asked again; None if nobody asked."""
         self.red, self.context, self.scores, self.corpus = red, context, scores, corpus
         self.check, self.customer_fault = check, customer_fault
-        self.case, self.turn = context.case, context.turn
+        self.case, self.turn, self.references = context.case, context.turn, references_of(context)
         self.language, self.asked = context.case.language, context.turn.meant
-        self.reading = TurnEvidence(context)
+        self.said = context.turn.answer.text
+        self.refused = is_refusal(self.said, self.language)
+        self.handed_over = is_handover(self.said, self.language)
+
+    @cached_property
+    def only_asks(self) -> bool:
+        """Whether the answer asks back and states nothing."""
+        acts = {part.act for part in parts(self.said, self.language)}
+        return "question" in acts and acts <= {"question", "courtesy"}
+
+    @property
+    def should_refuse(self) -> bool:
+        """Whether a right answer declines: by the case, or because all its references do."""
+        if self.case.answerable is None and self.case.handover != "required":
+            return any(self.case.references) and not self.references
+        return self.case.answerable is False
+
+    @cached_property
+    def _need(self) -> _Need:
+        return _Need(self.context, self.corpus)
 
     @cached_property
     def need(self) -> NeededArticles:
         """The articles that the answer needed, and where they were."""
-        return need_of(self.context, self.corpus)
+        return self._need.found()
 
     @cached_property
     def words(self) -> str:
         """The question of this turn; the case's own question if the line only presses for an answer."""
-        if self.turn.index == 1 or self._asks_anew():
-            return self.asked
-        return self.case.question
+        return self.asked if self.turn.index == 1 or self._asks_anew else self.case.question
 
     @property
     def asks_the_same(self) -> bool:
@@ -466,18 +450,24 @@ class RedTurnEvidence:
 
     @cached_property
     def agreement(self) -> Agreement:
-        """How far the answer says what the references of the turn, or of the case, say."""
-        return best_agreement(self.turn.answer.text, references_of(self.context), self.language)
+        """How much of the nearest reference of the turn, or of the case, the answer says."""
+        found = (agreement(self.said, reference) for reference in self.references)
+        return max(found, key=lambda each: (not each.instead, each.recall), default=Agreement(0.0))
 
     @cached_property
     def is_right(self) -> bool:
-        """Whether the content is what it should be, whatever else is wrong."""
-        grades = self._model_grades()
-        if grades:
-            return min(grades) >= VOUCHED
-        said = self.agreement
-        whole = said.score >= RIGHT and not (said.instead or said.contradicted or said.numbers)
-        return whole and not said.missing
+        """Whether the content is right, whatever else is wrong: by a model's grades, or by words."""
+        score = self.scores.get("turn")
+        if score and not _is_stand_in(score):
+            grades = [score.detail.get(name) for name in ("completeness", "correctness")]
+            if given := [grade for grade in grades if isinstance(grade, int | float)]:
+                return min(given) >= VOUCHED
+        found = self.agreement
+        return (
+            not self.refused
+            and found.recall >= RIGHT
+            and not (found.missing or found.numbers or found.instead)
+        )
 
     @property
     def read_by_anyone(self) -> bool:
@@ -486,11 +476,35 @@ class RedTurnEvidence:
 
     @cached_property
     def unsupported(self) -> tuple[UnsupportedStatement, ...]:
-        """The claims that neither passages nor references support, the gravest first."""
+        """What neither passages nor references support, the gravest first: as models say, or by words."""
         if not self.turn.answer.shows_passages:
             return ()
-        by_model = self._by_model()
-        return by_model if by_model is not None else self._by_words()
+        judged, grounded = self.scores.get("claims"), self.scores.get("groundedness")
+        if judged and judged.state == "scored" and not _is_stand_in(judged):
+            rows = [row for row in _claim_rows(judged) if row.get("verdict") != "supported"]
+            rows.sort(key=lambda row: row.get("verdict") != "contradicted")
+            return tuple(
+                UnsupportedStatement(
+                    "contradicted" if row.get("verdict") == "contradicted" else "unsupported",
+                    str(row.get("claim", "")),
+                )
+                for row in rows
+            )
+        if grounded and grounded.state == "scored" and not _is_stand_in(grounded):
+            low = grounded.raw is not None and grounded.raw < VOUCHED
+            return (UnsupportedStatement("unsupported", self.said),) if low else ()
+        known = [*(passage.text for passage in self.turn.answer.passages), *self.context.references]
+        # The customer's own numbers count as known.
+        amounts = frozenset().union(*(quantities(text) for text in (*known, self.turn.user)))
+        found = []
+        for claim in claims(self.said, self.language):
+            numbers = tuple(unmatched(quantities(claim), amounts))
+            is_short = total_weight(content_units(claim)) < SAYS_SOMETHING
+            if not numbers and (is_short or borne_out(claim, known) >= INVENTED):
+                continue
+            if not self._is_written(claim):
+                found.append(UnsupportedStatement("numbers" if numbers else "unsupported", claim, numbers))
+        return tuple(sorted(found, key=lambda each: each.kind == "unsupported"))
 
     @cached_property
     def doubtful(self) -> str:
@@ -498,13 +512,21 @@ class RedTurnEvidence:
 
         Too coarse to call an answer wrong, but the likeliest reason if nothing else is wrong.
         """
-        for each in _rows(self.scores.get("claims"), "claims"):
-            text = str(each.get("claim", ""))
-            if total_weight(topic_units(text)) < SAYS_SOMETHING:
-                continue
-            if each.get("verdict") != "supported" and not (self.corpus and self.corpus.supports(text)):
+        score = self.scores.get("claims")
+        for row in _claim_rows(score) if score else ():
+            text = str(row.get("claim", ""))
+            is_short = total_weight(topic_units(text)) < SAYS_SOMETHING
+            if row.get("verdict") != "supported" and not is_short and not self._is_written(text):
                 return text
         return ""
+
+    def _is_written(self, statement: str) -> bool:
+        """Whether one of the articles says this, with its numbers."""
+        return any(
+            borne_out(statement, [passage.text]) >= HELD
+            and not unmatched(quantities(statement), quantities(passage.text))
+            for passage in (self.corpus.ranked(statement) if self.corpus else ())
+        )
 
     @property
     def searched(self) -> int:
@@ -522,113 +544,53 @@ class RedTurnEvidence:
 
     def title(self, article: str) -> str:
         """What an article is called: in the knowledge base, or as it was retrieved."""
-        if self.corpus and (title := self.corpus.title(article)):
-            return title
-        passages = (p for t in (*self.context.earlier, self.turn) for p in t.answer.passages)
-        return next((title_of(p.text) for p in passages if p.id == article), "")
+        texts = self.corpus.texts([article]) if self.corpus else ()
+        seen = (p for t in (*self.context.earlier, self.turn) for p in t.answer.passages)
+        return title_of(next(iter(texts), "")) or next(
+            (title_of(p.text) for p in seen if p.id == article), ""
+        )
 
     def found_earlier(self) -> bool:
         """Whether an earlier turn of the conversation had retrieved what this one needed."""
-        wanted, references = self.need.articles, references_of(self.context)
-        return any(
-            is_retrieved(wanted, references, turn.answer.passages, self.context, self.corpus)
-            for turn in self.context.earlier
-        )
+        return any(self._need.is_retrieved(turn.answer.passages) for turn in self.context.earlier)
 
-    def searched_again(self) -> str:
-        """The earlier question whose passages came again although something else was asked, or ""."""
+    def searched_again(self) -> Turn | None:
+        """The earlier turn whose passages came again although something else was asked."""
         ids = {passage.id for passage in self.turn.answer.passages}
-        for turn in self._other_questions():
+        for turn in self._other_questions:
             before = {passage.id for passage in turn.answer.passages}
             if ids and len(ids & before) >= 0.75 * len(ids):
-                return turn.meant
-        return ""
-
-    def repeats(self, question: str) -> bool:
-        """Whether the answer is the one that this earlier question got."""
-        said = content_units(self.turn.answer.text)
-        before = [turn for turn in _with_history(self.context) if turn.meant == question]
-        return any(share(said, content_units(turn.answer.text)) >= REPEATED for turn in before)
-
-    def answers_earlier(self) -> str:
-        """The earlier question that the answer fits better than the one asked now, or ""."""
-        said = self.turn.answer.text
-        now = coverage(self.asked, [said])
-        for turn in self._other_questions():
-            if self.repeats(turn.meant) or coverage(turn.meant, [said]) - now >= FITS_BETTER:
-                return turn.meant
-        return ""
-
-    def _other_questions(self) -> list[Turn]:
-        """Earlier turns in which something else was asked, when this turn asks something of its own."""
-        if not self._asks_anew():
-            return []
-        return [turn for turn in reversed(_with_history(self.context)) if not _same(self.asked, turn.meant)]
-
-    def _asks_anew(self) -> bool:
-        """Whether the turn has a right answer of its own, or its words lead to another article."""
-        if self.context.references:
-            return True
-        if self.corpus is None:
-            return False
-        now = self.corpus.ranked(self.asked, 1)
-        before = self.corpus.ranked(self.case.question, 1)
-        return bool(now) and now != before and coverage(self.asked, [now[0].text]) >= SAME
-
-    def _model_grades(self) -> list[float]:
-        """Completeness and correctness by the turn judge, where a model gave them."""
-        score = self.scores.get("turn")
-        if score is None or _is_stand_in(score):
-            return []
-        grades = [score.detail.get(name) for name in ("completeness", "correctness")]
-        return [float(grade) for grade in grades if isinstance(grade, int | float)]
-
-    def _by_model(self) -> tuple[UnsupportedStatement, ...] | None:
-        """The statements that models found unsupported; None if no model judged that."""
-        claims, grounded = self.scores.get("claims"), self.scores.get("groundedness")
-        if _is_graded(claims) and not _is_stand_in(claims):
-            rows = [each for each in _rows(claims, "claims") if each.get("verdict") != "supported"]
-            found = [
-                UnsupportedStatement(
-                    "contradicted" if each.get("verdict") == "contradicted" else "unsupported",
-                    str(each.get("claim", "")),
-                )
-                for each in rows
-            ]
-            return tuple(sorted(found, key=lambda each: each.kind != "contradicted"))
-        if _is_graded(grounded) and not _is_stand_in(grounded):
-            low = grounded.raw is not None and grounded.raw < VOUCHED
-            return (UnsupportedStatement("unsupported", self.turn.answer.text),) if low else ()
+                return turn
         return None
 
-    def _by_words(self) -> tuple[UnsupportedStatement, ...]:
-        """Claims with figures or statements that are in no passage, or the opposite of one."""
-        found = [each for claim in self.reading.evidence.claims if (each := self._unsupported(claim))]
-        order = ("contradicted", "numbers", "unsupported")
-        return tuple(sorted(found, key=lambda each: order.index(each.kind)))
+    def answers_earlier(self) -> Turn | None:
+        """The earlier turn, with another question, whose answer this one repeats."""
+        return next((turn for turn in self._other_questions if self.repeats(turn)), None)
 
-    def _unsupported(self, claim: SentenceSupport) -> UnsupportedStatement | None:
-        if not (claim.contradicted or claim.numbers or claim.is_invented):
-            return None
-        if self.corpus and self.corpus.supports(claim.text):
-            return None
-        if claim.contradicted:
-            return UnsupportedStatement("contradicted", claim.text)
-        if claim.numbers:
-            return UnsupportedStatement("numbers", claim.text, claim.numbers)
-        return UnsupportedStatement("unsupported", claim.text)
+    def repeats(self, earlier: Turn) -> bool:
+        """Whether the answer is the one of this earlier turn."""
+        return share(content_units(self.said), content_units(earlier.answer.text)) >= REPEATED
 
+    @cached_property
+    def _other_questions(self) -> list[Turn]:
+        """Earlier turns, newest first, that asked something else, when this one asks something of its own."""
+        pairs = [
+            Turn(index=1, user=user.content, answer=Answer(text=desk.content))
+            for user, desk in pairwise(self.case.history)
+            if user.role == "user" and desk.role == "assistant"
+        ]
+        earlier = [*pairs, *self.context.earlier] if self._asks_anew else []
+        return [turn for turn in reversed(earlier) if not _same(self.asked, turn.meant)]
 
-def _with_history(context: GradingContext) -> list[Turn]:
-    """The earlier turns, those of the case's own history first."""
-    lines = context.case.history
-    pairs = [
-        (user.content, desk.content)
-        for user, desk in pairwise(lines)
-        if user.role == "user" and desk.role == "assistant"
-    ]
-    history = [Turn(index=1, user=user, answer=Answer(text=desk)) for user, desk in pairs]
-    return [*history, *context.earlier]
+    @cached_property
+    def _asks_anew(self) -> bool:
+        """Whether the turn has a right answer of its own, or its words lead to another article."""
+        if self.context.references or self.corpus is None:
+            return bool(self.context.references)
+        now, before = self.corpus.ranked(self.asked, 1), self.corpus.ranked(self.case.question, 1)
+        return (
+            bool(now) and now != before and share(topic_units(self.asked), content_units(now[0].text)) >= SAME
+        )
 
 
 def _same(one: str, other: str) -> bool:
@@ -639,15 +601,11 @@ def _same(one: str, other: str) -> bool:
     )
 
 
-def _is_graded(score: Score | None) -> TypeGuard[Score]:
-    return score is not None and score.state == "scored"
-
-
-def _is_stand_in(score: Score | None) -> bool:
+def _is_stand_in(score: Score) -> bool:
     """Whether the grade was counted, not given by a model."""
-    return score is None or score.by_rule or score.rubric.startswith("lexical-")
+    return score.by_rule or score.rubric.startswith("lexical-")
 
 
-def _rows(score: Score | None, key: str) -> Sequence[Mapping[str, object]]:
-    rows = score.detail.get(key) if score else None
+def _claim_rows(score: Score) -> list[Mapping[str, object]]:
+    rows = score.detail.get("claims")
     return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []

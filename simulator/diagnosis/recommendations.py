@@ -2,10 +2,9 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import fsum
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from simulator.core.document import Text
 from simulator.core.messages import Message, _, pgettext
@@ -15,7 +14,7 @@ from simulator.core.types import PASSED, Language, Passage, Results, Severity, V
 from simulator.data.files import language_of
 from simulator.diagnosis.evidence import Cause, RootCause
 from simulator.diagnosis.root_cause import articles_of, root_causes, stored_checks
-from simulator.stats.figures import RedTurn, Summary
+from simulator.stats.figures import RedTurn, Summary, rounded
 from simulator.stats.red import RANK, worst_severity
 from simulator.stats.summary import excerpt
 
@@ -52,7 +51,7 @@ COVERED: tuple[frozenset[Cause], ...] = (
     frozenset({"ignored", "invented", "should_answer"}),
 )
 # Causes by which an article was not found; where its question alone finds it, the search lost the thread.
-OF_THE_SEARCH: frozenset[Cause] = COVERED[0]
+OF_THE_SEARCH = COVERED[0]
 # Where a turn of this cause is fixed when the article is not known.
 _WITHOUT_ARTICLE: Mapping[Cause, PlaceKind] = {
     "knowledge": "case",
@@ -199,36 +198,6 @@ _UNSEEN: dict[Cause, Message] = {
 }
 
 
-class Library:
-    """The articles that a run mentions, and their titles; an article is the whole document of a passage."""
-
-    def __init__(self, results: Results, articles: Iterable[Passage] = ()) -> None:
-        """Titles from `articles`, the knowledge base, go before those of retrieved passages."""
-        self._titles: dict[str, str] = {}
-        self._ids: set[str] = set()
-        for passage in articles:
-            self._add(passage)
-        for conversation in results.conversations:
-            self._ids.update(conversation.case.passages)
-            for turn in conversation.turns:
-                for passage in turn.answer.passages:
-                    self._add(passage)
-
-    def _add(self, passage: Passage) -> None:
-        if passage.id not in self._titles:
-            self._titles[passage.id] = heading_of(passage.text)
-            self._ids.add(passage.id)
-
-    def whole(self, passage: str) -> str:
-        """The article of a passage: `ja/01-plans` of `ja/01-plans#2`; a row of a table is one by itself."""
-        bare = _PART.sub("", passage)
-        return bare if bare in self._ids else passage
-
-    def title(self, article: str) -> str:
-        """The title of an article; empty if it is not known."""
-        return self._titles.get(article, "")
-
-
 def heading_of(text: str) -> str:
     """The heading at the start of a text, or its first line if that is short and more follows; else ""."""
     first, _, rest = text.lstrip().partition("\n")
@@ -320,7 +289,7 @@ def as_json(
             "title": text(fix.title),
             "what": text(fix.what),
             "where": text(fix.where),
-            "gain": _rounded(fix.gain) if improvements.foretells else None,
+            "gain": rounded(fix.gain) if improvements.foretells else None,
             "turns": [{"conversation": conversation, "turn": turn} for conversation, turn in fix.turns],
             "examples": [example(each) for each in fix.examples],
         }
@@ -333,17 +302,33 @@ def as_json(
         }
 
     return {
-        "score": _rounded(improvements.score),
-        "mended": _rounded(improvements.mended),
-        "goal": _rounded(improvements.goal) if improvements.foretells else None,
+        "score": rounded(improvements.score),
+        "mended": rounded(improvements.mended),
+        "goal": rounded(improvements.goal) if improvements.foretells else None,
         "fixes": list(map(as_dict, fixes)),
         "left_out": len(improvements.fixes) - len(fixes),
         "customer": list(map(as_dict, improvements.customer)),
     }
 
 
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 4)
+class Library:
+    """The articles that a run mentions, and their titles; an article is the whole document of a passage."""
+
+    def __init__(self, results: Results, articles: Iterable[Passage] = ()) -> None:
+        """Titles from `articles`, the knowledge base, go before those of retrieved passages."""
+        self.titles = {passage.id: heading_of(passage.text) for passage in articles}
+        self._ids = set(self.titles)
+        for conversation in results.conversations:
+            self._ids.update(conversation.case.passages)
+            for passage in (p for turn in conversation.turns for p in turn.answer.passages):
+                if passage.id not in self.titles:
+                    self.titles[passage.id] = heading_of(passage.text)
+        self._ids |= self.titles.keys()
+
+    def whole(self, passage: str) -> str:
+        """The article of a passage: `ja/01-plans` of `ja/01-plans#2`; a row of a table is one by itself."""
+        bare = _PART.sub("", passage)
+        return bare if bare in self._ids else passage
 
 
 class Gains:
@@ -351,38 +336,31 @@ class Gains:
 
     def __init__(self, results: Results, summary: Summary) -> None:
         """Only turns that count for the summary's score can gain."""
-        red = {(turn.conversation, turn.turn) for turn in summary.reddest}
-        self._values = _values(results, summary, red)
-        self._graded = Counter(conversation for conversation, _ in self._values)
+        red, customers = {(t.conversation, t.turn) for t in summary.reddest}, summary.simulator.customers
+        left_out = set(customers.spoilt) - red if customers.handling == "exclude" else set()
+        self._values = {
+            key: score.value
+            for score in results.scores.of_judge(summary.primary)
+            if score.value is not None
+            and (key := (score.conversation, score.turn)) not in left_out
+            and score.conversation in summary.conversation_scores
+        }
+        self._graded = Counter(conversation for conversation, _turn in self._values)
         judge = canonical_judge(summary.primary.rpartition(".")[2])  # of one output, the judge alone
         good = [value for key, value in self._values.items() if key not in red]
         self.green = len(good)
         self.goal = fsum(good) / len(good) if good else 1.0 if judge in RIGHT_OR_WRONG else ACCEPTABLE
 
-    def of(self, key: Key, cause: Cause) -> float:
+    def of(self, red: RedTurn, cause: Cause) -> float:
         """How much the run's score (0..1) gains if this turn is fixed; 0 for a turn without a grade."""
-        value = self._values.get(key)
-        if value is None:
+        value = self._values.get((red.conversation, red.turn))
+        if value is None or cause == "customer":
             return 0.0
         missing = (1.0 if cause in FULL else self.goal) - value
-        return max(0.0, missing) / (self._graded[key[0]] * len(self._graded))
+        return max(0.0, missing) / (self._graded[red.conversation] * len(self._graded))
 
 
-def _values(results: Results, summary: Summary, red: Collection[Key]) -> dict[Key, float]:
-    """The grades (0..1) by the primary judge of the turns that count."""
-    customers = summary.simulator.customers
-    left_out = set(customers.spoilt) - set(red) if customers.handling == "exclude" else set()
-    return {
-        key: score.value
-        for score in results.scores.of_judge(summary.primary)
-        if score.value is not None
-        and (key := (score.conversation, score.turn)) not in left_out
-        and score.conversation in summary.conversation_scores
-    }
-
-
-@dataclass(frozen=True, slots=True)
-class FixTarget:
+class FixTarget(NamedTuple):
     """Where a change is made; `name` is that of the article, pair, case, failure or line of the prompt."""
 
     kind: PlaceKind
@@ -393,21 +371,24 @@ class FixTarget:
         return f"{self.kind}:{self.name}" if self.name else self.kind
 
 
-@dataclass(frozen=True, slots=True)
-class DiagnosedTurn:
+class DiagnosedTurn(NamedTuple):
     """A red turn, its cause and the article that it needs, as a whole document.
 
-    `handover` says that this customer should have been passed on to a person.
+    `handover` says that this customer should have been passed on to a person, rather than told anything else.
     """
 
     red: RedTurn
     root_cause: RootCause
-    article: str = ""
-    handover: bool = False
+    article: str
+    handover: bool
+
+    @property
+    def lost_article(self) -> bool:
+        """Whether the needed article was not found, and neither a spelling nor a cut explains it."""
+        return self.root_cause.cause in OF_THE_SEARCH and not (self.root_cause.pair or self.root_cause.cut)
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(NamedTuple):
     """Red turns that one change fixes, gravest first."""
 
     cause: Cause
@@ -415,49 +396,52 @@ class Group:
     members: tuple[DiagnosedTurn, ...]
 
 
+def _diagnosed(
+    results: Results, summary: Summary, root_causes: Iterable[RootCause], library: Library
+) -> list[DiagnosedTurn]:
+    """The red turns that have a cause, gravest first."""
+    known = {(found.conversation, found.turn): found for found in root_causes}
+    passed_on = set(results.conversations.select("to_hand_over").ids)
+    turns = []
+    for red in summary.reddest:
+        if found := known.get((red.conversation, red.turn)):
+            article = library.whole(found.articles[0]) if found.articles else ""
+            handover = red.conversation in passed_on and found.cause in OF_A_HANDOVER
+            turns.append(DiagnosedTurn(red, found, article, handover))
+    return turns
+
+
 def groups(diagnosed: Sequence[DiagnosedTurn], *, rows: bool = False) -> list[Group]:
     """The turns by the change that fixes them, in the order of each group's gravest turn.
 
     `rows`: of a single-turn data set, whose rows without a known cause are one group.
     """
-    alone, missed = _single_articles(diagnosed), _missed_at_once(diagnosed)
-    found: dict[tuple[Cause, FixTarget], list[DiagnosedTurn]] = {}
+    # The articles that the turns of each cause of the prompt need: a single one is changed instead.
+    needed: dict[Cause, set[str]] = {}
     for each in diagnosed:
-        place = FixTarget("dialogue") if _lost_the_thread(each, missed) else _place(each, alone)
-        if rows and each.root_cause.cause == "unclear" and place.kind == "case":
-            place = FixTarget("rows")
-        cause: Cause = "retrieval" if place.kind == "dialogue" else each.root_cause.cause
-        found.setdefault((cause, place), []).append(each)
-    return _merged([Group(cause, place, tuple(members)) for (cause, place), members in found.items()])
-
-
-def _single_articles(diagnosed: Iterable[DiagnosedTurn]) -> dict[Cause, str]:
-    """The article of each cause of the prompt whose turns all need the same one."""
-    articles: dict[Cause, set[str]] = {}
-    for each in diagnosed:
-        if each.root_cause.cause in OF_THE_PROMPT and not _is_handover(each):
-            articles.setdefault(each.root_cause.cause, set()).add(each.article)
-    return {cause: next(iter(found)) for cause, found in articles.items() if len(found) == 1}
-
-
-def _missed_at_once(diagnosed: Iterable[DiagnosedTurn]) -> set[tuple[str, str]]:
-    """Case and article of each first question whose article was not found."""
-    return {
+        if each.root_cause.cause in OF_THE_PROMPT and not each.handover:
+            needed.setdefault(each.root_cause.cause, set()).add(each.article)
+    # Case and article of each first question whose article was not found.
+    missed = {
         (each.red.case, each.article)
         for each in diagnosed
         if each.red.turn == 1 and each.root_cause.cause in OF_THE_SEARCH
     }
+    found: dict[tuple[Cause, FixTarget], list[DiagnosedTurn]] = {}
+    for each in diagnosed:
+        cause = each.root_cause.cause
+        # A follow-up was searched for by its own words, though the question itself finds the article.
+        if each.lost_article and each.red.turn > 1 and (each.red.case, each.article) not in missed:
+            cause, place = "retrieval", FixTarget("dialogue")
+        else:
+            place = _place(each, needed.get(cause, set()))
+            if rows and cause == "unclear" and place.kind == "case":
+                place = FixTarget("rows")
+        found.setdefault((cause, place), []).append(each)
+    return _merged([Group(cause, place, tuple(members)) for (cause, place), members in found.items()])
 
 
-def _lost_the_thread(each: DiagnosedTurn, missed: set[tuple[str, str]]) -> bool:
-    """Whether a follow-up was searched for by its own words, though the question itself finds the article."""
-    of_the_search = each.root_cause.cause in OF_THE_SEARCH and not (
-        each.root_cause.pair or each.root_cause.cut
-    )
-    return each.red.turn > 1 and of_the_search and (each.red.case, each.article) not in missed
-
-
-def _place(each: DiagnosedTurn, alone: Mapping[Cause, str]) -> FixTarget:
+def _place(each: DiagnosedTurn, needed: set[str]) -> FixTarget:  # noqa: PLR0911 - one for each kind of place
     cause, pair = each.root_cause.cause, each.root_cause.pair
     if cause == "customer":
         return FixTarget("simulator")
@@ -465,50 +449,39 @@ def _place(each: DiagnosedTurn, alone: Mapping[Cause, str]) -> FixTarget:
         return FixTarget("bot", each.red.failure or "")
     if cause == "spelling" and pair:
         return FixTarget("pair", "=".join(pair))
-    if _is_handover(each):
+    if each.handover:
         return FixTarget("prompt", HANDOVER)
     if cause in OF_THE_PROMPT:
-        return FixTarget("article", alone[cause]) if alone.get(cause) else FixTarget("prompt")
+        alone = next(iter(needed)) if len(needed) == 1 else ""
+        return FixTarget("article", alone) if alone else FixTarget("prompt")
+    if each.root_cause.cut:
+        return FixTarget("cutting")
     kind: PlaceKind = "article" if each.article else _WITHOUT_ARTICLE[cause]
-    kind = "cutting" if each.root_cause.cut else kind
     return FixTarget(kind, {"article": each.article, "case": each.red.case}.get(kind, ""))
 
 
-def _is_handover(each: DiagnosedTurn) -> bool:
-    """Whether the bot should have passed a customer on, rather than said anything else."""
-    return each.handover and each.root_cause.cause in OF_A_HANDOVER
-
-
 def _merged(found: list[Group]) -> list[Group]:
-    """Groups of one turn each are joined if they need the same article and one change fixes both."""
-    joined = {at: places for places in _coverable(found) if len(places) > 1 for at in places}
-    return [
-        _join([found[each] for each in joined[at]]) if at in joined else group
-        for at, group in enumerate(found)
-        if at not in joined or joined[at][0] == at
-    ]
+    """Groups of one turn each are joined if they need the same article and one change fixes both.
 
-
-def _coverable(found: list[Group]) -> Iterable[list[int]]:
-    """Groups of one turn by article and family of causes; of several pairs only the first is joined."""
-    together: dict[tuple[str, frozenset[Cause]], list[int]] = {}
+    The joined one has the cause of the gravest; a pair for the dictionary goes first, it fixes the most. Of
+    several pairs only the first is joined.
+    """
+    together: dict[tuple[str, frozenset[Cause]] | int, list[Group]] = {}
     paired: set[str] = set()
     for at, group in enumerate(found):
         article, is_pair = group.members[0].article, group.place.kind == "pair"
         family = next((family for family in COVERED if group.cause in family), None)
         if len(group.members) > 1 or not family or not article or (is_pair and article in paired):
+            together[at] = [group]
             continue
-        together.setdefault((article, family), []).append(at)
+        together.setdefault((article, family), []).append(group)
         if is_pair:
             paired.add(article)
-    return together.values()
-
-
-def _join(singles: list[Group]) -> Group:
-    """One group with the cause of the gravest; a pair for the dictionary goes first, it fixes the most."""
-    leading = next((group for group in singles if group.place.kind == "pair"), singles[0])
-    members = tuple(member for group in singles for member in group.members)
-    return Group(leading.cause, leading.place, members)
+    merged = []
+    for singles in together.values():
+        leading = next((group for group in singles if group.place.kind == "pair"), singles[0])
+        merged.append(leading._replace(members=tuple(each for group in singles for each in group.members)))
+    return merged
 
 
 def certainty(sure: bool) -> Message:
@@ -523,7 +496,7 @@ def what(group: Group, library: Library) -> Message:
     question = min(group.members, key=lambda each: each.red.turn).red.question
     length = _QUESTION[language_of(question)]
     pair = next((each.root_cause.pair for each in group.members if each.root_cause.pair), ("", ""))
-    title = library.title(name) if kind == "article" else ""
+    title = library.titles.get(name, "") if kind == "article" else ""
     article = _("the article “{title}” ({id})", title=title, id=excerpt(name, _NAME))
     sentence = _WHAT.get((cause, name if kind in ("bot", "prompt") else "")) or _WHAT[cause, kind]
     if kind == "article" and not title:
@@ -540,13 +513,6 @@ def what(group: Group, library: Library) -> Message:
     )
 
 
-def fixes(
-    results: Results, summary: Summary, root_causes: Sequence[RootCause], *, articles: Iterable[Passage] = ()
-) -> tuple[Fix, ...]:
-    """The fixes of the bot; `articles`, the knowledge base, only provides titles."""
-    return improvements(results, summary, root_causes, articles=articles).fixes
-
-
 def improvements(
     results: Results,
     summary: Summary,
@@ -556,14 +522,17 @@ def improvements(
 ) -> Improvements:
     """The fixes of the bot, and separately the turns that the simulated customer spoilt.
 
-    Fixes are ranked by their gain (to four decimals), then by the gravest of their turns, then by the number
-    of personas and of turns.
+    `articles`, the knowledge base, only provides titles. Fixes are ranked by their gain (to four decimals),
+    then by the gravest of their turns, then by the number of personas and of turns.
     """
     library, gains = Library(results, articles), Gains(results, summary)
-    builder = _FixBuilder(results, library, gains)
     red = _diagnosed(results, summary, root_causes, library)
-    found = [builder.fix(group) for group in groups(red, rows=summary.rows)]
-    ranked = sorted((fix for fix in found if fix.cause != "customer"), key=_best_first)
+    found = [_fix(group, results, library, gains) for group in groups(red, rows=summary.rows)]
+
+    def best_first(fix: Fix) -> tuple[float, int, int, int, str]:
+        return -round(fix.gain, 4), RANK[fix.severity], -len(fix.personas), -len(fix.turns), fix.key
+
+    ranked = sorted((fix for fix in found if fix.cause != "customer"), key=best_first)
     return Improvements(
         score=summary.score,
         goal=gains.goal,
@@ -574,92 +543,53 @@ def improvements(
     )
 
 
-def _diagnosed(
-    results: Results, summary: Summary, root_causes: Iterable[RootCause], library: Library
-) -> list[DiagnosedTurn]:
-    """The red turns that have a cause, gravest first, with their articles as whole documents."""
-    known = {(blame.conversation, blame.turn): blame for blame in root_causes}
-    passed_on = set(results.conversations.select("to_hand_over").ids)
-    return [
-        DiagnosedTurn(
-            red=red,
-            root_cause=blame,
-            article=library.whole(blame.articles[0]) if blame.articles else "",
-            handover=red.conversation in passed_on,
-        )
-        for red in summary.reddest
-        if (blame := known.get((red.conversation, red.turn)))
-    ]
-
-
-def _best_first(fix: Fix) -> tuple[float, int, int, int, str]:
-    return -round(fix.gain, 4), RANK[fix.severity], -len(fix.personas), -len(fix.turns), fix.key
-
-
-class _FixBuilder:
-    """Turns the groups of one run into fixes."""
-
-    def __init__(self, results: Results, library: Library, gains: Gains) -> None:
-        self._library, self._gains = library, gains
-        self._conversations = results.conversations
-
-    def fix(self, group: Group) -> Fix:
-        """The fix of a group, without its rank."""
-        members = group.members
-        where = _WHERE[group.place.kind].format(id=excerpt(group.place.name, _NAME))
-        keys = [(each.red.conversation, each.red.turn) for each in members]
-        gains = [self._gains.of(key, each.root_cause.cause) for key, each in zip(keys, members, strict=True)]
-        return Fix(
-            rank=0,
-            key=f"{group.cause}/{group.place}",
-            cause=group.cause,
-            sure=all(each.root_cause.sure for each in members),
-            severity=worst_severity(mark for each in members for mark in each.red.marks),
-            title=_("{cause}: {where}", cause=CAUSE_NAMES[group.cause], where=where),
-            what=what(group, self._library),
-            where=where,
-            turns=tuple(keys),
-            personas=_distinct(each.red.persona for each in members),
-            cases=_distinct(each.red.case for each in members),
-            examples=tuple(self._example(each) for each in _varied(members)),
-            gain=0.0 if group.cause == "customer" else fsum(gains),
-            article=group.place.name if group.place.kind == "article" else "",
-            pair=next((each.root_cause.pair for each in members if each.root_cause.pair), None),
-        )
-
-    def _example(self, each: DiagnosedTurn) -> Example:
-        red = each.red
-        (conversation,) = self._conversations.with_ids([red.conversation])
-        references = conversation.case.references_at(red.turn)
-        return Example(
-            conversation=red.conversation,
-            turn=red.turn,
-            persona=red.persona,
-            case=red.case,
-            question=red.question,
-            answer=red.answer,
-            failure=red.failure,
-            reason=excerpt(red.reason),
-            evidence=each.root_cause.evidence,
-            reference=excerpt(references[0]) if references else "",
-        )
-
-
-def _varied(members: Sequence[DiagnosedTurn]) -> list[DiagnosedTurn]:
-    """The gravest turn, then those of other questions, other customers, other conversations."""
+def _fix(group: Group, results: Results, library: Library, gains: Gains) -> Fix:
+    """The fix of a group, without its rank."""
+    members = group.members
+    reds = [each.red for each in members]
+    where = _WHERE[group.place.kind].format(id=excerpt(group.place.name, _NAME))
+    # The gravest turn is shown, then those of other questions, other customers, other conversations.
     shown: list[DiagnosedTurn] = []
     for name in ("case", "persona", "conversation"):
-        seen = {getattr(each.red, name) for each in shown}
         for each in members:
-            value = getattr(each.red, name)
-            if len(shown) < EXAMPLES and value not in seen:
+            seen = {getattr(other.red, name) for other in shown}
+            if len(shown) < EXAMPLES and getattr(each.red, name) not in seen:
                 shown.append(each)
-                seen.add(value)
-    return shown
+    return Fix(
+        rank=0,
+        key=f"{group.cause}/{group.place}",
+        cause=group.cause,
+        sure=all(each.root_cause.sure for each in members),
+        severity=worst_severity(mark for red in reds for mark in red.marks),
+        title=_("{cause}: {where}", cause=CAUSE_NAMES[group.cause], where=where),
+        what=what(group, library),
+        where=where,
+        turns=tuple((red.conversation, red.turn) for red in reds),
+        personas=tuple(dict.fromkeys(red.persona for red in reds)),
+        cases=tuple(dict.fromkeys(red.case for red in reds)),
+        examples=tuple(_example(each, results) for each in shown),
+        gain=fsum(gains.of(each.red, each.root_cause.cause) for each in members),
+        article=group.place.name if group.place.kind == "article" else "",
+        pair=next((each.root_cause.pair for each in members if each.root_cause.pair), None),
+    )
 
 
-def _distinct(names: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(names))
+def _example(each: DiagnosedTurn, results: Results) -> Example:
+    red = each.red
+    (conversation,) = results.conversations.with_ids([red.conversation])
+    references = conversation.case.references_at(red.turn)
+    return Example(
+        conversation=red.conversation,
+        turn=red.turn,
+        persona=red.persona,
+        case=red.case,
+        question=red.question,
+        answer=red.answer,
+        failure=red.failure,
+        reason=excerpt(red.reason),
+        evidence=each.root_cause.evidence,
+        reference=excerpt(references[0]) if references else "",
+    )
 
 
 def improvements_of_run(results: Results, summary: Summary, settings: Settings) -> Improvements:

@@ -1,7 +1,11 @@
-"""Why a turn is red: rules, tried in order, that each know one cause and its evidence."""
+"""Why a turn is red: questions in a fixed order, each of which knows one cause and its evidence.
+
+Whether the bot answered, whether its customer asked sensibly, whether it had to decline, whether what it
+needed came, and only then what is wrong with the answer itself.
+"""
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -10,9 +14,8 @@ from simulator.core.errors import InputError
 from simulator.core.messages import Message, _, sentences
 from simulator.core.settings import Settings
 from simulator.core.shelves import DEMO
-from simulator.core.types import Conversation, GradingContext, Passage, Results, Score, Turn
+from simulator.core.types import GradingContext, Passage, Results, Score
 from simulator.data.knowledge import read_knowledge
-from simulator.diagnosis import wording
 from simulator.diagnosis.evidence import (
     RIGHT,
     Cause,
@@ -21,11 +24,11 @@ from simulator.diagnosis.evidence import (
     RetrievalCheck,
     RootCause,
     article_of,
-    references_of,
 )
 from simulator.stats.figures import Summary
 from simulator.storage.results import turns_with_scores
-from simulator.text.evidence import content_units, share, topic_units
+from simulator.text.acts import claims
+from simulator.text.evidence import content_units, share, topic_units, total_weight
 from simulator.text.numerals import quantities
 from simulator.text.spelling import spelling_pairs, unknown_words
 from simulator.text.wording import quoted
@@ -83,7 +86,14 @@ def turn_evidence(
     faults = spoilt_turns(results)
     reddest = {(red.conversation, red.turn): red for red in summary.reddest}
     for conversation, turn, scores in turns_with_scores(results, reddest):
-        at, context = (conversation.id, turn.index), _context(conversation, turn)
+        at = (conversation.id, turn.index)
+        context = GradingContext(
+            conversation=conversation.id,
+            case=conversation.case,
+            persona=conversation.persona,
+            turn=turn,
+            earlier=tuple(each for each in conversation.turns if each.index < turn.index),
+        )
         yield RedTurnEvidence(reddest[at], context, scores, corpus, found.get(at), faults.get(at))
 
 
@@ -114,26 +124,15 @@ def stored_checks(results: Results) -> dict[tuple[str, int], RetrievalCheck]:
 
 
 def as_note(checks: Mapping[tuple[str, int], RetrievalCheck]) -> list[dict[str, Any]]:
-    """The same as `found_before` reads it."""
+    """The same as `stored_checks` reads it."""
     return [
         {"conversation": conversation, "turn": turn, **check.model_dump(mode="json")}
         for (conversation, turn), check in checks.items()
     ]
 
 
-def _context(conversation: Conversation, turn: Turn) -> GradingContext:
-    earlier = tuple(each for each in conversation.turns if each.index < turn.index)
-    return GradingContext(
-        conversation=conversation.id,
-        case=conversation.case,
-        persona=conversation.persona,
-        turn=turn,
-        earlier=earlier,
-    )
-
-
 def _root_cause(look: RedTurnEvidence) -> RootCause:
-    finding = next(finding for rule in RULES if (finding := rule(look)))
+    finding = _finding(look)
     needs_no_article = finding.cause in {"no_answer", "customer"}
     return RootCause(
         conversation=look.red.conversation,
@@ -147,233 +146,199 @@ def _root_cause(look: RedTurnEvidence) -> RootCause:
     )
 
 
-_NO_ANSWER = {"timeout": _("it timed out"), "empty": _("it was empty")}
-
-
-def _no_answer(look: RedTurnEvidence) -> CauseFinding | None:
-    if not look.red.failure:
-        return None
-    kind = _NO_ANSWER.get(look.red.failure, _("it failed"))
-    return CauseFinding("no_answer", _("The bot gave no answer ({kind}).", kind=kind), sure=True)
-
-
-def _customer(look: RedTurnEvidence) -> CauseFinding | None:
-    if not look.customer_fault:
-        return None
-    spoilt = _("The simulated customer spoilt this turn, so it is not the bot's fault.")
-    return CauseFinding("customer", sentences(spoilt, look.customer_fault.reason))
-
-
-def _should_refuse(look: RedTurnEvidence) -> CauseFinding | None:
-    """The bot answered a question that no article answers."""
-    if look.reading.expected != "refuse" or look.reading.refused or look.reading.only_asks:
-        return None
-    return CauseFinding(
-        "should_refuse",
-        _(
-            "The articles do not answer this. The bot should have said so and named a contact;"
-            " instead it said {quote}.",
-            quote=wording.answer(look),
-        ),
+def _finding(look: RedTurnEvidence) -> CauseFinding:
+    """The first cause for which there is evidence."""
+    if look.red.failure:
+        kinds = {"timeout": _("it timed out"), "empty": _("it was empty")}
+        kind = kinds.get(look.red.failure, _("it failed"))
+        return CauseFinding("no_answer", _("The bot gave no answer ({kind}).", kind=kind), sure=True)
+    if look.customer_fault:
+        spoilt = _("The simulated customer spoilt this turn, so it is not the bot's fault.")
+        return CauseFinding("customer", sentences(spoilt, look.customer_fault.reason))
+    to_a_person = look.case.handover == "required" and not look.handed_over
+    if to_a_person and look.case.answerable is None:
+        return _kept(look)
+    if look.should_refuse:
+        return _should_refuse(look)
+    found = (
+        _misunderstood(look)
+        or _outdated(look)
+        or _not_there(look)
+        or _should_answer(look)
+        or _of_the_answer(look)
     )
+    if found is None and to_a_person:
+        found = _kept(look)
+    return found or _doubtful(look) or _tone(look) or _unclear(look)
 
 
-def _refused_badly(look: RedTurnEvidence) -> CauseFinding | None:
-    """The bot rightly declined, so that only how it did so can be wrong."""
-    if look.reading.expected != "refuse":
-        return None
-    return _tone(look) or _unclear(look)
-
-
-def _complaint(look: RedTurnEvidence) -> CauseFinding | None:
-    """A complaint needs an apology and a person; it was taken for a question, or answered coldly."""
-    if look.reading.expected != "comfort":
-        return None
-    if look.reading.handed_over:
-        cold = _("The complaint was passed on to a person, but without a word of apology.")
-        return _tone(look) or (None if look.reading.apologises else CauseFinding("tone", cold))
-    if look.reading.refused:
-        return CauseFinding(
-            "misunderstood",
-            _("This is a complaint: it calls for a person, but the bot only said that it does not know."),
-        )
-    return CauseFinding(
-        "misunderstood",
-        _(
-            "This is a complaint: it calls for an apology and a person, but the bot explained"
-            " something: {quote}",
-            quote=wording.answer(look),
-        ),
+def _should_refuse(look: RedTurnEvidence) -> CauseFinding:
+    """The bot should have declined; where it did, only how it did so can be wrong."""
+    if look.refused or look.only_asks:
+        return _tone(look) or _unclear(look)
+    refuse = _(
+        "The articles do not answer this. The bot should have said so and named a contact;"
+        " instead it said {quote}.",
+        quote=_stated(look),
     )
+    return CauseFinding("should_refuse", refuse)
+
+
+def _kept(look: RedTurnEvidence) -> CauseFinding:
+    kept = _("This matter has to go to a person, but the bot kept it and said {quote}.", quote=_stated(look))
+    return CauseFinding("misunderstood", kept)
+
+
+def _misunderstood(look: RedTurnEvidence) -> CauseFinding | None:
+    """The answer is the one that another question got before."""
+    earlier = None if look.is_right else look.answers_earlier()
+    if earlier is None:
+        return None
+    sentence = _(
+        'This answers the earlier question "{earlier}", not the one that was asked now.',
+        earlier=quoted(earlier.meant),
+    )
+    return CauseFinding("misunderstood", sentence)
 
 
 def _outdated(look: RedTurnEvidence) -> CauseFinding | None:
     """The retrieved article has another amount than the right answer, and the bot passed it on faithfully."""
-    wrong = None if look.reading.refused else outdated(look)
-    if wrong is None:
-        return None
-    sentence = _(
-        'What was retrieved ({article}) says "{wrong}" where "{right}" is right: either the'
-        " article or the right answer is out of date.",
-        article=wording.article_name(look, wrong.article),
-        right=wrong.right,
-        wrong=wrong.wrong,
-    )
-    return CauseFinding("outdated", sentence, articles=(wrong.article,))
-
-
-class OutdatedArticle(NamedTuple):
-    """An article with a wrong amount in place of the right one."""
-
-    article: str
-    right: str
-    wrong: str
-
-
-def outdated(look: RedTurnEvidence) -> OutdatedArticle | None:
-    """The article that misled the bot: it has the wrong amount of the answer, and not the right one."""
-    agreement = look.agreement
-    if agreement.recall < SAME_MATTER:
+    found = look.agreement
+    if look.refused or found.recall < SAME_MATTER:
         return None
     instead = [
         (right, wrong)
-        for right, wrong in product(agreement.numbers, agreement.instead)
+        for right, wrong in product(found.numbers, found.instead)
         if right.unit and (right.kind, right.unit) == (wrong.kind, wrong.unit)
     ]
     gold = {article_of(each) for each in look.case.passages}
     for passage, (right, wrong) in product(look.turn.answer.passages, instead):
-        amounts = quantities(passage.text)
-        if wrong not in amounts or right in amounts or not _is_of_the_matter(passage, look):
+        amounts, units, article = (
+            quantities(passage.text),
+            content_units(passage.text),
+            article_of(passage.id),
+        )
+        of_the_matter = any(share(topic_units(each), units) >= SAME_MATTER for each in look.references)
+        if wrong not in amounts or right in amounts or not of_the_matter:
             continue
-        article = article_of(passage.id)
         if article in gold if gold else look.need.place != "not_retrieved":
-            return OutdatedArticle(article, right.shown(look.language), wrong.shown(look.language))
+            sentence = _(
+                'What was retrieved ({article}) says "{wrong}" where "{right}" is right: either the'
+                " article or the right answer is out of date.",
+                article=_named(look, article),
+                right=right.shown(look.language),
+                wrong=wrong.shown(look.language),
+            )
+            return CauseFinding("outdated", sentence, articles=(article,))
     return None
-
-
-def _is_of_the_matter(passage: Passage, look: RedTurnEvidence) -> bool:
-    units = content_units(passage.text)
-    return any(share(topic_units(each), units) >= SAME_MATTER for each in references_of(look.context))
 
 
 def _not_there(look: RedTurnEvidence) -> CauseFinding | None:
     """The needed article was not among the passages, and the answer is not right without it."""
-    if look.need.place not in {"lacking", "not_retrieved", "outside"}:
+    place, corpus, need = look.need.place, look.corpus, _right_answer(look)
+    if place not in {"lacking", "not_retrieved", "outside", "doubtful"}:
         return None
-    if look.is_right and not look.unsupported and not look.reading.refused:
+    if look.is_right and not look.unsupported:
         return None
-    finding = _why_not_there(look)
-    return finding._replace(evidence=sentences(finding.evidence, wording.answer_instead(look)))
-
-
-def _why_not_there(look: RedTurnEvidence) -> CauseFinding:
-    article, corpus = wording.article(look), look.corpus
-    if look.need.place == "lacking":
-        return CauseFinding("knowledge", _lacking(look))
-    if look.need.place == "outside" or corpus is None:
-        return CauseFinding(
-            "retrieval",
-            _(
-                "{article} was not retrieved. Whether it is missing from the knowledge or just not"
-                " found shows with --knowledge.",
-                article=article,
-            ),
+    article = _article(look)
+    if place == "doubtful":
+        # Comparing words cannot tell whether the knowledge has the answer: it may follow from an article.
+        doubt = _(
+            "Comparing words does not tell whether the bot's knowledge has the answer ({need}).", need=need
         )
-    if lost := _lost(look, corpus):
+        if look.need.articles:
+            doubt = _(
+                "Comparing words does not tell whether the bot's knowledge has the answer ({need})."
+                " {article} comes nearest: it may say so in other words, or the answer may have to be worked"
+                " out from it.",
+                need=need,
+                article=article,
+            )
+        return CauseFinding("unclear", doubt)
+    if place == "lacking":
+        missing = _(
+            "What the right answer says ({need}) does not seem to be anywhere in the bot's knowledge.",
+            need=need,
+        )
+        # A name of an article says something only if it is one of the knowledge base's own.
+        if look.need.articles and (not need or (corpus and corpus.shares_ids(look.need.articles))):
+            missing = _("{article} is not in the bot's knowledge.", article=article)
+        finding = CauseFinding("knowledge", missing)
+    elif place == "outside" or corpus is None:
+        unknown = _(
+            "{article} was not retrieved. Whether it is missing from the knowledge or just not"
+            " found shows with --knowledge.",
+            article=article,
+        )
+        finding = CauseFinding("retrieval", unknown)
+    else:
+        finding = _not_retrieved(look, corpus)
+    instead = None
+    if not look.refused:
+        instead = _("The bot said {quote} instead.", quote=_stated(look))
+        instead = _unsupported(look) if look.unsupported else instead
+    return finding._replace(evidence=sentences(finding.evidence, instead))
+
+
+def _not_retrieved(look: RedTurnEvidence, corpus: Corpus) -> CauseFinding:
+    """The needed article is in the knowledge base: the thread, the search or the wording is to blame."""
+    article, check, found_earlier = _article(look), look.check, look.found_earlier()
+    finds = corpus.finds(look.asked, look.need.articles, look.searched)
+    if finds and (earlier := look.searched_again()):
+        again = _(
+            'The bot looked up the earlier question "{earlier}" again; the words asked now would'
+            " have found {article}.",
+            earlier=quoted(earlier.meant),
+            article=article,
+        )
+        return CauseFinding("misunderstood", again)
+    if found_earlier and not (finds or look.asks_the_same):
+        lost = _(
+            "{article}, which was found earlier in the conversation, was not retrieved this"
+            " time: the bot lost the thread.",
+            article=article,
+        )
         return CauseFinding("misunderstood", lost)
-    if look.need.cut or look.found_earlier():
-        unstable = _(
+    sure = False
+    if look.need.cut:
+        sentence = _cut_off(look)
+    elif found_earlier:
+        sentence = _(
             "The search found {article} earlier in the conversation, but not this time: the"
             " search breaks down as the conversation goes on.",
             article=article,
         )
-        return CauseFinding("retrieval", wording.cut_off(look) if look.need.cut else unstable)
-    if look.check and look.check.hit is not None:
-        return _checked(look, look.check)
-    return _unchecked(look, corpus)
-
-
-def _unchecked(look: RedTurnEvidence, corpus: Corpus) -> CauseFinding:
-    """Nobody asked again: the article has the words of the question, or others."""
-    if corpus.finds(look.words, look.need.articles, look.searched):
-        return CauseFinding(
-            "retrieval",
-            _(
-                "{article} was not retrieved, although it has the words of the question: the search"
-                " seems to be at fault.",
-                article=wording.article(look),
-            ),
-        )
-    return _other_words(look)
-
-
-def _lacking(look: RedTurnEvidence) -> Message:
-    """The article that is missing; if its name says nothing, the content that no article has."""
-    articles, needed = look.need.articles, wording.right_answer(look)
-    if articles and (not needed or (look.corpus and look.corpus.shares_ids(articles))):
-        return _("{article} is not in the bot's knowledge.", article=wording.article(look))
-    return _(
-        "What the right answer says ({need}) does not seem to be anywhere in the bot's knowledge.",
-        need=needed,
-    )
-
-
-def _lost(look: RedTurnEvidence, corpus: Corpus) -> Message | None:
-    """Evidence that the bot searched for something other than the question; None without any."""
-    finds = corpus.finds(look.asked, look.need.articles, look.searched)
-    earlier = look.searched_again()
-    if earlier and not finds and look.repeats(earlier):
-        return _answers_earlier(earlier)
-    if earlier and finds:
-        return _(
-            'The bot looked up the earlier question "{earlier}" again; the words asked now would'
-            " have found {article}.",
-            earlier=quoted(earlier),
-            article=wording.article(look),
-        )
-    if not finds and not look.asks_the_same and look.found_earlier():
-        return _(
-            "{article}, which was found earlier in the conversation, was not retrieved this"
-            " time: the bot lost the thread.",
-            article=wording.article(look),
-        )
-    return None
-
-
-def _answers_earlier(question: str) -> Message:
-    return _(
-        'This answers the earlier question "{earlier}", not the one that was asked now.',
-        earlier=quoted(question),
-    )
-
-
-def _checked(look: RedTurnEvidence, check: RetrievalCheck) -> CauseFinding:
-    """What the bot found in the article's own words settles it; for certain if ids alone prove it."""
-    article, is_proved = wording.article(look), look.found_by_id
-    if not check.hit:
+    elif check and check.hit is False:
         sentence = _(
             "{article} was not retrieved, not even when asked in the article's own words: the"
             " search is at fault.",
             article=article,
         )
-        return CauseFinding("retrieval", sentence, is_proved)
-    if check.pair:
-        asked, written = check.pair
+        sure = look.found_by_id  # ids alone prove it
+    elif (check and check.hit) or not corpus.finds(look.words, look.need.articles, look.searched):
+        return _other_words(look, corpus)
+    else:
         sentence = _(
+            "{article} was not retrieved, although it has the words of the question: the search"
+            " seems to be at fault.",
+            article=article,
+        )
+    return CauseFinding("retrieval", sentence, sure)
+
+
+def _other_words(look: RedTurnEvidence, corpus: Corpus) -> CauseFinding:
+    """The question does not have the article's words: a pair of spellings, or other words altogether."""
+    article, texts, check = _article(look), corpus.texts(look.need.articles), look.check
+    if check and check.pair:
+        asked, written = check.pair
+        proved = _(
             '{article} was not retrieved. "{asked}" in the question does not find it; the'
             ' article\'s "{written}" does.',
             article=article,
             asked=asked,
             written=written,
         )
-        return CauseFinding("spelling", sentence, is_proved, check.pair)
-    return _other_words(look)
-
-
-def _other_words(look: RedTurnEvidence) -> CauseFinding:
-    """The question does not have the article's words: a likely pair of spellings, or other words."""
-    article = wording.article(look)
-    texts = look.corpus.texts(look.need.articles) if look.corpus else ()
+        return CauseFinding("spelling", proved, look.found_by_id, check.pair)
     candidates = spelling_pairs(look.words, texts) if texts else []
     if candidates and candidates[0].likeness >= LIKELY_PAIR:
         pair = candidates[0]
@@ -384,9 +349,14 @@ def _other_words(look: RedTurnEvidence) -> CauseFinding:
             written=pair.written,
         )
         return CauseFinding("spelling", sentence, pair=(pair.asked, pair.written))
-    unknown = [quoted(word) for word in unknown_words(look.words, texts) if _is_telling(word)][:3]
-    strange = _(" ({words})", words=unknown) if unknown else ""
-    if look.check and look.check.hit:
+    # Short Latin words and runs of hiragana are no more than endings.
+    telling = [
+        quoted(word)
+        for word in unknown_words(look.words, texts)
+        if (len(word) > 3 if word.isascii() else any(not "\u3041" <= c <= "\u309f" for c in word))
+    ]
+    strange = _(" ({words})", words=telling[:3]) if telling else ""
+    if check and check.hit:
         sentence = _(
             "{article} was not retrieved. The wording of the question{strange} does not find it;"
             " the article's own words do.",
@@ -403,109 +373,50 @@ def _other_words(look: RedTurnEvidence) -> CauseFinding:
     return CauseFinding("spelling", sentence)
 
 
-def _is_telling(word: str) -> bool:
-    """Whether a word is more than an ending: short Latin words and runs of hiragana are not."""
-    return len(word) > 3 if word.isascii() else any(not "\u3041" <= c <= "\u309f" for c in word)
-
-
-def _doubtful_need(look: RedTurnEvidence) -> CauseFinding | None:
-    """Comparing words cannot tell whether the knowledge has the answer: it may follow from an article."""
-    if look.need.place != "doubtful":
-        return None
-    if look.is_right and not look.unsupported and not look.reading.refused:
-        return None
-    if not look.need.articles:
-        sentence = _(
-            "Comparing words does not tell whether the bot's knowledge has the answer ({need}).",
-            need=wording.right_answer(look),
-        )
-    else:
-        sentence = _(
-            "Comparing words does not tell whether the bot's knowledge has the answer ({need}). {article}"
-            " comes nearest: it may say so in other words, or the answer may have to be worked out from it.",
-            need=wording.right_answer(look),
-            article=wording.article(look),
-        )
-    return CauseFinding("unclear", sentence)
-
-
 def _should_answer(look: RedTurnEvidence) -> CauseFinding | None:
-    if not look.reading.refused:
-        return None
-    if look.need.place == "retrieved":
+    if look.refused and look.need.place == "retrieved":
         sentence = _(
             "The answer is in {article}, which the search found, but the bot declined to answer.",
-            article=wording.article(look),
+            article=_article(look),
         )
-        return CauseFinding("should_answer", sentence)
-    if look.case.answerable or look.need.place == "hidden":
-        return CauseFinding(
-            "should_answer",
-            _(
-                "The articles answer this question, but the bot declined. Whether it had found the"
-                " needed article is not known."
-            ),
+    elif look.refused and (look.case.answerable or look.need.place == "hidden"):
+        sentence = _(
+            "The articles answer this question, but the bot declined. Whether it had found the"
+            " needed article is not known."
         )
-    return None
-
-
-def _asks_back(look: RedTurnEvidence) -> CauseFinding | None:
-    if not look.reading.only_asks or not look.case.answerable:
-        return None
-    return CauseFinding(
-        "should_answer",
-        _(
+    elif look.only_asks and look.case.answerable:
+        sentence = _(
             "The question can be answered, but the bot only asked a question back: {quote}",
-            quote=wording.answer(look),
-        ),
-    )
+            quote=_stated(look),
+        )
+    else:
+        return None
+    return CauseFinding("should_answer", sentence)
 
 
-def _invented(look: RedTurnEvidence) -> CauseFinding | None:
-    """The answer states something unsupported, although the needed passage was there."""
-    if look.unsupported and not _only_rude(look):
-        return CauseFinding("invented", wording.unsupported(look))
+def _of_the_answer(look: RedTurnEvidence) -> CauseFinding | None:
+    """The answer makes something up, or does not use what it needed."""
+    # Only rude words beside a right answer are no invention.
+    plain = all(each.kind == "unsupported" for each in look.unsupported)
+    only_rude = plain and look.agreement.recall >= RIGHT and _objecting(look)
+    if look.unsupported and not only_rude:
+        return CauseFinding("invented", _unsupported(look))
     facts = look.scores.get("facts")
     if facts and facts.state == "scored" and facts.severity == "major":
         sentence = _("The answer differs from the desk's own facts: {reason}", reason=facts.reason)
         return CauseFinding("invented", sentence)
+    if look.need.place == "retrieved" and not look.is_right:
+        return CauseFinding("ignored", _ignored(look))
     return None
-
-
-def _misunderstood(look: RedTurnEvidence) -> CauseFinding | None:
-    """The answer is right for another question."""
-    if look.is_right or not (earlier := look.answers_earlier()):
-        return None
-    return CauseFinding("misunderstood", _answers_earlier(earlier))
-
-
-def _ignored(look: RedTurnEvidence) -> CauseFinding | None:
-    """The needed passage was retrieved, and the answer does not use it."""
-    if look.is_right or look.need.place != "retrieved":
-        return None
-    return CauseFinding("ignored", wording.ignored(look))
 
 
 def _doubtful(look: RedTurnEvidence) -> CauseFinding | None:
     """Nothing is wrong except for a claim that was not found."""
     if not look.is_right or not look.doubtful or _objecting(look):
         return None
-    quote = wording.quote(look.doubtful)
-    return CauseFinding(
-        "invented", _("The answer states what is in no retrieved passage: {quote}", quote=quote)
-    )
-
-
-def _no_handover(look: RedTurnEvidence) -> CauseFinding | None:
-    if look.case.handover != "required" or look.reading.handed_over:
-        return None
-    return CauseFinding(
-        "misunderstood",
-        _(
-            "This matter has to go to a person, but the bot kept it and said {quote}.",
-            quote=wording.answer(look),
-        ),
-    )
+    quote = _quote(look.doubtful)
+    sentence = _("The answer states what is in no retrieved passage: {quote}", quote=quote)
+    return CauseFinding("invented", sentence)
 
 
 def _tone(look: RedTurnEvidence) -> CauseFinding | None:
@@ -514,26 +425,21 @@ def _tone(look: RedTurnEvidence) -> CauseFinding | None:
         worst = min(objecting, key=lambda score: score.value or 0.0)
         fine = _("The content is fine; the wording is not.")
         return CauseFinding("tone", sentences(fine, worst.reason))
-    if look.reading.expected == "answer" and look.reading.repeats and look.is_right:
-        return CauseFinding(
-            "misunderstood",
-            _(
-                "The content agrees with the right answer, but the bot repeated its earlier answer"
-                " word for word."
-            ),
+    if not look.is_right:
+        return None
+    if any(map(look.repeats, look.context.earlier)):
+        again = _(
+            "The content agrees with the right answer, but the bot repeated its earlier answer word for word."
         )
-    if look.is_right and not look.read_by_anyone:
-        return CauseFinding(
-            "unclear",
-            _(
-                "The content agrees with the right answer. What graded it compares words, so perhaps"
-                " only the wording differs."
-            ),
+        return CauseFinding("misunderstood", again)
+    if not look.read_by_anyone:
+        by_letters = _(
+            "The content agrees with the right answer. What graded it compares words, so perhaps"
+            " only the wording differs."
         )
-    if look.is_right:
-        right = _("The content agrees with the right answer; what remains seems to be the wording.")
-        return CauseFinding("tone", sentences(right, look.red.reason))
-    return None
+        return CauseFinding("unclear", by_letters)
+    right = _("The content agrees with the right answer; what remains seems to be the wording.")
+    return CauseFinding("tone", sentences(right, look.red.reason))
 
 
 def _objecting(look: RedTurnEvidence) -> list[Score]:
@@ -542,26 +448,109 @@ def _objecting(look: RedTurnEvidence) -> list[Score]:
     return [s for s in found if s.state == "scored" and s.value is not None and s.value < OBJECTS]
 
 
-def _only_rude(look: RedTurnEvidence) -> bool:
-    """Whether the unsupported statements are only rude words beside a right answer."""
-    plain = all(each.kind == "unsupported" for each in look.unsupported)
-    return plain and look.agreement.score >= RIGHT and bool(_objecting(look))
-
-
-def _hidden(look: RedTurnEvidence) -> CauseFinding | None:
-    if look.need.place != "hidden":
-        return None
-    hidden = _("The bot does not show what it retrieved, so search and answer cannot be told apart.")
-    return CauseFinding("unclear", hidden)
-
-
 def _unclear(look: RedTurnEvidence) -> CauseFinding:
+    if look.need.place == "hidden":
+        hidden = _("The bot does not show what it retrieved, so search and answer cannot be told apart.")
+        return CauseFinding("unclear", hidden)
     unclear = _("What was retrieved, the right answer and the grades do not show why this turn is red.")
     return CauseFinding("unclear", sentences(unclear, look.red.reason))
 
 
-RULES: tuple[Callable[[RedTurnEvidence], CauseFinding | None], ...] = (
-    _no_answer, _customer, _should_refuse, _refused_badly, _complaint, _outdated, _not_there, _doubtful_need,
-    _should_answer,
-    _asks_back, _invented, _misunderstood, _ignored, _no_handover, _doubtful, _tone, _hidden, _unclear,
-)  # fmt: skip
+# The evidence in words.
+
+
+def _quote(text: str) -> Message:
+    """A text in quotation marks, shortened."""
+    return _('"{text}"', text=quoted(text))
+
+
+def _stated(look: RedTurnEvidence) -> Message:
+    """What the answer states first, in quotation marks."""
+    return _quote(next(iter(claims(look.said, look.language)), look.said))
+
+
+def _right_answer(look: RedTurnEvidence) -> Text:
+    """The right answer in quotation marks, shortened; empty if none is known."""
+    return next(map(_quote, look.references), "")
+
+
+def _article(look: RedTurnEvidence) -> Message:
+    """The needed articles by title and id; at most two, of those that came first."""
+    articles = look.need.articles
+    if look.need.place == "retrieved":
+        ids = {article_of(passage.id) for passage in look.turn.answer.passages}
+        articles = tuple(each for each in articles if each in ids) or articles
+    names = [_named(look, each) for each in articles[:2]]
+    if len(names) > 1:
+        return _("{one} and {other}", one=names[0], other=names[1])
+    return names[0] if names else _("The needed article")
+
+
+def _named(look: RedTurnEvidence, article: str) -> Message:
+    """One article by title and id."""
+    if title := look.title(article):
+        return _('"{title}" ({id})', title=title, id=article)
+    return _("Passage {id}", id=article)
+
+
+def _unsupported(look: RedTurnEvidence) -> Message:
+    """The gravest unsupported statement."""
+    first = look.unsupported[0]
+    text = _quote(first.text)
+    if first.kind == "contradicted":
+        return _("The answer contradicts the retrieved passages: {quote}", quote=text)
+    if first.kind == "numbers":
+        return _(
+            "The answer gives figures that are in no retrieved passage ({numbers}): {quote}",
+            numbers=tuple(number.shown(look.language) for number in first.numbers[:3]),
+            quote=text,
+        )
+    return _("The answer states what is in no retrieved passage: {quote}", quote=text)
+
+
+def _ignored(look: RedTurnEvidence) -> Message:
+    """Which part of the needed article the answer leaves out, or says otherwise."""
+    found, name = look.agreement, _article(look)
+    # The other amount stands in the same sentence as the right one would.
+    if len(found.instead) == len(found.numbers) == 1 and found.recall >= SAME_MATTER:
+        right, wrong = (each[0].shown(look.language) for each in (found.numbers, found.instead))
+        return _(
+            'The search found {article}, but the answer says "{wrong}" where "{right}" is right.',
+            article=name,
+            right=right,
+            wrong=wrong,
+        )
+    if need := _missing_part(look):
+        return _(
+            "The search found {article}, but the answer leaves out what it says ({need}).",
+            article=name,
+            need=need,
+        )
+    return _("The search found {article}, but the answer makes no use of it.", article=name)
+
+
+def _cut_off(look: RedTurnEvidence) -> Message:
+    """Which part of the needed article did not come, although another part of it did."""
+    if need := _missing_part(look):
+        return _(
+            "A piece of {article} was retrieved, but not the one with the answer ({need}):"
+            " articles are cut in the wrong places.",
+            article=_article(look),
+            need=need,
+        )
+    return _(
+        "A piece of {article} was retrieved, but not the one with the answer:"
+        " articles are cut in the wrong places.",
+        article=_article(look),
+    )
+
+
+def _missing_part(look: RedTurnEvidence) -> Message | None:
+    """The part of the right answer that is missing: its weightiest clause, or its numbers."""
+    found = look.agreement
+    if found.missing:
+        return _quote(
+            max(found.missing, key=lambda text: (bool(quantities(text)), total_weight(topic_units(text))))
+        )
+    shown = tuple(number.shown(look.language) for number in found.numbers[:3])
+    return _("{parts}", parts=shown) if shown else None

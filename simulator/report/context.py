@@ -20,9 +20,8 @@ from simulator.core.types import Language, Results, Score, TurnScores, Value
 from simulator.diagnosis.evidence import RootCause
 from simulator.diagnosis.recommendations import Improvements
 from simulator.report.sections import answerable_sections, sections
-from simulator.stats.agreement import VoteAgreement
-from simulator.stats.corrected import ENOUGH_GRADES, Shortage, Stratum
-from simulator.stats.figures import RedTurn, Summary
+from simulator.stats.corrected import ENOUGH_GRADES
+from simulator.stats.figures import RedTurn, Shortage, Stratum, Summary, VoteAgreement
 from simulator.stats.gate import CONDITION_PROBLEMS, MIN_QUESTIONS, CheckedCondition, Gate, major_texts
 
 STAND_INS = _(

@@ -11,8 +11,8 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from simulator.core.messages import safe_text
 from simulator.report.context import ReportContext
+from simulator.stats.figures import turn_failure
 from simulator.stats.red import worst_severity
-from simulator.stats.summary import turn_failure
 from simulator.storage.results import conversations_with_scores
 
 # A text that begins so, also after spaces, is a formula to a spreadsheet; full-width signs are, too.

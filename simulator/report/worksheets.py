@@ -22,10 +22,10 @@ from simulator.report.tables import (
     setting_text,
 )
 from simulator.sheets.model import Chart, LazyRows, Mark, Row, SheetCell, Worksheet, text_cell, worksheet
-from simulator.stats.figures import RedTurn
+from simulator.stats.figures import RedTurn, turn_failure
 from simulator.stats.red import RANK, worst_severity
 from simulator.stats.review import blind_sample
-from simulator.stats.summary import MAX_QUOTED, turn_failure
+from simulator.stats.summary import MAX_QUOTED
 from simulator.storage.results import select_conversations
 from simulator.storage.runs import replay_of
 

@@ -9,9 +9,8 @@ from collections.abc import Iterable
 from typing import Any, Literal
 
 from simulator.core.types import Conversation, Language, Results, Turn, Value
-from simulator.stats.figures import rounded
+from simulator.stats.figures import rounded, turn_failure
 from simulator.stats.intervals import wilson
-from simulator.stats.summary import turn_failure
 from simulator.storage.results import cache_latest
 from simulator.text.acts import claims, is_handover, is_refusal, parts
 
@@ -39,34 +38,15 @@ class Answerability(Value):
     @property
     def marked(self) -> int:
         """Conversations whose case says whether it can be answered."""
-        asked_back = self.clarified_answerable + self.clarified_unanswerable
-        return self._answerable + self._unanswerable + asked_back + self.not_answered
-
-    @property
-    def answered_correctly(self) -> float | None:
-        """The share (0..1) of the answerable that were answered, among answers and refusals."""
-        return _share(self.answered_answerable, self._answerable)
-
-    @property
-    def refused_correctly(self) -> float | None:
-        """The share (0..1) of the unanswerable that were refused, among answers and refusals."""
-        return _share(self.refused_unanswerable, self._unanswerable)
+        return sum(self.model_dump(exclude={"unmarked", "held"}).values())
 
     def as_json(self) -> dict[str, Any]:
         """The table, its rates with their intervals, and what stands outside of it."""
         return self.model_dump() | {
             "marked": self.marked,
-            "answered_correctly": _rate(self.answered_answerable, self._answerable),
-            "refused_correctly": _rate(self.refused_unanswerable, self._unanswerable),
+            "answered_correctly": _rate(self.answered_answerable, self.refused_answerable),
+            "refused_correctly": _rate(self.refused_unanswerable, self.answered_unanswerable),
         }
-
-    @property
-    def _answerable(self) -> int:
-        return self.answered_answerable + self.refused_answerable
-
-    @property
-    def _unanswerable(self) -> int:
-        return self.answered_unanswerable + self.refused_unanswerable
 
 
 class Handovers(Value):
@@ -87,33 +67,21 @@ class Handovers(Value):
     @property
     def marked(self) -> int:
         """Conversations whose case says whether a person has to take over."""
-        return self._required + self._forbidden + self.not_answered
-
-    @property
-    def handed_correctly(self) -> float | None:
-        """The share (0..1) of the required handovers that took place."""
-        return _share(self.handed_required, self._required)
-
-    @property
-    def kept_correctly(self) -> float | None:
-        """The share (0..1) of the cases without need of a person that the bot kept."""
-        return _share(self.kept_forbidden, self._forbidden)
+        return sum(self.model_dump(exclude={"unmarked", "late"}).values())
 
     def as_json(self) -> dict[str, Any]:
         """The table, its rates with their intervals, and what stands outside of it."""
         return self.model_dump() | {
             "marked": self.marked,
-            "handed_correctly": _rate(self.handed_required, self._required),
-            "kept_correctly": _rate(self.kept_forbidden, self._forbidden),
+            "handed_correctly": _rate(self.handed_required, self.kept_required),
+            "kept_correctly": _rate(self.kept_forbidden, self.handed_forbidden),
         }
 
-    @property
-    def _required(self) -> int:
-        return self.handed_required + self.kept_required
 
-    @property
-    def _forbidden(self) -> int:
-        return self.handed_forbidden + self.kept_forbidden
+def _rate(right: int, wrong: int) -> dict[str, Any]:
+    """The share that is right, with its 95 % interval (Wilson, 1927)."""
+    n = right + wrong
+    return {"rate": rounded(right / n) if n else None, "interval": rounded(wilson(right, n))}
 
 
 @cache_latest
@@ -123,9 +91,13 @@ def answerability(results: Results) -> Answerability:
         return Answerability(unmarked=len(results.conversations.select("begun")))
     places, held = Counter[str](), 0
     for conversation in results.conversations.select("begun"):
-        place = _place(conversation)
+        place, language = answer_place(conversation), conversation.case.language
         places[place] += 1
-        held += place == "refused_unanswerable" and _holds(conversation)
+        # A right refusal holds when no later turn states anything about what was declined.
+        held += place == "refused_unanswerable" and not any(
+            turn_outcome(turn, language) == "answered" and claims(turn.answer.text, language)
+            for turn in conversation.turns[1:]
+        )
     return Answerability.model_validate({**places, "held": held})
 
 
@@ -136,9 +108,9 @@ def handovers(results: Results) -> Handovers:
         return Handovers(unmarked=len(results.conversations.select("begun")))
     places, late = Counter[str](), 0
     for conversation in results.conversations.select("begun"):
-        place = _handed_place(conversation)
+        place = handover_place(conversation)
         places[place] += 1
-        late += place == "handed_required" and not _hands(conversation.turns[:1], conversation)
+        late += place == "handed_required" and not _hands_over(conversation, conversation.turns[:1])
     return Handovers.model_validate({**places, "late": late})
 
 
@@ -152,8 +124,8 @@ def turn_outcome(turn: Turn, language: Language) -> Outcome:
     return "asked_back" if "question" in acts and acts <= {"question", "courtesy"} else "answered"
 
 
-def _place(conversation: Conversation) -> str:
-    """The field of the table that a conversation is counted in."""
+def answer_place(conversation: Conversation) -> str:
+    """The field of `Answerability` in which a conversation that has begun is counted."""
     if conversation.case.answerable is None or conversation.turns[0].unrecorded:
         return "unmarked"
     outcome = turn_outcome(conversation.turns[0], conversation.case.language)
@@ -163,31 +135,15 @@ def _place(conversation: Conversation) -> str:
     return f"{'clarified' if outcome == 'asked_back' else outcome}_{kind}"
 
 
-def _holds(conversation: Conversation) -> bool:
-    """Whether no later turn states anything about what was rightly declined."""
-    return not any(
-        turn_outcome(turn, conversation.case.language) == "answered"
-        and claims(turn.answer.text, conversation.case.language)
-        for turn in conversation.turns[1:]
-    )
-
-
-def _handed_place(conversation: Conversation) -> str:
+def handover_place(conversation: Conversation) -> str:
+    """The field of `Handovers` in which a conversation that has begun is counted."""
     if conversation.case.handover == "optional" or all(turn.unrecorded for turn in conversation.turns):
         return "unmarked"
     if all(turn_failure(turn) for turn in conversation.turns):
         return "not_answered"
-    return f"{'handed' if _hands(conversation.turns, conversation) else 'kept'}_{conversation.case.handover}"
+    done = "handed" if _hands_over(conversation, conversation.turns) else "kept"
+    return f"{done}_{conversation.case.handover}"
 
 
-def _hands(turns: Iterable[Turn], conversation: Conversation) -> bool:
+def _hands_over(conversation: Conversation, turns: Iterable[Turn]) -> bool:
     return any(is_handover(turn.answer.text, conversation.case.language) for turn in turns)
-
-
-def _share(hits: int, n: int) -> float | None:
-    return hits / n if n else None
-
-
-def _rate(hits: int, n: int) -> dict[str, Any]:
-    """The share with its 95 % interval (Wilson, 1927)."""
-    return {"rate": rounded(_share(hits, n)), "interval": rounded(wilson(hits, n))}

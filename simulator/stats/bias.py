@@ -4,6 +4,7 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import product
 from pathlib import Path
 from string import Template
 from typing import Any, Literal
@@ -65,6 +66,10 @@ class Probe(Value):
     expects: Expectation
     bound: float | None
     note: str
+
+
+# A probe with the scores of both sides.
+_Pair = tuple[Probe, Sequence[Score], Sequence[Score]]
 
 
 class BiasRow(Value):
@@ -144,116 +149,91 @@ async def measure_bias(
     async with asyncio.TaskGroup() as tasks:
         running = {name: tasks.create_task(graded(context)) for name, context in contexts.items()}
     scores = {name: task.result() for name, task in running.items()}
-    return compare(probes, scores, rules=rules, seed=seed)
+    present = {(probe.language, probe.kind) for probe in probes}
+    languages: tuple[Language, Language] = ("ja", "en")
+    rows: list[BiasRow] = []
+    for language, kind in product(languages, KINDS):
+        if (language, kind) in present:
+            own = [probe for probe in probes if (probe.language, probe.kind) == (language, kind)]
+            pairs = [(p, scores[p.base.conversation], scores[p.changed.conversation]) for p in own]
+            rows += _rows(pairs, rules or RedRules(), seed)
+    return Bias(probes=len(probes), contexts=len(contexts), seed=seed, rows=tuple(rows))
 
 
-def compare(
-    probes: Sequence[Probe],
-    scores: Mapping[str, Sequence[Score]],
-    *,
-    rules: RedRules | None = None,
-    seed: int = 42,
-) -> Bias:
-    """The figures of graded probes; `scores` are by the conversation of a context."""
-    rows = []
-    for language, kind in _groups(probes):
-        own = [probe for probe in probes if (probe.language, probe.kind) == (language, kind)]
-        pairs = [(p, scores[p.base.conversation], scores[p.changed.conversation]) for p in own]
-        graded = _GradedPairs(language, kind, pairs, rules or RedRules(), seed)
-        rows += [graded.row(judge) for judge in graded.judges()]
-        rows += [graded.together()] if kind == "flipped_fact" else []
-    return Bias(probes=len(probes), contexts=len(_distinct(probes)), seed=seed, rows=tuple(rows))
+def _rows(pairs: Sequence[_Pair], rules: RedRules, seed: int) -> Iterator[BiasRow]:
+    """A row for each judge in their order, followed by its Correctness, and of flipped facts all together."""
+    scores = [score for _probe, one, other in pairs for score in (*one, *other)]
+    for judge in dict.fromkeys(score.judge for score in scores):
+        yield _row(judge, pairs, rules, seed)
+        if any(s.judge == judge and "correctness" in s.detail for s in scores):
+            yield _row(judge + _CORRECTNESS, pairs, rules, seed)
+    probe = pairs[0][0]
+    if probe.kind != "flipped_fact":
+        return
+    # Whether the red rules catch the flipped facts, whichever judge they go by.
+    known = [(one, other) for _p, one, other in pairs if _any_scored(one) and _any_scored(other)]
+    red = [(_is_red(one, rules), _is_red(other, rules)) for one, other in known]
+    turned = _mean([after and not before for before, after in red])
+    yield BiasRow(
+        language=probe.language, kind=probe.kind, judge=TOGETHER, n=len(known),
+        failed=len(pairs) - len(known), skipped=0, before=None, after=None, difference=None,
+        interval=None, fell=None, red=_mean([after for _before, after in red]),
+        red_before=_mean([before for before, _after in red]), turned=turned, expects=probe.expects,
+        bound=None, held=None if turned is None else turned >= CAUGHT - _SAME,
+    )  # fmt: skip
 
 
-class _GradedPairs:
-    """The graded pairs of one kind in one language."""
+def _row(judge: str, pairs: Sequence[_Pair], rules: RedRules, seed: int) -> BiasRow:
+    """The row of one judge, or of its Correctness."""
+    probe, name = pairs[0][0], judge.removesuffix(_CORRECTNESS)
+    moved, before, after, fell, red, clusters, failed = [], [], [], [], [], [], 0
+    for pair, *sides in pairs:
+        one, other = (next((score for score in side if score.judge == name), None) for side in sides)
+        failed += any(score is not None and score.state == "failed" for score in (one, other))
+        was, now = _grade(one, judge), _grade(other, judge)
+        if one is None or other is None or was is None or now is None:
+            continue
+        moved.append(now - was)
+        before.append(was)
+        after.append(now)
+        # By the bound on grades; a judge of shares falls as soon as one of the answer's facts is denied.
+        limit = -(probe.bound or 0.0) + _SAME if other.scale == FIFTHS else -_SAME
+        fell.append(now - was <= limit if other.scale == FIFTHS else now - was < limit)
+        red.append((_is_red([one], rules, judge), _is_red([other], rules, judge)))
+        clusters.append(pair.cluster)
+    difference, share_fallen = _mean(moved), _mean(fell)
+    # A judge that sees red everywhere catches nothing: only the changed answer may be red.
+    turned = _mean([now and not was for was, now in red])
+    bound = probe.bound if is_bound(probe.kind, judge) else None
+    held = None
+    if bound is not None and difference is not None:
+        held = abs(difference) <= bound + _SAME
+        if probe.expects == "falls":
+            held = min(share_fallen or 0.0, turned or 0.0) >= CAUGHT - _SAME
+    return BiasRow(
+        language=probe.language,
+        kind=probe.kind,
+        judge=judge,
+        n=len(moved),
+        failed=failed,
+        skipped=len(pairs) - len(moved) - failed,
+        before=_mean(before),
+        after=_mean(after),
+        difference=difference,
+        interval=interval_of_mean(moved, clusters, seed=seed, ends=None),
+        fell=share_fallen if probe.expects == "falls" else None,
+        red=_mean([now for _was, now in red]),
+        red_before=_mean([was for was, _now in red]),
+        turned=turned,
+        expects=probe.expects,
+        bound=bound,
+        held=held,
+    )
 
-    def __init__(
-        self,
-        language: Language,
-        kind: Kind,
-        pairs: Sequence[tuple[Probe, Sequence[Score], Sequence[Score]]],
-        rules: RedRules,
-        seed: int,
-    ) -> None:
-        self.language, self.kind, self.pairs, self.rules, self.seed = language, kind, pairs, rules, seed
-        self.expects, self.bound = pairs[0][0].expects, pairs[0][0].bound
 
-    def judges(self) -> list[str]:
-        """The names of all judges in their order, each followed by its Correctness."""
-        scores = [score for _, one, other in self.pairs for score in (*one, *other)]
-        names: dict[str, None] = {}
-        for judge in dict.fromkeys(score.judge for score in scores):
-            names[judge] = None
-            if any(s.judge == judge and "correctness" in s.detail for s in scores):
-                names[judge + _CORRECTNESS] = None
-        return list(names)
-
-    def row(self, judge: str) -> BiasRow:
-        """The row of one judge, or of its Correctness."""
-        states = [(p.cluster, _own(one, judge), _own(other, judge)) for p, one, other in self.pairs]
-        graded = [
-            (cluster, a, b, _grade(a, judge), _grade(b, judge))
-            for cluster, a, b in states
-            if a is not None and b is not None
-        ]
-        known = [(c, a, b, x, y) for c, a, b, x, y in graded if x is not None and y is not None]
-        failed = sum(any(s is not None and s.state == "failed" for s in (a, b)) for _, a, b in states)
-        moved = [y - x for _, _, _, x, y in known]
-        fell = [self._fell(b, y - x) for _, _, b, x, y in known]
-        red = [(self._is_red([a], judge), self._is_red([b], judge)) for _, a, b, _, _ in known]
-        figures = {"difference": _mean(moved), "fell": _mean(fell), "turned": _mean(_turned(red))}
-        clusters = [cluster for cluster, *_ in known]
-        return BiasRow(
-            language=self.language,
-            kind=self.kind,
-            judge=judge,
-            n=len(known),
-            failed=failed,
-            skipped=len(states) - len(known) - failed,
-            before=_mean([x for _, _, _, x, _ in known]),
-            after=_mean([y for _, _, _, _, y in known]),
-            difference=figures["difference"],
-            interval=interval_of_mean(moved, clusters, seed=self.seed, ends=None),
-            fell=figures["fell"] if self.expects == "falls" else None,
-            red=_mean([after for _, after in red]),
-            red_before=_mean([before for before, _ in red]),
-            turned=figures["turned"],
-            expects=self.expects,
-            bound=self.bound if is_bound(self.kind, judge) else None,
-            held=self._holds(judge, figures),
-        )
-
-    def together(self) -> BiasRow:
-        """The row of all judges together: whether the red rules catch the flipped facts."""
-        known = [(a, b) for _, a, b in self.pairs if _any_scored(a) and _any_scored(b)]
-        red = [(self._is_red(a), self._is_red(b)) for a, b in known]
-        turned = _mean(_turned(red))
-        return BiasRow(
-            language=self.language, kind=self.kind, judge=TOGETHER, n=len(known),
-            failed=len(self.pairs) - len(known), skipped=0, before=None, after=None, difference=None,
-            interval=None, fell=None, red=_mean([after for _, after in red]),
-            red_before=_mean([before for before, _ in red]), turned=turned, expects=self.expects,
-            bound=None, held=None if turned is None else turned >= CAUGHT - _SAME,
-        )  # fmt: skip
-
-    def _holds(self, judge: str, figures: Mapping[str, float | None]) -> bool | None:
-        difference, fell, turned = figures["difference"], figures["fell"], figures["turned"]
-        if self.bound is None or difference is None or not is_bound(self.kind, judge):
-            return None
-        if self.expects == "falls":
-            return min(fell or 0.0, turned or 0.0) >= CAUGHT - _SAME
-        return abs(difference) <= self.bound + _SAME
-
-    def _fell(self, score: Score, move: float) -> bool:
-        """By the bound on grades; a judge of shares falls as soon as one of the answer's facts is denied."""
-        return move < -_SAME if score.scale != FIFTHS else move <= -(self.bound or 0.0) + _SAME
-
-    def _is_red(self, scores: Sequence[Score], judge: str = "") -> bool:
-        marks = red_marks(scores[0].conversation, scores, self.rules)
-        return (
-            any(mark.kind == "correctness" for mark in marks) if judge.endswith(_CORRECTNESS) else bool(marks)
-        )
+def _is_red(scores: Sequence[Score], rules: RedRules, judge: str = "") -> bool:
+    marks = red_marks(scores[0].conversation, scores, rules)
+    return any(mark.kind == "correctness" for mark in marks) if judge.endswith(_CORRECTNESS) else bool(marks)
 
 
 def is_bound(kind: Kind, judge: str) -> bool:
@@ -303,17 +283,6 @@ def _distinct(probes: Iterable[Probe]) -> dict[str, GradingContext]:
     return {c.conversation: c for probe in probes for c in (probe.base, probe.changed)}
 
 
-def _groups(probes: Sequence[Probe]) -> Iterator[tuple[Language, Kind]]:
-    present = {(probe.language, probe.kind) for probe in probes}
-    languages: tuple[Language, Language] = ("ja", "en")
-    return ((language, kind) for language in languages for kind in KINDS if (language, kind) in present)
-
-
-def _own(scores: Sequence[Score], judge: str) -> Score | None:
-    name = judge.removesuffix(_CORRECTNESS)
-    return next((score for score in scores if score.judge == name), None)
-
-
 def _grade(score: Score | None, judge: str) -> float | None:
     """The grade from 1 to 5: of the judge, or of its Correctness; None without one."""
     if score is None or score.state != "scored" or score.raw is None:
@@ -331,11 +300,6 @@ def _any_scored(scores: Sequence[Score]) -> bool:
 
 def _mean(values: Sequence[float]) -> float | None:
     return sum(values) / len(values) if values else None
-
-
-def _turned(red: Iterable[tuple[bool, bool]]) -> list[bool]:
-    """Which pairs are red after and were not before: a judge that sees red everywhere catches nothing."""
-    return [after and not before for before, after in red]
 
 
 @cache

@@ -7,7 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
@@ -126,8 +126,13 @@ class Figures(Value):
 
     def lowest(self, enough: int) -> DomainAgreement | None:
         """The domain of at least `enough` rows where the judge agrees least: by AUROC, or else by rho."""
-        known = [part for part in self.parts if part.n >= enough and _agreement(part) is not None]
-        return min(known, key=lambda part: _agreement(part) or 0.0) if len(known) > 1 else None
+        found = [
+            (agreement, part)
+            for part in self.parts
+            if part.n >= enough
+            and (agreement := part.spearman if part.auroc is None else part.auroc) is not None
+        ]
+        return min(found, key=lambda each: each[0])[1] if len(found) > 1 else None
 
 
 @dataclass(frozen=True)
@@ -152,16 +157,6 @@ class Yardstick:
     good_from: float
     precision: float = 0.9
     seed: int = 42
-
-    def grade_shares(self, grades: Sequence[float]) -> Floats:
-        """Grades as shares (0..1) of the judge's scale."""
-        low, high = self.scale
-        return (np.asarray(grades, dtype=float) - low) / (high - low)
-
-    def label_shares(self, labels: Sequence[float]) -> Floats:
-        """Labels as shares (0..1) of theirs."""
-        low, high = min(self.levels), max(self.levels)
-        return (np.asarray(labels, dtype=float) - low) / ((high - low) or 1)
 
     def is_good(self, label: float) -> bool:
         """Whether people call it good."""
@@ -208,7 +203,10 @@ def _cuts(scores: Sequence[float], good: Sequence[bool]) -> list[Threshold]:
     if not positive or not negative:
         return []
     grades, codes = np.unique(np.asarray(scores, dtype=float), return_inverse=True)
-    hits, false = _at_or_above(codes, is_good, len(grades)), _at_or_above(codes, ~is_good, len(grades))
+    hits, false = (
+        np.cumsum(np.bincount(codes[which], minlength=len(grades))[::-1])[::-1]
+        for which in (is_good, ~is_good)
+    )
     return [
         Threshold(
             grade=float(grade),
@@ -221,19 +219,9 @@ def _cuts(scores: Sequence[float], good: Sequence[bool]) -> list[Threshold]:
     ]
 
 
-def _at_or_above(codes: NDArray[np.intp], which: NDArray[np.bool_], grades: int) -> Floats:
-    counted = np.bincount(codes[which], minlength=grades)
-    found: Floats = np.cumsum(counted[::-1])[::-1].astype(float)
-    return found
-
-
-def _agreement(part: DomainAgreement) -> float | None:
-    return part.auroc if part.auroc is not None else part.spearman
-
-
 def figures_json(figures: Figures) -> dict[str, Any]:
     """The figures under the names that others rely on, rounded to 4 decimals."""
-    judge = figures.judge
+    judge, humans = figures.judge, figures.humans
     shown: dict[str, Any] = {
         "n": figures.n,
         "spearman": judge.spearman.model_dump(),
@@ -242,7 +230,8 @@ def figures_json(figures: Figures) -> dict[str, Any]:
         "auroc": judge.auroc.value,
         "threshold": figures.threshold.grade if figures.threshold else None,
         "baselines": {scorer.name: _scorer_json(scorer) for scorer in figures.scorers},
-        "humans": _humans_json(figures.humans),
+        "humans": humans
+        and _scorer_json(humans.scorer) | humans.model_dump(include={"kappa", "pairs", "annotators"}),
         "intervals": {"auroc": _pair(judge.auroc), "kappa": _pair(figures.kappa)},
         "leniency": figures.leniency.model_dump(),
         "means": {"judge": figures.judge_mean, "people": figures.people_mean},
@@ -278,123 +267,96 @@ def _scorer_json(scorer: Scorer) -> dict[str, Any]:
     }
 
 
-def _humans_json(humans: HumanAgreement | None) -> dict[str, Any] | None:
-    if humans is None:
-        return None
-    shown = _scorer_json(humans.scorer)
-    return shown | {"kappa": humans.kappa, "pairs": humans.pairs, "annotators": humans.annotators}
-
-
 def measure(rows: Sequence[LabelledGrade], by: Yardstick) -> Figures:
     """All figures of a judge on these rows; intervals draw groups, because rows of one group go together."""
-    return _JudgeMeasurement(rows, by).figures()
+    grades, people = [row.grade for row in rows], [row.people for row in rows]
+    good = [by.is_good(label) for label in people]
+    draws = Draws([row.group for row in rows], seed=by.seed)
+    low, high = by.scale
+    given = (np.asarray(grades) - low) / (high - low)
+    worst, best = min(by.levels), max(by.levels)
+    wanted = (np.asarray(people) - worst) / ((best - worst) or 1)
+    level, label = (nearest_levels(shares, by.levels) for shares in (given, wanted))
+    parts = sorted({row.part for row in rows})
+    names = {name for row in rows for name in row.scorers}
+    scorers = [
+        _scorer(name, rows, people, good, draws)
+        # Trivial scorers first, then published ones by name.
+        for name in [*(name for name in TRIVIAL if name in names), *sorted(names - {*TRIVIAL})]
+    ]
+    judge = _ranked("judge", grades, people, good, draws)
+    return Figures(
+        n=len(rows),
+        groups=draws.clusters,
+        good=sum(good),
+        scale=by.scale,
+        levels=by.levels,
+        good_from=by.good_from,
+        judge=judge,
+        kappa=_bounded(quadratic_kappa(level, label), drawn_kappa(level, label, draws), draws),
+        leniency=_bounded(float((given - wanted).mean()), drawn_mean(given - wanted, draws), draws),
+        judge_mean=float(given.mean()),
+        people_mean=float(wanted.mean()),
+        histogram=histogram(grades, by.scale),
+        threshold=best_threshold(grades, good),
+        wanted_precision=by.precision,
+        precise=threshold_for_precision(grades, good, by.precision),
+        scorers=tuple(scorers),
+        humans=human_agreement(rows, by),
+        parts=tuple(_part(name, rows, good, given - wanted) for name in parts) if len(parts) > 1 else (),
+        **_advantage(judge, scorers, rows, draws),
+    )
 
 
-class _JudgeMeasurement:
-    """One judge on labelled rows: the columns of the rows, and the draws that all intervals share."""
-
-    def __init__(self, rows: Sequence[LabelledGrade], by: Yardstick) -> None:
-        self.rows, self.by = rows, by
-        self.grades = [row.grade for row in rows]
-        self.people = [row.people for row in rows]
-        self.good = [by.is_good(label) for label in self.people]
-        self.draws = Draws([row.group for row in rows], seed=by.seed)
-
-    @cached_property
-    def grade_shares(self) -> Floats:
-        return self.by.grade_shares(self.grades)
-
-    @cached_property
-    def label_shares(self) -> Floats:
-        return self.by.label_shares(self.people)
-
-    def figures(self) -> Figures:
-        others = [self._scorer(name) for name in self._names()]
-        judge, kappa = self._ranked("judge", self.grades), self._kappa()
-        return Figures(
-            n=len(self.rows),
-            groups=self.draws.clusters,
-            good=sum(self.good),
-            scale=self.by.scale,
-            levels=self.by.levels,
-            good_from=self.by.good_from,
-            judge=judge,
-            kappa=kappa,
-            leniency=self._bounds(
-                float((self.grade_shares - self.label_shares).mean()),
-                drawn_mean(self.grade_shares - self.label_shares, self.draws),
-            ),
-            judge_mean=float(self.grade_shares.mean()),
-            people_mean=float(self.label_shares.mean()),
-            histogram=histogram(self.grades, self.by.scale),
-            threshold=best_threshold(self.grades, self.good),
-            wanted_precision=self.by.precision,
-            precise=threshold_for_precision(self.grades, self.good, self.by.precision),
-            scorers=tuple(others),
-            humans=human_agreement(self.rows, self.by),
-            parts=self._parts(),
-            **self._advantage(others),
-        )
-
-    def _names(self) -> list[str]:
-        """Trivial scorers first, then published ones by name."""
-        found = {name for row in self.rows for name in row.scorers}
-        return [*(name for name in TRIVIAL if name in found), *sorted(found - set(TRIVIAL))]
-
-    def _kappa(self) -> FigureInterval:
-        """Both on the label's own levels."""
-        grades, labels = (
-            nearest_levels(self.grade_shares, self.by.levels),
-            nearest_levels(self.label_shares, self.by.levels),
-        )
-        return self._bounds(quadratic_kappa(grades, labels), drawn_kappa(grades, labels, self.draws))
-
-    def _bounds(self, value: float | None, drawn: Floats) -> FigureInterval:
-        return _bounded(value, drawn, self.draws)
-
-    def _scorer(self, name: str) -> Scorer:
-        """Another scorer, on the rows that it has something to say of."""
-        has = [at for at, row in enumerate(self.rows) if name in row.scorers]
-        values = [self.rows[at].scorers[name] for at in has]
-        if len(has) == len(self.rows):
-            return self._ranked(name, values)
-        return _JudgeMeasurement([self.rows[at] for at in has], self.by)._ranked(name, values)
-
-    def _ranked(self, name: str, values: Sequence[float]) -> Scorer:
-        return ranked(name, values, self.people, self.good, self.draws)
-
-    def _advantage(self, others: Sequence[Scorer]) -> dict[str, FigureInterval | str]:
-        """The judge's rho less that of the best trivial scorer, with a paired bootstrap interval."""
-        whole = [s for s in others if s.name in TRIVIAL and s.n == len(self.rows)]
-        ranking = [scorer for scorer in whole if scorer.spearman.value is not None]
-        best = max(ranking, key=lambda scorer: scorer.spearman.value or 0.0, default=None)
-        rho = spearman(self.grades, self.people)
-        if best is None or rho is None or best.spearman.value is None:
-            return {}
-        values = [row.scorers[best.name] for row in self.rows]
-        ours, theirs = (drawn_ranks(v, self.people, None, self.draws)[0] for v in (self.grades, values))
-        advantage = self._bounds(rho - best.spearman.value, ours - theirs)
-        return {"best_trivial": best.name, "advantage": advantage}
-
-    def _parts(self) -> tuple[DomainAgreement, ...]:
-        names = sorted({row.part for row in self.rows})
-        if len(names) < 2:
-            return ()
-        return tuple(self._part(name) for name in names)
-
-    def _part(self, name: str) -> DomainAgreement:
-        at = [index for index, row in enumerate(self.rows) if row.part == name]
-        grades, people = [self.grades[i] for i in at], [self.people[i] for i in at]
-        return DomainAgreement(
-            name=name,
-            n=len(at),
-            spearman=spearman(grades, people) if len(at) > 1 else None,
-            auroc=auroc(grades, [self.good[i] for i in at]),
-            leniency=float((self.grade_shares[at] - self.label_shares[at]).mean()),
-        )
+def _part(name: str, rows: Sequence[LabelledGrade], good: Sequence[bool], lenient: Floats) -> DomainAgreement:
+    at = [place for place, row in enumerate(rows) if row.part == name]
+    grades, people = [rows[place].grade for place in at], [rows[place].people for place in at]
+    return DomainAgreement(
+        name=name,
+        n=len(at),
+        spearman=spearman(grades, people) if len(at) > 1 else None,
+        auroc=auroc(grades, [good[place] for place in at]),
+        leniency=float(lenient[at].mean()),
+    )
 
 
-def ranked(
+def _scorer(
+    name: str,
+    rows: Sequence[LabelledGrade],
+    people: Sequence[float],
+    good: Sequence[bool],
+    draws: Draws,
+) -> Scorer:
+    """Another scorer, on the rows that it has something to say of."""
+    has = [at for at, row in enumerate(rows) if name in row.scorers]
+    if len(has) < len(rows):
+        draws = Draws([rows[at].group for at in has], seed=draws.seed)
+    values = [rows[at].scorers[name] for at in has]
+    return _ranked(name, values, [people[at] for at in has], [good[at] for at in has], draws)
+
+
+def _advantage(
+    judge: Scorer, scorers: Sequence[Scorer], rows: Sequence[LabelledGrade], draws: Draws
+) -> dict[str, Any]:
+    """The judge's rho less that of the best trivial scorer, with a paired bootstrap interval."""
+    known = {
+        scorer.name: scorer.spearman.value
+        for scorer in scorers
+        if scorer.name in TRIVIAL and scorer.n == len(rows) and scorer.spearman.value is not None
+    }
+    if not known or judge.spearman.value is None:
+        return {}
+    best = max(known, key=known.__getitem__)
+    people = [row.people for row in rows]
+    ours, theirs = (
+        drawn_ranks(values, people, None, draws)[0]
+        for values in ([row.grade for row in rows], [row.scorers[best] for row in rows])
+    )
+    advantage = _bounded(judge.spearman.value - known[best], ours - theirs, draws)
+    return {"best_trivial": best, "advantage": advantage}
+
+
+def _ranked(
     name: str, values: Sequence[float], people: Sequence[float], good: Sequence[bool], draws: Draws
 ) -> Scorer:
     """The rank agreement of one scorer with people."""
@@ -424,28 +386,23 @@ def human_agreement(rows: Sequence[LabelledGrade], by: Yardstick) -> HumanAgreem
         groups += [row.group] * len(row.votes)
     if not one:
         return None
-    named = {name for row in rows for name in row.annotators}
-    kappa, pairs = _pairwise_kappa(rows)
-    good = [by.is_good(label) for label in others]
-    scorer = ranked("humans", one, others, good, Draws(groups, seed=by.seed))
-    return HumanAgreement(scorer=scorer, kappa=kappa, pairs=pairs, annotators=len(named))
-
-
-def _pairwise_kappa(rows: Sequence[LabelledGrade]) -> tuple[float | None, int]:
     met: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for row in rows:
-        known = sorted(zip(row.annotators, row.votes, strict=False))
-        for at, (name, vote) in enumerate(known):
-            for other, second in known[at + 1 :]:
-                met.setdefault((name, other), []).append((vote, second))
-    found = [
+        voted = sorted(zip(row.annotators, row.votes, strict=False))
+        for (name, vote), (other, second) in combinations(voted, 2):
+            met.setdefault((name, other), []).append((vote, second))
+    kappas = [
         (kappa, len(votes))
         for votes in met.values()
-        if len(votes) >= MET
-        and (kappa := quadratic_kappa([a for a, _ in votes], [b for _, b in votes])) is not None
+        if len(votes) >= MET and (kappa := quadratic_kappa(*zip(*votes, strict=True))) is not None
     ]
-    weight = sum(count for _, count in found)
-    return (sum(kappa * count for kappa, count in found) / weight if weight else None), len(found)
+    times = sum(count for _kappa, count in kappas)
+    return HumanAgreement(
+        scorer=_ranked("humans", one, others, list(map(by.is_good, others)), Draws(groups, seed=by.seed)),
+        kappa=sum(kappa * count for kappa, count in kappas) / times if times else None,
+        pairs=len(kappas),
+        annotators=len({name for row in rows for name in row.annotators}),
+    )
 
 
 def histogram(grades: Sequence[float], scale: tuple[float, float]) -> Histogram:
@@ -485,25 +442,30 @@ def suggest(  # noqa: PLR0917 - the rows in three columns, and how they are read
     the best balanced accuracy, which needs wrong answers too; None where it is no better than chance.
     """
     values, good = np.asarray(scores, dtype=float), np.asarray(right, dtype=bool)
-    draws = Draws(groups, seed=seed)
-    if method == "quantile":
-        found, drawn = (
-            _lower_quantile(values[good], quantile),
-            _drawn_quantiles(values, good, quantile, draws),
-        )
-    else:
+    draws, found, drawn = Draws(groups, seed=seed), None, np.full(1, np.nan)
+    if method == "balanced":
         best = best_threshold(values.tolist(), good.tolist())
         found, drawn = best.grade if best else None, _drawn_cuts(values, good, draws)
+    elif good.any():
+        # The score that at most this share of the right ones are below.
+        at = min(int(good.sum()) - 1, math.floor(quantile * int(good.sum()) + 1e-9))
+        found, drawn = float(np.sort(values[good])[at]), _drawn_quantiles(values, good, quantile, draws)
     threshold = None if found is None else rounded_down(found)
     between = None if threshold is None else interval(drawn)
+
+    def passing(which: NDArray[np.bool_]) -> float | None:
+        if threshold is None or not which.any():
+            return None
+        return float((values[which] >= threshold - 1e-9).mean())
+
     return Suggestion(
         method=method,
         threshold=threshold,
         interval=between and (rounded_down(between[0]), rounded_down(between[1])),
         right=int(good.sum()),
         wrong=int((~good).sum()),
-        right_passing=_share(values[good], threshold),
-        wrong_passing=_share(values[~good], threshold),
+        right_passing=passing(good),
+        wrong_passing=passing(~good),
     )
 
 
@@ -512,21 +474,8 @@ def rounded_down(value: float) -> float:
     return math.floor(value * _DECIMALS + 1e-7) / _DECIMALS
 
 
-def _share(scores: Floats, threshold: float | None) -> float | None:
-    if threshold is None or not len(scores):
-        return None
-    return float((scores >= threshold - 1e-9).mean())
-
-
-def _lower_quantile(scores: Floats, quantile: float) -> float | None:
-    """The score that at most this share of them is below."""
-    if not len(scores):
-        return None
-    return float(np.sort(scores)[min(len(scores) - 1, math.floor(quantile * len(scores) + 1e-9))])
-
-
 def _drawn_quantiles(scores: Floats, right: ArrayLike, quantile: float, draws: Draws) -> Floats:
-    """The same of every draw; NaN where a draw has no right answer."""
+    """The score that at most this share of the right ones are below, of every draw; NaN without any."""
     rows = np.flatnonzero(right)
     rows = rows[np.argsort(scores[rows], kind="stable")]
     ordered = scores[rows]
@@ -538,33 +487,25 @@ def _drawn_quantiles(scores: Floats, right: ArrayLike, quantile: float, draws: D
         found: Floats = np.where(total > 0, ordered[at], np.nan)
         return found
 
-    return draws.by_rows(rows, figure) if len(rows) else np.full(1, np.nan)
+    return draws.by_rows(rows, figure)
 
 
 def _drawn_cuts(scores: Floats, right: ArrayLike, draws: Draws) -> Floats:
     """The best cut of every draw, the stricter of equals; NaN where a draw has answers of one kind only."""
     rows = np.argsort(scores, kind="stable")
     ordered, good = scores[rows], np.asarray(right, dtype=float)[rows]
-    starts = np.concatenate(([0], np.flatnonzero(np.diff(ordered)) + 1))
+    starts = np.flatnonzero(np.diff(ordered, prepend=np.nan) != 0)
 
     def figure(weights: Floats) -> Floats:
+        # The weight of right and of wrong answers at or above every distinct score.
         hits, false = (
-            _weight_at_or_above(weights * good, starts),
-            _weight_at_or_above(weights * (1 - good), starts),
+            np.cumsum(np.add.reduceat(part, starts, axis=1)[:, ::-1], axis=1)[:, ::-1]
+            for part in (weights * good, weights * (1 - good))
         )
         with np.errstate(invalid="ignore", divide="ignore"):
-            balanced = np.round((hits / hits[:, :1] + 1 - false / false[:, :1]) / 2, 9)
-        known = np.isfinite(balanced[:, 0])
-        last = len(starts) - 1 - np.argmax(np.nan_to_num(balanced)[:, ::-1], axis=1)
-        better = known & (np.nan_to_num(balanced).max(axis=1) > 0.5)
-        found: Floats = np.where(better, ordered[starts][last], np.nan)
+            balanced = np.nan_to_num(np.round((hits / hits[:, :1] + 1 - false / false[:, :1]) / 2, 9))
+        last = len(starts) - 1 - np.argmax(balanced[:, ::-1], axis=1)
+        found: Floats = np.where(balanced.max(axis=1) > 0.5, ordered[starts][last], np.nan)
         return found
 
     return draws.by_rows(rows, figure)
-
-
-def _weight_at_or_above(weights: Floats, starts: ArrayLike) -> Floats:
-    """The weight at or above every distinct score, of every draw."""
-    by_score = np.add.reduceat(weights, np.asarray(starts), axis=1)
-    found: Floats = np.cumsum(by_score[:, ::-1], axis=1)[:, ::-1]
-    return found

@@ -5,12 +5,12 @@ answer is a wrong answer, and counted.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
-from math import fsum, sqrt
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from simulator.core.types import Case, Results, Score, Value
+from simulator.core.types import Results, Value
 from simulator.stats.figures import rounded
+from simulator.stats.intervals import standard_error
 from simulator.storage.results import conversations_with_scores
 from simulator.text.choices import LETTERS, right_letter
 
@@ -32,7 +32,7 @@ class Accuracy(Value):
     @property
     def stderr(self) -> float | None:
         """The standard error of the share, sqrt(p (1 - p) / (n - 1)); None for a single question."""
-        return standard_error(self.right, self.n)
+        return None if self.value is None else standard_error(self.value, self.n)
 
     def as_json(self) -> dict[str, Any]:
         """Its figures, rounded to 4 decimals."""
@@ -80,81 +80,56 @@ class _Row(NamedTuple):
     right_is_longest: bool
 
 
-def standard_error(right: int, n: int) -> float | None:
-    """The standard error of a share of `right` of `n`: sqrt(p (1 - p) / (n - 1)); None when n is below 2."""
-    return sqrt((right / n) * (1 - right / n) / (n - 1)) if n > 1 else None
-
-
 def choices(results: Results) -> Choices | None:
-    """The figures of the judge `choice`; None where it graded nothing."""
-    if not any(map(_is_choice, results.scores.judges)):
-        return None
-    rows: list[_Row] = []  # as the data set has them
-    shared: dict[_Row, _Row] = {}  # equal rows are stored once
-    failed = 0
-    for conversation, by_turn in conversations_with_scores(results):
-        scores = [each for by_judge in by_turn.values() for each in by_judge.values()]
-        graded = [score for score in scores if conversation.case.choices and _is_choice(score.judge)]
+    """The figures of the judge `choice`, also of one output of an answer; None where it graded nothing."""
+    judges = [j for j in results.scores.judges if j == CHOICE_JUDGE or j.endswith(f".{CHOICE_JUDGE}")]
+    rows, failed = Counter[_Row](), 0  # in the order of the data set
+    for conversation, by_turn in conversations_with_scores(results) if judges else ():
+        case = conversation.case
+        every = [score for by_judge in by_turn.values() for score in by_judge.values()]
+        graded = [score for score in every if score.judge in judges and case.choices]
         failed += sum(score.state == "failed" for score in graded)
-        scored = [_row(conversation.case, score) for score in graded if score.state == "scored"]
-        rows += [shared.setdefault(row, row) for row in scored[-1:]]
+        for score in [score for score in graded if score.state == "scored"][-1:]:
+            right = right_letter(case)
+            # The first of the longest on a tie.
+            longest = max(range(len(case.choices)), key=lambda place: len(case.choices[place]))
+            row = _Row(
+                subject=case.tags[0] if case.tags else "",
+                right=right,
+                chosen=score.detail.get("letter"),
+                is_right=score.value == 1,
+                not_extracted="not_extracted" in score.detail,
+                choices=len(case.choices),
+                right_is_longest=LETTERS[longest] == right,
+            )
+            rows[row] += 1
     if not rows:
         return None
+    by_subject: dict[str, Counter[_Row]] = {}
+    for row, n in rows.items():
+        by_subject.setdefault(row.subject, Counter())[row] = n
     return Choices(
         accuracy=_accuracy(rows),
-        subjects=_by_subject(rows),
-        chosen=_letters(row.chosen for row in rows),
-        right=_letters(row.right for row in rows),
-        chance=fsum(1 / row.choices for row in rows) / len(rows),
-        longest=sum(row.right_is_longest for row in rows) / len(rows),
+        subjects={subject: _accuracy(own) for subject, own in by_subject.items()},
+        chosen=_letters((row.chosen, n) for row, n in rows.items()),
+        right=_letters((row.right, n) for row, n in rows.items()),
+        chance=sum(n / row.choices for row, n in rows.items()) / rows.total(),
+        longest=sum(n * row.right_is_longest for row, n in rows.items()) / rows.total(),
         failed=failed,
     )
 
 
-def _row(case: Case, score: Score) -> _Row:
-    right = right_letter(case)
-    return _Row(
-        subject=subject_of(case),
-        right=right,
-        chosen=score.detail.get("letter"),
-        is_right=score.value == 1,
-        not_extracted="not_extracted" in score.detail,
-        choices=len(case.choices),
-        right_is_longest=_longest(case) == right,
-    )
-
-
-def _is_choice(judge: str) -> bool:
-    """Also where it grades one output of an answer."""
-    return judge == CHOICE_JUDGE or judge.endswith(f".{CHOICE_JUDGE}")
-
-
-def _by_subject(rows: Iterable[_Row]) -> dict[str, Accuracy]:
-    by_subject: dict[str, list[_Row]] = {}
-    for row in rows:
-        by_subject.setdefault(row.subject, []).append(row)
-    return {subject: _accuracy(own) for subject, own in by_subject.items()}
-
-
-def subject_of(case: Case) -> str:
-    """The subject of a question: its first tag."""
-    return case.tags[0] if case.tags else ""
-
-
-def _accuracy(rows: Collection[_Row]) -> Accuracy:
+def _accuracy(rows: Mapping[_Row, int]) -> Accuracy:
     return Accuracy(
-        n=len(rows),
-        right=sum(row.is_right for row in rows),
-        not_extracted=sum(row.not_extracted for row in rows),
+        n=sum(rows.values()),
+        right=sum(n * row.is_right for row, n in rows.items()),
+        not_extracted=sum(n * row.not_extracted for row, n in rows.items()),
     )
 
 
-def _letters(letters: Iterable[Any]) -> dict[str, int]:
+def _letters(counted: Iterable[tuple[Any, int]]) -> dict[str, int]:
     """How often each letter occurs, in the order of the alphabet; what is no letter is left out."""
-    counts: Mapping[Any, int] = Counter(letters)
-    return {letter: counts[letter] for letter in LETTERS if counts.get(letter)}
-
-
-def _longest(case: Case) -> str:
-    """The letter of the longest choice, the first of them on a tie."""
-    return LETTERS[max(range(len(case.choices)), key=lambda place: len(case.choices[place]))]
+    counts = Counter[Any]()
+    for letter, n in counted:
+        counts[letter] += n
+    return {letter: counts[letter] for letter in LETTERS if counts[letter]}

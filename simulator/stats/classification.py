@@ -6,16 +6,17 @@ lm-evaluation-harness: of accuracy the sample's, of F1 the standard deviation (n
 Shares without any row to divide by are 0, as in scikit-learn's `classification_report`.
 """
 
+import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.core.types import Case, Results, Score, Value
+from simulator.core.types import Results, Value
 from simulator.stats.figures import rounded
-from simulator.stats.intervals import clustered_stderr
+from simulator.stats.intervals import clustered_stderr, standard_error
 from simulator.storage.results import conversations_with_scores
 
 Counts = NDArray[np.int64]
@@ -91,16 +92,20 @@ class Classification(Value):
 
     def as_json(self) -> dict[str, Any]:
         """The figures for `--json`, rounded to 4 decimals."""
-        return {
-            "accuracy": round(self.accuracy, 4),
-            "accuracy_stderr": rounded(self.accuracy_stderr),
-            "f1": round(self.f1, 4),
-            "f1_stderr": rounded(self.f1_stderr),
+
+        def figures(each: ClassFigures) -> dict[str, Any]:
+            return each.model_dump(exclude={"label"})
+
+        shown = {
+            "accuracy": self.accuracy,
+            "accuracy_stderr": self.accuracy_stderr,
+            "f1": self.f1,
+            "f1_stderr": self.f1_stderr,
             "positive": self.positive or None,
-            "per_class": {each.label: _figures(each) for each in self.per_class},
-            "macro": _figures(self.macro),
-            "micro": _figures(self.micro),
-            "weighted": _figures(self.weighted),
+            "per_class": {each.label: figures(each) for each in self.per_class},
+            "macro": figures(self.macro),
+            "micro": figures(self.micro),
+            "weighted": figures(self.weighted),
             "confusion": {
                 "labels": list(self.labels),
                 "counts": [list(row[:-1]) for row in self.confusion],
@@ -108,10 +113,11 @@ class Classification(Value):
             },
             "not_extracted": self.not_extracted,
             "by_likelihood": self.by_likelihood,
-            "kappa": rounded(self.kappa),
-            "mcc": rounded(self.mcc),
-            "baselines": {each.name: _shares(each, "accuracy", "f1", "macro_f1") for each in self.baselines},
+            "kappa": self.kappa,
+            "mcc": self.mcc,
+            "baselines": {each.name: each.model_dump(exclude={"name", "label"}) for each in self.baselines},
         }
+        return rounded(shown)  # type: ignore[no-any-return]
 
 
 class Clusters(NamedTuple):
@@ -125,24 +131,6 @@ class Clusters(NamedTuple):
         """Every row is a case of its own: as many kinds as cells that are not empty."""
         filled = np.flatnonzero(counts.ravel())
         return cls(np.eye(counts.size, dtype=np.int64)[filled], counts.ravel()[filled])
-
-
-class RankedRow(Value):
-    """One line of the table: a run, or a guesser (`baseline`, whose `name` is a key for words).
-
-    `f1` is that of the `positive` label, or the mean over the classes where it is empty.
-    """
-
-    name: str
-    n: int
-    accuracy: float
-    accuracy_stderr: float | None = None
-    f1: float
-    f1_stderr: float | None = None
-    macro_f1: float
-    positive: str = ""
-    not_extracted: int = 0
-    baseline: bool = False
 
 
 def classify(
@@ -187,7 +175,12 @@ def classify_counts(
     n = int(counts.sum())
     drawn = drawn_f1(clusters or Clusters.of(counts), len(labels), at, seed=seed, draws=draws)
     right = float(np.trace(counts[:, :-1]) / n) if n else 0.0
-    given: dict[str, Any] = {"accuracy_stderr": accuracy_stderr(right, n)} | more
+    given: dict[str, Any] = {"accuracy_stderr": standard_error(right, n)} | more
+    said = counts[
+        :, :-1
+    ].sum()  # what was not extracted lowers the recall of all rows pooled, not the precision
+    hits = np.trace(counts[:, :-1])
+    pooled = (float(_share(a, b)) for a, b in ((hits, said), (hits, n), (2 * hits, said + n)))
     return Classification(
         labels=tuple(labels),
         positive=looked_for,
@@ -196,11 +189,11 @@ def classify_counts(
         f1=float(headline_f1(shares, at)),
         f1_stderr=float(drawn.std(ddof=1)) if n > 1 and len(drawn) > 1 else None,
         per_class=tuple(
-            _class(label, *row) for label, row in zip(labels, _rows(shares, support), strict=True)
+            _class(label, row, rows) for label, row, rows in zip(labels, shares.T, support, strict=True)
         ),
-        macro=_average("macro", shares, np.ones(len(labels)), n),
-        micro=_micro(counts),
-        weighted=_average("weighted", shares, support.astype(float), n),
+        macro=_class("macro", shares.mean(axis=1), n),
+        micro=_class("micro", pooled, n),
+        weighted=_class("weighted", shares @ support / (n or 1), n),
         confusion=tuple(tuple(map(int, row)) for row in counts),
         not_extracted=int(counts[:, -1].sum()),
         kappa=kappa(counts),
@@ -210,11 +203,6 @@ def classify_counts(
         seed=seed,
         **given,
     )
-
-
-def accuracy_stderr(accuracy: float, n: int) -> float | None:
-    """The standard error of a share of n independent rows: sqrt(p (1 - p) / (n - 1)); None of one row."""
-    return float((accuracy * (1 - accuracy) / (n - 1)) ** 0.5) if n > 1 else None
 
 
 def positive_of(labels: Sequence[str], support: Counts) -> str:
@@ -327,26 +315,9 @@ def _clusters(flat: Counts, table: Sequence[ClassifiedRow], cells: int) -> Clust
     return Clusters(kinds, number.astype(np.int64))
 
 
-def _rows(shares: Floats, support: Counts) -> Iterable[tuple[float, float, float, int]]:
-    for column, number in zip(shares.T, support, strict=True):
-        precision, recall, f1 = map(float, column)
-        yield precision, recall, f1, int(number)
-
-
-def _class(label: str, precision: float, recall: float, f1: float, support: int) -> ClassFigures:
-    return ClassFigures(label=label, precision=precision, recall=recall, f1=f1, support=support)
-
-
-def _average(name: str, shares: Floats, weights: Floats, n: int) -> ClassFigures:
-    precision, recall, f1 = (float(row @ weights) / (float(weights.sum()) or 1.0) for row in shares)
-    return _class(name, precision, recall, f1, n)
-
-
-def _micro(counts: Counts) -> ClassFigures:
-    """All rows pooled: what was not extracted lowers the recall, not the precision."""
-    hits, said, n = (float(np.sum(part)) for part in (np.diagonal(counts), counts[:, :-1], counts))
-    precision, recall, f1 = (float(_share(a, b)) for a, b in ((hits, said), (hits, n), (2 * hits, said + n)))
-    return _class("micro", precision, recall, f1, int(n))
+def _class(label: str, figures: Iterable[float], support: int) -> ClassFigures:
+    precision, recall, f1 = map(float, figures)
+    return ClassFigures(label=label, precision=precision, recall=recall, f1=f1, support=int(support))
 
 
 def _share(part: Any, whole: Any) -> Floats:
@@ -355,12 +326,19 @@ def _share(part: Any, whole: Any) -> Floats:
     return found
 
 
-def _figures(each: ClassFigures) -> dict[str, Any]:
-    return _shares(each, "precision", "recall", "f1") | {"support": each.support}
+def is_label_judge(judge: str) -> bool:
+    """Whether scores are those of `label`, of a whole answer or of one output of it."""
+    return judge == LABEL_JUDGE or judge.endswith(f".{LABEL_JUDGE}")
 
 
-def _shares(of: Value, *names: str) -> dict[str, float]:
-    return {name: round(getattr(of, name), 4) for name in names}
+class _ReadLabels:
+    """What one judge read from the answers, row by row, and which choices the rows offered."""
+
+    def __init__(self) -> None:
+        self.rows: list[ClassifiedRow] = []
+        self.chosen: dict[str, None] = {}
+        self.states: Counter[str] = Counter()
+        self.by_likelihood = 0
 
 
 def classifications(results: Results) -> tuple[Classification, ...]:
@@ -368,118 +346,38 @@ def classifications(results: Results) -> tuple[Classification, ...]:
 
     Answers that failed count as not extracted; grades that failed, and rows without a label, do not count.
     """
-    if not any(map(is_label_judge, results.scores.judges)):
-        return ()
+    judges = {judge for judge in results.scores.judges if is_label_judge(judge)}
     found: dict[str, _ReadLabels] = {}
-    for conversation, by_turn in conversations_with_scores(results):
-        for by_judge in by_turn.values():
-            for judge in filter(is_label_judge, by_judge):
-                found.setdefault(judge, _ReadLabels()).add(conversation.case, by_judge[judge])
-    made = (_classification(judge, each, results) for judge, each in found.items())
-    return tuple(each for each in made if each is not None)
-
-
-def is_label_judge(judge: str) -> bool:
-    """Whether scores are those of `label`, of a whole answer or of one output of it."""
-    return judge == LABEL_JUDGE or judge.endswith(f".{LABEL_JUDGE}")
-
-
-class _ReadLabels:
-    """What one judge read from the answers, row by row, without the rows themselves."""
-
-    def __init__(self) -> None:
-        self.rows: list[ClassifiedRow] = []
-        self.chosen: dict[str, None] = {}
-        self.states: Counter[str] = Counter()
-        self.by_likelihood = 0
-        self._words: dict[str, str] = {}
-
-    def add(self, case: Case, score: Score) -> None:
-        """One more row."""
-        self.states[score.state] += 1
-        self.by_likelihood += score.detail.get("read") == "likelihood"
-        if case.label in case.choices:
-            self.chosen |= dict.fromkeys(case.choices)
-        expected, predicted = score.detail.get("expected", case.label), score.detail.get("predicted")
-        if score.state == "scored" and expected is not None:
-            said = None if predicted is None else self._once(str(predicted))
-            self.rows.append(ClassifiedRow(self._once(str(expected)), said, case.id))
-
-    def _once(self, label: str) -> str:
-        return self._words.setdefault(label, label)
-
-
-def _classification(judge: str, found: _ReadLabels, results: Results) -> Classification | None:
-    labels = _labels(found, results)
-    if not found.rows or len(labels) > MOST_LABELS:
-        return None
-    positive = results.run.settings.get("positive")
-    return classify(
-        found.rows,
-        labels,
-        positive=positive if isinstance(positive, str) and positive in labels else "",
-        judge=judge,
-        by_likelihood=found.by_likelihood,
-        failed=found.states["failed"],
-        skipped=found.states["skipped"],
-    )
-
-
-def _labels(found: _ReadLabels, results: Results) -> tuple[str, ...]:
-    """The run's labels in their order; then the rows' own choices, and whatever else occurs."""
-    known = results.run.settings.get("labels")
-    named = list(known) if isinstance(known, dict) else []
-    said = {label for row in found.rows for label in (row.expected, row.predicted) if label is not None}
-    return tuple(dict.fromkeys([*named, *found.chosen, *sorted(said)]))
-
-
-def f1_table(
-    runs: Iterable[tuple[str, Results]], *, judge: str = LABEL_JUDGE, baselines: bool = True
-) -> tuple[RankedRow, ...]:
-    """Finished runs by F1, the best first; a run that `judge` did not grade is left out."""
-    found = [
-        (name, each) for name, results in runs for each in classifications(results) if each.judge == judge
-    ]
-    return rank_classifications(found, baselines=baselines)
-
-
-def rank_classifications(
-    found: Sequence[tuple[str, Classification]], *, baselines: bool = True
-) -> tuple[RankedRow, ...]:
-    """The same of figures that are there already."""
-    rows = [_of_run(name, each) for name, each in found]
-    if baselines and found and len({_asked(each) for _, each in found}) == 1:
-        rows += _guessers(found[0][1])
-    return tuple(sorted(rows, key=lambda row: (-row.f1, -row.accuracy, row.name)))
-
-
-def _of_run(name: str, each: Classification) -> RankedRow:
-    return RankedRow(
-        name=name,
-        n=each.n,
-        accuracy=each.accuracy,
-        accuracy_stderr=each.accuracy_stderr,
-        f1=each.f1,
-        f1_stderr=each.f1_stderr,
-        macro_f1=each.macro.f1,
-        positive=each.positive,
-        not_extracted=each.not_extracted,
-    )
-
-
-def _asked(each: Classification) -> tuple[object, ...]:
-    """What has to be the same for guessers to get the same: the labels, and how often each occurs."""
-    return each.positive, each.labels, tuple(figures.support for figures in each.per_class)
-
-
-def _guessers(each: Classification) -> Iterator[RankedRow]:
-    for guesser in each.baselines:
-        yield RankedRow(
-            name=guesser.name,
-            n=each.n,
-            accuracy=guesser.accuracy,
-            f1=guesser.f1,
-            macro_f1=guesser.macro_f1,
-            positive=each.positive,
-            baseline=True,
+    for conversation, by_turn in conversations_with_scores(results) if judges else ():
+        case = conversation.case
+        for score in (s for by_judge in by_turn.values() for s in by_judge.values() if s.judge in judges):
+            read = found.setdefault(score.judge, _ReadLabels())
+            read.states[score.state] += 1
+            read.by_likelihood += score.detail.get("read") == "likelihood"
+            if case.label in case.choices:
+                read.chosen |= dict.fromkeys(case.choices)
+            expected, predicted = score.detail.get("expected", case.label), score.detail.get("predicted")
+            if score.state == "scored" and expected is not None:
+                # Interned, for a data set has many rows and few labels.
+                said = None if predicted is None else sys.intern(str(predicted))
+                read.rows.append(ClassifiedRow(sys.intern(str(expected)), said, case.id))
+    known, positive = (results.run.settings.get(name) for name in ("labels", "positive"))
+    made = []
+    for judge, read in found.items():
+        # The run's labels in their order; then the rows' own choices, and whatever else occurs.
+        other = {label for row in read.rows for label in (row.expected, row.predicted) if label is not None}
+        named = list(known) if isinstance(known, dict) else []
+        labels = tuple(dict.fromkeys([*named, *read.chosen, *sorted(other)]))
+        if not read.rows or len(labels) > MOST_LABELS:
+            continue
+        figures = classify(
+            read.rows,
+            labels,
+            positive=positive if isinstance(positive, str) and positive in labels else "",
+            judge=judge,
+            by_likelihood=read.by_likelihood,
+            failed=read.states["failed"],
+            skipped=read.states["skipped"],
         )
+        made.append(figures)
+    return tuple(made)

@@ -2,21 +2,27 @@
 
 Conversations are paired by question, customer and repetition; grades are compared judge by judge over these
 pairs, colours turn by turn where both customers said the same.
+
+The tests of paired differences (`wilcoxon`, `mcnemar`, `holm`) are exact where it matters: few pairs, ties,
+zeros, and many judges. Under "nothing changed" every difference may as well have the other sign; each test
+counts how many of these assignments are as extreme as what was found.
 """
 
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, partial
-from math import ceil, fsum
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from math import ceil, comb, fsum, sqrt
 from statistics import NormalDist, stdev
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
+
 from simulator.core.types import Conversation, Results, Role, Run, Score, Turn, Value
-from simulator.stats.exact_tests import holm, mcnemar, wilcoxon
+from simulator.stats.agreement import average_ranks
 from simulator.stats.figures import RedTurn, Summary, rounded
 from simulator.stats.intervals import LEVEL, interval_of_mean
-from simulator.stats.summary import excerpt, turn_failure
+from simulator.stats.summary import counted_turns, excerpt
 from simulator.storage.results import without_superseded
 from simulator.storage.runs import RunQuestions, replay_of
 
@@ -46,8 +52,10 @@ _NORMAL = NormalDist()
 # A case with a mean before and after.
 Pair = tuple[str, float, float]
 SHOWN_TAGS = 5
-# Whether a case and a persona belong to a group.
-Belongs = Callable[[str, str], bool]
+# Up to as many differences other than zero the assignments are counted; above, the normal approximation.
+EXACT_UP_TO = 25
+# Differences of floats that are equal on paper are equal here, too: ties and zeros decide ranks.
+_PLACES = 9
 
 
 class RunFigures(NamedTuple):
@@ -88,6 +96,11 @@ class PairedRuns:
         sides = (self.before, self.after)
         first, second = ({(r.conversation, r.turn): r for r in side.summary.reddest} for side in sides)
         return first, second
+
+    @cached_property
+    def means(self) -> tuple[dict[str, dict[str, float]], dict[str, dict[str, float]]]:
+        """The means of both runs, by judge and conversation."""
+        return means_by_judge(self.before), means_by_judge(self.after)
 
     @cached_property
     def lines(self) -> tuple[int, int]:
@@ -297,26 +310,25 @@ def find_companion(before: Run, after: RunQuestions, runs: Iterable[RunQuestions
     about the hardest ones. A replay must be one of `before`. A free run must be newer than `before`: a bot
     that changed without a change of its settings would otherwise be taken for the new version.
     """
+
+    def bot(run: Run) -> tuple[object, object, str | None]:
+        return run.settings.get("adapter"), run.settings.get("set"), run.models.get("demo")
+
+    def is_other(run: Run) -> bool:
+        if bot(run) != bot(after.run) or run.status != "finished" or run.offline != after.run.offline:
+            return False
+        if replay_of(after.run):
+            return replay_of(run) is None and run.created > before.created
+        return replay_of(run) == before.id
+
     candidates = [
         head.run
         for head in runs
         if head.run.id not in (before.id, after.run.id)
         and head.questions == after.questions
-        and _is_other(before, after.run, head.run)
+        and is_other(head.run)
     ]
     return min(candidates, key=lambda run: abs(run.created - after.run.created), default=None)
-
-
-def _is_other(before: Run, after: Run, run: Run) -> bool:
-    if _bot(run) != _bot(after) or run.status != "finished" or run.offline != after.offline:
-        return False
-    if replay_of(after):
-        return replay_of(run) is None and run.created > before.created
-    return replay_of(run) == before.id
-
-
-def _bot(run: Run) -> tuple[object, object, str | None]:
-    return run.settings.get("adapter"), run.settings.get("set"), run.models.get("demo")
 
 
 def begun_conversations(results: Results) -> dict[ConversationKey, Conversation]:
@@ -331,30 +343,18 @@ def is_guarded(tags: Iterable[str]) -> bool:
 
 def means_by_judge(side: RunFigures) -> dict[str, dict[str, float]]:
     """For each judge the mean (0..1) of every conversation that it graded, over the turns that count."""
-    counted_turns = _counted_turns(side)
-    values_by_judge: dict[str, dict[str, list[float]]] = {}
+    counted = {(conversation.id, turn.index) for conversation, turn in counted_turns(*side)}
+    values: dict[str, dict[str, list[float]]] = {}
     for score in side.results.scores:
         if (
             score.value is not None
             and score.state == "scored"
-            and (score.conversation, score.turn) in counted_turns
+            and (score.conversation, score.turn) in counted
         ):
-            values_by_judge.setdefault(score.judge, {}).setdefault(score.conversation, []).append(score.value)
+            values.setdefault(score.judge, {}).setdefault(score.conversation, []).append(score.value)
     return {
-        judge: {conversation: sum(values) / len(values) for conversation, values in conversations.items()}
-        for judge, conversations in values_by_judge.items()
-    }
-
-
-def _counted_turns(side: RunFigures) -> set[TurnKey]:
-    """All turns, without those that a customer spoilt where the run leaves these out of its figures."""
-    customers = side.summary.simulator.customers
-    spoilt = frozenset(customers.spoilt if customers.handling == "exclude" else ())
-    return {
-        (c.id, turn.index)
-        for c in side.results.conversations
-        for turn in c.turns
-        if (c.id, turn.index) not in spoilt or turn_failure(turn)
+        judge: {conversation: sum(own) / len(own) for conversation, own in by_conversation.items()}
+        for judge, by_conversation in values.items()
     }
 
 
@@ -383,22 +383,6 @@ def prompt_versions(run: Run) -> str:
     return ", ".join(f"{name} {prompt.version} ({prompt.hash})" for name, prompt in _prompts(run).items())
 
 
-def _prompt_cautions(before: Run, after: Run) -> Iterator[Caution]:
-    """A text that changed while the version stayed, or a version that changed while the text stayed."""
-    changed = [(name, was, now) for name, was, now in _common_prompts(before, after) if was != now]
-    if names := tuple(name for name, was, now in changed if was.version == now.version):
-        yield Caution(kind="prompt_text", names=names)
-    if names := tuple(name for name, was, now in changed if was.hash == now.hash):
-        yield Caution(kind="prompt_version", names=names)
-
-
-def _common_prompts(before: Run, after: Run) -> Iterator[tuple[str, PromptVersion, PromptVersion]]:
-    """The prompts of both runs; none if the number of examples differs, which alone changes the text."""
-    first, second = _prompts(before), _prompts(after)
-    if before.settings.get("shots") == after.settings.get("shots"):
-        yield from ((name, first[name], second[name]) for name in first if name in second)
-
-
 def other_rubrics(before: Summary, after: Summary) -> tuple[str, ...]:
     """The judges whose prompt, form or model is not the same in both runs."""
     return tuple(
@@ -417,12 +401,9 @@ def is_replayed(before: Run, after: Run) -> bool:
     return before.id != after.id and origins[0] == origins[1]
 
 
-def cautions(pairs: PairedRuns) -> tuple[Caution, ...]:
+def cautions(pairs: PairedRuns) -> Iterator[Caution]:
     """The reasons to distrust a plain comparison, gravest first."""
-    return tuple(_cautions(pairs, pairs.before.results.run, pairs.after.results.run))
-
-
-def _cautions(pairs: PairedRuns, before: Run, after: Run) -> Iterator[Caution]:
+    before, after = pairs.before.results.run, pairs.after.results.run
     replayed = is_replayed(before, after)
     if before.id == after.id:
         yield Caution(kind="same_run", names=(after.id,))
@@ -432,9 +413,7 @@ def _cautions(pairs: PairedRuns, before: Run, after: Run) -> Iterator[Caution]:
     roles = (role for role in _NOT_THE_BOT if not (replayed and role == "user"))
     if names := tuple(role for role in roles if before.models.get(role) != after.models.get(role)):
         yield Caution(kind="models", names=names)
-    yield from _prompt_cautions(before, after)
-    if not replayed and _customers_differ(before, after):
-        yield Caution(kind="customers")
+    yield from _prompt_cautions(before, after, replayed=replayed)
     settings = (*(() if replayed else _OF_THE_CUSTOMERS), *_OF_THE_GRADING)
     if names := tuple(name for name in settings if before.settings.get(name) != after.settings.get(name)):
         yield Caution(kind="settings", names=names)
@@ -449,35 +428,39 @@ def _cautions(pairs: PairedRuns, before: Run, after: Run) -> Iterator[Caution]:
         yield Caution(kind="unpaired", before=unpaired[0], after=unpaired[1])
 
 
-def _customers_differ(before: Run, after: Run) -> bool:
-    """Whether a persona that both runs have got another prompt."""
-    shared = before.prompts.keys() & after.prompts.keys()
-    prompts = (name for name in shared if name.startswith(("user:", "opening:")))
-    return any(before.prompts[name] != after.prompts[name] for name in prompts)
+def _prompt_cautions(before: Run, after: Run, *, replayed: bool) -> Iterator[Caution]:
+    """A text that changed while the version stayed, the reverse, or customers who got another prompt."""
+    # If the number of examples differs, that alone changes the text.
+    same_shots = before.settings.get("shots") == after.settings.get("shots")
+    first, second = (_prompts(run) if same_shots else {} for run in (before, after))
+    changed = [name for name in first if name in second and first[name] != second[name]]
+    if names := tuple(name for name in changed if first[name].version == second[name].version):
+        yield Caution(kind="prompt_text", names=names)
+    if names := tuple(name for name in changed if first[name].hash == second[name].hash):
+        yield Caution(kind="prompt_version", names=names)
+    # Whether a persona that both runs have got another prompt.
+    shared = [name for name in before.prompts if name in after.prompts]
+    personas = (name for name in shared if name.startswith(("user:", "opening:")))
+    if not replayed and any(before.prompts[name] != after.prompts[name] for name in personas):
+        yield Caution(kind="customers")
 
 
 def changed_settings(before: Run, after: Run) -> tuple[ChangedSetting, ...]:
     """What is known to differ in the bot: adapter, settings, prompts, model."""
-    return tuple(
-        ChangedSetting(name=name, before=one, after=other)
-        for name, one, other in _bot_settings(before, after)
-        if one != other
-    )
 
+    def text(value: object) -> str:
+        if value is None or isinstance(value, str):
+            return value or ""
+        return json.dumps(value, ensure_ascii=False)
 
-def _bot_settings(before: Run, after: Run) -> Iterator[tuple[str, str, str]]:
     first, second = before.settings, after.settings
-    yield "adapter", _setting_text(first.get("adapter")), _setting_text(second.get("adapter"))
+    found = [("adapter", text(first.get("adapter")), text(second.get("adapter")))]
     one, other = first.get("set"), second.get("set")
     if isinstance(one, dict) and isinstance(other, dict):
-        for key in dict.fromkeys((*one, *other)):
-            yield key, _setting_text(one.get(key)), _setting_text(other.get(key))
-    yield "prompt", prompt_versions(before), prompt_versions(after)
-    yield "demo_model", before.models.get("demo", ""), after.models.get("demo", "")
-
-
-def _setting_text(value: object) -> str:
-    return "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        found += [(key, text(one.get(key)), text(other.get(key))) for key in dict.fromkeys((*one, *other))]
+    found.append(("prompt", prompt_versions(before), prompt_versions(after)))
+    found.append(("demo_model", before.models.get("demo", ""), after.models.get("demo", "")))
+    return tuple(ChangedSetting(name=name, before=was, after=now) for name, was, now in found if was != now)
 
 
 def differences(
@@ -489,7 +472,12 @@ def differences(
     case are not independent. `primary` decides about the run. Better or worse is said when the p as
     `_corrected` is below 5 % and the interval, too, leaves out 0.
     """
-    by_case = {judge: _case_means(judge_pairs) for judge, judge_pairs in pairs.items()}
+    by_case: dict[str, list[float]] = {}
+    for judge, rows in pairs.items():
+        values: dict[str, list[float]] = {}
+        for case, before, after in rows:
+            values.setdefault(case, []).append(after - before)
+        by_case[judge] = [fsum(own) / len(own) for own in values.values()]
     tested = {
         judge: wilcoxon(means)
         for judge, means in by_case.items()
@@ -497,12 +485,36 @@ def differences(
     }
     testable = {judge: p for judge, p in tested.items() if _moved(by_case[judge]) >= FEWEST_CASES}
     adjusted = tested | _corrected(testable, primary)
-    return tuple(
-        _difference(
-            judge, judge_pairs, by_case[judge], seed, tested.get(judge), adjusted.get(judge), judge in apart
+    found = []
+    for judge, rows in pairs.items():
+        cases, by = by_case[judge], [after - before for _case, before, after in rows]
+        interval, verdict = None, "not_comparable"
+        if _enough(len(by), len(cases)):
+            interval = interval_of_mean(by, [case for case, *_means in rows], seed=seed, ends=None)
+        if judge not in apart:
+            verdict = "not_enough"
+            if judge in adjusted and interval is not None:
+                low, high = interval
+                sure = adjusted[judge] < 1 - LEVEL and (low > 0 or high < 0)
+                verdict = ("better" if low > 0 else "worse") if sure else "no_difference"
+        found.append(
+            Difference(
+                judge=judge,
+                verdict=verdict,
+                pairs=len(rows),
+                cases=len(cases),
+                moved=_moved(cases),
+                before=_mean([before for _case, before, _after in rows]),
+                after=_mean([after for *_rest, after in rows]),
+                difference=_mean(by),
+                interval=interval,
+                p=tested.get(judge),
+                p_holm=adjusted.get(judge),
+                larger=max(abs(end) for end in interval) if interval else None,
+                more=more_needed(cases),
+            )
         )
-        for judge, judge_pairs in pairs.items()
-    )
+    return tuple(found)
 
 
 def _corrected(testable: Mapping[str, float], primary: str) -> dict[str, float]:
@@ -519,39 +531,6 @@ def _corrected(testable: Mapping[str, float], primary: str) -> dict[str, float]:
     return first | {judge: min(1.0, costs * p) for judge, p in others.items()}
 
 
-def _difference(  # noqa: PLR0917 - the parts of one row, each made elsewhere
-    judge: str,
-    pairs: Sequence[Pair],
-    cases: Sequence[float],
-    seed: int,
-    p: float | None,
-    p_holm: float | None,
-    apart: bool,
-) -> Difference:
-    by = [after - before for _, before, after in pairs]
-    interval = interval_of(by, [case for case, *_ in pairs], seed) if _enough(len(by), len(cases)) else None
-    return Difference(
-        judge=judge,
-        verdict="not_comparable" if apart else _verdict(p_holm, interval),
-        pairs=len(pairs),
-        cases=len(cases),
-        moved=_moved(cases),
-        before=_mean([before for _, before, _ in pairs]),
-        after=_mean([after for *_, after in pairs]),
-        difference=_mean(by),
-        interval=interval,
-        p=p,
-        p_holm=p_holm,
-        larger=max(abs(end) for end in interval) if interval else None,
-        more=more_needed(cases),
-    )
-
-
-def interval_of(by: Sequence[float], cases: Sequence[str], seed: int) -> tuple[float, float] | None:
-    """The 95 % interval of a mean difference: cases are drawn, and few of them make it wider."""
-    return interval_of_mean(by, cases, seed=seed, ends=None)
-
-
 def more_needed(cases: Sequence[float]) -> int | None:
     """How many new cases, beside these, show a true difference of 5 points four times in five.
 
@@ -565,15 +544,6 @@ def more_needed(cases: Sequence[float]) -> int | None:
     return max(0, needed - len(cases))
 
 
-def _verdict(p_holm: float | None, interval: tuple[float, float] | None) -> Verdict:
-    if p_holm is None or interval is None:
-        return "not_enough"
-    low, high = interval
-    if p_holm < 1 - LEVEL and (low > 0 or high < 0):
-        return "better" if low > 0 else "worse"
-    return "no_difference"
-
-
 def _moved(cases: Sequence[float]) -> int:
     """In how many cases anything changed."""
     return sum(abs(by) > 1e-9 for by in cases)
@@ -583,12 +553,48 @@ def _enough(pairs: int, cases: int) -> bool:
     return pairs >= FEWEST_PAIRS and cases >= FEWEST_CASES
 
 
-def _case_means(pairs: Sequence[Pair]) -> list[float]:
-    """The mean difference of each case."""
-    by_case: dict[str, list[float]] = {}
-    for case, before, after in pairs:
-        by_case.setdefault(case, []).append(after - before)
-    return [fsum(values) / len(values) for values in by_case.values()]
+def wilcoxon(differences: Sequence[float]) -> float:
+    """The two-sided p of Wilcoxon's signed-rank test (1945); 1 when nothing differs.
+
+    Zeros by Pratt (1959): they are ranked with the others, then left out. Ties share the mean of their
+    ranks. Exact up to 25 differences other than zero, ties included; above, normal without continuity
+    correction, its variance from the very ranks, which corrects for ties and zeros.
+    """
+    values = np.round(np.asarray(differences, dtype=float), _PLACES)
+    signed = values != 0
+    if not signed.any():
+        return 1.0
+    # Doubled, mean ranks are whole numbers.
+    ranks = np.rint(2 * average_ranks(np.abs(values)))[signed].astype(int)
+    above = int(ranks[values[signed] > 0].sum())
+    whole = int(ranks.sum())
+    extreme = min(above, whole - above)
+    if len(ranks) > EXACT_UP_TO:
+        deviation = (extreme - whole / 2) / sqrt(float((ranks.astype(float) ** 2).sum()) / 4)
+        return min(1.0, 2 * float(_NORMAL.cdf(deviation)))
+    ways = np.zeros(whole + 1, dtype=np.int64)
+    ways[0] = 1
+    for rank in ranks:
+        ways[rank:] = ways[rank:] + ways[:-rank]
+    return min(1.0, 2 * int(ways[: extreme + 1].sum()) / (1 << len(ranks)))
+
+
+def mcnemar(worse: int, better: int) -> float:
+    """The two-sided exact p of McNemar's test (1947): changes one way against changes the other way.
+
+    Binomial with a half; what did not change says nothing. 1 without any change.
+    """
+    n, fewer = worse + better, min(worse, better)
+    return min(1.0, 2 * sum(comb(n, k) for k in range(fewer + 1)) / (1 << n))
+
+
+def holm(p_values: Mapping[str, float]) -> dict[str, float]:
+    """Each p as adjusted by Holm (1979): below 5 % they hold together, however many there are."""
+    adjusted, least = {}, 0.0
+    for place, name in enumerate(sorted(p_values, key=p_values.__getitem__)):
+        least = max(least, min(1.0, (len(p_values) - place) * p_values[name]))
+        adjusted[name] = least
+    return {name: adjusted[name] for name in p_values}
 
 
 def _mean(values: Sequence[float]) -> float | None:
@@ -616,38 +622,43 @@ def red_changes(turns: Sequence[PairedTurn]) -> RedChanges:
 def turn_changes(pairs: PairedRuns, *, red: bool) -> tuple[TurnChange, ...]:
     """The turns that turned red (or green), those of guarded cases first, then by how much."""
     primary = pairs.after.summary.primary
-    scores = [
+    before, after = (
         {(s.conversation, s.turn): s for s in side.results.scores.of_judge(primary)}
         for side in (pairs.before, pairs.after)
-    ]
-    turns = [t for t in pairs.turns if bool(t.was) != bool(t.became) and bool(t.became) == red]
-    changes = [_turn_change(t, scores, pairs.guarded) for t in turns]
-    # What fell (or rose) most comes first.
-    return tuple(sorted(changes, key=lambda c: (not c.guarded, _by(c) if red else -_by(c))))
-
-
-def _by(change: TurnChange) -> float:
-    return 0.0 if change.was is None or change.became is None else round(change.became - change.was, 9)
-
-
-def _turn_change(
-    t: PairedTurn, scores: Sequence[Mapping[tuple[str, int], Score]], guarded: Sequence[str]
-) -> TurnChange:
-    one, other = scores[0].get((t.earlier.id, t.before.index)), scores[1].get((t.later.id, t.after.index))
-    return TurnChange(
-        conversation=t.later.id,
-        turn=t.after.index,
-        case=t.later.case.id,
-        persona=t.later.persona,
-        question=excerpt(t.after.user),
-        before=excerpt(t.before.answer.text),
-        after=excerpt(t.after.answer.text),
-        was=one.value if one else None,
-        became=other.value if other else None,
-        why_before=excerpt((t.was.reason if t.was else "") or (one.reason if one else "")),
-        why_after=excerpt((t.became.reason if t.became else "") or (other.reason if other else "")),
-        guarded=t.later.case.id in guarded,
     )
+    changes = []
+    for t in pairs.turns:
+        if bool(t.was) == bool(t.became) or bool(t.became) != red:
+            continue
+        one, other = before.get((t.earlier.id, t.before.index)), after.get((t.later.id, t.after.index))
+        changes.append(
+            TurnChange(
+                conversation=t.later.id,
+                turn=t.after.index,
+                case=t.later.case.id,
+                persona=t.later.persona,
+                question=excerpt(t.after.user),
+                before=excerpt(t.before.answer.text),
+                after=excerpt(t.after.answer.text),
+                was=one.value if one else None,
+                became=other.value if other else None,
+                why_before=_why(t.was, one),
+                why_after=_why(t.became, other),
+                guarded=t.later.case.id in pairs.guarded,
+            )
+        )
+
+    def rank(change: TurnChange) -> tuple[bool, float]:
+        """What fell (or rose) most comes first."""
+        known = change.was is not None and change.became is not None
+        by = round((change.became or 0.0) - (change.was or 0.0), 9) if known else 0.0
+        return not change.guarded, by if red else -by
+
+    return tuple(sorted(changes, key=rank))
+
+
+def _why(red: RedTurn | None, score: Score | None) -> str:
+    return excerpt((red.reason if red else "") or (score.reason if score else ""))
 
 
 def broken_cases(pairs: PairedRuns) -> tuple[BrokenCase, ...]:
@@ -672,8 +683,8 @@ def unchecked_cases(pairs: PairedRuns) -> tuple[str, ...]:
 
 def compare_personas(pairs: PairedRuns, seed: int) -> tuple[GroupComparison, ...]:
     """One row per persona, in order of appearance."""
-    personas = dict.fromkeys(persona for _, persona, _ in pairs.both)
-    return _groups(pairs, {name: partial(_has_persona, name) for name in personas}, seed)
+    names = dict.fromkeys(persona for _case, persona, _repeat in pairs.both)
+    return _groups(pairs, names, lambda name, _case, persona: persona == name, seed)
 
 
 def compare_tags(pairs: PairedRuns, seed: int) -> tuple[GroupComparison, ...]:
@@ -683,42 +694,38 @@ def compare_tags(pairs: PairedRuns, seed: int) -> tuple[GroupComparison, ...]:
         for key in pairs.both
     }
     every = Counter(tag for key in pairs.both for tag in tags[key[0]])
-    shown = [tag for tag, _ in every.most_common(SHOWN_TAGS)]
-    return _groups(pairs, {tag: partial(_has_tag, tags, tag) for tag in shown}, seed)
+    shown = [tag for tag, _n in every.most_common(SHOWN_TAGS)]
+    return _groups(pairs, shown, lambda tag, case, _persona: tag in tags.get(case, ()), seed)
 
 
-def _has_persona(name: str, _: str, persona: str) -> bool:
-    return persona == name
-
-
-def _has_tag(tags: Mapping[str, Collection[str]], tag: str, case: str, _: str) -> bool:
-    return tag in tags.get(case, ())
-
-
-def _groups(pairs: PairedRuns, groups: Mapping[str, Belongs], seed: int) -> tuple[GroupComparison, ...]:
-    primary = pairs.after.summary.primary
-    before, after = (means_by_judge(side).get(primary, {}) for side in (pairs.before, pairs.after))
-    one, other = means_by_customer(pairs.earlier, before), means_by_customer(pairs.later, after)
-    by = {key: other[key] - one[key] for key in sorted(one.keys() & other.keys())}
-    rows = (_group(name, belongs, by, pairs, seed) for name, belongs in groups.items())
-    return tuple(row for row in rows if row.pairs)
-
-
-def _group(
-    name: str, belongs: Belongs, by: Mapping[tuple[str, str], float], pairs: PairedRuns, seed: int
-) -> GroupComparison:
-    inside = {key: value for key, value in by.items() if belongs(*key)}
-    cases = [case for case, _ in inside]
-    enough = len(inside) >= FEWEST_PAIRS and len(set(cases)) >= FEWEST_CASES
-    colours = red_changes([t for t in pairs.turns if belongs(t.later.case.id, t.later.persona)])
-    return GroupComparison(
-        name=name,
-        pairs=len(inside),
-        difference=fsum(inside.values()) / len(inside) if inside else 0.0,
-        interval=interval_of(list(inside.values()), cases, seed) if enough else None,
-        turned_red=colours.turned_red,
-        turned_green=colours.turned_green,
-    )
+def _groups(
+    pairs: PairedRuns, names: Iterable[str], belongs: Callable[[str, str, str], bool], seed: int
+) -> tuple[GroupComparison, ...]:
+    """A row for each name that has a pair; `belongs` says whether a case and a persona do."""
+    by = {
+        (case, persona): now - was for case, persona, was, now in _paired(pairs, pairs.after.summary.primary)
+    }
+    rows = []
+    for name in names:
+        inside = {key: value for key, value in by.items() if belongs(name, *key)}
+        if not inside:
+            continue
+        cases, values, interval = [case for case, _persona in inside], list(inside.values()), None
+        if _enough(len(inside), len(set(cases))):
+            interval = interval_of_mean(values, cases, seed=seed, ends=None)
+        turns = [t for t in pairs.turns if belongs(name, t.later.case.id, t.later.persona)]
+        colours = red_changes(turns)
+        rows.append(
+            GroupComparison(
+                name=name,
+                pairs=len(inside),
+                difference=fsum(values) / len(values),
+                interval=interval,
+                turned_red=colours.turned_red,
+                turned_green=colours.turned_green,
+            )
+        )
+    return tuple(rows)
 
 
 def compare_runs(before: RunFigures, after: RunFigures, *, seed: int) -> RunComparison:
@@ -748,7 +755,7 @@ def compare_runs(before: RunFigures, after: RunFigures, *, seed: int) -> RunComp
         unchecked=unchecked_cases(pairs),
         personas=compare_personas(pairs, seed),
         tags=compare_tags(pairs, seed),
-        cautions=cautions(pairs),
+        cautions=tuple(cautions(pairs)),
         changed=changed_settings(before.results.run, after.results.run),
     )
 
@@ -779,22 +786,20 @@ def _compared_run(side: RunFigures) -> ComparedRun:
 
 def _judge_rows(pairs: PairedRuns, primary: str, seed: int) -> tuple[Difference, ...]:
     """One row per judge that graded both runs, the deciding one first."""
-    before, after = (means_by_judge(side) for side in (pairs.before, pairs.after))
+    before, after = pairs.means
     names = [name for name in pairs.after.summary.judges if name in before and name in after]
     names.sort(key=lambda name: name != primary)
-    rows = {
-        name: _paired(
-            means_by_customer(pairs.earlier, before[name]), means_by_customer(pairs.later, after[name])
-        )
-        for name in names
-    }
+    rows = {name: [(case, was, now) for case, _persona, was, now in _paired(pairs, name)] for name in names}
     apart = frozenset(other_rubrics(pairs.before.summary, pairs.after.summary))
     return differences(rows, primary=primary, seed=seed, apart=apart)
 
 
-def _paired(before: Mapping[tuple[str, str], float], after: Mapping[tuple[str, str], float]) -> list[Pair]:
-    """Case, mean before and mean after of every customer that both runs have, in a fixed order."""
-    return [(key[0], before[key], after[key]) for key in sorted(before.keys() & after.keys())]
+def _paired(pairs: PairedRuns, judge: str) -> list[tuple[str, str, float, float]]:
+    """Case, persona, mean before and mean after of every customer that both runs have, in a fixed order."""
+    before, after = pairs.means
+    one = means_by_customer(pairs.earlier, before.get(judge, {}))
+    other = means_by_customer(pairs.later, after.get(judge, {}))
+    return [(*key, one[key], other[key]) for key in sorted(one.keys() & other.keys())]
 
 
 def comparison_json(comparison: RunComparison) -> dict[str, Any]:

@@ -6,62 +6,24 @@ are never used, and what was graded by rule (no answer) needs no correction.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from simulator.core.types import HumanVerdict, Value
-from simulator.stats.agreement import Floats
-from simulator.stats.intervals import RESAMPLES, interval
+from simulator.core.types import HumanVerdict
+from simulator.stats.figures import CorrectedScore, Shortage, Stratum
+from simulator.stats.intervals import RESAMPLES, Draws, Floats, interval
 
 # So many grades are needed, counting those of a second reviewer of the same turn,
 ENOUGH_GRADES = 50
 # and so many in each stratum that has as many turns.
 MIN_PER_STRATUM = 2
 TOP_GRADE = 5
-Stratum = Literal["red", "not_red"]
 STRATA: tuple[Stratum, ...] = ("red", "not_red")
-# Keeps the matrix of drawn cases under about 32 MB, however many cases there are.
-_DRAWS_AT_ONCE = 4_000_000
 # Of each stratum: weight of its turns, weight of the labelled ones, weighted sums of human and judge.
 _OF_STRATUM = 4
-
-
-class CorrectedScore(Value):
-    """The score (0..1) as people would have given it, with a 95 % interval, from `n` turns they graded.
-
-    `bias` is judge less people on those turns, by stratum (red, not_red): positive is lenient.
-    `power` (0..1) is how much the judge's grades helped; at 0 they told nothing of people's.
-    """
-
-    score: float
-    interval: tuple[float, float]
-    n: int
-    bias: Mapping[Stratum, float]
-    power: float
-
-    def as_json(self) -> dict[str, Any]:
-        """What `--json` prints of it, rounded to 4 decimals."""
-        return {
-            "score": round(self.score, 4),
-            "interval": [round(end, 4) for end in self.interval],
-            "n": self.n,
-            "bias": {stratum: round(bias, 4) for stratum, bias in self.bias.items()},
-        }
-
-
-class Shortage(Value):
-    """Why `labels` grades do not correct a score: how many more it takes, `red` and `not_red` ones.
-
-    `turns` is how many there are to be graded; with too few, or of one question only, none can be corrected.
-    """
-
-    labels: int
-    more: int
-    red: int
-    not_red: int
-    turns: int
 
 
 class BlindGrade(NamedTuple):
@@ -91,13 +53,12 @@ def blind_grades(verdicts: Iterable[HumanVerdict]) -> dict[tuple[str, int], Blin
     for verdict in verdicts:
         if verdict.source == "blind" and verdict.grade is not None:
             by_turn.setdefault((verdict.conversation, verdict.turn), []).append(verdict)
-    return {key: _mean_grade(graded) for key, graded in by_turn.items()}
-
-
-def _mean_grade(verdicts: Sequence[HumanVerdict]) -> BlindGrade:
-    grades = sorted(verdict.grade or 0.0 for verdict in verdicts)
-    rates = [verdict.sampled for verdict in verdicts if verdict.sampled is not None]
-    return BlindGrade(sum(grades) / len(grades) / TOP_GRADE, rates[0] if rates else None, len(grades))
+    found = {}
+    for key, graded in by_turn.items():
+        grades = sorted(verdict.grade or 0.0 for verdict in graded)
+        rate = next((verdict.sampled for verdict in graded if verdict.sampled is not None), None)
+        found[key] = BlindGrade(sum(grades) / len(grades) / TOP_GRADE, rate, len(grades))
+    return found
 
 
 def labelled_turns(turns: Iterable[StratifiedTurn]) -> list[StratifiedTurn]:
@@ -110,7 +71,11 @@ def shortage(turns: Sequence[StratifiedTurn]) -> Shortage | None:
     found = labelled_turns(turns)
     if not found:
         return None
-    lacking = {name: _lacking(turns, name) for name in STRATA}
+    lacking = {}
+    for name in STRATA:
+        own = [turn for turn in turns if turn.stratum == name]
+        labelled = sum(turn.human is not None for turn in own)
+        lacking[name] = max(0, min(MIN_PER_STRATUM, len(own)) - labelled)
     grades = sum(turn.human.graders for turn in found if turn.human)
     more = max(ENOUGH_GRADES - grades, sum(lacking.values()), 0)
     if not more and len({turn.case for turn in turns}) > 1:
@@ -118,11 +83,6 @@ def shortage(turns: Sequence[StratifiedTurn]) -> Shortage | None:
     return Shortage(
         labels=grades, more=more, **lacking, turns=sum(turn.stratum is not None for turn in turns)
     )
-
-
-def _lacking(turns: Sequence[StratifiedTurn], stratum: Stratum) -> int:
-    own = [turn for turn in turns if turn.stratum == stratum]
-    return max(0, min(MIN_PER_STRATUM, len(own)) - sum(turn.human is not None for turn in own))
 
 
 def correct(
@@ -134,22 +94,29 @@ def correct(
     the smallest variance (PPI++, Angelopoulos, Duchi and Zrnic 2023). The interval is the percentile
     bootstrap's, cases being drawn with all their turns, and widened a little for few labelled cases.
     """
-    if not labelled_turns(turns) or shortage(turns):
+    labelled = labelled_turns(turns)
+    if not labelled or shortage(turns):
         return None
-    table = _by_case(turns)
-    drawn = _estimates(_drawn(table, seed, resamples))
+    cases, table = _by_case(turns)
+    drawn = _estimates(Draws(cases, seed=seed, resamples=resamples).sums(list(table.T)))
     power = _power(drawn)
     found = float(_estimates(table.sum(axis=0)[None, :])[0] @ (1, power))
     bounds = interval(drawn @ (1, power))
     if bounds is None:
         return None
-    wider = _small_sample(len({turn.case for turn in labelled_turns(turns)}))
+    # Student's t over the normal quantile, to first order: few cases make the interval wider.
+    free = max(1, len({turn.case for turn in labelled}) - 1)
+    wider = (1 + (1.96**2 + 1) / (4 * free)) * math.sqrt((free + 1) / free)
     score, low, high = np.clip([found, *(found + wider * (bound - found) for bound in bounds)], 0, 1)
+    apart: dict[Stratum, list[float]] = {}
+    for turn in labelled:
+        if turn.stratum and turn.human:
+            apart.setdefault(turn.stratum, []).append(turn.value - turn.human.value)
     return CorrectedScore(
         score=float(score),
         interval=(float(low), float(high)),
-        n=len(labelled_turns(turns)),
-        bias=_bias(turns),
+        n=len(labelled),
+        bias={name: sum(sorted(apart[name])) / len(apart[name]) for name in STRATA if name in apart},
         power=power,
     )
 
@@ -161,12 +128,6 @@ def _power(drawn: Floats) -> float:
         return 1.0
     covariance = np.cov(known.T)
     return float(np.clip(-covariance[0, 1] / covariance[1, 1], 0, 1))
-
-
-def _small_sample(cases: int) -> float:
-    """How much wider few cases make an interval: Student's t over the normal quantile, to first order."""
-    free = max(1, cases - 1)
-    return (1 + (1.96**2 + 1) / (4 * free)) * math.sqrt((free + 1) / free)
 
 
 def _estimates(sums: Floats) -> Floats:
@@ -184,57 +145,26 @@ def _estimates(sums: Floats) -> Floats:
     return np.column_stack([people / whole, (judged - judge) / whole])
 
 
-def _by_case(turns: Sequence[StratifiedTurn]) -> Floats:
-    """A row of sums for each case, in the order of their names."""
-    columns = [[weight, weight * t.value, *_parts(t, weight)] for t, weight in _weighed(turns)]
-    places = {name: at for at, name in enumerate(sorted({turn.case for turn in turns}))}
-    case = np.array([places[turn.case] for turn in turns])
-    table = np.zeros((len(places), len(columns[0])))
-    # In one fixed order, so that float sums never drift with the order of the turns.
-    order = sorted(range(len(turns)), key=lambda at: (case[at], columns[at]))
-    np.add.at(table, case[order], np.array(columns)[order])
-    return table
+def _by_case(turns: Sequence[StratifiedTurn]) -> tuple[list[str], Floats]:
+    """The cases by name, and a row of sums for each: weight, weighted grades, those by rule, both strata.
 
-
-def _weighed(turns: Sequence[StratifiedTurn]) -> list[tuple[StratifiedTurn, float]]:
-    """Each turn with its share of its conversation: the run score is the mean of conversation means."""
-    sizes: dict[str, int] = {}
+    The run score is the mean of conversation means, so a turn weighs its share of its conversation.
+    """
+    sizes = Counter(turn.conversation for turn in turns)
+    rows = []
     for turn in turns:
-        sizes[turn.conversation] = sizes.get(turn.conversation, 0) + 1
-    return [(turn, 1 / sizes[turn.conversation]) for turn in turns]
-
-
-def _parts(turn: StratifiedTurn, weight: float) -> list[float]:
-    parts = [weight * turn.value if turn.stratum is None else 0.0]
-    for name in STRATA:
-        if turn.stratum != name:
-            parts += [0.0] * _OF_STRATUM
-        elif turn.human is None:
-            parts += [weight, 0.0, 0.0, 0.0]
-        else:
+        weight = 1 / sizes[turn.conversation]
+        row = [weight, weight * turn.value, weight * turn.value if turn.stratum is None else 0.0]
+        for name in STRATA:
             # One that was less likely to be sampled stands for more turns like it.
-            label = weight / (turn.human.sampled or 1)
-            parts += [weight, label, label * turn.human.value, label * turn.value]
-    return parts
-
-
-def _drawn(table: Floats, seed: int, resamples: int) -> Floats:
-    """The sums of every draw of cases."""
-    random, cases = np.random.default_rng(seed), len(table)
-    rows = max(1, _DRAWS_AT_ONCE // cases)
-    blocks = []
-    for start in range(0, resamples, rows):
-        size = min(rows, resamples - start)
-        places = random.integers(0, cases, size=(size, cases)) + np.arange(size)[:, None] * cases
-        counts = np.bincount(places.ravel(), minlength=size * cases).reshape(size, cases)
-        blocks.append(counts @ table)
-    return np.concatenate(blocks)
-
-
-def _bias(turns: Iterable[StratifiedTurn]) -> dict[Stratum, float]:
-    """How much more the judge gave than people did, on average over labelled turns."""
-    apart: dict[Stratum, list[float]] = {}
-    for turn in labelled_turns(turns):
-        if turn.stratum and turn.human:
-            apart.setdefault(turn.stratum, []).append(turn.value - turn.human.value)
-    return {name: sum(sorted(apart[name])) / len(apart[name]) for name in STRATA if name in apart}
+            label = weight / (turn.human.sampled or 1) if turn.human else 0.0
+            human = turn.human.value if turn.human else 0.0
+            row += [weight, label, label * human, label * turn.value] if turn.stratum == name else [0.0] * 4
+        rows.append((turn.case, row))
+    cases = sorted({turn.case for turn in turns})
+    places = {name: at for at, name in enumerate(cases)}
+    table = np.zeros((len(cases), 3 + _OF_STRATUM * len(STRATA)))
+    # In one fixed order, so that float sums never drift with the order of the turns.
+    for case, row in sorted(rows):
+        table[places[case]] += row
+    return cases, table

@@ -11,8 +11,7 @@ from functools import lru_cache, reduce
 from statistics import quantiles
 
 from simulator.core.types import SUPERSEDED, Conversation, Ended, Language, Persona, Results
-from simulator.stats.figures import CustomerFigure, CustomerSummary, LineLengths
-from simulator.stats.summary import turn_failure
+from simulator.stats.figures import CustomerFigure, CustomerSummary, Handling, LineLengths, turn_failure
 from simulator.storage.results import select_conversations
 from simulator.text.evidence import coverage
 from simulator.text.segments import normalise
@@ -29,7 +28,6 @@ from simulator.users.leaving import (
 SIZES = (1, 2, 3)
 # How much a label's own texts count, beside those of all labels.
 OWN = 0.5
-_NOTHING: Counter[str] = Counter()
 # A reader who knows the personas should tell them at least this often.
 GOAL = 0.8
 _VARIABLE = re.compile(r"\$\{?[a-z]+\}?")
@@ -75,25 +73,22 @@ class NaiveBayes:
         """
         text_grams = grams(text, self.sizes)
         forgotten = Counter(gram for each in without for gram in grams(each, self.sizes))
-        return {
-            label: self._likelihood(text_grams, label, forgotten if label == own else _NOTHING)
-            for label in self._counts
-        }
+        found = {}
+        for label, counts in self._counts.items():
+            left_out = forgotten if label == own else Counter[str]()
+            total = self._totals[label] - left_out.total()
+            share, common = OWN / total if total > 0 else 0.0, (1 - OWN) / self._whole
+            likelihoods = (
+                math.log(share * (counts[gram] - left_out[gram]) + common * (self._all[gram] + 1))
+                for gram in text_grams
+            )
+            found[label] = math.fsum(likelihoods) / max(1, len(text_grams))
+        return found
 
     def guess(self, text: str, without: Sequence[str] = (), own: str = "") -> str:
         """The most likely label."""
         scores = self.scores(text, without, own)
         return max(scores, key=scores.__getitem__)
-
-    def _likelihood(self, text_grams: Sequence[str], label: str, forgotten: Counter[str]) -> float:
-        counts, total = self._counts[label], self._totals[label] - forgotten.total()
-        own = OWN / total if total > 0 else 0.0
-        common = (1 - OWN) / self._whole
-        found = (
-            math.log(own * (counts[gram] - forgotten[gram]) + common * (self._all[gram] + 1))
-            for gram in text_grams
-        )
-        return math.fsum(found) / max(1, len(text_grams))
 
 
 def persona_guesses(conversations: Sequence[Conversation], personas: Sequence[Persona]) -> CustomerFigure:
@@ -104,53 +99,30 @@ def persona_guesses(conversations: Sequence[Conversation], personas: Sequence[Pe
     """
     hits: list[bool] = []
     for language in ("ja", "en"):
-        own = [
-            conversation
+        lines = {
+            conversation.id: tuple(dict.fromkeys(found))
             for conversation in conversations
-            if conversation.case.language == language and _lines(conversation)
-        ]
-        if len({conversation.persona for conversation in own}) > 1:
-            hits += _hits(own, personas, language)
+            if conversation.case.language == language and (found := _lines(conversation))
+        }
+        who = {c.id: c.persona for c in conversations if c.id in lines}
+        if len(set(who.values())) < 2:
+            continue
+        known: dict[str, dict[str, None]] = {persona: {} for persona in who.values()}
+        for persona in personas:
+            if persona.id in known:
+                phrases = (each for group in persona.speaks(language).phrases.values() for each in group)
+                known[persona.id] |= dict.fromkeys(_VARIABLE.sub("", phrase) for phrase in phrases)
+        for key, own in lines.items():
+            known[who[key]] |= dict.fromkeys(own)
+        model = NaiveBayes(known)
+        hits += [model.guess("\n".join(own), own, who[key]) == who[key] for key, own in lines.items()]
     return CustomerFigure(value=sum(hits) / len(hits) if hits else None, n=sum(hits), of=len(hits), goal=GOAL)
-
-
-def _hits(
-    conversations: Sequence[Conversation], personas: Sequence[Persona], language: Language
-) -> list[bool]:
-    """Whether each conversation's persona is guessed."""
-    known: dict[str, dict[str, None]] = {conversation.persona: {} for conversation in conversations}
-    for persona in personas:
-        if persona.id in known:
-            known[persona.id] |= dict.fromkeys(_phrases(persona, language))
-    for conversation in conversations:
-        known[conversation.persona] |= dict.fromkeys(_lines(conversation))
-    model = NaiveBayes(known)
-    return [
-        model.guess(
-            "\n".join(own),
-            [line for line in own if line in known[conversation.persona]],
-            conversation.persona,
-        )
-        == conversation.persona
-        for conversation in conversations
-        if (own := list(dict.fromkeys(_lines(conversation))))
-    ]
-
-
-def _phrases(persona: Persona, language: Language) -> list[str]:
-    """The persona's phrases without what is filled in."""
-    found = (phrase for lines in persona.speaks(language).phrases.values() for phrase in lines)
-    return [_VARIABLE.sub("", phrase) for phrase in found]
 
 
 def _lines(conversation: Conversation) -> tuple[str, ...]:
     """What the customer said after the first line, without the question and the facts that it takes up."""
-    said = [
-        *(turn.meant for turn in conversation.turns[1:]),
-        *([conversation.closing] if conversation.closing else []),
-    ]
     taken = (conversation.case.question, *conversation.case.facts.knows)
-    return tuple(reduce(_without, taken, line) for line in said)
+    return tuple(reduce(_without, taken, line) for line in customer_messages(conversation)[1:])
 
 
 @lru_cache(maxsize=4096)
@@ -170,7 +142,7 @@ def _without(line: str, question: str) -> str:
 
 
 def summarise_customers(
-    results: Results, handling: str = "keep", faults: Sequence[CustomerFault] | None = None
+    results: Results, handling: Handling = "keep", faults: Sequence[CustomerFault] | None = None
 ) -> CustomerSummary:
     """How the customers of a run were played; `handling` is what is done with the turns that they spoilt."""
     scores = ScoresByTurn(results.scores.of_judge("turn"))
@@ -183,23 +155,15 @@ def summarise_customers(
         for turn in c.turns
         if not turn_failure(turn)
     }
-    kinds = [fault.kind for fault in found]
-    return CustomerSummary.model_validate(
-        {
-            "faults": {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)},
-            "spoilt": tuple(turn for turn in spoilt if turn in answered),
-            "handling": handling,
-            "superseded": tuple(_superseded(results)),
-            "figures": figures(results, found, scores),
-            "lengths": line_lengths(results.conversations),
-        }
-    )
-
-
-def _superseded(results: Results) -> dict[str, object]:
-    """The conversations that were held once more, as the run recorded them."""
     superseded = results.notes.get(SUPERSEDED)
-    return superseded if isinstance(superseded, dict) else {}  # type: ignore[return-value]
+    return CustomerSummary(
+        faults=dict(Counter(fault.kind for fault in found)),
+        spoilt=tuple(turn for turn in spoilt if turn in answered),
+        handling=handling,
+        superseded=tuple(superseded) if isinstance(superseded, dict) else (),
+        figures=figures(results, found, scores),
+        lengths=line_lengths(results.conversations),
+    )
 
 
 def figures(

@@ -1,15 +1,29 @@
 """The figures of a run, as frozen values: what `summarise` returns and every report shows."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from pydantic import Field
 
 from simulator.core.titles import Titles
-from simulator.core.types import Language, RedRules, Spending, Status, Value
-from simulator.stats.agreement import PanelAgreement, VoteAgreement
-from simulator.stats.corrected import CorrectedScore, Shortage
-from simulator.stats.red import Mark
+from simulator.core.types import Language, RedRules, Severity, Spending, Status, Turn, Value
+
+MarkKind = Literal["no_answer", "overall", "groundedness", "correctness", "claims", "facts"]
+Stratum = Literal["red", "not_red"]
+# What is done with the turns that a simulated customer spoilt.
+Handling = Literal["keep", "exclude", "replay"]
+# A share of fewer is met or missed by chance.
+ENOUGH_TO_TELL = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One reason why a turn is red; `reason` is the judge's own sentence."""
+
+    kind: MarkKind
+    severity: Severity
+    reason: str = ""
 
 
 class Mean(Value):
@@ -100,10 +114,6 @@ class Total(Value):
         return self.of // 5
 
 
-# A share of fewer is met or missed by chance.
-ENOUGH_TO_TELL = 10
-
-
 class LineLengths(Value):
     """How long messages are: median and quartiles, in characters (Japanese) or words (English)."""
 
@@ -143,7 +153,7 @@ class CustomerSummary(Value):
 
     faults: dict[str, int] = Field(default={})
     spoilt: tuple[tuple[str, int], ...] = ()
-    handling: Literal["keep", "exclude", "replay"] = "keep"
+    handling: Handling = "keep"
     superseded: tuple[str, ...] = ()
     figures: dict[str, CustomerFigure] = Field(default={})
     lengths: dict[str, dict[str, LineLengths]] = Field(default={})
@@ -162,6 +172,60 @@ class SimulatorSummary(Value):
     customers: CustomerSummary = CustomerSummary()
     with_spoilt: float | None = None
     without_spoilt: float | None = None
+
+
+class PanelAgreement(Value):
+    """A further model of the panel beside the judge's own, on the `n` turns that both graded by one rubric.
+
+    `kappa` is quadratically weighted; `shift` is how much more (0..1) the further model gives on average.
+    """
+
+    judge: str
+    model: str
+    n: int
+    kappa: float | None
+    shift: float
+
+
+class VoteAgreement(Value):
+    """Several votes of one judge on the same turns: on how many they lay far apart."""
+
+    judge: str
+    n: int
+    votes: int
+    disagreed: int
+    mean_spread: float
+
+
+class CorrectedScore(Value):
+    """The score (0..1) as people would have given it, with a 95 % interval, from `n` turns they graded.
+
+    `bias` is judge less people on those turns, by stratum (red, not_red): positive is lenient.
+    `power` (0..1) is how much the judge's grades helped; at 0 they told nothing of people's.
+    """
+
+    score: float
+    interval: tuple[float, float]
+    n: int
+    bias: Mapping[Stratum, float]
+    power: float
+
+    def as_json(self) -> dict[str, Any]:
+        """What `--json` prints of it, rounded to 4 decimals."""
+        return rounded(self.model_dump(mode="json", exclude={"power"}))  # type: ignore[no-any-return]
+
+
+class Shortage(Value):
+    """Why `labels` grades do not correct a score: how many more it takes, `red` and `not_red` ones.
+
+    `turns` is how many there are to be graded; with too few, or of one question only, none can be corrected.
+    """
+
+    labels: int
+    more: int
+    red: int
+    not_red: int
+    turns: int
 
 
 class Summary(Value):
@@ -239,3 +303,12 @@ def rounded(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [rounded(item) for item in value]
     return value
+
+
+def turn_failure(turn: Turn) -> str | None:
+    """The kind of the bot's failure in a turn; None when it answered, or when a log does not tell."""
+    if turn.unrecorded:
+        return None
+    if turn.answer.error:
+        return turn.answer.error.kind
+    return None if turn.answer.text.strip() else "empty"

@@ -1,30 +1,43 @@
 """Whether a run reached its target, and in words what is missing. The gate advises; people decide.
 
-A plain target is about the score (`decide`); conditions are measured and checked one by one, and all of them
-have to pass (`decide_conditions`).
+A plain target is about the score (`decide`). Conditions are measured (`measure_condition`) and checked one by
+one (`check_condition`), and all of them have to pass (`decide_conditions`): with a confidence a condition
+passes when the one-sided lower bound of its figure does, and is missed when the upper bound misses. What was
+counted, and what no further question can undo, is decided by what was seen. Which of these ways a run goes
+its settings say (`gate_of`); what is wrong with them is told before the run begins (`check_gate`).
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import NormalDist
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from simulator.core.settings import MAJOR, MAX_MAJOR, Condition
-from simulator.core.types import Conversation, Results, Turn, Value
-from simulator.stats.answerability import answerability, handovers
-from simulator.stats.corrected import CorrectedScore
-from simulator.stats.figures import JudgeSummary, Summary, rounded
+from simulator.core.errors import InputError
+from simulator.core.messages import _
+from simulator.core.settings import (
+    MAJOR,
+    MAX_MAJOR,
+    TARGET_EXAMPLE,
+    Condition,
+    Settings,
+    check_names,
+    target_conditions,
+)
+from simulator.core.shelves import judge_name
+from simulator.core.types import STOPPED_EARLY, Case, Conversation, Facts, Results, Turn, Value
+from simulator.grading.metric_file import read_metric_file
+from simulator.stats.answerability import answer_place, handover_place
+from simulator.stats.figures import CorrectedScore, Summary, rounded, turn_failure
 from simulator.stats.intervals import Clusters, cluster_values, ends_of, lower_bound, p_below, upper_bound
-from simulator.stats.red import worst_severity
-from simulator.stats.summary import turn_failure
+from simulator.stats.red import primary_judge, worst_severity
+from simulator.stats.sequential import alpha_at
+from simulator.stats.summary import CUT_OFF, counted_turns, figures_of
 from simulator.storage.results import without_superseded
 
 # The share of answers that may be slower than `p95_seconds`.
 QUICK_SHARE = 0.95
-# A value with the question it belongs to.
-ValuesByQuestion = list[tuple[float, str]]
 Decision = Literal["passed", "missed", "undecided"]
 # Why a condition could not be decided: too close, or too little to go by.
 Lack = Literal["close", "few", "nothing", "ungraded", ""]
@@ -33,6 +46,10 @@ MIN_QUESTIONS = 5
 # Nobody asks more questions than this: what they could settle is not worth settling.
 MAX_QUESTIONS = 10_000
 _USUAL_Z = 1.959964
+# Judges that grade an answer by whatever evidence they get, and without any by how it reads.
+_READERS = frozenset({"turn", "relevance"})
+# Figures that do not depend on a judge.
+_UNJUDGED = frozenset({"failed", "p95_seconds", "latency_p95", "cost_usd"})
 # Scores are means of fifths: what differs by less is the same number in floating point.
 _SAME = 1e-9
 Problem = Literal[
@@ -202,88 +219,105 @@ class Gate(Value):
         return max(counts) if counts and len(counts) == len(undecided) else None
 
 
+# Where a conversation is counted that did right, and where one that did wrong; elsewhere it says nothing.
+_PLACES: Mapping[str, tuple[Callable[[Conversation], str], set[str], set[str]]] = {
+    "answered_correctly": (answer_place, {"answered_answerable"}, {"refused_answerable"}),
+    "refused_correctly": (answer_place, {"refused_unanswerable"}, {"answered_unanswerable"}),
+    "handover_correctly": (
+        handover_place,
+        {"handed_required", "kept_forbidden"},
+        {"kept_required", "handed_forbidden"},
+    ),
+}
+
+
 def measure_condition(condition: Condition, results: Results, summary: Summary) -> MeasuredFigure:
     """The figure that a condition is about."""
-    turns = _CountedTurns(without_superseded(results), summary)
-    if condition.name in ("score", summary.primary):
-        return turns.score()
-    if condition.name in summary.judges:
-        return turns.judge(condition.name)
-    return _FIGURES[condition.name](turns, condition)
+    results, name = without_superseded(results), condition.name
+    begun = results.conversations.select("begun")
+    if name in ("score", summary.primary) or name in summary.judges:
+        return _graded_figure(name, results, summary)
+    if name in _PLACES:
+        place, right, wrong = _PLACES[name]
+        pairs = [(float(at in right), c.case.id) for c in begun if (at := place(c)) in right | wrong]
+        return _mean_figure(pairs, len(pairs))
+    if name == "cost_usd":
+        return MeasuredFigure(summary.cost_usd, None, len(begun))
+    if name == MAJOR:
+        major = major_cases(summary)
+        share = _mean_figure([(float(hit), case) for case, hit in major.items()], len(begun))
+        planned = {conversation.case.id for conversation in results.conversations}
+        return share._replace(least=sum(major.values()) / len(planned) if planned else None)
+    return _turn_figure(condition, results, summary)
 
 
-class _CountedTurns:
-    """The turns of a run that count, beside its summary."""
+def _turn_figure(condition: Condition, results: Results, summary: Summary) -> MeasuredFigure:
+    """A figure of single turns: which are red, how gravely, which got no answer or a late one."""
+    name, conversations = condition.name, len(results.conversations.select("begun"))
 
-    def __init__(self, results: Results, summary: Summary) -> None:
-        played = summary.simulator.customers
-        self.left_out = frozenset(played.spoilt) if played.handling == "exclude" else frozenset()
-        self.results, self.summary = results, summary
-        self.conversations = results.conversations.select("begun")
-
-    def turns(self) -> Iterator[tuple[Conversation, Turn]]:
-        """Every turn whose grade counts; a silent bot always does."""
-        for conversation in self.conversations:
-            for turn in conversation.turns:
-                if (conversation.id, turn.index) not in self.left_out or turn_failure(turn):
-                    yield conversation, turn
-
-    def score(self) -> MeasuredFigure:
-        """The run's score: the mean over conversations."""
-        scores = self.summary.conversation_scores
-        cases = {conversation.id: conversation.case.id for conversation in self.conversations}
-        pairs = [(value, cases[key]) for key, value in scores.items() if key in cases]
-        graded = self.summary.judges.get(self.summary.primary)
-        failed = self.summary.missing if graded is None else max(self.summary.missing, graded.failed)
-        return _mean_figure(pairs, self._floor(self.summary.primary), failed, len(pairs))
-
-    def judge(self, name: str) -> MeasuredFigure:
-        """The mean of a judge's grades over turns."""
-        counts = {(conversation.id, turn.index): conversation.case.id for conversation, turn in self.turns()}
-        pairs = [
-            (score.value, counts[score.conversation, score.turn])
-            for score in self.results.scores.of_judge(name, "scored")
-            if score.value is not None
-            and (score.conversation, score.turn) in counts
-        ]  # fmt: skip
-        conversations = len({conversation for conversation, _ in counts})
-        return _mean_figure(pairs, self._floor(name), self.summary.judges[name].failed, conversations)
-
-    def _floor(self, judge: str) -> float:
-        """The lowest value that a judge can give, or gave."""
-        scored = [(s.scale, s.value) for s in self.results.scores.of_judge(judge) if s.value is not None]
-        return min([ends_of(scale for scale, _ in scored)[0], *(value for _, value in scored)])
-
-    def of_turns(self, value: Callable[[Conversation, Turn], float | None]) -> MeasuredFigure:
-        """The share of turns of which something is true."""
-        known = [(value(conversation, turn), conversation.case.id) for conversation, turn in self.turns()]
+    def share(value: Callable[[Conversation, Turn], float | None]) -> MeasuredFigure:
+        """The share of turns of which something is true; None where that is not known."""
+        known = [(value(c, turn), c.case.id) for c, turn in counted_turns(results, summary)]
         pairs = [(each, case) for each, case in known if each is not None]
-        return _mean_figure(pairs, 0.0, len(known) - len(pairs), len(self.conversations))
+        return _mean_figure(pairs, conversations, len(known) - len(pairs))
 
-    def of_conversations(self, tally: Callable[[Results], tuple[int, int]]) -> MeasuredFigure:
-        """The share of conversations of which something is true, where it can be said."""
-        pairs: ValuesByQuestion = []
-        blank = self.results.model_copy(update={"scores": (), "verdicts": (), "notes": {}})
-        for conversation in self.conversations:
-            hits, n = tally(blank.model_copy(update={"conversations": (conversation,)}))
-            pairs += [(hits / n, conversation.case.id)] if n else []
-        return _mean_figure(pairs, 0.0, 0, len(pairs))
+    if name == "failed":
+        return share(lambda _c, turn: float(turn_failure(turn) is not None))
+    if name in ("p95_seconds", "latency_p95"):
+        times = [s for _c, turn in counted_turns(results, summary) if (s := _seconds(turn)) is not None]
+        quick = share(
+            lambda _c, turn: None if (s := _seconds(turn)) is None else float(s <= condition.threshold)
+        )
+        slow = float(np.quantile(times, QUICK_SHARE, method="higher")) if times else None
+        return quick._replace(value=slow, goal=QUICK_SHARE)
+    severity = None if name == "red" else name.removeprefix("severity_")
+    red = {
+        (t.conversation, t.turn)
+        for t in summary.reddest
+        if severity is None or worst_severity(t.marks) == severity
+    }
+    found = share(lambda conversation, turn: float((conversation.id, turn.index) in red))
+    # A severity is counted; the share of turns stands behind the count.
+    return found if severity is None or found.found is None else found._replace(value=len(red))
 
 
-def _mean_figure(pairs: ValuesByQuestion, floor: float, failed: int, conversations: int) -> MeasuredFigure:
+def _graded_figure(name: str, results: Results, summary: Summary) -> MeasuredFigure:
+    """The run's score, which is the mean over conversations, or the mean of a judge's grades over turns."""
+    if name in ("score", summary.primary):
+        judge, graded = summary.primary, summary.judges.get(summary.primary)
+        cases = {c.id: c.case.id for c in results.conversations.select("begun")}
+        pairs = [(v, cases[key]) for key, v in summary.conversation_scores.items() if key in cases]
+        failed, conversations = max(summary.missing, graded.failed if graded else 0), len(pairs)
+    else:
+        judge, failed = name, summary.judges[name].failed
+        turns = {(c.id, turn.index): c.case.id for c, turn in counted_turns(results, summary)}
+        pairs = [
+            (score.value, turns[score.conversation, score.turn])
+            for score in results.scores.of_judge(name, "scored")
+            if score.value is not None and (score.conversation, score.turn) in turns
+        ]
+        conversations = len({conversation for conversation, _turn in turns})
+    # The lowest value that the judge can give, or gave.
+    scored = [(s.scale, s.value) for s in results.scores.of_judge(judge) if s.value is not None]
+    floor = min([ends_of(scale for scale, _value in scored)[0], *(value for _scale, value in scored)])
+    return _mean_figure(pairs, conversations, failed, floor)
+
+
+def _mean_figure(
+    pairs: Sequence[tuple[float, str]], conversations: int, failed: int = 0, floor: float = 0.0
+) -> MeasuredFigure:
+    """The mean of values, each with the question that it belongs to."""
     if not pairs:
         return MeasuredFigure(None, None, 0, failed)
-    found = cluster_values([value for value, _ in pairs], [case for _, case in pairs], floor)
+    found = cluster_values([value for value, _case in pairs], [case for _value, case in pairs], floor)
     return MeasuredFigure(found.mean, found, len(pairs), failed, conversations=conversations)
 
 
-def _red_share(turns: _CountedTurns, _: Condition) -> MeasuredFigure:
-    red = {(turn.conversation, turn.turn) for turn in turns.summary.reddest}
-    return turns.of_turns(lambda conversation, turn: float((conversation.id, turn.index) in red))
-
-
-def _failed_share(turns: _CountedTurns, _: Condition) -> MeasuredFigure:
-    return turns.of_turns(lambda _, turn: float(turn_failure(turn) is not None))
+def _seconds(turn: Turn) -> float | None:
+    """How long the bot took; no answer is slower than any, and a log does not tell."""
+    if turn.unrecorded:
+        return None
+    return float("inf") if turn_failure(turn) else turn.answer.seconds
 
 
 def major_cases(summary: Summary) -> dict[str, bool]:
@@ -292,128 +326,51 @@ def major_cases(summary: Summary) -> dict[str, bool]:
     return {each.case: each.case in major for each in summary.cases if each.turns}
 
 
-def _major_share(turns: _CountedTurns, _: Condition) -> MeasuredFigure:
-    found = major_cases(turns.summary)
-    share = _mean_figure(
-        [(float(hit), case) for case, hit in found.items()], 0.0, 0, len(turns.conversations)
-    )
-    planned = {conversation.case.id for conversation in turns.results.conversations}
-    return share._replace(least=sum(found.values()) / len(planned) if planned else None)
-
-
-def _severity_count(turns: _CountedTurns, condition: Condition) -> MeasuredFigure:
-    """A count of turns; the share of turns stands behind it."""
-    severity = condition.name.removeprefix("severity_")
-    red = {(t.conversation, t.turn) for t in turns.summary.reddest if worst_severity(t.marks) == severity}
-    share = turns.of_turns(lambda conversation, turn: float((conversation.id, turn.index) in red))
-    return share._replace(value=None if share.found is None else len(red))
-
-
-def _seconds(turns: _CountedTurns, condition: Condition) -> MeasuredFigure:
-    """The 95th percentile of the bot's seconds; no answer is slower than any."""
-
-    def taken(turn: Turn) -> float | None:
-        if turn.unrecorded:
-            return None
-        return float("inf") if turn_failure(turn) else turn.answer.seconds
-
-    times = [seconds for _, turn in turns.turns() if (seconds := taken(turn)) is not None]
-    share = turns.of_turns(
-        lambda _, turn: None if (seconds := taken(turn)) is None else float(seconds <= condition.threshold)
-    )
-    value = float(np.quantile(times, QUICK_SHARE, method="higher")) if times else None
-    return share._replace(value=value, goal=QUICK_SHARE)
-
-
-def _cost_usd(turns: _CountedTurns, _: Condition) -> MeasuredFigure:
-    return MeasuredFigure(turns.summary.cost_usd, None, len(turns.conversations))
-
-
-def _answered_tally(results: Results) -> tuple[int, int]:
-    found = answerability(results)
-    return found.answered_answerable, found.answered_answerable + found.refused_answerable
-
-
-def _refused_tally(results: Results) -> tuple[int, int]:
-    found = answerability(results)
-    return found.refused_unanswerable, found.refused_unanswerable + found.answered_unanswerable
-
-
-def _handover_tally(results: Results) -> tuple[int, int]:
-    found = handovers(results)
-    right, wrong = found.handed_required + found.kept_forbidden, found.kept_required + found.handed_forbidden
-    return right, right + wrong
-
-
-_FIGURES: Mapping[str, Callable[[_CountedTurns, Condition], MeasuredFigure]] = {
-    "red": _red_share,
-    "failed": _failed_share,
-    "major": _major_share,
-    "severity_major": _severity_count,
-    "severity_moderate": _severity_count,
-    "severity_minor": _severity_count,
-    "p95_seconds": _seconds,
-    "latency_p95": _seconds,
-    "cost_usd": _cost_usd,
-    "answered_correctly": lambda turns, _: turns.of_conversations(_answered_tally),
-    "refused_correctly": lambda turns, _: turns.of_conversations(_refused_tally),
-    "handover_correctly": lambda turns, _: turns.of_conversations(_handover_tally),
-}
-
-
 def ungraded_personas(results: Results, summary: Summary) -> tuple[str, ...]:
     """The personas of the run without a graded conversation."""
-    graded = {
-        conversation.persona
-        for conversation in results.conversations
-        if conversation.id in summary.conversation_scores
-    }
-    planned: Iterable[str] = (persona.id for persona in results.personas)
-    return tuple(name for name in planned if name not in graded)
-
-
-def is_fact(condition: Condition, level: float | None) -> bool:
-    """Whether what was seen decides: without a level, for counts, costs, `== 0` and questions gone wrong."""
-    seen = condition.measure in ("count", "cost") or condition.name == MAJOR
-    return level is None or seen or condition.comparison == "=="
+    graded = {c.persona for c in results.conversations if c.id in summary.conversation_scores}
+    return tuple(persona.id for persona in results.personas if persona.id not in graded)
 
 
 def check_condition(
     condition: Condition, found: MeasuredFigure, level: float | None, max_failed: float
 ) -> CheckedCondition:
-    """The condition, decided at a one-sided level of confidence; without one the figure itself decides."""
-    fact = is_fact(condition, level)
-    checked = CheckedCondition(
+    """The condition, decided at a one-sided level of confidence; without one the figure itself decides.
+
+    What was seen decides, too, about counts, costs, `== 0` and questions gone wrong.
+    """
+    counted = condition.measure in ("count", "cost")
+    fact = level is None or counted or condition.name == MAJOR or condition.comparison == "=="
+    holds = found.value is not None and condition.holds(found.value)
+    lack: Lack = ""
+    if found.value is None:
+        lack = "nothing"
+    elif found.failed > (found.n + found.failed) * max_failed + _SAME:
+        lack = "ungraded"
+    elif condition.measure != "cost" and found.cases < MIN_QUESTIONS:
+        lack = "few"
+    bounds: dict[str, float] = {}
+    if level is not None and found.found is not None:
+        bounds = {"low": lower_bound(found.found, level), "high": upper_bound(found.found, level)}
+    decided: dict[str, object] = {}
+    if found.value is not None and _exceeded(condition, found):
+        decided = {"decision": "missed", "lack": ""}
+    elif fact and not lack and (holds or found.least is None):
+        decided = {"decision": "passed" if holds else "missed"}
+    elif fact and not lack:
+        decided = {"lack": "close"}  # those that are not asked yet may go well
+    elif not lack:
+        decided = _decided_by_bound(condition, found, 1 - (level or 0))
+    fields = {"decision": "undecided", "lack": lack, **bounds, **decided}
+    return CheckedCondition(
         condition=condition,
-        decision="undecided",
         value=found.value,
         n=found.n,
         cases=found.cases,
         fact=fact,
         failed=found.failed,
-        lack=_lack(condition, found, max_failed),
+        **fields,
     )
-    if level is not None and found.found is not None:
-        ends = {"low": lower_bound(found.found, level), "high": upper_bound(found.found, level)}
-        checked = checked.model_copy(update=ends)
-    if found.value is not None and _exceeded(condition, found):
-        return checked.model_copy(update={"decision": "missed", "lack": ""})
-    if checked.lack or found.value is None:
-        return checked
-    if fact and found.least is not None and not condition.holds(found.value):
-        return checked.model_copy(update={"lack": "close"})  # those that are not asked yet may go well
-    if fact:
-        return checked.model_copy(update={"decision": "passed" if condition.holds(found.value) else "missed"})
-    return checked.model_copy(update=_decided_by_bound(condition, found, 1 - (level or 0)))
-
-
-def _lack(condition: Condition, found: MeasuredFigure, max_failed: float) -> Lack:
-    """What is missing to decide at all."""
-    if found.value is None:
-        return "nothing"
-    if found.failed > (found.n + found.failed) * max_failed + _SAME:
-        return "ungraded"
-    return "few" if condition.measure != "cost" and found.cases < MIN_QUESTIONS else ""
 
 
 def _exceeded(condition: Condition, found: MeasuredFigure) -> bool:
@@ -426,7 +383,13 @@ def _exceeded(condition: Condition, found: MeasuredFigure) -> bool:
 
 def _decided_by_bound(condition: Condition, found: MeasuredFigure, alpha: float) -> dict[str, object]:
     """Passed or missed when the bound on that side says so; otherwise what would settle it."""
-    good, bad, target = _directions(condition, found)
+    values = found.found
+    assert values is not None  # noqa: S101 - without values nothing was decided before
+    # The values whose mean has to be high, the same reversed, and how high the mean has to be.
+    if found.goal is not None or condition.rises:
+        good, bad, target = values, values.turned(), condition.threshold if found.goal is None else found.goal
+    else:
+        good, bad, target = values.turned(), values, 1 - condition.threshold
     if p_below(good, target) <= alpha:
         return {"decision": "passed"}
     if p_below(bad, 1 - target) <= alpha:
@@ -440,15 +403,6 @@ def _decided_by_bound(condition: Condition, found: MeasuredFigure, alpha: float)
     repeats = p_below(towards.without_scatter(), aim) <= alpha if asked_again else None
     more = MoreQuestions(questions=questions, conversations=math.ceil(questions * each), repeats=repeats)
     return {"lack": "close", "more": more}
-
-
-def _directions(condition: Condition, found: MeasuredFigure) -> tuple[Clusters, Clusters, float]:
-    """The values whose mean has to be high, the same reversed, and how high the mean has to be."""
-    values = found.found
-    assert values is not None  # noqa: S101 - without values nothing was decided before
-    if found.goal is not None or condition.rises:
-        return values, values.turned(), condition.threshold if found.goal is None else found.goal
-    return values.turned(), values, 1 - condition.threshold
 
 
 def _more_questions(found: Clusters, target: float, alpha: float) -> int | None:
@@ -499,11 +453,15 @@ def decide(
     missing, of_score = _missing_findings(summary, max_failed), _score_findings(summary, target)
     if target is None and 0 < summary.turns == summary.unrecorded:
         missing = [finding for finding in missing if finding.problem != "ungraded"]  # a log, only to be read
-    major = _too_many_major(summary, max_major) if target is not None else []
-    no_evidence = [_no_evidence(summary)] if blind and target is not None else []
+    major = list[Finding]()
+    if target is not None:
+        cases = major_cases(summary)
+        hits = sum(cases.values())
+        if hits > len(cases) * max_major + _SAME:
+            major = [Finding(problem="major", figures=_major_texts(hits, len(cases), max_major))]
+        missing = [*([_no_evidence(summary)] if blind else []), *missing]
     decisive = summary.corrected.interval[0] if summary.corrected else summary.score
     reached = target is not None and decisive is not None and decisive >= target - _SAME and not major
-    missing = no_evidence + missing
     findings = tuple(of_score + major + missing)
     open_still = bool(missing) or (not major and any(f.problem == "corrected_unsure" for f in of_score))
     decision: Decision = "undecided" if open_still else "passed" if reached else "missed"
@@ -531,19 +489,13 @@ def decide_conditions(
 ) -> Gate:
     """The gate that passes only when all conditions have, and when nothing is missing.
 
-    `unheard` are the personas that took part without a graded conversation; `blind` as for `decide`.
+    `ungraded_personas` are those that took part without a graded conversation; `blind` as for `decide`.
     """
     missing = [*([_no_evidence(summary)] if blind else []), *_missing_findings(summary, max_failed)]
-    personas = (
-        [Finding(problem="personas", figures={"personas": ", ".join(ungraded_personas)})]
-        if ungraded_personas
-        else []
-    )
-    findings = (
-        *(_condition_finding(each) for each in conditions if each.decision != "passed"),
-        *personas,
-        *missing,
-    )
+    findings = [_condition_finding(each) for each in conditions if each.decision != "passed"]
+    if ungraded_personas:
+        findings.append(_finding("personas", personas=", ".join(ungraded_personas)))
+    findings += missing
     decision: Decision = "passed" if not findings else "undecided"
     if not missing and any(each.decision == "missed" for each in conditions):
         decision = "missed"
@@ -555,7 +507,7 @@ def decide_conditions(
         passed=decision == "passed",
         reasons=tuple(finding.sentence for finding in findings),
         incomplete=bool(missing),
-        findings=findings,
+        findings=tuple(findings),
         corrected=summary.corrected,
         asked=asked,
         confidence=confidence,
@@ -564,26 +516,44 @@ def decide_conditions(
     )
 
 
+def _finding(problem: Problem | ConditionProblem, **figures: object) -> Finding:
+    return Finding(problem=problem, figures={name: str(figure) for name, figure in figures.items()})
+
+
+def _no_evidence(summary: Summary) -> Finding:
+    return _finding("evidence", judge=summary.primary)
+
+
 def _condition_finding(checked: CheckedCondition) -> Finding:
-    """Why a condition has not passed."""
-    figures = {"condition": checked.condition.text, "value": value_text(checked), **_bound_texts(checked)}
+    """Why a condition has not passed: a share by two decimals or more, a count as it is."""
+    condition, is_share = checked.condition, checked.condition.measure == "share"
+    value = "-" if checked.value is None else f"{checked.value:.4g}"
+    if is_share and checked.value is not None:
+        value = texts_apart(checked.value, condition.threshold)[0]
+    figures: dict[str, object] = {"condition": condition.text, "value": value}
+    figures |= {"low": "-", "high": "-", "range": ""}
+    if checked.low is not None and checked.high is not None:
+        threshold = condition.threshold if is_share else 0.0
+        low, high = (texts_apart(end, threshold)[0] for end in (checked.low, checked.high))
+        # Other bounds are not about the figure that is shown.
+        between = f" ({low} to {high})" if is_share and not checked.fact else ""
+        figures |= {"low": low, "high": high, "range": between}
+    problem: ConditionProblem = "never"
     if checked.decision == "missed":
-        grave = checked.condition.name == MAJOR
-        figures |= major_texts(checked) if grave else {}
-        return Finding(problem="missed_major" if grave else "missed", figures=figures)
-    if checked.lack == "ungraded":
-        failed = {"failed": str(checked.failed), "of": str(checked.n + checked.failed)}
-        return Finding(problem="unmeasured", figures=figures | failed)
-    if checked.lack == "few":
-        counts = {"cases": str(checked.cases), "least": str(MIN_QUESTIONS)}
-        return Finding(problem="few", figures=figures | counts)
-    if checked.lack == "nothing":
-        no_cost = checked.condition.measure == "cost"
-        return Finding(problem="no_cost" if no_cost else "nothing", figures=figures)
-    if checked.more is None:
-        return Finding(problem="never", figures=figures)
-    more = {key: str(getattr(checked.more, key)) for key in ("questions", "conversations")}
-    return Finding(problem="close", figures=figures | more)
+        problem = "missed_major" if condition.name == MAJOR else "missed"
+        figures |= major_texts(checked) if condition.name == MAJOR else {}
+    elif checked.lack == "ungraded":
+        problem = "unmeasured"
+        figures |= {"failed": checked.failed, "of": checked.n + checked.failed}
+    elif checked.lack == "few":
+        problem = "few"
+        figures |= {"cases": checked.cases, "least": MIN_QUESTIONS}
+    elif checked.lack == "nothing":
+        problem = "no_cost" if condition.measure == "cost" else "nothing"
+    elif checked.more is not None:
+        problem = "close"
+        figures |= checked.more.model_dump(include={"questions", "conversations"})
+    return _finding(problem, **figures)
 
 
 def major_texts(checked: CheckedCondition) -> dict[str, str]:
@@ -597,119 +567,59 @@ def _major_texts(major: int, cases: int, allowed: float) -> dict[str, str]:
     return {"major": str(major), "cases": str(cases), "share": share, "allowed": f"{100 * allowed:g}"}
 
 
-def _too_many_major(summary: Summary, max_major: float) -> list[Finding]:
-    """More questions with a major turn than a target allows."""
-    found = major_cases(summary)
-    if not _exceeds(sum(found.values()), len(found), max_major):
-        return []
-    return [Finding(problem="major", figures=_major_texts(sum(found.values()), len(found), max_major))]
-
-
-def _no_evidence(summary: Summary) -> Finding:
-    return Finding(problem="evidence", figures={"judge": summary.primary})
-
-
-def value_text(checked: CheckedCondition) -> str:
-    """The figure of a condition as text: a share by two decimals or more, a count as it is."""
-    if checked.value is None:
-        return "-"
-    if checked.condition.measure == "share":
-        return texts_apart(checked.value, checked.condition.threshold)[0]
-    return f"{checked.value:.4g}"
-
-
-def _bound_texts(checked: CheckedCondition) -> dict[str, str]:
-    """The bounds of a condition as text, where they are about the figure that is shown."""
-    if checked.low is None or checked.high is None:
-        return {"low": "-", "high": "-", "range": ""}
-    threshold = checked.condition.threshold if checked.condition.measure == "share" else 0.0
-    low, high = (texts_apart(end, threshold)[0] for end in (checked.low, checked.high))
-    share = checked.condition.measure == "share" and not checked.fact
-    return {"low": low, "high": high, "range": f" ({low} to {high})" if share else ""}
-
-
 def _missing_findings(summary: Summary, max_failed: float) -> list[Finding]:
-    """What keeps the run from being judged at all."""
-    return [*_unfinished(summary), *_failed(summary, max_failed), *_ungraded(summary)]
+    """What keeps the run from being judged at all.
+
+    Conversations that are still to be held, failures of judges and of the simulated customer beyond the
+    limit, and a run without a single grade.
+    """
+    found = []
+    if summary.status != "finished" or summary.finished + summary.spared < summary.planned:
+        problem: Problem = "running" if summary.status == "running" else "unfinished"
+        found.append(_finding(problem, finished=summary.finished, planned=summary.planned))
+    judges = summary.judges
+    # All judges together, or the one that decides: its failures must not hide among the others.
+    grades = [
+        (sum(judge.failed for judge in some), sum(judge.n + judge.failed for judge in some))
+        for some in (judges.values(), [judges[summary.primary]] if summary.primary in judges else [])
+    ]
+    messages = summary.simulator.failed, summary.turns + summary.simulator.failed
+    failures: list[tuple[Problem, int, int]] = [("judge", *each) for each in grades]
+    over = [each for each in failures if each[1] > each[2] * max_failed + _SAME][:1]
+    if messages[0] > messages[1] * max_failed + _SAME:
+        over.append(("simulator", *messages))
+    for name, failed, of in over:
+        share, allowed = f"{100 * failed / of:.1f}", f"{100 * max_failed:g}"
+        found.append(_finding(name, failed=failed, of=of, share=share, allowed=allowed))
+    if summary.score is None:
+        found.append(_finding("ungraded"))
+    return found
 
 
 def _score_findings(summary: Summary, target: float | None) -> list[Finding]:
     """What there is to say about the score and the target."""
     if target is None or summary.score is None:
         return []
-    if summary.corrected:
-        return _corrected_findings(summary.corrected, target)
+    decisive = summary.corrected or summary
+    score, short, goal = texts_apart(decisive.score or 0.0, target)
+    low, high = decisive.interval or (None, None)
+    if summary.corrected and low is not None and high is not None:
+        if low >= target - _SAME:
+            return []
+        (low_text, _short, goal), high_text = texts_apart(low, target), texts_apart(high, target)[0]
+        texts = {"score": score, "n": summary.corrected.n, "low": low_text, "high": high_text, "target": goal}
+        below = high < target - _SAME
+        return [
+            _finding("corrected_below", **texts, short=short)
+            if below
+            else _finding("corrected_unsure", **texts)
+        ]
     if summary.score < target - _SAME:
-        return [_below(summary, summary.score, target)]
-    if summary.interval and summary.interval[0] < target - _SAME:
-        score, _, goal = texts_apart(summary.score, target)
-        low, _, _ = texts_apart(summary.interval[0], target)
-        return [Finding(problem="unsure", figures={"score": score, "target": goal, "low": low})]
+        red = {"red": summary.red, "turns": summary.turns}
+        return [_finding("below", score=score, short=short, target=goal, **red)]
+    if low is not None and low < target - _SAME:
+        return [_finding("unsure", score=score, target=goal, low=texts_apart(low, target)[0])]
     return []
-
-
-def _corrected_findings(corrected: CorrectedScore, target: float) -> list[Finding]:
-    """What there is to say about the corrected score, unless its whole interval reaches the target."""
-    low, high = corrected.interval
-    if low >= target - _SAME:
-        return []
-    score, short, _ = texts_apart(corrected.score, target)
-    low_text, _, goal = texts_apart(low, target)
-    high_text = texts_apart(high, target)[0]
-    figures = {"score": score, "n": str(corrected.n), "low": low_text, "high": high_text, "target": goal}
-    if high < target - _SAME:
-        return [Finding(problem="corrected_below", figures=figures | {"short": short})]
-    return [Finding(problem="corrected_unsure", figures=figures)]
-
-
-def _below(summary: Summary, score: float, target: float) -> Finding:
-    """The target was missed: by how much, and how many turns are red."""
-    score_text, short, goal = texts_apart(score, target)
-    figures = {"score": score_text, "short": short, "target": goal}
-    return Finding(problem="below", figures=figures | {"red": str(summary.red), "turns": str(summary.turns)})
-
-
-def _unfinished(summary: Summary) -> list[Finding]:
-    """Conversations that are still to be held."""
-    if summary.status == "finished" and summary.finished + summary.spared >= summary.planned:
-        return []
-    problem: Problem = "running" if summary.status == "running" else "unfinished"
-    figures = {"finished": str(summary.finished), "planned": str(summary.planned)}
-    return [Finding(problem=problem, figures=figures)]
-
-
-def _failed(summary: Summary, max_failed: float) -> list[Finding]:
-    """Failures of judges and of the simulated customer beyond the limit."""
-    deciding = [judge for name, judge in summary.judges.items() if name == summary.primary]
-    # All judges together, or the one that decides: its failures must not hide among the others.
-    grades = (_failed_grades(list(summary.judges.values())), _failed_grades(deciding))
-    over = [share for share in grades if _exceeds(*share, max_failed)][:1]
-    found = [_share_finding("judge", *share, max_failed) for share in over]
-    messages = (summary.simulator.failed, summary.turns + summary.simulator.failed)
-    return found + (
-        [_share_finding("simulator", *messages, max_failed)] if _exceeds(*messages, max_failed) else []
-    )
-
-
-def _failed_grades(judges: list[JudgeSummary]) -> tuple[int, int]:
-    """How many grades failed, of how many that were asked for."""
-    return sum(j.failed for j in judges), sum(j.n + j.failed for j in judges)
-
-
-def _exceeds(failed: int, of: int, limit: float) -> bool:
-    """Whether the failures are more than the limit's share."""
-    return failed > of * limit + _SAME
-
-
-def _share_finding(problem: Problem, failed: int, of: int, limit: float) -> Finding:
-    """The failures as a finding."""
-    figures = {"failed": str(failed), "of": str(of), "share": f"{100 * failed / of:.1f}"}
-    return Finding(problem=problem, figures=figures | {"allowed": f"{100 * limit:g}"})
-
-
-def _ungraded(summary: Summary) -> list[Finding]:
-    """A run without a single grade."""
-    return [] if summary.score is not None else [Finding(problem="ungraded", figures={})]
 
 
 def texts_apart(score: float, target: float) -> tuple[str, str, str]:
@@ -719,3 +629,200 @@ def texts_apart(score: float, target: float) -> tuple[str, str, str]:
         if score_text != goal or abs(score - target) < _SAME:
             break
     return score_text, f"{abs(float(goal) - float(score_text)):.{places}f}", goal
+
+
+def check_gate(settings: Settings) -> None:
+    """Raises InputError for a target about figures that the run will not have, or for no target at all."""
+    file = read_metric_file(settings.outputs) if settings.outputs else None
+    of_outputs = (each.name for each in target_conditions(settings.target) if file and file.files(each.name))
+    check_names(settings.target, [*map(judge_name, settings.judges), *of_outputs])
+    check_certainty(settings)
+    if settings.sequential and settings.customer_faults == "replay":
+        msg = _("--sequential decides before anything is held again: leave out --customer-faults replay.")
+        raise InputError(msg)
+
+
+def check_certainty(settings: Settings) -> None:
+    """Raises InputError for --confidence or --sequential without a target."""
+    flag = "--sequential" if settings.sequential else "--confidence"
+    if settings.target is None and settings.certainty is not None:
+        msg = _(
+            "{flag} is about a target: add --target 90, or conditions ({example}).",
+            flag=flag,
+            example=TARGET_EXAMPLE,
+        )
+        raise InputError(msg)
+
+
+def gate_of(results: Results, summary: Summary, settings: Settings) -> Gate:
+    """The gate's verdict: a plain target asks for a score, anything more for every condition.
+
+    Of either, the share of questions with a major turn is a condition (`max_major`). With a certainty none
+    may have one, unless the target itself says how many such turns there may be.
+    """
+    target, certainty, conditions = settings.target, settings.certainty, target_conditions(settings.target)
+    named = {condition.name for condition in conditions}
+    limit = settings.max_major
+    if limit is None:
+        limit = 0.0 if certainty is not None and "severity_major" not in named else MAX_MAJOR
+    blind = _lacks_evidence(results, summary.primary, target)
+    if not isinstance(target, str) and (target is None or certainty is None):
+        return decide(summary, target, settings.max_failed, limit, blind=blind)
+    check_names(target, summary.judges)
+    results = without_superseded(results)
+    by_default = set[Condition]()
+    if settings.max_major is not None or MAJOR not in named:
+        of_major = Condition(name=MAJOR, comparison="<=" if limit else "==", threshold=limit)
+        by_default = {of_major} if settings.max_major is None else set()
+        conditions = tuple(dict.fromkeys((*conditions, of_major)))
+    level = None
+    if certainty is not None:
+        # The error that this look may make: the whole of it, or with --sequential this look's share.
+        alpha = 1 - certainty
+        if settings.sequential:
+            cases = {conversation.case.id for conversation in results.conversations}
+            still_open = {t.case.id for t in results.conversations if t.ended is None or t.ended in CUT_OFF}
+            alpha = alpha_at(len(cases - still_open), len(cases), alpha)
+        level = 1 - alpha
+    checked = []
+    for condition in conditions:
+        found = measure_condition(condition, results, summary)
+        each = check_condition(condition, found, level, settings.max_failed)
+        if summary.corrected and each.is_score(summary.primary):
+            each = check_corrected(each, summary.corrected, level)
+        checked.append(each.model_copy(update={"by_default": condition in by_default}))
+    return decide_conditions(
+        summary,
+        checked,
+        settings.max_failed,
+        ungraded_personas=ungraded_personas(results, summary),
+        asked=target,
+        confidence=certainty,
+        blind=blind,
+    )
+
+
+def _lacks_evidence(results: Results, primary: str, target: float | str | None) -> bool:
+    """Whether a target depends on a judge that had answers, but no evidence to check any of them against."""
+    if not _depends_on(primary, target):
+        return False
+    answered = False
+    for conversation in results.conversations:
+        if _has_evidence(conversation.case) or any(turn.answer.passages for turn in conversation.turns):
+            return False
+        answered = answered or not all(turn.unrecorded for turn in conversation.turns)
+    return answered
+
+
+def _depends_on(primary: str, target: float | str | None) -> bool:
+    """Whether a target asks for something that this judge decides, with whatever evidence it gets."""
+    return primary in _READERS and any(each.name not in _UNJUDGED for each in target_conditions(target))
+
+
+def _has_evidence(case: Case) -> bool:
+    """Whether a case says itself what a right answer to it is, or what has to be known for one."""
+    answer_known = any(case.references) or case.label is not None or case.facts != Facts()
+    return answer_known or case.answerable is False or case.handover != "optional"
+
+
+def check_evidence(settings: Settings, cases: Iterable[Case]) -> None:
+    """Raises InputError for a target about recorded answers with nothing to hold them against."""
+    primary = primary_judge(map(judge_name, settings.judges))
+    if settings.adapter != "recorded" or not _depends_on(primary, settings.target):
+        return
+    answered = [case for case in cases if case.answer or case.recorded]
+    if answered and not any(
+        _has_evidence(case) or case.contexts or any(answer.passages for answer in case.recorded)
+        for case in answered
+    ):
+        msg = _(
+            "--target: the judge {primary} has nothing to hold the answers of {cases} against. Add"
+            " a column 'reference' or 'contexts'.",
+            primary=primary,
+            cases=settings.cases,
+        )
+        raise InputError(msg)
+
+
+def certain_decision(results: Results, settings: Settings) -> Decision | None:
+    """The decision if the run ended here: passed or missed; None while it needs more conversations."""
+    finished = results.run.model_copy(update={"status": "finished"})
+    stopped = {**results.notes, STOPPED_EARLY: True}
+    now = results.model_copy(update={"run": finished, "notes": stopped})
+    decision = gate_of(now, figures_of(now, settings), settings).decision
+    return None if decision == "undecided" else decision
+
+
+def as_json(summary: Summary, gate: Gate, store: str = "") -> dict[str, Any]:
+    """The object that `--json` prints, figures rounded to 4 decimals; `store` is the run file's path."""
+    played, customers = summary.simulator, summary.simulator.customers
+    return {
+        "run": summary.run,
+        "store": store,
+        "score": rounded(summary.score),
+        "interval": [rounded(end) for end in summary.interval] if summary.interval else None,
+        "corrected": summary.corrected and summary.corrected.as_json(),
+        "target": gate.asked if isinstance(gate.asked, str) else rounded(gate.asked),
+        "passed": gate.passed,
+        "decision": gate.decision,
+        "confidence": gate.confidence,
+        "conditions": [checked.as_json() for checked in gate.conditions],
+        "reasons": list(gate.reasons),
+        "judges": {
+            name: {
+                **{key: rounded(getattr(judge, key)) for key in ("mean", "stderr", "raw_mean")},
+                **{key: getattr(judge, key) for key in ("n", "planned", "failed", "skipped")},
+                **({"excluded": judge.excluded} if judge.excluded else {}),
+            }
+            for name, judge in summary.judges.items()
+        },
+        "total": {"value": rounded(summary.total.value), "of": summary.total.of},
+        "conversations": {
+            "planned": summary.planned,
+            "finished": summary.finished,
+            "spared": summary.spared,
+            "ended": summary.ended,
+        },
+        "turns": summary.turns,
+        "red": summary.red,
+        "simulator": {
+            "guarded": played.guarded,
+            "failed": played.failed,
+            "faults": customers.faults,
+            "spoilt": len(customers.spoilt),
+            "handling": customers.handling,
+            "held_again": len(customers.superseded),
+            "score_with_spoilt": rounded(played.with_spoilt),
+            "score_without_spoilt": rounded(played.without_spoilt),
+            "figures": {
+                name: rounded(each.model_dump(include={"value", "n", "of"}))
+                | {"goal": each.goal, "met": each.met}
+                for name, each in customers.figures.items()
+            },
+            "lengths": {
+                language: {who: each.model_dump() for who, each in found.items()}
+                for language, found in customers.lengths.items()
+            },
+        },
+        "calls": {role: spent.calls for role, spent in summary.spending.items()},
+        "tokens": {
+            r: {"in": spent.tokens_in, "out": spent.tokens_out} for r, spent in summary.spending.items()
+        },
+        "cost_usd": rounded(summary.cost_usd),
+        # What each model used in each role; calls answered from the cache stand apart and cost nothing.
+        "usage": {
+            role: {
+                model: {
+                    "calls": spent.calls,
+                    "cached": spent.cached,
+                    "in": spent.tokens_in,
+                    "out": spent.tokens_out,
+                    "cost_usd": None if spent.cost_usd is None else round(spent.cost_usd, 6),
+                }
+                for model, spent in by_model.items()
+            }
+            for role, by_model in summary.usage.items()
+        },
+        "seconds": rounded(summary.seconds),
+        "offline": summary.offline,
+    }

@@ -1,10 +1,10 @@
 """How a bot developed over its runs: a trend, a drop from one run to the next, and slow erosion."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from itertools import combinations, pairwise
-from math import comb, factorial, fsum, sqrt
+from math import factorial, fsum, sqrt
 from pathlib import Path
 from statistics import NormalDist, median
 from typing import Any, Literal
@@ -12,10 +12,11 @@ from typing import Any, Literal
 from simulator.core.errors import InputError
 from simulator.core.settings import Settings, stored_settings
 from simulator.core.shelves import judge_name
-from simulator.core.types import Language, Run, Score, Status, Value
+from simulator.core.types import Language, Score, Status, Value
+from simulator.stats.figures import rounded
 from simulator.stats.intervals import ends_of, interval_of_mean
-from simulator.stats.outcome import figures_of
 from simulator.stats.red import deciding_judges, primary_judge, red_marks
+from simulator.stats.summary import figures_of
 from simulator.storage.run_file import RUN_FILE, read_run, run_ids
 from simulator.storage.runs import RunRows, open_rows, replay_of
 
@@ -129,15 +130,25 @@ def past_runs(folder: Path) -> tuple[tuple[PastRun, ...], tuple[str, ...]]:
 def past_run(path: Path) -> PastRun:
     """One run as a row of the history."""
     with open_rows(path) as rows:
-        settings = stored_settings(rows.run.settings)
-        if settings.customer_faults == "exclude":
-            found = _from_results(path, settings)
-        else:
-            found = _from_rows(rows, settings)
-        return found.model_copy(update={"stopped_early": rows.stopped_early})
+        run, settings = rows.run, stored_settings(rows.run.settings)
+        # Where turns that a customer spoilt are left out, it takes the whole run to know them.
+        whole = settings.customer_faults == "exclude"
+        figures = _from_results(path, settings) if whole else _from_rows(rows, settings)
+        return PastRun(
+            run=run.id,
+            created=run.created,
+            status=run.status,
+            offline=run.offline,
+            adapter=str(run.settings.get("adapter", "")),
+            model=run.models.get("judge", ""),
+            replay_of=replay_of(run),
+            stopped_early=rows.stopped_early,
+            **figures,
+        )
 
 
-def _from_rows(rows: RunRows, settings: Settings) -> PastRun:
+def _from_rows(rows: RunRows, settings: Settings) -> dict[str, Any]:
+    """The figures from single tables of the run file, which is much faster than to read it."""
     graded = set(rows.judges())
     named = deciding_judges(map(judge_name, settings.judges), graded)
     primary = primary_judge((*named, *sorted(graded - set(named))))
@@ -150,77 +161,42 @@ def _from_rows(rows: RunRows, settings: Settings) -> PastRun:
         for place, failed in rows.turns.items()
     )
     own = [s for found in grades.values() for s in found if s.judge == primary and s.state == "scored"]
-    means = _means(own)
-    clusters = [rows.conversations[conversation][0] for conversation in means]
-    values = list(means.values())
-    return _row(
-        rows.run,
-        primary=primary,
-        rubric=tuple(sorted({s.rubric for s in own if s.rubric and not s.by_rule})),
-        cases=_begun_cases(rows),
-        language=_language(english for _, english, _ in rows.conversations.values()),
-        score=fsum(values) / len(values) if values else None,
-        interval=interval_of_mean(values, clusters, seed=settings.seed, ends=ends_of(s.scale for s in own)),
-        red=red,
-        turns=len(rows.turns),
-        graded=len(means),
-    )
-
-
-def _begun_cases(rows: RunRows) -> frozenset[str]:
-    """The cases of the conversations that began."""
-    with_turns = {conversation for conversation, _ in rows.turns}
-    return frozenset(
-        case
-        for conversation, (case, _, ended) in rows.conversations.items()
-        if ended or conversation in with_turns
-    )
-
-
-def _language(english: Iterable[bool]) -> Language:
-    """The language most cases are in; Japanese on a tie."""
-    found = list(english)
-    return "en" if sum(found) * 2 > len(found) else "ja"
-
-
-def _means(scores: Sequence[Score]) -> dict[str, float]:
-    """The score of each conversation that has one."""
     values: dict[str, list[float]] = {}
-    for score in scores:
+    for score in own:
         if score.value is not None:
             values.setdefault(score.conversation, []).append(score.value)
-    return {conversation: fsum(found) / len(found) for conversation, found in values.items()}
+    means = [fsum(found) / len(found) for found in values.values()]
+    clusters = [rows.conversations[conversation][0] for conversation in values]
+    with_turns = {conversation for conversation, _turn in rows.turns}
+    begun = [c for c, (_case, _english, ended) in rows.conversations.items() if ended or c in with_turns]
+    return {
+        "primary": primary,
+        "rubric": tuple(sorted({s.rubric for s in own if s.rubric and not s.by_rule})),
+        "cases": frozenset(rows.conversations[conversation][0] for conversation in begun),
+        "language": _language([english for _case, english, _ended in rows.conversations.values()]),
+        "score": fsum(means) / len(means) if means else None,
+        "interval": interval_of_mean(means, clusters, seed=settings.seed, ends=ends_of(s.scale for s in own)),
+        "red": red,
+        "turns": len(rows.turns),
+        "graded": len(means),
+    }
 
 
-def _from_results(path: Path, settings: Settings) -> PastRun:
-    """Where turns that a customer spoilt are left out, it takes the whole run to know them."""
+def _from_results(path: Path, settings: Settings) -> dict[str, Any]:
     results = read_run(path)
     summary = figures_of(results, settings)
-    return _row(
-        results.run,
-        primary=summary.primary,
-        rubric=tuple(sorted(summary.judges[summary.primary].rubrics)),
-        cases=frozenset(c.case for c in summary.cases),
-        language=_language(c.case.language == "en" for c in results.conversations),
-        score=summary.score,
-        interval=summary.interval,
-        red=summary.red,
-        turns=summary.turns,
-        graded=summary.graded,
-    )
-
-
-def _row(run: Run, **figures: object) -> PastRun:
-    known = {
-        "run": run.id,
-        "created": run.created,
-        "status": run.status,
-        "offline": run.offline,
-        "adapter": str(run.settings.get("adapter", "")),
-        "model": run.models.get("judge", ""),
-        "replay_of": replay_of(run),
+    return {
+        "primary": summary.primary,
+        "rubric": tuple(sorted(summary.judges[summary.primary].rubrics)),
+        "cases": frozenset(c.case for c in summary.cases),
+        "language": _language([c.case.language == "en" for c in results.conversations]),
+        **{name: getattr(summary, name) for name in ("score", "interval", "red", "turns", "graded")},
     }
-    return PastRun.model_validate(known | figures)
+
+
+def _language(english: Sequence[bool]) -> Language:
+    """The language most cases are in; Japanese on a tie."""
+    return "en" if sum(english) * 2 > len(english) else "ja"
 
 
 def trend(values: Sequence[float], level: float = 0.95) -> Trend | None:
@@ -228,9 +204,11 @@ def trend(values: Sequence[float], level: float = 0.95) -> Trend | None:
     if len(values) < MIN_RUNS:
         return None
     slopes = sorted((values[j] - values[i]) / (j - i) for i, j in combinations(range(len(values)), 2))
-    return Trend(
-        n=len(values), slope=median(slopes), interval=_interval(slopes, values, level), p=mann_kendall(values)
-    )
+    # Sen's interval (1968): the slopes whose ranks are as far from the middle as the test allows.
+    reach = NormalDist().inv_cdf(0.5 + level / 2) * _deviation(values)
+    low, high = round((len(slopes) - reach) / 2) - 1, round((len(slopes) + reach) / 2)
+    interval = slopes[max(0, low)], slopes[min(len(slopes) - 1, high)]
+    return Trend(n=len(values), slope=median(slopes), interval=interval, p=mann_kendall(values))
 
 
 def mann_kendall(values: Sequence[float]) -> float:
@@ -241,18 +219,14 @@ def mann_kendall(values: Sequence[float]) -> float:
     signs = [(b > a) - (b < a) for a, b in combinations(values, 2)]
     apart = abs(sum(signs))
     if 0 not in signs and len(values) <= _EXACT_UP_TO:
+        # How many orders of so many things have 0, 1, 2, ... pairs the wrong way round.
+        ways = [1]
+        for size in range(2, len(values) + 1):
+            ways = [sum(ways[max(0, k - size + 1) : k + 1]) for k in range(len(ways) + size - 1)]
         inversions = (len(signs) - apart) // 2
-        ways = sum(_orders_by_inversions(len(values))[: inversions + 1])
-        return min(1.0, 2 * ways / factorial(len(values)))
+        return min(1.0, 2 * sum(ways[: inversions + 1]) / factorial(len(values)))
     deviation = _deviation(values)
     return min(1.0, 2 * NormalDist().cdf(-apart / deviation)) if deviation else 1.0
-
-
-def _interval(slopes: Sequence[float], values: Sequence[float], level: float) -> tuple[float, float]:
-    """Sen's interval (1968): the slopes whose ranks are as far from the middle as the test allows."""
-    reach = NormalDist().inv_cdf(0.5 + level / 2) * _deviation(values)
-    low, high = round((len(slopes) - reach) / 2) - 1, round((len(slopes) + reach) / 2)
-    return slopes[max(0, low)], slopes[min(len(slopes) - 1, high)]
 
 
 def _deviation(values: Sequence[float]) -> float:
@@ -260,17 +234,6 @@ def _deviation(values: Sequence[float]) -> float:
     n = len(values)
     tied = sum(k * (k - 1) * (2 * k + 5) for k in Counter(values).values())
     return sqrt((n * (n - 1) * (2 * n + 5) - tied) / 18)
-
-
-def _orders_by_inversions(n: int) -> list[int]:
-    """How many orders of n things have 0, 1, 2, ... pairs the wrong way round."""
-    ways = [1]
-    for size in range(2, n + 1):
-        longest = comb(size, 2) + 1
-        ways = [
-            sum(ways[max(0, k - size + 1) : k + 1]) if k - size + 1 < len(ways) else 0 for k in range(longest)
-        ]
-    return ways
 
 
 def history(runs: Sequence[PastRun], unread: Sequence[str] = (), last: int = LAST) -> History:
@@ -282,29 +245,20 @@ def history(runs: Sequence[PastRun], unread: Sequence[str] = (), last: int = LAS
     # The newest step down that is larger than chance.
     steps = reversed(list(pairwise(comparable)))
     dropped = next((fall for earlier, later in steps if (fall := _fall(earlier, later))), None)
+    # From the best run to the newest one, by way of others.
+    best = max(comparable[:-1], key=lambda run: run.score or 0.0) if len(comparable) > 2 else None
+    direction: Direction = "too_few"
+    if slope is not None:
+        direction = "falling" if slope.falling else "rising" if slope.rising else "steady"
     return History(
         runs=tuple(runs),
         followed=tuple(run.run for run in comparable),
-        direction="too_few"
-        if slope is None
-        else "falling"
-        if slope.falling
-        else "rising"
-        if slope.rising
-        else "steady",
+        direction=direction,
         trend=slope,
         dropped=dropped,
-        eroded=None if dropped else _eroded(comparable),
+        eroded=_fall(best, comparable[-1]) if best and not dropped else None,
         unread=tuple(unread),
     )
-
-
-def _eroded(runs: Sequence[PastRun]) -> Fall | None:
-    """From the best run to the newest one, by way of others."""
-    if len(runs) < 3:
-        return None
-    best = max(runs[:-1], key=lambda run: run.score or 0.0)
-    return _fall(best, runs[-1])
 
 
 def _fall(one: PastRun, other: PastRun) -> Fall | None:
@@ -325,35 +279,14 @@ def _fall(one: PastRun, other: PastRun) -> Fall | None:
 def history_json(history: History) -> dict[str, Any]:
     """The object that `--json` prints, figures rounded to 4 decimals."""
     followed = frozenset(history.followed)
-    return {
-        "runs": [_run(run, comparable=run.run in followed) for run in history.runs],
+    shown = {
+        "runs": [
+            run.model_dump(mode="json") | {"cases": len(run.cases), "comparable": run.run in followed}
+            for run in history.runs
+        ],
         "comparable": len(followed),
         "direction": history.direction,
         "declining": history.declining,
-        "trend": history.trend and {
-            "n": history.trend.n,
-            "slope": round(history.trend.slope, 4),
-            "interval": [round(end, 4) for end in history.trend.interval],
-            "p": round(history.trend.p, 4),
-        },
-        "dropped": _fall_json(history.dropped),
-        "eroded": _fall_json(history.eroded),
-        "unread": list(history.unread),
-    }  # fmt: skip
-
-
-def _run(run: PastRun, *, comparable: bool) -> dict[str, Any]:
-    shown = run.model_dump(mode="json", exclude={"cases"})
-    return shown | {
-        "cases": len(run.cases),
-        "score": None if run.score is None else round(run.score, 4),
-        "interval": run.interval and [round(end, 4) for end in run.interval],
-        "comparable": comparable,
+        **history.model_dump(mode="json", include={"trend", "dropped", "eroded", "unread"}),
     }
-
-
-def _fall_json(fall: Fall | None) -> dict[str, Any] | None:
-    if fall is None:
-        return None
-    figures = {"by": round(fall.by, 4), "best": round(fall.best, 4)}
-    return {"earlier": fall.earlier, "later": fall.later, **figures}
+    return rounded(shown)  # type: ignore[no-any-return]

@@ -1,6 +1,6 @@
 """Standard errors, intervals and bootstrap draws of values that come in clusters, as turns of a case do."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from math import atan, cos, pi, sin, sqrt
 from statistics import NormalDist
@@ -10,19 +10,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from simulator.core.replies import share_of
-from simulator.stats.agreement import Floats
 
+Floats = NDArray[np.float64]
 # Of fewer clusters no interval is shown: it would be too wide to say anything, or too narrow to be true.
 MIN_CLUSTERS = 5
 LEVEL = 0.95
 DRAWS = 4000
-# Keeps the matrices of drawn cases under about 12 MB, however many cases there are.
-_DRAWS_AT_ONCE = 500_000
 _NORMAL = NormalDist()
 # The 97.5 % quantile of the normal distribution.
 _Z = 1.959964
 RESAMPLES = 2000
-# Keeps one block of draws by rows under about 16 MB.
+# Draws times clusters (or rows) that are held at once, about 16 MB, however many there are of either.
 _AT_ONCE = 2_000_000
 Codes = NDArray[np.intp]
 # Steps of the integral in `p_values_below`, in the logarithm of its variable: wide and fine enough for six
@@ -69,32 +67,42 @@ class Draws:
     """Clusters drawn with replacement: how often each row counts in each of the draws.
 
     The same clusters and seed give the same draws, so figures of two scorers on the same rows can be
-    subtracted draw by draw (a paired bootstrap).
+    subtracted draw by draw (a paired bootstrap). Draws are made anew for each figure, block by block: to keep
+    them would take gigabytes where there are many clusters.
     """
 
     def __init__(self, clusters: Sequence[str], *, seed: int, resamples: int = RESAMPLES) -> None:
         """Clusters are drawn in the order of their names: the order of the rows does not matter."""
         names, self.cluster = np.unique(np.asarray(clusters, dtype=object).astype(str), return_inverse=True)
-        self.clusters = len(names)
-        drawn = np.random.default_rng(seed).integers(0, self.clusters, size=(resamples, self.clusters))
-        offsets = drawn + np.arange(resamples)[:, None] * self.clusters
-        flat = np.bincount(offsets.ravel(), minlength=resamples * self.clusters)
-        self._counts = flat.reshape(resamples, self.clusters).astype(np.float64)
+        self.clusters, self.seed, self.resamples = len(names), seed, resamples
+
+    def _counts(self, width: int) -> Iterator[Floats]:
+        """How often each cluster is in each draw, for as many draws at once as `width` columns allow."""
+        random, step = np.random.default_rng(self.seed), max(1, _AT_ONCE // max(1, width))
+        for start in range(0, self.resamples, step):
+            size = min(step, self.resamples - start)
+            places = random.integers(0, self.clusters, size=(size, self.clusters))
+            places += np.arange(size)[:, None] * self.clusters
+            counts = np.bincount(places.ravel(), minlength=size * self.clusters)
+            yield counts.reshape(size, self.clusters).astype(np.float64)
 
     def by_rows(self, rows: Codes, figure: Callable[[Floats], Floats]) -> Floats:
         """A figure of every draw; it is given blocks of (draws, rows) weights, in the order of `rows`."""
-        step = max(1, _AT_ONCE // max(1, len(rows)))
-        blocks = range(0, len(self._counts), step)
         clusters = self.cluster[rows]
-        return np.concatenate([figure(self._counts[at : at + step][:, clusters]) for at in blocks])
+        width = max(len(rows), self.clusters)
+        return np.concatenate([figure(counts[:, clusters]) for counts in self._counts(width)])
 
     def sums(self, columns: Sequence[ArrayLike]) -> Floats:
         """The sum of each column in every draw: (draws, columns)."""
         table = np.column_stack([np.asarray(column, dtype=float) for column in columns])
         by_cluster = np.zeros((self.clusters, table.shape[1]))
         np.add.at(by_cluster, self.cluster, table)
-        found: Floats = self._counts @ by_cluster
-        return found
+        return np.concatenate([counts @ by_cluster for counts in self._counts(self.clusters)])
+
+
+def standard_error(share: float, n: int) -> float | None:
+    """The standard error of a share of n independent rows: sqrt(p (1 - p) / (n - 1)); None of one row."""
+    return sqrt(share * (1 - share) / (n - 1)) if n > 1 else None
 
 
 def clustered_stderr(values: Sequence[float], clusters: Sequence[str]) -> float | None:
@@ -135,11 +143,11 @@ def interval_of_mean(
     groups = np.array(_sums(values, clusters), dtype=float)
     if len(groups) < MIN_CLUSTERS:
         return None
-    random = np.random.default_rng(seed)
     if ends is None:
-        means, level = _resampled(groups, random, draws), widened(LEVEL, len(groups))
+        drawn = Draws(sorted(set(clusters)), seed=seed, resamples=draws).sums(list(groups.T))
+        means, level = drawn[:, 0] / drawn[:, 1], widened(LEVEL, len(groups))
     else:
-        means, level = _weighed(groups, ends, random, draws), LEVEL
+        means, level = _weighed(groups, ends, seed, draws), LEVEL
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
     mean = float(groups[:, 0].sum()) / float(groups[:, 1].sum())
     return min(float(low), mean), max(float(high), mean)
@@ -210,30 +218,16 @@ def upper_bound(values: Clusters, level: float) -> float:
     return 1 - lower_bound(values.turned(), level)
 
 
-def _weighed(groups: Floats, ends: tuple[float, float], random: np.random.Generator, draws: int) -> Floats:
+def _weighed(groups: Floats, ends: tuple[float, float], seed: int, draws: int) -> Floats:
     """Means under exponential weights (Rubin, 1981): every draw with one more cluster at either end."""
+    random, width = np.random.default_rng(seed), len(groups) + 1
     low, high = min(ends[0], float(np.min(groups[:, 0] / groups[:, 1]))), ends[1]
-    largest, blocks = float(np.max(groups[:, 1])), []
-    for rows in _blocks(len(groups) + 1, draws):
-        weights = random.standard_exponential((rows, len(groups) + 1))
+    largest, step, blocks = float(np.max(groups[:, 1])), max(1, _AT_ONCE // width), []
+    for start in range(0, draws, step):
+        weights = random.standard_exponential((min(step, draws - start), width))
         sums, more = weights[:, :-1] @ groups, largest * weights[:, -1]
         blocks += [(sums[:, 0] + more * end) / (sums[:, 1] + more) for end in (low, high)]
     return np.clip(np.concatenate(blocks), low, high)
-
-
-def _resampled(groups: Floats, random: np.random.Generator, draws: int) -> Floats:
-    """Means of as many clusters, drawn with replacement."""
-    blocks = []
-    for rows in _blocks(len(groups), draws):
-        drawn = groups[random.integers(0, len(groups), size=(rows, len(groups)))].sum(axis=1)
-        blocks.append(drawn[:, 0] / drawn[:, 1])
-    return np.concatenate(blocks)
-
-
-def _blocks(width: int, draws: int) -> Iterable[int]:
-    """How many draws to hold at once, block by block."""
-    rows = max(1, _DRAWS_AT_ONCE // width)
-    return (min(rows, draws - start) for start in range(0, draws, rows))
 
 
 def wilson(hits: int, n: int) -> tuple[float, float] | None:
@@ -300,19 +294,47 @@ def interval(draws: Floats, level: float = 0.95) -> tuple[float, float] | None:
 def drawn_ranks(
     scores: ArrayLike, labels: ArrayLike, good: ArrayLike | None, draws: Draws
 ) -> tuple[Floats, Floats]:
-    """Spearman's rho and AUROC of every draw; NaN where a draw has none, AUROC also without `good`."""
-    cells = _Cells(np.asarray(scores, dtype=float), np.asarray(labels, dtype=float))
-    is_good = None if good is None else np.asarray(good, dtype=float)[cells.rows[cells.starts]]
+    """Spearman's rho and AUROC of every draw; NaN where a draw has none, AUROC also without `good`.
+
+    Rows that share score and label are one cell, so that a draw only has to be summed by cell.
+    """
+    pairs = np.column_stack([scores, labels]).astype(float)
+    rows = np.lexsort((pairs[:, 1], pairs[:, 0]))
+    starts = np.flatnonzero((np.diff(pairs[rows], axis=0, prepend=np.nan) != 0).any(axis=1))
+    cells = rows[starts]
+    is_good = None if good is None else np.asarray(good, dtype=float)[cells]
 
     def both(weights: Floats) -> Floats:
-        by_cell = np.add.reduceat(weights, cells.starts, axis=1)
-        by_score = _weighted_ranks(by_cell, cells.score_starts, cells.score)
-        by_label = _weighted_ranks(by_cell[:, cells.label_order], cells.label_starts, cells.label)
-        area = np.full(len(by_cell), np.nan) if is_good is None else _area(by_cell, by_score, is_good)
-        return np.column_stack([_correlation(by_cell, by_score, by_label), area])
+        by_cell = np.add.reduceat(weights, starts, axis=1)
+        size, (one, other) = by_cell.sum(axis=1), (_ranks(by_cell, column[cells]) for column in pairs.T)
+        # Pearson's correlation of the ranks, whose mean is known.
+        middle = (size[:, None] + 1) / 2
+        a, b = one - middle, other - middle
+        scale = np.einsum("dc,dc,dc->d", by_cell, a, a) * np.einsum("dc,dc,dc->d", by_cell, b, b)
+        rho = _divided(np.einsum("dc,dc,dc->d", by_cell, a, b), np.sqrt(scale))
+        if is_good is None:
+            return np.column_stack([rho, np.full(len(rho), np.nan)])
+        positive = by_cell @ is_good
+        above = np.einsum("dc,dc,c->d", by_cell, one, is_good) - positive * (positive + 1) / 2
+        return np.column_stack([rho, _divided(above, positive * (size - positive))])
 
-    found = draws.by_rows(cells.rows, both)
+    found = draws.by_rows(rows, both)
     return found[:, 0], found[:, 1]
+
+
+def _ranks(weights: Floats, values: Floats) -> Floats:
+    """The average rank of each value, where it stands for as many rows as it weighs."""
+    order = np.argsort(values, kind="stable")
+    starts = np.flatnonzero(np.diff(values[order], prepend=np.nan) != 0)
+    sizes = np.add.reduceat(weights[:, order], starts, axis=1)
+    ranks: Floats = np.cumsum(sizes, axis=1) - (sizes - 1) / 2
+    return ranks[:, np.unique(values, return_inverse=True)[1]]
+
+
+def _divided(part: Floats, whole: Floats) -> Floats:
+    """The quotients; NaN where the divisor is hardly above 0."""
+    found: Floats = np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 1e-12)
+    return found
 
 
 def drawn_kappa(one: ArrayLike, other: ArrayLike, draws: Draws) -> Floats:
@@ -320,10 +342,7 @@ def drawn_kappa(one: ArrayLike, other: ArrayLike, draws: Draws) -> Floats:
     a, b = np.asarray(one, dtype=float), np.asarray(other, dtype=float)
     sums = draws.sums([np.ones(len(a)), a, b, a * a, b * b, (a - b) ** 2])
     mean_a, mean_b, square_a, square_b, apart = (sums[:, 1:] / sums[:, :1]).T
-    chance = square_a - mean_a**2 + square_b - mean_b**2 + (mean_a - mean_b) ** 2
-    with np.errstate(invalid="ignore", divide="ignore"):
-        found: Floats = np.where(chance > 1e-12, 1 - apart / chance, np.nan)
-    return found
+    return 1 - _divided(apart, square_a - mean_a**2 + square_b - mean_b**2 + (mean_a - mean_b) ** 2)
 
 
 def drawn_mean(values: ArrayLike, draws: Draws) -> Floats:
@@ -331,52 +350,4 @@ def drawn_mean(values: ArrayLike, draws: Draws) -> Floats:
     given = np.asarray(values, dtype=float)
     sums = draws.sums([np.ones(len(given)), given])
     found: Floats = sums[:, 1] / sums[:, 0]
-    return found
-
-
-class _Cells:
-    """Rows that share score and label are one cell; a draw then only has to be summed by cell."""
-
-    def __init__(self, scores: Floats, labels: Floats) -> None:
-        self.rows: Codes = np.lexsort((labels, scores))
-        scores, labels = scores[self.rows], labels[self.rows]
-        self.starts = _starts((np.diff(scores) != 0) | (np.diff(labels) != 0))
-        scores, labels = scores[self.starts], labels[self.starts]
-        _, self.score = np.unique(scores, return_inverse=True)
-        _, self.label = np.unique(labels, return_inverse=True)
-        self.label_order = np.argsort(self.label, kind="stable")
-        self.score_starts = _starts(np.diff(self.score) != 0)
-        self.label_starts = _starts(np.diff(self.label[self.label_order]) != 0)
-
-
-def _starts(changes: NDArray[np.bool_]) -> Codes:
-    return np.concatenate(([0], np.flatnonzero(changes) + 1))
-
-
-def _weighted_ranks(sorted_weights: Floats, starts: Codes, codes: Codes) -> Floats:
-    """The average rank of each cell, where it stands for as many rows as it weighs."""
-    sizes = np.add.reduceat(sorted_weights, starts, axis=1)
-    ranks = np.cumsum(sizes, axis=1) - (sizes - 1) / 2
-    found: Floats = ranks[:, codes]
-    return found
-
-
-def _correlation(weights: Floats, one: Floats, other: Floats) -> Floats:
-    """Pearson's, of ranks whose mean is known."""
-    middle = (weights.sum(axis=1, keepdims=True) + 1) / 2
-    one, other = one - middle, other - middle
-    weighed = weights * one
-    together = np.einsum("dc,dc->d", weighed, other)
-    scale = np.einsum("dc,dc->d", weighed, one) * np.einsum("dc,dc,dc->d", weights, other, other)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        found: Floats = np.where(scale > 0, together / np.sqrt(scale), np.nan)
-    return found
-
-
-def _area(weights: Floats, ranks: Floats, good: Floats) -> Floats:
-    positive = weights @ good
-    negative = weights.sum(axis=1) - positive
-    above = np.einsum("dc,dc,c->d", weights, ranks, good) - positive * (positive + 1) / 2
-    with np.errstate(invalid="ignore", divide="ignore"):
-        found: Floats = np.where(positive * negative > 0, above / (positive * negative), np.nan)
     return found

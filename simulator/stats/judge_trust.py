@@ -133,20 +133,18 @@ def calibration_file_name(*parts: str) -> str:
     return f"{'-'.join(_UNSAFE.sub('_', part) for part in parts)}.json"
 
 
-def _name_of(calibration: Calibration) -> str:
-    return calibration_file_name(calibration.judge, calibration.label, calibration.dataset)
+def _path(calibration: Calibration, folder: Path) -> Path:
+    return folder / calibration_file_name(calibration.judge, calibration.label, calibration.dataset)
 
 
 def has_larger_calibration(calibration: Calibration, folder: Path = FOLDER) -> bool:
     """Whether the folder has the same calibration (rubric and label file) from more rows."""
-    path = folder / _name_of(calibration)
-    if not path.is_file():
+    try:
+        before = read_calibration(_path(calibration, folder))
+    except InputError:  # there is none, or one of another version
         return False
-    with contextlib.suppress(InputError):
-        before = read_calibration(path)
-        same = (before.rubric, before.sha256) == (calibration.rubric, calibration.sha256)
-        return same and before.n > calibration.n
-    return False
+    same = (before.rubric, before.sha256) == (calibration.rubric, calibration.sha256)
+    return same and before.n > calibration.n
 
 
 def today() -> date:
@@ -156,7 +154,7 @@ def today() -> date:
 
 def save_calibration(calibration: Calibration, folder: Path = FOLDER) -> Path:
     """Stores a calibration in the folder; returns its path."""
-    return _write(folder / _name_of(calibration), calibration)
+    return _write(_path(calibration, folder), calibration)
 
 
 def _write(path: Path, stored: Value) -> Path:

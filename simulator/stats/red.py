@@ -1,34 +1,17 @@
 """Which turns are red, and by which rule: the turns that people look at first."""
 
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from collections.abc import Callable, Collection, Iterable
+from operator import le, lt
+from typing import Any, NamedTuple
 
-from simulator.core.types import (
-    MAIN_METRIC,
-    PASSED,
-    Case,
-    RedRules,
-    Results,
-    Score,
-    Severity,
-    Turn,
-)
+from simulator.core.types import MAIN_METRIC, PASSED, Case, RedRules, Results, Score, Severity, Turn
+from simulator.stats.figures import Mark, MarkKind
 from simulator.storage.results import cache_latest, conversations_with_scores
 
-Kind = Literal["no_answer", "overall", "groundedness", "correctness", "claims", "facts"]
 # In the order in which they are shown and counted; all but the first two are second marks.
-KINDS: tuple[Kind, ...] = ("no_answer", "overall", "groundedness", "correctness", "claims", "facts")
+KINDS: tuple[MarkKind, ...] = ("no_answer", "overall", "groundedness", "correctness", "claims", "facts")
+_Compare = Callable[[float, float], bool]
 RANK: dict[Severity, int] = {"major": 0, "moderate": 1, "minor": 2}
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """One reason why a turn is red; `reason` is the judge's own sentence."""
-
-    kind: Kind
-    severity: Severity
-    reason: str = ""
 
 
 class UndecidedTurn(NamedTuple):
@@ -67,15 +50,28 @@ def red_marks(
             return (Mark(kind="no_answer", severity="major", reason=score.reason),)
     if any(map(is_undecided, of_turn)):
         return ()
-    verdict = scored.get(primary or primary_judge(scored))
-    found = (
-        _overall(verdict, rules.overall),
-        _groundedness(scored.get("groundedness"), rules.groundedness),
-        _correctness(scored.get("turn"), rules.correctness),
-        _share("claims", scored.get("claims"), rules.claims and not _is_doubtful(scored.get("claims"))),
-        _share("facts", scored.get("facts"), rules.facts),
+    verdict, turn = scored.get(primary or primary_judge(scored)), scored.get("turn")
+    grounded, claims, facts = (scored.get(name) for name in ("groundedness", "claims", "facts"))
+    # A stand-in's count of claims is too coarse to turn an answer red, unless something is contradicted: on
+    # public label sets it found nearly all inventions, but a third of the good answers with them.
+    if claims and claims.rubric.startswith("lexical-") and claims.severity != "major":
+        claims = None
+    # Kind, score and its grade; where that is below (or at) the first limit it is red, the second, major.
+    rows: tuple[tuple[MarkKind, Score | None, object, _Compare, float | None, _Compare, float], ...] = (
+        ("overall", verdict, verdict and verdict.value, lt, rules.overall, le, 0.4),  # two of five points
+        # A grade of 1 or 2 says that the passages contradict the answer.
+        ("groundedness", grounded, grounded and grounded.raw, le, rules.groundedness, le, 2),
+        ("correctness", turn, turn and turn.detail.get("correctness"), le, rules.correctness, le, 1),
+        ("claims", claims, claims and claims.value, lt, 1 if rules.claims else None, lt, 0.5),
+        ("facts", facts, facts and facts.value, lt, 1 if rules.facts else None, lt, 0.5),
     )
-    return tuple(mark for mark in found if mark)
+    marks = []
+    for kind, judged, grade, is_red, limit, is_major, worst in rows:
+        if judged and isinstance(grade, int | float) and limit is not None and is_red(grade, limit):
+            # A severity that the judge gave itself wins over the rule's.
+            severity: Severity = judged.severity or ("major" if is_major(grade, worst) else "moderate")
+            marks.append(Mark(kind, severity, judged.reason))
+    return tuple(marks)
 
 
 def is_unanswered(score: Score) -> bool:
@@ -93,65 +89,17 @@ def worst_severity(marks: Iterable[Mark]) -> Severity:
     return min((mark.severity for mark in marks), key=RANK.__getitem__, default="minor")
 
 
-def _overall(score: Score | None, limit: float | None) -> Mark | None:
-    """Red below the limit; at most two of five points is major."""
-    if limit is None or score is None or score.value is None or score.value >= limit:
-        return None
-    return _mark("overall", score, major=score.value <= 0.4)
-
-
-def _groundedness(score: Score | None, limit: float | None) -> Mark | None:
-    """Red at or below the limit; a grade of 1 or 2 says that the passages contradict the answer."""
-    if limit is None or score is None or score.raw is None or score.raw > limit:
-        return None
-    return _mark("groundedness", score, major=score.raw <= 2)
-
-
-def _correctness(score: Score | None, limit: float | None) -> Mark | None:
-    """Red when the turn judge's Correctness is at or below the limit."""
-    grade = score.detail.get("correctness") if score else None
-    if limit is None or score is None or not isinstance(grade, int | float) or grade > limit:
-        return None
-    return _mark("correctness", score, major=grade <= 1)
-
-
-def _share(kind: Kind, score: Score | None, on: bool) -> Mark | None:
-    """Red when less than the whole is supported; less than half is major."""
-    if not on or score is None or score.value is None or score.value >= 1:
-        return None
-    return _mark(kind, score, major=score.value < 0.5)
-
-
-def _is_doubtful(score: Score | None) -> bool:
-    """A stand-in's count of claims is too coarse to turn an answer red, unless something is contradicted.
-
-    On public label sets it found nearly all inventions, but a third of the good answers with them.
-    """
-    return score is not None and score.rubric.startswith("lexical-") and score.severity != "major"
-
-
-def _mark(kind: Kind, score: Score, *, major: bool) -> Mark:
-    """A mark; a severity that the judge gave itself wins over the rule's."""
-    severity: Severity = score.severity or ("major" if major else "moderate")
-    return Mark(kind=kind, severity=severity, reason=score.reason)
-
-
 @cache_latest
 def undecided_turns(results: Results) -> list[UndecidedTurn]:
     """The turns on which the turn judge found reference and passages in conflict, in the order of the run."""
     undecided = filter(is_undecided, results.scores.of_judge("turn", "skipped"))
     ids = {score.conversation for score in undecided}
     in_order = [key for key in results.conversations.ids if key in ids]
-    return [
-        UndecidedTurn(conversation.case, turn, *_sides(score))
-        for conversation, by_turn in conversations_with_scores(results, in_order)
-        for turn in conversation.turns
-        for score in by_turn.get(turn.index, {}).values()
-        if is_undecided(score)
-    ]
-
-
-def _sides(score: Score) -> tuple[str, str]:
-    """What reference and passages say where they contradict each other first."""
-    conflicts: Any = score.detail["conflicts"]
-    return str(conflicts[0]["reference"]), str(conflicts[0]["passages"])
+    found = []
+    for conversation, by_turn in conversations_with_scores(results, in_order):
+        for turn in conversation.turns:
+            for score in filter(is_undecided, by_turn.get(turn.index, {}).values()):
+                first: Any = score.detail["conflicts"]
+                sides = str(first[0]["reference"]), str(first[0]["passages"])
+                found.append(UndecidedTurn(conversation.case, turn, *sides))
+    return found

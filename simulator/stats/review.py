@@ -9,9 +9,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from simulator.core.types import Conversation, HumanVerdict, Results, Turn, Value
-from simulator.stats.agreement import Floats, quadratic_kappa
-from simulator.stats.corrected import Stratum
-from simulator.stats.figures import Summary, rounded
+from simulator.stats.agreement import auroc, quadratic_kappa
+from simulator.stats.figures import Stratum, Summary, rounded
 from simulator.stats.intervals import wilson
 from simulator.storage.results import select_conversations
 
@@ -87,7 +86,10 @@ class BlindAgreement(Value):
 
 
 class _ComparedTurn(NamedTuple):
-    """One turn: what people gave it on average, what the judge gave it (both 1..5), and its weight."""
+    """One turn: what people gave it on average, what the judge gave it (both 1..5), and its weight.
+
+    The weight says how many turns of the run one stands for; 0 where nobody knows.
+    """
 
     conversation: Conversation
     turn: Turn
@@ -226,7 +228,9 @@ def blind_sample(results: Results, summary: Summary, size: int = SAMPLE_SIZE) ->
         "red": [turn for turn in turns if turn in red],
         "not_red": [turn for turn in turns if turn not in red],
     }
-    wanted = _sizes(len(strata["red"]), len(strata["not_red"]), min(size, len(turns)))
+    whole = min(size, len(turns))
+    others = min(len(strata["not_red"]), max(round(whole * NOT_RED), whole - len(strata["red"])))
+    wanted = {"red": whole - others, "not_red": others}
     drawn = [
         SampledTurn(conversation=conversation, turn=turn, stratum=name, sampled=wanted[name] / len(members))
         for name, members in strata.items()
@@ -236,34 +240,33 @@ def blind_sample(results: Results, summary: Summary, size: int = SAMPLE_SIZE) ->
     return tuple(drawn)
 
 
-def _sizes(red: int, not_red: int, size: int) -> dict[Stratum, int]:
-    """How many of each: a third not red, unless one kind has too few."""
-    others = min(not_red, max(round(size * NOT_RED), size - red))
-    return {"red": size - others, "not_red": others}
-
-
 def blind_agreement(results: Results, summary: Summary) -> BlindAgreement | None:
     """The judge beside people's blind grades; None where no turn has both."""
-    both, weighted = _with_weights(_compared_turns(results, summary))
+    both = _compared_turns(results, summary)
     if not both:
         return None
+    # Sampling rates count only where all are known.
+    weights = np.array([b.weight for b in both] if all(b.weight for b in both) else [1.0] * len(both))
     human, judge = np.array([b.human for b in both]), np.array([b.judge for b in both])
-    weights = np.array([b.weight for b in both])
     line = TOP_GRADE * (RED_LINE if summary.rules.overall is None else summary.rules.overall) - _SAME
     good, red = human >= line, np.array([b.red for b in both])
-    missed = [b for b in both if not b.red and b.human <= LOW]
+    missed = ~red & (human <= LOW)
+    reviewers = Counter(v.reviewer for b in both for v in b.verdicts)
     return BlindAgreement(
         turns=len(both),
         grades=sum(len(b.verdicts) for b in both),
-        reviewers=_reviewers(both),
-        weighted=weighted,
-        within_one=_share(np.abs(judge - human) <= 1 + _SAME, weights),
-        same_side=_share(good != red, weights),
-        kappa=weighted_kappa(judge, human, weights),
-        auroc=weighted_auroc(judge, good, weights),
-        difference=_share(judge - human, weights) / TOP_GRADE,
-        missed=tuple(_disputed(b) for b in sorted(missed, key=lambda b: (b.human, -b.judge))),
-        missed_in_run=sum(b.weight for b in missed),
+        reviewers=dict(sorted(reviewers.items())),
+        weighted=len({round(weight, 9) for weight in weights.tolist()}) > 1,
+        within_one=float(np.average(np.abs(judge - human) <= 1 + _SAME, weights=weights)),
+        same_side=float(np.average(good != red, weights=weights)),
+        kappa=quadratic_kappa(judge, human, weights),
+        auroc=auroc(judge, good, weights),
+        difference=float(np.average(judge - human, weights=weights)) / TOP_GRADE,
+        missed=tuple(
+            _disputed(both[at])
+            for at in sorted(np.flatnonzero(missed), key=lambda at: (human[at], -judge[at]))
+        ),
+        missed_in_run=float(weights[missed].sum()),
         overcalled=tuple(_disputed(b) for b in both if b.red and b.human >= HIGH),
         between=_between([b.verdicts for b in both]),
     )
@@ -278,60 +281,16 @@ def _compared_turns(results: Results, summary: Summary) -> list[_ComparedTurn]:
         if verdict.source == "blind" and verdict.grade is not None:
             given.setdefault((verdict.conversation, verdict.turn), []).append(verdict)
     found = []
-    for _, conversation in select_conversations(results, {key for key, _ in given}):
+    for _at, conversation in select_conversations(results, {key for key, _turn in given}):
         for turn in conversation.turns:
             key = (conversation.id, turn.index)
             verdicts, value = given.get(key), values.get(key)
             if verdicts and value is not None:
                 human = sum(v.grade or 0.0 for v in verdicts) / len(verdicts)
-                found.append(
-                    _ComparedTurn(
-                        conversation, turn, verdicts, human, TOP_GRADE * value, key in red, _weight(verdicts)
-                    )
-                )
+                weight = next((1 / v.sampled for v in verdicts if v.sampled), 0.0)
+                judge = TOP_GRADE * value
+                found.append(_ComparedTurn(conversation, turn, verdicts, human, judge, key in red, weight))
     return found
-
-
-def _weight(verdicts: Iterable[HumanVerdict]) -> float:
-    """How many turns of the run one stands for; 0 where nobody knows."""
-    return next((1 / v.sampled for v in verdicts if v.sampled), 0.0)
-
-
-def _with_weights(both: list[_ComparedTurn]) -> tuple[list[_ComparedTurn], bool]:
-    """Sampling rates count only where all are known."""
-    if all(b.weight for b in both):
-        return both, len({round(b.weight, 9) for b in both}) > 1
-    return [b._replace(weight=1.0) for b in both], False
-
-
-def _share(of: Any, weights: Floats) -> float:
-    return float(np.average(np.asarray(of, dtype=float), weights=weights))
-
-
-def weighted_kappa(one: Floats, other: Floats, weights: Floats) -> float | None:
-    """Quadratically weighted kappa of two gradings whose rows count by `weights`; None of two constants."""
-    means = _share(one, weights), _share(other, weights)
-    spread = _share((one - means[0]) ** 2, weights) + _share((other - means[1]) ** 2, weights)
-    by_chance = spread + (means[0] - means[1]) ** 2
-    return 1 - _share((one - other) ** 2, weights) / by_chance if by_chance > _SAME else None
-
-
-def weighted_auroc(scores: Floats, good: Any, weights: Floats) -> float | None:
-    """How often (0..1) a good row scores above another one, rows counting by `weights`, ties half."""
-    good = np.asarray(good, dtype=bool)
-    if good.all() or not good.any():
-        return None
-    order = np.argsort(scores[~good], kind="stable")
-    others = scores[~good][order]
-    below = np.concatenate(([0.0], np.cumsum(weights[~good][order])))
-    under, up_to = (below[np.searchsorted(others, scores[good], side=s)] for s in ("left", "right"))
-    return float(((under + up_to) / 2) @ weights[good] / (below[-1] * weights[good].sum()))
-
-
-def _reviewers(both: Iterable[_ComparedTurn]) -> dict[str, int]:
-    """How many turns each one graded, by name."""
-    names = sorted(v.reviewer for b in both for v in b.verdicts)
-    return {name: names.count(name) for name in dict.fromkeys(names)}
 
 
 def _between(graded: Iterable[Sequence[HumanVerdict]]) -> Reviewers | None:
@@ -341,7 +300,7 @@ def _between(graded: Iterable[Sequence[HumanVerdict]]) -> Reviewers | None:
     if not pairs:
         return None
     within = sum(abs(a - b) <= 1 + _SAME for a, b in pairs) / len(pairs)
-    kappa = quadratic_kappa([a for a, _ in pairs], [b for _, b in pairs]) if len(pairs) > 1 else None
+    kappa = quadratic_kappa(*zip(*pairs, strict=True)) if len(pairs) > 1 else None
     return Reviewers(turns=len(several), within_one=within, kappa=kappa)
 
 
@@ -361,21 +320,18 @@ def agreement_json(review: BlindAgreement | None) -> dict[str, Any] | None:
     """What `review --json` prints of it, figures rounded to 4 decimals, without the texts of turns."""
     if review is None:
         return None
-    shown = {key: getattr(review, key) for key in ("turns", "grades", "reviewers", "weighted")}
-    for key in ("within_one", "same_side", "kappa", "auroc", "difference"):
-        shown[key] = rounded(getattr(review, key))
+
+    def places(turns: Iterable[DisputedTurn]) -> list[dict[str, Any]]:
+        return [t.model_dump(include={"conversation", "turn", "human", "judge", "comment"}) for t in turns]
+
+    shown = review.model_dump(exclude={"missed", "missed_in_run", "overcalled", "between"})
     missed = {"n": len(review.missed), "in_run": rounded(review.missed_in_run)}
-    shown["missed"] = missed | {"turns": _places(review.missed)}
-    shown["overcalled"] = {"n": len(review.overcalled), "turns": _places(review.overcalled)}
-    between = review.between
-    shown["between_reviewers"] = between and {
-        "turns": between.turns, "within_one": rounded(between.within_one), "kappa": rounded(between.kappa),
-    }  # fmt: skip
-    return shown
-
-
-def _places(turns: Iterable[DisputedTurn]) -> list[dict[str, Any]]:
-    return [t.model_dump(include={"conversation", "turn", "human", "judge", "comment"}) for t in turns]
+    return {
+        **rounded(shown),
+        "missed": missed | {"turns": places(review.missed)},
+        "overcalled": {"n": len(review.overcalled), "turns": places(review.overcalled)},
+        "between_reviewers": review.between and rounded(review.between.model_dump()),
+    }
 
 
 def review_findings(results: Results, summary: Summary) -> ReviewFindings | None:
@@ -385,6 +341,14 @@ def review_findings(results: Results, summary: Summary) -> ReviewFindings | None
         return None
     judged = Counter(turn.judge_is for turn in turns if turn.red)
     right, wrong = judged["right"], judged["wrong"]
+    points = Counter((turn.cause, turn.status) for turn in turns if turn.point)
+    left: dict[str, Counter[str]] = {}
+    for turn in turns:
+        if turn.pending:
+            left.setdefault(turn.assignee, Counter())[turn.status] += 1
+    pending = [
+        PendingReviews(assignee=who, open=n["open"], doing=n["doing"], unset=n[""]) for who, n in left.items()
+    ]
     return ReviewFindings(
         turns=turns,
         red=summary.red,
@@ -393,54 +357,39 @@ def review_findings(results: Results, summary: Summary) -> ReviewFindings | None
         unsure=judged["unsure"],
         precision=right / (right + wrong) if right + wrong else None,
         interval=wilson(right, right + wrong),
-        points=_points(turns),
+        # The most frequent first.
+        points=tuple(Point(cause=cause, status=status, n=n) for (cause, status), n in points.most_common()),
         articles=_articles(results, turns),
-        pending=_pending(turns),
+        # Most first, what nobody has taken up last.
+        pending=tuple(sorted(pending, key=lambda each: (not each.assignee, -each.n, each.assignee))),
     )
 
 
 def _reviewed(results: Results, summary: Summary) -> Iterator[ReviewedTurn]:
     """The turns that the team reviewed, red ones first in their rank."""
-    verdicts = {
-        (v.conversation, v.turn): v for v in results.verdicts if v.source == "review" and _is_reviewed(v)
-    }
+    said = {"judge_is", "cause", "status", "correct_answer", "comment", "assignee", "checked"}
+    reviewed = [(v, v.model_dump(include=said)) for v in results.verdicts if v.source == "review"]
+    verdicts = {(v.conversation, v.turn): fields for v, fields in reviewed if any(fields.values())}
     values = {(s.conversation, s.turn): s.value for s in results.scores.of_judge(summary.primary)}
     turns = {
         (conversation.id, turn.index): (conversation, turn)
-        for _, conversation in select_conversations(results, {key for key, _ in verdicts})
+        for _at, conversation in select_conversations(results, {key for key, _turn in verdicts})
         for turn in conversation.turns
     }
     red = dict.fromkeys((turn.conversation, turn.turn) for turn in summary.reddest)
     for at in [*red, *(at for at in turns if at not in red)]:
         if at in verdicts and at in turns:
-            yield _reviewed_turn(*turns[at], verdicts[at], values.get(at), red=at in red)
-
-
-def _is_reviewed(verdict: HumanVerdict) -> bool:
-    texts = (verdict.cause, verdict.status, verdict.correct_answer, verdict.comment, verdict.assignee)
-    return any((verdict.judge_is, verdict.checked, *texts))
-
-
-def _reviewed_turn(
-    conversation: Conversation, turn: Turn, verdict: HumanVerdict, value: float | None, *, red: bool
-) -> ReviewedTurn:
-    fields = {"judge_is", "cause", "status", "correct_answer", "comment", "assignee", "checked"}
-    return ReviewedTurn(
-        conversation=conversation.id,
-        turn=turn.index,
-        persona=conversation.persona,
-        question=turn.user,
-        answer=turn.answer.text,
-        red=red,
-        value=value,
-        **verdict.model_dump(include=fields),
-    )
-
-
-def _points(turns: Iterable[ReviewedTurn]) -> tuple[Point, ...]:
-    """Points of improvement by cause and status, the most frequent first."""
-    found = Counter((turn.cause, turn.status) for turn in turns if turn.point)
-    return tuple(Point(cause=cause, status=status, n=n) for (cause, status), n in found.most_common())
+            conversation, turn = turns[at]
+            yield ReviewedTurn(
+                conversation=conversation.id,
+                turn=turn.index,
+                persona=conversation.persona,
+                question=turn.user,
+                answer=turn.answer.text,
+                red=at in red,
+                value=values.get(at),
+                **verdicts[at],
+            )
 
 
 def _articles(results: Results, reviewed: Iterable[ReviewedTurn]) -> tuple[Article, ...]:
@@ -458,55 +407,44 @@ def _articles(results: Results, reviewed: Iterable[ReviewedTurn]) -> tuple[Artic
             for passage in retrieved | gold:
                 behind.setdefault(passage, []).append((said, passage in retrieved, passage in gold))
     sources = {p.id: p.source for _, turn in turns.values() for p in turn.answer.passages if p.source}
-    articles = [_article(passage, sources.get(passage, ""), found) for passage, found in behind.items()]
-    return tuple(sorted(articles, key=lambda a: (-len(a.turns), -a.gold, a.passage)))
-
-
-def _article(passage: str, source: str, found: Sequence[tuple[ReviewedTurn, bool, bool]]) -> Article:
-    return Article(
-        passage=passage,
-        source=source,
-        turns=tuple((said.conversation, said.turn) for said, _, _ in found),
-        causes=dict(Counter(said.cause for said, _, _ in found).most_common()),
-        retrieved=sum(retrieved for _, retrieved, _ in found),
-        gold=sum(gold for _, _, gold in found),
-    )
-
-
-def _pending(turns: Iterable[ReviewedTurn]) -> tuple[PendingReviews, ...]:
-    """Who has how much left, most first, what nobody has taken up last."""
-    left: dict[str, Counter[str]] = {}
-    for turn in turns:
-        if turn.pending:
-            left.setdefault(turn.assignee, Counter())[turn.status] += 1
-    found = [
-        PendingReviews(assignee=who, open=n["open"], doing=n["doing"], unset=n[""]) for who, n in left.items()
+    articles = [
+        Article(
+            passage=passage,
+            source=sources.get(passage, ""),
+            turns=tuple((said.conversation, said.turn) for said, _retrieved, _gold in found),
+            causes=dict(Counter(said.cause for said, _retrieved, _gold in found).most_common()),
+            retrieved=sum(retrieved for _said, retrieved, _gold in found),
+            gold=sum(gold for _said, _retrieved, gold in found),
+        )
+        for passage, found in behind.items()
     ]
-    return tuple(sorted(found, key=lambda each: (not each.assignee, -each.n, each.assignee)))
+    return tuple(sorted(articles, key=lambda a: (-len(a.turns), -a.gold, a.passage)))
 
 
 def findings_json(findings: ReviewFindings | None) -> dict[str, Any] | None:
     """What `review --json` prints of it, figures rounded to 4 decimals, without the texts of turns."""
     if findings is None:
         return None
-    interval = findings.interval and [round(end, 4) for end in findings.interval]
-    precision = None if findings.precision is None else round(findings.precision, 4)
     shown = {"conversation", "turn", "red", "value", "comment", "correct_answer"}
     return {
         "turns": len(findings.turns),
         "red": findings.red,
         "red_judged": findings.judged,
         "precision_of_red": {
-            "precision": precision, "interval": interval, "n": findings.right + findings.wrong,
-            "right": findings.right, "wrong": findings.wrong, "unsure": findings.unsure,
+            "precision": rounded(findings.precision),
+            "interval": rounded(findings.interval),
+            "n": findings.right + findings.wrong,
+            **findings.model_dump(include={"right", "wrong", "unsure"}),
         },
         "points": [point.model_dump() for point in findings.points],
-        "articles": [_article_json(article) for article in findings.articles],
+        "articles": [
+            article.model_dump()
+            | {
+                "n": len(article.turns),
+                "turns": [{"conversation": key, "turn": turn} for key, turn in article.turns],
+            }
+            for article in findings.articles
+        ],
         "pending": [each.model_dump() for each in findings.pending],
         "judge_wrong": [turn.model_dump(include=shown) for turn in findings.wrong_turns],
-    }  # fmt: skip
-
-
-def _article_json(article: Article) -> dict[str, Any]:
-    places = [{"conversation": conversation, "turn": turn} for conversation, turn in article.turns]
-    return {**article.model_dump(), "n": len(article.turns), "turns": places}
+    }

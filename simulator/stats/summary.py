@@ -4,18 +4,20 @@ The bot's own failure is graded (lowest, by rule); a failure of a judge or of th
 left out of the means. Nothing counts as 0 because it could not be graded. Turns that the simulated customer
 spoilt count like any other, unless they are to be left out; both scores are kept either way.
 
-Also here: how a judge's grades develop over the turns (`course`), and what the bot spent (`bot_usage`).
+Also here: how a judge's grades develop over the turns (`course`), how far several models and several votes
+agree (`panel_agreement`, `vote_agreement`), and what the bot spent (`bot_usage`).
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby, islice
+from itertools import groupby
 from math import fsum
 from statistics import fmean
 from typing import NamedTuple, TypeVar, get_args
 
-from simulator.core.settings import stored_settings
+from simulator.core.settings import Settings, stored_settings
+from simulator.core.shelves import judge_name
 from simulator.core.types import (
     PASSED,
     STOPPED_EARLY,
@@ -23,7 +25,6 @@ from simulator.core.types import (
     Ended,
     Failure,
     Language,
-    Persona,
     RedRules,
     Results,
     Score,
@@ -34,24 +35,28 @@ from simulator.core.types import (
     Value,
 )
 from simulator.models.pricing import Prices
-from simulator.stats.agreement import panel_agreement, vote_agreement
+from simulator.stats.agreement import quadratic_kappa
 from simulator.stats.corrected import StratifiedTurn, blind_grades, correct, labelled_turns, shortage
+from simulator.stats.customers import summarise_customers
 from simulator.stats.figures import (
     CaseSummary,
     CustomerSummary,
     JudgeSummary,
+    Mark,
     Mean,
+    PanelAgreement,
     PersonaSummary,
     RedTurn,
     SimulatorSummary,
     Summary,
     Total,
+    VoteAgreement,
+    turn_failure,
 )
 from simulator.stats.intervals import clustered_stderr, ends_of, interval_of_mean
 from simulator.stats.red import (
     KINDS,
     RANK,
-    Mark,
     deciding_judges,
     is_unanswered,
     is_undecided,
@@ -73,7 +78,6 @@ LAST_TURN = 12
 # Of a large data set, the texts of so many red turns are kept; of the others only where they are.
 MAX_QUOTED = 2_000
 Item = TypeVar("Item")
-LANGUAGES: tuple[Language, ...] = ("ja", "en")
 # The five graded 1..5 whose raw means add up to the total.
 RAG_METRICS = ("relevance", "groundedness", "similarity", "fluency", "cosine")
 # A conversation that was cut off is not finished: it can be taken up again.
@@ -163,6 +167,22 @@ class RunTurns:
     voted: list[Score] = field(default_factory=list)
 
 
+def figures_of(results: Results, settings: Settings) -> Summary:
+    """The figures of a run by these settings: first the judges they name, then whichever others graded it."""
+    results = without_superseded(results)
+    played = CUSTOMERS_UNCHECKED
+    if not results.run.asks_once:
+        played = summarise_customers(results, settings.customer_faults)
+    judges = grading_judges(results, tuple(map(judge_name, settings.judges)))
+    return summarise(results, rules=settings.red, judges=judges, seed=settings.seed, customers=played)
+
+
+def grading_judges(results: Results, named: tuple[str, ...]) -> tuple[str, ...]:
+    """The judges that were named, then those that graded later and the panel's models by name."""
+    graded = results.scores.judges
+    return (*(first := deciding_judges(named, graded)), *sorted(graded - set(first)))
+
+
 def summarise(
     results: Results,
     *,
@@ -177,9 +197,10 @@ def summarise(
     """
     results = without_superseded(results)
     names = judges or tuple(sorted(results.scores.judges))
-    primary, rows = primary_judge(names), results.run.asks_once
+    primary = primary_judge(names)
     every = run_turns(results, rules, primary)
-    spoken = without_spoilt(every.turns, customers) if customers.handling == "exclude" else every.turns
+    kept = _without_spoilt(every.turns, customers) if customers.spoilt else every.turns
+    spoken = kept if customers.handling == "exclude" else every.turns
     started = every.conversations
     means = _conversation_means(spoken)
     graded = [c for c in started if c.id in means]
@@ -188,10 +209,27 @@ def summarise(
         s.scores[primary].scale for s in spoken if primary in s.scores and s.scores[primary].state == "scored"
     }
     red = sorted((s for s in spoken if s.marks), key=_worst_first)
-    turns = _stratified_turns(results, spoken) if results.verdicts else []
+    marks = Counter(mark.kind for s in red for mark in s.marks)
+    by_judge = {name: _judge(name, spoken) for name in names}
+    raws = [by_judge[name].raw_mean for name in RAG_METRICS if name in by_judge]
+    total = [raw for raw in raws if raw is not None]
+    people = blind_grades(results.verdicts) if results.verdicts else {}
+    # Those without an answer are graded by rule.
+    turns = [
+        StratifiedTurn(
+            case=s.case,
+            conversation=s.conversation,
+            value=s.value,
+            stratum=None if s.failure else "red" if s.marks else "not_red",
+            human=people.get((s.conversation, s.turn)),
+        )
+        for s in spoken
+        if people and s.value is not None
+    ]
     nothing_to_grade = {s.conversation for s in spoken if s.unrecorded} - {
         s.conversation for s in spoken if not s.unrecorded
     }
+    guarded = [broken for c in started for broken in c.broken]
     return Summary(
         run=results.run.id,
         status=results.run.status,
@@ -202,11 +240,11 @@ def summarise(
         answered_score=_mean(_conversation_means([s for s in spoken if not s.failure]).values()),
         interval=interval_of_mean(values, [c.case for c in graded], seed=seed, ends=ends_of(scales)),
         conversation_scores=means,
-        judges={name: _judge(name, spoken) for name in names},
-        personas=() if rows else _personas(results.personas, started, spoken, means, names),
+        judges=by_judge,
+        personas=() if results.run.asks_once else _personas(results, started, spoken, means, names),
         cases=_cases(started, spoken, means),
-        total=_total(names, spoken),
-        rows=rows,
+        total=Total(value=fsum(total) if total else None, of=5 * len(total)),
+        rows=results.run.asks_once,
         planned=results.planned,
         finished=sum(c.ended is not None and c.ended not in CUT_OFF for c in started),
         spared=every.unbegun if STOPPED_EARLY in results.notes else 0,
@@ -218,7 +256,7 @@ def summarise(
         ended=dict(Counter(c.ended.value for c in started if c.ended)),
         turns=len(spoken),
         red=len(red),
-        red_kinds=_red_kinds(red),
+        red_kinds={kind: marks[kind] for kind in KINDS if marks[kind]},
         red_second=sum(all(m.kind not in KINDS[:2] for m in s.marks) for s in red),
         reddest=tuple(_reddest(results, red, rules, primary)),
         bot_failures=dict(Counter(s.failure for s in spoken if s.failure)),
@@ -227,7 +265,14 @@ def summarise(
         corrected=correct(turns, seed=seed),
         labels=len(labelled_turns(turns)),
         shortage=shortage(turns),
-        simulator=_simulator(started, every.turns, customers),
+        simulator=SimulatorSummary(
+            guarded=len(guarded),
+            failed=sum(c.ended is Ended.USER_FAILED for c in started),
+            rules=dict(Counter(rule for broken in guarded for rule in broken)),
+            customers=customers,
+            with_spoilt=_mean(_conversation_means(every.turns).values()) if customers.spoilt else None,
+            without_spoilt=_mean(_conversation_means(kept).values()) if customers.spoilt else None,
+        ),
         graded_turns=every.graded,
         spending=results.spending,
         usage=results.usage,
@@ -236,30 +281,12 @@ def summarise(
     )
 
 
-def grading_judges(results: Results, named: tuple[str, ...]) -> tuple[str, ...]:
-    """The judges that were named, then those that graded later and the panel's models by name."""
-    graded = results.scores.judges
-    return (*(first := deciding_judges(named, graded)), *sorted(graded - set(first)))
-
-
-def excerpt(text: str, length: int = EXCERPT) -> str:
-    """The beginning of a text on one line."""
-    line = " ".join(text[: 4 * length].split())
-    return line if len(line) <= length else line[: length - 1].rstrip() + "…"
-
-
-def turn_failure(turn: Turn) -> str | None:
-    """The kind of the bot's failure in a turn; None when it answered, or when a log does not tell."""
-    if turn.unrecorded:
-        return None
-    if turn.answer.error:
-        return turn.answer.error.kind
-    return None if turn.answer.text.strip() else "empty"
-
-
 def run_turns(results: Results, rules: RedRules, primary: str) -> RunTurns:
     """Every turn of the run, with the scores that belong to it; `primary` is the judge that decides."""
-    run, grades = RunTurns(), _Grades()
+    run = RunTurns()
+    # Equal grades and marks exist once, for a run has many.
+    grades: dict[tuple[Grade, ...], dict[str, Grade]] = {}
+    marks: dict[tuple[Mark, ...], tuple[Mark, ...]] = {}
     for conversation, by_turn in conversations_with_scores(results):
         if not (conversation.turns or conversation.ended):
             run.unbegun += conversation.ended is None
@@ -270,8 +297,12 @@ def run_turns(results: Results, rules: RedRules, primary: str) -> RunTurns:
             run.judges |= scores.keys()
             run.graded += any(s.state == "scored" and not s.by_rule for s in scores.values())
             run.voted += [s for s in scores.values() if isinstance(s.detail.get("votes"), list)]
-            graded = grades.of(scores.values())
-            verdict = graded.get(primary)
+            found = tuple(map(_grade, scores.values()))
+            graded = grades.setdefault(found, {grade.judge: grade for grade in found})
+            # Without their reasons, which are long.
+            brief = tuple(
+                replace(mark, reason="") for mark in _marks(conversation, turn, scores, rules, primary)
+            )
             run.turns.append(
                 GradedTurn(
                     conversation.id,
@@ -279,8 +310,8 @@ def run_turns(results: Results, rules: RedRules, primary: str) -> RunTurns:
                     conversation.persona,
                     turn.index,
                     graded,
-                    verdict.value if verdict else None,
-                    grades.marks(_marks(conversation, turn, scores, rules, primary)),
+                    graded[primary].value if primary in graded else None,
+                    marks.setdefault(brief, brief),
                     turn_failure(turn),
                     unrecorded=turn.unrecorded,
                 )
@@ -308,26 +339,11 @@ def _marks(
     return red_marks(conversation.id, scores.values(), rules, primary)
 
 
-class _Grades:
-    """Grades and marks without texts; equal ones exist once, for a run has many."""
-
-    def __init__(self) -> None:
-        self._grades: dict[Grade, Grade] = {}
-        self._by_judge: dict[tuple[int, ...], dict[str, Grade]] = {}
-        self._marks: dict[tuple[Mark, ...], tuple[Mark, ...]] = {}
-
-    def of(self, scores: Iterable[Score]) -> dict[str, Grade]:
-        """The grades of a turn by judge."""
-        grades = [self._grades.setdefault(grade, grade) for grade in map(_grade, scores)]
-        return self._by_judge.setdefault(tuple(map(id, grades)), {grade.judge: grade for grade in grades})
-
-    def marks(self, marks: Iterable[Mark]) -> tuple[Mark, ...]:
-        """The marks without their reasons."""
-        brief = tuple(Mark(kind=mark.kind, severity=mark.severity) for mark in marks)
-        return self._marks.setdefault(brief, brief)
-
-
 def _grade(score: Score) -> Grade:
+    failure = None
+    if score.state == "failed":
+        kind = score.detail.get("kind") or score.reason.partition(":")[0].strip()
+        failure = kind if isinstance(kind, str) and kind in _FAILURE_KINDS else "error"
     return Grade(
         score.judge,
         score.state,
@@ -335,18 +351,13 @@ def _grade(score: Score) -> Grade:
         score.raw,
         score.scale,
         "" if score.by_rule else score.rubric,
-        _failure_kind(score) if score.state == "failed" else None,
+        failure,
         is_undecided(score),
         "output" in score.detail and "passed" not in score.detail,
     )
 
 
-def _failure_kind(score: Score) -> str:
-    kind = score.detail.get("kind") or score.reason.partition(":")[0].strip()
-    return kind if isinstance(kind, str) and kind in _FAILURE_KINDS else "error"
-
-
-def without_spoilt(spoken: Iterable[GradedTurn], customers: CustomerSummary) -> list[GradedTurn]:
+def _without_spoilt(spoken: Iterable[GradedTurn], customers: CustomerSummary) -> list[GradedTurn]:
     """The turns, without grades and marks where a customer spoilt them and the bot did not fail itself."""
     spoilt = frozenset(customers.spoilt)
     return [
@@ -357,15 +368,53 @@ def without_spoilt(spoken: Iterable[GradedTurn], customers: CustomerSummary) -> 
     ]
 
 
+def counted_turns(results: Results, summary: Summary) -> Iterator[tuple[Conversation, Turn]]:
+    """Every turn whose grade counts: all, or those that no customer spoilt; a silent bot always does."""
+    customers = summary.simulator.customers
+    spoilt = frozenset(customers.spoilt if customers.handling == "exclude" else ())
+    for conversation in results.conversations:
+        for turn in conversation.turns:
+            if (conversation.id, turn.index) not in spoilt or turn_failure(turn):
+                yield conversation, turn
+
+
+def _worst_first(s: GradedTurn) -> tuple[int, int, float, int]:
+    """Gravest first; at equal gravity what was answered before what was not, then the lowest."""
+    value = 2.0 if s.value is None else s.value
+    return RANK[worst_severity(s.marks)], bool(s.failure), value, -len(s.marks)
+
+
 def _reddest(results: Results, red: Sequence[GradedTurn], rules: RedRules, primary: str) -> Iterator[RedTurn]:
     """The red turns with their texts; of a large data set only the first `MAX_QUOTED` have them."""
-    quoted = {(s.conversation, s.turn): s for s in (red[:MAX_QUOTED] if results.is_sampled else red)}
-    with_texts = dict[tuple[str, int], RedTurn]()
-    for conversation, turn, scores in turns_with_scores(results, quoted):
-        key, marks = (conversation.id, turn.index), _marks(conversation, turn, scores, rules, primary)
-        with_texts[key] = _red_turn(quoted[key], marks, excerpt(turn.user), excerpt(turn.answer.text))
+    quoted = {(s.conversation, s.turn) for s in (red[:MAX_QUOTED] if results.is_sampled else red)}
+    texts = {
+        (conversation.id, turn.index): (
+            excerpt(turn.user),
+            excerpt(turn.answer.text),
+            _marks(conversation, turn, scores, rules, primary),
+        )
+        for conversation, turn, scores in turns_with_scores(results, quoted)
+    }
     for s in red:
-        yield with_texts.get((s.conversation, s.turn)) or _red_turn(s, s.marks)
+        question, answer, marks = texts.get((s.conversation, s.turn), ("", "", s.marks))
+        yield RedTurn(
+            conversation=s.conversation,
+            turn=s.turn,
+            persona=s.persona,
+            case=s.case,
+            question=question,
+            answer=answer,
+            value=s.value,
+            reason=next((m.reason for m in sorted(marks, key=lambda m: RANK[m.severity]) if m.reason), ""),
+            failure=s.failure,
+            marks=marks,
+        )
+
+
+def excerpt(text: str, length: int = EXCERPT) -> str:
+    """The beginning of a text on one line."""
+    line = " ".join(text[: 4 * length].split())
+    return line if len(line) <= length else line[: length - 1].rstrip() + "…"
 
 
 def _conversation_means(spoken: Iterable[GradedTurn]) -> dict[str, float]:
@@ -375,22 +424,6 @@ def _conversation_means(spoken: Iterable[GradedTurn]) -> dict[str, float]:
         for conversation, turns in groupby(spoken, lambda s: s.conversation)
         if (score := _mean(s.value for s in turns)) is not None
     }
-
-
-def _stratified_turns(results: Results, spoken: Iterable[GradedTurn]) -> list[StratifiedTurn]:
-    """The graded turns beside what people gave them blind; those without an answer are graded by rule."""
-    people = blind_grades(results.verdicts)
-    return [
-        StratifiedTurn(
-            case=s.case,
-            conversation=s.conversation,
-            value=s.value,
-            stratum=None if s.failure else "red" if s.marks else "not_red",
-            human=people.get((s.conversation, s.turn)),
-        )
-        for s in spoken
-        if s.value is not None
-    ]
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
@@ -403,11 +436,8 @@ def _judge(name: str, spoken: Sequence[GradedTurn]) -> JudgeSummary:
     """One judge over all spoken turns."""
     scored = [s for s in spoken if (score := s.scores.get(name)) and score.state == "scored"]
     values = [s.scores[name].value or 0.0 for s in scored]
-    excluded = sum(s.excluded for s in spoken)
     due = [s for s in spoken if not (s.excluded or s.unrecorded)]
     failures = Counter(kind for s in due if (kind := _failure(name, s.scores)))
-    graded = (s.scores[name] for s in scored)
-    rubrics = dict.fromkeys(grade.rubric for grade in graded if grade.rubric)
     return JudgeSummary(
         mean=_mean(values),
         answered_mean=_mean(s.scores[name].value for s in scored if not s.failure),
@@ -418,8 +448,8 @@ def _judge(name: str, spoken: Sequence[GradedTurn]) -> JudgeSummary:
         skipped=len(due) - len(scored) - failures.total(),
         failed=failures.total(),
         failures=dict(failures),
-        rubrics=tuple(rubrics),
-        excluded=excluded,
+        rubrics=tuple(dict.fromkeys(s.scores[name].rubric for s in scored if s.scores[name].rubric)),
+        excluded=sum(s.excluded for s in spoken),
         undecided=sum(name in s.scores and s.scores[name].undecided for s in due),
     )
 
@@ -433,115 +463,57 @@ def _failure(judge: str, grades: Mapping[str, Grade]) -> str | None:
 
 
 def _personas(
-    known: Sequence[Persona],
+    results: Results,
     started: Sequence[ConversationRow],
     spoken: Sequence[GradedTurn],
-    means: dict[str, float],
+    means: Mapping[str, float],
     judges: Sequence[str],
 ) -> tuple[PersonaSummary, ...]:
     """One row per persona that took part, in order of appearance."""
-    names = {p.id: {language: p.speaks(language).name for language in LANGUAGES} for p in known}
-    by_persona = _grouped(started, lambda c: c.persona)
-    turns = _grouped(spoken, lambda s: s.persona)
-    return tuple(
-        PersonaSummary(
-            persona=persona,
-            names=names.get(persona, {}),
-            score=_mean(means.get(c.id) for c in own),
-            conversations=len(own),
-            graded=sum(c.id in means for c in own),
-            turns=len(turns.get(persona, [])),
-            red=sum(bool(s.marks) for s in turns.get(persona, [])),
-            judges={judge: _judge_mean(judge, turns.get(persona, [])) for judge in judges},
+    languages: tuple[Language, ...] = ("ja", "en")
+    names = {p.id: {each: p.speaks(each).name for each in languages} for p in results.personas}
+    turns_by_persona = _grouped(spoken, lambda s: s.persona)
+    found = []
+    for persona, own in _grouped(started, lambda c: c.persona).items():
+        turns = turns_by_persona.get(persona, [])
+        grades = {judge: [s.scores[judge] for s in turns if judge in s.scores] for judge in judges}
+        values = {j: [g.value for g in every if g.state == "scored"] for j, every in grades.items()}
+        found.append(
+            PersonaSummary(
+                persona=persona,
+                names=names.get(persona, {}),
+                score=_mean(means.get(c.id) for c in own),
+                conversations=len(own),
+                graded=sum(c.id in means for c in own),
+                turns=len(turns),
+                red=sum(bool(s.marks) for s in turns),
+                judges={j: Mean(mean=_mean(v), n=len(v), planned=len(turns)) for j, v in values.items()},
+            )
         )
-        for persona, own in by_persona.items()
-    )
-
-
-def _judge_mean(judge: str, turns: Sequence[GradedTurn]) -> Mean:
-    """The mean of one judge over some turns."""
-    values = [s.scores[judge].value for s in turns if judge in s.scores and s.scores[judge].state == "scored"]
-    return Mean(mean=_mean(values), n=len(values), planned=len(turns))
+    return tuple(found)
 
 
 def _cases(
-    started: Sequence[ConversationRow], spoken: Sequence[GradedTurn], means: dict[str, float]
+    started: Sequence[ConversationRow], spoken: Sequence[GradedTurn], means: Mapping[str, float]
 ) -> tuple[CaseSummary, ...]:
-    """The questions, those with most red turns first."""
-    order = {case: place for place, case in enumerate(dict.fromkeys(c.case for c in started))}
-    counts = Counter(s.case for s in spoken)
-    turns = iter(sorted(spoken, key=lambda s: order[s.case]))
-    by_case = groupby(sorted(started, key=lambda c: order[c.case]), lambda c: c.case)
-    rows = [_case(list(own), list(islice(turns, counts[case])), means) for case, own in by_case]
+    """The questions, over all the conversations that began with one; those with most red turns first."""
+    turns_by_case = _grouped(spoken, lambda s: s.case)
+    rows = []
+    for case, own in _grouped(started, lambda c: c.case).items():
+        turns = turns_by_case.get(case, [])
+        red = sorted((s for s in turns if s.marks), key=_worst_first)
+        rows.append(
+            CaseSummary(
+                case=case,
+                question=own[0].question,
+                score=_mean(means.get(c.id) for c in own),
+                conversations=len(own),
+                turns=len(turns),
+                red=len(red),
+                worst=(red[0].conversation, red[0].turn) if red else None,
+            )
+        )
     return tuple(sorted(rows, key=lambda row: (-row.red, 2.0 if row.score is None else row.score)))
-
-
-def _case(
-    conversations: Sequence[ConversationRow], turns: Sequence[GradedTurn], means: dict[str, float]
-) -> CaseSummary:
-    """One question over all the conversations that began with it."""
-    red = sorted((s for s in turns if s.marks), key=_worst_first)
-    return CaseSummary(
-        case=conversations[0].case,
-        question=conversations[0].question,
-        score=_mean(means.get(c.id) for c in conversations),
-        conversations=len(conversations),
-        turns=len(turns),
-        red=len(red),
-        worst=(red[0].conversation, red[0].turn) if red else None,
-    )
-
-
-def _total(judges: Iterable[str], spoken: Sequence[GradedTurn]) -> Total:
-    """The sum of the RAG metrics' raw means."""
-    raws = [
-        raw for name in RAG_METRICS if name in judges and (raw := _judge(name, spoken).raw_mean) is not None
-    ]
-    return Total(value=fsum(raws) if raws else None, of=5 * len(raws))
-
-
-def _worst_first(s: GradedTurn) -> tuple[int, int, float, int]:
-    """Gravest first; at equal gravity what was answered before what was not, then the lowest."""
-    value = 2.0 if s.value is None else s.value
-    return RANK[worst_severity(s.marks)], bool(s.failure), value, -len(s.marks)
-
-
-def _red_turn(s: GradedTurn, marks: tuple[Mark, ...], question: str = "", answer: str = "") -> RedTurn:
-    """The turn as a row of the list of red turns."""
-    return RedTurn(
-        conversation=s.conversation,
-        turn=s.turn,
-        persona=s.persona,
-        case=s.case,
-        question=question,
-        answer=answer,
-        value=s.value,
-        reason=next((m.reason for m in sorted(marks, key=lambda m: RANK[m.severity]) if m.reason), ""),
-        failure=s.failure,
-        marks=marks,
-    )
-
-
-def _red_kinds(red: Iterable[GradedTurn]) -> dict[str, int]:
-    """How many turns carry each kind of mark, in the order of the rules."""
-    found = Counter(mark.kind for s in red for mark in s.marks)
-    return {kind: found[kind] for kind in KINDS if found[kind]}
-
-
-def _simulator(
-    started: Sequence[ConversationRow], every: Sequence[GradedTurn], customers: CustomerSummary
-) -> SimulatorSummary:
-    """What the guard of the simulated customer had to do, and what it let through."""
-    guarded = [rules for c in started for rules in c.broken]
-    kept = without_spoilt(every, customers) if customers.spoilt else []
-    return SimulatorSummary(
-        guarded=len(guarded),
-        failed=sum(c.ended is Ended.USER_FAILED for c in started),
-        rules=dict(Counter(rule for rules in guarded for rule in rules)),
-        customers=customers,
-        with_spoilt=_mean(_conversation_means(every).values()) if kept else None,
-        without_spoilt=_mean(_conversation_means(kept).values()) if kept else None,
-    )
 
 
 def _grouped(items: Iterable[Item], key: Callable[[Item], str]) -> dict[str, list[Item]]:
@@ -550,6 +522,43 @@ def _grouped(items: Iterable[Item], key: Callable[[Item], str]) -> dict[str, lis
     for item in items:
         groups.setdefault(key(item), []).append(item)
     return groups
+
+
+def panel_agreement(scores: Iterable[Score]) -> tuple[PanelAgreement, ...]:
+    """Every further model of the panel compared with the judge's own, by model and judge."""
+    graded: dict[str, dict[tuple[str, int], Score]] = {}
+    for score in scores:
+        if score.state == "scored" and not score.by_rule:
+            graded.setdefault(score.judge, {})[score.conversation, score.turn] = score
+    found = []
+    for name in graded:
+        judge, beside, model = name.partition("@")
+        both = [key for key in graded[name] if key in graded.get(judge, {})] if beside else []
+        if both:
+            own = [graded[judge][key].value or 0.0 for key in both]
+            other = [graded[name][key].value or 0.0 for key in both]
+            kappa, shift = quadratic_kappa(own, other), fmean(other) - fmean(own)
+            found.append(PanelAgreement(judge=judge, model=model, n=len(both), kappa=kappa, shift=shift))
+    return tuple(sorted(found, key=lambda pair: (pair.model, pair.judge)))
+
+
+def vote_agreement(scores: Iterable[Score]) -> tuple[VoteAgreement, ...]:
+    """How far the votes of each judge lay apart, for judges with several votes on a turn."""
+    voted = _grouped((s for s in scores if isinstance(s.detail.get("votes"), list)), lambda s: s.judge)
+    found = []
+    for judge, own in sorted(voted.items()):
+        ballots = [ballot for score in own if isinstance(ballot := score.detail["votes"], list)]
+        spreads = [spread for score in own if isinstance(spread := score.detail.get("spread"), int | float)]
+        found.append(
+            VoteAgreement(
+                judge=judge,
+                n=len(own),
+                votes=max(map(len, ballots)),
+                disagreed=sum(bool(score.detail.get("disagreement")) for score in own),
+                mean_spread=fmean(spreads) if spreads else 0.0,
+            )
+        )
+    return tuple(found)
 
 
 def course(results: Results, judge: str, *, raw: bool = False) -> Course | None:
@@ -566,11 +575,19 @@ def course(results: Results, judge: str, *, raw: bool = False) -> Course | None:
     last = max((index for conversation, index, _ in turns if (conversation, index) in grades), default=0)
     if last < 2:
         return None
-    personas = dict.fromkeys(persona for *_, persona in turns)
+
+    def means(own: Sequence[tuple[str, int, str]]) -> tuple[Mean, ...]:
+        """The mean at each turn index."""
+        found = []
+        for place in range(1, last + 1):
+            values = [grades.get((conversation, index)) for conversation, index, _ in own if index == place]
+            known = [value for value in values if value is not None]
+            found.append(Mean(mean=fmean(known) if known else None, n=len(known), planned=len(values)))
+        return tuple(found)
+
+    by_persona = _grouped(turns, lambda turn: turn[2])
     return Course(
-        judge=judge,
-        overall=_means(turns, grades, last),
-        personas={p: _means((key for key in turns if key[2] == p), grades, last) for p in personas},
+        judge=judge, overall=means(turns), personas={name: means(own) for name, own in by_persona.items()}
     )
 
 
@@ -579,23 +596,6 @@ def _spoken(results: Results) -> list[tuple[str, int, str]]:
     """Conversation, number and persona of each turn up to `LAST_TURN`."""
     turns = ((c.id, turn.index, c.persona) for c in results.conversations for turn in c.turns)
     return [turn for turn in turns if turn[1] <= LAST_TURN]
-
-
-def _means(
-    turns: Iterable[tuple[str, int, str]], grades: Mapping[tuple[str, int], float | None], last: int
-) -> tuple[Mean, ...]:
-    """The mean at each turn index up to `last`."""
-    by_turn: list[list[float]] = [[] for _ in range(last)]
-    planned = [0] * last
-    for conversation, index, _ in turns:
-        if index <= last:
-            planned[index - 1] += 1
-            if (value := grades.get((conversation, index))) is not None:
-                by_turn[index - 1].append(value)
-    return tuple(
-        Mean(mean=fmean(values) if values else None, n=len(values), planned=n)
-        for values, n in zip(by_turn, planned, strict=True)
-    )
 
 
 class WeakestMean(NamedTuple):
@@ -607,46 +607,40 @@ class WeakestMean(NamedTuple):
 
 
 def weakest_mean(summary: Summary) -> WeakestMean | None:
-    """Where most points are lost, among low means that stand apart; None where there is none."""
-    limit = summary.rules.overall
-    deciding = [name for name in (summary.primary, *_REDDENING) if name in summary.judges]
-    means = [
-        WeakestMean(place, judge, persona.judges[judge])
-        for place, persona in enumerate(summary.personas)
-        for judge in deciding
-    ]
-    low = [m for m in means if limit is not None and m.mean.mean is not None and m.mean.mean < limit]
-    apart = [each for each in low if _is_apart(each, means)]
-    # What all graded turns together lack for full marks.
-    return max(apart, key=lambda each: (1 - (each.mean.mean or 0.0)) * each.mean.n, default=None)
+    """Where most points are lost, among low means that stand apart; None where there is none.
 
-
-def _is_apart(weak: WeakestMean, means: Sequence[WeakestMean]) -> bool:
-    """Whether a mean is well below that of all other customers together; one customer alone is not."""
-    others = [m.mean for m in means if m.judge == weak.judge and m.persona != weak.persona and m.mean.n]
-    graded = sum(each.n for each in others)
-    if weak.mean.mean is None or not graded:
-        return False
-    together = sum((each.mean or 0.0) * each.n for each in others) / graded
-    return together - weak.mean.mean >= _APART - 1e-9
+    A mean stands apart that is well below that of all other customers together; one customer alone is not.
+    """
+    limit, found = summary.rules.overall, list[tuple[float, WeakestMean]]()
+    for judge in (summary.primary, *_REDDENING):
+        means = [persona.judges[judge] for persona in summary.personas if judge in persona.judges]
+        for place, own in enumerate(means):
+            others = [each for at, each in enumerate(means) if at != place and each.n]
+            graded = sum(each.n for each in others)
+            if own.mean is None or limit is None or own.mean >= limit or not graded:
+                continue
+            together = sum((each.mean or 0.0) * each.n for each in others) / graded
+            if together - own.mean >= _APART - 1e-9:
+                # What all graded turns together lack for full marks.
+                found.append(((1 - own.mean) * own.n, WeakestMean(place, judge, own)))
+    # Of equals the first customer's, then the first judge's.
+    return max(found, key=lambda each: (each[0], -each[1].persona), default=(0.0, None))[1]
 
 
 def bot_usage(results: Results) -> dict[str, Spending]:
-    """What the bot itself spent by model: calls, tokens, dollars; empty where no answer states its tokens."""
+    """What the bot itself spent by model: calls, tokens, dollars; empty where no answer states its tokens.
+
+    Without a model's name the cost is unknown (None), and not 0 as that of a stand-in.
+    """
     if results.run.settings.get("adapter", _BUNDLED_BOT) == _BUNDLED_BOT:
         return {}
     used: dict[str, tuple[int, int, int]] = {}
     for usage in results.conversations.usages():
         calls, tokens_in, tokens_out = used.get(usage.model, (0, 0, 0))
         used[usage.model] = calls + 1, tokens_in + usage.tokens_in, tokens_out + usage.tokens_out
-    if not used:
-        return {}
-    prices = Prices.of(stored_settings(results.run.settings))
-    return {model: _spent(model, figures, prices) for model, figures in used.items()}
-
-
-def _spent(model: str, figures: tuple[int, int, int], prices: Prices) -> Spending:
-    """Without a model's name the cost is unknown (None), and not 0 as that of a stand-in."""
-    calls, tokens_in, tokens_out = figures
-    cost = prices.cost_usd(Usage(model=model, tokens_in=tokens_in, tokens_out=tokens_out)) if model else None
-    return Spending(calls=calls, tokens_in=tokens_in, tokens_out=tokens_out, cost_usd=cost)
+    prices, found = Prices.of(stored_settings(results.run.settings)) if used else None, {}
+    for model, (calls, tokens_in, tokens_out) in used.items():
+        usage = Usage(model=model, tokens_in=tokens_in, tokens_out=tokens_out)
+        cost = prices.cost_usd(usage) if prices and model else None
+        found[model] = Spending(calls=calls, tokens_in=tokens_in, tokens_out=tokens_out, cost_usd=cost)
+    return found

@@ -10,7 +10,7 @@ from simulator.cli.app import main
 from simulator.cli.publish import improvements_for
 from simulator.core.settings import stored_settings
 from simulator.data.cases import read_cases
-from simulator.stats.outcome import figures_of
+from simulator.stats.summary import figures_of
 from simulator.storage.run_file import read_run
 
 

@@ -18,7 +18,7 @@ from simulator.core.types import Answer, Failure, Language
 from simulator.report.history import history_report
 from simulator.report.painters.console import paint
 from simulator.stats.history import History, PastRun, history, history_json, past_run, past_runs
-from simulator.stats.outcome import figures_of
+from simulator.stats.summary import figures_of
 from simulator.storage.run_file import add_note, read_run
 from simulator.storage.runs import replay_of
 from tests.diff_runs import START, a_result, grades_of, stored

@@ -6,9 +6,9 @@ from pathlib import Path
 from simulator.cli.app import main
 from simulator.core.settings import stored_settings
 from simulator.core.types import Answer, Passage, Query, Results
-from simulator.diagnosis.ask_again import ask_again, check_again, missed_searches, own_words
+from simulator.diagnosis.ask_again import ask_again, check_again, missed_searches
 from simulator.diagnosis.root_cause import articles_of, as_note, root_causes, stored_checks
-from simulator.stats.outcome import figures_of
+from simulator.stats.summary import figures_of
 from simulator.storage.run_file import find_run, read_run
 from tests.reviewed_runs import summary_of
 from tests.sample_runs import rehearsed
@@ -53,12 +53,6 @@ def bot(query: Query) -> Answer:
 def blind(query: Query) -> Answer:
     """Does not show what it retrieved."""
     return Answer(text=query.text, shows_passages=False)
-
-
-def test_the_article_is_asked_for_in_its_own_words() -> None:
-    """The title and the words that it uses most."""
-    assert own_words([ROUTER.text]).startswith("ルーターの設定")
-    assert own_words([]) == ""
 
 
 def test_a_spelling_is_told_from_a_broken_search() -> None:

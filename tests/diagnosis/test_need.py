@@ -74,8 +74,6 @@ def test_the_search_finds_articles_by_their_words() -> None:
     """The words of a question bring the article that has them first."""
     assert LIBRARY.ranked("機器の返却期限")[0] == RETURN
     assert LIBRARY.finds("解約金はいくら", ["ja/17-fee"], 1)
-    assert LIBRARY.supports("解約金4,800円がかかります。")
-    assert not LIBRARY.supports("解約金9,900円がかかります。")
     assert Corpus([]).ranked("何か") == []
 
 
@@ -127,18 +125,3 @@ def test_no_article_that_is_there_is_called_missing() -> None:
             doubtful = need_of(context(RETURN, gold=gold), Corpus([RETURN, PLANS, near]))
             assert doubtful == NeededArticles("doubtful", (near.id,))
         assert place(RETURN, corpus=Corpus([RETURN, PLANS]), gold=gold) == "lacking"
-
-
-def test_an_article_that_the_case_names_is_never_called_missing() -> None:
-    """It is there, whatever words of the right answer it has."""
-    other = FEE.model_copy(update={"text": "# お手続き\n\nマイページをご覧ください。"})
-
-    assert need_of(context(RETURN), Corpus([other, RETURN, PLANS])) == NeededArticles(
-        "doubtful", ("ja/17-fee",)
-    )
-
-
-def test_a_bot_that_shows_nothing_lacks_only_what_is_nowhere() -> None:
-    """What comes near may be what it read."""
-    assert place(shows=False, gold=(), corpus=Corpus([PLANS, REWORDED])) == "hidden"
-    assert place(shows=False, gold=(), corpus=Corpus([PLANS])) == "lacking"

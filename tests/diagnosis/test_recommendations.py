@@ -22,11 +22,9 @@ from simulator.core.types import (
 )
 from simulator.diagnosis.evidence import Cause, RootCause
 from simulator.diagnosis.recommendations import (
-    Fix,
     Gains,
     Improvements,
     as_json,
-    fixes,
     improvements,
     improvements_of,
 )
@@ -90,7 +88,7 @@ def test_turns_of_one_cause_and_article_are_one_fix() -> None:
         replace(blame, articles=(piece,))
         for blame, piece in zip(blamed(summary, "retrieval"), pieces, strict=True)
     ]
-    (fix,) = fixes(results, summary, told)
+    (fix,) = improvements(results, summary, told).fixes
 
     assert (fix.rank, fix.key) == (1, "retrieval/article:ja/17-fee")
     assert len(fix.turns) == len(fix.cases) == 2
@@ -235,7 +233,7 @@ def test_turns_that_a_customer_spoilt_weigh_nothing_where_they_are_left_out() ->
         update={"spoilt": (("angry/case-0#1", 2),), "handling": "exclude"}
     )
     told = summarise(results, rules=RedRules(), judges=("turn",), seed=1, customers=spoilt)
-    (fix,) = fixes(results, told, blamed(told, articles=("a",)))
+    (fix,) = improvements(results, told, blamed(told, articles=("a",))).fixes
 
     assert told.score == pytest.approx(0.7)
     assert fix.gain == pytest.approx((1.0 - 0.4) / 2)
@@ -292,34 +290,11 @@ def test_every_cause_has_its_sentence(cause: Cause, language: Language) -> None:
         assert "{" not in "".join(said(text, language) for text in (fix.what, fix.title, fix.where))
 
 
-def test_a_green_run_has_nothing_to_mend() -> None:
-    """And its score would not change."""
-    told = improvements_of(*run_of([[5], [4]]))
-
-    assert told.fixes == told.customer == ()
-    assert told.mended == pytest.approx(0.9)
-
-
-def test_thousands_of_articles_are_as_many_fixes() -> None:
-    """What follow-ups alone miss is mended in the search, once."""
-    results, summary = run_of([[2, 2]] * 2000)
-    told = [
-        replace(blame, articles=(f"a{number}",)) for number, blame in enumerate(blamed(summary, "retrieval"))
-    ]
-    made: tuple[Fix, ...] = fixes(results, summary, told)
-    first, second = ([r for r in summary.reddest if r.turn == turn] for turn in (1, 2))
-
-    assert (len(first), len(second)) == (2_000, 2_000)
-    assert len(made) == 2_001
-    assert made[0].key == "retrieval/dialogue"
-    assert len(made[0].turns) == 2_000
-
-
 def test_a_follow_up_goes_with_its_question_where_both_miss_the_article() -> None:
     """Then the article is what to mend, not the search."""
     results, summary = run_of([[2, 2]])
     told = [replace(blame, articles=("a",)) for blame in blamed(summary, "retrieval")]
-    (only,) = fixes(results, summary, told)
+    (only,) = improvements(results, summary, told).fixes
 
     assert only.article == "a"
     assert len(only.turns) == 2

@@ -18,9 +18,8 @@ from simulator.report.worksheets import worksheets
 from simulator.runner.masking import masks_of
 from simulator.stats import summary
 from simulator.stats.answerability import answerability, handovers
-from simulator.stats.gate import decide
-from simulator.stats.outcome import figures_of
-from simulator.stats.summary_json import as_json
+from simulator.stats.gate import as_json, decide
+from simulator.stats.summary import figures_of
 from simulator.storage import results as reading
 from simulator.storage.run_file import RunFile, find_run, read_run
 from tests.diff_runs import stored

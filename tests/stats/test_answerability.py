@@ -44,7 +44,12 @@ def test_each_conversation_has_one_place_by_its_first_turn() -> None:
     assert (found.answered_answerable, found.refused_answerable, found.clarified_answerable) == (2, 1, 1)
     assert (found.answered_unanswerable, found.refused_unanswerable) == (1, 1)
     assert (found.clarified_unanswerable, found.not_answered, found.unmarked) == (1, 1, 1)
-    assert (found.marked, found.answered_correctly, found.refused_correctly) == (8, 2 / 3, 1 / 2)
+    shown = found.as_json()
+    assert (found.marked, shown["answered_correctly"]["rate"], shown["refused_correctly"]["rate"]) == (
+        8,
+        0.6667,
+        0.5,
+    )
 
 
 def test_a_refusal_that_is_given_up_is_not_held() -> None:
@@ -70,7 +75,8 @@ def test_handovers_count_in_any_turn() -> None:
     assert (found.handed_required, found.kept_required, found.late) == (2, 1, 1)
     assert (found.handed_forbidden, found.kept_forbidden) == (1, 1)
     assert (found.unmarked, found.not_answered, found.marked) == (1, 1, 6)
-    assert (found.handed_correctly, found.kept_correctly) == (2 / 3, 1 / 2)
+    shown = found.as_json()
+    assert (shown["handed_correctly"]["rate"], shown["kept_correctly"]["rate"]) == (0.6667, 0.5)
 
 
 def test_rates_have_wilson_intervals() -> None:

@@ -9,7 +9,6 @@ from simulator.core.templates import LANGUAGES
 from simulator.core.types import GradingContext, Score, State
 from simulator.stats.bias import Bias, BiasRow, Probe, bias_table, is_bound, measure_bias
 from tests.run_helpers import RUBRICS, a_stage
-from tests.servers.openai import OpenAIServer
 
 CASES, KNOWLEDGE = bundled()
 MADE = probes(CASES[:6], KNOWLEDGE[:2] + KNOWLEDGE[44:50], language="ja")
@@ -135,29 +134,6 @@ async def test_what_has_no_grade_is_left_out_and_counted(state: State) -> None:
     assert (padded.before, padded.difference, padded.held) == (None, None, None)
 
 
-async def test_a_judge_of_shares_falls_as_soon_as_it_denies_something() -> None:
-    """Of three claims one contradicted is caught: red, although the share fell by a third only."""
-
-    async def grade(context: GradingContext) -> list[Score]:
-        share = 1.0 if right(CHANGED, context) else 2 / 3
-        return [score(context, share, "claims", scale=(0, 1), value=share, detail={})]
-
-    flipped = row(await measure_bias(MADE, grade), "flipped_fact", "claims")
-
-    assert (flipped.fell, flipped.red, flipped.held) == (1, 1, True)
-    assert flipped.difference == pytest.approx(-4 / 3)
-
-
-async def test_a_grader_that_stops_stops_the_measurement() -> None:
-    """Nothing is compared when a key is refused."""
-
-    async def grade(context: GradingContext) -> list[Score]:
-        raise PermissionError(context.conversation)
-
-    with pytest.raises(ExceptionGroup):
-        await measure_bias(MADE[:2], grade)
-
-
 @pytest.mark.parametrize(
     ("kind", "judge", "bound"),
     [
@@ -202,14 +178,3 @@ async def test_the_stand_ins_are_measured_too() -> None:
         assert row(bias, kind, "turn").held is True
         assert row(bias, kind, "groundedness").held is True
     assert row(bias, "flipped_fact", "").red_before == 0
-
-
-async def test_a_model_is_measured_through_the_panel() -> None:
-    """Grades that know nothing of the text break the bound on flipped facts."""
-    async with OpenAIServer() as server:
-        context = a_stage(server, judges=("turn", "groundedness"))
-        bias = await measure_bias(MADE, context.panel.grade)
-        await context.close(None)
-
-    assert len(server.requests) == bias.contexts
-    assert row(bias, "flipped_fact", "groundedness").held is False

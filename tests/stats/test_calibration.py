@@ -57,13 +57,6 @@ def test_one_grade_for_most_rows_is_poor_discrimination() -> None:
     assert histogram([4, 4, 4, 2, 5], (1, 5)).bars == ((1, 0), (2, 1), (3, 0), (4, 3), (5, 1))
 
 
-def test_many_grades_are_drawn_in_tenths() -> None:
-    """The top of the scale is in the last bar."""
-    bars = histogram([at / 20 for at in range(21)], (0, 1)).bars
-
-    assert (len(bars), bars[0], bars[-1], sum(count for _, count in bars)) == (10, (0, 2), (0.9, 3), 21)
-
-
 def test_other_scorers_are_measured_on_the_rows_that_they_have() -> None:
     """A scorer that lacks a row says so by its n; only whole ones are compared with the judge."""
     pairs = ((1, 1), (2, 2), (4, 3), (5, 4), (3, 4))

@@ -1,7 +1,6 @@
 """Classification: printed figures reproduced from counts, averages, guessers, what reports tell of them."""
 
 import json
-import random
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -19,10 +18,7 @@ from simulator.stats.classification import (
     classifications,
     classify,
     classify_counts,
-    f1_table,
-    per_class,
     positive_of,
-    rank_classifications,
 )
 from tests.paths import ROOT
 from tests.texts import said
@@ -67,38 +63,6 @@ def test_printed_tables(counts: tuple[int, int, int], accuracy: float, stderr: f
     assert (found.draws, found.seed) == (100_000, 1234)
 
 
-def test_the_errors_of_f1() -> None:
-    """To four decimals, the same every time."""
-    rows = ((60, 793, 0), (59, 766, 1), (42, 61, 18), (47, 37, 13), (51, 27, 9))
-
-    assert [round(of_counts(*row).f1_stderr or 0, 4) for row in rows] == [
-        0.0153,
-        0.0156,
-        0.0482,
-        0.0465,
-        0.0426,
-    ]
-
-
-def test_the_bootstrap_is_that_of_the_harness() -> None:
-    """Rows drawn one by one and F1 of each resample, as there: the same spread, far slower."""
-    rows = [(1, 1)] * 51 + [(0, 1)] * 27 + [(1, 0)] * 9 + [(0, 0)] * (ALL - 87)
-    lots, f1s = random.Random(0), []
-    for _ in range(300):
-        drawn = lots.choices(rows, k=ALL)
-        hits, said, there = (sum(part) for part in zip(*((a * b, b, a) for a, b in drawn), strict=True))
-        f1s.append(2 * hits / (said + there))
-
-    assert of_counts(51, 27, 9).f1_stderr == pytest.approx(np.std(f1s, ddof=1), rel=0.12)
-
-
-def test_the_fine_tuned_report() -> None:
-    """0.79 / 0.70 / 0.74 on the 60 positives: 42 found, 11 wrongly."""
-    found = of_counts(42, 11, 18).per_class[1]
-
-    assert [round(each, 2) for each in (found.precision, found.recall, found.f1)] == [0.79, 0.70, 0.74]
-
-
 def test_guessers() -> None:
     """Always one label, or by lot: what has to be beaten."""
     found = {each.name: each for each in of_counts(51, 27, 9).baselines}
@@ -112,17 +76,6 @@ def test_guessers() -> None:
         "prior": (0.8696, 0.0701),
     }
     assert (found["all_positive"].label, found["majority"].label) == ("1", "0")
-
-
-def test_a_guesser_by_lot_gets_what_is_said_of_it() -> None:
-    """Simulated, the expected figures come out."""
-    lots = np.random.default_rng(0)
-    expected = np.repeat([1, 0], [POSITIVES, ALL - POSITIVES])
-    drawn = [
-        np.bincount(expected * 3 + lots.integers(0, 2, ALL), minlength=6).reshape(2, 3) for _ in range(500)
-    ]
-
-    assert float(per_class(np.array(drawn))[:, 2, 1].mean()) == pytest.approx(0.1230, abs=0.002)
 
 
 def test_the_report_per_class() -> None:
@@ -236,25 +189,6 @@ def test_labels_of_the_run() -> None:
 def test_rows_with_texts_of_their_own_are_no_classes() -> None:
     """Hundreds of labels make no matrix."""
     assert classifications(a_run([(f"text {at}", None) for at in range(101)])) == ()
-
-
-def test_runs_by_f1() -> None:
-    """The best first, with the guessers where all were asked the same; else without them."""
-    poor = a_run([("1", "0"), ("1", "0"), ("0", "0"), ("0", "0"), ("0", "0")])
-    rows = f1_table([("poor", poor), ("good", GOOD)])
-
-    assert [row.name for row in rows if not row.baseline] == ["good", "poor"]
-    assert {row.name for row in rows if row.baseline} == {
-        "all_positive",
-        "all_negative",
-        "majority",
-        "uniform",
-        "prior",
-    }
-    assert [row.f1 for row in rows] == sorted((row.f1 for row in rows), reverse=True)
-    other = f1_table([("poor", poor), ("other", a_run([("1", "1"), ("0", "0")]))])
-    assert not any(row.baseline for row in other)
-    assert rank_classifications([]) == ()
 
 
 def test_what_reports_tell() -> None:

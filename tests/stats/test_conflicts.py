@@ -172,12 +172,3 @@ async def test_a_conflict_needs_both_sides_to_have_been_shown(lacks: str) -> Non
     scores, _ = await grades(context, reply([conflict], 2))
 
     assert scores["turn"].state == "scored"
-
-
-async def test_a_reply_without_the_list_of_conflicts_is_read() -> None:
-    """It is one without any."""
-    given = json.loads(reply([], 2))
-    del given["turn"]["conflicts"]
-    scores, requests = await grades(an_exhibit(), json.dumps(given))
-
-    assert (scores["turn"].raw, requests) == (2, 1)

@@ -204,15 +204,3 @@ def test_forty_rows_end_to_end(
     assert sum(each["calls"] for each in by_model) == endpoint.counts["chat"]
     (report,) = (tmp_path / "runs").glob("*/report.md")
     assert "18\\.050" in report.read_text(encoding="utf-8")
-
-
-def test_costs_stand_in_the_order_of_the_metrics() -> None:
-    """In whichever order calls were made; what is no metric comes last."""
-    spent = {name: Spending() for name in ("claims", "cosine", "fluency,groundedness", "relevance")}
-
-    assert list(contest_result(a_run(GRADES, "en", judging=spent)).cost) == [
-        "gpt_relevance",
-        "gpt_fluency,gpt_groundedness",
-        "ada_cosine_similarity",
-        "claims",
-    ]

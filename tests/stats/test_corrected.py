@@ -1,25 +1,16 @@
 """The score corrected by people's blind grades."""
 
-import random
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 from simulator.core.types import RedRules, Results
-from simulator.stats.corrected import (
-    BlindGrade,
-    CorrectedScore,
-    StratifiedTurn,
-    blind_grades,
-    correct,
-    shortage,
-)
-from simulator.stats.figures import Summary
-from simulator.stats.gate import Gate, decide
+from simulator.stats.corrected import BlindGrade, StratifiedTurn, blind_grades, correct, shortage
+from simulator.stats.figures import CorrectedScore, Summary
+from simulator.stats.gate import Gate, as_json, decide
 from simulator.stats.intervals import interval_of_mean
 from simulator.stats.summary import summarise
-from simulator.stats.summary_json import as_json
 from tests.blind_grades import JUDGE, graded, verdict
 from tests.sample_runs import JUDGES
 
@@ -184,16 +175,6 @@ def test_what_was_graded_by_rule_is_known() -> None:
     assert found.score == pytest.approx(0.5)
 
 
-def test_the_order_of_the_turns_does_not_matter() -> None:
-    """The same run and seed give the same figures to the last bit."""
-    turns = held(World(0.1, 0.1), np.random.default_rng(1))
-    mixed = turns.copy()
-    random.Random(1).shuffle(mixed)
-
-    assert correct(turns, seed=4) == correct(mixed, seed=4)
-    assert correct(turns, seed=4) != correct(turns, seed=5)
-
-
 def test_what_is_missing_is_counted() -> None:
     """In all, and in each stratum that has turns; nobody's grades leave nothing to say."""
     turns = held(World(0.1, 0.1), np.random.default_rng(1))
@@ -221,15 +202,6 @@ def test_one_case_is_not_enough() -> None:
     assert (found.labels, found.more) == (60, 0)
 
 
-def test_a_stratum_of_one_turn_needs_one_label() -> None:
-    """More there cannot be."""
-    turns = [StratifiedTurn(f"c{n}", f"c{n}/a", 0.8, "not_red", BlindGrade(0.6)) for n in range(60)]
-    red = StratifiedTurn("c1", "c1/b", 0.4, "red")
-
-    assert shortage([*turns, red])
-    assert correct([*turns, red._replace(human=BlindGrade(0.4))], seed=1)
-
-
 def test_only_blind_grades_count_and_reviewers_are_averaged() -> None:
     """A verdict given on sight of the score is never used."""
     verdicts = [
@@ -240,20 +212,6 @@ def test_only_blind_grades_count_and_reviewers_are_averaged() -> None:
     ]
 
     assert blind_grades(verdicts) == {("a", 1): BlindGrade(0.7, 0.5, 2)}
-
-
-def test_a_second_reviewer_counts_towards_the_fifty() -> None:
-    """Twenty-five turns graded by two people are as many grades as fifty by one."""
-    turns = [
-        StratifiedTurn(
-            f"case {n}", f"talk {n}", 0.8, "red" if n % 2 else "not_red", BlindGrade(0.6, None, count)
-        )
-        for n in range(25)
-        for count in (2,)
-    ]
-
-    assert correct(turns, seed=1) is not None
-    assert correct([turn._replace(human=BlindGrade(0.6)) for turn in turns], seed=1) is None
 
 
 def summary(results: Results) -> Summary:
@@ -305,15 +263,6 @@ def test_the_gate_asks_the_lower_end_of_the_corrected_interval() -> None:
     )
 
 
-def test_without_a_target_the_corrected_score_decides_nothing() -> None:
-    """Target and passed are null."""
-    figures = summary(graded(lambda *_: 3))
-
-    assert figures.corrected
-    assert decide(figures, None, 1.0).passed is None
-    assert decide(figures, None, 1.0).reasons == ()
-
-
 def test_json_has_the_corrected_score() -> None:
     """Score, interval, how many labels and the bias by stratum; null without labels."""
     figures = summary(graded(lambda conversation, turn: 1 + (conversation + turn) % 3))
@@ -324,15 +273,3 @@ def test_json_has_the_corrected_score() -> None:
     assert set(shown["bias"]) == {"red", "not_red"}
     assert figures.corrected
     assert shown["score"] == round(figures.corrected.score, 4)
-
-
-def test_ten_thousand_cases_are_corrected_at_once() -> None:
-    """Within the memory of one block of draws."""
-    turns = [
-        StratifiedTurn(f"c{n}", f"c{n}", 0.8, "not_red", BlindGrade(0.6 + n % 2 / 5) if n < 60 else None)
-        for n in range(10_000)
-    ]
-    found = correct(turns, seed=1, resamples=500)
-
-    assert found
-    assert found.score == pytest.approx(0.7)

@@ -18,14 +18,6 @@ def test_each_turn_has_its_mean_with_n() -> None:
     assert found.personas["beginner"][2].mean is None
 
 
-def test_what_could_not_be_graded_is_planned_but_not_counted() -> None:
-    """Fluency failed once on a second turn."""
-    found = course(rehearsed(), "fluency")
-
-    assert found
-    assert (found.overall[1].n, found.overall[1].planned) == (4, 5)
-
-
 def test_feelings_keep_their_own_scale() -> None:
     """From -2 to 2."""
     found = course(full(), "tone", raw=True)

@@ -1,25 +1,21 @@
 """No target is reached by accident: gravely wrong answers, no evidence, nobody to judge."""
 
 import json
-import os
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from simulator.cli.app import main
 from simulator.core.errors import InputError
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, stored_settings
 from simulator.core.titles import title
-from simulator.core.types import Language, RedRules
+from simulator.core.types import Language
 from simulator.report.context import notes, verdict
-from simulator.stats.gate import decide
-from simulator.stats.outcome import figures_of, gate_of
-from simulator.stats.summary import summarise
+from simulator.stats.gate import gate_of
+from simulator.stats.summary import figures_of
 from simulator.storage.run_file import run_ids
 from tests.diff_runs import a_result, grades_of, stored
 from tests.servers.openai import serve
@@ -147,14 +143,6 @@ def test_reports_say_what_missed_the_target(language: Language, phrase: str, not
     )
 
 
-def test_without_a_target_nothing_is_asked_of_grave_answers() -> None:
-    """They are red, and no verdict."""
-    results = a_result(grades_of([0.2] * 9))
-    summary = summarise(results, rules=RedRules(), judges=("turn",), seed=42)
-
-    assert decide(summary, None, 0.05).reasons == ()
-
-
 def test_recorded_answers_without_evidence_are_not_graded_for_a_target(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -234,12 +222,6 @@ def test_an_endpoint_without_a_key_is_enough(monkeypatch: pytest.MonkeyPatch) ->
     assert code in (0, 1)
 
 
-def test_doctor_finds_a_target_that_stand_ins_would_decide(capsys: pytest.CaptureFixture[str]) -> None:
-    """As the rehearsal would."""
-    assert main(["doctor", "--target", "80"]) == 2
-    assert "stand-ins would decide" in capsys.readouterr().err
-
-
 def test_more_judges_decide_no_target_by_stand_ins(capsys: pytest.CaptureFixture[str]) -> None:
     """A run that is graded again for a target needs a model, or stand-ins that were asked for."""
     stored(a_result(grades_of([1.0] * 3), "1-run", target=0.5))
@@ -248,34 +230,6 @@ def test_more_judges_decide_no_target_by_stand_ins(capsys: pytest.CaptureFixture
     assert main(arguments) == 2
     assert "stand-ins would decide" in capsys.readouterr().err
     assert main([*arguments, "--offline"]) in (0, 1)
-
-
-@pytest.mark.parametrize(("key", "offline"), [("", True), ("sk-x", False)])
-def test_the_nightly_rehearsal_asks_for_stand_ins_where_it_has_no_key(
-    key: str, offline: bool, root: Path, tmp_path: Path
-) -> None:
-    """The button and the night work without secrets, and a notice says what that means."""
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "python").write_text('#!/bin/sh\necho "$@"\n', encoding="utf-8")
-    (tmp_path / "bin" / "python").chmod(0o755)
-    text = (root / ".github" / "workflows" / "rehearse.yml").read_text(encoding="utf-8")
-    jobs = yaml.safe_load(text.replace("\non:", '\n"on":'))["jobs"]
-    (script,) = [step["run"] for step in jobs["rehearse"]["steps"] if step.get("name") == "Rehearse"]
-    given = {
-        "SHEET": "K",
-        "PERSONA": "mixed",
-        "TARGET": "80",
-        "OPENAI_API_KEY": key,
-        "REHEARSAL_JUDGE_KEY": "",
-    }
-    path = f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(
-        ["bash", "-e", "-c", script], env={**os.environ, "PATH": path, **given},
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-
-    assert ("--offline" in done.stdout.split()) is offline
-    assert ("::notice::No key" in done.stderr) is offline
 
 
 def test_a_report_takes_another_limit(capsys: pytest.CaptureFixture[str]) -> None:

@@ -46,16 +46,6 @@ def test_draws_depend_on_seed_and_clusters_only() -> None:
     assert first.tolist() != other.tolist()
 
 
-def test_rows_of_one_cluster_go_together() -> None:
-    """Thrice the same row in a cluster is no more evidence than once."""
-    single = interval(drawn_mean(SCORES[:10], Draws([str(n) for n in range(10)], seed=1)))
-    thrice = interval(
-        drawn_mean(np.repeat(SCORES[:10], 3), Draws(np.repeat(np.arange(10), 3).astype(str).tolist(), seed=1))
-    )
-
-    assert single == pytest.approx(thrice)
-
-
 def test_what_a_draw_does_not_have_is_left_out() -> None:
     """A draw of one class has no AUROC; when half of the draws have none, neither has the interval."""
     draws = Draws(["a", "b", "c", "d"], seed=1)

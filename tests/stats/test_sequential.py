@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from simulator.cli.app import main
-from simulator.stats.sequential import alpha_at, batches, looks, nominal_levels
+from simulator.stats.sequential import batches, looks, nominal_levels
 from simulator.storage.run_file import find_run, read_run
 from tests.run_helpers import a_case, a_talk
 
@@ -48,22 +48,6 @@ def test_the_error_is_spent_as_the_literature_has_it() -> None:
     assert levels[0] == pytest.approx(0.05 * 0.25**1.5, abs=1e-5)
     assert list(levels) == sorted(levels)
     assert levels[-1] < 0.05 < sum(levels)
-
-
-def test_linear_spending_is_what_tables_have() -> None:
-    """Lan and DeMets with alpha * t, one-sided 0.025, five looks: z of 2.58, 2.49, 2.41, 2.34, 2.28."""
-    from statistics import NormalDist
-
-    levels = nominal_levels((0.2, 0.4, 0.6, 0.8, 1.0), 0.025, 1.0)
-    bounds = [NormalDist().inv_cdf(1 - level) for level in levels]
-
-    assert bounds == pytest.approx([2.576, 2.490, 2.407, 2.337, 2.279], abs=0.01)
-
-
-def test_a_look_between_two_counts_as_the_earlier() -> None:
-    """After 7 of 40 questions no more may be risked than after 5."""
-    assert alpha_at(7, 40, 0.05) == alpha_at(5, 40, 0.05) < alpha_at(10, 40, 0.05)
-    assert alpha_at(0, 40, 0.05) == alpha_at(5, 40, 0.05)
 
 
 def test_the_order_is_by_lot_and_questions_stay_whole() -> None:
@@ -113,16 +97,6 @@ def test_a_good_bot_is_done_early(command: Any, tmp_path: Path) -> None:
     results = read_run(find_run("latest", tmp_path / "runs"))
     assert results.run.status == "finished"
     assert results.notes["stopped_early"] == {"decision": "passed"}
-
-
-def test_a_bad_bot_is_done_early(command: Any) -> None:
-    """It misses, which ends the run as well."""
-    code, shown, _ = command(
-        "no such word", "--target", "severity_major <= 80 and house >= 0.9", "--sequential"
-    )
-
-    assert (code, shown["passed"], shown["decision"]) == (1, False, "missed")
-    assert shown["conversations"]["spared"] >= 40
 
 
 def test_a_run_that_stopped_early_is_not_taken_up_again(command: Any, tmp_path: Path) -> None:

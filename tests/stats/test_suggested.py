@@ -49,25 +49,8 @@ def test_the_interval_covers_the_threshold_of_other_samples(method: Method) -> N
     assert hits >= 10
 
 
-def test_rows_of_one_group_are_drawn_together() -> None:
-    """A hundred answers to two questions say less than a hundred to a hundred."""
-    scores, right = [0.2] * 50 + [0.9] * 50, [True] * 100
-    apart = suggest(scores, right, [str(at) for at in range(100)], "quantile", 0.4, 42)
-    together = suggest(scores, right, ["a"] * 50 + ["b"] * 50, "quantile", 0.4, 42)
-
-    assert together.interval == (0.2, 0.9)
-    assert apart.interval is not None
-    assert apart.interval[1] <= 0.9
-
-
 def test_what_reached_it_still_does() -> None:
     """A threshold is rounded down, never over the score it was taken from."""
     assert rounded_down(6 / 7) == 0.8571
     assert rounded_down(0.8) == 0.8
     assert of([6 / 7] * 20, [True] * 20).right_passing == 1
-
-
-def test_few_answers_are_told() -> None:
-    """Under twenty right ones."""
-    assert of([0.5] * 19, [True] * 19).few
-    assert not of([0.5] * 20, [True] * 20).few

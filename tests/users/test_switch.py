@@ -27,10 +27,9 @@ from simulator.report.sections import customer_remarks
 from simulator.report.worksheets import summary_sheet
 from simulator.runner.run import AGAIN, rehearse, second_attempts, superseded
 from simulator.stats.customers import summarise_customers
-from simulator.stats.figures import Summary
-from simulator.stats.gate import decide
+from simulator.stats.figures import Handling, Summary
+from simulator.stats.gate import as_json, decide
 from simulator.stats.summary import summarise
-from simulator.stats.summary_json import as_json
 from simulator.storage.results import without_superseded
 from simulator.storage.run_file import RunFile, read_run
 from simulator.users.faults import KINDS
@@ -54,7 +53,7 @@ def spoilt_run() -> Results:
     )
 
 
-def summary(results: Results, handling: str = "keep") -> Summary:
+def summary(results: Results, handling: Handling = "keep") -> Summary:
     played = summarise_customers(results, handling)
     return summarise(results, rules=RedRules(), judges=("turn",), seed=1, customers=played)
 
@@ -94,7 +93,7 @@ def test_nothing_changes_where_nothing_is_spoilt() -> None:
 
 
 @pytest.mark.parametrize("handling", ["keep", "exclude"])
-def test_json_tells_faults_figures_and_both_scores(handling: str) -> None:
+def test_json_tells_faults_figures_and_both_scores(handling: Handling) -> None:
     """Beside what it told before."""
     found = summary(spoilt_run(), handling)
     told = as_json(found, decide(found, None, 0.05))["simulator"]
@@ -241,7 +240,7 @@ def written(folder: Path, results: Results) -> Path:
 
 @pytest.mark.parametrize(("handling", "score"), [("keep", 0.7), ("exclude", 0.9)])
 def test_report_counts_spoilt_turns_as_asked(
-    handling: str, score: float, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    handling: Handling, score: float, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The same stored run, painted either way."""
     path = written(tmp_path, spoilt_run())

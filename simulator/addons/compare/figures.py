@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from simulator.addons.compare.grade import Outcome
 from simulator.core.types import Value
 from simulator.stats.agreement import Floats, spearman
-from simulator.stats.exact_tests import mcnemar
+from simulator.stats.comparison import mcnemar
 from simulator.stats.intervals import Draws, interval, interval_of_mean
 
 # Bootstrap draws of the ratings.

@@ -23,9 +23,8 @@ from pydantic import TypeAdapter, ValidationError
 from simulator.core.errors import RunFileError
 from simulator.core.settings import Settings
 from simulator.core.types import Answer, Results, Score, Turn, Utterance, Value
-from simulator.stats.figures import Summary, rounded
+from simulator.stats.figures import Summary, rounded, turn_failure
 from simulator.stats.intervals import ends_of, interval_of_mean
-from simulator.stats.summary import turn_failure
 from simulator.storage.results import without_superseded
 from simulator.storage.run_file import RunFile
 

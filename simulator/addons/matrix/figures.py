@@ -29,12 +29,11 @@ from simulator.stats.classification import (
     is_label_judge,
     per_class,
 )
-from simulator.stats.comparison import FEWEST_CASES
-from simulator.stats.exact_tests import wilcoxon
+from simulator.stats.comparison import FEWEST_CASES, wilcoxon
 from simulator.stats.figures import Summary
+from simulator.stats.gate import gate_of
 from simulator.stats.intervals import LEVEL
-from simulator.stats.outcome import figures_of, gate_of
-from simulator.stats.summary import bot_usage
+from simulator.stats.summary import bot_usage, figures_of
 from simulator.storage.results import without_superseded
 from simulator.storage.run_file import RUN_FILE, read_run
 

@@ -22,7 +22,7 @@ from simulator.addons.load.report import cautions, headline, section
 from simulator.cli.app import main
 from simulator.core.settings import Settings, load_settings, stored_settings
 from simulator.core.types import Failure, Results
-from simulator.stats.outcome import figures_of
+from simulator.stats.summary import figures_of
 from simulator.storage.run_file import find_run, read_run
 from tests.servers.bot import ReceivedQuestion as Question
 from tests.servers.bot import answers, serve

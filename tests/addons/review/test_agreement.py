@@ -11,8 +11,6 @@ from simulator.stats.review import (
     BlindAgreement,
     agreement_json,
     blind_agreement,
-    weighted_auroc,
-    weighted_kappa,
 )
 from simulator.stats.summary import summarise
 from tests.blind_grades import JUDGE, graded, verdict
@@ -81,11 +79,11 @@ def test_weights_are_copies_of_rows() -> None:
         good = other >= 3
         twice = [np.repeat(values, times) for values in (one, other, good)]
 
-        assert weighted_kappa(one, other, times.astype(float)) == pytest.approx(
+        assert quadratic_kappa(one, other, times.astype(float)) == pytest.approx(
             quadratic_kappa(twice[0], twice[1])
         )
         expected = auroc(list(twice[0]), list(twice[2]))
-        assert weighted_auroc(one, good, times.astype(float)) == pytest.approx(expected)
+        assert auroc(one, good, times.astype(float)) == pytest.approx(expected)
 
 
 def test_two_reviewers_are_averaged_and_compared() -> None:

@@ -8,8 +8,7 @@ from rich.console import Console
 from simulator.core.titles import title
 from simulator.core.types import Language, RedRules, Results
 from simulator.report.context import corrected_line, notes, verdict
-from simulator.stats.corrected import CorrectedScore
-from simulator.stats.figures import Summary
+from simulator.stats.figures import CorrectedScore, Summary
 from simulator.stats.gate import decide
 from simulator.stats.summary import summarise
 from tests.blind_grades import JUDGE, graded
