@@ -14,7 +14,7 @@ from xlsxwriter.utility import quote_sheetname, xl_col_to_name
 
 from simulator.core.types import Language
 from simulator.sheets.merge import cell_text, units
-from simulator.sheets.model import FILLS, Chart, Column, Mark, Row, SheetCell, Worksheet, language_of
+from simulator.sheets.model import FILLS, Chart, Column, Mark, Row, SheetCell, Worksheet
 
 # What Excel takes in one cell, in UTF-16 units.
 LONGEST = 32_767
@@ -49,18 +49,12 @@ _FIRST_DAY = date(1900, 3, 1)
 
 
 def paint(
-    worksheets: Sequence[Worksheet],
-    path: Path,
-    properties: Mapping[str, str],
-    language: Language | None = None,
+    worksheets: Sequence[Worksheet], path: Path, properties: Mapping[str, str], language: Language = "ja"
 ) -> None:
-    """Writes the workbook; `properties` are kept in it for the program itself.
-
-    `language` is that of its texts; without it, that of the worksheets' titles.
-    """
+    """Writes the workbook; `properties` are kept in it for the program itself."""
     # Beside the workbook, where what a killed process leaves behind is deleted with the rest.
     with TemporaryDirectory(prefix=f"{path.name}-", dir=path.parent) as folder:
-        workbook = _Workbook(path, folder, language or language_of(worksheets))
+        workbook = _Workbook(path, folder, language)
         try:
             for worksheet in worksheets:
                 workbook.add(worksheet)

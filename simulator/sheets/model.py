@@ -14,7 +14,7 @@ from pydantic import Field, SkipValidation
 
 from simulator.core.messages import Message, safe_text, shown
 from simulator.core.templates import LANGUAGES
-from simulator.core.types import Language, Value
+from simulator.core.types import Value
 from simulator.sheets.titles import CHOICES, COLUMN_HELP, COLUMNS, HELP, TABS, WORKSHEETS
 
 Item = TypeVar("Item")
@@ -131,12 +131,12 @@ TURN_COLUMNS = ("user", "assistant", "check")
 
 @dataclass
 class Layout:
-    """One worksheet: the language of each title of its tab, columns by title, choices by column and title.
+    """One worksheet: the titles of its tab, columns by title, choices by column and title.
 
     Titles are folded. `team` and `days` are the columns of the team and of dates.
     """
 
-    tabs: dict[str, Language] = field(default_factory=dict)
+    tabs: set[str] = field(default_factory=set)
     columns: dict[str, str] = field(default_factory=dict)
     team: set[str] = field(default_factory=set)
     days: set[str] = field(default_factory=set)
@@ -237,7 +237,7 @@ def _layout(name: str) -> Layout:
     for wording, language in product(("", "rows"), LANGUAGES):
         text = partial(shown, language=language, context=wording)
         sheet = worksheet(name, text, (), wording, turns=[""])
-        layout.tabs.setdefault(folded(sheet.title), language)
+        layout.tabs.add(folded(sheet.title))
         for column in sheet.columns:
             layout.columns.setdefault(folded(column.title), column.key)
             if column.owner == "team":
@@ -254,12 +254,6 @@ def layout_of(sheet: Worksheet) -> Layout:
     """The layout of a worksheet, which also knows the columns by the titles that they have there."""
     layout = layouts().get(sheet.name, Layout())
     return replace(layout, columns=layout.columns | {folded(c.title): c.key for c in sheet.columns})
-
-
-def language_of(sheets: Iterable[Worksheet]) -> Language:
-    """The language of the worksheets' titles; Japanese where none of them is known."""
-    languages = (layouts().get(sheet.name, Layout()).tabs.get(folded(sheet.title)) for sheet in sheets)
-    return next(filter(None, languages), "ja")
 
 
 class PulledRow(Value):

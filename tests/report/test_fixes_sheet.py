@@ -14,7 +14,7 @@ from tests.excel import Person, read
 from tests.report.test_fixes import report_context
 from tests.sample_runs import rehearsed
 from tests.servers.sheets import SheetsServer
-from tests.sheets_sink import KEY, column, letter, patient, pushed, row_of, sheets_server
+from tests.sheets_sink import KEY, Counting, column, letter, pushed, row_of, sheets_server
 
 TAB = "改善"
 
@@ -43,7 +43,7 @@ def test_the_sheet_keeps_what_the_team_wrote(server: SheetsServer) -> None:
             TAB, f"{letter(column(server, name, 'fixes'))}{row_of(server, first.rows[0].key, TAB)}", text
         )
     pushed(of_run("run-2"))
-    rows = {row.key: row.cells for row in pull(target(KEY), ["fixes"], client=patient()).rows["fixes"]}
+    rows = {row.key: row.cells for row in pull(target(KEY), ["fixes"], client=Counting()).rows["fixes"]}
 
     assert len(rows) == len(first.rows)
     assert {cells["run"] for cells in rows.values()} == {"run-2"}

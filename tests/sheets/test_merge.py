@@ -18,7 +18,7 @@ from simulator.sheets.model import PulledRow, Row, SheetCell, Worksheet
 from tests.excel import Person
 from tests.report.test_worksheets import report_context
 from tests.servers.sheets import SheetsServer
-from tests.sheets_sink import KEY, TITLE, letter, one_cell, patient, pushed, review, sheets_server
+from tests.sheets_sink import KEY, TITLE, Counting, letter, one_cell, pushed, review, sheets_server
 
 QUESTIONS = next(sheet for sheet in worksheets(report_context()) if sheet.name == "questions")
 
@@ -107,7 +107,7 @@ class GoogleSheet:
 
     def edited(self) -> EditedSheets:
         """What is read back."""
-        return pull(target(KEY), self.names, client=patient())
+        return pull(target(KEY), self.names, client=Counting())
 
     def _column(self, title: str, tab: str = TITLE) -> str:
         return letter(self.mari.rows(tab)[0].index(title))
@@ -283,7 +283,7 @@ def test_columns_that_the_team_deleted_stay_out(team: Team) -> None:
 
         assert titles(team) == ["キー", "質問", "回答2", "コメント", "確認日", "点"]
         assert rows(team)["r1/a"].cells["comment"] == "私見"
-        assert "確認: there is no column judge_is" in map(str, team.edited().notes)
+        assert "確認: there is no column judge_is" in (str(note.text) for note in team.edited().notes)
 
 
 def test_a_worksheet_keeps_the_name_that_people_gave_it(team: Team) -> None:
@@ -367,7 +367,7 @@ def test_a_copied_row_is_an_added_one(team: Team) -> None:
     team.type(3, "コメント", "写し")
 
     assert [row.key for row in team.edited().rows["review"]] == ["r1/a", "", "r1/c"]
-    assert tuple(map(str, team.edited().notes)) == (
+    assert tuple(str(note.text) for note in team.edited().notes) == (
         "確認, row 3: the same key as row 2; read as an added row",
     )
 

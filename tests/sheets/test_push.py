@@ -11,7 +11,6 @@ import requests
 from simulator.core.types import Language
 from simulator.report.worksheets import worksheets
 from simulator.sheets.google_api import Target, target
-from simulator.sheets.google_push import push
 from simulator.sheets.model import Chart
 from tests.golden_files import compare
 from tests.report.test_worksheets import report_context
@@ -20,12 +19,12 @@ from tests.servers.sheets import SheetsServer
 from tests.sheets_sink import (
     KEY,
     TITLE,
+    Counting,
     Time,
     at,
     cell,
     column,
     one_cell,
-    patient,
     pushed,
     review,
     row_of,
@@ -55,7 +54,7 @@ def test_worksheets_as_people_see_them(server: SheetsServer) -> None:
 @pytest.mark.parametrize("language", ["ja", "en"])
 def test_a_run_in_a_sheet(server: SheetsServer, language: Language) -> None:
     """All worksheets of a run, in its language, with its red cells."""
-    done = push(worksheets(report_context(language)), target(KEY), language=language, client=patient())
+    done = pushed(*worksheets(report_context(language)), language=language)
     book = server.book(KEY)
     fills = [
         c.get("userEnteredFormat", {}).get("backgroundColorStyle")
@@ -123,9 +122,9 @@ def test_the_history_has_a_picture(server: SheetsServer) -> None:
 def test_a_second_push_changes_nothing(server: SheetsServer) -> None:
     """No write at all, not one cell; every worksheet is found again."""
     sheets = worksheets(report_context())
-    first = push(sheets, target(KEY), client=patient())
+    first = pushed(*sheets)
     revision = server.book(KEY).revision
-    again = push(sheets, target(KEY), client=patient())
+    again = pushed(*sheets)
 
     assert len(first.worksheets) == 8
     assert (again.worksheets, again.rows, again.cells, again.writes) == ((), 0, 0, 0)
@@ -136,7 +135,7 @@ def test_a_hundred_conversations_are_a_handful_of_requests(server: SheetsServer)
     """All worksheets of 100 conversations of three turns: few requests, none larger than 2 MB."""
     sheets = worksheets(report_context("ja", large(100)))
     server.log.clear()
-    done = push(sheets, target(KEY), client=patient())
+    done = pushed(*sheets)
 
     assert done.rows > 450
     assert (server.log.reads, server.log.writes) == (done.reads, done.writes)
@@ -150,7 +149,7 @@ def test_writes_are_a_second_apart(server: SheetsServer) -> None:
     time = Time()
     keys = "".join(chr(0x4E00 + n) for n in range(60))
     sheet = review(keys=keys, question="長い話" * 15_000)
-    done = push([sheet], target(KEY), client=patient(time))
+    done = pushed(sheet, by=Counting(time))
 
     server.log.assert_payloads_fit()
     assert done.writes > 3

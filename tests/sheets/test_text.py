@@ -6,6 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from simulator.core.types import Language
 from simulator.sheets.google_api import target
 from simulator.sheets.google_pull import pull
 from simulator.sheets.google_push import LONGEST
@@ -13,7 +14,7 @@ from simulator.sheets.merge import units, visible
 from simulator.sheets.model import Row, SheetCell, Worksheet
 from tests.properties import examples
 from tests.servers.sheets import SheetsServer
-from tests.sheets_sink import KEY, cell, one_cell, patient, pushed, sheets_server
+from tests.sheets_sink import KEY, Counting, cell, one_cell, pushed, sheets_server
 
 TECHNICAL = "技術情報"
 FORMULAS = (
@@ -81,7 +82,7 @@ def test_what_cannot_be_seen_is_shown(server: SheetsServer, text: str, shown: st
 
 @pytest.mark.parametrize("language", ["ja", "en"])
 @pytest.mark.parametrize("piece", ["あ", "😀", "👩‍👧", "か\u3099"])
-def test_too_long_a_text_is_cut_with_a_mark(server: SheetsServer, piece: str, language: str) -> None:
+def test_too_long_a_text_is_cut_with_a_mark(server: SheetsServer, piece: str, language: Language) -> None:
     """At Google's limit, between whole characters, and the mark says how much is missing."""
     text = piece * 60_000
     pushed(one_cell(text), language=language)
@@ -109,6 +110,6 @@ def test_any_text_can_be_sent(text: str) -> None:
 def test_any_text_comes_back(server: SheetsServer, text: str) -> None:
     """Pushed and pulled it is the same, but for blanks around it."""
     pushed(one_cell(text))
-    rows = pull(target(KEY), ["technical"], client=patient()).rows["technical"]
+    rows = pull(target(KEY), ["technical"], client=Counting()).rows["technical"]
 
     assert rows[0].cells.get("value", "") == visible(text).strip()

@@ -73,7 +73,9 @@ def parts(path: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize("language", ["ja", "en"])
 def test_the_workbook_as_it_is(tmp_path: Path, language: Language) -> None:
     """Titles, fills, notes, dropdowns, widths, names and pages; of each worksheet the first three rows."""
-    book: Any = openpyxl.load_workbook(excel.write(worksheets(report_context(language)), tmp_path / "a.xlsx"))
+    book: Any = openpyxl.load_workbook(
+        excel.write(worksheets(report_context(language)), tmp_path / "a.xlsx", language)
+    )
     shown = {sheet.title: as_shown(sheet) for sheet in book.worksheets}
     shown["names"] = {name: found.attr_text for name, found in sorted(book.defined_names.items())}
 
@@ -154,7 +156,9 @@ def test_a_text_longer_than_a_cell_is_visibly_cut(tmp_path: Path, language: Lang
     """At 32,767 units as Excel counts them, never through a character, and it says how much is missing."""
     whole = "あ" * 32_767
     shown = values(
-        excel.write([one(whole, whole + "い", "😀" * 20_000, language=language)], tmp_path / "a.xlsx")
+        excel.write(
+            [one(whole, whole + "い", "😀" * 20_000, language=language)], tmp_path / "a.xlsx", language
+        )
     )
 
     assert shown[0] == whole
@@ -241,7 +245,7 @@ def test_libreoffice_opens_it_and_what_it_saves_is_read(tmp_path: Path, language
     office = shutil.which("soffice")
     if office is None:
         pytest.skip("there is no LibreOffice on this machine")
-    path = excel.write(worksheets(report_context(language)), tmp_path / "report.xlsx")
+    path = excel.write(worksheets(report_context(language)), tmp_path / "report.xlsx", language)
     profile = f"-env:UserInstallation=file://{tmp_path / 'profile'}"
     command = [office, profile, "--headless", "--convert-to", "xlsx", "--outdir", "saved", str(path)]
 

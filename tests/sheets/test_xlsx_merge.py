@@ -234,7 +234,9 @@ def test_a_full_disk_leaves_the_old_file(run_file: Path) -> None:
     before, old = path.read_bytes(), resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, old[1]))
     try:
-        with pytest.raises(RunFileError, match=r"cannot be written .* The run is safe: paint it again"):
+        with pytest.raises(
+            RunFileError, match=r"cannot be written .* The run is safe: write the report again"
+        ):
             excel.save(SHEETS, run_file)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, old)

@@ -170,7 +170,7 @@ def test_a_deleted_column(path: Path) -> None:
         person.delete_column("確認", "原因")
 
     assert reviewed(path, turn)
-    assert tuple(map(str, read_edited(path).notes)) == ("確認: there is no column cause",)
+    assert tuple(str(note.text) for note in read_edited(path).notes) == ("確認: there is no column cause",)
 
 
 def test_a_deleted_tab(path: Path) -> None:
@@ -232,7 +232,7 @@ def test_added_and_copied_rows(path: Path) -> None:
         ("", "光の料金は?", 7),
     ]
     assert found[-2].cells["use"] == "yes"
-    assert tuple(map(str, read_edited(path).notes)) == (
+    assert tuple(str(note.text) for note in read_edited(path).notes) == (
         "テスト質問, row 7: the same key as row 2; read as an added row",
     )
 
@@ -244,7 +244,7 @@ def test_a_formula_without_a_result(path: Path) -> None:
 
     assert "comment" not in read(path)["review"][0].cells
     assert "確認, row 2, column コメント: a formula without a stored result" in str(
-        read_edited(path).notes[0]
+        read_edited(path).notes[0].text
     )
 
 

@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,6 +22,7 @@ from simulator.core.types import HumanVerdict, Language, Results
 from simulator.data.files import plain_suffix, printable, quote
 from simulator.data.rows import read_rows
 from simulator.data.values import Row, is_empty, normalised
+from simulator.sheets.merge import EditedSheets
 from simulator.sheets.model import PulledRow, layouts
 from simulator.sheets.titles import CHOICES, TABS
 from simulator.stats.figures import Summary
@@ -275,8 +277,6 @@ NOTE = "sheet"
 _TEAM = ("judge_is", "correct_answer", "cause", "comment", "assignee", "checked", "status")
 _KEY = re.compile(r"(?P<run>[^/]+)/.+/\d+", re.DOTALL)
 _POINTS = re.compile(r"(\d(?:\.\d+)?)\s*点?")
-# How the readers' notes end; that a row is skipped is said of every fault anyway.
-_ENDING = re.compile(r"(?:[;,] (?:passed over|left out|skipped|ignored))?\.?$")
 _WORKBOOKS = frozenset({".xlsx", ".xlsm"})
 # A worksheet of ours may have lost its keys; somebody's own table of that title has fewer of our columns.
 _LEAST_COLUMNS = 5
@@ -333,7 +333,9 @@ def sheet_source(name: str, run: ReviewTarget) -> Source:
             )
             raise InputError(msg)
         yield from verdicts(pulled.rows, run)
-        yield from map(_note_entry, filter(_is_about_verdicts, map(str, pulled.notes)))
+        yield from _notes(pulled)
+        for missing in (name for name in NAMES if name not in pulled.sheets):
+            yield Entry(missing, note=_("there is no such worksheet"))
 
     return read
 
@@ -348,30 +350,17 @@ def workbook_source(path: Path, target: ReviewTarget) -> Source | None:
     sheets = {name: sheet for name, sheet in edited.sheets.items() if name in NAMES}
     if not any("key" in sheet.columns or len(sheet.columns) >= _LEAST_COLUMNS for sheet in sheets.values()):
         return None
-    notes = [_note_entry(note) for note in map(str, edited.notes) if _is_about_verdicts(note)]
-
-    def read() -> Iterator[Entry]:
-        yield from verdicts(edited.rows, target)
-        yield from notes
-
-    return read
+    return lambda: chain(verdicts(edited.rows, target), _notes(edited))
 
 
-def _is_about_verdicts(note: str) -> bool:
-    """Whether a reader's note is about a worksheet that is read here; added rows are faults already."""
-    from simulator.sheets.model import folded
-
-    tab = folded(re.split(r"[:,]", note)[0])
-    others = {title for name, layout in layouts().items() if name not in NAMES for title in layout.tabs}
-    return tab not in others and "added row" not in note
-
-
-def _note_entry(note: str) -> Entry:
-    """A reader's note as an entry; a missing column or worksheet is no fault of a row."""
-    place, _unused, why = _ENDING.sub("", note).partition(": ")
-    if "no column" in why or "no such worksheet" in why:
-        return Entry(place, note=why)
-    return Entry(place, fault=why or _("passed over"))
+def _notes(edited: EditedSheets) -> Iterator[Entry]:
+    """What could not be read; a missing column is no fault of a row, and copied rows are faults already."""
+    for name in NAMES:
+        for note in edited.sheets[name].notes if name in edited.sheets else ():
+            if note.about == "column":
+                yield Entry(note.place, note=note.why)
+            elif note.about == "cell":
+                yield Entry(note.place, fault=note.why)
 
 
 @dataclass(frozen=True)
