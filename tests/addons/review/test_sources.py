@@ -19,7 +19,7 @@ def entries(name: str, text: str | bytes) -> list[Entry]:
     """What a file of this content gives."""
     path = Path(name)
     path.write_bytes(text.encode() if isinstance(text, str) else text)
-    return list(label_file(path)())
+    return list(label_file(path))
 
 
 def said(found: list[Entry]) -> list[dict[str, Any]]:
@@ -138,7 +138,7 @@ def test_only_what_fits_the_run_is_taken() -> None:
 
     assert [(v.reviewer, v.grade) for v in taken.verdicts] == [("A", 4), ("B", 3)]
     assert taken.empty == 1
-    assert [(str(fault.place), str(fault.why)) for fault in taken.faults] == [
+    assert [(str(place), str(why)) for place, why in taken.faults] == [
         ("line 3", "no conversation 'nobody#0' in this run"),
         ("line 4", f"conversation '{conversation}' has no turn 4"),
         ("line 5", "a second grade by 'A' for the same turn; the first is on line 2"),
