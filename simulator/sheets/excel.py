@@ -14,16 +14,7 @@ from simulator.core.types import Language
 from simulator.data.files import replaced
 from simulator.sheets.excel_write import DELETED, LONGEST, paint
 from simulator.sheets.merge import OTHER, EditedSheet, EditedSheets, cell_text, merge, read_value, visible
-from simulator.sheets.model import (
-    Column,
-    PulledRow,
-    Row,
-    SheetCell,
-    Worksheet,
-    folded,
-    layout_of,
-    layouts,
-)
+from simulator.sheets.model import Column, PulledRow, Row, SheetCell, Worksheet, folded, layout_of, layouts
 
 # Hashes of what the program wrote: alone, and with or without the team's cells.
 _FRESH, _WRITTEN = "rehearsal_fresh", "rehearsal_written"

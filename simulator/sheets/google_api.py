@@ -47,10 +47,7 @@ def target(sheet: str, suffix: str = "") -> Target:
     """What `--sheet KEY_OR_URL --worksheet NAME` names; raises InputError in one line."""
     suffix = " ".join(suffix.split())
     if len(suffix) > _LONGEST_SUFFIX or any(unicodedata.category(c)[0] == "C" for c in suffix):
-        msg = _(
-            "--worksheet: at most {n} characters, and no control characters.",
-            n=_LONGEST_SUFFIX,
-        )
+        msg = _("--worksheet: at most {n} characters, and no control characters.", n=_LONGEST_SUFFIX)
         raise InputError(msg)
     return Target(key=key_of(sheet), suffix=suffix)
 

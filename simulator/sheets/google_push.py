@@ -33,15 +33,7 @@ from simulator.sheets.google_pull import (
     text_of,
 )
 from simulator.sheets.merge import OTHER, EditedSheet, Merged, cell_text, merge, team_kept, visible
-from simulator.sheets.model import (
-    FILLS,
-    Chart,
-    Column,
-    Row,
-    SheetCell,
-    Worksheet,
-    layout_of,
-)
+from simulator.sheets.model import FILLS, Chart, Column, Row, SheetCell, Worksheet, layout_of
 
 Json = dict[str, Any]
 Item = TypeVar("Item")
@@ -56,8 +48,6 @@ GREY, BLUE = "EFEFEF", "CFE2F3"
 SPARE_ROWS, SPARE_COLUMNS, CHART_COLUMNS = 100, 2, 9
 # So long that wrapped rows would fill the screen: they are cut where the cell ends.
 CLIPPED = frozenset({"passages", "earlier", "config"})
-# A column as narrow as this holds keys that mean nothing to people: it is hidden.
-HIDDEN_WIDTH = 8
 _PIXELS_A_CHARACTER, _MARGIN = 7, 16
 _PROTECTED = "Rehearsal writes this column anew; write in the blue columns. / 自動で書き直される列です"
 # Google recommends at most 2 MB a request. Rows that are inserted bring the looks of their columns along.
@@ -125,18 +115,15 @@ def _span(sheet_id: int, dimension: str, start: int, end: int) -> Json:
     return {"sheetId": sheet_id, "dimension": dimension, "startIndex": start, "endIndex": end}
 
 
-def spans(indexes: Iterable[int], gap: int = 0) -> Iterator[tuple[int, int]]:
+def spans(indexes: Iterable[int], gap: int = 0) -> list[tuple[int, int]]:
     """Indexes as spans without holes wider than `gap`, in order; ends are not included."""
-    first = last = None
+    found: list[tuple[int, int]] = []
     for index in sorted(indexes):
-        if first is None or last is None:
-            first = index
-        elif index - last > gap + 1:
-            yield first, last + 1
-            first = index
-        last = index
-    if first is not None and last is not None:
-        yield first, last + 1
+        if found and index - found[-1][1] <= gap:
+            found[-1] = found[-1][0], index + 1
+        else:
+            found.append((index, index + 1))
+    return found
 
 
 def column_format(column: Column, box: Json) -> Json:
@@ -250,7 +237,7 @@ class Changes:
         fields = "userEnteredValue,note,userEnteredFormat,dataValidation"
         yield self._update(self.top - 1, index, [{"values": [header]}], fields)
         properties: Json = {"pixelSize": _MARGIN + _PIXELS_A_CHARACTER * column.width}
-        if column.key == "key" and column.width <= HIDDEN_WIDTH:
+        if column.hidden:
             properties["hiddenByUser"] = True
         span = _span(self.sheet_id, "COLUMNS", index, index + 1)
         update = {"range": span, "properties": properties, "fields": ",".join(properties)}
@@ -543,7 +530,7 @@ class _Push:
         wrong = [row for row, line in lines.items() if line in written]
         delete = [
             {"deleteDimension": {"range": _span(changes.sheet_id, "ROWS", *span)}}
-            for span in reversed([*spans(wrong)])
+            for span in reversed(spans(wrong))
         ]
         if delete:
             self._send(":batchUpdate", {"requests": delete})

@@ -47,6 +47,11 @@ class Column(Value):
     wrap: bool = False
     help: str = ""
 
+    @property
+    def hidden(self) -> bool:
+        """Whether people see it: keys in so narrow a column mean nothing to them."""
+        return self.key == "key" and self.width <= 8
+
 
 @dataclass(frozen=True, slots=True)
 class SheetCell:
@@ -227,14 +232,10 @@ def _column(name: str, key: str, n: int | str, text: Callable[[Message | str], s
 
 @cache
 def layouts() -> Mapping[str, Layout]:
-    """The layout of every worksheet, in the order of their tabs."""
-    return {name: _layout(name) for name in WORKSHEETS}
-
-
-def _layout(name: str) -> Layout:
-    """A worksheet by its titles in both languages, of reports on dialogues and on rows."""
-    layout = Layout()
-    for wording, language in product(("", "rows"), LANGUAGES):
+    """The layout of every worksheet by its titles in both languages, in the order of their tabs."""
+    found = {name: Layout() for name in WORKSHEETS}
+    # Reports on single-turn rows have titles of their own.
+    for (name, layout), wording, language in product(found.items(), ("", "rows"), LANGUAGES):
         text = partial(shown, language=language, context=wording)
         sheet = worksheet(name, text, (), wording, turns=[""])
         layout.tabs.add(folded(sheet.title))
@@ -247,7 +248,7 @@ def _layout(name: str) -> Layout:
             choices = layout.choices.setdefault(column.key, {})
             for choice in column.choices:
                 choices |= {folded(choice.id): choice.id, folded(choice.title): choice.id}
-    return layout
+    return found
 
 
 def layout_of(sheet: Worksheet) -> Layout:

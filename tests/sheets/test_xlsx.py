@@ -18,9 +18,9 @@ from simulator.core.types import Language, RedRules
 from simulator.report.worksheets import worksheets
 from simulator.sheets import excel
 from simulator.sheets.excel_read import read_edited
-from simulator.sheets.excel_write import line_count
-from simulator.sheets.merge import units, visible
-from simulator.sheets.model import Choice, Column, Row, SheetCell, Worksheet
+from simulator.sheets.excel_write import paint
+from simulator.sheets.merge import units
+from simulator.sheets.model import Choice, Column, LazyRows, Row, SheetCell, Worksheet
 from simulator.stats.gate import decide
 from simulator.stats.summary import grading_judges, summarise
 from tests.excel import read
@@ -193,14 +193,6 @@ def test_rows_are_as_high_as_their_text_up_to_a_screen(tmp_path: Path) -> None:
     assert 200 < heights[2] <= 409
 
 
-@pytest.mark.parametrize(
-    ("text", "high"), [("", 1), ("a" * 10, 1), ("a" * 11, 2), ("あ" * 6, 2), ("a\n\nb", 3), ("a\n" * 50, 9)]
-)
-def test_how_high_a_text_is(text: str, high: int) -> None:
-    """Ten narrow characters or five kanji a line."""
-    assert line_count(text, 10, 9) == high
-
-
 def test_a_choice_may_hold_a_comma(tmp_path: Path) -> None:
     """Dropdowns are read from a hidden worksheet: a list within the rule would be split at the comma."""
     choices = (Choice(id="a", title="Go, with conditions"), Choice(id="b", title="5"))
@@ -232,13 +224,6 @@ def test_bombs_and_passwords_are_refused(tmp_path: Path) -> None:
             read(path)
 
 
-def test_control_characters_cost_no_room() -> None:
-    """A text without them is given back as it is."""
-    text = "あいう\n\tabc"
-
-    assert visible(text) is text
-
-
 @pytest.mark.parametrize("language", ["ja"])
 def test_libreoffice_opens_it_and_what_it_saves_is_read(tmp_path: Path, language: Language) -> None:
     """Where there is a LibreOffice: names, keys and words survive its saving."""
@@ -254,3 +239,20 @@ def test_libreoffice_opens_it_and_what_it_saves_is_read(tmp_path: Path, language
     saved = tmp_path / "saved" / "report.xlsx"
     assert read(saved) == read(path)
     assert "rehearsal_review_judge_is" in openpyxl.load_workbook(saved).defined_names
+
+
+@pytest.mark.parametrize("count", [3, 3_000])
+def test_a_workbook_that_fails_leaves_nothing(tmp_path: Path, count: int) -> None:
+    """Neither in memory nor on the disk, however many of its rows are written by then."""
+
+    def row(number: int) -> Row:
+        if number == count:
+            raise KeyError(number)
+        return Row(key=str(number), cells={"answer": SheetCell(text="答え", note=f"{number}" * 100)})
+
+    columns = (Column(key="key", title="キー", width=8), Column(key="answer", title="回答"))
+    sheet = Worksheet(name="review", title="確認", columns=columns, rows=LazyRows(range(count + 1), row))
+    with pytest.raises(KeyError):
+        paint([sheet], tmp_path / "a.xlsx", {})
+
+    assert list(tmp_path.rglob("*")) == []
