@@ -1,61 +1,16 @@
 """`review RUN`: people's blind grades, from the command line."""
 
-import contextlib
 import csv
-import io
 import json
-import shutil
-from collections.abc import Callable
 from math import ceil
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 from simulator.cli.app import main
-from simulator.core.types import Results
 from simulator.runner.labelled_answers import labelled_context, read_labels
-from simulator.storage.run_file import find_run, read_run
-
-HELD = (
-    "--offline", "--persona", "calm", "--persona", "angry", "--limit", "14", "--turns", "3",
-    "--judges", "turn", "--target", "50",
-)  # fmt: skip
-
-
-class Done(NamedTuple):
-    """Exit code and what was printed."""
-
-    code: int
-    out: str
-    err: str
-
-
-@pytest.fixture(scope="module")
-def held(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a finished run; every test stands beside a copy of it."""
-    folder = tmp_path_factory.mktemp("held")
-    with contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()):
-        main(HELD)
-    return folder / "runs"
-
-
-@pytest.fixture
-def run(held: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
-    """Runs a command in this process, beside a finished run."""
-    shutil.copytree(held, "runs")
-    capsys.readouterr()
-
-    def command(*arguments: str) -> Done:
-        code = main(arguments)
-        return Done(code, *capsys.readouterr())
-
-    return command
-
-
-def now() -> Results:
-    """The newest run."""
-    return read_run(find_run("latest", Path("runs")))
+from tests.reviewed_runs import now
 
 
 def graded(shift: int = 0, *more: tuple[object, ...]) -> list[tuple[object, ...]]:
