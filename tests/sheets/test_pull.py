@@ -114,42 +114,6 @@ def asked(server: SheetsServer) -> list[str]:
     return [each.case.question for each in read_plan(Settings(cases=f"sheet:{KEY}", persona=("calm",)))[0]]
 
 
-def test_the_test_questions_are_the_next_runs(server: SheetsServer) -> None:
-    """Of the rows in use and approved, whatever they are called; the team's own rows among them."""
-    sheet = built("questions")
-    pushed(sheet)
-    mari = server.person(KEY)
-    questions = [row.cells["question"].text for row in sheet.rows]
-    mari.type(QUESTIONS, f"{letter(column(server, 'use', 'questions'))}2", "使用しない")
-    mari.type(QUESTIONS, f"{letter(column(server, 'approved', 'questions'))}3", "却下")
-    mari.paste(
-        QUESTIONS,
-        "B20",
-        [["新しい質問です", "新しい正解", "答えられる", "必要", "料金|契約", "使用する", "承認"]],
-    )
-    mari.paste(QUESTIONS, "B21", [["下書きの質問"]])
-    mari.rename_header(QUESTIONS, "質問", "お客様が聞きそうなこと")
-    plan, *_ = read_plan(Settings(cases=f"sheet:{KEY}", persona=("calm",)))
-
-    assert [each.case.question for each in plan] == [*questions[2:], "新しい質問です"]
-    own = plan[-1].case
-    assert (own.references, own.answerable, own.handover) == ((("新しい正解",),), True, "required")
-    assert own.tags == ("料金", "契約")
-    assert own.id.startswith("q-")
-    mari.insert_rows(QUESTIONS, 4, 3)
-    mari.sort(QUESTIONS, "A2:I60", "B", descending=True)
-    assert own.id in [each.case.id for each in read_plan(Settings(cases=f"sheet:{KEY}#{QUESTIONS}"))[0]]
-
-
-def test_no_question_in_use_is_one_line(server: SheetsServer) -> None:
-    """It says which two columns decide."""
-    sheet = built("questions")
-    pushed(sheet.model_copy(update={"rows": ()}))
-
-    with pytest.raises(InputError, match=r"使用する.*承認"):
-        asked(server)
-
-
 def test_another_worksheet_can_still_be_named(server: SheetsServer) -> None:
     """Also in another case than the tab's; without questions of ours the first one is read."""
     server.person(KEY).paste("シート1", "A1", [["質問"], ["送料は"]])

@@ -17,7 +17,6 @@ from simulator.addons.review.sources import (
     verdicts,
     workbook_entries,
 )
-from simulator.core.errors import InputError
 from simulator.core.types import HumanVerdict, Language, Results
 from simulator.report.worksheets import worksheets
 from simulator.sheets import excel
@@ -176,13 +175,6 @@ def test_which_sheet_is_meant(name: str, known: dict[str, Any], found: tuple[str
     noted = rehearsed().model_copy(update={"notes": {"sheet": {"key": "NOTED", "worksheet": "チームA"}}})
 
     assert sheet_of(name, wanted(noted, **known)) == found
-
-
-def test_a_run_that_was_never_pushed_says_so() -> None:
-    """In one line, with the option to use; a usual sheet is taken."""
-    with pytest.raises(InputError, match="pushed to no sheet: name one with --sheet"):
-        sheet_of("sheet", wanted())
-    assert sheet_of("sheet", wanted(usual=("USUAL", None))) == ("USUAL", "")
 
 
 def workbook(folder: Path, language: Language = "ja") -> Path:

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from simulator.cli.app import main
 from simulator.runner.labelled_answers import labelled_context, read_labels
 from tests.reviewed_runs import now
 
@@ -201,18 +200,6 @@ def test_the_target_is_held_against_the_corrected_score(run: Any) -> None:
     assert shown["corrected"]["score"] == pytest.approx(0.2)
     assert "below the target 0.30" in shown["reasons"][0]
     assert "補正後 20" in done.err
-
-
-def test_english_runs_are_reviewed_in_english(capsys: pytest.CaptureFixture[str]) -> None:
-    """In the language of the questions."""
-    main(("--offline", "--language", "en", "--limit", "2", "--turns", "1", "--judges", "turn"))
-    capsys.readouterr()
-    assert main(("review", "latest", "--from", written(graded(-1)))) == 0
-    said = capsys.readouterr().out
-
-    assert "People and the judge" in said
-    assert "more lenient" in said
-    assert "A correction takes 50" in said
 
 
 def test_hostile_texts_are_shown_as_text(run: Any) -> None:
