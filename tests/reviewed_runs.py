@@ -1,10 +1,12 @@
 """Runs that a team has reviewed, for tests."""
 
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from simulator.core.types import HumanVerdict, Language, RedRules, Results
 from simulator.stats.figures import Summary
 from simulator.stats.summary import summarise
+from simulator.storage.run_file import find_run, read_run
 from tests.sample_runs import JUDGES, rehearsed
 
 # Turns of the rehearsed run: red ones, then others.
@@ -16,6 +18,25 @@ RETURN, TIMEOUT, INVOICE = (
 )
 GOOD = ("angry/fees-01-ja#0", 1)
 FEES, RETURNS = "ja/17-early-termination-fee", "ja/19-equipment-return"
+
+# A run that is reviewed from the command line.
+HELD = (
+    "--offline", "--persona", "calm", "--persona", "angry", "--limit", "14", "--turns", "3",
+    "--judges", "turn", "--language", "ja",
+)  # fmt: skip
+
+
+class Done(NamedTuple):
+    """Exit code and what was printed."""
+
+    code: int
+    out: str
+    err: str
+
+
+def now() -> Results:
+    """The newest run."""
+    return read_run(find_run("latest", Path("runs")))
 
 
 def vote(at: tuple[str, int], judge_is: str | None = None, cause: str = "", **more: Any) -> HumanVerdict:

@@ -3,12 +3,13 @@
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
+from simulator.core.types import Language
 from simulator.sheets.google_api import SheetsClient, Target, target
-from simulator.sheets.google_push import PushSummary, push
+from simulator.sheets.google_push import push
 from simulator.sheets.model import Choice, Column, Mark, Row, SheetCell, Worksheet
 from tests.servers.loopback import on_thread
 from tests.servers.sheets import SheetsServer
@@ -35,19 +36,55 @@ class Time:
         self.moment += seconds
 
 
-class Meddled(SheetsClient):
-    """A door at which somebody does something right before a write goes out, or right after it."""
+class Counting(SheetsClient):
+    """A client that knows what it wrote; it waits by this time, without waiting."""
+
+    def __init__(self, time: Time | None = None, **settings: Any) -> None:
+        self.time = time or Time()
+        super().__init__(clock=self.time.now, sleep=self.time.sleep, **settings)
+        self.reads = self.writes = self.cells = 0
+        self.made: list[str] = []
+
+    def read(self, address: str, **query: Any) -> Any:
+        """The read, counted."""
+        self.reads += 1
+        return super().read(address, **query)
+
+    def write(self, address: str, body: dict[str, Any], **query: Any) -> Any:
+        """The write, with what it makes and the values that it changes."""
+        self.writes += 1
+        answer = super().write(address, body, **query)
+        requests = body.get("requests", ())
+        self.made += [each["addSheet"]["properties"]["title"] for each in requests if "addSheet" in each]
+        lines = (line for values in body.get("data", ()) for line in values["values"])
+        self.cells += sum(value is not None for line in lines for value in line)
+        return answer
+
+
+class Pushed(NamedTuple):
+    """What a push did."""
+
+    rows: int
+    notes: tuple[str, ...]
+    worksheets: tuple[str, ...]
+    cells: int
+    reads: int
+    writes: int
+
+
+class Meddled(Counting):
+    """A client at which somebody does something right before a write goes out, or right after it."""
 
     def __init__(self, *deeds: Callable[[], object], after: bool = False) -> None:
-        super().__init__(sleep=lambda _: None)
+        super().__init__()
         self.deeds, self.after = list(deeds), after
 
-    def write(self, address: str, body: dict[str, Any], *, query: dict[str, Any] | None = None) -> Any:
+    def write(self, address: str, body: dict[str, Any], **query: Any) -> Any:
         """The write with the next deed before or after it."""
         deed = self.deeds.pop(0) if self.deeds else lambda: None
         if not self.after:
             deed()
-        answer = super().write(address, body, query=query)
+        answer = super().write(address, body, **query)
         if self.after:
             deed()
         return answer
@@ -65,15 +102,14 @@ def sheets_server(monkeypatch: pytest.MonkeyPatch, *, shared: bool = True) -> It
         yield server
 
 
-def patient(time: Time | None = None, **settings: Any) -> SheetsClient:
-    """A door that waits without waiting."""
-    time = time or Time()
-    return SheetsClient(clock=time.now, sleep=time.sleep, **settings)
-
-
-def pushed(*sheets: Worksheet, to: Target | None = None, **settings: Any) -> PushSummary:
-    """A push at once."""
-    return push(sheets, to or target(KEY), client=patient(), **settings)
+def pushed(
+    *sheets: Worksheet, to: Target | None = None, by: Counting | None = None, language: Language = "ja"
+) -> Pushed:
+    """A push, by a client that does not really wait."""
+    by = by or Counting()
+    done = push(sheets, to or target(KEY), client=by, language=language)
+    notes = tuple(map(str, done.notes))
+    return Pushed(done.rows, notes, tuple(by.made), by.cells, by.reads, by.writes)
 
 
 def review(

@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import inspect
 import json
-import os
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,7 @@ from simulator.core.errors import InputError, RunFileError, UnknownName
 from simulator.core.messages import _, localised, sentences
 from simulator.core.settings import Settings
 from simulator.core.types import Language
-from simulator.data.files import temporary_path
+from simulator.data.files import replaced
 
 if TYPE_CHECKING:
     from simulator.core.document import Report
@@ -66,22 +65,10 @@ def check_destinations(settings: Settings) -> None:
 
 def write_atomically(path: Path, content: str | bytes | Iterable[str]) -> None:
     """Writes the whole file or leaves the old one, piece by piece; only its owner can read it."""
-    temporary = temporary_path(path)
     pieces = [content] if isinstance(content, str | bytes) else content
-    try:
-        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-            for piece in pieces:
-                file.write(piece.encode("utf-8") if isinstance(piece, str) else piece)
-        temporary.replace(path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
-        msg = _(
-            "{path}: cannot be written ({strerror}). The run is safe: write the report again with `report`.",
-            path=path,
-            strerror=error.strerror,
-        )
-        raise RunFileError(msg) from None
+    with replaced(path) as new, new.open("wb") as file:
+        for piece in pieces:
+            file.write(piece.encode("utf-8") if isinstance(piece, str) else piece)
 
 
 def _xlsx(output: ReportOutput) -> str:
@@ -89,7 +76,8 @@ def _xlsx(output: ReportOutput) -> str:
     from simulator.sheets import excel
     from simulator.storage.run_file import RUN_FILE
 
-    return str(excel.save(worksheets(output.context), output.folder / RUN_FILE))
+    context = output.context
+    return str(excel.save(worksheets(context), output.folder / RUN_FILE, context.language))
 
 
 def _sheets(output: ReportOutput) -> str:

@@ -52,6 +52,7 @@ from simulator.core.messages import Message, _
 from simulator.core.secrets import restore_secrets
 from simulator.core.settings import Settings, load_settings
 from simulator.core.types import Conversation, Ended, Language, Spending
+from simulator.data.files import replaced
 from simulator.models.pricing import BudgetSpent
 from simulator.runner.chains import WHOLE, Chain, is_chain, read_chain
 from simulator.storage.run_file import new_run_id, run_ids
@@ -589,10 +590,8 @@ def _write(  # noqa: PLR0917 - all that a report is made from
     if name == "xlsx":
         from simulator.sheets.excel_write import paint  # openpyxl is needed for nothing else
 
-        with TemporaryDirectory(prefix="rehearsal-") as temporary:
-            book = Path(temporary, path.name)
-            paint(sheets, book, {}, report.language)
-            write_atomically(path, book.read_bytes())
+        with replaced(path) as new:
+            paint(sheets, new, {}, report.language)
     elif name == "json":
         figures = {"schema": JSON_SCHEMA, **values}
         write_atomically(path, json.dumps(figures, ensure_ascii=False, indent=1) + "\n")

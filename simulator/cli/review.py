@@ -15,7 +15,7 @@ from simulator.core.settings import Settings, load_settings, stored_settings
 
 if TYPE_CHECKING:
     from simulator.addons.review.report import ReadCounts, ReviewOutcome
-    from simulator.addons.review.sources import Fault, Taken
+    from simulator.addons.review.sources import Taken
     from simulator.core.document import Report
     from simulator.core.types import Results
 
@@ -83,7 +83,7 @@ def command(
 def _read(path: Path, source: str, sheet: "SheetOptions", *, strict: bool) -> "ReadCounts":
     """Stores what fits the run, and names what does not."""
     from simulator.addons.review.report import ReadCounts
-    from simulator.addons.review.sources import ReviewTarget, source_of, take
+    from simulator.addons.review.sources import ReviewTarget, entries_of, take
     from simulator.cli.publish import report_language
     from simulator.stats.summary import figures_of
     from simulator.storage.run_file import RunFile, read_run
@@ -91,15 +91,17 @@ def _read(path: Path, source: str, sheet: "SheetOptions", *, strict: bool) -> "R
     results = read_run(path)
     summary = figures_of(results, stored_settings(results.run.settings))
     target = ReviewTarget(results, summary, report_language(results), *sheet)
-    taken = take(source_of(source, target)(), results)
+    taken = take(entries_of(source, target), results)
     is_of_run = bool(taken.verdicts or taken.empty)
     is_refused = (bool(taken.faults) and (strict or not is_of_run)) or (
         bool(taken.other_runs) and not is_of_run
     )
-    for note in taken.notes:
-        _say_fault(source, note, skipped=False)
-    for fault in taken.faults:
-        _say_fault(source, fault, skipped=not is_refused)
+    for place, why in taken.notes:
+        say(_("{place}: {why}.", place=_("{source}, {place}", source=source, place=place), why=why))
+    for place, why in taken.faults:
+        at = _("{source}, {place}", source=source, place=place) if place else source
+        line = _("{place}: {why}.", place=at, why=why)
+        say(line if is_refused else _("{place}: {why}; skipped.", place=at, why=why))
     if is_refused:
         raise InputError(_refused(source, taken, results.run.id, strict=strict))
     with contextlib.closing(RunFile.reopen(path)) as file:
@@ -128,14 +130,6 @@ def _refused(source: str, taken: "Taken", run: str, *, strict: bool) -> Message:
     if strict and taken.verdicts:
         return sentences(refused, _("Fix them, or leave out --strict."))
     return sentences(refused, _("Is it a file of another run?"))
-
-
-def _say_fault(source: str, fault: "Fault", *, skipped: bool) -> None:
-    place = _("{source}, {place}", source=source, place=fault.place) if fault.place else source
-    if skipped:
-        say(_("{place}: {why}; skipped.", place=place, why=fault.why))
-    else:
-        say(_("{place}: {why}.", place=place, why=fault.why))
 
 
 def _outcome(

@@ -35,6 +35,7 @@ from simulator.data.values import (
     OnFault,
     Row,
     RowFault,
+    WorksheetRow,
     answerability_tags,
     choice_columns,
     collect_choices,
@@ -473,7 +474,7 @@ def cases_of_worksheet(
 
     `lines` are its filled cells by row and column.
     """
-    from simulator.data.workbooks import Worksheet, WorksheetRow, worksheet_rows
+    from simulator.data.workbooks import Worksheet, worksheet_rows
 
     sheet = Worksheet(name, tuple(WorksheetRow(number, dict(texts)) for number, texts in lines.items()))
     data = DataSet(Path(source), QUESTIONS._replace(language=language, columns=columns))

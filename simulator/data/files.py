@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from simulator.core.errors import CaseFileError, InputError
+from simulator.core.errors import CaseFileError, InputError, RunFileError
 from simulator.core.messages import Message, _
 from simulator.core.types import Language
 
@@ -28,6 +28,29 @@ def temporary_path(path: Path) -> Path:
         if writer.isdecimal() and not _is_alive(int(writer)):
             _remove(leftover)
     return path.with_name(f".{path.name}.{os.getpid()}")
+
+
+@contextmanager
+def replaced(path: Path) -> Iterator[Path]:
+    """A new file beside `path`, which takes its place at the end: whole, or not at all, for its owner only.
+
+    Raises RunFileError where it cannot be written.
+    """
+    new = temporary_path(path)
+    try:
+        os.close(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600))
+        yield new
+        new.replace(path)
+    except OSError as error:
+        msg = _(
+            "{path}: cannot be written ({strerror}). The run is safe: write the report again with `report`.",
+            path=path,
+            strerror=error.strerror,
+        )
+        raise RunFileError(msg) from error
+    finally:
+        with contextlib.suppress(OSError):
+            new.unlink(missing_ok=True)
 
 
 def _remove(path: Path) -> None:

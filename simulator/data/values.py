@@ -162,6 +162,14 @@ class Row(NamedTuple):
         return _("row {row:d}", row=self.line)
 
 
+class WorksheetRow(NamedTuple):
+    """A row of a worksheet: its number, its texts by column (from 1), and why other cells have none."""
+
+    number: int
+    texts: dict[int, str]
+    faults: Mapping[int, Sentence | str] = {}
+
+
 class RowFault(CaseFileError):
     """An error in one row, for which a reader may skip just that row."""
 

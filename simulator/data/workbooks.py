@@ -17,13 +17,14 @@ from openpyxl.worksheet._reader import FORMULA_TAG, WorkSheetParser
 from pydantic import JsonValue
 
 from simulator.core.errors import CaseFileError
-from simulator.core.messages import Message, _
+from simulator.core.messages import _
 from simulator.core.replies import encodable
 from simulator.data.files import printable, quote, read_archive, readable_or_error
 from simulator.data.values import (
     Fits,
     OnFault,
     Row,
+    WorksheetRow,
     column_names,
     field_of,
     row_fault,
@@ -43,14 +44,6 @@ _LARGEST = 10**15
 _MOST_PLACES = 30
 _DIGITS = re.compile(r"(?P<whole>[#,0]*)(?:\.(?P<places>0+))?(?P<percent>%?)")
 _ESCAPED = re.compile("_x([0-9A-Fa-f]{4})_")
-
-
-class WorksheetRow(NamedTuple):
-    """A row of a worksheet: its number, its texts by column (from 1), and why other cells have none."""
-
-    number: int
-    texts: dict[int, str]
-    faults: Mapping[int, Message | str] = {}
 
 
 class Worksheet(NamedTuple):

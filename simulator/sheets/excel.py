@@ -1,9 +1,7 @@
 """The report as an Excel workbook: never written over what the team wrote in an earlier one."""
 
-import contextlib
 import hashlib
 import json
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,20 +11,10 @@ from pathlib import Path
 from simulator.core.errors import InputError, RunFileError
 from simulator.core.messages import _, say
 from simulator.core.types import Language
-from simulator.data.files import temporary_path
+from simulator.data.files import replaced
 from simulator.sheets.excel_write import DELETED, LONGEST, paint
 from simulator.sheets.merge import OTHER, EditedSheet, EditedSheets, cell_text, merge, read_value, visible
-from simulator.sheets.model import (
-    Column,
-    PulledRow,
-    Row,
-    SheetCell,
-    Worksheet,
-    folded,
-    language_of,
-    layout_of,
-    layouts,
-)
+from simulator.sheets.model import Column, PulledRow, Row, SheetCell, Worksheet, folded, layout_of, layouts
 
 # Hashes of what the program wrote: alone, and with or without the team's cells.
 _FRESH, _WRITTEN = "rehearsal_fresh", "rehearsal_written"
@@ -39,7 +27,7 @@ _OTHER_WIDTH = 20
 _Words = tuple[str, list[str], Iterable[PulledRow]]
 
 
-def save(worksheets: Sequence[Worksheet], run_file: Path) -> Path:
+def save(worksheets: Sequence[Worksheet], run_file: Path, language: Language = "ja") -> Path:
     """Writes report.xlsx beside the run file, or report-2.xlsx ... once the team has written in one.
 
     What the team wrote into the newest workbook beside the run file is carried over. A workbook that is
@@ -52,18 +40,15 @@ def save(worksheets: Sequence[Worksheet], run_file: Path) -> Path:
     if edited and edited.content:
         source = edited.path.name
         for note in edited.content.notes:
-            say(_("{workbook}, {note:sentence}", workbook=source, note=note))
+            say(_("{workbook}, {note:sentence}", workbook=source, note=note.text))
         for name in edited.content.foreign:
             say(_("{edited}: the worksheet {name} is your own; it stays there.", edited=source, name=name))
         carried = tuple(_with_edits(sheet, edited.content, properties) for sheet in worksheets)
     for path, stamp in _free(run_file.parent, workbooks, edited):
         try:
-            language = language_of(worksheets)
-            write(carried, path, language, properties=properties, stamp=stamp, alone=not edited)
+            return write(carried, path, language, properties=properties, stamp=stamp, alone=not edited)
         except _LockedFile:
             say(_("{path} is open in another program; the report goes into the next one.", path=path.name))
-        else:
-            return path
     msg = _("{n} workbooks of this run and none to write to; move them away.", n=_MOST_FILES)
     raise RunFileError(msg)
 
@@ -135,50 +120,33 @@ class _LockedFile(Exception):
 def write(
     worksheets: Sequence[Worksheet],
     path: Path,
-    language: Language | None = None,
+    language: Language = "ja",
     *,
     properties: Mapping[str, str] | None = None,
     stamp: int | None = None,
     alone: bool = True,
 ) -> Path:
-    """Writes a workbook beside the old file, then renames it: whole or not at all, for its owner only.
+    """Writes a workbook with hashes that tell edits; `alone` says that nothing in it is the team's.
 
-    `alone` says that nothing in it is the team's. `language` is as for `paint`. Raises RunFileError where it
-    cannot be written; _LockedFile where the old file is open, or is no longer that of the `stamp`.
+    Raises RunFileError where it cannot be written; _LockedFile where the old file is open, or is no longer
+    that of the `stamp`.
     """
-    if _is_open(path):
+    # Excel and LibreOffice each keep a lock file beside a workbook that they have open.
+    if any(path.with_name(name).exists() for name in (f"~${path.name}", f".~lock.{path.name}#")):
         raise _LockedFile
-    new = temporary_path(path)
-    language = language or language_of(worksheets)
     now = _fingerprint(_unedited(worksheets, language))
     hashes = {_WRITTEN: now, **({_FRESH: now} if alone else {})}
     try:
-        os.close(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600))
-        paint(worksheets, new, {**(properties or {}), **hashes}, language)
-        if stamp is not None and path.exists() and _stamp(path) != stamp:
-            raise _LockedFile
-        try:
-            new.replace(path)
-        except PermissionError:
+        with replaced(path) as new:
+            paint(worksheets, new, {**(properties or {}), **hashes}, language)
+            if stamp is not None and path.exists() and _stamp(path) != stamp:
+                raise _LockedFile
+    except RunFileError as error:
+        # On Windows a file that another program holds open cannot be replaced.
+        if isinstance(error.__cause__, PermissionError) and path.exists():
             raise _LockedFile from None
-    except OSError as error:
-        msg = _(
-            "{path}: cannot be written ({strerror}). The run is safe: paint it again with `report`.",
-            path=path,
-            strerror=error.strerror,
-        )
-        raise RunFileError(msg) from None
-    finally:
-        with contextlib.suppress(OSError):
-            new.unlink(missing_ok=True)
+        raise
     return path
-
-
-def _is_open(path: Path) -> bool:
-    """Whether Excel or LibreOffice has the file open: each then keeps a lock file beside it."""
-    return any(
-        path.with_name(f"{mark}{path.name}{end}").exists() for mark, end in (("~$", ""), (".~lock.", "#"))
-    )
 
 
 def _unedited(worksheets: Sequence[Worksheet], language: Language) -> Iterator[_Words]:

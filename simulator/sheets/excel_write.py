@@ -14,7 +14,7 @@ from xlsxwriter.utility import quote_sheetname, xl_col_to_name
 
 from simulator.core.types import Language
 from simulator.sheets.merge import cell_text, units
-from simulator.sheets.model import FILLS, Chart, Column, Mark, Row, SheetCell, Worksheet, language_of
+from simulator.sheets.model import FILLS, Chart, Column, Mark, Row, SheetCell, Worksheet
 
 # What Excel takes in one cell, in UTF-16 units.
 LONGEST = 32_767
@@ -44,23 +44,16 @@ _SHORT = 25
 # So many narrow characters across a page can still be read.
 _PAGE = 190
 _A4 = 9
-_HIDDEN_KEY = 8
 _FIRST_DAY = date(1900, 3, 1)
 
 
 def paint(
-    worksheets: Sequence[Worksheet],
-    path: Path,
-    properties: Mapping[str, str],
-    language: Language | None = None,
+    worksheets: Sequence[Worksheet], path: Path, properties: Mapping[str, str], language: Language = "ja"
 ) -> None:
-    """Writes the workbook; `properties` are kept in it for the program itself.
-
-    `language` is that of its texts; without it, that of the worksheets' titles.
-    """
+    """Writes the workbook; `properties` are kept in it for the program itself."""
     # Beside the workbook, where what a killed process leaves behind is deleted with the rest.
     with TemporaryDirectory(prefix=f"{path.name}-", dir=path.parent) as folder:
-        workbook = _Workbook(path, folder, language or language_of(worksheets))
+        workbook = _Workbook(path, folder, language)
         try:
             for worksheet in worksheets:
                 workbook.add(worksheet)
@@ -151,8 +144,7 @@ class _Workbook:
 
     def _column(self, sheet: Any, worksheet: Worksheet, number: int, column: Column) -> None:
         """The header of a column with its note and its name, and what holds for all of its cells."""
-        hidden = column.key == "key" and column.width <= _HIDDEN_KEY
-        sheet.set_column(number, number, column.width, self._cell_format(column), {"hidden": hidden})
+        sheet.set_column(number, number, column.width, self._cell_format(column), {"hidden": column.hidden})
         colour = _BLUE if column.owner == "team" else _GREY
         title = cell_text(column.title, self.language, LONGEST)
         sheet.write_string(0, number, title, self._format(bold=True, text_wrap=True, bg_color=colour))
@@ -172,18 +164,11 @@ class _Workbook:
         texts = {key: cell_text(cell.text, self.language, LONGEST) for key, cell in cells.items()}
         # The most lines for which a column makes its row higher.
         lookup = int((_MOST_POINTS - 3) // self.line)
-        high = max(
-            (
-                line_count(
-                    texts[column.key],
-                    max(column.width - 1, 4),
-                    lookup if column.key in _LOOKUP_COLUMNS else _MOST_LINES,
-                )
-                for column in worksheet.columns
-                if column.key in texts and _wraps(column, texts[column.key])
-            ),
-            default=1,
-        )
+        high = 1
+        for column in worksheet.columns:
+            if _wraps(column, text := texts.get(column.key, "")):
+                most = lookup if column.key in _LOOKUP_COLUMNS else _MOST_LINES
+                high = max(high, line_count(text, max(column.width - 1, 4), most))
         sheet.set_row(number, high * self.line + 3)
         for place, column in enumerate(worksheet.columns):
             if (cell := cells.get(column.key)) is not None:
@@ -232,23 +217,16 @@ class _Workbook:
         last = len(worksheet.rows)
         picture = self._file.add_chart({"type": "line"})
         for key in chart.ys:
-            place, x = keys.index(key), keys.index(chart.x)
-            title = worksheet.title
-            picture.add_series(
-                {
-                    "name": [title, 0, place],
-                    "categories": [title, 1, x, last, x],
-                    "values": [title, 1, place, last, place],
-                    "marker": {"type": "circle"},
-                }
-            )
+            place, x, title = keys.index(key), keys.index(chart.x), worksheet.title
+            names, values = [title, 1, x, last, x], [title, 1, place, last, place]
+            series = {"name": [title, 0, place], "categories": names, "values": values}
+            picture.add_series({**series, "marker": {"type": "circle"}})
         font = {"name": self.font, "size": 9}
         picture.set_title({"name": chart.title, "name_font": {"name": self.font, "size": 12}})
         # The newest run is the first row, and stands at the right.
         picture.set_x_axis({"reverse": True, "crossing": "max", "num_font": font, "text_axis": True})
-        picture.set_y_axis(
-            {"num_font": font, "major_gridlines": {"visible": True, "line": {"color": "D9D9D9"}}}
-        )
+        gridlines = {"visible": True, "line": {"color": "D9D9D9"}}
+        picture.set_y_axis({"num_font": font, "major_gridlines": gridlines})
         picture.set_legend({"position": "bottom", "font": font})
         picture.set_size({"width": 640, "height": 320})
         corner = (last + 2, 1) if last <= _SHORT else (1, len(keys) + 1)

@@ -47,10 +47,7 @@ def target(sheet: str, suffix: str = "") -> Target:
     """What `--sheet KEY_OR_URL --worksheet NAME` names; raises InputError in one line."""
     suffix = " ".join(suffix.split())
     if len(suffix) > _LONGEST_SUFFIX or any(unicodedata.category(c)[0] == "C" for c in suffix):
-        msg = _(
-            "--worksheet: at most {n} characters, and no control characters.",
-            n=_LONGEST_SUFFIX,
-        )
+        msg = _("--worksheet: at most {n} characters, and no control characters.", n=_LONGEST_SUFFIX)
         raise InputError(msg)
     return Target(key=key_of(sheet), suffix=suffix)
 
@@ -206,11 +203,6 @@ def _is_transient(error: BaseException) -> bool:
     return lost or _code(error) in (408, 429) or _code(error) >= 500
 
 
-def is_refusal(error: BaseException) -> bool:
-    """Whether Google found the request wrong, as after a worksheet was deleted under it; not what we know."""
-    return _code(error) == 400 and not any(words in str(error) for words in _KNOWN)
-
-
 def _one_line(error: BaseException, name: Message | str, who: str, *, writing: bool) -> RehearsalError:
     """The typed error for what Google, or the way to it, answered; `who` is the account that asked."""
     from google.auth.exceptions import GoogleAuthError
@@ -284,6 +276,9 @@ _ANSWERED = _("Google Sheets answered {code:d} ({short})")
 _LIBRARY = "https://console.cloud.google.com/apis/library/sheets.googleapis.com"
 # By status, and by whether it was a write.
 _BY_CODE = {
+    (400, None): _(
+        "Google Sheets refused the request ({short}); if worksheets were changed meanwhile, try again"
+    ),
     (401, None): _("Google refused the credentials ({short}); make a new key, or sign in again"),
     (403, True): _(
         "it is shared for reading only; in Share (共有) make {who} an editor (編集者 instead of 閲覧者)"
@@ -311,7 +306,7 @@ LOCAL = "REHEARSAL_SHEETS_URL"
 
 
 class SheetsClient:
-    """Reads and writes of the Sheets API, at most one write a second; `reads` and `writes` count them.
+    """Reads and writes of the Sheets API, at most one write a second.
 
     `clock` and `sleep` (seconds) are there to be replaced.
     """
@@ -325,7 +320,6 @@ class SheetsClient:
     ) -> None:
         self._clock, self._sleep = clock, sleep
         self._wrote, self._writing = float("-inf"), False
-        self.reads = self.writes = 0
         local = os.environ.get(LOCAL, "").rstrip("/")
         if local and urlsplit(local).hostname not in ("127.0.0.1", "localhost", "::1"):
             msg = _(
@@ -342,7 +336,6 @@ class SheetsClient:
 
     def read(self, address: str, *, query: Json | None = None, body: Json | None = None) -> Json:
         """A request that changes nothing; with a body it is a POST."""
-        self.reads += 1
         self._writing = False
         return self._request("get" if body is None else "post", address, query, body)
 
@@ -352,7 +345,6 @@ class SheetsClient:
         if wait > 0:
             self._sleep(wait)
         self._wrote = self._clock()
-        self.writes += 1
         self._writing = True
         return self._request("post", address, query, body)
 
@@ -374,15 +366,8 @@ class SheetsClient:
         found: Json = answer.json()
         return found
 
-    def persist(
-        self,
-        work: Callable[[], T],
-        name: Message | str,
-        *,
-        attempts: int = ATTEMPTS,
-        again: Callable[[BaseException], bool] = lambda _error: False,
-    ) -> T:
-        """Does the work, retrying transient errors and those to try `again`; raises the last as one line."""
+    def persist(self, work: Callable[[], T], name: Message | str, *, attempts: int = ATTEMPTS) -> T:
+        """Does the work, trying again where that may help; raises the last error as one line."""
         import requests
         from google.auth.exceptions import GoogleAuthError
         from gspread.exceptions import GSpreadException
@@ -390,7 +375,7 @@ class SheetsClient:
         retrying = Retrying(
             stop=stop_after_attempt(attempts),
             wait=_wait,
-            retry=retry_if_exception(lambda error: _is_transient(error) or again(error)),
+            retry=retry_if_exception(_is_transient),
             sleep=self._sleep,
             reraise=True,
         )
@@ -412,7 +397,7 @@ _after = RetryAfter(longest=60.0)
 
 def _wait(state: RetryCallState) -> float:
     error = state.outcome.exception() if state.outcome else None
-    if isinstance(error, Conflict) or _code(error) == 400:
+    if isinstance(error, Conflict):
         return 0.0
     # The quota is one of a minute, and Google does not say when it is over.
     names_wait = "retry-after" in getattr(getattr(error, "response", None), "headers", {})

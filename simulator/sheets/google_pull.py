@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _
 from simulator.data.files import quote
+from simulator.data.values import WorksheetRow
 from simulator.sheets.google_api import SheetsClient, Target, worksheet_of
-from simulator.sheets.merge import EditedSheet, EditedSheets, Line, by_title, edited_sheet
+from simulator.sheets.merge import EditedSheet, EditedSheets, by_title, edited_sheet
 from simulator.sheets.model import Layout, folded, layouts
 
 Json = dict[str, Any]
@@ -172,9 +173,8 @@ def read_sheets(
             copies.append(box(copy.id))
             untagged.remove(copy)
     cells |= read_cells(client, target.key, copies, mask)
-    notes: list[Message | str] = []
-    sheets = {name: _edited(tab, cells.get(tab.id, {}), layouts[name], notes) for name, tab in tabs.items()}
-    return tabs, EditedSheets(sheets, tuple(notes))
+    sheets = {name: _edited(tab, cells.get(tab.id, {}), layouts[name]) for name, tab in tabs.items()}
+    return tabs, EditedSheets(sheets)
 
 
 def _recognised(tabs: Sequence[Tab], heads: Mapping[int, Cells], identity: str, layout: Layout) -> Tab | None:
@@ -194,7 +194,7 @@ def _marker(cell: Json) -> str:
     return first if first.startswith("rehearsal:") else ""
 
 
-def _edited(tab: Tab, cells: Cells, layout: Layout, notes: list[Message | str]) -> EditedSheet:
+def _edited(tab: Tab, cells: Cells, layout: Layout) -> EditedSheet:
     """The header is where the key's is: by its note, by its title, else in the last frozen row."""
     columns = {key: index + 1 for key, index in tab.places.items()}
     lines = _lines(tab, cells)
@@ -210,10 +210,10 @@ def _edited(tab: Tab, cells: Cells, layout: Layout, notes: list[Message | str]) 
         titles = next((line.texts for line in lines if line.number == header), {})
         columns = by_title(titles, layout, columns)
     known = frozenset(tab.tags[EVER].split() if EVER in tab.tags else columns)
-    return edited_sheet(tab.title, lines, header, columns, layout=layout, ever=known, notes=notes)
+    return edited_sheet(tab.title, lines, header, columns, layout=layout, ever=known)
 
 
-def _lines(tab: Tab, cells: Cells) -> list[Line]:
+def _lines(tab: Tab, cells: Cells) -> list[WorksheetRow]:
     """The filled rows; each cell of a merged area shows what its upper left one does."""
     shown = dict(cells)
     for merge in tab.merges:
@@ -228,11 +228,11 @@ def _lines(tab: Tab, cells: Cells) -> list[Line]:
             texts[column + 1] = text
         if "errorValue" in (cell.get("effectiveValue") or {}):
             faults[column + 1] = _("it shows {text}; fix the formula", text=quote(text))
-    return [Line(number, *line) for number, line in lines.items()]
+    return [WorksheetRow(number, *line) for number, line in lines.items()]
 
 
 def pull(target: Target, names: Sequence[str], *, client: SheetsClient | None = None) -> EditedSheets:
-    """Reads these worksheets (review, questions, ...) back; one that is not there is left out and noted.
+    """Reads these worksheets (review, questions, ...) back; one that is not there is left out.
 
     Raises InputError for what people can fix, and SinkUnavailable when Google cannot be reached.
     """
@@ -240,16 +240,8 @@ def pull(target: Target, names: Sequence[str], *, client: SheetsClient | None = 
 
     def read() -> EditedSheets:
         found = read_spreadsheet(client, target.key)
-        named = {name: layouts().get(name, Layout()) for name in names}
-        _unused, edited = read_sheets(
-            client, target, found, named, parts=lambda _, tab: [box(tab.id)], mask=_SHOWN
-        )
-        missing = [
-            _("{worksheet}: there is no such worksheet; left out.", worksheet=name)
-            for name in names
-            if name not in edited.sheets
-        ]
-        return edited._replace(notes=(*edited.notes, *missing))
+        named = {name: layouts()[name] for name in names}
+        return read_sheets(client, target, found, named, parts=lambda _, tab: [box(tab.id)], mask=_SHOWN)[1]
 
     return client.persist(read, _("sheet {key}", key=target.key))
 

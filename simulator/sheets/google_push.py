@@ -8,12 +8,12 @@ import json
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, count
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _
-from simulator.core.types import Language, Value
-from simulator.sheets.google_api import Conflict, SheetsClient, SinkUnavailable, Target, is_refusal
+from simulator.core.types import Language
+from simulator.sheets.google_api import Conflict, SheetsClient, SinkUnavailable, Target
 from simulator.sheets.google_pull import (
     COLUMN,
     EVER,
@@ -33,19 +33,10 @@ from simulator.sheets.google_pull import (
     text_of,
 )
 from simulator.sheets.merge import OTHER, EditedSheet, Merged, cell_text, merge, team_kept, visible
-from simulator.sheets.model import (
-    FILLS,
-    Chart,
-    Column,
-    Row,
-    SheetCell,
-    Worksheet,
-    language_of,
-    layout_of,
-)
+from simulator.sheets.model import FILLS, Chart, Column, Row, SheetCell, Worksheet, layout_of
 
 Json = dict[str, Any]
-T = TypeVar("T")
+Item = TypeVar("Item")
 # What Google takes in one cell, in UTF-16 units.
 LONGEST = 50_000
 LONGEST_NOTE = 5_000
@@ -57,8 +48,6 @@ GREY, BLUE = "EFEFEF", "CFE2F3"
 SPARE_ROWS, SPARE_COLUMNS, CHART_COLUMNS = 100, 2, 9
 # So long that wrapped rows would fill the screen: they are cut where the cell ends.
 CLIPPED = frozenset({"passages", "earlier", "config"})
-# A column as narrow as this holds keys that mean nothing to people: it is hidden.
-HIDDEN_WIDTH = 8
 _PIXELS_A_CHARACTER, _MARGIN = 7, 16
 _PROTECTED = "Rehearsal writes this column anew; write in the blue columns. / 自動で書き直される列です"
 # Google recommends at most 2 MB a request. Rows that are inserted bring the looks of their columns along.
@@ -126,18 +115,15 @@ def _span(sheet_id: int, dimension: str, start: int, end: int) -> Json:
     return {"sheetId": sheet_id, "dimension": dimension, "startIndex": start, "endIndex": end}
 
 
-def spans(indexes: Iterable[int], gap: int = 0) -> Iterator[tuple[int, int]]:
+def spans(indexes: Iterable[int], gap: int = 0) -> list[tuple[int, int]]:
     """Indexes as spans without holes wider than `gap`, in order; ends are not included."""
-    first = last = None
+    found: list[tuple[int, int]] = []
     for index in sorted(indexes):
-        if first is None or last is None:
-            first = index
-        elif index - last > gap + 1:
-            yield first, last + 1
-            first = index
-        last = index
-    if first is not None and last is not None:
-        yield first, last + 1
+        if found and index - found[-1][1] <= gap:
+            found[-1] = found[-1][0], index + 1
+        else:
+            found.append((index, index + 1))
+    return found
 
 
 def column_format(column: Column, box: Json) -> Json:
@@ -174,6 +160,7 @@ class Changes:
         edited: EditedSheet,
         merged: Merged,
         *,
+        now: Mapping[int, Cells],
         language: Language,
     ) -> None:
         self.sheet, self.called, self.title, self.top = sheet, called, edited.tab, edited.header
@@ -195,7 +182,7 @@ class Changes:
             self.groups.append([self._chart(sheet.chart)])
         self.values: list[Json] = []
         self.updated: dict[str, int] = {}
-        self.cells = 0
+        self._change_rows(merged.changed, edited.columns, now.get(self.sheet_id, {}))
 
     def _cell(self, row: Row, key: str) -> Json:
         cell = SheetCell(row.key) if key == "key" else row.cells.get(key, SheetCell())
@@ -250,7 +237,7 @@ class Changes:
         fields = "userEnteredValue,note,userEnteredFormat,dataValidation"
         yield self._update(self.top - 1, index, [{"values": [header]}], fields)
         properties: Json = {"pixelSize": _MARGIN + _PIXELS_A_CHARACTER * column.width}
-        if column.key == "key" and column.width <= HIDDEN_WIDTH:
+        if column.hidden:
             properties["hiddenByUser"] = True
         span = _span(self.sheet_id, "COLUMNS", index, index + 1)
         update = {"range": span, "properties": properties, "fields": ",".join(properties)}
@@ -314,7 +301,7 @@ class Changes:
             "addChart": {"chart": {"spec": {"title": chart.title, "basicChart": basic}, "position": place}}
         }
 
-    def change_rows(self, changed: Mapping[int, Row], columns: Mapping[str, int], now: Cells) -> None:
+    def _change_rows(self, changed: Mapping[int, Row], columns: Mapping[str, int], now: Cells) -> None:
         """Cells of rows that are there; one whose values are right is left.
 
         Values go by column metadata, wherever it is by then; fills and notes by place.
@@ -338,7 +325,6 @@ class Changes:
                 if names := _looks(want, have):
                     looks.append(self._update(index, self.places[key], [{"values": [want]}], ",".join(names)))
         self.groups += [looks] if looks else []
-        self.cells = sum(map(len, values.values()))
         for key, rows in values.items():
             # What is null is left alone.
             line = [rows.get(row) for row in range(max(rows) + 1)]
@@ -351,9 +337,9 @@ def _entered(cell: Json) -> Json:
     return cell.get("userEnteredValue") or {}
 
 
-def packed(items: Iterable[T], room: int = LARGEST) -> list[list[T]]:
+def packed(items: Iterable[Item], room: int = LARGEST) -> list[list[Item]]:
     """Items in lists, each of at most `room` bytes in a request's body; a larger item is alone."""
-    lists: list[list[T]] = []
+    lists: list[list[Item]] = []
     left = 0
     for item in items:
         needed = len(json.dumps(item, ensure_ascii=False).encode()) + 2
@@ -365,49 +351,34 @@ def packed(items: Iterable[T], room: int = LARGEST) -> list[list[T]]:
     return lists
 
 
-class PushSummary(Value):
-    """What a push did: worksheets it made, rows it added, cells of older rows it changed, requests.
-
-    `notes` are lines for people: what was left out, and what to look at.
-    """
+class PushSummary(NamedTuple):
+    """The sheet's address, how many rows were added, and lines for people: what to look at."""
 
     url: str
-    worksheets: tuple[str, ...] = ()
-    rows: int = 0
-    cells: int = 0
-    reads: int = 0
-    writes: int = 0
-    notes: tuple[Message | str, ...] = ()
+    rows: int
+    notes: tuple[Message | str, ...]
 
 
 def push(
     worksheets: Sequence[Worksheet],
     target: Target,
     *,
-    language: Language | None = None,
+    language: Language = "ja",
     client: SheetsClient | None = None,
 ) -> PushSummary:
     """Writes the worksheets into the spreadsheet; existing rows are left, or updated in place.
 
-    `language` is that of the marks in cut texts; by default that of the titles.
+    `language` is that of the marks in cut texts.
     Raises InputError for what people can fix, and SinkUnavailable when Google cannot be reached.
     """
     client = client or SheetsClient()
-    work = _Push(client, worksheets, target, language or language_of(worksheets))
+    work = _Push(client, worksheets, target, language)
     try:
-        client.persist(work.round, _("sheet {key}", key=target.key), again=is_refusal)
+        client.persist(work.round, _("sheet {key}", key=target.key))
     except SinkUnavailable as error:
         msg = _("{error} The run is complete; 'report RUN --to sheets' writes the sheet later.", error=error)
         raise SinkUnavailable(msg) from None
-    return PushSummary(
-        url=work.url,
-        worksheets=tuple(work.made),
-        rows=len(work.rows),
-        cells=work.cells,
-        reads=client.reads,
-        writes=client.writes,
-        notes=tuple(work.notes),
-    )
+    return PushSummary(work.url, len(work.rows), tuple(work.notes))
 
 
 class _Push:
@@ -418,20 +389,25 @@ class _Push:
     ) -> None:
         self.client, self.target, self.language = client, target, language
         self.worksheets = {sheet.name: sheet for sheet in worksheets}
-        self.url, self.cells = "", 0
-        self.made: dict[str, None] = {}
+        self.url = ""
+        # The names of worksheets and the keys of rows that were added: once each, in however many rounds.
         self.rows: set[tuple[str, str]] = set()
         self.notes: dict[Message | str, None] = {}
         # The columns that this push made, for what a broken connection leaves to the next round.
         self._fresh: dict[str, set[str]] = {name: set() for name in self.worksheets}
 
     def round(self) -> None:
-        """Reads, compares, writes, and verifies."""
+        """Reads heads and keys, then the rows whose keys are pushed; compares, writes, and verifies."""
         found = read_spreadsheet(self.client, self.target.key)
         self.url = found.url
         layouts = {name: layout_of(sheet) for name, sheet in self.worksheets.items()}
         tabs, edited = read_sheets(self.client, self.target, found, layouts, parts=self._parts, mask=_KEYS)
-        now = self._now(tabs, edited.sheets)
+        areas = []
+        for name, tab in tabs.items():
+            pushed = {visible(row.key) for row in self.worksheets[name].rows}
+            rows = [row.number - 1 for row in edited.sheets[name].rows if row.key in pushed]
+            areas += [box(tab.id, span) for span in spans(rows, _GAP)]
+        now = read_cells(self.client, self.target.key, areas, _CONTENT_FIELDS)
         work = [
             changes
             for name, sheet in self.worksheets.items()
@@ -445,20 +421,10 @@ class _Push:
     def _parts(self, name: str, tab: Tab) -> Iterator[Json]:
         """A worksheet's head, its keys, and what tells rows without a key apart."""
         sheet = self.worksheets[name]
-        wanted = ("key", sheet.columns[1].key) if team_kept(sheet) else ("key",)
         yield head(tab)
-        for key in wanted:
+        for key in ("key", sheet.columns[1].key) if team_kept(sheet) else ("key",):
             if key in tab.places:
                 yield box(tab.id, columns=(tab.places[key], tab.places[key] + 1))
-
-    def _now(self, tabs: Mapping[str, Tab], edited: Mapping[str, EditedSheet]) -> dict[int, Cells]:
-        """The rows whose keys are pushed."""
-        areas = []
-        for name, tab in tabs.items():
-            pushed = {visible(row.key) for row in self.worksheets[name].rows}
-            rows = [row.number - 1 for row in edited[name].rows if row.key in pushed]
-            areas += [box(tab.id, span) for span in spans(rows, _GAP)]
-        return read_cells(self.client, self.target.key, areas, _CONTENT_FIELDS)
 
     def _changes(
         self,
@@ -468,6 +434,7 @@ class _Push:
         edited: EditedSheet | None,
         now: Mapping[int, Cells],
     ) -> Changes | None:
+        """What is to be written into a worksheet; None where its rows cannot be told apart."""
         fresh = self._fresh[sheet.name]
         if tab is None or edited is None:
             fresh.add("key")
@@ -475,7 +442,7 @@ class _Push:
             names = chain([stem], (f"{stem} ({number})" for number in count(2)))
             title = next(name for name in names if name.casefold() not in taken)
             columns = {column.key: place for place, column in enumerate(sheet.columns, 1)}
-            edited = EditedSheet(title, 1, {}, columns, frozenset(), (), ())
+            edited = EditedSheet(title, 1, columns)
         elif "key" not in edited.columns:
             note = _(
                 "{title}: its column of keys (キー) was deleted, so its rows cannot be told apart; undo that"
@@ -492,9 +459,7 @@ class _Push:
             )
             self.notes[note] = None
         called = identity(sheet.name, self.target.suffix)
-        changes = Changes(sheet, called, tab, edited, merged, language=self.language)
-        changes.change_rows(merged.changed, edited.columns, now.get(changes.sheet_id, {}))
-        return changes
+        return Changes(sheet, called, tab, edited, merged, now=now, language=self.language)
 
     def _write(self, work: Sequence[Changes], found: Spreadsheet) -> None:
         groups = [group for changes in work for group in changes.groups]
@@ -504,8 +469,6 @@ class _Push:
             self._send(":batchUpdate", {"requests": [*chain.from_iterable(batch)]})
         for values in packed(values for changes in work for values in changes.values):
             self._send("/values:batchUpdateByDataFilter", {"valueInputOption": "RAW", "data": values})
-        self.cells += sum(changes.cells for changes in work)
-        self.made |= dict.fromkeys(changes.title for changes in work if changes.created)
         for changes in work:
             index = changes.places["key"]
             self.rows |= {(changes.sheet.name, text_of(row[index])) for row in changes.added}
@@ -532,26 +495,23 @@ class _Push:
             index = changes.places["key"]
             rows = {row: text_of(cell) for (row, column), cell in tab.cells.items() if column == index}
             hit = [row for key, row in changes.updated.items() if rows.get(row) != key]
-            self._note_hits(changes, rows, hit)
+            pushed = {visible(row.key) for row in changes.sheet.rows}
+            # Rows of other runs, or of people's own, that may show what was meant for another row.
+            for row in hit:
+                if rows.get(row) not in pushed:
+                    how = _("push {key} again", key=rows[row]) if rows.get(row) else _("look at it")
+                    note = _(
+                        "{worksheet}: people sorted it meanwhile,"
+                        " and row {row:d} may show another row's figures; {how}.",
+                        worksheet=changes.title,
+                        row=row + 1,
+                        how=how,
+                    )
+                    self.notes[note] = None
             if hit or not {text_of(row[index]) for row in changes.added} <= set(rows.values()):
                 moved.append(changes.title)
         if moved:
             raise Conflict(", ".join(moved))
-
-    def _note_hits(self, changes: Changes, rows: Mapping[int, str], hit: Iterable[int]) -> None:
-        """Rows of other runs, or of people's own, that may show what was meant for another row."""
-        pushed = {visible(row.key) for row in changes.sheet.rows}
-        for row in hit:
-            if rows.get(row) not in pushed:
-                how = _("push {key} again", key=rows[row]) if rows.get(row) else _("look at it")
-                note = _(
-                    "{worksheet}: people sorted it meanwhile,"
-                    " and row {row:d} may show another row's figures; {how}.",
-                    worksheet=changes.title,
-                    row=row + 1,
-                    how=how,
-                )
-                self.notes[note] = None
 
     def _remove_misplaced(self, changes: Changes) -> None:
         """Removes the new rows that were filled by an older order of the columns, and hold nothing else.
@@ -570,7 +530,7 @@ class _Push:
         wrong = [row for row, line in lines.items() if line in written]
         delete = [
             {"deleteDimension": {"range": _span(changes.sheet_id, "ROWS", *span)}}
-            for span in reversed([*spans(wrong)])
+            for span in reversed(spans(wrong))
         ]
         if delete:
             self._send(":batchUpdate", {"requests": delete})

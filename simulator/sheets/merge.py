@@ -8,11 +8,12 @@ import re
 import unicodedata
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from simulator.core.messages import Message, _, ngettext, shown
 from simulator.core.replies import encodable
 from simulator.core.types import Language
+from simulator.data.values import WorksheetRow
 from simulator.sheets.model import Column, Layout, PulledRow, Row, SheetCell, Worksheet, folded
 
 _DAY = re.compile(r"(\d{4})\s*[-/.年]\s*(\d{1,2})\s*[-/.月]\s*(\d{1,2})\s*日?")
@@ -27,12 +28,17 @@ _PICTURES |= {0x7F: 0x2421, 0xFFFE: 0xFFFD, 0xFFFF: 0xFFFD} | dict.fromkeys(rang
 OTHER = "other."
 
 
-class Line(NamedTuple):
-    """A filled row: its number, its texts by column (both from 1), and what is wrong with cells of it."""
+class Note(NamedTuple):
+    """What could not be read, and where; `about` a cell, a column that is gone, or a row that is a copy."""
 
-    number: int
-    texts: Mapping[int, str]
-    faults: Mapping[int, Message | str] = {}
+    place: Message | str
+    why: Message | str
+    about: Literal["cell", "column", "copy"] = "cell"
+
+    @property
+    def text(self) -> Message:
+        """The whole note."""
+        return _("{place}: {why}", place=self.place, why=self.why)
 
 
 class EditedSheet(NamedTuple):
@@ -44,23 +50,28 @@ class EditedSheet(NamedTuple):
 
     tab: str
     header: int
-    titles: Mapping[int, str]
     columns: Mapping[str, int]
-    ever: frozenset[str]
-    others: tuple[int, ...]
-    rows: Sequence[PulledRow]
+    titles: Mapping[int, str] = {}
+    ever: frozenset[str] = frozenset()
+    others: tuple[int, ...] = ()
+    rows: Sequence[PulledRow] = ()
+    notes: tuple[Note, ...] = ()
 
 
 class EditedSheets(NamedTuple):
-    """Worksheets as people left them, by name; `notes` are on cells and columns that could not be read.
+    """Worksheets as people left them, by name.
 
     `foreign` are the worksheets that people added, `properties` what the program keeps in a workbook.
     """
 
     sheets: Mapping[str, EditedSheet]
-    notes: tuple[Message | str, ...]
     foreign: tuple[str, ...] = ()
     properties: Mapping[str, str] = {}
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What could not be read in any of them."""
+        return tuple(note for sheet in self.sheets.values() for note in sheet.notes)
 
     @property
     def rows(self) -> dict[str, tuple[PulledRow, ...]]:
@@ -94,13 +105,12 @@ def by_title(titles: Mapping[int, str], layout: Layout, known: Mapping[str, int]
 
 def edited_sheet(
     tab: str,
-    lines: Sequence[Line],
+    lines: Sequence[WorksheetRow],
     header: int,
     columns: Mapping[str, int],
     *,
     layout: Layout,
     ever: frozenset[str],
-    notes: list[Message | str],
 ) -> EditedSheet:
     """A worksheet's lines as rows by key, in their order; where `ever` is empty, it had all columns once.
 
@@ -109,28 +119,22 @@ def edited_sheet(
     titles = next((line.texts for line in lines if line.number == header), {})
     filled = {place for line in lines if line.number >= header for place in line.texts}
     others = tuple(sorted(filled - set(columns.values())))
+    notes = []
     if "key" not in columns:
-        notes.append(_("{tab}: the column of keys is gone, so no row can be told from another", tab=tab))
+        notes.append(Note(tab, _("the column of keys is gone, so no row can be told from another")))
     missing = sorted(layout.team & (ever or layout.team) - columns.keys())
-    notes += [_("{tab}: there is no column {key}", tab=tab, key=key) for key in missing]
+    notes += [Note(tab, _("there is no column {key}", key=key), "column") for key in missing]
     theirs = {place for key, place in columns.items() if key in layout.team} | set(others)
     rows, numbers = [], dict[str, int]()
-    for line in lines:
-        key = line.texts.get(columns.get("key", 0), "")
-        if line.number == header or (line.number < header and not key):
+    for number, filled_in, faults in lines:
+        key = filled_in.get(columns.get("key", 0), "")
+        if number == header or (number < header and not key):
             continue
-        for place in sorted(theirs & line.faults.keys()):
+        row = _("{tab}, row {number:d}", tab=tab, number=number)
+        for place in sorted(theirs & faults.keys()):
             title = " ".join(titles.get(place, str(place)).split())
-            notes.append(
-                _(
-                    "{tab}, row {number:d}, column {title}: {faults}",
-                    tab=tab,
-                    number=line.number,
-                    title=title,
-                    faults=line.faults[place],
-                )
-            )
-        texts = {place: text for place, text in line.texts.items() if place not in line.faults}
+            notes.append(Note(_("{row}, column {title}", row=row, title=title), faults[place]))
+        texts = {place: text for place, text in filled_in.items() if place not in faults}
         cells = {
             name: read_value(name, texts[place], layout)
             for name, place in columns.items()
@@ -139,18 +143,11 @@ def edited_sheet(
         added = tuple(texts.get(place, "") for place in others)
         if not (key or cells or any(added)):
             continue
-        if key and numbers.setdefault(key, line.number) != line.number:
-            notes.append(
-                _(
-                    "{tab}, row {number:d}: the same key as row {numbers}; read as an added row",
-                    tab=tab,
-                    number=line.number,
-                    numbers=numbers[key],
-                )
-            )
+        if key and (first := numbers.setdefault(key, number)) != number:
+            notes.append(Note(row, _("the same key as row {n}; read as an added row", n=str(first)), "copy"))
             key = ""
-        rows.append(PulledRow(key=key, number=line.number, cells=cells, others=added))
-    return EditedSheet(tab, header, titles, columns, ever, others, tuple(rows))
+        rows.append(PulledRow(key=key, number=number, cells=cells, others=added))
+    return EditedSheet(tab, header, columns, titles, ever, others, rows, tuple(notes))
 
 
 class Merged(NamedTuple):

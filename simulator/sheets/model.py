@@ -14,7 +14,7 @@ from pydantic import Field, SkipValidation
 
 from simulator.core.messages import Message, safe_text, shown
 from simulator.core.templates import LANGUAGES
-from simulator.core.types import Language, Value
+from simulator.core.types import Value
 from simulator.sheets.titles import CHOICES, COLUMN_HELP, COLUMNS, HELP, TABS, WORKSHEETS
 
 Item = TypeVar("Item")
@@ -46,6 +46,11 @@ class Column(Value):
     choices: tuple[Choice, ...] = ()
     wrap: bool = False
     help: str = ""
+
+    @property
+    def hidden(self) -> bool:
+        """Whether people see it: keys in so narrow a column mean nothing to them."""
+        return self.key == "key" and self.width <= 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,12 +136,12 @@ TURN_COLUMNS = ("user", "assistant", "check")
 
 @dataclass
 class Layout:
-    """One worksheet: the language of each title of its tab, columns by title, choices by column and title.
+    """One worksheet: the titles of its tab, columns by title, choices by column and title.
 
     Titles are folded. `team` and `days` are the columns of the team and of dates.
     """
 
-    tabs: dict[str, Language] = field(default_factory=dict)
+    tabs: set[str] = field(default_factory=set)
     columns: dict[str, str] = field(default_factory=dict)
     team: set[str] = field(default_factory=set)
     days: set[str] = field(default_factory=set)
@@ -227,17 +232,13 @@ def _column(name: str, key: str, n: int | str, text: Callable[[Message | str], s
 
 @cache
 def layouts() -> Mapping[str, Layout]:
-    """The layout of every worksheet, in the order of their tabs."""
-    return {name: _layout(name) for name in WORKSHEETS}
-
-
-def _layout(name: str) -> Layout:
-    """A worksheet by its titles in both languages, of reports on dialogues and on rows."""
-    layout = Layout()
-    for wording, language in product(("", "rows"), LANGUAGES):
+    """The layout of every worksheet by its titles in both languages, in the order of their tabs."""
+    found = {name: Layout() for name in WORKSHEETS}
+    # Reports on single-turn rows have titles of their own.
+    for (name, layout), wording, language in product(found.items(), ("", "rows"), LANGUAGES):
         text = partial(shown, language=language, context=wording)
         sheet = worksheet(name, text, (), wording, turns=[""])
-        layout.tabs.setdefault(folded(sheet.title), language)
+        layout.tabs.add(folded(sheet.title))
         for column in sheet.columns:
             layout.columns.setdefault(folded(column.title), column.key)
             if column.owner == "team":
@@ -247,19 +248,13 @@ def _layout(name: str) -> Layout:
             choices = layout.choices.setdefault(column.key, {})
             for choice in column.choices:
                 choices |= {folded(choice.id): choice.id, folded(choice.title): choice.id}
-    return layout
+    return found
 
 
 def layout_of(sheet: Worksheet) -> Layout:
     """The layout of a worksheet, which also knows the columns by the titles that they have there."""
     layout = layouts().get(sheet.name, Layout())
     return replace(layout, columns=layout.columns | {folded(c.title): c.key for c in sheet.columns})
-
-
-def language_of(sheets: Iterable[Worksheet]) -> Language:
-    """The language of the worksheets' titles; Japanese where none of them is known."""
-    languages = (layouts().get(sheet.name, Layout()).tabs.get(folded(sheet.title)) for sheet in sheets)
-    return next(filter(None, languages), "ja")
 
 
 class PulledRow(Value):

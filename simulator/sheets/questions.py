@@ -38,10 +38,7 @@ _OUTLINE, _OURS, _LARGEST = "xl/workbook.xml", b"rehearsal_questions_", 4_000_00
 
 
 def cases_of_sheet(
-    address: str,
-    language: Language | None = None,
-    suffix: str = "",
-    columns: Mapping[str, str] | None = None,
+    address: str, language: Language | None = None, suffix: str = "", columns: Mapping[str, str] | None = None
 ) -> tuple[Case, ...]:
     """The cases of `sheet:KEY#worksheet`; without a name those of our worksheet of test questions.
 
@@ -63,7 +60,12 @@ def cases_of_sheet(
 
 def cases_of_workbook(path: Path, language: Language | None = None) -> tuple[Case, ...] | None:
     """The cases of a workbook of `--to xlsx`; None for any other file."""
-    if not _is_ours(path):
+    try:
+        with zipfile.ZipFile(path) as package, package.open(_OUTLINE) as outline:
+            is_ours = _OURS in outline.read(_LARGEST)
+    except (OSError, zipfile.BadZipFile, KeyError, NotImplementedError, RuntimeError):
+        return None
+    if not is_ours:
         return None
     from simulator.sheets.excel_read import read_edited
 
@@ -85,10 +87,32 @@ def approved(
         what = _("none of its test questions is both in use (使用する) and approved (承認)")
         msg = _("{source}: {what}; set both for the rows to be asked.", source=source, what=what)
         raise InputError(msg)
-    cases = cases_of_worksheet(source, title, _lines(asked), language)
+    # Each row keeps its number, so that errors name it.
+    lines = {0: ["id", *_COLUMNS.values()]}
+    for key, row in asked.items():
+        lines[row.number] = [key, *(row.cells.get(column, "") for column in _COLUMNS)]
+    table = {n: {at: text for at, text in enumerate(line, 1) if text.strip()} for n, line in lines.items()}
+    cases = cases_of_worksheet(source, title, table, language)
     answers = _right_answers(rows.get(REVIEW, ()))
     if left:
-        say(_left_out(source, len(asked), left))
+        reasons = tuple(
+            ngettext(
+                "{n} {why} (row {rows})",
+                "{n} {why} (rows {rows})",
+                n=len(numbers),
+                why=why,
+                rows=listed(list(map(str, numbers)), _LISTED),
+            )
+            for why, numbers in left.items()
+        )
+        note = _(
+            "{source}: {asked} of {all} questions; left out: {reasons}.",
+            source=source,
+            asked=len(asked),
+            all=len(asked) + sum(map(len, left.values())),
+            reasons=reasons,
+        )
+        say(note)
     known = {case.id: answers[case.id] for case in cases if case.id in answers}
     if known:
         named = [_("{case} (run {run})", case=case, run=run) for case, (run, _unused) in known.items()]
@@ -123,21 +147,18 @@ def _ours(address: str, client: "SheetsClient", suffix: str) -> "Target | None":
     return Target(key=key, suffix=suffix if suffix in found or not found else next(iter(found)))
 
 
-def _is_ours(path: Path) -> bool:
-    """Whether a file is a workbook that holds our worksheet of questions."""
-    try:
-        with zipfile.ZipFile(path) as package, package.open(_OUTLINE) as outline:
-            return _OURS in outline.read(_LARGEST)
-    except (OSError, zipfile.BadZipFile, KeyError, NotImplementedError, RuntimeError):
-        return False
-
-
 def _by_approval(rows: Iterable[PulledRow]) -> tuple[dict[str, PulledRow], dict[Message, list[int]]]:
     """The rows to ask by the ids of their cases, and the numbers of the others by what is wrong."""
     asked: dict[str, PulledRow] = {}
     left: dict[Message, list[int]] = {}
     for row in rows:
-        why = _rejection(row)
+        why = None
+        if not row.cells.get("question", "").strip():
+            why = _("without a question")
+        elif row.cells.get("use") != "yes":
+            why = _("not in use")
+        elif row.cells.get("approved") != "yes":
+            why = _("not approved")
         # A question without a key is named by its text, so that it keeps its name when rows are sorted.
         text = folded(row.cells.get("question", ""))
         key = row.key or "q-" + hashlib.blake2s(text.encode(), digest_size=5).hexdigest()
@@ -146,25 +167,6 @@ def _by_approval(rows: Iterable[PulledRow]) -> tuple[dict[str, PulledRow], dict[
         else:
             asked[key] = row
     return asked, left
-
-
-def _rejection(row: PulledRow) -> Message | None:
-    if not row.cells.get("question", "").strip():
-        return _("without a question")
-    if row.cells.get("use") != "yes":
-        return _("not in use")
-    return None if row.cells.get("approved") == "yes" else _("not approved")
-
-
-def _lines(asked: Mapping[str, PulledRow]) -> dict[int, dict[int, str]]:
-    """The rows as a table, each in the line of its number, so that errors name it."""
-    lines = {0: ["id", *_COLUMNS.values()]}
-    for key, row in asked.items():
-        lines[row.number] = [key, *(row.cells.get(column, "") for column in _COLUMNS)]
-    return {
-        number: {column: text for column, text in enumerate(line, 1) if text.strip()}
-        for number, line in lines.items()
-    }
 
 
 def _right_answers(rows: Iterable[PulledRow]) -> dict[str, tuple[str, tuple[str, ...]]]:
@@ -180,24 +182,3 @@ def _right_answers(rows: Iterable[PulledRow]) -> dict[str, tuple[str, tuple[str,
         elif at["run"] == run and answer not in known:
             found[at["case"]] = run, (*known, answer)
     return found
-
-
-def _left_out(source: str, asked: int, left: Mapping[Message, Sequence[int]]) -> Message:
-    """How many questions are asked, how many are not, and why."""
-    reasons = tuple(
-        ngettext(
-            "{n} {why} (row {rows})",
-            "{n} {why} (rows {rows})",
-            n=len(numbers),
-            why=why,
-            rows=listed(list(map(str, numbers)), _LISTED),
-        )
-        for why, numbers in left.items()
-    )
-    return _(
-        "{source}: {asked} of {all} questions; left out: {reasons}.",
-        source=source,
-        asked=asked,
-        all=asked + sum(map(len, left.values())),
-        reasons=reasons,
-    )

@@ -179,19 +179,13 @@ CHOICES: Mapping[str, Mapping[str, Message | str]] = {
         "retested": pgettext("a choice", "Retested"),
         "wontfix": pgettext("a choice", "Won't fix"),
     },
-    "answerable": {
-        "yes": pgettext("a choice", "Yes"),
-        "no": pgettext("a choice", "No"),
-    },
+    "answerable": {"yes": pgettext("a choice", "Yes"), "no": pgettext("a choice", "No")},
     "handover": {
         "required": pgettext("a choice", "Required"),
         "forbidden": pgettext("a choice", "Not wanted"),
         "optional": pgettext("a choice", "Either"),
     },
-    "use": {
-        "yes": pgettext("a choice of use", "Yes"),
-        "no": pgettext("a choice of use", "No"),
-    },
+    "use": {"yes": pgettext("a choice of use", "Yes"), "no": pgettext("a choice of use", "No")},
     "approved": {
         "yes": pgettext("a choice", "Approved"),
         "no": pgettext("a choice", "Not yet"),

@@ -137,7 +137,7 @@ def _rebound(entries: list[Json], sheet_id: int, name: str) -> list[Json]:
     made = copy.deepcopy(entries)
     for number, entry in enumerate(made):
         _rebind(entry, sheet_id)
-        for kind in (objects.PROTECTED_RANGE, objects.FILTER_VIEW, objects.BANDING, objects.CHART):
+        for kind in (objects.PROTECTED_RANGE, objects.CHART):
             if kind.list == name:
                 entry[kind.id] = (entry[kind.id] + 1 + number + sheet_id) % 2**31
     return made
@@ -154,18 +154,8 @@ def _rebind(value: object, sheet_id: int) -> None:
             _rebind(inner, sheet_id)
 
 
-def _update_spreadsheet_properties(edit: Edit, told: Json) -> Json:
-    tree = fields_of(told, "SpreadsheetProperties", "properties")
-    edit.book.properties = updated(edit.book.properties, told.get("properties") or {}, tree)
-    return {}
-
-
 def _named(name: str, handler: Handler) -> Handler:
     return lambda edit, told: {name: handler(edit, told)}
-
-
-def _adding(name: str, kind: objects.Kind) -> Handler:
-    return lambda edit, told: {name: objects.add(edit, kind, told)}
 
 
 HANDLERS: dict[str, Handler] = {
@@ -173,48 +163,20 @@ HANDLERS: dict[str, Handler] = {
     "deleteSheet": _delete_sheet,
     "updateSheetProperties": _update_sheet_properties,
     "duplicateSheet": _duplicate_sheet,
-    "updateSpreadsheetProperties": _update_spreadsheet_properties,
     "updateCells": cells.update_cells,
     "repeatCell": cells.repeat_cell,
-    "appendCells": cells.append_cells,
     "setDataValidation": cells.set_data_validation,
     "sortRange": cells.sort_range,
-    "findReplace": cells.find_replace,
     "mergeCells": cells.merge_cells,
-    "unmergeCells": cells.unmerge_cells,
-    "updateBorders": cells.update_borders,
-    "copyPaste": cells.copy_paste,
-    "cutPaste": cells.cut_paste,
     "insertDimension": dimensions.insert_dimension,
     "deleteDimension": dimensions.delete_dimension,
     "moveDimension": dimensions.move_dimension,
     "appendDimension": dimensions.append_dimension,
     "updateDimensionProperties": dimensions.update_dimension_properties,
-    "autoResizeDimensions": dimensions.auto_resize_dimensions,
-    "addDimensionGroup": dimensions.add_dimension_group,
-    "deleteDimensionGroup": dimensions.delete_dimension_group,
     "createDeveloperMetadata": _named("createDeveloperMetadata", metadata.create),
     "updateDeveloperMetadata": _named("updateDeveloperMetadata", metadata.update),
     "deleteDeveloperMetadata": _named("deleteDeveloperMetadata", metadata.delete),
     "addProtectedRange": objects.add_protected_range,
-    "updateProtectedRange": objects.update_protected_range,
-    "deleteProtectedRange": objects.delete_protected_range,
     "setBasicFilter": objects.set_basic_filter,
-    "clearBasicFilter": objects.clear_basic_filter,
-    "addFilterView": _adding("addFilterView", objects.FILTER_VIEW),
-    "updateFilterView": lambda edit, told: objects.update(edit, objects.FILTER_VIEW, told),
-    "deleteFilterView": lambda edit, told: objects.delete(edit, objects.FILTER_VIEW, told.get("filterId")),
-    "addConditionalFormatRule": objects.add_conditional_format_rule,
-    "updateConditionalFormatRule": objects.update_conditional_format_rule,
-    "deleteConditionalFormatRule": objects.delete_conditional_format_rule,
     "addChart": objects.add_chart,
-    "updateChartSpec": objects.update_chart_spec,
-    "updateEmbeddedObjectPosition": objects.update_chart_position,
-    "deleteEmbeddedObject": lambda edit, told: objects.delete(edit, objects.CHART, told.get("objectId")),
-    "addBanding": _adding("addBanding", objects.BANDING),
-    "updateBanding": lambda edit, told: objects.update(edit, objects.BANDING, told),
-    "deleteBanding": lambda edit, told: objects.delete(edit, objects.BANDING, told.get("bandedRangeId")),
-    "addNamedRange": objects.add_named_range,
-    "updateNamedRange": objects.update_named_range,
-    "deleteNamedRange": objects.delete_named_range,
 }

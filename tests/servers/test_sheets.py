@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import requests
 from gspread.exceptions import APIError
-from gspread.utils import ValidationConditionType, ValueInputOption, ValueRenderOption
+from gspread.utils import ValueInputOption, ValueRenderOption
 
 from tests.servers.loopback import on_thread
 from tests.servers.sheets import ROBOT, SheetsServer
@@ -154,16 +154,13 @@ def test_worksheets_come_and_go(book: Any) -> None:
     ]
 
 
-def test_formats_notes_and_validations_stick(book: Any) -> None:
+def test_formats_and_notes_stick(book: Any) -> None:
     """They are read back; a colour is found under both of its names; a mask leaves the rest alone."""
     sheet = book.worksheet("会話")
     red = {"red": 0.98, "green": 0.85, "blue": 0.85}
     sheet.format("A1:B2", {"backgroundColor": red, "textFormat": {"bold": True}})
     sheet.format("A2", {"wrapStrategy": "WRAP"})
     sheet.update_notes({"B2": "訳あり", "B3": "もう一つ"})
-    sheet.add_validation(
-        "C2:C4", ValidationConditionType.one_of_list, ["○", "×"], strict=True, showCustomUi=True
-    )
     sheet.freeze(rows=1, cols=2)
 
     cells = book.fetch_sheet_metadata({"ranges": "会話!A1:D4", "includeGridData": "true"})["sheets"][0][
@@ -178,7 +175,6 @@ def test_formats_notes_and_validations_stick(book: Any) -> None:
     }
     assert second["note"] == "訳あり"
     assert second["userEnteredValue"] == second["effectiveValue"] == {"stringValue": "送料は"}
-    assert cells["rowData"][3]["values"][2]["dataValidation"]["strict"]
     assert sheet.get_notes() == [[], ["", "訳あり"], ["", "もう一つ"]]
     assert sheet.get_note("B2") == "訳あり"
     again = book.worksheet("会話")
@@ -204,11 +200,10 @@ def _batch(book: Any, **request: Any) -> Any:
 
 
 def test_rows_and_columns_move_what_is_bound_to_them(book: Any) -> None:
-    """Inserting, moving and deleting carry cells, filters, protection, names, charts and formulas along."""
+    """Inserting, moving and deleting carry cells, filters, protection and formulas along."""
     sheet, other = book.worksheet("会話"), book.worksheet("まとめ")
     other.update_acell("A1", "=SUM('会話'!C2:C4)+会話!$C$3")
     sheet.add_protected_range("C1:C4", [ROBOT], description="点")
-    sheet.define_named_range("C2:C4", "points")
     sheet.set_basic_filter("A1:D4")
     sheet.insert_cols([["新"]], 2)
     sheet.insert_rows([["x"]], 3)
@@ -221,7 +216,6 @@ def test_rows_and_columns_move_what_is_bound_to_them(book: Any) -> None:
     told = book.fetch_sheet_metadata()
     protected = told["sheets"][0]["protectedRanges"][0]["range"]
     assert (protected["startColumnIndex"], protected["endRowIndex"]) == (3, 5)
-    assert told["namedRanges"][0]["range"]["endRowIndex"] == 5
     assert told["sheets"][0]["basicFilter"]["range"]["endColumnIndex"] == 5
     sheet.delete_columns(4)
     assert "protectedRanges" not in book.fetch_sheet_metadata()["sheets"][0]
@@ -245,62 +239,6 @@ def test_a_range_is_sorted(book: Any) -> None:
 
     assert sheet.col_values(1) == ["ID", "003", "001", "002"]
     assert sheet.get_note("A4") == "二番"
-
-
-def test_what_lies_on_a_sheet_is_kept(book: Any) -> None:
-    """Charts, conditional formats, banding, filter views, merges and widths are stored and given back."""
-    sheet = book.worksheet("会話")
-    area = {
-        "sheetId": sheet.id,
-        "startRowIndex": 0,
-        "endRowIndex": 4,
-        "startColumnIndex": 0,
-        "endColumnIndex": 4,
-    }
-    anchor = {"overlayPosition": {"anchorCell": {"sheetId": sheet.id, "rowIndex": 1, "columnIndex": 6}}}
-    series = {"series": {"sourceRange": {"sources": [{**area, "startColumnIndex": 2, "endColumnIndex": 3}]}}}
-    spec = {"title": "点", "basicChart": {"chartType": "LINE", "series": [{"series": series["series"]}]}}
-    rule = {
-        "ranges": [area],
-        "booleanRule": {"condition": {"type": "NOT_BLANK"}, "format": {"textFormat": {"bold": True}}},
-    }
-    chart = _batch(book, addChart={"chart": {"spec": spec, "position": anchor}})["addChart"]["chart"]
-    _batch(book, updateChartSpec={"chartId": chart["chartId"], "spec": {**spec, "title": "推移"}})
-    _batch(book, addConditionalFormatRule={"rule": rule, "index": 0})
-    _batch(book, addBanding={"bandedRange": {"range": area, "rowProperties": {"firstBandColor": {"red": 1}}}})
-    _batch(book, addFilterView={"filter": {"title": "赤だけ", "range": area}})
-    columns = {"sheetId": sheet.id, "dimension": "COLUMNS", "startIndex": 1, "endIndex": 2}
-    _batch(
-        book,
-        updateDimensionProperties={"range": columns, "properties": {"pixelSize": 320}, "fields": "pixelSize"},
-    )
-    sheet.merge_cells("A5:B5")
-
-    told = book.fetch_sheet_metadata()["sheets"][0]
-    assert told["charts"][0]["spec"]["title"] == "推移"
-    assert told["conditionalFormats"] == [rule]
-    assert told["filterViews"][0]["title"] == "赤だけ"
-    assert told["bandedRanges"][0]["rowProperties"]["firstBandColor"] == {"red": 1}
-    assert told["merges"][0]["endColumnIndex"] == 2
-    widths = book.fetch_sheet_metadata({"fields": "sheets(data/columnMetadata/pixelSize)"})
-    assert widths["sheets"][0]["data"][0]["columnMetadata"][1] == {"pixelSize": 320}
-
-
-def test_text_is_found_and_replaced(book: Any) -> None:
-    """The reply counts what was changed."""
-    told = _batch(book, findReplace={"find": "は", "replacement": "？", "allSheets": True})["findReplace"]
-
-    assert told == {"valuesChanged": 3, "rowsChanged": 3, "sheetsChanged": 1, "occurrencesChanged": 3}
-    assert book.worksheet("会話").acell("B2").value == "送料？"
-
-
-def test_cells_are_appended_below_the_last(book: Any) -> None:
-    """New cells go below all that is filled."""
-    sheet = book.worksheet("会話")
-    rows = [{"values": [{"userEnteredValue": {"numberValue": n}}]} for n in (1, 2)]
-    _batch(book, appendCells={"sheetId": sheet.id, "rows": rows, "fields": "userEnteredValue"})
-
-    assert sheet.col_values(1)[4:] == ["1", "2"]
 
 
 def test_a_page_shows_what_was_made(server: SheetsServer, book: Any) -> None:

@@ -78,37 +78,6 @@ def test_a_worksheet_goes_to_another_file(server: SheetsServer, book: Any) -> No
     assert server.person("OTHER").rows("Copy of S") == TABLE
 
 
-def test_a_batch_may_show_what_it_made(book: Any) -> None:
-    """The spreadsheet comes with the reply, as much of it as was asked for."""
-    title = {"updateSpreadsheetProperties": {"properties": {"title": "新"}, "fields": "title"}}
-    body = {"requests": [title], "includeSpreadsheetInResponse": True, "responseRanges": ["S!A2:B2"]}
-    told = book.batch_update({**body, "responseIncludeGridData": True})["updatedSpreadsheet"]
-
-    assert told["properties"]["title"] == "新"
-    assert len(told["sheets"]) == 1
-    assert told["sheets"][0]["data"][0]["rowData"][0]["values"][0]["formattedValue"] == "あ"
-
-
-def test_the_rarer_calls_of_gspread(book: Any) -> None:
-    """Records, finding, colours, hiding, named ranges, order, times."""
-    sheet = book.worksheet("S")
-    sheet.update_tab_color("#ff0000")
-    sheet.hide_columns(1, 2)
-    sheet.define_named_range("A1:B2", "head")
-
-    assert sheet.get_all_records()[0] == {"名": "あ", "点": 1}
-    assert sheet.find("い").address == "A3"
-    assert sheet.get("head") == book.values_get("head")["values"] == TABLE[:2]
-    assert book.worksheet("S").tab_color.lower() == "#ff0000"
-    sheet.clear_tab_color()
-    assert book.worksheet("S").tab_color is None
-    book.reorder_worksheets([book.worksheet("T"), book.worksheet("S")])
-    assert [s.title for s in book.worksheets()] == ["T", "S"]
-    book.update_timezone("UTC")
-    assert (book.timezone, book.locale) == ("UTC", "ja_JP")
-    assert book.get_lastUpdateTime() >= book.creationTime
-
-
 def test_people_use_the_menus(server: SheetsServer, book: Any) -> None:
     """They paint, delete columns and worksheets, rename the file, share it."""
     mari = server.person("KEY")

@@ -99,7 +99,6 @@ def _range(**more: int) -> dict[str, int]:
             {"deleteDimension": {"range": {"dimension": "ROWS", "startIndex": 999, "endIndex": 1005}}},
             "Cannot delete a row that doesn't exist.",
         ),
-        ({"deleteProtectedRange": {"protectedRangeId": 5}}, "No protected range with id: 5"),
         (
             {
                 "updateCells": {

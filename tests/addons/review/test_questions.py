@@ -56,10 +56,7 @@ def test_every_column_is_read() -> None:
             passages=("ja/01", "ja/02#2"),
             goal="解約したい。",
             facts=Facts(knows=("一年使った",), unknown=("会員番号",)),
-            history=(
-                Message(role="user", content="契約中です"),
-                Message(role="assistant", content="はい"),
-            ),
+            history=(Message(role="user", content="契約中です"), Message(role="assistant", content="はい")),
         ),
     )
 

@@ -1,61 +1,15 @@
 """`review RUN`: people's blind grades, from the command line."""
 
-import contextlib
 import csv
-import io
 import json
-import shutil
-from collections.abc import Callable
 from math import ceil
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
-from simulator.cli.app import main
-from simulator.core.types import Results
 from simulator.runner.labelled_answers import labelled_context, read_labels
-from simulator.storage.run_file import find_run, read_run
-
-HELD = (
-    "--offline", "--persona", "calm", "--persona", "angry", "--limit", "14", "--turns", "3",
-    "--judges", "turn", "--target", "50",
-)  # fmt: skip
-
-
-class Done(NamedTuple):
-    """Exit code and what was printed."""
-
-    code: int
-    out: str
-    err: str
-
-
-@pytest.fixture(scope="module")
-def held(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a finished run; every test stands beside a copy of it."""
-    folder = tmp_path_factory.mktemp("held")
-    with contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()):
-        main(HELD)
-    return folder / "runs"
-
-
-@pytest.fixture
-def run(held: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
-    """Runs a command in this process, beside a finished run."""
-    shutil.copytree(held, "runs")
-    capsys.readouterr()
-
-    def command(*arguments: str) -> Done:
-        code = main(arguments)
-        return Done(code, *capsys.readouterr())
-
-    return command
-
-
-def now() -> Results:
-    """The newest run."""
-    return read_run(find_run("latest", Path("runs")))
+from tests.reviewed_runs import now
 
 
 def graded(shift: int = 0, *more: tuple[object, ...]) -> list[tuple[object, ...]]:
@@ -246,18 +200,6 @@ def test_the_target_is_held_against_the_corrected_score(run: Any) -> None:
     assert shown["corrected"]["score"] == pytest.approx(0.2)
     assert "below the target 0.30" in shown["reasons"][0]
     assert "補正後 20" in done.err
-
-
-def test_english_runs_are_reviewed_in_english(capsys: pytest.CaptureFixture[str]) -> None:
-    """In the language of the questions."""
-    main(("--offline", "--language", "en", "--limit", "2", "--turns", "1", "--judges", "turn"))
-    capsys.readouterr()
-    assert main(("review", "latest", "--from", written(graded(-1)))) == 0
-    said = capsys.readouterr().out
-
-    assert "People and the judge" in said
-    assert "more lenient" in said
-    assert "A correction takes 50" in said
 
 
 def test_hostile_texts_are_shown_as_text(run: Any) -> None:

@@ -8,18 +8,18 @@ from typing import Any
 import pytest
 
 from simulator.addons.review.labels import as_lines, labelled_answers
-from simulator.addons.review.sources import Entry, label_file, take
+from simulator.addons.review.sources import Entry, label_file
 from simulator.core.errors import CaseFileError
 from simulator.core.messages import _
 from simulator.core.types import HumanVerdict
-from tests.blind_grades import JUDGE, graded, verdict
+from tests.blind_grades import JUDGE, graded
 
 
 def entries(name: str, text: str | bytes) -> list[Entry]:
     """What a file of this content gives."""
     path = Path(name)
     path.write_bytes(text.encode() if isinstance(text, str) else text)
-    return list(label_file(path)())
+    return list(label_file(path))
 
 
 def said(found: list[Entry]) -> list[dict[str, Any]]:
@@ -122,28 +122,6 @@ def test_other_columns_are_named(text: str) -> None:
     """With those there are, and those there should be."""
     with pytest.raises(CaseFileError, match=r"g\.csv, line 2: no columns conversation, turn and grade"):
         entries("g.csv", text)
-
-
-def test_only_what_fits_the_run_is_taken() -> None:
-    """Unknown conversations and turns and second grades are faults; another reviewer's grade is none."""
-    run = graded(lambda *_: None)
-    conversation = run.conversations[0].id
-    given = [
-        Entry("line 2", verdict(conversation, 1, 4)), Entry("line 3", verdict("nobody#0", 1, 4)),
-        Entry("line 4", verdict(conversation, 4, 4)), Entry("line 5", verdict(conversation, 1, 2)),
-        Entry("line 6", verdict(conversation, 1, 3, reviewer="B")),
-        Entry("line 7"), Entry("line 8", fault="why"),
-    ]  # fmt: skip
-    taken = take(given, run)
-
-    assert [(v.reviewer, v.grade) for v in taken.verdicts] == [("A", 4), ("B", 3)]
-    assert taken.empty == 1
-    assert [(str(fault.place), str(fault.why)) for fault in taken.faults] == [
-        ("line 3", "no conversation 'nobody#0' in this run"),
-        ("line 4", f"conversation '{conversation}' has no turn 4"),
-        ("line 5", "a second grade by 'A' for the same turn; the first is on line 2"),
-        ("line 8", "why"),
-    ]
 
 
 def test_what_is_exported_is_read_back_as_it_was() -> None:

@@ -3,13 +3,11 @@
 Over the command line, from a Google Sheet and from a workbook; the figures are worked out here by hand.
 """
 
-import contextlib
-import io
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
@@ -22,58 +20,23 @@ from simulator.stats.review import SampledTurn, blind_sample
 from simulator.stats.summary import grading_judges, summarise
 from simulator.storage.run_file import find_run, read_run
 from tests.excel import Person
+from tests.reviewed_runs import HELD, now
 from tests.servers.sheets import SheetsServer
 from tests.sheets_sink import KEY, column, letter, row_of, sheets_server
 
-HELD = (
-    "--offline", "--persona", "calm", "--persona", "angry", "--limit", "12", "--turns", "2",
-    "--judges", "turn", "--language", "ja",
-)  # fmt: skip
+ASKED = ("--offline", "--adapter", "demo", "--persona", "calm", "--turns", "1", "--judges", "turn")
 GRADE_1, GRADE_2 = "人の評価（1人目）", "人の評価（2人目）"
 TITLES = {
     "judge_is": "判定", "cause": "原因", "comment": "コメント", "status": "対応状況", "assignee": "担当者",
     "correct_answer": "正しい回答", "grade_1": GRADE_1, "grade_2": GRADE_2,
 }  # fmt: skip
 CAUSES = {"知識不足": "knowledge", "検索漏れ": "retrieval", "口調": "tone"}
+PICKED = CAUSES | {
+    "採点は正しい": "right", "採点が誤り": "wrong", "判断できない": "unsure", "反映済み": "mended",
+}  # fmt: skip
 
 # Cells that people write: worksheet, key of the row, key of the column, text.
 Deed = tuple[str, str, str, str]
-
-
-class Done(NamedTuple):
-    """Exit code and what was printed."""
-
-    code: int
-    out: str
-    err: str
-
-
-@pytest.fixture(scope="module")
-def held(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a finished run; every test stands beside a copy of it."""
-    folder = tmp_path_factory.mktemp("held")
-    with contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()):
-        main(HELD)
-    return folder / "runs"
-
-
-@pytest.fixture
-def run(held: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
-    """Runs a command in this process, beside a finished run."""
-    shutil.copytree(held, "runs")
-    capsys.readouterr()
-
-    def command(*arguments: str) -> Done:
-        capsys.readouterr()
-        code = main(arguments)
-        return Done(code, *capsys.readouterr())
-
-    return command
-
-
-def now() -> Results:
-    """The newest run."""
-    return read_run(find_run("latest", Path("runs")))
 
 
 def figures(results: Results) -> Summary:
@@ -128,53 +91,30 @@ def push_it(results: Results) -> None:
 
 
 def check_the_figures(shown: dict[str, Any], results: Results) -> None:
-    """Agreement, weighted by sampling rate, and precision: all by hand."""
+    """Counts, shares by sampling rate, and precision: by hand."""
     values = {(s.conversation, s.turn): s.value for s in results.scores if s.judge == "turn"}
     red = {(t.conversation, t.turn) for t in figures(results).reddest}
     rows = []
     for number, drawn in enumerate(sample(results)):
         grades = [grade for grade in human(number) if grade is not None]
-        at, value = (drawn.conversation, drawn.turn), values[drawn.conversation, drawn.turn]
-        assert value is not None
-        rows.append((sum(grades) / len(grades), 5 * value, at in red, 1 / drawn.sampled))
-    whole = sum(w for *_, w in rows)
-    found = shown["agreement"]
-    close: dict[str, Any] = {"abs": 1e-4}
-
-    assert found["weighted"] is (len({round(w, 6) for *_, w in rows}) > 1)
-    assert found["turns"] == len(rows)
-    assert found["within_one"] == pytest.approx(
-        sum(w for h, j, _, w in rows if abs(h - j) <= 1) / whole, **close
-    )
-    assert found["same_side"] == pytest.approx(
-        sum(w for h, _, r, w in rows if (h < 3.5) == r) / whole, **close
-    )
-    pairs = [
-        (((g > b) + (g == b) / 2), wg * wb)
-        for hg, g, _, wg in rows if hg >= 3.5 for hb, b, _, wb in rows if hb < 3.5
-    ]  # fmt: skip
-    auroc = sum(win * w for win, w in pairs) / sum(w for _, w in pairs)
-    assert found["auroc"] == pytest.approx(auroc, **close)
-    mean_h, mean_j = (sum(row[i] * row[3] for row in rows) / whole for i in (0, 1))
-    apart = sum(w * (h - j) ** 2 for h, j, _, w in rows)
-    chance = sum(w * ((h - mean_h) ** 2 + (j - mean_j) ** 2) for h, j, _, w in rows)
-    kappa = 1 - apart / (chance + whole * (mean_h - mean_j) ** 2)
-    assert found["kappa"] == pytest.approx(kappa, **close)
-    missed = [w for h, _, r, w in rows if h <= 2 and not r]
-    assert found["missed"]["n"] == len(missed)
-    assert found["missed"]["in_run"] == pytest.approx(sum(missed), **close)
-    both = [human(n) for n in range(len(rows)) if n % 4 == 0]
-    assert found["between_reviewers"]["turns"] == len(both)
-    assert found["between_reviewers"]["within_one"] == pytest.approx(
-        sum(abs(a - (b or 0)) <= 1 for a, b in both) / len(both), **close
-    )
-    n = len(red) - 1
+        at = drawn.conversation, drawn.turn
+        rows.append((sum(grades) / len(grades), 5 * (values[at] or 0), at in red, 1 / drawn.sampled))
+    whole = sum(weight for *_, weight in rows)
+    close = sum(weight for human, judge, _, weight in rows if abs(human - judge) <= 1)
+    missed = [weight for human, _, is_red, weight in rows if human <= 2 and not is_red]
+    found, n = shown["agreement"], len(red) - 1
     right, wrong, unsure = (sum(i % 4 in kind for i in range(n)) for kind in ((0, 2), (1,), (3,)))
     precision = shown["review"]["precision_of_red"]
+
+    assert found["turns"] == len(rows)
+    assert found["within_one"] == pytest.approx(close / whole, abs=1e-4)
+    assert found["missed"]["n"] == len(missed)
+    assert found["missed"]["in_run"] == pytest.approx(sum(missed), abs=1e-4)
+    assert found["between_reviewers"]["turns"] == sum(n % 4 == 0 for n in range(len(rows)))
     assert (precision["right"], precision["wrong"], precision["unsure"]) == (right, wrong, unsure)
-    assert precision["precision"] == pytest.approx(right / (right + wrong), **close)
+    assert precision["precision"] == pytest.approx(right / (right + wrong), abs=1e-4)
     assert len(shown["review"]["judge_wrong"]) == wrong
-    assert {a["n"] > 0 for a in shown["review"]["articles"]} == {True}
+    assert all(article["n"] > 0 for article in shown["review"]["articles"])
 
 
 def check_nothing_is_lost(results: Results, written: list[Deed]) -> None:
@@ -185,16 +125,8 @@ def check_nothing_is_lost(results: Results, written: list[Deed]) -> None:
     for sheet, row, name, text in written:
         source, reviewer = ("review", "") if sheet == "確認" else ("blind", name[-1])
         value = getattr(said[source, row, reviewer], "grade" if source == "blind" else name)
-        kept = {
-            "採点は正しい": "right",
-            "採点が誤り": "wrong",
-            "判断できない": "unsure",
-            "反映済み": "mended",
-        }
-        if source == "blind":
-            assert value == int(text.removesuffix("点"))
-        else:
-            assert value == (kept | CAUSES).get(text, text)
+        expected: object = int(text.removesuffix("点")) if source == "blind" else PICKED.get(text, text)
+        assert value == expected
 
 
 @pytest.fixture
@@ -241,13 +173,8 @@ def test_a_review_in_a_sheet(run: Any, server: SheetsServer) -> None:
     write_in_the_sheet(server, written)
     push_it(results)
 
-    done = run(
-        "review",
-        "latest",
-        "--from",
-        f"sheet:https://docs.google.com/spreadsheets/d/{KEY}/edit#gid=0",
-        "--json",
-    )
+    address = f"sheet:https://docs.google.com/spreadsheets/d/{KEY}/edit#gid=0"
+    done = run("review", "latest", "--from", address, "--json")
     shown = json.loads(done.out)
     assert done.code == 0
     assert "skipped" not in done.err
@@ -260,19 +187,7 @@ def test_a_review_in_a_sheet(run: Any, server: SheetsServer) -> None:
 
     labels = run("review", "latest", "--export", "labels.jsonl")
     assert f"({len(sample(results))} turns)" in labels.err
-    rehearsal = run(
-        "--offline",
-        "--cases",
-        f"sheet:{KEY}",
-        "--adapter",
-        "demo",
-        "--persona",
-        "calm",
-        "--turns",
-        "1",
-        "--judges",
-        "turn",
-    )
+    rehearsal = run(*ASKED, "--cases", f"sheet:{KEY}")
     assert rehearsal.code == 0
     mended = {row.partition("/")[2].split("/")[1].partition("#")[0]: text
               for _, row, name, text in written if name == "correct_answer"}  # fmt: skip
@@ -288,7 +203,7 @@ def test_the_next_run_shares_the_sheet(run: Any, server: SheetsServer) -> None:
     first = now()
     push_it(first)
     write_in_the_sheet(server, deeds(first)[:3])
-    assert main((*HELD[:6], "3", *HELD[7:])) == 0
+    assert main((*HELD, "--limit", "3")) == 0
     second = now()
     assert second.run.id != first.run.id
     missing = run("review", "latest", "--from", "sheet", "--sheet", KEY)
@@ -324,8 +239,7 @@ def test_a_review_in_a_workbook(run: Any) -> None:
     again = run("review", "latest", "--from", str(newest))
     assert (again.code, again.err) == (0, "")
     assert "そのうち新しい記入は 0 件です" in again.out.replace("\n", "")
-    options = ("--offline", "--adapter", "demo", "--persona", "calm", "--turns", "1", "--judges", "turn")
-    asked = run(*options, "--cases", str(sent))
+    asked = run(*ASKED, "--cases", str(sent))
     assert asked.code == 0
     assert "what the team reviewed is now the right answer" in asked.err
 

@@ -1,0 +1,34 @@
+"""A finished run beside which reviews are read."""
+
+import contextlib
+import io
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from simulator.cli.app import main
+from tests.reviewed_runs import HELD, Done
+
+
+@pytest.fixture(scope="package")
+def held(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a finished run; every test stands beside a copy of it."""
+    folder = tmp_path_factory.mktemp("held")
+    with contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()):
+        main(HELD)
+    return folder / "runs"
+
+
+@pytest.fixture
+def run(held: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
+    """Runs a command in this process, beside a finished run."""
+    shutil.copytree(held, "runs")
+
+    def command(*arguments: str) -> Done:
+        capsys.readouterr()
+        code = main(arguments)
+        return Done(code, *capsys.readouterr())
+
+    return command
