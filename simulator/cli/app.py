@@ -25,7 +25,7 @@ from simulator.cli.terminal import DONE, INCOMPLETE, OUR_ERROR, TO_FIX
 from simulator.core.errors import InputError, RehearsalError, Unforeseen, value_problem
 from simulator.core.messages import Message, _, localised, say, sentences
 from simulator.core.secrets import MASK, is_secret, known_secrets, mask_secrets, without_url_secrets
-from simulator.core.settings import Settings, load_settings
+from simulator.core.settings import GONE, Settings, gone, load_settings
 from simulator.models.cache import cache_folder, private_file, private_folder
 
 COMMANDS = (
@@ -189,6 +189,8 @@ def _command_line_mistake(error: Any, arguments: Sequence[str]) -> Message | str
         getattr(error, "param", None),
     )
     mistake: Message | str = str(error.format_message())
+    if kind == "NoSuchOption" and (name := option.removeprefix("--").replace("-", "_")) in GONE:
+        return gone(option, name)
     if kind == "NoSuchOption":
         mistake = _("No such option: {option}", option=option)
         if near := ", ".join(sorted(error.possibilities or ())):

@@ -492,9 +492,14 @@ FILE_SETTINGS = ("cases", "outputs", "guidelines", "contacts", "ng_words", "know
 SETTINGS_FILE = "rehearsal.toml"
 # These say how to start or to show a run, not what the run is; they are not stored in it.
 NOT_STORED = frozenset({
-    "resume", "dry_run", "ask_bot", "to", "json_output", "runs", "sheet", "worksheet", "new_sheet", "folder",
+    "resume", "dry_run", "to", "json_output", "runs", "sheet", "worksheet", "new_sheet", "folder",
     "csv_encoding", "engine", "scheduler", "workers",
 })  # fmt: skip
+# Settings of earlier versions, and what there is instead.
+GONE: Mapping[str, Message] = {
+    "ask_bot": _("--dry-run goes by an earlier run instead; try a few questions first (--limit 3)"),
+    "typos": _("write mistyped lines yourself, with --script or in the questions"),
+}
 CheckFormat = Literal["text", "json"]
 CHECK_FORMATS: tuple[CheckFormat, ...] = get_args(CheckFormat)
 
@@ -620,9 +625,6 @@ class Settings(RowSettings):
     voice_opening: bool = Field(
         False, description="Word the first question, too, as this customer would; needs a model."
     )
-    typos: Annotated[float, Field(ge=0, le=1)] = Field(
-        0.0, description="Share of customer lines with typing mistakes as people make them: 0.15 is typical."
-    )
     script: str | None = Field(
         None,
         description="What customers say next, before they go on alone (.txt, .jsonl or .toml).",
@@ -704,7 +706,6 @@ class Settings(RowSettings):
     dry_run: bool = Field(
         False, description="Show expected and maximum calls, tokens and cost; start nothing."
     )
-    ask_bot: bool = Field(False, description="With --dry-run: first ask the bot alone three questions.")
     json_output: bool = Field(False, description="Print exactly one JSON object on stdout.")
 
     @field_validator("persona", "judges", "to", "panel", "check", mode="before")
@@ -818,6 +819,11 @@ def flag(name: str) -> str:
     return named.get(name, "--" + name.replace("_", "-"))
 
 
+def gone(given: Message | str, name: str) -> Message:
+    """What became of a setting of an earlier version, under the name that it was given by."""
+    return _("{given} is gone: {instead}.", given=given, instead=GONE[name])
+
+
 def environment_values(environ: Mapping[str, str], names: Iterable[str]) -> dict[str, Any]:
     """REHEARSAL_TURNS=5 and so on; list and table fields are read from commas."""
     values: dict[str, Any] = {}
@@ -885,9 +891,9 @@ def load_settings(
     }
     from_file, from_environment = (
         file_values((folder or Path()) / SETTINGS_FILE),
-        environment_values(environ, Settings.model_fields),
+        environment_values(environ, (*Settings.model_fields, *GONE)),
     )
-    shown = {key: f"{key} in {SETTINGS_FILE}:" for key in from_file}
+    shown = {key: f"{key} in {SETTINGS_FILE}{':' if key not in GONE else ''}" for key in from_file}
     shown |= {key: f"{PREFIX}{key.upper()}" for key in from_environment}
     shown |= {key: flag(key) for key in given}
     merged = {**from_file, **from_environment, **given}
@@ -912,7 +918,7 @@ def _adapter_settings(*layers: Mapping[str, Any]) -> Any:
 
 def stored_settings(stored: Mapping[str, Any], **changes: Any) -> Settings:
     """The settings a run was started with; keys of a newer version are refused by name."""
-    values = {**stored, **changes}
+    values = {**{key: value for key, value in stored.items() if key not in GONE}, **changes}
     return _validated(
         values, {key: _("{key} of the run:", key=key) for key in values}, _("(stored with the run)")
     )
@@ -921,6 +927,8 @@ def stored_settings(stored: Mapping[str, Any], **changes: Any) -> Settings:
 def _validated(values: dict[str, Any], shown: Mapping[str, Message | str], where: Message | str) -> Settings:
     """`shown` is what a key is called where it was given."""
     unknown = [key for key in values if key not in Settings.model_fields]
+    if unknown and unknown[0] in GONE:
+        raise InputError(gone(shown[unknown[0]], unknown[0]))
     if unknown:
         raise UnknownName(_("setting"), unknown[0], Settings.model_fields, where)
     try:

@@ -62,7 +62,7 @@ _WHOLE_SETTINGS = frozenset(
 )
 # Settings that the program makes itself, or that would make another kind of run.
 _FORBIDDEN = frozenset({
-    "protocol", "prompt", "resume", "replay", "dry_run", "ask_bot", "json_output", "shard",
+    "protocol", "prompt", "resume", "replay", "dry_run", "json_output", "shard",
 })  # fmt: skip
 # Share of the timeout that all links have together; the rest is for reporting which link was late.
 _LINKS_SHARE = 0.99

@@ -26,7 +26,7 @@ from simulator.grading.judge import FunctionJudge, JudgeCall, ModelJudge, Panel
 from simulator.grading.rubric import ReplySchema, Rubric, load_form, load_judge
 from simulator.models.pricing import BudgetSpent, total_spending
 from simulator.runner.context import RunContext
-from simulator.runner.estimate import GRADE, GRADES, tokens
+from simulator.runner.estimate import GRADE, GRADES, prompt_tokens
 
 # One annotator's label: a number, or the text of a category.
 Vote = float | str
@@ -579,23 +579,19 @@ def grading_estimate(run_context: RunContext, panel: Panel, contexts: Sequence[G
     """Calls, tokens and dollars at most; zero if no model grades, dollars None without a price."""
     spendings: list[Spending] = []
     endpoint, prices = run_context.endpoints["judge"], run_context.ledger.prices
+
+    def size(forms: Sequence[ReplySchema], *, alone: bool) -> int:
+        frame = run_context.grading.frame
+        return sum(prompt_tokens(frame.prompt(each, forms, alone=alone)) for each in contexts)
+
     for judging in panel.judge_calls:
         if isinstance(judging, ModelJudge):
             form = GRADES + GRADE * (len(judging.rubrics) - 1)
-            size = sum(_size(run_context, each, judging.rubrics, alone=judging.alone) for each in contexts)
+            calls, shown = len(contexts) * judging.votes, size(judging.rubrics, alone=judging.alone)
             model = judging.model.endpoint.model
-            calls = len(contexts) * judging.votes
-            spendings.append(prices.spending(model, calls, size * judging.votes, form * calls))
+            spendings.append(prices.spending(model, calls, shown * judging.votes, form * calls))
         elif endpoint and isinstance(judging, FunctionJudge):
             for name in set(score_names(judging)) & set(shelves.form_names()):
-                size = sum(_size(run_context, each, [load_form(name)], alone=True) for each in contexts)
-                calls = len(contexts)
-                spendings.append(prices.spending(endpoint.model, calls, size, GRADE * calls))
+                calls, shown = len(contexts), size([load_form(name)], alone=True)
+                spendings.append(prices.spending(endpoint.model, calls, shown, GRADE * calls))
     return total_spending(spendings)
-
-
-def _size(
-    run_context: RunContext, context: GradingContext, forms: Sequence[ReplySchema], *, alone: bool
-) -> int:
-    messages = run_context.grading.frame.prompt(context, forms, alone=alone)
-    return sum(tokens(message["content"]) for message in messages)

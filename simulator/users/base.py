@@ -104,7 +104,7 @@ class PersonaUser:
         Raises ModelFailure if the second draft breaks it too. After the last turn only the leaving counts:
         the words reach nobody.
         """
-        messages = self._messages(case, turns)
+        messages = self.messages(case, turns)
         broken: list[str] = []
         for attempt in range(2):
             line = await self._ask(messages, case.language, len(turns), attempt)
@@ -145,7 +145,7 @@ class PersonaUser:
         seed = stable_int(self.seed, turn, attempt)
         return await self.model.ask(messages, NextLine, again, seed=seed, read=read_line)
 
-    def _messages(self, case: Case, turns: tuple[Turn, ...]) -> Messages:
+    def messages(self, case: Case, turns: tuple[Turn, ...]) -> Messages:
         """The dialogue with roles swapped: the desk is the model's user, the customer its assistant."""
         voice = self.persona.speaks(case.language)
         system = self.prompts.text(

@@ -85,21 +85,11 @@ def test_a_replay_says_the_same_again(capsys: pytest.CaptureFixture[str]) -> Non
     }
 
 
-def test_mistyped_lines_keep_what_was_meant() -> None:
-    """With --typos the bot sees the slips; the clean line stands beside them in the run file."""
-    results = rehearsed("--persona", "calm", "--limit", "12", "--typos", "1")
-    slips = [turn for conversation in results.conversations for turn in conversation.turns if turn.clean]
-
-    assert slips
-    assert all(turn.clean != turn.user and turn.meant == turn.clean for turn in slips)
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--replay", "nothing"], "no run 'nothing'"),
         (["--script", "none.txt"], "none.txt"),
-        (["--typos", "2"], "--typos 2"),
     ],
 )
 def test_a_wrong_script_is_one_line(

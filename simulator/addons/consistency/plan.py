@@ -9,7 +9,7 @@ from simulator.addons.consistency.grade import Examiner, FollowUp, Target
 from simulator.core.types import Results, Role, Spending
 from simulator.models.pricing import Prices
 from simulator.runner.context import RunContext
-from simulator.runner.estimate import ANSWER, PASSAGE, PASSAGES, tokens
+from simulator.runner.estimate import ANSWER, PASSAGE, PASSAGES, prompt_tokens, tokens
 
 Which = Literal["specific", "red", "all"]
 WHICH: tuple[Which, ...] = get_args(Which)
@@ -73,17 +73,13 @@ def _calls(context: RunContext, examiner: Examiner, target: Target) -> list[tupl
     answer = ("あ" if language == "ja" else "a") * ANSWER[language]
     if examiner.asking is not None:
         messages = examiner.prompts.examiner(target, count)
-        calls.append(("user", 1, _size(messages), count * QUESTION))
+        calls.append(("user", 1, prompt_tokens(messages), count * QUESTION))
     if examiner.comparing is not None:
         claim = FollowUp(claim=target.turn.user, question=target.turn.user)
         messages = examiner.prompts.comparer(target, claim, answer)
-        calls.append(("judge", count, _size(messages), VERDICT))
+        calls.append(("judge", count, prompt_tokens(messages), VERDICT))
     if context.endpoints["demo"] and context.settings.adapter == "demo":
         passage = ("あ" if language == "ja" else "a") * PASSAGE[language]
         answer_tokens = tokens(answer)
         calls.append(("demo", count, PASSAGES * tokens(passage) + answer_tokens + 200, answer_tokens))
     return calls
-
-
-def _size(messages: list[dict[str, str]]) -> int:
-    return sum(tokens(message["content"]) for message in messages)
