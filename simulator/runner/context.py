@@ -8,6 +8,7 @@ import platform
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -169,7 +170,7 @@ class RunContext:
             )
             raise InputError(msg)
         if not self.offline:
-            self.connections.prepare()
+            import_module("openai")  # takes half a second, which must not fall into a bot's answer
         bot = await shelves.connect(self.settings.adapter, self.settings.set, self.offered(plan))
         secrets, in_errors = self._secrets()
         if self.applied_prompts is not None:
