@@ -20,7 +20,6 @@ from simulator.core.settings import Settings
 from simulator.core.types import (
     STOPPED_EARLY,
     SUPERSEDED,
-    Answer,
     Bot,
     Conversation,
     Ended,
@@ -62,7 +61,7 @@ class Progress(Protocol):
         ...
 
 
-class Record(Protocol):
+class Record(Log, Protocol):
     """The part of a run file that a runner needs: conversations so far, and methods that save each step."""
 
     @property
@@ -80,14 +79,6 @@ class Record(Protocol):
 
     def unanswered(self) -> dict[str, tuple[int, Utterance]]:
         """By conversation, the turn and the customer's line that the bot has not answered yet."""
-        ...
-
-    def save_utterance(self, conversation: str, turn: int, utterance: Utterance) -> None:
-        """Saves the customer's line."""
-        ...
-
-    def save_answer(self, conversation: str, turn: int, answer: Answer) -> None:
-        """Saves the bot's answer."""
         ...
 
     def save_ending(self, conversation: str, ended: Ended, reason: str, closing: str) -> None:
@@ -135,18 +126,16 @@ class Runner:
     def _resumed(self, tasks: asyncio.TaskGroup) -> Iterator[Conversation]:
         """All conversations in order; each turn that an interruption left ungraded is graded."""
         for conversation in self._plan:
-            self._grade_earlier_turns(conversation, tasks)
+            for score in self.file.scores(conversation.id) if conversation.turns else ():
+                # Failed grades are tried again on resume; all others are paid for and kept.
+                if score.state != "failed":
+                    self._scores.setdefault((score.conversation, score.turn), []).append(score)
+            for count in range(1, len(conversation.turns) + 1):
+                begun = conversation.model_copy(update={"turns": conversation.turns[:count]})
+                self._grade_later(begun, tasks)
+            if conversation.ended is not None:
+                self.progress.ended(conversation)
             yield conversation
-
-    def _grade_earlier_turns(self, conversation: Conversation, tasks: asyncio.TaskGroup) -> None:
-        for score in self.file.scores(conversation.id) if conversation.turns else ():
-            # Failed grades are tried again on resume; all others are paid for and kept.
-            if score.state != "failed":
-                self._scores.setdefault((score.conversation, score.turn), []).append(score)
-        for count in range(1, len(conversation.turns) + 1):
-            self._grade_later(conversation.model_copy(update={"turns": conversation.turns[:count]}), tasks)
-        if conversation.ended is not None:
-            self.progress.ended(conversation)
 
     async def _play_all(self, conversations: Iterator[Conversation], tasks: asyncio.TaskGroup) -> None:
         """Plays one conversation after the other, while other tasks take theirs from the same iterator."""
@@ -173,6 +162,7 @@ class Runner:
             self._grade_later(conversation, tasks)
 
         turns, parting = self.context.turns(start)
+        unanswered, line = self._pending.get(start.id, (0, None))
         if not self.out_of_budget:
             try:
                 return await converse(
@@ -185,7 +175,7 @@ class Runner:
                     session=f"{self._run_id}/{start.id}",
                     timeout=self.context.settings.timeout,
                     opening=self.context.opening(start),
-                    pending=self._pending_line(start),
+                    pending=line if unanswered == len(start.turns) + 1 else None,
                     on_turn=on_turn,
                 )
             except BudgetSpent as error:
@@ -195,10 +185,6 @@ class Runner:
     def _user(self, start: Conversation) -> User:
         """The user that plays the customer after the first line."""
         return self.context.user(start)
-
-    def _pending_line(self, start: Conversation) -> Utterance | None:
-        turn, line = self._pending.get(start.id, (0, None))
-        return line if turn == len(start.turns) + 1 else None
 
     def _grade_later(self, conversation: Conversation, tasks: asyncio.TaskGroup) -> None:
         """Starts grading the last turn; the dialogue goes on meanwhile."""
@@ -375,7 +361,7 @@ async def _repeat_spoiled(file: RunFile, runner: Runner, new_runner: RunnerFacto
 
 def second_attempts(results: Results) -> tuple[Conversation, ...]:
     """The conversations to play once more from the start: each that the customer spoiled, unless planned."""
-    faulty = _faulty(results)
+    faulty = {fault.conversation for fault in customer_faults(results)}
     planned = set(results.conversations.ids)
     unplayed = {"turns": (), "ended": None, "reason": "", "closing": ""}
     return tuple(
@@ -393,7 +379,7 @@ def superseded(results: Results) -> dict[str, str]:
     The second attempt counts if it is complete and without a fault of the customer, otherwise the first:
     there is no third.
     """
-    faulty = _faulty(results)
+    faulty = {fault.conversation for fault in customer_faults(results)}
     endings = {conversation.id: conversation.ended for conversation in results.conversations}
     replaced = {}
     for key, ended in endings.items():
@@ -404,31 +390,27 @@ def superseded(results: Results) -> dict[str, str]:
     return replaced
 
 
-def _faulty(results: Results) -> frozenset[str]:
-    return frozenset(fault.conversation for fault in customer_faults(results))
-
-
 @contextlib.contextmanager
 def _interruptible() -> Iterator[None]:
     """Lets the first Ctrl-C (or SIGTERM) cancel the current task; a second one ends the process."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    elsewhere = (NotImplementedError, RuntimeError, ValueError)  # Windows, or not the main thread
 
     def interrupt() -> None:
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in numbers:
             loop.remove_signal_handler(number)
         if task is not None:
             task.cancel()
 
-    try:
-        for number in (signal.SIGINT, signal.SIGTERM):
+    with contextlib.suppress(*elsewhere):
+        for number in numbers:
             loop.add_signal_handler(number, interrupt)
-    except (NotImplementedError, RuntimeError, ValueError):  # Windows, or not the main thread
-        pass
     try:
         yield
     finally:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
+        for number in numbers:
+            with contextlib.suppress(*elsewhere):
                 loop.remove_signal_handler(number)
 
 
