@@ -1,7 +1,7 @@
 """Runs a plan: plays every conversation, has every turn graded, and writes each step to the run file.
 
 A conversation that the simulated customer spoiled is played once more with another seed; the clean one
-counts.
+counts. `regrade` has the turns of an earlier run graded again, and plays nothing.
 """
 
 import asyncio
@@ -9,7 +9,7 @@ import contextlib
 import json
 import signal
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -22,6 +22,7 @@ from simulator.core.types import (
     SUPERSEDED,
     Bot,
     Conversation,
+    Conversations,
     Ended,
     GradingContext,
     Persona,
@@ -32,9 +33,11 @@ from simulator.core.types import (
     User,
     Utterance,
 )
+from simulator.grading.panel import Grading
 from simulator.models.pricing import BudgetSpent
 from simulator.runner.context import RunContext
 from simulator.runner.conversation import Log, converse, grading_context
+from simulator.storage.results import conversations_with_scores
 from simulator.storage.run_file import RunFile, new_run_id
 from simulator.users.faults import customer_faults
 
@@ -412,6 +415,57 @@ def _interruptible() -> Iterator[None]:
         for number in numbers:
             with contextlib.suppress(*elsewhere):
                 loop.remove_signal_handler(number)
+
+
+async def regrade(
+    file: RunFile,
+    grading: Grading,
+    on_graded: Callable[[GradingContext, Sequence[Score]], None],
+    *,
+    again: bool,
+) -> Message | str | None:
+    """Grades every turn of a run with the judges that have not graded it yet; with `again`, with all of them.
+
+    Each score is committed as it arrives, and `on_graded` is called after each turn. Returns why it ended
+    early (budget spent, no access), None if it did not.
+    """
+
+    def usable(scores: Mapping[str, Score]) -> dict[str, Score]:
+        return {judge: score for judge, score in scores.items() if score.state != "failed" and not again}
+
+    work_left = (
+        (grading_context(conversation, turn.index), usable(by_turn.get(turn.index, {})))
+        for conversation, by_turn in conversations_with_scores(file.results())
+        for turn in conversation.turns
+    )
+    spent: list[BudgetSpent] = []
+
+    async def work() -> None:
+        for context, known in work_left:
+            if spent:
+                return
+            try:
+                on_graded(context, await grading.panel.grade(context, known, file.save_scores))
+            except BudgetSpent as error:
+                spent.append(error)
+
+    stopped: str | None = None
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            for _unused in range(grading.settings.calls):
+                tasks.create_task(work())
+    except* RehearsalError as group:
+        stopped = str(first_error(group))
+    return _("{spent}; a larger --budget goes on", spent=spent[0]) if spent else stopped
+
+
+def count_turns(conversations: Conversations) -> int:
+    """The number of turns to grade; raises RunFileError if there are none."""
+    count = conversations.turns
+    if not count:
+        msg = _("the run has no turns to grade.")
+        raise RunFileError(msg)
+    return count
 
 
 def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:

@@ -72,19 +72,6 @@ def test_a_script_comes_before_the_customers_own_words(tmp_path: Path) -> None:
     assert {conversation.ended for conversation in results.conversations} == {"satisfied", "gave_up"}
 
 
-def test_a_replay_says_the_same_again(capsys: pytest.CaptureFixture[str]) -> None:
-    """The customers of an earlier run, word for word, to a bot that answers differently."""
-    Path("bot.py").write_text("def answer(question):\n    return '分かりません。', []\n", encoding="utf-8")
-    before = spoken(rehearsed("--persona", "angry", "--limit", "3"))
-
-    after = rehearsed("--replay", "latest", "--adapter", "bot.py:answer")
-
-    assert spoken(after) == before
-    assert {turn.answer.text for conversation in after.conversations for turn in conversation.turns} == {
-        "分かりません。"
-    }
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
