@@ -149,12 +149,14 @@ def _check_names(path: Path, names: Sequence[str]) -> None:
     """Raises PromptError for names that make a variable ambiguous."""
     for name in names:
         other = next((each for each in names if each.startswith(f"{name}_")), "")
-        problems = {
-            _("is used twice"): names.count(name) > 1,
-            _("is the name of the whole chain"): name == WHOLE,
-            _("begins the name '{other}', so that ${other} could mean either", other=other): bool(other),
-        }
-        for problem in (text for text, is_there in problems.items() if is_there):
+        problem = None
+        if names.count(name) > 1:
+            problem = _("is used twice")
+        elif name == WHOLE:
+            problem = _("is the name of the whole chain")
+        elif other:
+            problem = _("begins the name '{other}', so that ${other} could mean either", other=other)
+        if problem:
             msg = _(
                 "{path}: the link's name '{name}' {problem}: choose another.",
                 path=path,

@@ -140,7 +140,7 @@ def forecast(context: RunContext, plan: Sequence[Conversation], runs: Path | Non
         answers=0 if settings.adapter in _FREE_ADAPTERS else len(plan) * settings.turns,
         rows=not context.has_customers,
         offline=context.offline and bool(context.models()),
-        language=_language(settings.language, [conversation for conversation, _unused in sample]),
+        language=_language(settings.language, sample),
         cases=len(cases_of_plan(plan)),
     )
 
@@ -158,12 +158,12 @@ def _priced(context: RunContext, totals: Mapping[RoleModel, Totals]) -> ByModel:
     }
 
 
-def _language(setting: str | None, sample: Sequence[Conversation]) -> Language:
-    """The setting, or the language of most questions; Japanese on a tie."""
+def _language(setting: str | None, sample: Sequence[tuple[Conversation, float]]) -> Language:
+    """The setting, or the language of most conversations; Japanese on a tie."""
     if setting == "ja":
         return "ja"
-    counts = Counter(conversation.case.language for conversation in sample)
-    return "en" if setting == "en" or counts["en"] > counts["ja"] else "ja"
+    english = sum(times if each.case.language == "en" else -times for each, times in sample)
+    return "en" if setting == "en" or english > 0 else "ja"
 
 
 def by_role(by_model: ByModel) -> dict[Role, Spending]:
