@@ -1,9 +1,9 @@
 """The forecast of `--dry-run` beside what the fake endpoint then counts; a budget; what a contest costs.
 
-Every scenario is forecast three times, for 24 conversations: with nothing to go by, after the bot alone was
-asked three questions of each language, and after a run with nine other conversations. Shown are calls, tokens
-and dollars over those counted, and whether the range of each forecast held them (`in`; `out` if not). Tokens
-are the fake's (3.75 bytes each), prices those of the price table.
+Every scenario is forecast twice, for 24 conversations: with nothing to go by, where the range is shown, and
+after a run with nine other conversations. Shown are calls, tokens and dollars over those counted, and whether
+the range held them (`in`; `out` if not). Tokens are the fake's (3.75 bytes each), prices those of the price
+table.
 """
 
 import contextlib
@@ -13,7 +13,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -71,7 +71,7 @@ def main() -> None:
         _write_cases()
         print(
             f"{'counted by the fake':28}  calls    tokens      USD"
-            f" | {'first forecast':19} | {'the bot was asked':19} | after a pilot"
+            f" | {'at least':18} | {'at most':21} | after a pilot"
         )
         for scenario in SCENARIOS:
             _compare(server, scenario)
@@ -142,29 +142,27 @@ def _compare(server: OpenAIServer, scenario: Scenario) -> None:
         "--runs", f"runs-{SCENARIOS.index(scenario)}", "--cases",
     )  # fmt: skip
     first = run("--dry-run", *options, f"{scenario.cases}.jsonl")
-    asked = run("--dry-run", "--ask-bot", *options, f"{scenario.cases}.jsonl")
     run(*options, f"{scenario.cases}-pilot.jsonl")
     later = run("--dry-run", *options, f"{scenario.cases}.jsonl")
     counted = run(*options, f"{scenario.cases}.jsonl")
     tokens = sum(each["in"] + each["out"] for each in counted["tokens"].values())
     actual = (sum(counted["calls"].values()), tokens, counted["cost_usd"])
-    cells = [_beside(each, actual) for each in (first, asked, later)]
+    low, high = (_taken([first["range"][end]]) for end in ("low", "high"))
+    held = all(least <= real <= most for least, real, most in zip(low, actual, high, strict=True))
+    cells = [_beside(low, actual), f"{_beside(high, actual)} {'in' if held else 'out'}"]
+    cells.append(_beside(_taken(later["expected"].values()), actual))
     print(f"{scenario.name:28} {actual[0]:6} {actual[1]:9,} {actual[2]:8.4f} | {' | '.join(cells)}")
 
 
-def _beside(forecast: Any, actual: tuple[int, int, float]) -> str:
-    """How far a forecast is off, and whether its range holds what was counted."""
-    off = (f"{each / real - 1:+5.0%}" for each, real in zip(_expected(forecast), actual, strict=True))
-    ends = forecast["range"]["low"], forecast["range"]["high"]
-    low, high = ((each["calls"], each["tokens_in"] + each["tokens_out"], each["cost_usd"]) for each in ends)
-    held = all(least <= real <= most for least, real, most in zip(low, actual, high, strict=True))
-    return f"{' '.join(off)} {'in' if held else 'out'}"
+def _beside(forecast: tuple[float, ...], actual: tuple[float, ...]) -> str:
+    """How far a forecast is off."""
+    return " ".join(f"{each / real - 1:+5.0%}" for each, real in zip(forecast, actual, strict=True))
 
 
-def _expected(forecast: Any) -> tuple[int, int, float]:
-    each = forecast["expected"].values()
-    tokens = sum(role["tokens_in"] + role["tokens_out"] for role in each)
-    return sum(role["calls"] for role in each), tokens, forecast["expected_cost_usd"]
+def _taken(spendings: Iterable[Any]) -> tuple[float, ...]:
+    """Calls, tokens and dollars of several roles."""
+    each = [(role["calls"], role["tokens_in"] + role["tokens_out"], role["cost_usd"]) for role in spendings]
+    return tuple(map(sum, zip(*each, strict=True)))
 
 
 def _leaving(request: dict[str, Any]) -> str:
@@ -222,7 +220,7 @@ def _costed(name: str, judging: str, judges: Sequence[str], dearest: float) -> f
     print(
         f"{name:22} {sum(counted['calls'].values()):4} calls {tokens['in']:8,} in {tokens['out']:7,} out"
         f"  {cost:.4f} USD ({cost * JPY_PER_USD:.0f} JPY at {JPY_PER_USD:g})"
-        f"  forecast {forecast['expected_cost_usd'] / cost - 1:+.0%}{saved}"
+        f"  at most {forecast['cost_usd'] / cost - 1:+.0%}{saved}"
     )
     return dearest or cost
 

@@ -18,7 +18,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from simulator import __version__
 from simulator.cli.terminal import DONE, INCOMPLETE, OUR_ERROR, TO_FIX, discard_output, is_closed_output
-from simulator.core.errors import InputError, RehearsalError, value_problem
+from simulator.core.errors import GONE, InputError, RehearsalError, gone, value_problem
 from simulator.core.messages import (
     HELP,
     Message,
@@ -381,6 +381,8 @@ def _command_line_mistake(error: Any, arguments: Sequence[str]) -> Message | str
         getattr(error, "param", None),
     )
     mistake: Message | str = str(error.format_message())
+    if kind == "NoSuchOption" and (name := option.removeprefix("--").replace("-", "_")) in GONE:
+        return gone(option, name)
     if kind == "NoSuchOption":
         mistake = _("No such option: {option}", option=option)
         if near := ", ".join(sorted(error.possibilities or ())):

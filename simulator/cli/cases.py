@@ -47,7 +47,7 @@ Kinds = Annotated[list[str] | None, typer.Option(
 )]
 Wordings = Annotated[list[str] | None, typer.Option(
     "--wordings", metavar="NAME,...", show_default=False,
-    help="Wordings to use in turn: plain, keigo, casual, keywords, typed (with typos). [default: all]",
+    help="Wordings to use in turn: plain, keigo, casual, keywords. [default: all]",
 )]
 DocumentLanguage = Annotated[str | None, typer.Option(
     "--language", metavar="ja|en", show_default=False,

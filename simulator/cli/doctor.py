@@ -189,7 +189,7 @@ def _sheet_check(sheet: str, worksheet: str) -> Check:
 
 def _model_check(context: "RunContext", role: "Role") -> Check:
     from simulator.core.replies import create_form
-    from simulator.runner.estimate import embeds
+    from simulator.runner.context import embeds
 
     async def check() -> Message:
         endpoint = context.endpoints[role]
@@ -224,7 +224,6 @@ def _model_check(context: "RunContext", role: "Role") -> Check:
 
 def _bot_check(context: "RunContext", plan: "Sequence[Conversation]", settings: Settings) -> Check:
     async def check() -> Message:
-        from simulator.cli.bot_sample import remember_answer
         from simulator.core.types import Query
         from simulator.runner.conversation import ask
 
@@ -239,8 +238,6 @@ def _bot_check(context: "RunContext", plan: "Sequence[Conversation]", settings: 
         if answer.error:
             message = _("{adapter}: {reason}", adapter=context.settings.adapter, reason=answer.error.message)
             raise BotFailure(answer.error.kind, message)
-        if not context.offline:  # where nothing costs, nothing is forecast
-            remember_answer(settings, answer, case.language)
         passages = ngettext("{n} passage", "{n} passages", n=len(answer.passages))
         if not answer.passages:
             passages = _(

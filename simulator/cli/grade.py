@@ -66,7 +66,7 @@ def _grade(file: "RunFile", settings: Settings, *, again: bool) -> Message | str
     from simulator.models.client import Connections
     from simulator.models.pricing import Ledger
     from simulator.models.providers import Models
-    from simulator.runner.regrade import count_turns, regrade
+    from simulator.runner.run import count_turns, regrade
 
     results = file.results()
     turns, graded_turns = count_turns(results.conversations), 0

@@ -46,7 +46,7 @@ Filters = Annotated[
 # Settings that neither lm_eval nor a task file has.
 _WITHOUT = frozenset({
     "cases", "repeats", "replay", "check", "sequential", "knowledge", "shard", "engine", "scheduler",
-    "workers", "dry_run", "ask_bot",
+    "workers", "dry_run",
     *(OWN_SETTINGS["dialogue"] - {"turns", "user_model", "user_temperature"}),
 })  # fmt: skip
 _OPTIONS = tuple(name for names in PANELS.values() for name in names if name not in _WITHOUT)

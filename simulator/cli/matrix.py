@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from statistics import fmean
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
@@ -51,7 +50,7 @@ from simulator.core.errors import InputError, RehearsalError, RunFileError, Unkn
 from simulator.core.messages import Message, _
 from simulator.core.secrets import restore_secrets
 from simulator.core.settings import Settings, load_settings
-from simulator.core.types import Conversation, Ended, Language, Spending
+from simulator.core.types import Conversation, Ended, Spending
 from simulator.data.files import replaced
 from simulator.models.pricing import BudgetSpent
 from simulator.runner.chains import WHOLE, Chain, is_chain, read_chain
@@ -61,7 +60,7 @@ if TYPE_CHECKING:
     from simulator.cli.simulate import FinishedRun
     from simulator.core.document import Report
     from simulator.runner.context import RunContext
-    from simulator.runner.estimate import Forecast, SampledAnswers, UnknownCost
+    from simulator.runner.estimate import Forecast
     from simulator.sheets.model import Worksheet
 
 # What a chain says for each link, so that no option may say it.
@@ -172,12 +171,10 @@ def run_matrix(matrix: "Matrix | Path", flags: Mapping[str, Any]) -> int:
     Returns 0 when all cells are finished (and reach the target, where there is one), 1 where one misses it,
     3 where a cell failed or is unfinished. Raises InputError where not one cell can be run.
     """
-    from simulator.cli.bot_sample import check_ask_bot
     from simulator.cli.engine import check_engine
 
     # Several values of --set are models of the matrix, and no setting of all cells.
     today = load_settings({**flags, "set": None} if isinstance(matrix, Matrix) else flags)
-    check_ask_bot(today)
     check_engine(today)
     for name in today.to:
         if name not in REPORTS:
@@ -308,12 +305,11 @@ class _MatrixRun:
             )
         if len(open_cells) > 1 and any(endpoints(self.settings[open_cells[0]]).values()):
             estimate, _unused = self.forecast()
-            most, expected = total(estimate.at_most.values()), total(estimate.expected.values())
-            figures = {"n": len(open_cells), "most": most, "expected": expected}
+            figures = {"n": len(open_cells), "most": total(estimate.high.values())}
             say(
-                _("All {n} links: at most {most}; expected {expected}.", **figures)
+                _("All {n} links: at most {most}.", **figures)
                 if self.is_chain
-                else _("All {n} cells: at most {most}; expected {expected}.", **figures)
+                else _("All {n} cells: at most {most}.", **figures)
             )
 
     def _run_cell(self, at: int) -> Message | str | None:
@@ -416,11 +412,10 @@ def _label(cell: CellId) -> str:
 
 def forecast_cell(settings: Settings, run: Path | None = None) -> "Forecast":
     """What one cell will take; `run` is the file of one that was begun."""
-    from simulator.cli.bot_sample import bot_sample
     from simulator.runner.estimate import forecast
 
     context, plan = _open_context(settings, run) if run else _planned_context(settings)
-    return forecast(context, plan, Path(settings.runs), bot_sample(context, plan))
+    return forecast(context, plan, Path(settings.runs))
 
 
 def _planned_context(settings: Settings) -> tuple["RunContext", Sequence[Conversation]]:
@@ -450,23 +445,19 @@ def _open_context(settings: Settings, run: Path) -> tuple["RunContext", Sequence
 
 
 def together(forecasts: Sequence["Forecast"]) -> "Forecast":
-    """The forecast of all of them; `like` where all go by the same earlier run."""
+    """The forecast of all of them; something is expected only where an earlier run tells of every one."""
     from simulator.runner.estimate import Forecast
 
-    like = {forecast.like for forecast in forecasts}
+    like = dict.fromkeys(forecast.like for forecast in forecasts)
     return Forecast(
-        _sum(forecast.at_most for forecast in forecasts),
-        _sum(forecast.expected for forecast in forecasts),
-        like.pop() if len(like) == 1 else None,
-        sum(forecast.answers for forecast in forecasts),
-        all(forecast.rows for forecast in forecasts),
-        any(forecast.offline for forecast in forecasts),
-        _sum(forecast.low for forecast in forecasts),
-        _sum(forecast.high for forecast in forecasts),
-        tuple(_unknown_costs(forecasts)),
+        low=_sum(forecast.low for forecast in forecasts),
+        high=_sum(forecast.high for forecast in forecasts),
+        expected={} if None in like else _sum(forecast.expected for forecast in forecasts),
+        like=", ".join(name for name in like if name) if like and None not in like else None,
+        answers=sum(forecast.answers for forecast in forecasts),
+        rows=all(forecast.rows for forecast in forecasts),
+        offline=any(forecast.offline for forecast in forecasts),
         language=forecasts[0].language if forecasts else "en",
-        asks_a_bot=any(forecast.asks_a_bot and not forecast.samples for forecast in forecasts),
-        samples=dict(_samples(forecasts)) if all(forecast.samples for forecast in forecasts) else {},
     )
 
 
@@ -479,46 +470,6 @@ def _sum(parts: Iterator[Mapping[Any, Spending]]) -> dict[Any, Spending]:
         for key, spent in part.items():
             spendings.setdefault(key, []).append(spent)
     return {key: pricing.total_spending(listed) for key, listed in spendings.items()}
-
-
-def _samples(forecasts: Sequence["Forecast"]) -> "Iterator[tuple[Language, SampledAnswers]]":
-    """The answers of all bots that were asked, by language: the mean of their sizes."""
-    from simulator.runner.estimate import TokenRange
-
-    for language in dict.fromkeys(language for forecast in forecasts for language in forecast.samples):
-        samples = [forecast.samples[language] for forecast in forecasts if language in forecast.samples]
-        yield (
-            language,
-            samples[0]._replace(
-                answer=TokenRange(*map(fmean, zip(*(sample.answer for sample in samples), strict=True))),
-                passages=TokenRange(*map(fmean, zip(*(sample.passages for sample in samples), strict=True))),
-                number=round(fmean(sample.number for sample in samples)),
-                asked=sum(sample.asked for sample in samples),
-            ),
-        )
-
-
-def _unknown_costs(forecasts: Sequence["Forecast"]) -> Iterator["UnknownCost"]:
-    """What is unknown of any cell; of the others, what is expected of them goes into both ends."""
-    from simulator.models import pricing
-    from simulator.runner.estimate import UnknownCost
-
-    for what in dict.fromkeys(cost.what for forecast in forecasts for cost in forecast.unknown):
-        lows: list[float | None] = []
-        highs: list[float | None] = []
-        for forecast in forecasts:
-            expected = pricing.total_spending(list(forecast.expected.values())).cost_usd
-            ends = ((cost.low, cost.high) for cost in forecast.unknown if cost.what == what)
-            low, high = next(ends, (expected, expected))
-            lows.append(low)
-            highs.append(high)
-        yield UnknownCost(what, _sum_of_known(lows), _sum_of_known(highs))
-
-
-def _sum_of_known(amounts: Sequence[float | None]) -> float | None:
-    """Their sum; None as soon as one is unknown."""
-    known = [amount for amount in amounts if amount is not None]
-    return sum(known) if len(known) == len(amounts) else None
 
 
 # --- What came of it ---

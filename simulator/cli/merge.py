@@ -32,12 +32,12 @@ def command(flags: dict[str, Any], parts: Runs, force: Force = False) -> int:
     today = load_settings(flags)
     check_destinations(today)
     runs = Path(today.runs)
-    merged = merge([read_part(path) for path in find_parts(parts, runs)], runs, force=force)
-    for difference in merged.forced:
+    path, merged = merge([read_part(path) for path in find_parts(parts, runs)], runs, force=force)
+    for difference in merged.differences:
         say(_("Merged although {difference}.", difference=difference))
     changes: dict[str, Any] = {name: getattr(today, name) for name in REPORTING}
     for name in ("target", "max_major", "confidence", "customer_faults"):
         if flags[name] is not None:
             changes[name] = getattr(today, name)
-    settings = stored_settings(read_run(merged.path).run.settings, **changes)
-    return publish(merged.path, settings, merged.stopped, merged.resume_options)
+    settings = stored_settings(read_run(path).run.settings, **changes)
+    return publish(path, settings, merged.stopped, merged.resume_options)

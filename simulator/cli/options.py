@@ -17,7 +17,7 @@ PANELS = {
         "persona", "cases", "columns", "limit", "language", "turns", "repeats", "adapter", "set", "seed",
         "redact", "redact_patterns",
     ),
-    "The customer": ("voice_opening", "typos", "script", "replay"),
+    "The customer": ("voice_opening", "script", "replay"),
     "Grading": (
         "judges", "judging", "votes", "panel", "guidelines", "contacts", "ng_words", "tokenizer", "check",
         "target", "max_major", "confidence", "sequential", "max_failed", "customer_faults", "knowledge",
@@ -27,7 +27,7 @@ PANELS = {
         "user_temperature", "judge_temperature", "cache", "budget", "prices", "jpy_per_usd",
     ),
     "Running": (
-        "concurrency", "calls", "rpm", "tpm", "timeout", "patience", "runs", "resume", "dry_run", "ask_bot",
+        "concurrency", "calls", "rpm", "tpm", "timeout", "patience", "runs", "resume", "dry_run",
         "shard", "engine", "scheduler", "workers",
     ),
     "Load": ("customers", "arrival", "think"),
@@ -71,7 +71,6 @@ _METAVARS = {
     "budget": "AMOUNT",
     "prices": "FILE",
     "jpy_per_usd": "YEN",
-    "typos": "SHARE",
     "script": "FILE",
     "replay": "RUN",
     "shard": "K/N",

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from simulator.cli.bot_sample import bot_sample
 from simulator.cli.terminal import DONE, padded, print_json, print_report, say
 from simulator.core.errors import RunFileError
 from simulator.core.messages import Message, _, listed, localised, ngettext, pgettext, sentences
@@ -16,7 +15,7 @@ from simulator.core.types import Conversation, Role, Spending
 from simulator.data.knowledge import unread_files
 from simulator.models.pricing import check_prices, total_spending
 from simulator.runner.context import RunContext
-from simulator.runner.estimate import Forecast, SampledAnswers, by_role, forecast
+from simulator.runner.estimate import Forecast, by_role, forecast
 
 # Unread files that are named at most.
 LISTED = 8
@@ -81,10 +80,14 @@ def announce(settings: Settings, context: RunContext, plan: Sequence[Conversatio
         _("{role} {model}", role=ROLE_NAMES[role], model=context.models()[role]) for role in roles_played
     )
     say(sentences(size, _("Models: {models}.", models=models)))
-    estimate = forecast(context, plan, Path(settings.runs), bot_sample(context, plan))
-    check_prices(settings, estimate.at_most)
-    say(_("At most {total}.", total=total(estimate.at_most.values())))
-    say(_expected(estimate))
+    estimate = forecast(context, plan, Path(settings.runs))
+    check_prices(settings, estimate.high)
+    say(_("At most {total}.", total=total(estimate.high.values())))
+    if estimate.like:
+        expected = total(estimate.expected.values())
+        say(_("Expected, based on run {run}: {cost}.", run=estimate.like, cost=expected))
+    else:
+        say(_("At least {total} (there is no similar run to go by).", total=total(estimate.low.values())))
     if settings.budget is not None:
         say(_budget(settings.budget, settings.jpy_per_usd, estimate))
 
@@ -112,20 +115,6 @@ def _size(settings: Settings, context: RunContext, plan: Sequence[Conversation])
     )
 
 
-def _expected(estimate: Forecast) -> Message:
-    least = total_spending(list(estimate.low.values())).cost_usd
-    cost = total(estimate.expected.values())
-    if least:
-        cost = _("{cost}, at least {least} USD", cost=cost, least=dollars(least))
-    if estimate.like is not None:
-        return _("Expected, based on run {run}: {cost}.", run=estimate.like, cost=cost)
-    if estimate.rows:
-        return _("Expected: {cost} (there is no similar run to go by).", cost=cost)
-    return _(
-        "Expected: {cost} (there is no similar run to go by; assumes that nobody leaves early).", cost=cost
-    )
-
-
 def _budget(budget: float, jpy_per_usd: float, estimate: Forecast) -> Message:
     line = _(
         "Budget: {budget} USD, {yen:,.0f} JPY at about {rate:g} JPY per USD (--jpy-per-usd).",
@@ -133,17 +122,19 @@ def _budget(budget: float, jpy_per_usd: float, estimate: Forecast) -> Message:
         yen=budget * jpy_per_usd,
         rate=jpy_per_usd,
     )
-    cost = total_spending(list(estimate.expected.values())).cost_usd or 0.0
+    cost = total_spending(list((estimate.expected or estimate.high).values())).cost_usd or 0.0
     if cost <= budget:
         return line
-    return sentences(line, _("It may not be enough: {cost} USD are expected.", cost=dollars(cost)))
+    if estimate.like:
+        return sentences(line, _("It may not be enough: {cost} USD are expected.", cost=dollars(cost)))
+    return sentences(line, _("It may not be enough: the run can come to {cost} USD.", cost=dollars(cost)))
 
 
 # --- Forecasts of --dry-run ---
 
 
 def show_forecast(estimate: Forecast, *, as_json: bool, jpy_per_usd: float = JPY_PER_USD) -> None:
-    """Prints the forecast of a run: cost and range, by role and model, and what is unknown of it."""
+    """Prints the forecast of a run: what it costs, by role and model, and what that rests on."""
     if as_json:
         print_json(_forecast_json(estimate))
         return
@@ -192,22 +183,21 @@ def money(amount: float | None) -> Message:
 
 
 def _forecast_json(estimate: Forecast) -> dict[str, Any]:
-    """`forecast` and `cost_usd` are upper limits; `usage` has both limits by role and model."""
+    """`forecast` and `cost_usd` are upper limits; `expected` is empty without an earlier run to go by."""
     usage: dict[str, Any] = {}
-    for name, by_model in (("at_most", estimate.at_most), ("expected", estimate.expected)):
+    parts = (("at_most", estimate.high), ("at_least", estimate.low), ("expected", estimate.expected))
+    for name, by_model in parts:
         for (role, model), spent in by_model.items():
             usage.setdefault(role, {}).setdefault(model, {})[name] = _spending_json(spent)
     expected = by_role(estimate.expected)
     ends = (("low", estimate.low), ("high", estimate.high))
-    return _calls_json(by_role(estimate.at_most)) | {
+    return _calls_json(by_role(estimate.high)) | {
         "expected": {role: _spending_json(spent) for role, spent in expected.items()},
-        "expected_cost_usd": total_spending(list(expected.values())).cost_usd,
+        "expected_cost_usd": total_spending(list(expected.values())).cost_usd if estimate.like else None,
         "usage": usage,
         "like": estimate.like,
         "bot": {"answers": estimate.answers},
         "range": {name: _spending_json(total_spending(list(end.values()))) for name, end in ends},
-        "unknown": {cost.what: {"low_usd": cost.low, "high_usd": cost.high} for cost in estimate.unknown},
-        "heard": {language: _sample_json(sample) for language, sample in estimate.samples.items()},
     }
 
 
@@ -220,9 +210,3 @@ def _calls_json(estimate: Mapping[Any, Spending]) -> dict[str, Any]:
 
 def _spending_json(spent: Spending) -> dict[str, Any]:
     return spent.model_dump(exclude={"cached"})
-
-
-def _sample_json(sample: SampledAnswers) -> dict[str, Any]:
-    """What --ask-bot learnt: tokens at least, usually and at most."""
-    tokens = {"answer_tokens": sample.answer._asdict(), "passage_tokens": sample.passages._asdict()}
-    return {"asked": sample.asked, "on": sample.on or None, "passages": sample.number, **tokens}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simulator.cli.options import run_settings, takes_settings
 from simulator.cli.terminal import DONE, INCOMPLETE, is_closed_output, say, stdout_to_stderr
-from simulator.core.errors import InputError, RehearsalError, Unforeseen
+from simulator.core.errors import InputError, RehearsalError, Unforeseen, gone
 from simulator.core.messages import Message, _
 from simulator.core.secrets import restore_secrets
 from simulator.core.settings import NOT_STORED, Settings, load_settings, stored_settings
@@ -37,11 +37,9 @@ def command(flags: dict[str, Any]) -> int:
 
 def run_or_resume(settings: Settings) -> int:
     """Makes a run, or finishes one with --resume, and writes its reports; returns the exit code."""
-    from simulator.cli.bot_sample import check_ask_bot
     from simulator.cli.destinations import check_destinations
     from simulator.cli.engine import check_engine
 
-    check_ask_bot(settings)
     check_engine(settings)
     check_destinations(settings)
     finished = start(settings) if settings.resume is None else resume(settings)
@@ -189,6 +187,8 @@ def _as_started(run: Run, settings: Settings) -> Settings:
     """The run's own options and models; reports, a new budget, more prices and secrets are today's."""
     from simulator.core.roles import LEXICAL
 
+    if run.settings.get("typos"):
+        say(gone("--typos", "typos"))
     today = {name: getattr(settings, name) for name in NOT_STORED}
     models = {f"{role}_model": model or LEXICAL for role, model in run.models.items()}
     stored_prices: Any = run.settings.get("prices") or {}
@@ -292,12 +292,11 @@ def _stopping(settings: Settings) -> "StoppingRule | None":
 def _dry_run(
     settings: Settings, context: "RunContext", plan: Sequence[Conversation], frozen: Sequence["FrozenRows"]
 ) -> int:
-    from simulator.cli.bot_sample import bot_sample
     from simulator.cli.drift_check import announce_check
     from simulator.cli.preflight import show_forecast
     from simulator.runner.estimate import forecast
 
     announce_check(frozen)
-    estimate = forecast(context, plan, Path(settings.runs), bot_sample(context, plan))
+    estimate = forecast(context, plan, Path(settings.runs))
     show_forecast(estimate, as_json=settings.json_output, jpy_per_usd=settings.jpy_per_usd)
     return DONE

@@ -148,6 +148,18 @@ def value_problem(problem: Mapping[str, Any]) -> Message | str:
     return known(**context) if known else str(problem["msg"])
 
 
+# Settings of earlier versions, and what there is instead.
+GONE: Mapping[str, Message] = {
+    "ask_bot": _("--dry-run goes by an earlier run instead; try a few questions first (--limit 3)"),
+    "typos": _("write mistyped lines yourself, with --script or in the questions"),
+}
+
+
+def gone(given: Message | str, name: str) -> Message:
+    """What became of a setting of an earlier version, under the name that it was given by."""
+    return _("{given} is gone: {instead}.", given=given, instead=GONE[name])
+
+
 class CaseFileError(InputError):
     """A data file that cannot be used."""
 

@@ -26,7 +26,7 @@ from pydantic import (
     model_validator,
 )
 
-from simulator.core.errors import InputError, UnknownName, value_problem
+from simulator.core.errors import GONE, InputError, UnknownName, gone, value_problem
 from simulator.core.messages import Message, _
 from simulator.core.secrets import without_secrets
 from simulator.core.types import PASSED, Language, RedRules, Value
@@ -492,7 +492,7 @@ FILE_SETTINGS = ("cases", "outputs", "guidelines", "contacts", "ng_words", "know
 SETTINGS_FILE = "rehearsal.toml"
 # These say how to start or to show a run, not what the run is; they are not stored in it.
 NOT_STORED = frozenset({
-    "resume", "dry_run", "ask_bot", "to", "json_output", "runs", "sheet", "worksheet", "new_sheet", "folder",
+    "resume", "dry_run", "to", "json_output", "runs", "sheet", "worksheet", "new_sheet", "folder",
     "csv_encoding", "engine", "scheduler", "workers",
 })  # fmt: skip
 CheckFormat = Literal["text", "json"]
@@ -620,9 +620,6 @@ class Settings(RowSettings):
     voice_opening: bool = Field(
         False, description="Word the first question, too, as this customer would; needs a model."
     )
-    typos: Annotated[float, Field(ge=0, le=1)] = Field(
-        0.0, description="Share of customer lines with typing mistakes as people make them: 0.15 is typical."
-    )
     script: str | None = Field(
         None,
         description="What customers say next, before they go on alone (.txt, .jsonl or .toml).",
@@ -704,7 +701,6 @@ class Settings(RowSettings):
     dry_run: bool = Field(
         False, description="Show expected and maximum calls, tokens and cost; start nothing."
     )
-    ask_bot: bool = Field(False, description="With --dry-run: first ask the bot alone three questions.")
     json_output: bool = Field(False, description="Print exactly one JSON object on stdout.")
 
     @field_validator("persona", "judges", "to", "panel", "check", mode="before")
@@ -885,9 +881,9 @@ def load_settings(
     }
     from_file, from_environment = (
         file_values((folder or Path()) / SETTINGS_FILE),
-        environment_values(environ, Settings.model_fields),
+        environment_values(environ, (*Settings.model_fields, *GONE)),
     )
-    shown = {key: f"{key} in {SETTINGS_FILE}:" for key in from_file}
+    shown = {key: f"{key} in {SETTINGS_FILE}{':' if key not in GONE else ''}" for key in from_file}
     shown |= {key: f"{PREFIX}{key.upper()}" for key in from_environment}
     shown |= {key: flag(key) for key in given}
     merged = {**from_file, **from_environment, **given}
@@ -912,7 +908,7 @@ def _adapter_settings(*layers: Mapping[str, Any]) -> Any:
 
 def stored_settings(stored: Mapping[str, Any], **changes: Any) -> Settings:
     """The settings a run was started with; keys of a newer version are refused by name."""
-    values = {**stored, **changes}
+    values = {**{key: value for key, value in stored.items() if key not in GONE}, **changes}
     return _validated(
         values, {key: _("{key} of the run:", key=key) for key in values}, _("(stored with the run)")
     )
@@ -921,6 +917,8 @@ def stored_settings(stored: Mapping[str, Any], **changes: Any) -> Settings:
 def _validated(values: dict[str, Any], shown: Mapping[str, Message | str], where: Message | str) -> Settings:
     """`shown` is what a key is called where it was given."""
     unknown = [key for key in values if key not in Settings.model_fields]
+    if unknown and unknown[0] in GONE:
+        raise InputError(gone(shown[unknown[0]], unknown[0]))
     if unknown:
         raise UnknownName(_("setting"), unknown[0], Settings.model_fields, where)
     try:

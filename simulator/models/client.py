@@ -2,9 +2,7 @@
 
 import asyncio
 import base64
-import importlib
 import math
-import sys
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, field
@@ -54,9 +52,6 @@ Body = dict[str, Any]
 ATTEMPTS = 6
 # Seconds that an idle connection stays open: many servers close theirs after five.
 IDLE = 4.0
-# Seconds for the first requests to the bot before the client is imported.
-HEAD_START = 0.1
-CLIENT = "openai"
 # How a structured reply is requested, best first; an endpoint that refuses one gets the next.
 FORMATS = ("schema", "json", "text")
 # Parameters that are left out for an endpoint that refuses them.
@@ -98,7 +93,6 @@ class Connections:
         self._windows: dict[tuple[str, str, int, int], Window] = {}
         self._rates: dict[tuple[str, str, str, int | None, int | None], Rates] = {}
         self._batches: dict[tuple[str, str, str], EmbeddingBatcher] = {}
-        self._importing: asyncio.Task[Any] | None = None
 
     @classmethod
     def of(cls, settings: Settings, cache: ResponseCache | None = None) -> "Connections":
@@ -109,18 +103,6 @@ class Connections:
             patience=settings.patience,
             cache=cache or ResponseCache(settings.cache),
         )
-
-    def prepare(self) -> "asyncio.Task[Any]":
-        """Starts importing the client on a thread: it takes half a second, in which the bot can be called."""
-        if self._importing is None:
-            self._importing = asyncio.create_task(self._import())
-        return self._importing
-
-    async def _import(self) -> None:
-        # The import would slow down the first requests to the bot; while they wait for answers it does not.
-        if CLIENT not in sys.modules:
-            await asyncio.sleep(HEAD_START)
-            await asyncio.to_thread(importlib.import_module, CLIENT)
 
     def client(self, endpoint: Endpoint) -> "AsyncOpenAI":
         """The shared client of this address and key; creating one costs 18 ms of CPU."""
@@ -199,8 +181,6 @@ class Connections:
         for limiter in self._limiters.values():
             limiter.close()
         await asyncio.gather(*(batches.close() for batches in self._batches.values()))
-        if self._importing is not None:
-            await self._importing
         await asyncio.gather(*(client.close() for client in self._clients.values()))
         self.cache.close()
 
@@ -363,9 +343,7 @@ class Model:
         self, path: str, build: Callable[[], Body], send: Callable[[str, Body, Body], Awaitable[T]]
     ) -> T:
         """Sends the body, and again without what the endpoint refuses."""
-        if not (importing := self.connections.prepare()).done():
-            await asyncio.shield(importing)  # a cancelled call must not cancel the import for others
-        from openai import APIStatusError  # see Connections.prepare
+        from openai import APIStatusError  # half a second, only where a model is asked
 
         for _unused in range(len(FORMATS) + len(_DROPPABLE)):
             body = build()
@@ -402,7 +380,7 @@ class Model:
         return await self._send(path, sent)
 
     async def _send(self, path: str, body: Body) -> Any:
-        from openai import APIStatusError  # see Connections.prepare
+        from openai import APIStatusError
 
         patience = Patience(self.connections.patience)
 

@@ -105,7 +105,7 @@ def is_transient(error: BaseException) -> bool:
 
     An empty account (`insufficient_quota`) is not transient.
     """
-    from openai import APIStatusError  # see Connections.prepare
+    from openai import APIStatusError
 
     if isinstance(error, APIStatusError):
         transient = error.status_code in (408, 409, 429) or error.status_code >= 500

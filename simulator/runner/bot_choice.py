@@ -1,6 +1,6 @@
 """Chooses the bot when --adapter is missing: the demo bot, recorded answers, or an error with the options."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 from simulator.core import shelves
@@ -20,15 +20,32 @@ def with_bot(settings: Settings) -> Settings:
     Bundled questions go to the demo bot. A user's own questions with recorded answers and their contexts, or
     with whole recorded dialogues, are graded as recorded. Raises InputError for all others.
     """
-    if "adapter" in settings.model_fields_set or _has_every_link_bot(settings):
+    if "adapter" in settings.model_fields_set:
         return settings
+    prompt = Path(settings.prompt or "")
+    if is_chain(prompt) and all(link.adapter for link in read_chain(prompt).links):
+        return settings  # each link has its own bot
     if settings.replay:
-        _check_replay(settings)
+        run = read_run(find_run(settings.replay, Path(settings.runs))).run
+        adapter = str(run.settings.get("adapter", "demo"))
+        if adapter != "demo":
+            msg = _(
+                "--replay {run}: which bot? That run asked {adapter}: name it, or another, with --adapter.",
+                run=run.id,
+                adapter=adapter,
+            )
+            raise InputError(msg)
         return settings
     if settings.cases is None or is_bundled(settings.cases):
         return settings
+    cases: Iterable[Case] | None = sheet_cases(settings.cases, settings)
+    if cases is None:
+        request = DatasetRequest(
+            settings.case_language, asks=settings.prompt is None, columns=settings.columns
+        )
+        cases = valid_cases(Path(settings.cases), request)
     has_cases = answered = False
-    for case in _cases(settings.cases, settings):
+    for case in cases:
         has_cases = True
         if case.recorded or (case.answer and (case.contexts or "answer" in settings.columns)):
             return settings.model_copy(update={"adapter": RECORDED})
@@ -52,33 +69,6 @@ def unknown_bot_error(cases: str) -> InputError:
         cases=cases,
     )
     return InputError(msg)
-
-
-def _has_every_link_bot(settings: Settings) -> bool:
-    """Whether the prompt is a chain in which each link has its own bot."""
-    path = Path(settings.prompt or "")
-    return is_chain(path) and all(link.adapter for link in read_chain(path).links)
-
-
-def _check_replay(settings: Settings) -> None:
-    """Raises InputError when a run with another bot than the demo's is replayed and no adapter is given."""
-    run = read_run(find_run(str(settings.replay), Path(settings.runs))).run
-    adapter = str(run.settings.get("adapter", "demo"))
-    if adapter != "demo":
-        msg = _(
-            "--replay {run}: which bot? That run asked {adapter}: name it, or another, with --adapter.",
-            run=run.id,
-            adapter=adapter,
-        )
-        raise InputError(msg)
-
-
-def _cases(name: str, settings: Settings) -> Iterator[Case]:
-    cases = sheet_cases(name, settings)
-    if cases is not None:
-        return iter(cases)
-    request = DatasetRequest(settings.case_language, asks=settings.prompt is None, columns=settings.columns)
-    return valid_cases(Path(name), request)
 
 
 def _missing_bot(cases: str, settings: Settings, *, answered: bool) -> InputError:

@@ -29,7 +29,6 @@ from simulator.core.types import (
     Bot,
     Case,
     Conversation,
-    Failure,
     Passage,
     Query,
     Step,
@@ -62,7 +61,7 @@ _WHOLE_SETTINGS = frozenset(
 )
 # Settings that the program makes itself, or that would make another kind of run.
 _FORBIDDEN = frozenset({
-    "protocol", "prompt", "resume", "replay", "dry_run", "ask_bot", "json_output", "shard",
+    "protocol", "prompt", "resume", "replay", "dry_run", "json_output", "shard",
 })  # fmt: skip
 # Share of the timeout that all links have together; the rest is for reporting which link was late.
 _LINKS_SHARE = 0.99
@@ -150,12 +149,14 @@ def _check_names(path: Path, names: Sequence[str]) -> None:
     """Raises PromptError for names that make a variable ambiguous."""
     for name in names:
         other = next((each for each in names if each.startswith(f"{name}_")), "")
-        problems = {
-            _("is used twice"): names.count(name) > 1,
-            _("is the name of the whole chain"): name == WHOLE,
-            _("begins the name '{other}', so that ${other} could mean either", other=other): bool(other),
-        }
-        for problem in (text for text, is_there in problems.items() if is_there):
+        problem = None
+        if names.count(name) > 1:
+            problem = _("is used twice")
+        elif name == WHOLE:
+            problem = _("is the name of the whole chain")
+        elif other:
+            problem = _("begins the name '{other}', so that ${other} could mean either", other=other)
+        if problem:
             msg = _(
                 "{path}: the link's name '{name}' {problem}: choose another.",
                 path=path,
@@ -214,13 +215,6 @@ class LinkCall(NamedTuple):
     own: bool = False
 
 
-class EarlierAnswers(NamedTuple):
-    """What earlier links answered: as variables, and the passages that one of them returned last."""
-
-    values: Mapping[str, str]
-    passages: tuple[Passage, ...] | None
-
-
 class ChainBot:
     """A bot that asks all links of a chain in turn, within the places of the run's own bot."""
 
@@ -237,15 +231,23 @@ class ChainBot:
         passages: tuple[Passage, ...] | None = None
         steps: list[Step] = []
         for link in self.links:
-            answer = await _ask_link(
-                link, query, EarlierAnswers(earlier, passages), max(deadline - loop.time(), 0.001)
-            )
+            seconds = max(deadline - loop.time(), 0.001)
+            answer = await _ask_link(link, query, earlier, passages, seconds)
             steps.append(Step(link=link.name, text=answer.text, seconds=answer.seconds, usage=answer.usage))
             if answer.error is not None:
-                return _failed(link.name, answer.error, steps)
+                reason = _("link {name}: {reason}", name=link.name, reason=answer.error.message)
+                failure = answer.error.model_copy(update={"message": reason})
+                return Answer(text="", error=failure, steps=tuple(steps), usage=_usage(steps))
             passages = answer.passages if answer.shows_passages else passages
             earlier |= link_variables(link.name, answer.text)
-        return _whole(answer, steps, passages)
+        whole = {
+            "passages": passages or (),
+            "shows_passages": passages is not None,
+            "seconds": None,  # measured for all links together by whoever asks the chain
+            "usage": _usage(steps),
+            "steps": tuple(steps),
+        }
+        return answer.model_copy(update=whole)
 
     async def aclose(self) -> None:
         """Closes the connections of every bot, once."""
@@ -255,12 +257,19 @@ class ChainBot:
                 await closed
 
 
-async def _ask_link(link: LinkCall, query: Query, earlier: EarlierAnswers, timeout: float) -> Answer:
-    texts = None if earlier.passages is None else tuple(passage.text for passage in earlier.passages)
+async def _ask_link(
+    link: LinkCall,
+    query: Query,
+    earlier: Mapping[str, str],
+    passages: tuple[Passage, ...] | None,
+    timeout: float,
+) -> Answer:
+    """A link's answer; `earlier` are the variables of links before, `passages` what one returned last."""
+    texts = None if passages is None else tuple(passage.text for passage in passages)
 
     async def bot(query: Query) -> Any:
         try:
-            return await link.bot.ask(query, earlier.values, texts)
+            return await link.bot.ask(query, earlier, texts)
         except MissingVariable as error:
             problem = _(
                 "its prompt needs ${variable}, which no earlier link returned", variable=error.variable
@@ -274,40 +283,21 @@ async def _ask_link(link: LinkCall, query: Query, earlier: EarlierAnswers, timeo
 
 
 def link_variables(name: str, text: str) -> dict[str, str]:
-    """The variables of a link's answer for later links: `$intent`, `$intent_category`, `$intent_city`."""
+    """The variables of a link's answer for later links: `$intent`, `$intent_category`, `$intent_city`.
+
+    Texts and numbers are put into a prompt as they were written.
+    """
     return {name: text, **dict(_flat(name, object_within(text) or {}))}
 
 
 def _flat(name: str, values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for key, value in values.items():
-        yield f"{name}_{key}", _as_text(value)
+        if isinstance(value, (dict, list)):
+            yield f"{name}_{key}", output_text(value)
+        else:
+            yield f"{name}_{key}", value if isinstance(value, str) else json.dumps(value)
         if isinstance(value, Mapping):
             yield from _flat(f"{name}_{key}", value)
-
-
-def _as_text(value: Any) -> str:
-    """A JSON value as it is put into a prompt: texts and numbers as they were written."""
-    if isinstance(value, str):
-        return value
-    return output_text(value) if isinstance(value, (dict, list)) else json.dumps(value)
-
-
-def _failed(name: str, error: Failure, steps: list[Step]) -> Answer:
-    message = _("link {name}: {reason}", name=name, reason=error.message)
-    failure = error.model_copy(update={"message": message})
-    return Answer(text="", error=failure, steps=tuple(steps), usage=_usage(steps))
-
-
-def _whole(last: Answer, steps: list[Step], passages: tuple[Passage, ...] | None) -> Answer:
-    return last.model_copy(
-        update={
-            "passages": passages or (),
-            "shows_passages": passages is not None,
-            "seconds": None,  # measured for all links together by whoever asks the chain
-            "usage": _usage(steps),
-            "steps": tuple(steps),
-        }
-    )
 
 
 def _usage(steps: list[Step]) -> Usage | None:

@@ -8,6 +8,7 @@ import platform
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,6 @@ from simulator.users.scripted import (
     script_of,
     unused_scripts,
 )
-from simulator.users.typing_variation import VaryingUser
 
 PACKAGES = ("openai", "langchain-core", "faiss-cpu", "pydantic")
 # Seconds a bot may take to close its connections.
@@ -103,21 +103,18 @@ class RunContext:
         """The user of the first line: replayed, in the persona's voice, or the question unchanged."""
         if lines := self.replayed_lines.get(conversation.id):
             return self._masking(replayed(lines))
-        if not (self.settings.voice_opening or self.settings.typos):
+        if not self.settings.voice_opening:
             return ask_plainly  # the question is masked already, with its case
-        user: User = ask_plainly
-        if self.settings.voice_opening:
-            model = self.model("user", temperature=self.settings.user_temperature)
-            persona = self.personas[conversation.persona]
-            user = VoicedOpening(persona, model, self.openings, self._seed(conversation))
-        return self._masking(self._typing(user, conversation))
+        model = self.model("user", temperature=self.settings.user_temperature)
+        persona = self.personas[conversation.persona]
+        return self._masking(VoicedOpening(persona, model, self.openings, self._seed(conversation)))
 
     def user(self, conversation: Conversation) -> User:
         """The user that plays the customer after the first line."""
         script = conversation.case.script
         if conversation.persona == SCRIPTED:
             return self._masking(MixedUser(script))
-        user = self._typing(self._persona_user(conversation), conversation)
+        user = self.persona_user(conversation)
         if replay := self.replayed_lines.get(conversation.id):
             return self._masking(replayed(replay, user))
         if lines := script_of(self.scripts, conversation):
@@ -148,7 +145,8 @@ class RunContext:
         """Whether the answers are recorded: only lines of the log can be asked then."""
         return self.settings.adapter == "recorded"
 
-    def _persona_user(self, conversation: Conversation) -> User:
+    def persona_user(self, conversation: Conversation) -> User:
+        """Who plays the persona: a model, or phrases where there is none."""
         persona, seed = self.personas[conversation.persona], self._seed(conversation)
         model = self.model("user", temperature=self.settings.user_temperature)
         if model is None:
@@ -159,10 +157,6 @@ class RunContext:
         return PersonaUser(
             persona, self.prompts, model, seed=seed, turns=self.settings.turns, greeting=greeting
         )
-
-    def _typing(self, user: User, conversation: Conversation) -> User:
-        share = self.settings.typos
-        return VaryingUser(user, self._seed(conversation), share) if share else user
 
     def _seed(self, conversation: Conversation) -> int:
         return stable_int(self.settings.seed, conversation.id)
@@ -176,7 +170,7 @@ class RunContext:
             )
             raise InputError(msg)
         if not self.offline:
-            self.connections.prepare()
+            import_module("openai")  # takes half a second, which must not fall into a bot's answer
         bot = await shelves.connect(self.settings.adapter, self.settings.set, self.offered(plan))
         secrets, in_errors = self._secrets()
         if self.applied_prompts is not None:
@@ -262,10 +256,7 @@ class RunContext:
             return True
         grading = self.grading
         if role == "embed":
-            return any(
-                not isinstance(each, Rubric) and "embed" in inspect.signature(each).parameters
-                for each in grading.judges.values()
-            )
+            return any(map(embeds, grading.judges.values()))
         of_rows = {"user": False, "demo": self.settings.adapter == "demo"}
         return of_rows.get(role, bool(grading.rubrics or grading.forms or self.settings.outputs))
 
@@ -302,6 +293,11 @@ class RunContext:
     def model(self, role: Role, *, temperature: float | None = None) -> Model | None:
         """The model of a role; None where a stand-in plays it."""
         return self.model_factory.role(role, temperature=temperature)
+
+
+def embeds(judge: Rubric | Callable[..., Any]) -> bool:
+    """Whether a judge asks for embeddings: a function that has a parameter `embed`."""
+    return not isinstance(judge, Rubric) and "embed" in inspect.signature(judge).parameters
 
 
 def _replayed_lines(settings: Settings, redactor: Redactor | None) -> dict[str, tuple[Utterance, ...]]:

@@ -213,25 +213,16 @@ def as_answer(result: Any) -> Answer:
     if result is None:
         return _failed("empty", _("the bot returned None"))
     try:
-        return _checked(answer_of(result))
+        answer = revalidated(Answer, answer_of(result))
     except BotFailure as error:
         return _failure_of(error)
-
-
-def _checked(answer: Answer) -> Answer:
-    answer = revalidated(Answer, answer)
-    if answer.error is None and not _is_visible(answer.text):
-        return answer.model_copy(
-            update={"text": "", "error": Failure(kind="empty", message=_("empty answer"))}
-        )
+    # Blanks, control characters and zero-width characters are no answer.
+    if answer.error is None and not any(char.isprintable() and not char.isspace() for char in answer.text):
+        empty = Failure(kind="empty", message=_("empty answer"))
+        return answer.model_copy(update={"text": "", "error": empty})
     if len(answer.text) > LONGEST_ANSWER:
         return answer.model_copy(update={"text": answer.text[:LONGEST_ANSWER] + CUT_MARK})
     return answer
-
-
-def _is_visible(text: str) -> bool:
-    """Whether a text has more than blanks, control characters and zero-width characters."""
-    return any(character.isprintable() and not character.isspace() for character in text)
 
 
 def _failed(kind: str, message: Sentence | str) -> Answer:

@@ -6,7 +6,7 @@ import json
 import math
 import random
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeGuard
 
@@ -26,7 +26,7 @@ from simulator.grading.judge import FunctionJudge, JudgeCall, ModelJudge, Panel
 from simulator.grading.rubric import ReplySchema, Rubric, load_form, load_judge
 from simulator.models.pricing import BudgetSpent, total_spending
 from simulator.runner.context import RunContext
-from simulator.runner.estimate import GRADE, GRADES, tokens
+from simulator.runner.estimate import GRADE, GRADES, prompt_tokens
 
 # One annotator's label: a number, or the text of a category.
 Vote = float | str
@@ -123,9 +123,11 @@ def labelled_context(row: LabelledAnswer, separator: str = "") -> GradingContext
         split = (part.strip() for text in case.references_at(1) for part in text.split(separator))
         case = case.model_copy(update={"references": (tuple(filter(None, split)),)})
     text = case.answer or ""
+    numbers = tuple(str(number) for number in range(1, len(case.contexts) + 1))
+    ids = row.context_ids if len(row.context_ids) == len(numbers) else numbers
     answer = Answer(
         text=text,
-        passages=_passages(case, row.context_ids),
+        passages=tuple(Passage(id=id_, text=text) for id_, text in zip(ids, case.contexts, strict=True)),
         shows_passages=bool(case.contexts),
         error=None if text.strip() else Failure(kind="empty", message=_("the answer is empty")),
     )
@@ -133,16 +135,10 @@ def labelled_context(row: LabelledAnswer, separator: str = "") -> GradingContext
     return GradingContext(conversation=f"calibration/{case.id}", case=case, persona="", turn=turn)
 
 
-def _passages(case: Case, ids: tuple[str, ...]) -> tuple[Passage, ...]:
-    if len(ids) != len(case.contexts):
-        ids = tuple(str(number) for number in range(1, len(case.contexts) + 1))
-    return tuple(Passage(id=id_, text=text) for id_, text in zip(ids, case.contexts, strict=True))
-
-
 def _labelled(path: Path, case: Case, row: Row) -> LabelledAnswer:
     if case.answer is None and "answer" not in map(field_of, row.values):
         raise row_fault(path, row, _("no answer to grade; name a column 'answer'."))
-    group = row.values.get("group")
+    group, ids = row.values.get("group"), row.values.get("context_ids")
     return LabelledAnswer(
         case=case,
         row=row,
@@ -155,8 +151,12 @@ def _labelled(path: Path, case: Case, row: Row) -> LabelledAnswer:
             if isinstance(names, list)
         },
         attributes=_attributes(row),
-        published_scores=dict(_numbers(_object(row, "published_scores"))),
-        context_ids=_ids(row.values.get("context_ids")),
+        published_scores={
+            printable(name): float(value)
+            for name, value in _object(row, "published_scores").items()
+            if isinstance(value, (int, float)) and math.isfinite(value)
+        },
+        context_ids=tuple(map(str, ids)) if isinstance(ids, list) else (),
     )
 
 
@@ -227,30 +227,20 @@ def _vote(path: Path, row: Row, name: str, value: JsonValue) -> Vote:
 
 
 def _attributes(row: Row) -> dict[str, str]:
-    """What rows can be grouped by: `meta` and other columns with short values."""
-    plain = {key: value for key, value in row.values.items() if isinstance(value, (str, int, float))}
-    meta = dict(_object(row, "meta"))
-    attributes = {**{key: value for key, value in plain.items() if not _is_text(key)}, **meta}
-    return {key: _joined(value) for key, value in attributes.items() if not is_empty(value)}
+    """What rows can be grouped by: `meta` and other columns with short values.
 
-
-def _is_text(column: str) -> bool:
-    """Whether a column is probably different in every row, so that rows cannot be grouped by it."""
-    return field_of(column) not in {None, "language", "tags", "label"}
-
-
-def _joined(value: JsonValue) -> str:
-    return printable(", ".join(map(str, value)) if isinstance(value, list) else str(value))
-
-
-def _numbers(scores: Mapping[str, JsonValue]) -> Iterable[tuple[str, float]]:
-    for name, value in scores.items():
-        if isinstance(value, (int, float)) and math.isfinite(value):
-            yield printable(name), float(value)
-
-
-def _ids(value: JsonValue) -> tuple[str, ...]:
-    return tuple(map(str, value)) if isinstance(value, list) else ()
+    Columns that are probably different in every row, such as questions and answers, are left out.
+    """
+    plain = {
+        key: value
+        for key, value in row.values.items()
+        if isinstance(value, (str, int, float)) and field_of(key) in {None, "language", "tags", "label"}
+    }
+    return {
+        key: printable(", ".join(map(str, value)) if isinstance(value, list) else str(value))
+        for key, value in {**plain, **_object(row, "meta")}.items()
+        if not is_empty(value)
+    }
 
 
 class HumanGrade(NamedTuple):
@@ -356,9 +346,13 @@ def _text(vote: float | str) -> str:
 def _levels(file: LabelFile, name: str, rows: Sequence[LabelledAnswer]) -> tuple[float, ...]:
     """The levels that the file states; otherwise 0-1 or 1-5 if all labels fit, else their range."""
     written = next((text for row in rows if (text := row.scales.get(name) or row.scales.get(""))), "")
-    levels = _stated_levels(written)
+    listed, ends = _LISTED.match(written), _RANGE.match(written)
     votes = [float(vote) for row in rows for vote in row.labels[name]]
-    if levels is None:
+    if listed:
+        levels = tuple(sorted({float(text) for text in listed[0].split("|")}))
+    elif ends:
+        levels = _steps(float(ends[1]), float(ends[2]))
+    else:
         low, high = min(votes), max(votes)
         usual = next((s for s in ((0.0, 1.0), (1.0, 5.0)) if s[0] <= low and high <= s[1]), (low, high))
         return _steps(*usual)
@@ -374,14 +368,6 @@ def _levels(file: LabelFile, name: str, rows: Sequence[LabelledAnswer]) -> tuple
                 )
                 raise row_fault(file.path, row.row, problem)
     return levels
-
-
-def _stated_levels(scale: str) -> tuple[float, ...] | None:
-    if listed := _LISTED.match(scale):
-        return tuple(sorted({float(text) for text in listed[0].split("|")}))
-    if ends := _RANGE.match(scale):
-        return _steps(float(ends[1]), float(ends[2]))
-    return None
 
 
 def _steps(low: float, high: float) -> tuple[float, ...]:
@@ -474,13 +460,8 @@ class LabelledGrading:
     async def _score(self, context: GradingContext) -> Score:
         scores = await self.panel.grade(context)
         score = next(score for score in scores if score.judge == self.judge)
-        if score.state != "failed":
-            self._save(context, score)
-        return score
-
-    def _save(self, context: GradingContext, score: Score) -> None:
-        if not self._partial:
-            return
+        if score.state == "failed" or not self._partial:
+            return score
         line = json.dumps({"row": _key(context), "score": score.model_dump(mode="json")}, ensure_ascii=False)
         try:
             self._partial.parent.mkdir(parents=True, exist_ok=True)
@@ -489,6 +470,7 @@ class LabelledGrading:
         except OSError as error:
             msg = _("{path}: cannot be written ({strerror}).", path=self._partial, strerror=error.strerror)
             raise InputError(msg) from None
+        return score
 
     def _saved(self) -> dict[str, Score]:
         """The scores that an interruption left, as far as they were given by the same rubric."""
@@ -565,37 +547,27 @@ def _key(context: GradingContext) -> str:
 
 def worst_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
     """The most important error within nested groups: a bug before an expected error, a spent budget last."""
-    return min(_leaves(group), key=lambda e: (isinstance(e, RehearsalError), isinstance(e, BudgetSpent)))
-
-
-def _leaves(group: BaseExceptionGroup[BaseException]) -> list[BaseException]:
-    errors: list[BaseException] = []
-    for error in group.exceptions:
-        errors += _leaves(error) if isinstance(error, BaseExceptionGroup) else [error]
-    return errors
+    errors = (worst_error(e) if isinstance(e, BaseExceptionGroup) else e for e in group.exceptions)
+    return min(errors, key=lambda e: (isinstance(e, RehearsalError), isinstance(e, BudgetSpent)))
 
 
 def grading_estimate(run_context: RunContext, panel: Panel, contexts: Sequence[GradingContext]) -> Spending:
     """Calls, tokens and dollars at most; zero if no model grades, dollars None without a price."""
     spendings: list[Spending] = []
     endpoint, prices = run_context.endpoints["judge"], run_context.ledger.prices
+
+    def size(forms: Sequence[ReplySchema], *, alone: bool) -> int:
+        frame = run_context.grading.frame
+        return sum(prompt_tokens(frame.prompt(each, forms, alone=alone)) for each in contexts)
+
     for judging in panel.judge_calls:
         if isinstance(judging, ModelJudge):
             form = GRADES + GRADE * (len(judging.rubrics) - 1)
-            size = sum(_size(run_context, each, judging.rubrics, alone=judging.alone) for each in contexts)
+            calls, shown = len(contexts) * judging.votes, size(judging.rubrics, alone=judging.alone)
             model = judging.model.endpoint.model
-            calls = len(contexts) * judging.votes
-            spendings.append(prices.spending(model, calls, size * judging.votes, form * calls))
+            spendings.append(prices.spending(model, calls, shown * judging.votes, form * calls))
         elif endpoint and isinstance(judging, FunctionJudge):
             for name in set(score_names(judging)) & set(shelves.form_names()):
-                size = sum(_size(run_context, each, [load_form(name)], alone=True) for each in contexts)
-                calls = len(contexts)
-                spendings.append(prices.spending(endpoint.model, calls, size, GRADE * calls))
+                calls, shown = len(contexts), size([load_form(name)], alone=True)
+                spendings.append(prices.spending(endpoint.model, calls, shown, GRADE * calls))
     return total_spending(spendings)
-
-
-def _size(
-    run_context: RunContext, context: GradingContext, forms: Sequence[ReplySchema], *, alone: bool
-) -> int:
-    messages = run_context.grading.frame.prompt(context, forms, alone=alone)
-    return sum(tokens(message["content"]) for message in messages)

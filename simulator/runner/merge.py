@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from simulator.core.errors import InputError, RehearsalError, RunFileError, Said
 from simulator.core.messages import Message, _
 from simulator.core.settings import Settings, Shard, read_shard, stored_settings
+from simulator.core.templates import fingerprint
 from simulator.core.types import Conversation, Persona, Results, Run, Score, Status, Value
 from simulator.runner.plan import read_plan
 from simulator.runner.run import AGAIN
@@ -31,8 +32,7 @@ _FREE_SETTINGS = frozenset({"shard", "concurrency", "calls", "rpm", "tpm", "budg
 _LISTED, _MAX_VALUE = 3, 40
 # Notes that belong to one file only: its position in the plan, its sources, the sheet it was pushed to.
 _OWN_NOTES = frozenset({SHARD_NOTE, MERGED_NOTE, "sheet"})
-# Tables that are not copied: notes are merged, and the plan is written with the new file.
-_NOT_COPIED = ("about", "conversations")
+# The columns of the table of conversations that are written with the plan of the new file.
 _PLAN_COLUMNS = frozenset({"id", "position", "persona", "repeat", "case"})
 
 
@@ -91,6 +91,22 @@ class MergeSummary(Value):
     unfinished: tuple[str, ...] = ()
     differences: tuple[Said, ...] = ()
 
+    @property
+    def stopped(self) -> Message | str | None:
+        """Why the merged run is incomplete, in one line; None if it is complete."""
+        missing = _("missing: shard {missing}", missing=", ".join(self.missing))
+        unfinished = _("not finished: {runs}", runs=", ".join(self.unfinished))
+        if self.missing and self.unfinished:
+            return _("{missing}; {unfinished}", missing=missing, unfinished=unfinished)
+        return missing if self.missing else unfinished if self.unfinished else None
+
+    @property
+    def resume_options(self) -> Message | str:
+        """The command-line options that complete it."""
+        if self.planned:
+            return "--resume {run}"
+        return _("--shard {shard} and the options of the others, then merge again", shard=self.missing[0])
+
 
 def merge_summary(notes: Mapping[str, Any]) -> MergeSummary | None:
     """The summary in the notes of a merged run; None for any other run."""
@@ -142,39 +158,6 @@ class Part:
 
 # By the id of a conversation: the number of the part it is taken from (from 0), and the conversation there.
 Owners = Mapping[str, tuple[int, PartConversation]]
-
-
-@dataclass(frozen=True)
-class Merge:
-    """The outcome of a merge. `missing` are shards; `planned` says whether the run plans their conversations.
-
-    `unfinished` are parts that were interrupted, `forced` the differences that --force ignored.
-    """
-
-    path: Path
-    missing: tuple[str, ...] = ()
-    planned: bool = True
-    unfinished: tuple[str, ...] = ()
-    forced: tuple[Message | str, ...] = ()
-
-    @property
-    def stopped(self) -> Message | str | None:
-        """Why the merged run is incomplete, in one line; None if it is complete."""
-        reasons = [_("missing: shard {missing}", missing=", ".join(self.missing))] if self.missing else []
-        if self.unfinished:
-            reasons.append(_("not finished: {runs}", runs=", ".join(self.unfinished)))
-        return (
-            _("{missing}; {unfinished}", missing=reasons[0], unfinished=reasons[1])
-            if reasons[1:]
-            else next(iter(reasons), None)
-        )
-
-    @property
-    def resume_options(self) -> Message | str:
-        """The command-line options that complete it."""
-        if self.planned:
-            return "--resume {run}"
-        return _("--shard {shard} and the options of the others, then merge again", shard=self.missing[0])
 
 
 def find_parts(names: Iterable[str], runs: Path) -> list[Path]:
@@ -258,16 +241,11 @@ def _part_conversations(results: Results, position: ShardPosition | None) -> tup
         PartConversation(
             conversation=conversation.model_copy(update={"turns": ()}),
             place=position.places[places[conversation.id]] if position else places[conversation.id],
-            content=_content(conversation, scores.get(conversation.id, [])),
+            content=fingerprint(conversation.model_dump_json(), *scores.get(conversation.id, [])),
             begun=bool(conversation.turns or conversation.ended),
         )
         for conversation in results.conversations
     )
-
-
-def _content(conversation: Conversation, scores: Iterable[str]) -> str:
-    text = "\n".join([conversation.model_dump_json(), *scores])
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _rubrics(scores: Iterable[Score]) -> dict[str, frozenset[str]]:
@@ -309,7 +287,11 @@ def check_agreement(parts: Sequence[Part], *, force: bool) -> tuple[Message | st
 
 
 def _differences(one: Part, other: Part) -> Iterator[Message | str]:
-    yield from _setting_differences(one, other)
+    settings = [
+        {key: value for key, value in part.settings.stored_values().items() if key not in _FREE_SETTINGS}
+        for part in (one, other)
+    ]
+    yield from _value_differences("", one, settings[0], other, settings[1])
     if one.plan != other.plan:
         yield _("the questions or customers of {one} and {other} differ", one=one.name, other=other.name)
     if one.count and other.count and one.count != other.count:
@@ -324,7 +306,12 @@ def _differences(one: Part, other: Part) -> Iterator[Message | str]:
         yield _("the personas of {one} and {other} differ", one=one.name, other=other.name)
     yield from _value_differences("prompt", one, one.run.prompts, other, other.run.prompts)
     yield from _value_differences("model", one, one.run.models, other, other.run.models)
-    yield from _value_differences("version", one, _versions(one), other, _versions(other))
+    # Python's version without its patch level: two images of a machine seldom have the same for long.
+    versions = [
+        part.run.versions | {"python": ".".join(part.run.versions.get("python", "").split(".")[:2])}
+        for part in (one, other)
+    ]
+    yield from _value_differences("version", one, versions[0], other, versions[1])
     for judge in one.rubrics.keys() & other.rubrics.keys():
         if one.rubrics[judge] != other.rubrics[judge]:
             yield _(
@@ -335,38 +322,21 @@ def _differences(one: Part, other: Part) -> Iterator[Message | str]:
             )
 
 
-def _setting_differences(one: Part, other: Part) -> Iterator[Message | str]:
-    first, second = one.settings.stored_values(), other.settings.stored_values()
-    names = first.keys() - _FREE_SETTINGS
-    yield from _value_differences("", one, {k: first[k] for k in names}, other, {k: second[k] for k in names})
-
-
-def _versions(part: Part) -> dict[str, str]:
-    """Python's version without its patch level: two images of a machine seldom have the same for long."""
-    python = ".".join(part.run.versions.get("python", "").split(".")[:2])
-    return part.run.versions | {"python": python}
-
-
 def _value_differences(
-    kind: str, one: Part, first: dict[str, Any], other: Part, second: dict[str, Any]
+    kind: str, one: Part, first: Mapping[str, Any], other: Part, second: Mapping[str, Any]
 ) -> Iterator[Message | str]:
     for key in sorted(first.keys() | second.keys()):
         if first.get(key) != second.get(key):
-            was, now = _shortened(first.get(key)), _shortened(second.get(key))
-            name = f"{kind} {key}".strip()
+            texts = (" ".join(str(values.get(key)).split()) for values in (first, second))
+            was, now = (t if len(t) <= _MAX_VALUE else t[: _MAX_VALUE - 1] + "…" for t in texts)
             yield _(
                 "{name} is {value} in {one} and {changed} in {other}",
-                name=name,
+                name=f"{kind} {key}".strip(),
                 value=was,
                 one=one.name,
                 changed=now,
                 other=other.name,
             )
-
-
-def _shortened(value: Any) -> str:
-    text = " ".join(str(value).split())
-    return text if len(text) <= _MAX_VALUE else text[: _MAX_VALUE - 1] + "…"
 
 
 def merged_notes(notes: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
@@ -399,7 +369,8 @@ def copy_rows(whole: Path, part: Path, conversations: Iterable[str]) -> None:
             file.execute("BEGIN")
             file.execute("CREATE TEMP TABLE chosen (id TEXT PRIMARY KEY)")
             file.executemany("INSERT INTO chosen VALUES (?)", ((each,) for each in conversations))
-            _copy_all(file)
+            for table in _tables(file):
+                _copy_table(file, table)
             file.execute("DROP TABLE temp.chosen")
             file.execute("COMMIT")
     except sqlite3.Error as error:
@@ -411,30 +382,26 @@ def copy_rows(whole: Path, part: Path, conversations: Iterable[str]) -> None:
         raise RunFileError(msg) from None
 
 
-def _copy_all(file: sqlite3.Connection) -> None:
-    for table in _tables(file, "main"):
-        names = _columns(file, "main", table)
-        shared = [name for name in _columns(file, "part", table) if name in names]
-        if table == "conversations":
-            _copy_endings(file, [name for name in shared if name not in _PLAN_COLUMNS])
-        elif table not in _NOT_COPIED and shared:
-            columns = ", ".join(f'"{name}"' for name in shared)
-            condition = " WHERE conversation IN (SELECT id FROM chosen)" if "conversation" in shared else ""
-            source = f'SELECT {columns} FROM part."{table}"{condition}'  # noqa: S608 - names of our own schema
-            file.execute(f'INSERT OR IGNORE INTO main."{table}" ({columns}) {source}')
+def _tables(file: sqlite3.Connection) -> list[str]:
+    query = "SELECT name FROM main.sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+    return [name for (name,) in file.execute(query)]
 
 
-def _copy_endings(file: sqlite3.Connection, names: list[str]) -> None:
-    sets = ", ".join(f'"{name}" = p."{name}"' for name in names)
-    file.execute(
-        f"UPDATE main.conversations SET {sets} FROM part.conversations AS p "  # noqa: S608 - as above
-        "WHERE p.id = main.conversations.id AND p.id IN (SELECT id FROM chosen)"
-    )
-
-
-def _tables(file: sqlite3.Connection, schema: str) -> Iterator[str]:
-    query = f"SELECT name FROM {schema}.sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"  # noqa: S608
-    return iter([name for (name,) in file.execute(query)])
+def _copy_table(file: sqlite3.Connection, table: str) -> None:
+    """Copies the columns that both files have, for a part may be of an earlier version."""
+    names = _columns(file, "main", table)
+    shared = [name for name in _columns(file, "part", table) if name in names]
+    if table == "conversations":  # planned already: only how they ended
+        sets = ", ".join(f'"{name}" = p."{name}"' for name in shared if name not in _PLAN_COLUMNS)
+        file.execute(
+            f"UPDATE main.conversations SET {sets} FROM part.conversations AS p "  # noqa: S608 - our own schema
+            "WHERE p.id = main.conversations.id AND p.id IN (SELECT id FROM chosen)"
+        )
+    elif table != "about" and shared:
+        columns = ", ".join(f'"{name}"' for name in shared)
+        condition = " WHERE conversation IN (SELECT id FROM chosen)" if "conversation" in shared else ""
+        source = f'SELECT {columns} FROM part."{table}"{condition}'  # noqa: S608 - as above
+        file.execute(f'INSERT OR IGNORE INTO main."{table}" ({columns}) {source}')
 
 
 def _columns(file: sqlite3.Connection, schema: str, table: str) -> list[str]:
@@ -445,27 +412,34 @@ def _columns(file: sqlite3.Connection, schema: str, table: str) -> list[str]:
     return [row[1] for row in columns if row[1] != row_number]
 
 
-def merge(parts: Sequence[Part], runs: Path, *, force: bool = False) -> Merge:
+def merge(parts: Sequence[Part], runs: Path, *, force: bool = False) -> tuple[Path, MergeSummary]:
     """Merges the parts into a new run in the folder `runs`; the parts are not changed.
 
-    Raises InputError if they are not parts of one run, or if a conversation differs between two of them.
+    Returns its run file, and what of it is incomplete. Raises InputError if they are not parts of one run,
+    or if a conversation differs between two of them.
     """
     forced = check_agreement(parts, force=force)
     owners = _owners(parts)
     missing = _missing(parts)
     whole = _whole_plan(parts[0]) if missing else None
-    plan = _ordered(parts, owners) if whole is None else _with_second_attempts(owners, whole)
-    unfinished = tuple(part.name for part in parts if not part.is_whole)
-    status: Status = "interrupted" if missing or unfinished else "finished"
-    with closing(_create(parts, plan, runs)) as file:
-        done = Merge(file.path, missing, whole is not None or not missing, unfinished, forced)
+    summary = MergeSummary(
+        runs=tuple(part.name for part in parts),
+        shards=max(part.count for part in parts),
+        missing=missing,
+        planned=whole is not None or not missing,
+        unfinished=tuple(part.name for part in parts if not part.is_whole),
+        differences=forced,
+    )
+    status: Status = "interrupted" if missing or summary.unfinished else "finished"
+    with closing(_create(parts, _ordered(parts, owners, whole), runs)) as file:
         try:
-            _fill(file, parts, owners, done)
+            _copy_parts(file, parts, owners)
+            file.save_note(MERGED_NOTE, summary.model_dump_json())
             file.finish(status, sum(part.run.seconds for part in parts))
         except RehearsalError:
             shutil.rmtree(file.path.parent, ignore_errors=True)  # half a run is worth nothing
             raise
-    return done
+    return file.path, summary
 
 
 def _owners(parts: Sequence[Part]) -> Owners:
@@ -507,22 +481,19 @@ def _whole_plan(part: Part) -> Sequence[Conversation] | None:
     return plan if plan_digest(plan) == part.plan else None
 
 
-def _ordered(parts: Sequence[Part], owners: Owners) -> list[Conversation]:
-    """The conversations of all parts in the order of the whole plan; second attempts come last."""
+def _ordered(
+    parts: Sequence[Part], owners: Owners, whole: Sequence[Conversation] | None
+) -> list[Conversation]:
+    """The whole plan, or where it is not known what the parts have of it; second attempts come last."""
     is_one_plan = len({part.plan for part in parts}) == 1
 
-    def order(owned: tuple[int, PartConversation]) -> tuple[bool, int, int]:
+    def order(owned: tuple[int, PartConversation]) -> tuple[int, int]:
         number, conversation = owned
-        is_second = conversation.conversation.id.endswith(AGAIN)
-        return is_second, 0 if is_one_plan else number, conversation.place
+        return 0 if is_one_plan else number, conversation.place
 
-    return [owned.conversation for _unused, owned in sorted(owners.values(), key=order)]
-
-
-def _with_second_attempts(owners: Owners, whole: Sequence[Conversation]) -> list[Conversation]:
-    """The whole plan, with all second attempts at its end."""
-    attempts = [owned for _unused, owned in owners.values() if owned.conversation.id.endswith(AGAIN)]
-    return [*whole, *(owned.conversation for owned in sorted(attempts, key=lambda each: each.place))]
+    in_order = [owned.conversation for _unused, owned in sorted(owners.values(), key=order)]
+    first = [each for each in in_order if not each.id.endswith(AGAIN)]
+    return [*(first if whole is None else whole), *(each for each in in_order if each.id.endswith(AGAIN))]
 
 
 def _create(parts: Sequence[Part], plan: Sequence[Conversation], runs: Path) -> RunFile:
@@ -542,21 +513,14 @@ def _create(parts: Sequence[Part], plan: Sequence[Conversation], runs: Path) -> 
     return RunFile.create(runs / run.id, run, plan, personas.values())
 
 
-def _fill(file: RunFile, parts: Sequence[Part], owners: Owners, done: Merge) -> None:
+def _copy_parts(file: RunFile, parts: Sequence[Part], owners: Owners) -> None:
+    """Copies what every part has of the run, and its notes."""
     copied: set[tuple[str, frozenset[str]]] = set()
     for number, part in enumerate(parts):
         content = (part.run.id, frozenset(conversation.content for conversation in part.conversations))
         if content not in copied:  # a run that is given twice was paid for once
-            copy_rows(
-                file.path, part.path, [key for key, (owner, _unused) in owners.items() if owner == number]
-            )
+            own = [key for key, (owner, _unused) in owners.items() if owner == number]
+            copy_rows(file.path, part.path, own)
         copied.add(content)
     for key, value in merged_notes(part.notes for part in parts).items():
         file.save_note(key, json.dumps(value, ensure_ascii=False))
-    summary = MergeSummary(
-        runs=tuple(part.name for part in parts),
-        shards=max(part.count for part in parts),
-        **{name: getattr(done, name) for name in ("missing", "planned", "unfinished")},
-        differences=done.forced,
-    )
-    file.save_note(MERGED_NOTE, summary.model_dump_json())

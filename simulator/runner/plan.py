@@ -11,7 +11,7 @@ from simulator.core import shelves
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _
 from simulator.core.roles import endpoints
-from simulator.core.settings import Sample, Settings, read_sample
+from simulator.core.settings import Settings, read_sample
 from simulator.core.types import Case, Conversation, Persona
 from simulator.data.cases import (
     QUESTIONS,
@@ -74,14 +74,13 @@ class Plan(Sequence[Conversation]):
         place, number = divmod(range(len(self))[index], self._of_case)
         case = self.cases[place]
         persona, repeat = divmod(number, self._repeats)
-        name = self._personas[persona] if self._seed is None else self._chosen(case)
+        name = self._personas[persona]
+        if self._seed is not None:
+            # Seeded by the case, so that neither --limit nor another order changes its persona.
+            rng = random.Random(f"{self._seed}/{case.id}")  # noqa: S311 - a choice, not a secret
+            name = rng.choice(self._personas)
         key = f"{name}/{case.id}#{repeat + 1}"
         return Conversation(id=key, case=case, persona=name, repeat=repeat + 1)
-
-    def _chosen(self, case: Case) -> str:
-        # Seeded by the case, so that neither --limit nor another order changes its persona.
-        rng = random.Random(f"{self._seed}/{case.id}")  # noqa: S311 - a choice, not a secret
-        return rng.choice(self._personas)
 
 
 def cases_of_plan(plan: Sequence[Conversation]) -> Sequence[Case]:
@@ -115,12 +114,24 @@ class PlannedRun(NamedTuple):
                 cases=self.settings.cases,
                 unused=", ".join(self.columns.unused),
             )
-        if (
-            self.columns.answers
-            and self.settings.protocol == "dialogue"
-            and self.settings.adapter != RECORDED
-        ):
-            yield self._ignored_answers()
+        is_asked = self.settings.protocol == "dialogue" and self.settings.adapter != RECORDED
+        if self.columns.answers and is_asked:
+            # A column of answers beside the questions often holds the right ones, named like a bot's own.
+            column, cases = self.columns.answers[0], self.settings.cases
+            ignored = _(
+                "{cases}: the column {column} is read as earlier answers of a bot, and ignored. If"
+                " it holds the right answers: --columns references={column}",
+                cases=cases,
+                column=column,
+            )
+            if self.columns.has_references:
+                ignored = _(
+                    "{cases}: the column {column} is read as earlier answers of a bot, and ignored"
+                    " because this bot answers by itself.",
+                    cases=cases,
+                    column=column,
+                )
+            yield ignored
         if self.sample_message:
             yield self.sample_message
         if self.judges_chosen_for:
@@ -140,23 +151,6 @@ class PlannedRun(NamedTuple):
             if count > _LISTED:
                 yield _("  and {n} more; the report lists them.", n=count - _LISTED)
 
-    def _ignored_answers(self) -> Message:
-        """A column of answers beside the questions often holds the right ones, named like a bot's own."""
-        column, cases = self.columns.answers[0], self.settings.cases
-        if self.columns.has_references:
-            return _(
-                "{cases}: the column {column} is read as earlier answers of a bot, and ignored"
-                " because this bot answers by itself.",
-                cases=cases,
-                column=column,
-            )
-        return _(
-            "{cases}: the column {column} is read as earlier answers of a bot, and ignored. If"
-            " it holds the right answers: --columns references={column}",
-            cases=cases,
-            column=column,
-        )
-
 
 def read_plan(settings: Settings) -> PlannedRun:
     """Plans a run: each case of `settings.cases` with each persona, or once if it is a row of a data set.
@@ -175,8 +169,14 @@ def read_plan(settings: Settings) -> PlannedRun:
         settings, chosen_for = _fitted(settings, data, labels)
     language = settings.language or (None if settings.cases else "ja")
     sample = read_sample(settings.sample) if settings.sample else None
+    message: Message | str = ""
     cases = data.rows(language, sample, settings.limit)
-    message = _sample_message(data.count_in(language), sample) if sample else ""
+    if sample:  # before --limit is applied
+        rows = data.count_in(language)
+        message = _("All {rows} rows: no more than the sample's {size}.", rows=rows, size=sample.size)
+        if sample.size < rows:
+            figures: dict[str, int] = {"size": sample.size, "rows": rows, "seed": sample.seed}
+            message = _("{size} of {rows} rows at random (seed {seed:d}).", **figures)
     plan, personas = _played(settings, cases)
     return PlannedRun(plan, personas, settings, data.skipped, data.columns, chosen_for, message)
 
@@ -271,15 +271,6 @@ def _fitted(settings: Settings, data: DataSet, labels: Labels) -> tuple[Settings
     return settings, chosen_for
 
 
-def _sample_message(rows: int, sample: Sample) -> Message:
-    """How many of the rows were sampled, before --limit is applied."""
-    if sample.size >= rows:
-        return _("All {rows} rows: no more than the sample's {size}.", rows=rows, size=sample.size)
-    return _(
-        "{size} of {rows} rows at random (seed {seed:d}).", size=sample.size, rows=rows, seed=sample.seed
-    )
-
-
 def _read(settings: Settings, labels: Labels, prompts: AppliedPrompts | None) -> DataSet:
     """The cases that the settings name, or the bundled ones. Raises InputError for rows without a file."""
 
@@ -295,20 +286,15 @@ def _read(settings: Settings, labels: Labels, prompts: AppliedPrompts | None) ->
     else:
         request = QUESTIONS
     request = request._replace(language=settings.case_language, mask=mask, columns=settings.columns)
-    if settings.cases is None:
-        return dataset_of("demo", _bundled(settings), request)
-    return read_data(settings.cases, request, settings)
-
-
-def _bundled(settings: Settings) -> Iterator[Case]:
+    if settings.cases is not None:
+        return read_data(settings.cases, request, settings)
     if settings.protocol == "single_turn":
         msg = _("evaluate needs a data set: python run.py evaluate questions.jsonl")
         raise InputError(msg)
     if settings.columns:
         msg = _("--columns is about a file of your own: name it with --cases.")
         raise InputError(msg)
-    for path in BUNDLED:
-        yield from read_cases(path)
+    return dataset_of("demo", (case for path in BUNDLED for case in read_cases(path)), request)
 
 
 def _needs(name: str) -> frozenset[Need]:

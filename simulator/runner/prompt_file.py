@@ -6,7 +6,7 @@ A file is read and checked here; `simulator.runner.prompts` fills it in and chec
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache, cached_property, lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from string import Template
 from typing import Annotated, Any, Literal
@@ -124,14 +124,6 @@ def variables_in(text: str) -> frozenset[str]:
     return frozenset(PromptText(text).get_identifiers())
 
 
-def _checked_variables(where: str, text: str) -> frozenset[str]:
-    """The variables of a text; raises PromptError, which begins with `where`, for a lone dollar."""
-    if not PromptText(text).is_valid():
-        msg = _("{where}: a lone dollar; write $$ for a plain one.", where=where)
-        raise PromptError(msg)
-    return variables_in(text)
-
-
 def fill_in(text: str, value: Callable[[str], str]) -> str:
     """The text with its variables replaced by `value(name)`; values are not searched for variables."""
     return PromptText(text).substitute({name: value(name) for name in variables_in(text)})
@@ -144,7 +136,7 @@ def without_examples(text: str) -> str:
 
 def is_fixed(name: str) -> bool:
     """Whether a variable is never a column of the data set."""
-    return name in ROW_VARIABLES or name in LIST_VARIABLES
+    return name in (*ROW_VARIABLES, *LIST_VARIABLES)
 
 
 def variable_source(name: str) -> str:
@@ -294,7 +286,7 @@ def _read_file(path: Path) -> _PromptFile:
 
 def _wording(path: Path, file: _PromptFile, language: Language, variant: str) -> Wording:
     """The texts of the variant, else of the file, else the defaults."""
-    layers = [_default_wordings()[language], _texts(getattr(file, language))]
+    written = [getattr(file, language)]
     if variant:
         own = getattr(file.variants[variant], language)
         if own is None:
@@ -305,8 +297,12 @@ def _wording(path: Path, file: _PromptFile, language: Language, variant: str) ->
                 language=language,
             )
             raise PromptError(msg)
-        layers.append(_texts(own))
-    merged = {key: text.strip("\n") for layer in layers for key, text in layer.items()}
+        written.append(own)
+    layers = [
+        read_toml(_DEFAULT_WORDINGS)[language],
+        *(each.model_dump(exclude_unset=True) for each in written),
+    ]
+    merged = {key: text.strip("\n") for layer in layers for key, text in layer.items() if text is not None}
     if not merged.get("user", "").strip():
         msg = _(
             "{path}: [{language}] user is missing or empty: it is what is sent for each row.",
@@ -315,15 +311,6 @@ def _wording(path: Path, file: _PromptFile, language: Language, variant: str) ->
         )
         raise PromptError(msg)
     return Wording(**merged)
-
-
-def _texts(wording: _FileWording) -> dict[str, str]:
-    return {key: text for key, text in wording.model_dump(exclude_unset=True).items() if text is not None}
-
-
-@cache
-def _default_wordings() -> dict[str, dict[str, str]]:
-    return read_toml(_DEFAULT_WORDINGS)
 
 
 def _labels(path: Path, file: _PromptFile) -> dict[Language, dict[str, str]]:
@@ -431,16 +418,23 @@ def _check(prompt: Prompt) -> None:
 
 def _variables_by_text(prompt: Prompt, language: Language) -> Iterator[tuple[str, frozenset[str]]]:
     wording = prompt.wordings[language]
-    for key in ("system", "user", "example", "answer"):
-        where = f"{prompt.path}: [{language}] {key}"
-        used = _checked_variables(where, getattr(wording, key))
-        for name in used:
-            if field_of(name) in _SOLUTION and not (name == "answer" and key in ("example", "answer")):
-                msg = _("{where}: ${name} would give the solution away.", where=where, name=name)
-                raise PromptError(msg)
-        yield key, used
-    for key, allowed in _LINE_VARIABLES.items():
-        if extra := _checked_variables(f"{prompt.path}: [{language}] {key}", getattr(wording, key)) - allowed:
+    for key in ("system", "user", "example", "answer", *_LINE_VARIABLES):
+        where, text, allowed = (
+            f"{prompt.path}: [{language}] {key}",
+            getattr(wording, key),
+            _LINE_VARIABLES.get(key),
+        )
+        if not PromptText(text).is_valid():
+            msg = _("{where}: a lone dollar; write $$ for a plain one.", where=where)
+            raise PromptError(msg)
+        used = variables_in(text)
+        if allowed is None:
+            for name in used:
+                if field_of(name) in _SOLUTION and not (name == "answer" and key in ("example", "answer")):
+                    msg = _("{where}: ${name} would give the solution away.", where=where, name=name)
+                    raise PromptError(msg)
+            yield key, used
+        elif extra := used - allowed:
             names = ", ".join(f"${name}" for name in sorted(allowed))
             msg = _(
                 "{prompt}: [{language}] {key} uses ${variable}; it may use {names}.",

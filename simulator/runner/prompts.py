@@ -3,9 +3,10 @@
 import inspect
 import random
 import string
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
+from itertools import islice
 from typing import Any, Literal
 
 from simulator.core.errors import InputError, PromptError
@@ -83,14 +84,23 @@ class PromptRenderer:
             system=system,
             user=user,
             choices=self.choices(case),
-            history=self._turns(case, places) if examples.turns else (),
+            history=tuple(
+                Message(role=role, content=text)
+                for place in (places if examples.turns else ())
+                for role, text in zip(_ROLES, self.as_example(examples.rows[place], case), strict=True)
+            ),
         )
 
-    def check(self, case: Case, earlier: Mapping[str, str] = _NO_VARIABLES) -> None:
-        """Raises MissingVariable if a row has no value for a variable."""
-        value = self._values(case, case.question, earlier, ())
+    def check(self, case: Case, links: AbstractSet[str] = frozenset()) -> None:
+        """Raises MissingVariable if a row has no value for a variable.
+
+        `links` are the earlier links, whose answers are still unknown; any of them may return passages.
+        """
+        value = self._values(case, case.question, _NO_VARIABLES, ())
         for name in required_variables(self.prompt.wording(case)):
-            value(name)
+            is_answer = any(name == link or name.startswith(f"{link}_") for link in links)
+            if not is_answer and not (links and name == "contexts"):
+                value(name)
 
     def choices(self, case: Case) -> tuple[str, ...]:
         """The letters or label texts that the answer to a row should be one of; empty for any answer."""
@@ -123,10 +133,15 @@ class PromptRenderer:
     def _lists(self, case: Case, places: tuple[int, ...]) -> Mapping[str, Callable[[], str]]:
         wording = self.prompt.wording(case)
         return {
-            "choices": lambda: _lines(wording.choice, _lettered(case)),
-            "letters": lambda: "".join(letters(case)),
-            "labels": lambda: _lines(wording.label, _named(self.labels(case))),
-            "contexts": lambda: _lines(wording.context, _numbered(case.contexts), "\n\n"),
+            "choices": lambda: _lines(
+                wording.choice,
+                ({"letter": a, "text": b} for a, b in zip(letters(case), case.choices, strict=True)),
+            ),
+            "letters": lambda: letters(case),
+            "labels": lambda: _lines(
+                wording.label, ({"label": key, "said": text} for key, text in self.labels(case).items())
+            ),
+            "contexts": lambda: _lines(wording.context, ({"text": each} for each in case.contexts), "\n\n"),
             "examples": lambda: self._text(case, places),
         }
 
@@ -137,14 +152,6 @@ class PromptRenderer:
             rows = self.prompt.examples_for(case.language).rows
             self._examples[key] = "\n\n".join(self.as_example(rows[place], case)[-1] for place in places)
         return self._examples[key]
-
-    def _turns(self, case: Case, places: tuple[int, ...]) -> tuple[Message, ...]:
-        rows = self.prompt.examples_for(case.language).rows
-        return tuple(
-            Message(role=role, content=text)
-            for place in places
-            for role, text in zip(_ROLES, self.as_example(rows[place], case), strict=True)
-        )
 
     def as_example(self, example: Case, case: Case) -> tuple[str, ...]:
         """An example for a row, in the row's language: question and answer, or one text for both.
@@ -169,15 +176,15 @@ class PromptRenderer:
 
 def chosen_examples(examples: Examples, case: Case) -> tuple[int, ...]:
     """The places of the examples for a row, in order: the same for all rows, but never the row itself."""
+
+    def is_row(example: Case) -> bool:
+        """Whether an example is the row itself: the same question, and no column of both that differs."""
+        shared = example.values.keys() & case.values.keys()
+        return example.question == case.question and all(example.values[k] == case.values[k] for k in shared)
+
     order = _shuffled(examples.seed, len(examples.rows)) if examples.shots else ()
-    others = (place for place in order if not _is_same(examples.rows[place], case))
-    return tuple(sorted(place for _unused, place in zip(range(examples.shots), others, strict=False)))
-
-
-def _is_same(example: Case, case: Case) -> bool:
-    """Whether an example is the row itself: the same question, and no column of both that differs."""
-    shared = example.values.keys() & case.values.keys()
-    return example.question == case.question and all(example.values[k] == case.values[k] for k in shared)
+    others = (place for place in order if not is_row(examples.rows[place]))
+    return tuple(sorted(islice(others, examples.shots)))
 
 
 @lru_cache(maxsize=64)
@@ -208,24 +215,10 @@ def letter_of(case: Case) -> str:
 
 
 def _lines(line: str, items: Iterable[Mapping[str, str]], between: str = "\n") -> str:
-    return between.join(fill_in(line, item.__getitem__) for item in items)
-
-
-def _lettered(case: Case) -> list[Mapping[str, str]]:
-    return [
-        {"letter": letter, "number": str(number), "text": text}
-        for number, (letter, text) in enumerate(zip(letters(case), case.choices, strict=True), 1)
-    ]
-
-
-def _numbered(texts: Sequence[str]) -> list[Mapping[str, str]]:
-    return [{"number": str(number), "text": text} for number, text in enumerate(texts, 1)]
-
-
-def _named(labels: Mapping[str, str]) -> list[Mapping[str, str]]:
-    return [
-        {"label": label, "said": said, "number": str(n)} for n, (label, said) in enumerate(labels.items(), 1)
-    ]
+    """One line for each item, which has its `number`, too."""
+    return between.join(
+        fill_in(line, {**item, "number": str(number)}.__getitem__) for number, item in enumerate(items, 1)
+    )
 
 
 class PromptedBot:
@@ -263,25 +256,21 @@ class PromptedBot:
         if contexts is not None:
             case = case.model_copy(update={"contexts": contexts})
         rendered = self._renderer(case, query.text, earlier)
-        return await call_bot(self.bot, self._sent(query, rendered))
+        takes_system = SYSTEM in self._takes
+        parts = (rendered.user,) if takes_system or not rendered.system else (rendered.system, rendered.user)
+        changes = {
+            "text": "\n\n".join(parts),
+            "system": rendered.system if takes_system else "",
+            "choices": rendered.choices,
+            "history": (*rendered.history, *query.history),
+        }
+        return await call_bot(self.bot, query.model_copy(update=changes))
 
     async def aclose(self) -> None:
         """Closes the bot's connections, if it has any."""
         closed = getattr(self.bot, "aclose", lambda: None)()
         if inspect.isawaitable(closed):
             await closed
-
-    def _sent(self, query: Query, rendered: RenderedPrompt) -> Query:
-        takes_system = SYSTEM in self._takes
-        parts = (rendered.user,) if takes_system or not rendered.system else (rendered.system, rendered.user)
-        return query.model_copy(
-            update={
-                "text": "\n\n".join(parts),
-                "system": rendered.system if takes_system else "",
-                "choices": rendered.choices,
-                "history": (*rendered.history, *query.history),
-            }
-        )
 
 
 def case_lookup(plan: Sequence[Conversation]) -> Lookup:
@@ -299,39 +288,13 @@ def case_lookup(plan: Sequence[Conversation]) -> Lookup:
     return row
 
 
-class UnknownAnswers(Mapping[str, str]):
-    """Placeholders for the answers of earlier links: every variable with the name of one of them."""
-
-    def __init__(self, links: AbstractSet[str]) -> None:
-        """`links` by their names."""
-        self.links = links
-
-    def __contains__(self, name: object) -> bool:
-        if not isinstance(name, str):
-            return False
-        may_be_search = name == "contexts" and bool(self.links)  # a link may return passages
-        return may_be_search or any(name == link or name.startswith(f"{link}_") for link in self.links)
-
-    def __getitem__(self, name: str) -> str:
-        if name in self:
-            return "-"
-        raise KeyError(name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.links)
-
-    def __len__(self) -> int:
-        return len(self.links)
-
-
 def row_check(prompt: Prompt, links: AbstractSet[str] = frozenset()) -> RowCheck:
     """A check of what rows lack for a prompt; `links` are the earlier links, with answers still unknown."""
     renderer = PromptRenderer(prompt, ("-",))  # the labels are known only when all rows have been read
-    earlier = UnknownAnswers(links)
 
     def check(case: Case) -> Sentence | None:
         try:
-            renderer.check(case, earlier)
+            renderer.check(case, links)
         except MissingVariable as error:
             if is_fixed(error.variable):
                 return _(

@@ -1,7 +1,7 @@
 """Runs a plan: plays every conversation, has every turn graded, and writes each step to the run file.
 
 A conversation that the simulated customer spoiled is played once more with another seed; the clean one
-counts.
+counts. `regrade` has the turns of an earlier run graded again, and plays nothing.
 """
 
 import asyncio
@@ -9,7 +9,7 @@ import contextlib
 import json
 import signal
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -20,9 +20,9 @@ from simulator.core.settings import Settings
 from simulator.core.types import (
     STOPPED_EARLY,
     SUPERSEDED,
-    Answer,
     Bot,
     Conversation,
+    Conversations,
     Ended,
     GradingContext,
     Persona,
@@ -33,9 +33,11 @@ from simulator.core.types import (
     User,
     Utterance,
 )
+from simulator.grading.panel import Grading
 from simulator.models.pricing import BudgetSpent
 from simulator.runner.context import RunContext
 from simulator.runner.conversation import Log, converse, grading_context
+from simulator.storage.results import conversations_with_scores
 from simulator.storage.run_file import RunFile, new_run_id
 from simulator.users.faults import customer_faults
 
@@ -62,7 +64,7 @@ class Progress(Protocol):
         ...
 
 
-class Record(Protocol):
+class Record(Log, Protocol):
     """The part of a run file that a runner needs: conversations so far, and methods that save each step."""
 
     @property
@@ -80,14 +82,6 @@ class Record(Protocol):
 
     def unanswered(self) -> dict[str, tuple[int, Utterance]]:
         """By conversation, the turn and the customer's line that the bot has not answered yet."""
-        ...
-
-    def save_utterance(self, conversation: str, turn: int, utterance: Utterance) -> None:
-        """Saves the customer's line."""
-        ...
-
-    def save_answer(self, conversation: str, turn: int, answer: Answer) -> None:
-        """Saves the bot's answer."""
         ...
 
     def save_ending(self, conversation: str, ended: Ended, reason: str, closing: str) -> None:
@@ -135,18 +129,16 @@ class Runner:
     def _resumed(self, tasks: asyncio.TaskGroup) -> Iterator[Conversation]:
         """All conversations in order; each turn that an interruption left ungraded is graded."""
         for conversation in self._plan:
-            self._grade_earlier_turns(conversation, tasks)
+            for score in self.file.scores(conversation.id) if conversation.turns else ():
+                # Failed grades are tried again on resume; all others are paid for and kept.
+                if score.state != "failed":
+                    self._scores.setdefault((score.conversation, score.turn), []).append(score)
+            for count in range(1, len(conversation.turns) + 1):
+                begun = conversation.model_copy(update={"turns": conversation.turns[:count]})
+                self._grade_later(begun, tasks)
+            if conversation.ended is not None:
+                self.progress.ended(conversation)
             yield conversation
-
-    def _grade_earlier_turns(self, conversation: Conversation, tasks: asyncio.TaskGroup) -> None:
-        for score in self.file.scores(conversation.id) if conversation.turns else ():
-            # Failed grades are tried again on resume; all others are paid for and kept.
-            if score.state != "failed":
-                self._scores.setdefault((score.conversation, score.turn), []).append(score)
-        for count in range(1, len(conversation.turns) + 1):
-            self._grade_later(conversation.model_copy(update={"turns": conversation.turns[:count]}), tasks)
-        if conversation.ended is not None:
-            self.progress.ended(conversation)
 
     async def _play_all(self, conversations: Iterator[Conversation], tasks: asyncio.TaskGroup) -> None:
         """Plays one conversation after the other, while other tasks take theirs from the same iterator."""
@@ -173,6 +165,7 @@ class Runner:
             self._grade_later(conversation, tasks)
 
         turns, parting = self.context.turns(start)
+        unanswered, line = self._pending.get(start.id, (0, None))
         if not self.out_of_budget:
             try:
                 return await converse(
@@ -185,7 +178,7 @@ class Runner:
                     session=f"{self._run_id}/{start.id}",
                     timeout=self.context.settings.timeout,
                     opening=self.context.opening(start),
-                    pending=self._pending_line(start),
+                    pending=line if unanswered == len(start.turns) + 1 else None,
                     on_turn=on_turn,
                 )
             except BudgetSpent as error:
@@ -195,10 +188,6 @@ class Runner:
     def _user(self, start: Conversation) -> User:
         """The user that plays the customer after the first line."""
         return self.context.user(start)
-
-    def _pending_line(self, start: Conversation) -> Utterance | None:
-        turn, line = self._pending.get(start.id, (0, None))
-        return line if turn == len(start.turns) + 1 else None
 
     def _grade_later(self, conversation: Conversation, tasks: asyncio.TaskGroup) -> None:
         """Starts grading the last turn; the dialogue goes on meanwhile."""
@@ -375,7 +364,7 @@ async def _repeat_spoiled(file: RunFile, runner: Runner, new_runner: RunnerFacto
 
 def second_attempts(results: Results) -> tuple[Conversation, ...]:
     """The conversations to play once more from the start: each that the customer spoiled, unless planned."""
-    faulty = _faulty(results)
+    faulty = {fault.conversation for fault in customer_faults(results)}
     planned = set(results.conversations.ids)
     unplayed = {"turns": (), "ended": None, "reason": "", "closing": ""}
     return tuple(
@@ -393,7 +382,7 @@ def superseded(results: Results) -> dict[str, str]:
     The second attempt counts if it is complete and without a fault of the customer, otherwise the first:
     there is no third.
     """
-    faulty = _faulty(results)
+    faulty = {fault.conversation for fault in customer_faults(results)}
     endings = {conversation.id: conversation.ended for conversation in results.conversations}
     replaced = {}
     for key, ended in endings.items():
@@ -404,32 +393,79 @@ def superseded(results: Results) -> dict[str, str]:
     return replaced
 
 
-def _faulty(results: Results) -> frozenset[str]:
-    return frozenset(fault.conversation for fault in customer_faults(results))
-
-
 @contextlib.contextmanager
 def _interruptible() -> Iterator[None]:
     """Lets the first Ctrl-C (or SIGTERM) cancel the current task; a second one ends the process."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    elsewhere = (NotImplementedError, RuntimeError, ValueError)  # Windows, or not the main thread
 
     def interrupt() -> None:
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in numbers:
             loop.remove_signal_handler(number)
         if task is not None:
             task.cancel()
 
-    try:
-        for number in (signal.SIGINT, signal.SIGTERM):
+    with contextlib.suppress(*elsewhere):
+        for number in numbers:
             loop.add_signal_handler(number, interrupt)
-    except (NotImplementedError, RuntimeError, ValueError):  # Windows, or not the main thread
-        pass
     try:
         yield
     finally:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
+        for number in numbers:
+            with contextlib.suppress(*elsewhere):
                 loop.remove_signal_handler(number)
+
+
+async def regrade(
+    file: RunFile,
+    grading: Grading,
+    on_graded: Callable[[GradingContext, Sequence[Score]], None],
+    *,
+    again: bool,
+) -> Message | str | None:
+    """Grades every turn of a run with the judges that have not graded it yet; with `again`, with all of them.
+
+    Each score is committed as it arrives, and `on_graded` is called after each turn. Returns why it ended
+    early (budget spent, no access), None if it did not.
+    """
+
+    def usable(scores: Mapping[str, Score]) -> dict[str, Score]:
+        return {judge: score for judge, score in scores.items() if score.state != "failed" and not again}
+
+    work_left = (
+        (grading_context(conversation, turn.index), usable(by_turn.get(turn.index, {})))
+        for conversation, by_turn in conversations_with_scores(file.results())
+        for turn in conversation.turns
+    )
+    spent: list[BudgetSpent] = []
+
+    async def work() -> None:
+        for context, known in work_left:
+            if spent:
+                return
+            try:
+                on_graded(context, await grading.panel.grade(context, known, file.save_scores))
+            except BudgetSpent as error:
+                spent.append(error)
+
+    stopped: str | None = None
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            for _unused in range(grading.settings.calls):
+                tasks.create_task(work())
+    except* RehearsalError as group:
+        stopped = str(first_error(group))
+    return _("{spent}; a larger --budget goes on", spent=spent[0]) if spent else stopped
+
+
+def count_turns(conversations: Conversations) -> int:
+    """The number of turns to grade; raises RunFileError if there are none."""
+    count = conversations.turns
+    if not count:
+        msg = _("the run has no turns to grade.")
+        raise RunFileError(msg)
+    return count
 
 
 def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:

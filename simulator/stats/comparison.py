@@ -37,7 +37,7 @@ Kind = Literal[
     "rules", "questions", "unpaired",
 ]  # fmt: skip
 # The bot may differ: it is what is tested. These must be the same for the scores to be comparable.
-_OF_THE_CUSTOMERS = ("turns", "voice_opening", "typos", "script", "user_temperature", "language", "greeting")
+_OF_THE_CUSTOMERS = ("turns", "voice_opening", "script", "user_temperature", "language", "greeting")
 _OF_THE_GRADING = (
     "judging", "votes", "judge_temperature", "guidelines", "contacts", "ng_words", "tokenizer",
     "customer_faults", "seed",

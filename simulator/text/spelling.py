@@ -1,8 +1,7 @@
-"""The same thing written differently: pairs of words, and lines that may be typed in more than one way.
+"""The same thing written differently: pairs of words, and codes however they are typed.
 
 A pair is a word as it was asked and as the article writes it. Without a dictionary it is known by its sound
-(kana, Latin), by its letters, or because replacing the one by the other brings the article. A line may be
-typed differently as long as its codes, addresses, amounts of money and negations stay.
+(kana, Latin), by its letters, or because replacing the one by the other brings the article.
 """
 
 import re
@@ -15,8 +14,7 @@ from importlib import import_module
 from itertools import pairwise, product
 from typing import Any, NamedTuple
 
-from simulator.text.evidence import STOP_WORDS, negated_words, stem
-from simulator.text.numerals import quantities
+from simulator.text.evidence import STOP_WORDS, stem
 from simulator.text.segments import normalise
 from simulator.text.typography import half_width
 
@@ -298,43 +296,17 @@ _ADDRESS = (
     r"|[A-Za-z0-9._%+\-]{1,64}@[A-Za-z0-9\-]+(?:\.[A-Za-z0-9\-]+)+"
     r"|[A-Za-z0-9\-]{1,63}(?:\.[A-Za-z0-9\-]{1,63})*\.[A-Za-z]{2,}(?![A-Za-z0-9])(?:/[!-~]*)?"
 )
-_MONEY = (
-    r"[¥$€£]\s?\d[\d,.]*"
-    r"|\d[\d,.]*\s?(?:[千万億]\s?\d*\s?)*(?:円|ドル|ユーロ|(?:yen|dollars?|euros?|pounds?|cents?|usd|jpy|eur)\b)"
-)
 # Words, numbers and what joins them; a code is one with a digit and with a letter or a joint in it:
 # E-205, 10GB, 0120-000-371, 9:00, 3.5.
 _RUN = r"(?P<run>[A-Za-z0-9]+(?:[-_./:#][A-Za-z0-9]+)*)"
-_NEGATION = (
-    r"な(?:[いくし]|かっ|けれ)|(?:ませ|まへ)ん|[^ま]ずに|[不無未非]|禁止|対象外|[だダ][めメ]|無理"
-    r"|\b[A-Za-z]+n't\b|\b(?:not|no|never|none|nothing|nobody|nowhere|neither|nor|without|cannot|unable)\b"
-)
-_EXACT = re.compile(f"{_ADDRESS}|{_MONEY}|{_NEGATION}|{_RUN}", re.IGNORECASE)
 _CODES = re.compile(f"{_ADDRESS}|{_RUN}", re.IGNORECASE)
-_DIGITS = re.compile(r"\d+")
-
-
-def exact_spans(text: str) -> list[tuple[int, int]]:
-    """Where (start, end) codes, addresses, telephone numbers, amounts of money and negations stand."""
-    return [match.span() for match in _EXACT.finditer(half_width(text)) if _is_exact(match)]
 
 
 def codes(text: str) -> Counter[str]:
     """The codes, addresses and telephone numbers in plain lower case, and how often each is there."""
-    return Counter(match[0].lower() for match in _CODES.finditer(half_width(text)) if _is_exact(match))
+    found = _CODES.finditer(half_width(text))
+    return Counter(match[0].lower() for match in found if match["run"] is None or _is_code(match["run"]))
 
 
-def is_same_matter(one: str, other: str) -> bool:
-    """Whether two ways of typing a line have the same codes, numbers and negations, in the same order."""
-    first, second = ((_exact(text), quantities(text), negated_words(text)) for text in (one, other))
-    return first == second
-
-
-def _is_exact(match: re.Match[str]) -> bool:
-    run = match["run"]
-    return run is None or (not run.isdigit() and any(map(str.isdigit, run)))
-
-
-def _exact(text: str) -> tuple[list[str], list[str]]:
-    parts = [half_width(text)[start:end].lower() for start, end in exact_spans(text)]
-    return parts, _DIGITS.findall(normalise(text))
+def _is_code(run: str) -> bool:
+    return not run.isdigit() and any(map(str.isdigit, run))

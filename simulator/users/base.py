@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from simulator.core import replies
 from simulator.core.errors import MalformedReply, ModelFailure, PromptError
@@ -21,6 +21,7 @@ from simulator.core.types import Case, Language, Persona, Turn, Utterance
 from simulator.models.client import Messages, Model
 from simulator.users.guard import RULES, Guard
 
+Form = TypeVar("Form", bound=replies.Reply)
 # The texts of personas/_user.toml, with their variables.
 _VARIABLES: dict[str, set[str]] = {
     "greeting": set(),
@@ -62,12 +63,15 @@ class UserPrompts:
         self, language: Language, knows: Sequence[str], unknown: Sequence[str], question: str, goal: str
     ) -> dict[str, str]:
         """The values of the prompt that come from case and persona, quoted: they cannot open a section."""
-        lists = ["\n".join(f"- {item}" for item in items) for items in (knows, unknown)]
-        texts = dict(zip(("knows", "unknown", "question", "goal"), (*lists, question, goal), strict=True))
+        lists = {
+            name: "\n".join(f"- {item}" for item in items)
+            for name, items in (("knows", knows), ("unknown", unknown))
+        }
+        texts = {**lists, "question": question, "goal": goal}
         seal = fingerprint(*texts.values())
         nothing = self.text(language, "nothing")
         return {
-            key: nothing if key in {"knows", "unknown"} and not text else quote(key, text, seal)
+            key: nothing if key in lists and not text else quote(key, text, seal)
             for key, text in texts.items()
         }
 
@@ -104,15 +108,25 @@ class PersonaUser:
         Raises ModelFailure if the second draft breaks it too. After the last turn only the leaving counts:
         the words reach nobody.
         """
-        messages = self._messages(case, turns)
+        messages = self.messages(case, turns)
         broken: list[str] = []
         for attempt in range(2):
-            line = await self._ask(messages, case.language, len(turns), attempt)
-            if line.next != "stay" or len(turns) >= self.turns:
-                return _utterance(line, broken)
-            rule = self._broken_rule(line.message, case, turns)
+            line = await self.model.ask(
+                messages,
+                NextLine,
+                lambda problem: self.prompts.text(case.language, "again", problem=problem),
+                seed=stable_int(self.seed, len(turns), attempt),
+                read=read_line,
+            )
+            is_heard = line.next == "stay" and len(turns) < self.turns
+            rule = self._broken_rule(line.message, case, turns) if is_heard else None
             if rule is None:
-                return _utterance(line, broken)
+                return Utterance(
+                    text=line.message.strip(),
+                    next=line.next,
+                    reason=line.reason.strip(),
+                    broken_rules=tuple(broken),
+                )
             broken.append(rule)
             problem = self.prompts.problem(case.language, rule)
             messages = [
@@ -128,7 +142,11 @@ class PersonaUser:
         guard, voice = self.prompts.guards[case.language], self.persona.speaks(case.language)
         return guard.broken_rule(
             text,
-            [*_own_lines(case), *(turn.meant for turn in turns)],
+            [
+                *(message.content for message in case.history if message.role == "user"),
+                case.question,
+                *(turn.meant for turn in turns),
+            ],
             references=[answer for answers in case.references for answer in answers],
             known=[
                 *(message.content for message in case.history),
@@ -138,14 +156,7 @@ class PersonaUser:
             norm=guard.norm(voice),
         )
 
-    async def _ask(self, messages: Messages, language: Language, turn: int, attempt: int) -> NextLine:
-        def again(problem: str) -> str:
-            return self.prompts.text(language, "again", problem=problem)
-
-        seed = stable_int(self.seed, turn, attempt)
-        return await self.model.ask(messages, NextLine, again, seed=seed, read=read_line)
-
-    def _messages(self, case: Case, turns: tuple[Turn, ...]) -> Messages:
+    def messages(self, case: Case, turns: tuple[Turn, ...]) -> Messages:
         """The dialogue with roles swapped: the desk is the model's user, the customer its assistant."""
         voice = self.persona.speaks(case.language)
         system = self.prompts.text(
@@ -175,30 +186,22 @@ class PersonaUser:
 
 
 def read_line(text: str, reply_form: type[NextLine]) -> NextLine:
-    """The reply of the customer model; a reply without JSON is taken as the customer's words.
+    """The reply of the customer model; `**DONE**` ends the conversation only if it is the whole message."""
+    line = spoken(text, reply_form)
+    if line.message.strip(" \t\n*_#`\"'「」。.!！") == "DONE":
+        return NextLine(message="", next="satisfied", reason="DONE")
+    return line
 
-    `**DONE**` ends the conversation only if it is the whole message.
-    """
+
+def spoken(text: str, reply_form: type[Form]) -> Form:
+    """The filled-in form; a reply without JSON is taken as the customer's words, its `message`."""
     try:
         line = replies.parse_reply(text, reply_form)
     except MalformedReply:
         if "{" in text:
             raise
-        line = NextLine(message=text.strip())
-    if line.message.strip(" \t\n*_#`\"'「」。.!！") == "DONE":
-        return NextLine(message="", next="satisfied", reason="DONE")
-    return NextLine.model_validate(encodable(line.model_dump()))
-
-
-def _own_lines(case: Case) -> list[str]:
-    """The customer's messages before the first turn, and the question."""
-    return [*(line.content for line in case.history if line.role == "user"), case.question]
-
-
-def _utterance(line: NextLine, broken: list[str]) -> Utterance:
-    return Utterance(
-        text=line.message.strip(), next=line.next, reason=line.reason.strip(), broken_rules=tuple(broken)
-    )
+        line = reply_form.model_validate({"message": text.strip()})
+    return reply_form.model_validate(encodable(line.model_dump()))
 
 
 def _check_keys(path: Path, language: str, name: str, table: dict[str, Any], keys: Iterable[str]) -> None:

@@ -4,7 +4,7 @@ A doubtful case is no fault: falsely accusing the customer would hide a fault of
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from decimal import Decimal, InvalidOperation
 from functools import cache
 from itertools import combinations
@@ -132,25 +132,19 @@ def customer_faults(results: Results) -> tuple[CustomerFault, ...]:
     scores = ScoresByTurn(results.scores.of_judge("turn"))
     limit = settings.get("turns")
     turns = limit if isinstance(limit, int) else 0
-    return tuple(
-        fault
-        for conversation in results.conversations
-        if not is_scripted(conversation, settings)
-        for fault in _faults(conversation, people.get(conversation.persona), scores, turns)
-    )
+    faults: list[CustomerFault] = []
+    for conversation in results.conversations:
+        if not is_scripted(conversation, settings):
+            persona = people.get(conversation.persona)
+            for turn in conversation.turns:
+                faults += _line_faults(conversation, persona, turn)
+            faults += _leaving_faults(conversation, persona, scores, turns)
+    return tuple(faults)
 
 
 def spoilt_turns(results: Results) -> dict[tuple[str, int], CustomerFault]:
     """The last fault of each turn that makes its grade doubtful, by conversation id and turn."""
     return {(fault.conversation, fault.turn): fault for fault in customer_faults(results) if fault.spoils}
-
-
-def _faults(
-    conversation: Conversation, persona: Persona | None, scores: ScoresByTurn, turns: int
-) -> Iterator[CustomerFault]:
-    for turn in conversation.turns:
-        yield from _line_faults(conversation, persona, turn)
-    yield from _leaving_faults(conversation, persona, scores, turns)
 
 
 def _line_faults(conversation: Conversation, persona: Persona | None, turn: Turn) -> Iterator[CustomerFault]:
@@ -164,7 +158,12 @@ def _line_faults(conversation: Conversation, persona: Persona | None, turn: Turn
         return
     if question := _off_topic_question(conversation, known, turn):
         yield _fault(conversation, turn.index, "off_goal", what=question[:QUOTED])
-    rule = Guard(conversation.case.language).broken_rule(turn.meant, _own_lines(conversation, turn))
+    own_lines = [
+        *(message.content for message in conversation.case.history if message.role == "user"),
+        conversation.case.question,
+        *(each.meant for each in conversation.turns if each.index < turn.index),
+    ]
+    rule = Guard(conversation.case.language).broken_rule(turn.meant, own_lines)
     if rule == "repeat":
         yield _fault(conversation, turn.index, "repeated")
     elif rule in ROLE_RULES:
@@ -184,15 +183,6 @@ def _off_topic_question(conversation: Conversation, known: Sequence[str], turn: 
         if total_weight(topic_units(sentence)) >= OTHER_MATTER and coverage(sentence, mentioned) <= STRANGE:
             return sentence
     return ""
-
-
-def _own_lines(conversation: Conversation, turn: Turn) -> list[str]:
-    said = [line.content for line in conversation.case.history if line.role == "user"]
-    return [
-        *said,
-        conversation.case.question,
-        *(each.meant for each in conversation.turns if each.index < turn.index),
-    ]
 
 
 def _leaving_faults(
@@ -252,45 +242,32 @@ def _is_known(detail: Specific, known: Sequence[str], patterns: FaultPatterns) -
     everything = straight("\n".join(known)).lower()
     if located(detail, known) is not None or straight(detail.text).lower() in everything:
         return True
+    meanings = [each.meaning for text in known for each in specifics_of(text)]
+    if isinstance(detail.meaning, Date):  # a known text may have the same day or month, only less fully
+        dates = (each for each in meanings if isinstance(each, Date))
+        return any(
+            reading.is_part_of(own)
+            for each in dates
+            for reading in each.readings
+            for own in detail.meaning.readings
+        )
     if not isinstance(detail.meaning, Measure):
-        return isinstance(detail.meaning, Date) and _is_day_of(detail.meaning, known)
+        return False
     if detail.meaning.unit in patterns.own_counts:
         return True
-    return all(_follows(value, known) for value in detail.meaning.values)
+    values = (value for each in meanings if isinstance(each, Measure) for value in each.values)
+    numbers = {number for value in values if (number := _number(value)) is not None}
+    return all(_follows(_number(value), numbers) for value in detail.meaning.values)
 
 
-def _is_day_of(date: Date, known: Sequence[str]) -> bool:
-    """Whether a known text has the same day or month, only less fully."""
-    readings = [
-        reading
-        for text in known
-        for each in specifics_of(text)
-        if isinstance(each.meaning, Date)
-        for reading in each.meaning.readings
-    ]
-    return any(reading.is_part_of(own) for reading in readings for own in date.readings)
-
-
-def _follows(value: str, known: Sequence[str]) -> bool:
+def _follows(number: Decimal | None, known: Set[Decimal]) -> bool:
     """Whether a number is one of the known ones, whatever it counts, or computed from two of them."""
-    number, numbers = _number(value), set(_numbers(known))
-    if number is None or number in numbers:
+    if number is None or number in known:
         return number is not None
-    numbers |= set(_MENTAL_FACTORS)
-    return any(number in _results_of(one, other) for one, other in combinations(sorted(numbers), 2))
-
-
-def _results_of(one: Decimal, other: Decimal) -> Iterator[Decimal]:
-    yield from (one + other, other - one, one * other)
-    if one:
-        yield other / one
-
-
-def _numbers(texts: Sequence[str]) -> Iterator[Decimal]:
-    for text in texts:
-        for each in specifics_of(text):
-            if isinstance(each.meaning, Measure):
-                yield from (number for value in each.meaning.values if (number := _number(value)) is not None)
+    return any(
+        number in (one + other, other - one, one * other, other / one if one else None)
+        for one, other in combinations(sorted({*known, *_MENTAL_FACTORS}), 2)
+    )
 
 
 def _number(value: str) -> Decimal | None:

@@ -102,7 +102,11 @@ class Guard:
         written, plain, own = self._rules.views(text[:MOST])
         length = len(text.strip()) if norm is None else self._rules.length(text)
         draft = Draft(written, plain, own, length, said, references, known, norm)
-        return next((rule for rule in RULES if self._is_broken(rule, draft)), None)
+        for rule in RULES:
+            check = _CHECKS.get(rule)
+            if self._matches(rule, draft) or (check is not None and check(self._rules, draft)):
+                return rule
+        return None
 
     def norm(self, voice: PersonaText) -> float:
         """The usual length of a line of this persona: characters in Japanese, words in English.
@@ -112,10 +116,6 @@ class Guard:
         phrases = [phrase.replace("$question", "") for lines in voice.phrases.values() for phrase in lines]
         own = median(map(self._rules.length, phrases)) if phrases else 0
         return float(max(own, self._rules.limits["norm"]))
-
-    def _is_broken(self, rule: str, draft: Draft) -> bool:
-        check = _CHECKS.get(rule)
-        return self._matches(rule, draft) or (check is not None and check(self._rules, draft))
 
     def _matches(self, rule: str, draft: Draft) -> bool:
         patterns = (*self._rules.patterns[rule], *self._own_patterns.get(rule, ()))
@@ -184,26 +184,24 @@ class _Rules:
             return False
         known = _seen("\n".join((*draft.known, *draft.said)))[1].lower()
         text = draft.plain.lower()
-        return any(self._tells(text, _seen(reference)[1].lower(), known) for reference in draft.references)
-
-    def _tells(self, text: str, reference: str, known: str) -> bool:
-        def new(pattern: re.Pattern[str]) -> frozenset[str]:
-            in_reference, in_text, in_known = (_values(pattern, part) for part in (reference, text, known))
-            return (in_reference & in_text) - in_known
-
-        if any(not _COMMON.fullmatch(number) for number in new(_NUMBER)) or new(_ADDRESS):
-            return True
-        if len(new(_COUNT)) >= self.limits["numbers"]:
-            return True
-        return self._is_worded_like(text, reference, known)
+        for reference in (_seen(each)[1].lower() for each in draft.references):
+            numbers, addresses, counts = (
+                (_values(pattern, reference) & _values(pattern, text)) - _values(pattern, known)
+                for pattern in (_NUMBER, _ADDRESS, _COUNT)
+            )
+            tells = any(not _COMMON.fullmatch(number) for number in numbers) or bool(addresses)
+            if tells or len(counts) >= self.limits["numbers"] or self._is_worded_like(text, reference, known):
+                return True
+        return False
 
     def _is_worded_like(self, text: str, reference: str, known: str) -> bool:
         """A long run of the reference's words, or most of the line made of them."""
         size, limits = int(self.limits["gram"]), self.limits
         from_reference, from_known = _joined(reference, self.by_words), _joined(known, self.by_words)
-        leaked = [
-            gram in from_reference and gram not in from_known for gram in _grams(text, size, self.by_words)
-        ]
+        units = _WORD.findall(text) if self.by_words else _joined(text, False)
+        parts = (units[i : i + size] for i in range(len(units) - size + 1))
+        grams = (f" {' '.join(part)} " if self.by_words else "".join(part) for part in parts)
+        leaked = [gram in from_reference and gram not in from_known for gram in grams]
         runs = [len(list(run)) for is_leaked, run in groupby(leaked) if is_leaked]
         if not runs:
             return False
@@ -295,14 +293,6 @@ def _joined(text: str, by_words: bool) -> str:
     """Letters and digits only, with a space around each word if words are compared."""
     words = _WORD.findall(text)
     return f" {' '.join(words)} " if by_words else "".join(words)
-
-
-def _grams(text: str, size: int, by_words: bool) -> list[str]:
-    if not by_words:
-        units = _joined(text, False)
-        return [units[i : i + size] for i in range(len(units) - size + 1)]
-    words = _WORD.findall(text)
-    return [f" {' '.join(words[i : i + size])} " for i in range(len(words) - size + 1)]
 
 
 @lru_cache(maxsize=512)

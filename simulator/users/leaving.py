@@ -1,6 +1,7 @@
 """When a customer had their answer, and whether they left in time; from stored turns and grades."""
 
 from collections.abc import Iterable, Mapping
+from itertools import takewhile
 
 from simulator.core.types import Case, Conversation, Ended, Score, Turn
 from simulator.text.acts import is_handover, is_refusal
@@ -14,6 +15,8 @@ COMPLETE, CORRECT = 5, 4
 USEFUL = 0.8
 # After a complete answer one more turn is thanks or a last doubt.
 TOLERATED = 1
+# Who was cut off did not decide to stay or to leave.
+_CUT_OFF = (None, Ended.RAG_FAILED, Ended.USER_FAILED, Ended.BUDGET, Ended.INTERRUPTED)
 
 
 class ScoresByTurn(dict[tuple[str, int], dict[str, Score]]):
@@ -72,24 +75,23 @@ def _answered_by(conversation: Conversation, scores: ScoresByTurn) -> int | None
 
 def left_early(conversation: Conversation, scores: ScoresByTurn) -> bool:
     """Whether the customer left satisfied after a refusal or no answer, with nothing answered before."""
-    if (
-        conversation.ended is not Ended.SATISFIED
-        or not conversation.turns
-        or not gives_nothing(conversation.turns[-1], conversation.case)
-    ):
-        return False
-    return answered_by(conversation, scores) is None
+    return (
+        conversation.ended is Ended.SATISFIED
+        and bool(conversation.turns)
+        and gives_nothing(conversation.turns[-1], conversation.case)
+        and answered_by(conversation, scores) is None
+    )
 
 
 def left_late(conversation: Conversation, scores: ScoresByTurn) -> bool | None:
     """Whether the customer stayed more than a turn after everything was answered; None if that is unknown."""
     done = answered_by(conversation, scores)
-    if done is None or conversation.ended in (None, Ended.RAG_FAILED, Ended.USER_FAILED, *_CUT_OFF):
+    if done is None or conversation.ended in _CUT_OFF:
         return None
     surplus = len(conversation.turns) - done
-    if conversation.ended is Ended.TURN_LIMIT and surplus < TOLERATED:
-        return None
-    return surplus > TOLERATED or (conversation.ended is Ended.TURN_LIMIT and surplus == TOLERATED)
+    if conversation.ended is Ended.TURN_LIMIT:
+        return None if surplus < TOLERATED else True
+    return surplus > TOLERATED
 
 
 def gave_up_early(conversation: Conversation, scores: ScoresByTurn, patience: int, turns: int) -> bool:
@@ -99,15 +101,8 @@ def gave_up_early(conversation: Conversation, scores: ScoresByTurn, patience: in
     """
     if conversation.ended is not Ended.GAVE_UP or len(conversation.turns) >= turns:
         return False
-    useless = 0
-    for turn in reversed(conversation.turns):
-        if _was_useful(turn, conversation, scores):
-            break
-        useless += 1
-    return useless < min(patience - 1, len(conversation.turns))
-
-
-_CUT_OFF = (Ended.BUDGET, Ended.INTERRUPTED)
+    last = takewhile(lambda turn: not _was_useful(turn, conversation, scores), reversed(conversation.turns))
+    return len(list(last)) < min(patience - 1, len(conversation.turns))
 
 
 def _was_useful(turn: Turn, conversation: Conversation, scores: ScoresByTurn) -> bool:

@@ -5,10 +5,11 @@ Deterministic and quick: good enough to try everything, but it understands nothi
 
 from collections.abc import Sequence
 from enum import StrEnum
+from itertools import takewhile
 from string import Template
 
 from simulator.core.templates import stable_int
-from simulator.core.types import Case, Language, Persona, Turn, Utterance
+from simulator.core.types import Case, Persona, Turn, Utterance
 from simulator.text.acts import is_handover, is_refusal, parts
 from simulator.text.evidence import CHANCE, all_references, best_agreement, coverage, expected_response
 from simulator.text.wording import wording
@@ -37,10 +38,9 @@ class Situation(StrEnum):
     PARTLY = "followup"
     CONTENT = "satisfied"
 
-    @property
-    def is_unhelpful(self) -> bool:
-        """Whether it costs patience."""
-        return self in {Situation.FAILED, Situation.REFUSED, Situation.USELESS}
+
+# These cost patience.
+_UNHELPFUL = frozenset({Situation.FAILED, Situation.REFUSED, Situation.USELESS})
 
 
 class PhraseUser:
@@ -63,10 +63,16 @@ class PhraseUser:
             return self._leave(case, turns, "handed_over", "thanks", say("left_handed_over"))
         if situations[-1] is Situation.CONTENT:
             return self._leave(case, turns, "satisfied", "thanks", say("left_satisfied"))
-        unhelpful = _unhelpful_at_end(situations)
+        unhelpful = len(list(takewhile(lambda each: each in _UNHELPFUL, reversed(situations))))
         if unhelpful >= self.persona.patience:
             return self._leave(case, turns, "gave_up", "leaving", say("left_gave_up", count=str(unhelpful)))
-        text = self._tell(case, turns) if situations[-1] is Situation.ASKED else None
+        text = None
+        if situations[-1] is Situation.ASKED:  # the first fact that this persona has words for
+            told = (
+                self._unused(case, turns, (Situation.ASKED,), fact.strip().rstrip(_ENDS))
+                for fact in _unmentioned(case, turns)
+            )
+            text = next(filter(None, told), None)
         text = text or self._unused(case, turns, (situations[-1], Situation.USELESS, Situation.PARTLY))
         if text is None:
             return self._leave(case, turns, "gave_up", "leaving", say("left_speechless"))
@@ -84,16 +90,10 @@ class PhraseUser:
         help_now, help_so_far = _help(case, turns[-1:]), _help(case, turns[-REMEMBERED:])
         if help_so_far >= CONTENTING:
             return Situation.CONTENT
-        if _asks_back(answer.text, case.language) and _unmentioned(case, turns):
+        acts = [part.act for part in parts(answer.text, case.language) if part.act != "courtesy"]
+        if acts and acts[-1] == "question" and _unmentioned(case, turns):  # the desk ends with a question
             return Situation.ASKED
         return Situation.PARTLY if help_now >= OF_USE else Situation.USELESS
-
-    def _tell(self, case: Case, turns: Sequence[Turn]) -> str | None:
-        """The fact that the desk asked for, in this persona's words; None if nothing is left to tell."""
-        for fact in _unmentioned(case, turns):
-            if line := self._unused(case, turns, (Situation.ASKED,), fact.strip().rstrip(_ENDS)):
-                return line
-        return None
 
     def _leave(self, case: Case, turns: Sequence[Turn], how: str, phrases: str, reason: str) -> Utterance:
         words = self._unused(case, turns, (phrases,)) or ""
@@ -150,20 +150,8 @@ def _help(case: Case, turns: Sequence[Turn]) -> float:
     return max(0.0, (met - chance) / (1 - chance))
 
 
-def _asks_back(answer: str, language: Language) -> bool:
-    """Whether the desk ends with a question."""
-    acts = [part.act for part in parts(answer, language) if part.act != "courtesy"]
-    return bool(acts) and acts[-1] == "question"
-
-
 def _unmentioned(case: Case, turns: Sequence[Turn]) -> list[str]:
     """The facts that the customer has not mentioned yet, first those that the desk's last line is about."""
     said = [case.question, *(turn.meant for turn in turns)]
     left = [fact for fact in case.facts.knows if coverage(fact, said) < MENTIONED]
     return sorted(left, key=lambda fact: -coverage(fact, [turns[-1].answer.text]))
-
-
-def _unhelpful_at_end(situations: Sequence[Situation]) -> int:
-    """The number of useless answers in a row at the end."""
-    useful = (at for at, situation in enumerate(reversed(situations)) if not situation.is_unhelpful)
-    return next(useful, len(situations))

@@ -9,9 +9,8 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from simulator.core import replies
-from simulator.core.errors import AccessDenied, MalformedReply, ModelFailure, PromptError
+from simulator.core.errors import AccessDenied, ModelFailure, PromptError
 from simulator.core.messages import _
-from simulator.core.replies import encodable
 from simulator.core.templates import (
     LANGUAGES,
     check_languages,
@@ -28,17 +27,14 @@ from simulator.text.numerals import quantities, unmatched
 from simulator.text.segments import normalise, tokens
 from simulator.text.spelling import codes
 from simulator.text.typography import straight_pattern
+from simulator.users.base import spoken
 from simulator.users.guard import LONGEST, Guard
 
 # The rules for an opening beside the guard's; `opening_failed`: the model gave none at all.
 RULES = (
-    "opening_numbers",
-    "opening_codes",
-    "opening_negation",
-    "opening_asked",
-    "opening_words",
+    "opening_numbers", "opening_codes", "opening_negation", "opening_asked", "opening_words",
     "opening_failed",
-)
+)  # fmt: skip
 # One in so many Japanese verbs, or English words that are not names, may be replaced.
 ONE_IN = {"ja": 3, "en": 6}
 
@@ -51,24 +47,12 @@ _DIGITS = re.compile(r"\d+")
 _COMMA = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 # Compared as numbers, so that 二回 may be written 2回.
 _KANJI_NUMBER = re.compile("[二三四五六七八九十]+(?=か月|ヶ月|カ月|年間|日間|週間|営業日|時間|回|名様|泊|円)")
-_NUMBER_WORDS = frozenset(
-    [
-        "two",
-        "three",
-        "four",
-        "five",
-        "six",
-        "seven",
-        "eight",
-        "nine",
-        "ten",
-        "twelve",
-        "half",
-        "twice",
-        "double",
-    ]
-)
+_NUMBER_WORDS = frozenset({
+    "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "twelve", "half", "twice",
+    "double",
+})  # fmt: skip
 _KANJI = "々一-龥"
+_ONLY_KANJI = re.compile(f"[{_KANJI}]+")
 # A word of katakana, letters or several kanji, or one kanji: with okurigana a verb, else a noun.
 _JAPANESE_WORD = re.compile(
     rf"[ァ-ヺー]{{2,}}|[a-z][a-z0-9]+|[{_KANJI}]{{2,}}|[{_KANJI}](?![ぁ-ん])"
@@ -134,40 +118,30 @@ class VoicedOpening:
         """Without a model the question is asked as it stands; `seed` belongs to this conversation."""
         self.persona, self.model, self.prompts, self.seed = persona, model, prompts, seed
 
-    async def __call__(self, case: Case, turns: tuple[Turn, ...]) -> Utterance:
-        """The opening; later turns make no difference to it."""
-        return await voiced_opening(case, self.persona, self.model, self.prompts, self.seed)
+    async def __call__(self, case: Case, turns: tuple[Turn, ...] = ()) -> Utterance:
+        """The opening; where that fails, the plain question, with the broken rule.
 
-
-async def voiced_opening(
-    case: Case, persona: Persona, model: Model | None, prompts: OpeningPrompts, seed: int
-) -> Utterance:
-    """The case's question in the persona's voice; the plain question, with the broken rule, where that fails.
-
-    One model call, two when the first reply cannot be read. Raises AccessDenied: nothing else can succeed.
-    """
-    plain = Utterance(text=case.question)
-    if model is None or len(case.question) > LONGEST[case.language]:
-        return plain
-    try:
-        line = await _rephrased(case, persona, model, prompts, seed)
-    except AccessDenied:
-        raise
-    except ModelFailure as error:
-        return plain.model_copy(update={"reason": str(error), "broken_rules": ("opening_failed",)})
-    rule = prompts.broken_rule(case.question, line, case.language)
-    return plain.model_copy(update={"broken_rules": (rule,)}) if rule else Utterance(text=line)
-
-
-async def _rephrased(case: Case, persona: Persona, model: Model, prompts: OpeningPrompts, seed: int) -> str:
-    line = await model.ask(
-        prompts.messages(case, persona),
-        OpeningLine,
-        lambda problem: prompts.again(case.language, problem),
-        seed=stable_int(seed, "opening"),
-        read=_read,
-    )
-    return line.message.strip()
+        One model call, two when the first reply cannot be read. Raises AccessDenied: nothing else can
+        succeed.
+        """
+        plain = Utterance(text=case.question)
+        if self.model is None or len(case.question) > LONGEST[case.language]:
+            return plain
+        try:
+            reply = await self.model.ask(
+                self.prompts.messages(case, self.persona),
+                OpeningLine,
+                lambda problem: self.prompts.again(case.language, problem),
+                seed=stable_int(self.seed, "opening"),
+                read=spoken,
+            )
+        except AccessDenied:
+            raise
+        except ModelFailure as error:
+            return plain.model_copy(update={"reason": str(error), "broken_rules": ("opening_failed",)})
+        line = reply.message.strip()
+        rule = self.prompts.broken_rule(case.question, line, case.language)
+        return plain.model_copy(update={"broken_rules": (rule,)}) if rule else Utterance(text=line)
 
 
 def _compiled(path: Path, patterns: Iterable[str]) -> tuple[re.Pattern[str], ...]:
@@ -183,17 +157,6 @@ def _compiled(path: Path, patterns: Iterable[str]) -> tuple[re.Pattern[str], ...
         raise PromptError(msg) from None
 
 
-def _read(text: str, reply_form: type[OpeningLine]) -> OpeningLine:
-    """The filled-in form; from a plain model the text itself is what is said."""
-    try:
-        line = replies.parse_reply(text, reply_form)
-    except MalformedReply:
-        if "{" in text:
-            raise
-        line = OpeningLine(message=text.strip())
-    return OpeningLine.model_validate(encodable(line.model_dump()))
-
-
 def lost(question: str, opening: str, language: Language, ordinary: Collection[str] = ()) -> str | None:
     """The first of RULES that an opening breaks by losing or adding something; None if it asks the same."""
     if not _same_numbers(question, opening):
@@ -207,11 +170,8 @@ def lost(question: str, opening: str, language: Language, ordinary: Collection[s
 
 def _same_numbers(question: str, opening: str) -> bool:
     asked, kept = quantities(question), quantities(opening)
-    return _digits(question) <= _digits(opening) and not unmatched(asked, kept) and not unmatched(kept, asked)
-
-
-def _digits(text: str) -> set[str]:
-    return set(_DIGITS.findall(_COMMA.sub("", normalise(text))))
+    digits, kept_digits = (set(_DIGITS.findall(_COMMA.sub("", normalise(t)))) for t in (question, opening))
+    return digits <= kept_digits and not unmatched(asked, kept) and not unmatched(kept, asked)
 
 
 def _same_negations(question: str, opening: str) -> bool:
@@ -227,7 +187,10 @@ def _same_words(question: str, opening: str, language: Language, ordinary: Colle
     plain, stems = normalise(opening), {stem(word) for word in tokens(opening)}
 
     def there(word: str) -> bool:
-        return _is_in(word, plain) if language == "ja" else stem(word) in stems
+        if language == "en":
+            return stem(word) in stems
+        # Kanji may be apart (工事費 in 工事の費用); katakana and letters may not.
+        return word in plain or (bool(_ONLY_KANJI.fullmatch(word)) and all(each in plain for each in word))
 
     return all(map(there, names)) and sum(not there(word) for word in loose) <= len(loose) // ONE_IN[language]
 
@@ -236,11 +199,6 @@ def _japanese_words(question: str, ordinary: Collection[str]) -> tuple[set[str],
     plain = _KANJI_NUMBER.sub("", normalise(question))
     nouns = set(_JAPANESE_WORD.findall(plain)) - set(ordinary)
     return nouns, set(_JAPANESE_VERB.findall(plain)) - nouns - set(ordinary)
-
-
-def _is_in(name: str, text: str) -> bool:
-    """Kanji may be apart (工事費 in 工事の費用); katakana and letters may not."""
-    return name in text or (re.fullmatch(f"[{_KANJI}]+", name) is not None and all(c in text for c in name))
 
 
 def _english_words(question: str, ordinary: Collection[str]) -> tuple[set[str], set[str]]:

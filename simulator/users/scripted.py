@@ -5,7 +5,7 @@ its case, or under `*`, which stands for every case.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,8 @@ from simulator.data.files import plain_suffix, read_text
 from simulator.storage.run_file import read_run
 
 Scripts = Mapping[str, tuple[str, ...]]
+# Where a script was read, its name, and what are to be its lines.
+Script = tuple[Message | str, str, Any]
 # A line as it is, or with what was meant by it.
 Line = str | Utterance
 EVERY_CASE = "*"
@@ -33,17 +35,12 @@ class MixedUser:
 
     async def __call__(self, case: Case, turns: tuple[Turn, ...]) -> Utterance:
         """The next line of the script; after the last one that of `then`, or leaving."""
-        if not turns:
-            return _utterance(self.opening or case.question)
-        if len(turns) <= len(self.lines):
-            return _utterance(self.lines[len(turns) - 1])
-        if self.then is not None:
-            return await self.then(case, turns)
-        return Utterance(next="satisfied", reason="end of script")
-
-
-def _utterance(line: Line) -> Utterance:
-    return line if isinstance(line, Utterance) else Utterance(text=line)
+        if len(turns) > len(self.lines):
+            if self.then is not None:
+                return await self.then(case, turns)
+            return Utterance(next="satisfied", reason="end of script")
+        line = self.lines[len(turns) - 1] if turns else self.opening or case.question
+        return line if isinstance(line, Utterance) else Utterance(text=line)
 
 
 def replayed(lines: Sequence[Line], then: User | None = None) -> MixedUser:
@@ -70,7 +67,11 @@ def read_scripts(path: Path) -> dict[str, tuple[str, ...]]:
     Text: `# case-id`, and below it one line of the customer per line; without such a head the script is for
     every case. JSONL: `{"id": "case-id", "lines": ["...", "..."]}`. TOML: `"case-id" = ["...", "..."]`.
     """
-    readers = {".txt": _from_text, ".jsonl": _from_records, ".toml": _from_toml}
+    readers: dict[str, Callable[[Path], Iterable[Script]]] = {
+        ".txt": _from_text,
+        ".jsonl": _from_records,
+        ".toml": lambda path: ((str(path), name, lines) for name, lines in read_toml(path).items()),
+    }
     reader = readers.get(plain_suffix(path))
     if reader is None:
         msg = _(
@@ -85,7 +86,14 @@ def read_scripts(path: Path) -> dict[str, tuple[str, ...]]:
         if name in scripts:
             msg = _("{where}: '{name}' has a script already; give every case one.", where=where, name=name)
             raise CaseFileError(msg)
-        scripts[name] = _checked(where, name, lines)
+        if not isinstance(lines, list) or not lines:
+            msg = _("{where}: '{name}' has no lines; give at least one.", where=where, name=name)
+            raise CaseFileError(msg)
+        for line in lines:
+            if not isinstance(line, str) or not line.strip() or encodable(line) != line:
+                msg = _("{where}: '{name}' has a line that is empty or not text.", where=where, name=name)
+                raise CaseFileError(msg)
+        scripts[name] = tuple(line.strip() for line in lines)
     return scripts
 
 
@@ -101,7 +109,7 @@ def unused_scripts(scripts: Scripts, plan: Iterable[Conversation]) -> tuple[str,
     return tuple(name for name in scripts if name not in planned)
 
 
-def _from_text(path: Path) -> Iterator[tuple[Message | str, str, Any]]:
+def _from_text(path: Path) -> Iterator[Script]:
     where: Message | str = str(path)
     name = EVERY_CASE
     lines: list[str] = []
@@ -115,7 +123,7 @@ def _from_text(path: Path) -> Iterator[tuple[Message | str, str, Any]]:
     yield where, name, lines
 
 
-def _from_records(path: Path) -> Iterator[tuple[Message | str, str, Any]]:
+def _from_records(path: Path) -> Iterator[Script]:
     for number, line in enumerate(read_text(path).split("\n"), 1):
         where = _("{path}, line {line:d}", path=path, line=number)
         if not line.strip():
@@ -129,20 +137,3 @@ def _from_records(path: Path) -> Iterator[tuple[Message | str, str, Any]]:
             msg = _('{where}: not a script; write {{"id": "case-id", "lines": ["...", "..."]}}.', where=where)
             raise CaseFileError(msg)
         yield where, record["id"], record.get("lines")
-
-
-def _from_toml(path: Path) -> Iterator[tuple[Message | str, str, Any]]:
-    for name, lines in read_toml(path).items():
-        yield str(path), name, lines
-
-
-def _checked(where: Message | str, name: str, lines: Any) -> tuple[str, ...]:
-    """The lines without surrounding blanks; CaseFileError unless all of them are texts and none is empty."""
-    if not isinstance(lines, list) or not lines:
-        msg = _("{where}: '{name}' has no lines; give at least one.", where=where, name=name)
-        raise CaseFileError(msg)
-    for line in lines:
-        if not isinstance(line, str) or not line.strip() or encodable(line) != line:
-            msg = _("{where}: '{name}' has a line that is empty or not text.", where=where, name=name)
-            raise CaseFileError(msg)
-    return tuple(line.strip() for line in lines)

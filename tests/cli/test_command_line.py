@@ -140,6 +140,8 @@ WRONG = [
     ("--turns 3 extra", "unexpected extra argument"),
     ("simulat", "No such command 'simulat'. Did you mean 'simulate'?"),
     ("list --limit 3", "No such option: --limit"),
+    ("--typos 0.15", "--typos is gone: write mistyped lines yourself"),
+    ("--dry-run --ask-bot", "--ask-bot is gone: --dry-run goes by an earlier run instead"),
     ("init here", "unexpected extra argument"),
     ("report one two three", "unexpected extra argument"),
     ("report none", "no run 'none'"),

@@ -262,7 +262,8 @@ def test_either_command_resumes_a_run(evaluate: Evaluate, word: str) -> None:
 
 def test_what_is_for_customers_has_no_effect(evaluate: Evaluate) -> None:
     """Neither are they options of the command, nor does rehearsal.toml bring them in."""
-    Path("rehearsal.toml").write_text('persona = ["angry"]\nturns = 5\ntypos = 1.0\nlimit = 2\n', "utf-8")
+    settings = 'persona = ["angry"]\nturns = 5\nvoice_opening = true\nlimit = 2\n'
+    Path("rehearsal.toml").write_text(settings, encoding="utf-8")
     evaluate("evaluate", rows(*ROWS), "--adapter", "bot.py:answer", "--judges", "em")
     found = latest()
 

@@ -105,14 +105,6 @@ def test_the_bundled_chain_in_english(capsys: pytest.CaptureFixture[str]) -> Non
     ).read_text(encoding="utf-8")
 
 
-def test_the_bundled_rows_go_together() -> None:
-    """The rows of the links are those of the whole, in both languages."""
-    rows = {name: asked_in(DEMO / f"{name}.csv") for name in ("intent", "reply", "whole")}
-
-    assert rows["intent"] == rows["reply"] == rows["whole"]
-    assert len([key for key, _ in rows["whole"] if key.startswith("ja")]) == 6
-
-
 def test_a_model_is_asked_link_after_link(chain: Path) -> None:
     """Over HTTP: the second prompt has what the first one's answer held."""
 

@@ -14,7 +14,7 @@ from simulator.core.errors import InputError, UnknownName
 from simulator.core.types import Query, Score, Usage
 from simulator.grading.judge import FunctionJudge, LexicalStandIn, ModelJudge
 from simulator.runner import context
-from simulator.runner.context import RunContext, versions
+from simulator.runner.context import RunContext
 from simulator.users.base import PersonaUser
 from simulator.users.offline import PhraseUser
 from tests.run_helpers import RUBRICS, a_case, a_stage, a_talk, an_exhibit, at, grader
@@ -123,19 +123,6 @@ def test_a_judge_of_ones_own_is_filed_under_its_short_name(tmp_path: Path) -> No
     made = a_stage(judges=("mine.py:strict", "./house.toml"))
 
     assert list(made.judges) == ["strict", "house"]
-
-
-def test_fingerprints_name_every_prompt() -> None:
-    """Each persona and each rubric has a hash in the run file."""
-    prints = a_stage(judges=JUDGES).fingerprints()
-
-    assert set(prints) == {"user:angry", "user:calm", "user:beginner", *(f"judge:{name}" for name in RUBRICS)}
-    assert len(set(prints.values())) == len(prints)
-
-
-def test_versions_are_those_that_can_change_a_result() -> None:
-    """Program, Python and the libraries that speak with models or retrieve."""
-    assert {"rehearsal", "python", "openai", "pydantic"} <= set(versions())
 
 
 class Closing:

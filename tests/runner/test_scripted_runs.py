@@ -72,34 +72,11 @@ def test_a_script_comes_before_the_customers_own_words(tmp_path: Path) -> None:
     assert {conversation.ended for conversation in results.conversations} == {"satisfied", "gave_up"}
 
 
-def test_a_replay_says_the_same_again(capsys: pytest.CaptureFixture[str]) -> None:
-    """The customers of an earlier run, word for word, to a bot that answers differently."""
-    Path("bot.py").write_text("def answer(question):\n    return '分かりません。', []\n", encoding="utf-8")
-    before = spoken(rehearsed("--persona", "angry", "--limit", "3"))
-
-    after = rehearsed("--replay", "latest", "--adapter", "bot.py:answer")
-
-    assert spoken(after) == before
-    assert {turn.answer.text for conversation in after.conversations for turn in conversation.turns} == {
-        "分かりません。"
-    }
-
-
-def test_mistyped_lines_keep_what_was_meant() -> None:
-    """With --typos the bot sees the slips; the clean line stands beside them in the run file."""
-    results = rehearsed("--persona", "calm", "--limit", "12", "--typos", "1")
-    slips = [turn for conversation in results.conversations for turn in conversation.turns if turn.clean]
-
-    assert slips
-    assert all(turn.clean != turn.user and turn.meant == turn.clean for turn in slips)
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--replay", "nothing"], "no run 'nothing'"),
         (["--script", "none.txt"], "none.txt"),
-        (["--typos", "2"], "--typos 2"),
     ],
 )
 def test_a_wrong_script_is_one_line(

@@ -5,9 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simulator.core.shelves import persona, persona_names
-from simulator.core.templates import read_toml
 from simulator.core.types import Conversation, Ended, Facts, Language, Message, Results
-from simulator.users.faults import FILE, KINDS, SPOILING, customer_faults, fault_patterns, inventions
+from simulator.users.faults import customer_faults, fault_patterns, inventions
 from simulator.users.offline import filled
 from tests.customer_conversations import (
     QUESTION,
@@ -180,17 +179,6 @@ def test_given_lines_are_nobodys_fault() -> None:
     assert kinds(a_run(said(line), replay="earlier")) == []
 
 
-def test_only_what_is_said_spoils_a_grade() -> None:
-    """When a customer leaves changes nothing about the answers they got."""
-    found = customer_faults(
-        a_run(said("契約番号はA-1032-55です。"), a_talk((ASKED, REFUSED), ended=Ended.SATISFIED))
-    )
-
-    assert [(fault.kind, fault.spoils) for fault in found] == [("invented", True), ("left_early", False)]
-    assert set(KINDS) > SPOILING
-    assert "A-1032-55" in found[0].reason
-
-
 @pytest.mark.parametrize("language", ["ja", "en"])
 @pytest.mark.parametrize("name", persona_names())
 def test_the_shelfs_own_phrases_are_no_faults(name: str, language: Language) -> None:
@@ -205,15 +193,6 @@ def test_the_shelfs_own_phrases_are_no_faults(name: str, language: Language) -> 
     ]
 
     assert kinds(a_run(*conversations, people=[a_person("angry")])) == []
-
-
-def test_every_kind_has_a_reason_in_both_languages() -> None:
-    """As data, with the same variables."""
-    table = read_toml(FILE)
-
-    assert set(table["ja"]["reasons"]) == set(table["en"]["reasons"]) == set(KINDS)
-    for kind in KINDS:
-        assert ("$" in table["ja"]["reasons"][kind]) == ("$" in table["en"]["reasons"][kind])
 
 
 @given(st.text(max_size=80), st.sampled_from(["ja", "en"]))

@@ -210,14 +210,6 @@ async def test_the_model_is_held_to_what_it_can_know(known_to_desk: bool) -> Non
     assert isinstance(turn.answer, Answer)
 
 
-def test_every_rule_can_be_told() -> None:
-    """For each rule both languages say what was wrong with the draft."""
-    told = prompts()
-
-    for rule in RULES:
-        assert told.problem("ja", rule) != told.problem("en", rule)
-
-
 def test_a_team_adds_patterns_of_its_own() -> None:
     """They count beside those of the file."""
     own = Guard("ja", desk_phrases=["ミズナラ光サポートです"], reasoning_marks=["心の中では"])

@@ -11,7 +11,7 @@ import pytest
 from simulator.core import shelves
 from simulator.core.errors import AccessDenied, PromptError
 from simulator.core.types import Case, Language, Utterance
-from simulator.users.opening import RULES, OpeningPrompts, VoicedOpening, lost, voiced_opening
+from simulator.users.opening import RULES, OpeningPrompts, VoicedOpening, lost
 from tests.run_helpers import a_case, a_turn, at, prompts
 from tests.servers.openai import OpenAIServer, Reply, script
 
@@ -31,7 +31,7 @@ def message(text: str) -> str:
 async def opened(replies: list[str | Reply], case: Case | None = None) -> tuple[Utterance, list[Any]]:
     """The first line, and the requests that it took."""
     async with OpenAIServer(script(replies)) as server, at(server) as model:
-        said = await voiced_opening(case or a_case(), shelves.persona("angry"), model("user"), told(), 7)
+        said = await VoicedOpening(shelves.persona("angry"), model("user"), told(), 7)(case or a_case())
         return said, [request.body for request in server.requests]
 
 
@@ -101,7 +101,7 @@ async def test_a_refused_key_stops_the_run() -> None:
     """Nothing else can succeed after that."""
     async with OpenAIServer(key="right") as server, at(server, key="wrong") as model:
         with pytest.raises(AccessDenied):
-            await voiced_opening(a_case(), shelves.persona("angry"), model("user"), told(), 7)
+            await VoicedOpening(shelves.persona("angry"), model("user"), told(), 7)(a_case())
 
 
 async def test_without_a_model_the_question_is_asked_as_it_stands() -> None:

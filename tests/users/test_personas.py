@@ -31,18 +31,6 @@ def test_a_misspelt_situation_is_told_with_the_near_one(language: str) -> None:
     assert not re.search("unknown|mean|There", told)
 
 
-def test_each_situation_has_its_phrases() -> None:
-    """Those of the shelf are all there are, and the guide's example uses no others."""
-    used = {
-        situation
-        for name in shelves.persona_names()
-        for text in (shelves.persona(name).ja, shelves.persona(name).en)
-        for situation in text.phrases
-    }
-
-    assert used == set(shelves.SITUATIONS)
-
-
 @pytest.mark.parametrize("guide", ["personas.md", "personas.ja.md"])
 def test_the_guides_example_is_a_persona(root: Path, guide: str) -> None:
     """Saved as it stands."""

@@ -81,17 +81,6 @@ def test_excluded_turns_leave_means_and_red_and_are_counted() -> None:
     assert judge.n + judge.skipped + judge.failed + judge.excluded == judge.planned == found.turns
 
 
-def test_nothing_changes_where_nothing_is_spoilt() -> None:
-    """The same summary whatever is asked for."""
-    conversation = a_talk((ASKED, OTHER))
-    results = a_run(conversation, scores=[a_verdict(conversation, 1, 4)])
-    kept, left_out = summary(results), summary(results, "exclude")
-
-    assert kept.simulator.with_spoilt is kept.simulator.without_spoilt is None
-    assert kept.score == left_out.score == 0.8
-    assert kept.judges == left_out.judges
-
-
 @pytest.mark.parametrize("handling", ["keep", "exclude"])
 def test_json_tells_faults_figures_and_both_scores(handling: Handling) -> None:
     """Beside what it told before."""
@@ -199,17 +188,6 @@ async def test_a_second_attempt_that_is_spoilt_too_does_not_count(tmp_path: Path
     assert results.notes[SUPERSEDED] == {f"angry/{q}#1~2": f"angry/{q}#1" for q in ("one", "two")}
     assert len(results.conversations) == 4
     assert summary(results, "replay").turns == 4
-
-
-async def test_the_second_attempt_has_another_seed(tmp_path: Path) -> None:
-    """Or the same would be said again."""
-    context = a_stage()
-    conversation = a_talk(case=a_case(), ended=None)
-
-    assert context._seed(conversation) != context._seed(
-        conversation.model_copy(update={"id": conversation.id + AGAIN})
-    )
-    await context.close(None)
 
 
 def test_an_attempt_that_was_cut_off_does_not_stand_in() -> None:

@@ -7,10 +7,9 @@ from typing import Literal, get_args
 from simulator.addons.consistency.disagreement import checkable
 from simulator.addons.consistency.grade import Examiner, FollowUp, Target
 from simulator.core.types import Results, Role, Spending
-from simulator.models.client import Messages
 from simulator.models.pricing import Prices
 from simulator.runner.context import RunContext
-from simulator.runner.estimate import ANSWER, PASSAGE, PASSAGES, tokens
+from simulator.runner.estimate import ANSWER, PASSAGE, PASSAGES, prompt_tokens, tokens
 
 Which = Literal["specific", "red", "all"]
 WHICH: tuple[Which, ...] = get_args(Which)
@@ -59,16 +58,12 @@ def estimate(context: RunContext, examiner: Examiner, chosen: Sequence[Target]) 
         letter = "あ" if language == "ja" else "a"
         answer, passage = letter * ANSWER[language], letter * PASSAGE[language]
         if examiner.asking is not None:
-            add("user", 1, _size(examiner.prompts.examiner(target, count)), count * QUESTION)
+            add("user", 1, prompt_tokens(examiner.prompts.examiner(target, count)), count * QUESTION)
         if examiner.comparing is not None:
             claim = FollowUp(claim=target.turn.user, question=target.turn.user)
-            add("judge", count, _size(examiner.prompts.comparer(target, claim, answer)), VERDICT)
+            add("judge", count, prompt_tokens(examiner.prompts.comparer(target, claim, answer)), VERDICT)
         if context.endpoints["demo"] and context.settings.adapter == "demo":
             add("demo", count, PASSAGES * tokens(passage) + tokens(answer) + 200, tokens(answer))
     prices = Prices.of(context.settings)
     models = {role: endpoint.model if (endpoint := context.endpoints[role]) else "" for role in totals}
     return {role: prices.spending(models[role], *total) for role, total in totals.items()}
-
-
-def _size(messages: Messages) -> int:
-    return sum(tokens(message["content"]) for message in messages)

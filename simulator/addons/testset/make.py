@@ -1,6 +1,5 @@
 """Makes test questions from articles and from logs: a model writes and one checks, or rules make them."""
 
-import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -36,7 +35,7 @@ from simulator.addons.testset.prompts import (
     check_form,
     draft_form,
 )
-from simulator.addons.testset.rules import RuleBasedTestSet, mistyped
+from simulator.addons.testset.rules import RuleBasedTestSet
 from simulator.core import shelves
 from simulator.core.errors import AccessDenied, ModelFailure
 from simulator.core.messages import Message as Sentence
@@ -128,11 +127,6 @@ class Writer:
             messages = self.prompts.compare(case, check.answer.strip())
             if (await self.checks.ask(messages, Comparison, again, seed=seed)).same:
                 fault = None
-        if task.wording == "typed":
-            # Mistyped last: what is checked is what is meant.
-            draw = random.Random(stable_int(self.seed, task.id, "typed"))  # noqa: S311 - a choice, no secret
-            typed = mistyped(case.question, case.language, draw)
-            case = case.model_copy(update={"question": typed})
         return case, fault
 
 

@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
-from simulator.core.errors import InputError, UnknownName
+from simulator.core.errors import InputError, UnknownName, gone
 from simulator.core.messages import _
 from simulator.core.templates import read_toml, stable_int
 from simulator.core.types import Language, Passage
@@ -25,7 +25,7 @@ Kind = Literal[
     "simple", "number", "procedure", "two-passages", "comparison", "follow-up", "complaint",
     "false-fact", "neighbour", "competitor", "private", "small-talk",
 ]  # fmt: skip
-Wording = Literal["plain", "keigo", "casual", "keywords", "typed"]
+Wording = Literal["plain", "keigo", "casual", "keywords"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 WORDINGS: tuple[Wording, ...] = get_args(Wording)
 OUT_OF_SCOPE: frozenset[Kind] = frozenset({"false-fact", "neighbour", "competitor", "private", "small-talk"})
@@ -91,6 +91,8 @@ def chosen_wordings(options: Sequence[str]) -> tuple[Wording, ...]:
     """The wordings that questions take in turn, from options like `plain,keigo`; without any, all."""
     names = [name.strip() for item in options for name in item.split(",") if name.strip()]
     for name in names:
+        if name == "typed":
+            raise InputError(gone("--wordings typed", "typos"))
         if name not in WORDINGS:
             raise UnknownName(_("wording"), name, WORDINGS)
     return tuple(wording for wording in WORDINGS if not names or wording in names)

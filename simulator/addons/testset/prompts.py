@@ -194,15 +194,13 @@ class Prompts:
         texts = [f"[{number}] {article.text}" for number, article in enumerate(task.articles, 1)]
         seal = fingerprint(*texts)
         focus = quote("sentence", task.sentence, seal) if task.sentence else ""
-        # A mistyped question is written in plain words; the program makes the typing errors.
-        wording = "casual" if task.wording == "typed" else task.wording
         user = self.text(
             language,
             "write",
             passages="\n".join(quote("document", text, seal) for text in texts),
             focus=self.text(language, "focus", sentence=focus) + "\n" if focus else "",
             kind=Template(self._tables[language]["kinds"][task.kind]).substitute(name=task.name),
-            wording=self._tables[language]["wordings"][wording],
+            wording=self._tables[language]["wordings"][task.wording],
             form=self.form(language, "fields", draft_form(task.kind)),
         )
         return _messages(self.text(language, "write_system"), user)

@@ -29,7 +29,6 @@ from simulator.addons.testset.plan import (
 from simulator.core.templates import read_toml, stable_int
 from simulator.core.types import Case, Language
 from simulator.text.evidence import STOP_WORDS, topic_units
-from simulator.users.typing_variation import vary
 
 FILE = Path(__file__).with_name("rules.toml")
 WORDING_FILE = Path(__file__).with_name("wordings.toml")
@@ -386,18 +385,11 @@ def worded(
     text = ""
     if wording == "keywords":
         text = _keywords(asked, language)
-    elif wording == "typed":
-        text = mistyped(asked.question, language, rng)
     elif wording in ("keigo", "casual"):
         text = _reworded(asked.question, _tables(language)[wording], rng)
         if language == "en" and wording == "casual":
             text = _lower_case(text)
     return (text, wording) if text and text != asked.question else (asked.question, "plain")
-
-
-def mistyped(question: str, language: Language, rng: random.Random) -> str:
-    """The question with typing errors; unchanged where none can be made."""
-    return vary(question, language, rng, share=1.0).text
 
 
 def _reworded(question: str, table: dict[str, Any], rng: random.Random) -> str:

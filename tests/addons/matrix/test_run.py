@@ -256,23 +256,6 @@ def test_the_forecast_is_that_of_the_whole(server: OpenAIServer, capsys: pytest.
     assert (server.requests, Path("runs").exists()) == ([], False)
 
 
-def test_every_bot_is_asked_where_they_are_to_be(
-    server: OpenAIServer, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """--ask-bot asks that of each cell; what it heard of all is told together, and narrows the range."""
-    options = ("matrix.toml", "--judges", "fluency", "--dry-run")
-    plain, asked = (ran(capsys, *options, *more)[1] for more in ((), ("--ask-bot",)))
-    widths = [
-        each["range"]["high"]["tokens_in"] - each["range"]["low"]["tokens_in"] for each in (plain, asked)
-    ]
-    heard = [each["asked"] for each in asked["heard"].values()]
-
-    assert plain["heard"] == {}
-    assert sum(heard) == len(server.requests) > 0
-    assert widths[1] < widths[0]
-    assert set(asked["unknown"]) == {"lengths"}
-
-
 def test_the_command_line_is_a_matrix_too(
     server: OpenAIServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -190,6 +190,7 @@ def test_a_forecast_starts_nothing(make: Any, author: Author) -> None:
         ((), "KNOWLEDGE is missing"),
         ((JA, "--kinds", "funny"), "unknown kind of question 'funny'"),
         ((JA, "--wordings", "rude"), "unknown wording 'rude'"),
+        ((JA, "--wordings", "typed"), "--wordings typed is gone: write mistyped lines yourself"),
         ((JA, "--kinds", "complaint"), "only a model can make these"),
         ((JA, "--language", "fr"), "use ja or en"),
         ((JA, "--language", "en"), "none of its"),
