@@ -22,7 +22,8 @@ LONG = (
     "1", "0-", "1-2-", "市", "山田", "a", "a@", "Ab ", " ", "さん", "氏名:", "1丁目", "昭和", "12 Oak ",
     "会員番号", "A1-", "[氏名]", "\n", "〇", "ゼロ", "0 1 ", "one ", "The Old ", "1-2 Ab, ", "もしもし、",
     "旧姓「佐藤」", "佐藤 ユイ、", "漢", "Flat 1, ", "I live at 1 Ab ", "my kids Ab, ",
-    "book under ", "[name], Ab ",
+    "book under ", "[name], Ab ", "This is Ab. ", "its ab, ", "Ab Cd ", "AbCd", "under Ab Cd, ",
+    "my late aunt Ab ", "Regards Ab ", "(John, ", "\nAb",
 )  # fmt: skip
 
 
