@@ -54,7 +54,6 @@ REASON_TITLES: dict[str, Message] = {
     "unsupported": _("figures of the right answer are not in the documents"),
     "answered": _("meant to be out of scope, but the documents answer it"),
     "no_name": _("does not name the invented company"),
-    "ambiguous": _("the documents answer it differently"),
     "duplicate": _("nearly the same as another"),
 }
 
@@ -132,7 +131,6 @@ class Outcome:
             "wordings": counts["wordings"],
             "rejected": [_rejected_json(question) for question in self.rejected],
             "failures": dict(Counter(kind for _id, kind in self.failures)),
-            "by_rule": run.by_rule,
             "passages": len(run.articles),
             "dialogues": len(run.logs.dialogues) if run.logs else 0,
             "redacted": run.logs.counts if run.logs else {},
@@ -171,7 +169,6 @@ def _lines(run: "TestSetRun", outcome: Outcome) -> Iterator[Message | str]:
         yield ngettext(
             "{n} failure of the model: {kinds}", "{n} failures of the model: {kinds}", n=n, kinds=kinds
         )
-    yield from _lines_of_rules(run, outcome)
     yield from _lines_of_logs(run, outcome)
     if outcome.proposed:
         yield from _lines_of_sheet(outcome.proposed)
@@ -198,23 +195,6 @@ def _lines_of_sheet(sheet: files.ProposedCases) -> Iterator[Message | str]:
     yield from sheet.notes
 
 
-def _lines_of_rules(run: "TestSetRun", outcome: Outcome) -> Iterator[Message]:
-    if not run.by_rule or not run.articles:
-        return
-    yield _(
-        "Made by rule, without a model: simple questions from headings and sentences only, reworded by rule."
-        " Right answers are the documents' own sentences."
-    )
-    if n := run.without_questions:
-        yield ngettext(
-            "{n} document has no sentence or heading that a rule fits.",
-            "{n} documents have no sentence or heading that a rule fits.",
-            n=n,
-        )
-    if sum(FROM_LOGS not in case.tags for case in outcome.cases) < (wanted := run.request.number):
-        yield _("{n} requested; no more can be made from these documents.", n=wanted)
-
-
 def _lines_of_logs(run: "TestSetRun", outcome: Outcome) -> Iterator[Message]:
     if run.logs is None:
         return
@@ -224,11 +204,6 @@ def _lines_of_logs(run: "TestSetRun", outcome: Outcome) -> Iterator[Message]:
         yield _("Masked in the logs: {counts}", counts=masks)
     else:
         yield _("Nothing to mask was found in the logs.")
-    if run.by_rule:
-        yield _(
-            "From the logs the first question of each dialogue was taken as it is, and stands for its goal."
-            " Personas need a model."
-        )
     if n := len(outcome.personas):
         names = tuple(map(str, outcome.personas))
         yield ngettext("{n} persona written: {names}", "{n} personas written: {names}", n=n, names=names)

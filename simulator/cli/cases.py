@@ -60,7 +60,7 @@ Logs = Annotated[str | None, typer.Option(
 )]
 PersonasOut = Annotated[str | None, typer.Option(
     "--personas-out", metavar="FOLDER", show_default=False,
-    help="With --from-logs and a model: write personas that speak like these customers to FOLDER.",
+    help="With --from-logs: write personas that speak like these customers to FOLDER.",
 )]
 RedactPatterns = Annotated[list[str] | None, typer.Option(
     "--redact-pattern", metavar="REGEX", show_default=False,
@@ -96,7 +96,7 @@ def make(  # noqa: PLR0917 - one for each option
 
     A model writes them, and a second request answers each one from its passages without seeing the right
     answer; questions that fail this check are rejected and listed. About a quarter are out of scope
-    (answerable: no). Without a model, rules make simple questions from sentences and headings.
+    (answerable: no).
 
     Use the file with `--cases FILE`, after somebody has looked it over. With --to sheets the questions wait
     in the sheet's worksheet of test questions until somebody approves them. If interrupted, run the same
@@ -125,8 +125,7 @@ def make(  # noqa: PLR0917 - one for each option
         from simulator.cli.preflight import show_calls
 
         return show_calls({"judge": run.forecast()}, as_json=settings.json_output)
-    if not run.by_rule:
-        check_prices(settings, run.models.items())
+    check_prices(settings, run.models.items())
     return _make(run, path, Path(personas_out) if personas_out else None)
 
 
@@ -190,11 +189,6 @@ def _make(run: "TestSetRun", path: Path, personas: Path | None) -> int:
     if run.logs is not None:
         outcome.add(run.logs.made)
     if not outcome.cases and not outcome.stopped and not outcome.failures:
-        if run.by_rule:
-            msg = _(
-                "no question could be made: no sentence or heading fits a rule, and no model is configured."
-            )
-            raise InputError(msg)
         msg = _("no question could be made that passes the checks.")
         raise InputError(msg)
     outcome.write()
@@ -227,14 +221,10 @@ def _announce(run: "TestSetRun") -> None:
         sources.append(ngettext("{n} passage", "{n} passages", n=len(run.articles)))
     if run.logs is not None:
         sources.append(ngettext("{n} dialogue", "{n} dialogues", n=len(run.logs.dialogues)))
-    if run.by_rule:
-        writer = _("No model configured: rules make simple questions (no language model, no cost).")
-    else:
-        models = run.models
-        writer = _(
-            "Written by {user}, checked by {judge}. About {cost}.",
-            user=models["user"], judge=models["judge"], cost=total([run.forecast()]),
-        )  # fmt: skip
+    writer = _(
+        "Written by {user}, checked by {judge}. About {cost}.",
+        user=run.models["user"], judge=run.models["judge"], cost=total([run.forecast()]),
+    )  # fmt: skip
     say(sentences(_("{sources}.", sources=tuple(sources)), writer))
 
 

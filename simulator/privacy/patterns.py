@@ -1,11 +1,11 @@
 """The patterns of patterns.toml, compiled, each with its check.
 
-A check sees a match of its pattern and returns what of it is masked, or None where it only looks like
-personal data. Those of numbers and addresses are here, those of names in names.py and names_en.py.
+A check sees a match of its pattern and says whether it is masked, or which part of it; what only looks like
+personal data is not. Those of numbers and addresses are here, those of names in names.py.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from string import ascii_uppercase
@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 
 from simulator.core.templates import read_toml
 from simulator.core.types import Language
-from simulator.privacy.lists import Span, masked_part, word_list
-from simulator.privacy.names import NAME_CHECKS
+from simulator.privacy.names import NAME_CHECKS, Check, Span, word_list
 
 _FEWEST, _MANY = 3, 5
 # Japanese numbers that are free to call or of a company's choice: no person has one.
@@ -37,105 +36,88 @@ _SERIES = re.compile(
 _USER_NAME = re.compile(r"[a-z]_[a-z0-9]")
 
 
-def luhn(match: re.Match[str]) -> Span | None:
+def luhn(match: re.Match[str]) -> bool:
     """A payment card: the digits' Luhn sum is right (ISO/IEC 7812)."""
     digits = [int(d) for d in re.sub(r"\D", "", match[0])]
     doubled = [sum(divmod(2 * d, 10)) for d in digits[-2::-2]]
-    return (
-        masked_part(match)
-        if len(set(digits)) > 1 and (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0
-        else None
-    )
+    return len(set(digits)) > 1 and (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0
 
 
-def my_number(match: re.Match[str]) -> Span | None:
+def my_number(match: re.Match[str]) -> bool:
     """A Japanese Individual Number: the twelfth digit checks the eleven before it."""
     digits = [int(d) for d in re.sub(r"\D", "", match[0])]
     rest = sum(d * w for d, w in zip(digits[:11], (6, 5, 4, 3, 2, 7, 6, 5, 4, 3, 2), strict=True)) % 11
     right = 0 if rest <= 1 else 11 - rest
-    return masked_part(match) if len(set(digits)) > 1 and digits[11] == right else None
+    return len(set(digits)) > 1 and digits[11] == right
 
 
-def iban(match: re.Match[str]) -> Span | None:
+def iban(match: re.Match[str]) -> bool:
     """An international bank account number: 1 modulo 97 (ISO 13616)."""
     plain = match[0].replace(" ", "")
     number = "".join(str(10 + ascii_uppercase.index(c)) if c.isalpha() else c for c in plain[4:] + plain[:4])
-    return masked_part(match) if 15 <= len(plain) <= 34 and int(number) % 97 == 1 else None
+    return 15 <= len(plain) <= 34 and int(number) % 97 == 1
 
 
-def phone(match: re.Match[str]) -> Span | None:
+def phone(match: re.Match[str]) -> Span | bool:
     """A telephone number: 10 or 11 digits within the country, 8 to 15 with its code; dates are none."""
     written = re.split(r"内線|[a-z]", match[0], flags=re.IGNORECASE)[0]
     digits = re.sub(r"\D", "", written)
-    start, end = masked_part(match)
-    span = start + (written.startswith("(") and ")" not in written), end
+    span = match.start() + (written.startswith("(") and ")" not in written), match.end()
     if written.startswith("+"):
-        return span if 8 <= len(digits) <= 15 else None
+        return span if 8 <= len(digits) <= 15 else False
     national = digits.startswith("0") and not digits.startswith(("00", *_NOBODYS))
-    return span if national and len(digits) in (10, 11) else None
+    return span if national and len(digits) in (10, 11) else False
 
 
-def somebodys(match: re.Match[str]) -> Span | None:
-    """A telephone number behind a word for one, or of ten digits; free ones are nobody's."""
-    number = match["v"] if "v" in match.re.groupindex else match[0]
-    return None if is_nobodys(number) else masked_part(match)
+def _value(match: re.Match[str]) -> str:
+    return match["v"] if "v" in match.re.groupindex else match[0]
 
 
-def is_nobodys(number: str) -> bool:
-    """Whether a number is free to call or a service's: 0120-, 0570-, 1-800-, 0808 ."""
-    return bool(_NOBODYS_NUMBER.match(number))
+def somebodys(match: re.Match[str]) -> bool:
+    """A telephone number behind a word for one, or of ten digits; free ones and services' are nobody's."""
+    return not _NOBODYS_NUMBER.match(_value(match))
 
 
-def either(match: re.Match[str]) -> Span | None:
+def either(match: re.Match[str]) -> Span:
     """The one of the groups `v` and `w` that matched."""
     return match.span("v") if match["v"] else match.span("w")
 
 
-def abroad(match: re.Match[str]) -> Span | None:
+def abroad(match: re.Match[str]) -> bool:
     """A telephone number with 00 and the code of a country."""
-    return masked_part(match) if 10 <= len(re.sub(r"\D", "", match[0])) <= 16 else None
+    return 10 <= len(re.sub(r"\D", "", match[0])) <= 16
 
 
-def code(match: re.Match[str]) -> Span | None:
+def code(match: re.Match[str]) -> bool:
     """A number somebody is known by: three digits at least, or capitals with a digit, or a user name."""
-    identifier = match["v"]
-    if is_nobodys(identifier):
-        return None
-    enough = (
-        sum(map(str.isnumeric, identifier)) >= _FEWEST
-        or _LOCATOR.fullmatch(identifier)
-        or _LOGIN.fullmatch(identifier)
-    )
-    return masked_part(match) if enough or _USER_NAME.search(identifier) else None
+    enough = sum(map(str.isnumeric, match["v"])) >= _FEWEST
+    enough = enough or bool(_LOCATOR.fullmatch(match["v"]) or _LOGIN.fullmatch(match["v"]))
+    return somebodys(match) and (enough or bool(_USER_NAME.search(match["v"])))
 
 
-def long_code(match: re.Match[str]) -> Span | None:
+def long_code(match: re.Match[str]) -> bool:
     """As `code`, where only a bare "order" or "#" stands before it: five digits at least."""
-    if is_nobodys(match["v"]):
-        return None
-    enough = sum(map(str.isnumeric, match["v"])) >= _MANY or _SERIES.fullmatch(match["v"])
-    return masked_part(match) if enough or _USER_NAME.search(match["v"]) else None
+    enough = sum(map(str.isnumeric, match["v"])) >= _MANY or bool(_SERIES.fullmatch(match["v"]))
+    return somebodys(match) and (enough or bool(_USER_NAME.search(match["v"])))
 
 
-def labelled_code(match: re.Match[str]) -> Span | None:
+def labelled_code(match: re.Match[str]) -> bool:
     """A code behind a word and "number", unless it numbers things: 型番号, part number."""
     label = match["label"]
-    things = any(label.endswith(word) for word in word_list("no_label_ja")) or label.lower() in word_list(
-        "no_label_en"
-    )
-    return None if things else code(match)
+    of_things = label.endswith(tuple(word_list("no_label_ja"))) or label.lower() in word_list("no_label_en")
+    return not of_things and code(match)
 
 
-def long_labelled_code(match: re.Match[str]) -> Span | None:
+def long_labelled_code(match: re.Match[str]) -> bool:
     """As `labelled_code`, further away from its label: five digits at least."""
-    return labelled_code(match) if long_code(match) else None
+    return long_code(match) and labelled_code(match)
 
 
-def past_date(match: re.Match[str]) -> Span | None:
+def past_date(match: re.Match[str]) -> bool:
     """A whole date of the last century that no word such as "since" makes the day of something else."""
     before = match.string[max(0, match.start() - 24) : match.start()]
     behind = match.string[match.end() : match.end() + 12]
-    return None if _OTHER_DAY.search(before) or _SINCE.match(behind) else masked_part(match)
+    return not (_OTHER_DAY.search(before) or _SINCE.match(behind))
 
 
 _OTHER_DAY = re.compile(
@@ -147,48 +129,25 @@ _SINCE = re.compile(
 )
 
 
-def spelt_number(match: re.Match[str]) -> Span | None:
+def spelt_number(match: re.Match[str]) -> bool:
     """A telephone number in kanji digits, or a number in spelt digits of seven at least."""
-    return (
-        masked_part(match) if 10 <= len(re.sub(r"[^〇零一二三四五六七八九]", "", match["v"])) <= 11 else None
-    )
+    return 10 <= len(re.sub(r"[^〇零一二三四五六七八九]", "", match["v"])) <= 11
 
 
-def spaced_email(match: re.Match[str]) -> Span | None:
+def spaced_email(match: re.Match[str]) -> bool:
     """Taro_1 @ example.jp: with spaces around the sign, only what no plain word stands before."""
     local = match[0].split("@")[0].strip()
     if re.match(r"\S+@\S+\.[A-Za-z]{2,24}\. ", match[0]):
-        return None  # an address, and the sentence behind it
-    return (
-        masked_part(match) if re.search(r"[\d._+-]", local) or not match[0].startswith(local + " ") else None
-    )
+        return False  # an address, and the sentence behind it
+    return bool(re.search(r"[\d._+-]", local)) or not match[0].startswith(local + " ")
 
 
-def spelt_email(match: re.Match[str]) -> Span | None:
+def spelt_email(match: re.Match[str]) -> bool:
     """An address spelt with signs or words for @ and the dot; two plain words around an "at" are none."""
-    return masked_part(match) if _SPELT.search(match[0]) else None
+    return bool(_SPELT.search(match[0]))
 
 
 _SPELT = re.compile(r"dot|ド[ッっ]ト|どっと|[(\[]at|アット|あっと|[☆■◎●★◆]")
-
-
-NUMBER_CHECKS = {
-    "somebodys": somebodys,
-    "either": either,
-    "abroad": abroad,
-    "luhn": luhn,
-    "my_number": my_number,
-    "iban": iban,
-    "phone": phone,
-    "code": code,
-    "long_code": long_code,
-    "spelt_email": spelt_email,
-    "labelled_code": labelled_code,
-    "long_labelled_code": long_labelled_code,
-    "past_date": past_date,
-    "spelt_number": spelt_number,
-    "spaced_email": spaced_email,
-}
 
 
 _KANJI = "一-鿿㐀-䶿々ヶケノツ之"
@@ -237,74 +196,62 @@ _END_OF_ADDRESS = re.compile(
 )
 
 
-def address_ja(match: re.Match[str]) -> Span | None:
-    """An address around a house number: a prefecture or city before it, a building behind it."""
-    text, (start, end) = match.string, match.span()
+def address_ja(match: re.Match[str]) -> Span | bool:
+    """An address around a house number: a prefecture or city before it, a building or room behind it."""
+    text, start = match.string, match.start()
     house_number = match[0].rstrip(" -ーの")
     end = start + len(house_number)
     before = _BEFORE.search(text, max(0, start - _REACH), start)
     where = _WHERE.search(before[0]) if before else None
     if not before or not where:
-        return None
-    has_prefecture = bool(re.match(_PREFECTURE, where[0])) and bool(
-        re.search(r"[市区町村郡]", before[0][where.end() :])
-    )
+        return False
     town = before[0][where.end() :]
-    numbered = _NUMBERED.search(house_number)
-    alone = not _COUNTED.match(text, end) and len(house_number) > 1
-    if not numbered and not (
-        (has_prefecture or alone) and re.search(rf"[{_KANJI}][{_KANJI}ァ-ヶー]{{1,10}}$", town)
-    ):
-        return None
+    if not _NUMBERED.search(house_number):
+        # A bare number needs a whole place before it, and no counted thing behind it.
+        whole = re.match(_PREFECTURE, where[0]) and re.search(r"[市区町村郡]", town)
+        alone = not _COUNTED.match(text, end) and len(house_number) > 1
+        if not ((whole or alone) and re.search(rf"[{_KANJI}][{_KANJI}ァ-ヶー]{{1,10}}$", town)):
+            return False
     if re.search(r"(?:から|まで|では|には|での|にも|とは|ので|です|ます|より)", town):
-        return None
-    return before.start() + where.start(), _with_building(text, end)
-
-
-def _with_building(text: str, end: int) -> int:
-    """The end of an address that goes on with a building, a floor or a room."""
+        return False
     building = _BUILDING.match(text, end, end + 40)
     if building and (_NAMED_BUILDING.search(building[0]) or _ROOM.fullmatch(building[0])):
         end = building.end()
     floor = _FLOOR.match(text, end, end + 12)
-    return floor.end() if floor else end
+    return before.start() + where.start(), floor.end() if floor else end
 
 
-def labelled_address(match: re.Match[str]) -> Span | None:
+def labelled_address(match: re.Match[str]) -> Span | bool:
     """The text behind 住所は, as far as it is a place."""
-    start, end = masked_part(match)
+    start, end = match.span("v")
     text = match["v"]
     stop = _END_OF_ADDRESS.search(text)
     if stop:
         end = start + stop.start()
     elif re.search(r"[をがはも]", text) or len(text) > 50:
-        return None
-    place = match.string[start:end].rstrip()
-    return (start, start + len(place)) if _is_place(place) else None
-
-
-def _is_place(text: str) -> bool:
-    """Whether a text is a place and no sentence about one: 市区町村 and 市外 are words, not cities."""
-    if re.match(r"市区町村|(?:都道府県|市町村)", text):
         return False
-    town = _WHERE.search(text)
-    rest = text[town.end() :] if town else ""
-    return bool(town) and len(rest) >= 1 and not re.search(r"[をがはも、]|(?:内|外|以外|限定|在住)$", rest)
+    place = match.string[start:end].rstrip()
+    if re.match(r"市区町村|(?:都道府県|市町村)", place):  # words for places, as 市外 is
+        return False
+    town = _WHERE.search(place)
+    rest = place[town.end() :] if town else ""
+    is_sentence = re.search(r"[をがはも、]|(?:内|外|以外|限定|在住)$", rest)
+    return (start, start + len(place)) if rest and not is_sentence else False
 
 
-def street(match: re.Match[str]) -> Span | None:
+def street(match: re.Match[str]) -> bool:
     """An English street address; "2 Easy Way" needs its capitals, "24 Hour Drive" is none."""
-    return None if _NO_STREET.search(match[0].split(",")[0]) else masked_part(match)
+    return not _NO_STREET.search(match[0].split(",")[0])
 
 
-def lower_street(match: re.Match[str]) -> Span | None:
+def lower_street(match: re.Match[str]) -> bool:
     """14 elm street, without capitals: only where no common word stands before the street."""
-    return None if _NO_STREET.search(match[0]) or _COMMON.search(match[0]) else masked_part(match)
+    return not (_NO_STREET.search(match[0]) or _COMMON.search(match[0]))
 
 
-def labelled_street(match: re.Match[str]) -> Span | None:
+def labelled_street(match: re.Match[str]) -> bool:
     """The text behind "I live at", where it has a number and no word for a plan or a product."""
-    return None if _NO_STREET.search(match["v"]) or _NO_PLACE.search(match["v"]) else masked_part(match)
+    return not (_NO_STREET.search(match["v"]) or _NO_PLACE.search(match["v"]))
 
 
 _NO_PLACE = re.compile(
@@ -315,24 +262,21 @@ _NO_STREET = re.compile(r"\b(?:Hours?|Days?|Minutes?|Year|Month|Week|Items?|Step
 _COMMON = re.compile(r"\b(?:mins?|ways?|miles?|km|times?|more|new|free|lane|people|of|the|and|to|in|for)\b")
 
 
-ADDRESS_CHECKS = {
-    "address_ja": address_ja,
-    "labelled_address": labelled_address,
-    "street": street,
-    "labelled_street": labelled_street,
-    "lower_street": lower_street,
-}
-
-
 FILE = Path(__file__).with_name("patterns.toml")
 _PART = re.compile("«([a-z_]+)»")
-_CHECKS = NUMBER_CHECKS | NAME_CHECKS | ADDRESS_CHECKS
-
-Check = Callable[[re.Match[str]], Span | None]
+# By the names that patterns.toml calls them.
+_CHECKS = NAME_CHECKS | {
+    check.__name__: check
+    for check in (
+        luhn, my_number, iban, phone, somebodys, either, abroad, code, long_code, labelled_code,
+        long_labelled_code, past_date, spelt_number, spaced_email, spelt_email, address_ja,
+        labelled_address, street, labelled_street, lower_street,
+    )
+}  # fmt: skip
 
 
 class Pattern(NamedTuple):
-    """One kind of personal data in one form; `check` gives what of a match is masked, or None.
+    """One kind of personal data in one form.
 
     `needs` is what a text must have for any match, so that most patterns are not tried on most texts.
     """
@@ -340,7 +284,16 @@ class Pattern(NamedTuple):
     kind: str
     needs: frozenset[str]
     regex: re.Pattern[str]
-    check: Check
+    check: Check | None
+
+    def spans(self, text: str) -> Iterator[Span]:
+        """What of the text is masked: of each match its group `v` or all, unless its check says otherwise."""
+        for match in self.regex.finditer(text):
+            found = self.check(match) if self.check else True
+            if found is True:
+                yield match.span("v" if "v" in match.re.groupindex else 0)
+            elif found:
+                yield found
 
 
 @cache
@@ -352,7 +305,7 @@ def patterns() -> tuple[Pattern, ...]:
             table["kind"],
             frozenset(table.get("needs", "").split()),
             re.compile(_filled(table["pattern"], tables["parts"])),
-            _CHECKS[table["check"]] if "check" in table else masked_part,
+            _CHECKS[table["check"]] if "check" in table else None,
         )
         for table in tables["find"]
     )

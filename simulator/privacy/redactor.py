@@ -10,7 +10,7 @@ from pydantic import BaseModel, JsonValue
 from simulator.core.errors import InputError
 from simulator.core.messages import _
 from simulator.core.types import Case, Language
-from simulator.privacy.lists import Span, word_list
+from simulator.privacy.names import Span, word_list
 from simulator.privacy.patterns import mask, masks, patterns, scripts_in
 from simulator.text.typography import straight
 
@@ -127,9 +127,8 @@ class Redactor:
     def _known(self, plain: str) -> Iterator[_Span]:
         present = scripts_in(plain)
         for rank, pattern in enumerate(patterns(), start=1):
-            for match in pattern.regex.finditer(plain) if pattern.needs <= present else ():
-                span = pattern.check(match)
-                if span and (span := _bare(plain, span)):
+            for found in pattern.spans(plain) if pattern.needs <= present else ():
+                if span := _bare(plain, found):
                     yield _Span(*span, rank, pattern.kind)
 
     def _is_public(self, text: str) -> bool:
@@ -141,9 +140,7 @@ def _public(texts: Sequence[str]) -> Iterator[str]:
     for text in texts:
         plain = straight(text).translate(_PLAIN)
         for pattern in patterns():
-            for match in pattern.regex.finditer(plain):
-                if span := pattern.check(match):
-                    yield _essence(plain[slice(*span)])
+            yield from (_essence(plain[start:end]) for start, end in pattern.spans(plain))
 
 
 def _essence(text: str) -> str:

@@ -1,6 +1,7 @@
 """Deletes a run: its folder, its replies in the cache; and says where else its text may be."""
 
 import contextlib
+import itertools
 import json
 import re
 import shutil
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _
-from simulator.core.types import Results, Value
+from simulator.core.types import Results
 from simulator.models.cache import cache_folder
 from simulator.storage.run_file import RUN_FILE, RunFile, find_run
 
@@ -125,7 +126,9 @@ def cached_replies(results: Results, cache: Path | None = None) -> list[str]:
     path = cache or cache_folder() / "responses.sqlite"
     if not path.is_file():
         return []
-    values = (value for part in _parts(results) for value in _texts(part.model_dump(mode="json")))
+    run = results.model_copy(update={"conversations": (), "scores": ()})
+    parts = itertools.chain((run,), results.conversations, results.scores)  # rows are read one by one
+    values = (value for part in parts for value in _texts(part.model_dump(mode="json")))
     texts = {text for text in values if len(text) >= _MIN_LENGTH}
     try:
         with contextlib.closing(sqlite3.connect(path, timeout=5)) as file:
@@ -134,13 +137,6 @@ def cached_replies(results: Results, cache: Path | None = None) -> list[str]:
     except sqlite3.Error as error:
         msg = _("{path}: cannot be read ({error}).", path=path, error=error)
         raise InputError(msg) from None
-
-
-def _parts(results: Results) -> Iterator[Value]:
-    """All that a run consists of, its rows one by one."""
-    yield results.model_copy(update={"conversations": (), "scores": ()})
-    yield from results.conversations
-    yield from results.scores
 
 
 def delete_replies(keys: list[str], cache: Path | None = None) -> None:

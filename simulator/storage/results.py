@@ -11,8 +11,8 @@ import sqlite3
 import sys
 import weakref
 from collections import Counter
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar, overload
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
+from typing import TypeVar, overload
 
 from simulator.core.messages import _
 from simulator.core.types import (
@@ -78,9 +78,15 @@ def results_of(file: sqlite3.Connection, *, own: bool = False) -> Results:
     reader = Reader(file, own=own)
     conversations: Conversations = StoredConversations(reader)
     scores: Scores = StoredScores(reader)
-    if _size(file) <= MAX_LOADED:
+    pages, page_size = (file.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size"))
+    if pages * page_size <= MAX_LOADED:
         conversations, scores = ConversationTuple(conversations), ScoreTuple(scores)
     notes = file.execute("SELECT key, body FROM about WHERE key LIKE 'note:%'")
+    usage: dict[str, dict[str, Spending]] = {}
+    for (role, model), spending in _spending(file, "role", "model"):
+        usage.setdefault(role, {})[model] = spending
+    # Files of versions 1 and 2 do not know for which judge a call was made.
+    judging = dict(_spending(file, "judge")) if schema.version_of(file) > 2 else {}
     return Results(
         run=run_of(file),
         planned=len(conversations),
@@ -88,17 +94,11 @@ def results_of(file: sqlite3.Connection, *, own: bool = False) -> Results:
         conversations=conversations,
         scores=scores,
         spending={role: spending for (role,), spending in _spending(file, "role")},
-        usage=_usage(file),
-        judging=_judging(file),
+        usage=usage,
+        judging={judge: spending for (judge,), spending in judging.items() if judge},
         verdicts=_verdicts(file),
         notes={key.removeprefix("note:"): json.loads(body) for key, body in notes},
     )
-
-
-def _size(file: sqlite3.Connection) -> int:
-    """The bytes of the file, with what is not yet merged into it."""
-    pages, page_size = (file.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size"))
-    return int(pages * page_size)
 
 
 def run_of(file: sqlite3.Connection) -> Run:
@@ -123,7 +123,8 @@ class StoredConversations(Conversations):
         self._file = file
         self._ids = _column(file, "SELECT id FROM conversations ORDER BY position") if ids is None else ids
         self._case = functools.lru_cache(_SHARED)(Case.model_validate_json)
-        self._passage = functools.lru_cache(_SHARED)(_same)
+        # Equal passages become one: the first of them.
+        self._passage: Callable[[Passage], Passage] = functools.lru_cache(_SHARED)(lambda passage: passage)
 
     @property
     def ids(self) -> Sequence[str]:
@@ -193,61 +194,43 @@ class StoredConversations(Conversations):
         return set(self._ids)
 
     def _read(self, ids: Sequence[str]) -> list[Conversation]:
+        those = f"({','.join('?' * len(ids))})"
         turns: dict[str, list[Turn]] = {}
-        query = "SELECT conversation, turn, utterance, answer FROM turns WHERE answer IS NOT NULL"
-        for row in _select(self._file, f"{query} AND conversation IN", ids, "conversation, turn"):
-            turns.setdefault(row[0], []).append(self._turn(*row[1:]))
-        query = 'SELECT id, persona, repeat, "case", ended, reason, closing FROM conversations WHERE id IN'
-        rows = {row[0]: row[1:] for row in _select(self._file, query, ids, "id")}
-        return [self._conversation(key, turns.get(key, ()), *rows[key]) for key in ids]
-
-    def _turn(self, index: int, utterance_json: str, answer_json: str) -> Turn:
-        utterance = Utterance.model_validate_json(utterance_json)
-        answer = Answer.model_validate_json(answer_json)
-        if answer.passages:
-            answer = answer.model_copy(update={"passages": tuple(map(self._passage, answer.passages))})
-        return Turn(
-            index=index,
-            user=utterance.text,
-            answer=answer,
-            broken_rules=utterance.broken_rules,
-            clean=utterance.clean,
-        )
-
-    def _conversation(  # noqa: PLR0917 - the columns of a row
-        self,
-        key: str,
-        turns: Iterable[Turn],
-        persona: str,
-        repeat: int,
-        case: str,
-        ended: str | None,
-        reason: str,
-        closing: str,
-    ) -> Conversation:
-        return Conversation(
-            id=key,
-            case=self._case(case),
-            persona=sys.intern(persona),  # of a large run, the same in every row
-            repeat=repeat,
-            turns=tuple(turns),
-            ended=Ended(ended) if ended else None,
-            reason=reason,
-            closing=closing,
-        )
-
-
-def _same(passage: Passage) -> Passage:
-    return passage
+        query = f"""SELECT conversation, turn, utterance, answer FROM turns
+          WHERE answer IS NOT NULL AND conversation IN {those} ORDER BY conversation, turn"""  # noqa: S608 - ours
+        for key, index, utterance_json, answer_json in self._file.execute(query, ids):
+            line = Utterance.model_validate_json(utterance_json)
+            answer = Answer.model_validate_json(answer_json)
+            if answer.passages:
+                answer = answer.model_copy(update={"passages": tuple(map(self._passage, answer.passages))})
+            turn = Turn(
+                index=index,
+                user=line.text,
+                answer=answer,
+                broken_rules=line.broken_rules,
+                clean=line.clean,
+            )
+            turns.setdefault(key, []).append(turn)
+        query = f"""SELECT id, persona, repeat, "case", ended, reason, closing
+          FROM conversations WHERE id IN {those}"""  # noqa: S608 - ours
+        found = {
+            key: Conversation(
+                id=key,
+                case=self._case(case),
+                persona=sys.intern(persona),  # of a large run, the same in every row
+                repeat=repeat,
+                turns=tuple(turns.get(key, ())),
+                ended=Ended(ended) if ended else None,
+                reason=reason,
+                closing=closing,
+            )
+            for key, persona, repeat, case, ended, reason, closing in self._file.execute(query, ids)
+        }
+        return [found[key] for key in ids]
 
 
 def _column(file: Reader, query: str) -> list[str]:
     return [value for (value,) in file.execute(query)]
-
-
-def _select(file: Reader, query: str, ids: Sequence[str], order: str) -> list[Any]:
-    placeholders = ",".join("?" * len(ids))
-    return file.execute(f"{query} ({placeholders}) ORDER BY {order}", ids).fetchall()
 
 
 def _batches(ids: Sequence[str]) -> Iterator[Sequence[str]]:
@@ -379,21 +362,6 @@ def _verdicts(file: sqlite3.Connection) -> tuple[HumanVerdict, ...]:
     return tuple(HumanVerdict.model_validate_json(row[0]) for row in rows)
 
 
-def _judging(file: sqlite3.Connection) -> dict[str, Spending]:
-    """The spending on each judge; empty for files before version 3."""
-    if schema.version_of(file) < 3:
-        return {}
-    return {judge: spending for (judge,), spending in _spending(file, "judge") if judge}
-
-
-def _usage(file: sqlite3.Connection) -> dict[str, dict[str, Spending]]:
-    """The spending on each model, by role."""
-    usage: dict[str, dict[str, Spending]] = {}
-    for (role, model), spending in _spending(file, "role", "model"):
-        usage.setdefault(role, {})[model] = spending
-    return usage
-
-
 def _spending(file: sqlite3.Connection, *columns: str) -> Iterator[tuple[tuple[str, ...], Spending]]:
     """The calls and tokens by these columns; the cost is None when that of some call is unknown."""
     group = ", ".join(columns)
@@ -402,12 +370,10 @@ def _spending(file: sqlite3.Connection, *columns: str) -> Iterator[tuple[tuple[s
       CASE WHEN count(*) = count(cost_usd) THEN sum(cost_usd) END, {group}
       FROM calls GROUP BY {group}"""  # noqa: S608 - our own column names
     for calls, cached, tokens_in, tokens_out, cost_usd, *key in file.execute(query):
-        yield (
-            tuple(key),
-            Spending(
-                calls=calls, cached=cached, tokens_in=tokens_in, tokens_out=tokens_out, cost_usd=cost_usd
-            ),
+        spending = Spending(
+            calls=calls, cached=cached, tokens_in=tokens_in, tokens_out=tokens_out, cost_usd=cost_usd
         )
+        yield tuple(key), spending
 
 
 Value = TypeVar("Value")

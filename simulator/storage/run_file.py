@@ -61,10 +61,13 @@ class RunFile:
         # Whether the last commit failed, and whether a caller has seen the error.
         self._failed = self._reported = False
         try:
-            self._file = _connect(path)
-        except RunFileError:
+            self._file = sqlite3.connect(path, isolation_level=None, timeout=10)
+            self._file.execute("PRAGMA journal_mode=WAL")
+            self._file.execute("PRAGMA synchronous=NORMAL")
+        except sqlite3.Error as error:
             lock.close()
-            raise
+            msg = _("{path}: cannot be written ({error}).", path=path, error=error)
+            raise RunFileError(msg) from None
 
     @classmethod
     def create(
@@ -370,17 +373,6 @@ def new_run_id(now: datetime, personas: Iterable[str]) -> str:
     persona = names[0] if len(names) == 1 else "mixed"
     label = "".join(c for c in persona if c.isascii() and (c.isalnum() or c in "-_"))[:20] or "persona"
     return f"{now:%Y%m%d-%H%M%S}{now.microsecond // 1000:03}-{label}-{os.urandom(2).hex()}"
-
-
-def _connect(path: Path) -> sqlite3.Connection:
-    try:
-        file = sqlite3.connect(path, isolation_level=None, timeout=10)
-        file.execute("PRAGMA journal_mode=WAL")
-        file.execute("PRAGMA synchronous=NORMAL")
-    except sqlite3.Error as error:
-        msg = _("{path}: cannot be written ({error}).", path=path, error=error)
-        raise RunFileError(msg) from None
-    return file
 
 
 def lock_folder(folder: Path) -> IO[str]:

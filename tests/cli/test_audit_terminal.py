@@ -59,19 +59,16 @@ def assert_plain(text: str) -> None:
     assert found is None, repr(text[max(0, found.start() - 60) : found.end() + 20])
 
 
-def test_no_command_prints_control_codes(
-    runs: Sequence[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """fixes, diff, history, compare, cross-examine, cases make, report, review, doctor, and errors."""
+def test_no_command_prints_control_codes(runs: Sequence[str], capfd: pytest.CaptureFixture[str]) -> None:
+    """fixes, diff, history, compare, cross-examine, report, review, doctor, and errors."""
     first, second, failed = runs
-    (tmp_path / "kb.md").write_text(f"# 返品{HOSTILE}\n返品は{HOSTILE}30日以内に承ります。\n" * 4, "utf-8")
     for command in (
         ("fixes", first), ("fixes", failed), ("fixes", first, "--markdown", "f.md"),
         ("fixes", second, "--focus", "focus.jsonl"), ("diff", first, second, "--markdown", "d.md"),
         ("history",), ("compare", first, second, "--markdown", "c.md", "--html", "c.html"),
         ("cross-examine", first, "--limit", "2"), ("report", first, "--to", "csv,markdown"),
-        ("report", first, second), ("cases", "make", "kb.md", "--offline", "--number", "3"),
-        ("review", first), ("purge", HOSTILE, "--yes"), ("fixes", HOSTILE), ("list",),
+        ("report", first, second), ("review", first),
+        ("purge", HOSTILE, "--yes"), ("fixes", HOSTILE), ("list",),
         ("doctor", "--cases", "cases.jsonl", "--adapter", "bot.py:fails", "--offline"),
     ):  # fmt: skip
         main(list(command))

@@ -37,8 +37,8 @@ class Walk:
         for kind, block in BLOCKS.findall(self.text):
             getattr(self, f"_{kind}")(block)
 
-    def _csv(self, block: str) -> None:
-        (self.home / "chats.csv").write_text(block, encoding="utf-8")
+    def _bash(self, block: str) -> None:
+        """A command that takes a model is only read."""
 
     def _diff(self, block: str) -> None:
         name, _, before, after = block.splitlines()

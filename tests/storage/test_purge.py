@@ -57,23 +57,15 @@ def test_a_run_is_deleted_wholly(runs: Path, capfd: pytest.CaptureFixture[str]) 
 def test_it_asks_before(
     typed: str, gone: bool, runs: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Only a yes deletes."""
+    """Only a yes deletes, or --yes where nobody sits at a terminal."""
+    monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
+    assert main(["purge", "latest"]) == 2
+    assert "--yes" in capfd.readouterr().err
     monkeypatch.setattr(sys, "stdin", Terminal(typed))
 
     assert main(["purge", "latest"]) == 0
     assert (not list(runs.iterdir())) == gone
     assert ("Nothing was deleted." in capfd.readouterr().err) != gone
-
-
-def test_without_a_terminal_it_needs_yes(
-    runs: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """A script that forgot --yes deletes nothing."""
-    monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
-
-    assert main(["purge", "latest"]) == 2
-    assert "--yes" in capfd.readouterr().err
-    assert list(runs.iterdir())
 
 
 def test_a_run_that_is_held_stays(runs: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -153,13 +145,16 @@ def test_the_cached_replies_of_a_run_can_go_with_it(
     monkeypatch: pytest.MonkeyPatch,
     most: int,
 ) -> None:
-    """--cache removes the replies that hold text of the run, from the bytes of the file, too; of any run."""
+    """--cache removes replies with text of the run, from the bytes of the file, too; else it counts them."""
     monkeypatch.setattr(results, "MAX_LOADED", most)
     cache = tmp_path / "cache" / "rehearsal" / "responses.sqlite"
     first = min((tmp_path / "runs").iterdir())
     reason = next(s.reason for s in read_run(first / "run.sqlite").scores)
     before = _rows(cache)
     capfd.readouterr()
+
+    assert main(["purge", "latest", "--yes"]) == 0
+    assert "cache clear" in capfd.readouterr().err
 
     assert main(["purge", first.name, "--yes", "--cache", "--json"]) == 0
     cache_counts = json.loads(capfd.readouterr().out)["cache"]
@@ -168,16 +163,6 @@ def test_the_cached_replies_of_a_run_can_go_with_it(
     assert reason.encode() not in b"".join(
         path.read_bytes() for path in cache.parent.iterdir() if path.is_file()
     )
-
-
-def test_without_cache_it_says_how_many_are_left(
-    paid: OpenAIServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """Nobody is told that all is gone while the cache has it."""
-    capfd.readouterr()
-
-    assert main(["purge", "latest", "--yes"]) == 0
-    assert "cache clear" in capfd.readouterr().err
 
 
 def _rows(cache: Path) -> int:

@@ -2,11 +2,11 @@
 
 import contextlib
 import os
+import re
 import sqlite3
 import stat
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -107,16 +107,6 @@ def test_a_later_grade_replaces_an_earlier_one(file: RunFile) -> None:
     assert [(s.judge, s.raw) for s in file.results().scores] == [("fluency", 4), ("turn", 2)]
 
 
-def test_a_reader_sees_a_run_that_is_being_written(file: RunFile) -> None:
-    """Each step is there for other processes as soon as it is written."""
-    file.save_utterance(FIRST, 1, Utterance(text="いくら？"))
-    assert read_run(file.path).conversations[0].turns == ()
-
-    file.save_answer(FIRST, 1, ANSWER)
-    assert read_run(file.path).conversations[0].turns[0].answer == ANSWER
-    assert read_run(file.path).run.status == "running"
-
-
 def test_finishing_marks_what_was_cut_off(file: RunFile) -> None:
     """Conversations that had begun count as interrupted, the others as not held; time adds up."""
     file.save_utterance(FIRST, 1, Utterance(text="?"))
@@ -133,21 +123,6 @@ def test_finishing_marks_what_was_cut_off(file: RunFile) -> None:
     done = file.results()
     assert [c.ended for c in done.conversations] == [Ended.INTERRUPTED, Ended.SATISFIED, Ended.BUDGET]
     assert (done.run.status, done.run.seconds) == ("stopped", 4.0)
-
-
-def test_a_run_is_its_owners(file: RunFile) -> None:
-    """Folder and file can be read by nobody else."""
-    assert stat.S_IMODE(file.path.parent.stat().st_mode) == 0o700
-    assert stat.S_IMODE(file.path.stat().st_mode) == 0o600
-
-
-def test_closing_leaves_one_file(file: RunFile) -> None:
-    """The write-ahead log is folded in, so that the run can be copied."""
-    file.save_utterance(FIRST, 1, Utterance(text="?"))
-    file.close()
-    read_run(file.path)
-
-    assert sorted(path.name for path in file.path.parent.iterdir()) == ["run.lock", RUN_FILE]
 
 
 def test_there_is_one_writer(file: RunFile) -> None:
@@ -193,38 +168,6 @@ def test_a_run_whose_plan_cannot_be_written_leaves_no_folder(tmp_path: Path) -> 
     assert list((tmp_path / "runs").iterdir()) == []
 
 
-def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
-    """A file in the way of the runs folder is one line, with the way out."""
-    (tmp_path / "runs").write_text("")
-
-    with pytest.raises(RunFileError, match=r"cannot be written \(.*\)\. Choose another folder with --runs\."):
-        a_run(tmp_path / "runs", PLAN)
-
-
-def test_foreign_files_are_no_runs(tmp_path: Path) -> None:
-    """Text, another database, a missing file and an empty one are each named as what they are."""
-    text, other, empty = tmp_path / "a.txt", tmp_path / "b.sqlite", tmp_path / "c.sqlite"
-    text.write_text("not a database, though it is long enough to be one" * 10, encoding="utf-8")
-    with contextlib.closing(sqlite3.connect(other)) as database:
-        database.execute("CREATE TABLE t (x)")
-    empty.touch()
-
-    assert "not a run file (file is not a database)" in why(text)
-    assert "not a run file" in why(other)
-    assert "start a new run" in why(empty)
-    assert "this run file does not exist" in why(tmp_path / "nothing.sqlite")
-    assert not (tmp_path / "nothing.sqlite").exists()
-
-
-def test_a_run_of_a_newer_version_is_refused(file: RunFile) -> None:
-    """Its schema number is named, and that the program wants updating."""
-    file.close()
-    with contextlib.closing(sqlite3.connect(file.path)) as database:
-        database.execute("PRAGMA user_version = 7")
-
-    assert why(file.path).endswith("written by a newer version (schema 7); update the program.")
-
-
 @pytest.mark.parametrize(
     "damage",
     [
@@ -246,56 +189,6 @@ def test_a_damaged_run_is_one_line(file: RunFile, damage: str) -> None:
     assert "the run file is damaged" in why(file.path)
 
 
-def test_a_run_file_cut_short_is_one_line(file: RunFile) -> None:
-    """Half a copy is not mistaken for a run."""
-    file.close()
-    whole = file.path.read_bytes()
-    file.path.write_bytes(whole[: len(whole) // 2])
-
-    assert "damaged" in why(file.path) or "not a run file" in why(file.path)
-
-
-def test_a_run_is_found_by_what_people_write(tmp_path: Path) -> None:
-    """Its id, the start of it, `latest`, its folder and its file all mean the run."""
-    runs = tmp_path / "runs"
-    for name in ("20260401-093000-angry-1111", "20260402-093000-calm-2222"):
-        a_run(runs, PLAN[:1], name).close()
-    (runs / "not-a-run").mkdir()
-    newest = runs / "20260402-093000-calm-2222" / RUN_FILE
-
-    assert run_ids(runs) == ["20260401-093000-angry-1111", "20260402-093000-calm-2222"]
-    for name in (
-        "20260402-093000-calm-2222", "20260402", "latest", str(newest), str(newest.parent),
-    ):  # fmt: skip
-        assert find_run(name, runs) == newest
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("2026", "2 runs start with '2026'. Newest: 20260402-x, 20260401-x."),
-        ("1999", "no run '1999' in runs/. Newest: 20260402-x, 20260401-x."),
-        ("", "no run '' in runs/. Newest: 20260402-x, 20260401-x."),
-    ],
-)
-def test_a_run_that_is_not_found_is_answered_with_those_there_are(
-    tmp_path: Path, name: str, message: str
-) -> None:
-    """The newest come first, and an empty name means none."""
-    for known in ("20260401-x", "20260402-x"):
-        a_run(tmp_path / "runs", PLAN[:1], known).close()
-
-    with pytest.raises(RunFileError) as met:
-        find_run(name, Path("runs"))
-    assert str(met.value) == message
-
-
-def test_no_runs_yet(tmp_path: Path) -> None:
-    """`latest` without any run says so."""
-    with pytest.raises(RunFileError, match=r"no run 'latest' in .*runs/\. Newest: none yet\."):
-        find_run("latest", tmp_path / "runs")
-
-
 def test_ids_sort_by_time_and_can_be_typed() -> None:
     """An id is date, time, who played, and four digits that keep two at once apart; ASCII only."""
     now = datetime(2026, 4, 1, 9, 30, tzinfo=UTC)
@@ -306,16 +199,6 @@ def test_ids_sort_by_time_and_can_be_typed() -> None:
     assert new_run_id(now, ["angry", "calm"])[19:-5] == "mixed"
     assert new_run_id(now, ["怒り"])[19:-5] == "persona"
     assert new_run_id(now, ["../../x"])[19:-5] == "x"
-
-
-def test_a_large_run_is_read_in_linear_time(tmp_path: Path) -> None:
-    """Ten thousand planned conversations are planned and read in about a second."""
-    plan = [PLAN[1].model_copy(update={"id": f"angry/{n}#1"}) for n in range(10_000)]
-    started = time.perf_counter()
-    a_run(tmp_path / "runs", plan, ID).close()
-
-    assert read_run(tmp_path / "runs" / ID / RUN_FILE).planned == 10_000
-    assert time.perf_counter() - started < 5
 
 
 def test_what_people_said_keeps_its_history(file: RunFile) -> None:
@@ -332,9 +215,76 @@ def test_what_people_said_keeps_its_history(file: RunFile) -> None:
         assert database.execute("SELECT count(*) FROM verdicts").fetchone() == (3,)
 
 
-def test_notes_about_the_run_are_kept(file: RunFile) -> None:
-    """The newest note of a name is read back."""
+def test_a_run_is_its_owners_and_one_file(file: RunFile) -> None:
+    """Nobody else can read it; closed, the write-ahead log is folded in, so that it can be copied."""
+    assert stat.S_IMODE(file.path.parent.stat().st_mode) == 0o700
+    assert stat.S_IMODE(file.path.stat().st_mode) == 0o600
     file.save_note("check", '{"drifted": false}')
     file.save_note("check", '{"drifted": true}')
+    file.close()
 
-    assert file.results().notes == {"check": {"drifted": True}}
+    assert read_run(file.path).notes == {"check": {"drifted": True}}
+    assert sorted(path.name for path in file.path.parent.iterdir()) == ["run.lock", RUN_FILE]
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    """A file in the way of the runs folder is one line, with the way out."""
+    (tmp_path / "runs").write_text("")
+
+    with pytest.raises(RunFileError, match=r"cannot be written \(.*\)\. Choose another folder with --runs\."):
+        a_run(tmp_path / "runs", PLAN)
+
+
+def test_what_is_no_run_file_is_named_as_what_it_is(file: RunFile, tmp_path: Path) -> None:
+    """Text, another database, a missing file, an empty one, half a copy, and a run of a newer version."""
+    file.close()
+    whole = file.path.read_bytes()
+    text, other, empty, half = (tmp_path / name for name in ("a.txt", "b.sqlite", "c.sqlite", "d.sqlite"))
+    text.write_text("not a database, though it is long enough to be one" * 10, encoding="utf-8")
+    half.write_bytes(whole[: len(whole) // 2])
+    empty.touch()
+    with contextlib.closing(sqlite3.connect(other)) as database:
+        database.execute("CREATE TABLE t (x)")
+    with contextlib.closing(sqlite3.connect(file.path)) as database:
+        database.execute("PRAGMA user_version = 7")
+
+    assert "not a run file (file is not a database)" in why(text)
+    assert "not a run file" in why(other)
+    assert "start a new run" in why(empty)
+    assert "this run file does not exist" in why(tmp_path / "nothing.sqlite")
+    assert not (tmp_path / "nothing.sqlite").exists()
+    assert re.search("damaged|not a run file", why(half))
+    assert why(file.path).endswith("written by a newer version (schema 7); update the program.")
+
+
+def test_a_run_is_found_by_what_people_write(tmp_path: Path) -> None:
+    """Its id, the start of it, `latest`, its folder and its file; else the newest are named, newest first."""
+    runs, names = tmp_path / "runs", ["20260401-x", "20260402-x"]
+    with pytest.raises(RunFileError, match=r"no run 'latest' in .*runs/\. Newest: none yet\."):
+        find_run("latest", runs)
+    for name in names:
+        a_run(runs, PLAN[:1], name).close()
+    (runs / "not-a-run").mkdir()
+    newest = runs / "20260402-x" / RUN_FILE
+
+    assert run_ids(runs) == names
+    for name in ("20260402-x", "20260402", "latest", str(newest), str(newest.parent)):
+        assert find_run(name, runs) == newest
+    for name, problem in (("2026", "2 runs start with"), ("1999", "no run"), ("", "no run")):
+        with pytest.raises(RunFileError, match=rf"{problem} '{name}'.*\. Newest: 20260402-x, 20260401-x\."):
+            find_run(name, runs)
+
+
+def test_what_conversations_share_is_held_once(file: RunFile) -> None:
+    """Cases and passages; a conversation is read when it is looked at, as far as it has come by then."""
+    file.add_conversations([PLAN[0].model_copy(update={"id": "calm/fees#2"})])
+    conversations = file.conversations()
+    for key in (FIRST, "calm/fees#2"):
+        file.save_utterance(key, 1, Utterance(text="いくら？"))
+        file.save_answer(key, 1, ANSWER)
+    first, *_, last = conversations
+
+    assert [len(conversation.turns) for conversation in conversations] == [1, 0, 0, 1]
+    assert conversations[1:] == list(conversations)[1:]
+    assert first.case is last.case
+    assert first.turns[0].answer.passages[0] is last.turns[0].answer.passages[0]

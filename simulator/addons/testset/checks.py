@@ -1,28 +1,28 @@
 """Which made questions are rejected: by their form, by a reader of the passages, or as duplicates."""
 
+import asyncio
+import math
 import re
-from collections.abc import Sequence
-from functools import cache
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Sequence
 from itertools import chain
-from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal, Protocol, TypeVar
 
-from simulator.addons.testset.near_duplicates import NearDuplicates
 from simulator.addons.testset.plan import OUT_OF_SCOPE, Article, Kind
 from simulator.addons.testset.prompts import Check, FollowUpCheck, OutsideCheck, PairCheck
-from simulator.core.templates import read_toml
+from simulator.core.errors import AccessDenied, ModelFailure
 from simulator.core.types import Case, Language, Value
 from simulator.data.files import language_of
 from simulator.grading.lexical import grade_of
+from simulator.runner.labelled_answers import worst_error
 from simulator.text.evidence import best_agreement
 from simulator.text.numerals import quantities, unmatched
-from simulator.text.segments import tokens
+from simulator.text.segments import normalise, tokens
 
 Reason = Literal[
     "empty", "long", "language", "document", "copied", "unanswerable", "differs", "one_passage", "alone",
-    "no_number", "unsupported", "answered", "no_name", "ambiguous", "duplicate",
+    "no_number", "unsupported", "answered", "no_name", "duplicate",
 ]  # fmt: skip
-CHECKS_FILE = Path(__file__).with_name("checks.toml")
 LONGEST = {"ja": 160, "en": 400}
 # So many characters (Japanese) or words in a row from a passage, and more than this share of the question,
 # are a copy: names of products are shorter.
@@ -30,6 +30,39 @@ COPIED_RUN = {"ja": 16, "en": 9}
 COPIED_SHARE = 0.6
 # From which grade (1..5) of agreement on an answer from the passages alone says what the right answer says.
 AGREES = 3
+# Words by which a question betrays that it was written from a document.
+_NAMES_DOCUMENT = {
+    "ja": re.compile(
+        "(?:この|その|上記の?|前記の?|当該|本)(?:記事|文書|文章|資料|ドキュメント|ページ|テキスト|説明文|文)(?:に|で|は|の|を|によ)"
+        "|(?:記事|文書|文章|資料|ドキュメント)(?:によると|によれば|に(?:は|も)?(?:書いて|書かれて|記載|載って)|の中で)"
+        r"|^\[?\d\]"
+    ),
+    "en": re.compile(
+        r"\b(?:the|this|that|your|above|given)"
+        r" (?:article|document|passage|text|excerpt|material|documentation)s?\b"
+        r"|\baccording to the\b|\bas (?:stated|described|mentioned) (?:in|above)\b|^\[\d\]",
+        re.IGNORECASE,
+    ),
+}
+# What a spreadsheet takes for a formula at the beginning of a cell, and spaces that may stand before it.
+FORMULA = "=+-@＝＋－＠\t\r \u3000"
+# The share (0..1) of common trigrams (Jaccard) from which two questions are the same.
+SAME = 0.75
+# The same of questions on different passages: those for two similar products differ in a word only.
+SAME_ELSEWHERE = 0.9
+
+
+def bare(text: str) -> str:
+    """A line without the quotation marks around it and the signs before it that models put there.
+
+    What is left begins with nothing that a spreadsheet takes for a formula.
+    """
+    plain = text.strip().lstrip(FORMULA)
+    for opening, closing in ("「」", '""', "“”", "''"):
+        inside = plain[1:-1]
+        if len(plain) > 2 and plain[0] == opening and plain[-1] == closing and closing not in inside:
+            plain = inside.strip().lstrip(FORMULA)
+    return plain
 
 
 class RejectedQuestion(Value):
@@ -40,56 +73,115 @@ class RejectedQuestion(Value):
     detail: str = ""
 
 
-class TestSet(NamedTuple):
+class _HasId(Protocol):
+    @property
+    def id(self) -> str: ...
+
+
+Item = TypeVar("Item", bound=_HasId)
+
+
+class TestSet:
     """Accepted cases, rejected questions, and failures of models as (id, kind of failure)."""
 
-    cases: tuple[Case, ...]
-    rejected: tuple[RejectedQuestion, ...] = ()
-    failures: tuple[tuple[str, str], ...] = ()
-
-
-class Acceptance:
-    """Takes questions one after the other; of several that ask the same, the first is accepted."""
-
     def __init__(self) -> None:
-        """No question yet."""
         self.cases: list[Case] = []
         self.rejected: list[RejectedQuestion] = []
         self.failures: list[tuple[str, str]] = []
         self._near = NearDuplicates()
 
-    def consider(self, case: Case, fault: RejectedQuestion | None = None) -> bool:
-        """Whether this question is accepted; `fault` is an earlier rejection of it."""
+    def consider(self, case: Case, fault: RejectedQuestion | None = None) -> None:
+        """Accepts a question, unless it has a fault or asks what an earlier one asks."""
         if fault is None:
             # A follow-up is another question after another turn.
             earlier = [line.content for line in case.history if line.role == "user"]
             other = self._near.add("\n".join([*earlier, case.question]), case.id, case.passages)
-            if other is not None:
-                fault = RejectedQuestion(case=case, why="duplicate", detail=other)
-        if fault is not None:
-            self.rejected.append(fault)
-            return False
-        self.cases.append(case)
-        return True
+            if other is None:
+                self.cases.append(case)
+                return
+            fault = RejectedQuestion(case=case, why="duplicate", detail=other)
+        self.rejected.append(fault)
 
-    def failed(self, id_: str, kind: str) -> None:
-        """Counts a model's failure, of which there is no question."""
-        self.failures.append((id_, kind))
+    async def collect(
+        self,
+        items: Sequence[Item],
+        make: Callable[[Item], Awaitable[tuple[Case, RejectedQuestion | None]]],
+        at_once: int,
+        progress: Callable[[int, int], None],
+    ) -> None:
+        """Makes a question of each item, `at_once` together, and considers them in the items' order.
 
-    def test_set(self) -> TestSet:
-        """All that was considered so far."""
-        return TestSet(tuple(self.cases), tuple(self.rejected), tuple(self.failures))
+        So the same questions are accepted whichever reply comes first. What a model fails at is counted.
+        AccessDenied, BudgetSpent and unexpected errors end all and are raised; what was finished is kept.
+        """
+        results: dict[str, tuple[Case, RejectedQuestion | None] | str] = {}
+        waiting, before = iter(items), len(self.cases)
+
+        async def worker() -> None:
+            for item in waiting:
+                try:
+                    results[item.id] = await make(item)
+                except AccessDenied:
+                    raise
+                except ModelFailure as error:
+                    results[item.id] = error.failure.kind
+                progress(before + len(results), before + len(items))
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _unused in range(at_once):
+                    group.create_task(worker())
+        except BaseExceptionGroup as errors:
+            raise worst_error(errors) from None
+        finally:
+            for item in items:
+                match results.get(item.id):
+                    case str(kind):
+                        self.failures.append((item.id, kind))
+                    case (made, fault):
+                        self.consider(made, fault)
+
+
+class NearDuplicates:
+    """Short texts so far, by their trigrams; a new one is compared only with those that share rare ones."""
+
+    def __init__(self) -> None:
+        self._known: list[tuple[str, frozenset[str], list[str], tuple[str, ...]]] = []
+        self._postings: dict[str, list[int]] = defaultdict(list)
+
+    def add(self, text: str, name: str, about: tuple[str, ...] = ()) -> str | None:
+        """The name of an earlier text that says the same; None where there is none, and this one is added.
+
+        `about` names the passages; texts about different passages must be more alike. Texts with different
+        numbers never say the same: 1 giga is not 10 giga.
+        """
+        plain = normalise(text)
+        numbers = re.findall(r"\d+", plain)
+        plain = " " + re.sub(r"[\W_]+", "", plain) + " "
+        grams = frozenset(plain[at : at + 3] for at in range(max(1, len(plain) - 2)))
+        # Two texts that are the same share one of any (1 - SAME) n + 1 trigrams: the rarest do.
+        count = len(grams) - math.ceil(SAME * len(grams)) + 1
+        rarest = sorted(grams, key=lambda gram: (len(self._postings.get(gram, ())), gram))[:count]
+        for at in sorted({at for gram in rarest for at in self._postings.get(gram, ())}):
+            known, other, figures, passages = self._known[at]
+            same = SAME if passages == about else SAME_ELSEWHERE
+            if numbers == figures and len(grams & other) / len(grams | other) >= same:
+                return known
+        for gram in grams:
+            self._postings[gram].append(len(self._known))
+        self._known.append((name, grams, numbers, about))
+        return None
 
 
 def fault_of_form(
-    case: Case, kind: Kind, articles: Sequence[Article], *, name: str = "", by_rule: bool = False
+    case: Case, kind: Kind, articles: Sequence[Article], name: str = ""
 ) -> RejectedQuestion | None:
     """What is wrong with a question by itself, before a model reads it; None where nothing is.
 
-    Questions by rule consist of the articles' own words, so copying is no fault of theirs.
+    `name` is that of the invented company, which a question about a competitor must have.
     """
     why = _fault_of_text(case) or _fault_of_figures(case, kind, articles)
-    if why is None and not by_rule and _copies(case.question, articles, case.language):
+    if why is None and _copies(case.question, articles, case.language):
         why = "copied"
     if why is None and kind == "competitor" and name and name not in case.question:
         why = "no_name"
@@ -98,21 +190,15 @@ def fault_of_form(
 
 def _fault_of_text(case: Case) -> Reason | None:
     question = case.question
-    first = case.history[:1]
     if not any(map(str.isalnum, question)) or not any(map(str.strip, case.references_at(1))):
         return "empty"
     if len(question) > LONGEST[case.language] or question.count("\n") > 2:
         return "long"
     # Keywords may be a product's name in Latin letters.
-    text = "\n".join([question, *case.references_at(1), *(line.content for line in first)])
-    if language_of(text) != case.language:
+    first = [line.content for line in case.history[:1]]
+    if language_of("\n".join([question, *case.references_at(1), *first])) != case.language:
         return "language"
-    return "document" if _names_document(case.language).search(question) else None
-
-
-@cache
-def _names_document(language: Language) -> re.Pattern[str]:
-    return re.compile("|".join(read_toml(CHECKS_FILE)[language]["document"]), re.IGNORECASE)
+    return "document" if _NAMES_DOCUMENT[case.language].search(question) else None
 
 
 def _fault_of_figures(case: Case, kind: Kind, articles: Sequence[Article]) -> Reason | None:
@@ -147,24 +233,21 @@ def _longest_run(one: list[str], other: list[str]) -> int:
 
 def fault_of_check(case: Case, check: Check | OutsideCheck) -> RejectedQuestion | None:
     """What a reader of the gold passages found wrong; None where they answer it as the right answer does."""
-    why = _against_passages(check)
-    if why is None and isinstance(check, Check):
-        if says_the_same(check.answer, case.references_at(1), case.language):
-            return None
-        return RejectedQuestion(case=case, why="differs", detail=check.answer.strip())
+    why: Reason | None = None
+    match check:
+        case OutsideCheck() | Check() if check.names_document:
+            why = "document"
+        case OutsideCheck() if check.settled != "no":
+            why = "answered"
+        case Check() if check.answerable != "yes":
+            why = "unanswerable"
+        case PairCheck() if check.needed < 2:
+            why = "one_passage"
+        case FollowUpCheck() if check.clear_alone:
+            why = "alone"
+        case Check() if not says_the_same(check.answer, case.references_at(1), case.language):
+            return RejectedQuestion(case=case, why="differs", detail=check.answer.strip())
     return RejectedQuestion(case=case, why=why, detail=check.reason.strip()) if why else None
-
-
-def _against_passages(check: Check | OutsideCheck) -> Reason | None:
-    if isinstance(check, OutsideCheck):
-        faults: tuple[tuple[bool, Reason], ...] = ((check.settled != "no", "answered"),)
-    else:
-        faults = (
-            (check.answerable != "yes", "unanswerable"),
-            (isinstance(check, PairCheck) and check.needed < 2, "one_passage"),
-            (isinstance(check, FollowUpCheck) and check.clear_alone, "alone"),
-        )
-    return next((why for holds, why in ((check.names_document, "document"), *faults) if holds), None)
 
 
 def says_the_same(answer: str, references: Sequence[str], language: Language) -> bool:
@@ -172,16 +255,12 @@ def says_the_same(answer: str, references: Sequence[str], language: Language) ->
 
     An answer may leave out figures, or add some that are no answer to the same question.
     """
-    agreement = best_agreement(answer, references, language)
-    has_figures = _has_figures_of_one(answer, references)
+    agreement, in_answer = best_agreement(answer, references, language), quantities(answer)
+    has_figures = any(
+        figures and not unmatched(figures, in_answer) for figures in map(quantities, references)
+    )
     if agreement.contradicted or (agreement.instead and not has_figures):
         return False
     # Figures were looked at above: a further one for something else is no reason.
     score = max(agreement.score, agreement.recall) if has_figures else agreement.score
     return grade_of(score, "similarity") >= AGREES
-
-
-def _has_figures_of_one(answer: str, references: Sequence[str]) -> bool:
-    """Whether the answer has all figures of one of the references, which must have some."""
-    in_answer = quantities(answer)
-    return any(figures and not unmatched(figures, in_answer) for figures in map(quantities, references))

@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from simulator.addons.testset.checks import RejectedQuestion
-from simulator.addons.testset.near_duplicates import NearDuplicates
+from simulator.addons.testset.checks import FORMULA, NearDuplicates, RejectedQuestion
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _
 from simulator.core.types import Case, Language
@@ -23,8 +22,6 @@ COLUMNS = (
 SUFFIXES = (".csv", ".jsonl", ".yaml", ".yml")
 # The worksheet of test questions.
 QUESTIONS = "questions"
-# What a spreadsheet takes for a formula at the beginning of a cell.
-_FORMULA = tuple("=+-@＝＋－＠\t\r")
 
 
 def check_name(path: Path) -> None:
@@ -93,7 +90,7 @@ def _cell(case: Case, column: str) -> str:
         same = READERS[column](Cell(column, plain, in_table=True)) == value
     except ValueError:
         same = False
-    if same and not plain.startswith(_FORMULA):
+    if same and not plain.startswith(tuple(FORMULA)):
         return plain
     return json.dumps(case.model_dump(mode="json")[column], ensure_ascii=False)
 
@@ -112,7 +109,7 @@ def _plain(case: Case, column: str) -> str:
 
 
 def _safe(text: str) -> str:
-    return f"'{text}" if text.lstrip(" \u3000").startswith(_FORMULA) else text
+    return f"'{text}" if text.startswith(tuple(FORMULA)) else text
 
 
 class ProposedCases(NamedTuple):

@@ -1,17 +1,17 @@
 """Recorded dialogues as test questions, and as personas of the customers who speak in them."""
 
-import asyncio
+import itertools
 import json
 import re
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple
 
-from simulator.addons.testset.checks import Acceptance, TestSet
+from simulator.addons.testset.checks import TestSet, bare
 from simulator.addons.testset.plan import MADE
 from simulator.addons.testset.prompts import DialogueSummary, Prompts, Speaker, Speakers
-from simulator.core.errors import AccessDenied, InputError, ModelFailure
+from simulator.core.errors import InputError
 from simulator.core.messages import _
 from simulator.core.templates import stable_int
 from simulator.core.types import Case, Facts, Language, Message, Persona
@@ -19,11 +19,8 @@ from simulator.data.cases import read_cases
 from simulator.data.values import NO_QUESTION
 from simulator.models.client import Model
 from simulator.privacy.redactor import Redactor, redacted_case
-from simulator.runner.estimate import tokens as prompt_tokens
-from simulator.runner.labelled_answers import worst_error
 from simulator.text.acts import parts
 
-Item = TypeVar("Item")
 FROM_LOGS = "from-logs"
 _GREETING = re.compile(
     r"(?:こんにち[はわ]|こんばん[はわ]|おはよう(?:ございます)?|はじめまして|初めまして|もしもし|すみません|はい"
@@ -36,6 +33,14 @@ MOST_MANNERS, MOST_LINES = 80, 40
 HEADER = "# Made from recorded dialogues: how such customers speak. Read it over before it is used."
 
 
+class Dialogue(NamedTuple):
+    """A recorded dialogue, redacted."""
+
+    id: str
+    language: Language
+    lines: tuple[Message, ...]
+
+
 class Logs:
     """The dialogues of one file, redacted; `counts` says how much of each kind was masked."""
 
@@ -45,7 +50,7 @@ class Logs:
         """Reads any file of cases: questions with a history, scripts, or recorded answers."""
         redactor = Redactor(patterns)
         counts: Counter[str] = Counter()
-        self.dialogues: list[tuple[str, Language, tuple[Message, ...]]] = []
+        self.dialogues: list[Dialogue] = []
         for number, case in enumerate(read_cases(path), 1):
             if language not in (None, case.language):
                 continue
@@ -54,59 +59,39 @@ class Logs:
             if any(line.role == "user" and line.content.strip() for line in lines):
                 counts.update(masks)
                 # Ids of logs are often customers' numbers; the place in the file is not.
-                self.dialogues.append((f"log-{number:04}", case.language, lines))
+                self.dialogues.append(Dialogue(f"log-{number:04}", case.language, lines))
         self.counts = dict(counts)
-        self.manners: dict[Language, list[str]] = {"ja": [], "en": []}
-        self._acceptance = Acceptance()
-
-    @property
-    def made(self) -> TestSet:
-        """The questions so far."""
-        return self._acceptance.test_set()
-
-    def by_rule(self) -> TestSet:
-        """The first question of every dialogue, word for word, which is also taken for its goal."""
-        for id_, language, lines in self.dialogues:
-            question = _first(lines, language)
-            self._acceptance.consider(
-                Case(id=id_, question=question, language=language, goal=question, tags=(MADE, FROM_LOGS))
-            )
-        return self.made
+        self.made = TestSet()
+        self._summaries: dict[str, DialogueSummary] = {}
 
     async def distil(
-        self, model: Model, prompts: Prompts, *, seed: int, calls: int, progress: Callable[[], None]
-    ) -> TestSet:
-        """The first question of every dialogue with goal, facts and wording, as a model reads them.
+        self, model: Model, prompts: Prompts, *, seed: int, calls: int, progress: Callable[[int, int], None]
+    ) -> None:
+        """Adds the first question of every dialogue to `made`, with the goal and facts that a model reads.
 
         Raises AccessDenied and BudgetSpent, after which `made` has what was finished before.
         """
-        results: dict[str, DialogueSummary | str] = {}
 
-        async def one(dialogue: tuple[str, Language, tuple[Message, ...]]) -> None:
+        async def question(dialogue: Dialogue) -> tuple[Case, None]:
             id_, language, lines = dialogue
-            try:
-                results[id_] = await model.ask(
-                    prompts.distil(lines, language, DialogueSummary), DialogueSummary,
-                    lambda problem: prompts.again(language, problem), seed=stable_int(seed, id_),
-                )  # fmt: skip
-            except AccessDenied:
-                raise
-            except ModelFailure as error:
-                results[id_] = error.failure.kind
-            progress()
+            summary = self._summaries[id_] = await model.ask(
+                prompts.distil(lines, language, DialogueSummary), DialogueSummary,
+                lambda problem: prompts.again(language, problem), seed=stable_int(seed, id_),
+            )  # fmt: skip
+            case = Case(
+                id=id_,
+                question=bare(_first(lines, language)) or "-",
+                language=language,
+                goal=bare(summary.goal) or None,
+                facts=Facts(
+                    knows=tuple(filter(None, map(str.strip, summary.knows))),
+                    unknown=tuple(filter(None, map(str.strip, summary.unknown))),
+                ),
+                tags=(MADE, FROM_LOGS, summary.wording),
+            )
+            return case, None
 
-        try:
-            await for_each(self.dialogues, one, calls)
-        finally:
-            for id_, language, lines in self.dialogues:
-                result = results.get(id_)
-                if isinstance(result, str):
-                    self._acceptance.failed(id_, result)
-                elif result is not None:
-                    if result.manner.strip():
-                        self.manners[language].append(" ".join(result.manner.split()))
-                    self._acceptance.consider(_case(id_, language, lines, result))
-        return self.made
+        await self.made.collect(self.dialogues, question, calls, progress)
 
     async def speakers(
         self, model: Model, prompts: Prompts, names: Sequence[str], seed: int
@@ -115,54 +100,21 @@ class Logs:
 
         Raises ModelFailure.
         """
-        language: Language = "ja" if self.manners["ja"] else "en"
-        manners = list(dict.fromkeys([*self.manners["ja"], *self.manners["en"]]))[:MOST_MANNERS]
-        if not manners:
+        manners: dict[Language, list[str]] = {"ja": [], "en": []}
+        for id_, language, _lines_unused in self.dialogues:
+            if id_ in self._summaries and (manner := " ".join(self._summaries[id_].manner.split())):
+                manners[language].append(manner)
+        language = "ja" if manners["ja"] else "en"
+        different = list(dict.fromkeys([*manners["ja"], *manners["en"]]))[:MOST_MANNERS]
+        if not different:
             return []
-        messages = prompts.speakers(manners, language, Speaker, names)
         reply = await model.ask(
-            messages,
+            prompts.speakers(different, language, Speaker, names),
             Speakers,
             lambda problem: prompts.again(language, problem),
             seed=stable_int(seed, "speakers"),
         )
         return reply.personas
-
-    def sizes(self, prompts: Prompts) -> Iterator[tuple[Language, int]]:
-        """Language and tokens of each request."""
-        for _unused, language, lines in self.dialogues:
-            messages = prompts.distil(lines, language, DialogueSummary)
-            yield language, sum(prompt_tokens(message["content"]) for message in messages)
-
-
-async def for_each(items: Iterable[Item], work: Callable[[Item], Awaitable[None]], at_once: int) -> None:
-    """Works on every item, so many at once; the first unexpected error ends all and is raised."""
-    waiting = iter(items)
-
-    async def worker() -> None:
-        for item in waiting:
-            await work(item)
-
-    try:
-        async with asyncio.TaskGroup() as group:
-            for _unused in range(max(1, at_once)):
-                group.create_task(worker())
-    except BaseExceptionGroup as group_error:
-        raise worst_error(group_error) from None
-
-
-def _case(id_: str, language: Language, lines: Sequence[Message], summary: DialogueSummary) -> Case:
-    return Case(
-        id=id_,
-        question=_first(lines, language),
-        language=language,
-        goal=summary.goal.strip() or None,
-        facts=Facts(
-            knows=tuple(filter(None, map(str.strip, summary.knows))),
-            unknown=tuple(filter(None, map(str.strip, summary.unknown))),
-        ),
-        tags=(MADE, FROM_LOGS, summary.wording),
-    )
 
 
 def _first(lines: Sequence[Message], language: Language) -> str:
@@ -183,16 +135,14 @@ def _lines(case: Case) -> Iterator[Message]:
             yield Message(role="assistant", content=answers[at])
 
 
-def save_personas(
-    speakers: Sequence[Speaker], folder: Path, shelf: Mapping[str, Persona], usual: str = "calm"
-) -> list[Path]:
-    """Writes a file for each, never over another; the most similar persona lends its phrases.
+def save_personas(speakers: Sequence[Speaker], folder: Path, shelf: Mapping[str, Persona]) -> list[Path]:
+    """Writes a file for each, never over another; the most similar persona lends its phrases, or `calm`.
 
     Raises InputError where the folder cannot be written.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        return [_save(s, folder, shelf.get(s.like.strip(), shelf[usual])) for s in speakers]
+        return [_save(s, folder, shelf.get(s.like.strip(), shelf["calm"])) for s in speakers]
     except OSError as error:
         msg = _("{folder}: personas cannot be written ({strerror}).", folder=folder, strerror=error.strerror)
         raise InputError(msg) from None
@@ -200,18 +150,17 @@ def save_personas(
 
 def _save(speaker: Speaker, folder: Path, like: Persona) -> Path:
     stem = re.sub(r"[^a-z0-9]+", "-", speaker.id.lower()).strip("-")[:40] or "customer"
-    names = (stem, *(f"{stem}-{number}" for number in range(2, 1000)))
-    for name in names:
-        path = folder / f"{name}.toml"
+    text = toml_of(speaker, like)
+    for number in itertools.count(1):
+        path = folder / (f"{stem}.toml" if number == 1 else f"{stem}-{number}.toml")
         try:
             with path.open("x", encoding="utf-8") as file:
-                file.write(toml_of(speaker, like))
+                file.write(text)
+                break
         except FileExistsError:
-            if path.read_text(encoding="utf-8") == toml_of(speaker, like):
-                return path
-            continue
-        return path
-    raise FileExistsError(0, _("too many personas of that name"), str(folder))
+            if path.read_text(encoding="utf-8") == text:
+                break
+    return path
 
 
 def toml_of(speaker: Speaker, like: Persona) -> str:

@@ -1,5 +1,6 @@
-"""`cases make` from the command line: by rule, with a model over HTTP, from logs, and into a sheet."""
+"""`cases make` from the command line: from documents, from logs, into a sheet, and what goes wrong."""
 
+import csv
 import json
 from collections import Counter
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from simulator.core.types import Case
 from simulator.data.cases import read_cases
 from simulator.runner.plan import read_plan
 from tests.question_models import Author
-from tests.servers.faults import Reply
+from tests.servers.faults import Reply, error
 from tests.servers.openai import serve
 from tests.servers.sheets import SheetsServer
 from tests.sheets_sink import KEY, column, letter, row_of, sheets_server
@@ -81,22 +82,16 @@ def test_alone_the_word_says_what_there_is(capsys: pytest.CaptureFixture[str]) -
     assert "cases make docs/" in said
 
 
-@pytest.mark.parametrize("folder", [JA, EN])
-def test_rules_make_questions_that_a_rehearsal_takes(make: Any, folder: str) -> None:
-    """Without a model: every kind that rules know, honest about it, the same again for the same seed."""
-    done = make(folder, "--offline", "--number", "30", "--out", "a.csv")
-    make(folder, "--offline", "--number", "30", "--out", "b.csv")
-    cases = made("a.csv")
+@pytest.mark.parametrize("arguments", [(JA,), (JA, "--dry-run"), ("--from-logs", "logs.jsonl", "--offline")])
+def test_without_a_model_nothing_is_made(make: Any, arguments: tuple[str, ...]) -> None:
+    """One line says that it needs one and how to give it, with exit code 2; no file is written."""
+    done = make(*arguments)
 
-    assert done.code == 0
-    assert len(cases) == 30
-    assert Path("a.csv").read_bytes() == Path("b.csv").read_bytes()
-    assert {case.answerable for case in cases if "simple" in case.tags} == {True}
-    assert {case.answerable for case in cases if set(case.tags) & OUT_OF_SCOPE} == {False}
-    assert all(case.passages for case in cases if case.answerable)
-    assert ("規則だけ" in done.out) or ("Made by rule" in done.out)
-    plan, *_ = read_plan(Settings(cases="a.csv", persona=("calm",), offline=True))
-    assert len(plan) == 30
+    assert done.code == 2
+    assert "cases make needs a model" in done.err
+    assert "OPENAI_API_KEY" in done.err
+    assert done.err.count("\n") == 1
+    assert list(Path().iterdir()) == []
 
 
 @pytest.mark.parametrize(("folder", "language"), [(JA, "ja"), (EN, "en")])
@@ -114,8 +109,13 @@ def test_a_model_makes_every_kind(make: Any, author: Author, folder: str, langua
     assert all(case.history for case in cases if "follow-up" in case.tags)
     assert len(shown["wordings"]) >= 4
     assert shown["calls"] == {"user": 24, "judge": 24}
-    checks = [prompt for prompt in author.asked if "check" not in prompt and '"settled"' in prompt]
-    assert all("reference" not in prompt for prompt in checks)
+    checks = [prompt for prompt in author.asked if '"settled"' in prompt or '"answerable"' in prompt]
+    assert len(checks) == 24
+    assert all('"reference"' not in prompt for prompt in checks)
+    assert {case.answerable for case in cases if set(case.tags) & OUT_OF_SCOPE} == {False}
+    assert all(case.passages for case in cases if case.answerable)
+    plan, *_ = read_plan(Settings(cases="cases-made.csv", persona=("calm",), offline=True))
+    assert len(plan) == 24
 
 
 def test_what_fails_the_check_is_rejected_and_made_anew(
@@ -163,6 +163,47 @@ def test_rubbish_loses_only_itself(make: Any, author: Author) -> None:
     assert "failed (" in done.err
 
 
+def test_another_answer_is_looked_at_by_a_reader_of_both(make: Any, author: Author) -> None:
+    """Where counting finds a difference, the model has the last word."""
+    author.wrong = {
+        "# 文書": {"answer": "それについては、まったく別の言い方になります。"},
+        "# 一つ目の答え": {"same": True},
+    }
+    arguments = (JA, "--number", "3", "--kinds", "simple", "--wordings", "plain")
+
+    assert make(*arguments).code == 0
+    assert sum("# 一つ目の答え" in prompt for prompt in author.asked) == 3
+    author.wrong["# 一つ目の答え"] = {"same": False}
+    done = make(*arguments, "--seed", "7", "--out", "b.csv")
+    assert (done.code, "passes the checks" in done.err) == (2, True)
+
+
+def test_a_refused_key_ends_it_and_keeps_what_there_is(make: Any, author: Author) -> None:
+    """One line, exit code 3, and the questions made before are in the file."""
+    author.wrong = {"eSIM": error(401)}
+    done = make(JA, "--number", "40", "--kinds", "simple", "--calls", "1")
+
+    assert done.code == 3
+    assert "401" in done.err
+    assert "continues from here and pays for nothing twice" in done.err
+    assert made()
+
+
+def test_what_models_and_documents_say_is_harmless(make: Any, author: Author) -> None:
+    """No formula in a cell of either file, and no control codes on the terminal."""
+    author.wrong = {
+        "料金プラン": {"goal": "=IF(1)\x1b[31m"},
+        "解約": {"question": "＝合計\x1b[31mとは何でしょうか", "answerable": "no"},
+    }
+    done = make(JA, "--number", "40", "--kinds", "simple", "--wordings", "plain")
+
+    assert any(case.goal and "IF(1)" in case.goal for case in made())
+    assert "\x1b" not in done.out + done.err
+    for path in Path().glob("cases-made.csv*"):
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            assert not [cell for row in csv.reader(file) for cell in row if cell[:1] in ("=", "＝")]
+
+
 def test_the_same_again_pays_for_nothing(make: Any, author: Author) -> None:
     """The response cache gives identical requests back."""
     make(JA, "--number", "6")
@@ -191,7 +232,6 @@ def test_a_forecast_starts_nothing(make: Any, author: Author) -> None:
         ((JA, "--kinds", "funny"), "unknown kind of question 'funny'"),
         ((JA, "--wordings", "rude"), "unknown wording 'rude'"),
         ((JA, "--wordings", "typed"), "--wordings typed is gone: write mistyped lines yourself"),
-        ((JA, "--kinds", "complaint"), "only a model can make these"),
         ((JA, "--language", "fr"), "use ja or en"),
         ((JA, "--language", "en"), "none of its"),
         ((JA, "--out", "a.txt"), "ends in .csv, .jsonl, .yaml"),
@@ -202,23 +242,24 @@ def test_a_forecast_starts_nothing(make: Any, author: Author) -> None:
         (("nowhere",), "no such file or folder"),
     ],
 )
-def test_wrong_input_is_one_line(make: Any, arguments: tuple[str, ...], said: str) -> None:
-    """It says what to do, with exit code 2, and writes nothing."""
+def test_wrong_input_is_one_line(make: Any, author: Author, arguments: tuple[str, ...], said: str) -> None:
+    """It says what to do, with exit code 2, writes nothing and asks nobody."""
     done = make(*arguments)
 
     assert done.code == 2
     assert said in done.err
     assert done.err.count("\n") <= 2
+    assert author.asked == []
     assert not Path("cases-made.csv").exists()
 
 
-def test_what_people_changed_is_not_replaced(make: Any) -> None:
+def test_what_people_changed_is_not_replaced(make: Any, author: Author) -> None:
     """A file that is there stays, unless it is said to be replaced."""
     Path("cases-made.csv").write_text("question\nmine\n", encoding="utf-8")
 
-    assert make(JA, "--offline").code == 2
+    assert make(JA).code == 2
     assert Path("cases-made.csv").read_text(encoding="utf-8") == "question\nmine\n"
-    assert make(JA, "--offline", "--overwrite").code == 0
+    assert make(JA, "--number", "3", "--overwrite").code == 0
 
 
 LOGS = (
@@ -243,25 +284,16 @@ def logs() -> str:
     return "logs.jsonl"
 
 
-def test_logs_without_a_model(make: Any) -> None:
-    """The first question as it is, redacted; it says so."""
-    done = make("--from-logs", logs(), "--offline")
+def test_logs_become_questions_and_personas(make: Any, author: Author) -> None:
+    """Goals, facts and wordings, and persona files that a rehearsal takes; no personal data is sent."""
+    done = make("--from-logs", logs(), "--personas-out", "own", "--json")
     first, second = made()
 
     assert done.code == 0
-    assert "09012345678" not in Path("cases-made.csv").read_text(encoding="utf-8-sig")
     assert first.question.startswith("送料っていくら？")
-    assert (second.question, second.goal) == ("返品したいのですが", "返品したいのですが")
-    assert "伏せ字" in done.out
-    assert "人物像を作るにはモデルが必要" in done.out
-
-
-def test_logs_with_a_model(make: Any, author: Author) -> None:
-    """Goals, facts and wordings, and persona files that a rehearsal takes; no personal data is sent."""
-    done = make("--from-logs", logs(), "--personas-out", "own", "--json")
-    first, _ = made()
-
-    assert done.code == 0
+    assert second.question == "返品したいのですが"
+    assert "伏せ字" in done.err
+    assert "09012345678" not in Path("cases-made.csv").read_text(encoding="utf-8-sig")
     assert (first.goal, first.facts.knows) == ("送料を知りたい。", ("会員です",))
     assert "casual" in first.tags
     assert not any("09012345678" in prompt or "yamada" in prompt for prompt in author.asked)
@@ -272,9 +304,11 @@ def test_logs_with_a_model(make: Any, author: Author) -> None:
     assert persona.ja.phrases == shelves.persona("angry").ja.phrases
 
 
-def test_proposed_in_the_sheet_and_left_out_until_approved(make: Any, sheet: SheetsServer) -> None:
+def test_proposed_in_the_sheet_and_left_out_until_approved(
+    make: Any, author: Author, sheet: SheetsServer
+) -> None:
     """Unapproved; twice adds nothing; people's rows stay as they are; only approved ones are asked."""
-    done = make(JA, "--offline", "--number", "8", "--to", "sheets", "--sheet", KEY, "--json")
+    done = make(JA, "--number", "8", "--to", "sheets", "--sheet", KEY, "--json")
     cases = made()
     mari = sheet.person(KEY)
     rows = mari.rows(TAB)
@@ -286,7 +320,7 @@ def test_proposed_in_the_sheet_and_left_out_until_approved(make: Any, sheet: She
     mari.type(TAB, f"{letter(column(sheet, 'question', 'questions'))}{row}", "人が直した質問")
     mari.type(TAB, f"{letter(column(sheet, 'approved', 'questions'))}{row}", "承認")
     before = mari.rows(TAB)
-    again = make(JA, "--offline", "--number", "8", "--to", "sheets", "--sheet", KEY, "--overwrite", "--json")
+    again = make(JA, "--number", "8", "--to", "sheets", "--sheet", KEY, "--overwrite", "--json")
 
     assert (again.json["sheet"]["added"], mari.rows(TAB)) == (0, before)
     plan, *_ = read_plan(Settings(cases=f"sheet:{KEY}", persona=("calm",)))
