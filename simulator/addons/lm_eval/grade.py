@@ -5,6 +5,7 @@ cache is not used for it: it has neither dialogues nor failures, and outlives th
 """
 
 import importlib
+import itertools
 import json
 import logging
 import math
@@ -48,7 +49,6 @@ from simulator.core.types import (
     Conversation,
     Failure,
     GradingContext,
-    Language,
     Score,
     Status,
     Turn,
@@ -305,9 +305,7 @@ def _not_asked(session: Session, found: Sequence[Score]) -> Iterator[Score]:
     filed: dict[tuple[str, int], set[str]] = {}
     for score in found:
         filed.setdefault((score.conversation, score.turn), set()).add(score.judge)
-    for conversation in (
-        conversation for conversations in session.conversations.values() for conversation in conversations
-    ):
+    for conversation in itertools.chain.from_iterable(session.conversations.values()):
         reason = shown(_("This task or turn is not measured by it."), conversation.case.language)
         for turn in conversation.turns:
             for judge in judges.keys() - filed.get((conversation.id, turn.index), set()):
@@ -316,7 +314,10 @@ def _not_asked(session: Session, found: Sequence[Score]) -> Iterator[Score]:
 
 
 def _scores_of_task(session: Session, task: str, samples: Sequence[Sample]) -> Iterator[Score]:
-    scales, better = _scales(samples), _higher_is_better(session, task)
+    scales, loaded = _scales(samples), session.tasks.get(task)
+    lower = (
+        {metric for metric, higher in loaded.higher_is_better().items() if higher is False} if loaded else ()
+    )
     for sample in samples:
         doc, text = sample["doc"], _answer_of(sample["filtered_resps"])
         conversation = next(iter(session.conversations.get((task, int(sample["doc_id"])), ())), None)
@@ -324,7 +325,8 @@ def _scores_of_task(session: Session, task: str, samples: Sequence[Sample]) -> I
         if conversation is None:
             continue
         if not graded:
-            yield from _measured(sample, conversation, scales, better)
+            for metric in sample["metrics"]:
+                yield _measured(sample, metric, conversation, scales, metric in lower)
         elif not isinstance(text, ExtractedPart):  # an output's are among those of the whole answer
             for score in graded:
                 name = metric_name(score.judge, str(sample["filter"]))
@@ -333,47 +335,46 @@ def _scores_of_task(session: Session, task: str, samples: Sequence[Sample]) -> I
 
 def _measured(
     sample: Sample,
+    metric: str,
     conversation: Conversation,
     scales: Mapping[str, tuple[float, float]],
-    better: Mapping[str, bool],
-) -> Iterator[Score]:
-    last = conversation.turns[-1]
-    language = conversation.case.language
-    for metric in sample["metrics"]:
-        name = metric_name(metric, str(sample["filter"]))
-        bare = Score(judge=name, conversation=conversation.id, turn=last.index, state="skipped")
-        raw = number(sample[metric])
-        if (share := _likelihood(metric, sample[metric])) is not None:
-            reason = _("The value is 1 / perplexity: the mean likelihood of a word or byte.")
-            scored = _scored(bare, share, (0.0, 1.0), shown(reason, language))
-            yield scored.model_copy(update={"value": share})
-        elif raw is None:
-            reason = _("{metric} is only defined for all documents of a task together.", metric=metric)
-            yield bare.model_copy(update={"reason": shown(reason, language)})
-        elif last.answer.error is not None:
-            reason = _("no answer: {kind}", kind=last.answer.error.kind)
-            scored = _scored(bare, 0.0, (0.0, 1.0), shown(reason, language))
-            yield scored.model_copy(update={"by_rule": True, "severity": "major"})
-        else:
-            yield _on_scale(bare, raw, scales[metric], better.get(metric, True), language)
+    is_lower_better: bool,
+) -> Score:
+    """A metric of one document as a score: its share of the metric's scale."""
+    last, language = conversation.turns[-1], conversation.case.language
+    raw = number(sample[metric])
+    bare = Score(
+        judge=metric_name(metric, str(sample["filter"])),
+        conversation=conversation.id,
+        turn=last.index,
+        state="skipped",
+    )
 
+    def scored(raw: float, value: float, scale: tuple[float, float], reason: Message | None) -> Score:
+        text = str(encodable(shown(reason, language))) if reason else ""
+        changes = {"state": "scored", "raw": raw, "value": value, "scale": scale, "reason": text}
+        return bare.model_copy(update=changes)
 
-def _on_scale(bare: Score, raw: float, scale: tuple[float, float], higher: bool, language: Language) -> Score:
-    """The metric as a share of its scale; values outside count as its end, and the reason says so."""
-    low, high = scale
+    if (share := _likelihood(metric, sample[metric])) is not None:
+        reason = _("The value is 1 / perplexity: the mean likelihood of a word or byte.")
+        return scored(share, share, (0.0, 1.0), reason)
+    if raw is None:
+        reason = _("{metric} is only defined for all documents of a task together.", metric=metric)
+        return bare.model_copy(update={"reason": shown(reason, language)})
+    if last.answer.error is not None:
+        lowest = scored(0.0, 0.0, (0.0, 1.0), _("no answer: {kind}", kind=last.answer.error.kind))
+        return lowest.model_copy(update={"by_rule": True, "severity": "major"})
+    # Values outside the scale count as its end, and the reason says so.
+    low, high = scales[metric]
     share = (min(max(raw, low), high) - low) / (high - low)
-    inside, value = low <= raw <= high, f"{raw:g}"
-    outside = _("Its value {raw} is outside the scale and counts as the nearest end.", raw=value)
-    lower = _("Lower is better for this metric (value: {raw}).", raw=value)
-    notes = [*([] if inside else [outside]), *([] if higher else [lower])]
-    span = scale if inside else (min(low, raw), max(high, raw))
-    scored = _scored(bare, raw, span, shown(sentences(*notes), language) if notes else "")
-    return scored.model_copy(update={"value": share if higher else 1 - share})
-
-
-def _scored(bare: Score, raw: float, scale: tuple[float, float], reason: str) -> Score:
-    changes = {"state": "scored", "raw": raw, "value": 0.0, "scale": scale, "reason": str(encodable(reason))}
-    return bare.model_copy(update=changes)
+    notes = []
+    if not low <= raw <= high:
+        notes.append(_("Its value {raw} is outside the scale and counts as the nearest end.", raw=f"{raw:g}"))
+    if is_lower_better:
+        share = 1 - share
+        notes.append(_("Lower is better for this metric (value: {raw}).", raw=f"{raw:g}"))
+    scale = (min(low, raw), max(high, raw))
+    return scored(raw, share, scale, sentences(*notes) if notes else None)
 
 
 def _likelihood(metric: str, value: Any) -> float | None:
@@ -408,12 +409,6 @@ def _scales(samples: Iterable[Sample]) -> dict[str, tuple[float, float]]:
         metric: PERCENT if 1 < max(values) <= PERCENT[1] and min(values) >= 0 else (0.0, 1.0)
         for metric, values in found.items()
     }
-
-
-def _higher_is_better(session: Session, task: str) -> Mapping[str, bool]:
-    found = session.tasks.get(task)
-    by_metric = found.higher_is_better() if found is not None else {}
-    return {str(metric): better is not False for metric, better in by_metric.items()}
 
 
 def evaluate(

@@ -410,15 +410,11 @@ def generation(conversation: Conversation, options: Any) -> str:
     until = kwargs.get("until") or ()
     stops = [until] if isinstance(until, str) else list(until)
     ends = [at for stop in stops if stop and (at := answer.text.find(stop)) >= 0]
-    text = _shortened(answer, kwargs.get("max_gen_toks"))
+    text, most = answer.text, kwargs.get("max_gen_toks")
+    if isinstance(most, int) and most > 0:
+        count = (answer.usage.tokens_out if answer.usage else 0) or tokens(text)
+        text = text if count <= most else text[: len(text) * most // count]
     return text[: min(ends)] if ends else text
-
-
-def _shortened(answer: Answer, most: Any) -> str:
-    if not isinstance(most, int) or most < 1:
-        return answer.text
-    count = (answer.usage.tokens_out if answer.usage else 0) or tokens(answer.text)
-    return answer.text if count <= most else answer.text[: len(answer.text) * most // count]
 
 
 def _report_failures(conversations: Sequence[Conversation]) -> None:

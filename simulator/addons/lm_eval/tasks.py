@@ -390,22 +390,18 @@ def documents(task: str, settings: Mapping[str, Any]) -> TaskRows:
     """The rows of a data set; `settings` are those of TASK_SETTINGS that are not the defaults."""
     planned = read_plan(stored_settings({**settings, "protocol": "single_turn"}))
     cases = [conversation.case for conversation in planned.plan]
-    renderer = _renderer(planned.settings, cases)
-    rows = [_row(task, case, renderer, planned.settings) for case in cases]
-    return TaskRows(rows, planned.settings, planned.skipped.count)
-
-
-def _renderer(settings: Settings, cases: list[Case]) -> PromptRenderer | None:
-    prompts = applied_prompts(settings)
-    if prompts is None:
-        return None
-    if prompts.chain is not None:
+    prompts, renderer = applied_prompts(planned.settings), None
+    if prompts is not None and prompts.chain is not None:
         msg = _(
             "--prompt {prompt}: a chain is several requests, and a task of lm_eval is one.",
-            prompt=settings.prompt,
+            prompt=planned.settings.prompt,
         )
         raise InputError(msg)
-    return PromptRenderer(prompts.prompts[0], tuple(settings.labels) or labels_in(cases))
+    if prompts is not None:
+        labels = tuple(planned.settings.labels) or labels_in(cases)
+        renderer = PromptRenderer(prompts.prompts[0], labels)
+    rows = [_row(task, case, renderer, planned.settings) for case in cases]
+    return TaskRows(rows, planned.settings, planned.skipped.count)
 
 
 def _row(task: str, case: Case, renderer: PromptRenderer | None, settings: Settings) -> Document:
