@@ -23,8 +23,10 @@ def check_engine(settings: Settings) -> None:
             )
             raise InputError(msg)
         return
-    if find_spec("distributed") is None:
-        msg = _("--engine dask needs the extra 'cluster': pip install 'distributed>=2025.4'.")
+    if find_spec("distributed") is None or find_spec("cryptography") is None:
+        msg = _(
+            "--engine dask needs the extra 'cluster': pip install 'distributed>=2025.4' 'cryptography>=45'."
+        )
         raise InputError(msg)
     if not (settings.scheduler or settings.workers):
         msg = _("--engine dask needs --workers N on this machine, or --scheduler ADDRESS.")

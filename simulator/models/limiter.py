@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from itertools import zip_longest
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from tenacity import RetryCallState, wait_random_exponential
 from tenacity.wait import wait_base
@@ -37,24 +37,6 @@ _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 
 
-class Limit(Protocol):
-    """A limit on requests or on tokens, as `kind` says. Times (`now`) are those of the event loop."""
-
-    kind: int
-
-    def delay(self, amount: float, now: float) -> float:
-        """Seconds until there is room for `amount`; 0 when there is."""
-        ...
-
-    def take(self, amount: float, now: float) -> "Entry":
-        """Counts `amount` as used, whether or not there is room."""
-        ...
-
-    def correct(self, entry: "Entry", amount: float) -> None:
-        """Replaces the amount of an entry by the real one."""
-        ...
-
-
 @dataclass(slots=True)
 class Entry:
     """What one call used of one limit, and when."""
@@ -64,7 +46,24 @@ class Entry:
     counts: bool = True
 
 
-class Window:
+class Limit:
+    """A limit on requests or on tokens, as `kind` says. Times (`now`) are those of the event loop."""
+
+    kind = REQUESTS
+
+    def delay(self, amount: float, now: float) -> float:
+        """Seconds until there is room for `amount`; 0 when there is."""
+        raise NotImplementedError
+
+    def take(self, amount: float, now: float) -> Entry:
+        """Counts `amount` as used, whether or not there is room; here nothing is counted."""
+        return Entry(now, amount)
+
+    def correct(self, entry: Entry, amount: float) -> None:
+        """Replaces the amount of an entry by the real one; here nothing is counted."""
+
+
+class Window(Limit):
     """A sliding window: at most `most` within any minute."""
 
     def __init__(self, kind: int, most: float) -> None:
@@ -105,8 +104,11 @@ class Window:
             self._sum -= entry.amount
 
 
-class Bucket:
-    """What an endpoint reports as left, refilled at the rate that its figures imply."""
+class Bucket(Limit):
+    """What an endpoint reports as left, refilled at the rate that its figures imply.
+
+    Entries are never corrected: the endpoint's next answer says what is left.
+    """
 
     def __init__(self, kind: int) -> None:
         """Unlimited until the endpoint reports something."""
@@ -145,19 +147,14 @@ class Bucket:
             self._left, self._at, self._reported_at = self._now(now) - amount, now, now
         return Entry(now, amount)
 
-    def correct(self, entry: Entry, amount: float) -> None:
-        """Does nothing: the endpoint's next answer says what is left."""
-
     def _now(self, now: float) -> float:
         if not self.is_known:
             return math.inf
         return min(self.most, self._left + self._rate * (now - self._at))
 
 
-class Pause:
+class Pause(Limit):
     """A stop of all calls until the time that an endpoint named with a 429."""
-
-    kind = REQUESTS
 
     def __init__(self) -> None:
         self.until = -math.inf
@@ -176,13 +173,6 @@ class Pause:
     def delay(self, amount: float, now: float) -> float:
         """Seconds until the stop ends."""
         return max(0.0, self.until - now)
-
-    def take(self, amount: float, now: float) -> Entry:
-        """Returns an entry; nothing is counted."""
-        return Entry(now, amount)
-
-    def correct(self, entry: Entry, amount: float) -> None:
-        """Does nothing."""
 
 
 @dataclass(slots=True)

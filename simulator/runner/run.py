@@ -64,6 +64,19 @@ class Progress(Protocol):
         ...
 
 
+class Unwatched:
+    """A Progress that shows nothing."""
+
+    def turn(self, conversation: Conversation) -> None:
+        """Nothing."""
+
+    def graded(self, context: GradingContext, scores: Sequence[Score]) -> None:
+        """Nothing."""
+
+    def ended(self, conversation: Conversation) -> None:
+        """Nothing."""
+
+
 class Record(Log, Protocol):
     """The part of a run file that a runner needs: conversations so far, and methods that save each step."""
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from simulator.addons.dask.worker import pack
+from simulator.addons.dask.files import UserFiles
 from simulator.core import shelves
 from simulator.core.errors import InputError, PromptError, UnknownName
 from simulator.core.settings import Settings
@@ -325,14 +325,14 @@ def test_workers_get_every_file_of_a_prompt(tmp_path: Path) -> None:
     for name, content in {"prompts/mine.toml": text, "prompts/train.csv": "question,label\nA,1\n"}.items():
         Path(name).parent.mkdir(exist_ok=True)
         written(content, name)
-    given = {"mine": "mine", "./prompts/mine.toml": "prompts/mine.toml"}
+    given = {"mine": "mine", "./prompts/mine.toml": "./prompts/mine.toml"}
     given[str(tmp_path / "prompts/mine.toml")] = "prompts/mine.toml"
 
     for name, there in given.items():
-        settings, shipment = pack(Settings(protocol="single_turn", prompt=name))
+        files = UserFiles(Settings(protocol="single_turn", prompt=name))
 
-        assert settings.prompt == there
-        assert sorted(shipment.files) == ["prompts/mine.toml", "prompts/train.csv"]
+        assert files.settings.prompt == there
+        assert sorted(files.contents()[1]) == ["prompts/mine.toml", "prompts/train.csv"]
 
 
 @pytest.mark.parametrize("page", ["prompts.md", "prompts.ja.md"])

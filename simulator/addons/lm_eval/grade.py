@@ -4,10 +4,10 @@ Every answer is committed as it arrives, so that nothing is asked twice after an
 cache is not used for it: it has neither dialogues nor failures, and outlives the bot it was made with.
 """
 
-import asyncio
-import functools
 import importlib
+import itertools
 import json
+import logging
 import math
 import time
 import traceback
@@ -21,7 +21,7 @@ from lm_eval.api.filter import Filter
 from lm_eval.api.registry import register_filter
 
 from simulator.addons.lm_eval import tasks
-from simulator.addons.lm_eval.model import RequestAnswerer, TaskRequest
+from simulator.addons.lm_eval.model import ConversationStore, RehearsalLM, RequestAnswerer, TaskRequest
 from simulator.addons.lm_eval.tasks import (
     HARNESS_NOTE,
     PLAIN,
@@ -47,20 +47,17 @@ from simulator.core.types import (
     Answer,
     Case,
     Conversation,
-    Ended,
     Failure,
     GradingContext,
-    Language,
     Score,
     Status,
     Turn,
-    Utterance,
 )
 from simulator.grading.outputs import object_within, text_at
 from simulator.grading.panel import Grading
 from simulator.runner.context import RunContext
 from simulator.runner.conversation import grading_context
-from simulator.runner.run import Progress, create_run, first_error
+from simulator.runner.run import Progress, create_run
 from simulator.storage.run_file import RunFile, read_run
 
 PERCENT = (0.0, 100.0)
@@ -73,14 +70,13 @@ BOOTSTRAP = 1000
 Watching = Callable[[Sequence[Conversation], RunContext], AbstractContextManager[Progress]]
 
 
-class RunWriter:
+class RunWriter(ConversationStore):
     """Writes the run file of one evaluation, from the first conversation on."""
 
     def __init__(self, session: Session, settings: Settings, asked: dict[str, Any]) -> None:
         """`settings` are stored with the run; `asked` is what is needed to resume it."""
+        super().__init__()
         self.session, self.settings, self.asked = session, settings, asked
-        self.file: RunFile | None = None
-        self._pending: dict[str, tuple[int, Utterance]] = {}
         self._known: dict[str, Conversation] = {}
         self._started = time.monotonic()
 
@@ -88,7 +84,7 @@ class RunWriter:
         """Continues a run that was interrupted."""
         self.file = RunFile.reopen(path)
         self.file.mark_running()
-        self._pending = self.file.unanswered()
+        self.waiting = self.file.unanswered()
         self._known = {conversation.id: conversation for conversation in self.file.conversations()}
         self.session.ledger.record = self.file.save_call
 
@@ -121,39 +117,11 @@ class RunWriter:
         self.file.save_note(HARNESS_NOTE, json.dumps(self.asked, ensure_ascii=False))
         self.session.ledger.record = self.file.save_call
 
-    @property
-    def _open(self) -> RunFile:
-        if self.file is None:
-            msg = _("no conversation has begun.")
-            raise RunFileError(msg)
-        return self.file
-
-    @property
-    def name(self) -> str:
-        """The name of this run, for bots that keep sessions apart."""
-        return self._open.path.parent.name
-
-    def pending(self, conversation: Conversation) -> Utterance | None:
-        """The customer's line that the bot has not answered yet, if any."""
-        turn, line = self._pending.get(conversation.id, (0, None))
-        return line if turn == len(conversation.turns) + 1 else None
-
-    def save_utterance(self, conversation: str, turn: int, utterance: Utterance) -> None:
-        """Saves the customer's line."""
-        self._open.save_utterance(conversation, turn, utterance)
-
-    def save_answer(self, conversation: str, turn: int, answer: Answer) -> None:
-        """Saves the bot's answer."""
-        self._open.save_answer(conversation, turn, answer)
-
-    def save_ending(self, conversation: str, ended: Ended, reason: str, closing: str) -> None:
-        """Saves how and why a conversation ended."""
-        self._open.save_ending(conversation, ended, reason, closing)
-
     def save_scores(self, scores: Iterable[Score], measured: dict[str, Any]) -> None:
         """Saves the scores of all documents, and lm_eval's results in the note."""
-        self._open.save_scores(scores)
-        self._open.save_note(HARNESS_NOTE, json.dumps({**self.asked, **measured}, ensure_ascii=False))
+        if self.file:
+            self.file.save_scores(scores)
+            self.file.save_note(HARNESS_NOTE, json.dumps({**self.asked, **measured}, ensure_ascii=False))
 
     def close(self, status: Status) -> None:
         """Saves the final status, if there is a run file."""
@@ -194,7 +162,7 @@ class Grader:
         by_key = {self._key(doc, text): (doc, text) for doc, text in asked}
         ungraded = [each for key, each in by_key.items() if key not in self.scores]
         if ungraded:
-            current_session().run(self._grade(ungraded))
+            current_session().run_all(self._grade, ungraded, self.grading.settings.calls)
             self._report_failures(ungraded)
 
     def metrics(self, doc: Mapping[str, Any], text: str) -> dict[str, float]:
@@ -213,8 +181,7 @@ class Grader:
 
     def names(self, filters: Sequence[str]) -> list[str]:
         """The names of the metrics with these filters; every output has one of its own."""
-        outputs = self.grading.outputs
-        named = outputs.file.named if outputs else {}
+        named = self._named
         whole = [name for name in filters if name not in named]
         found = [metric_name(each, name) for name in whole for each in self.grading.names]
         return found + [f"{name}.{metric.score_name}" for name in filters for metric in named.get(name, ())]
@@ -232,39 +199,26 @@ class Grader:
             self._grading = (session, Grading(settings, session.context.model_factory))
         return self._grading[1]
 
-    async def _grade(self, asked: Sequence[Asked]) -> None:
-        waiting = iter(asked)
-
-        async def work() -> None:
-            for doc, text in waiting:
-                self.scores[self._key(doc, text)] = await self._graded(doc, text)
-
-        try:
-            async with asyncio.TaskGroup() as tasks:
-                for _unused in range(self.grading.settings.calls):
-                    tasks.create_task(work())
-        except ExceptionGroup as group:
-            raise first_error(group) from None
-
-    async def _graded(self, doc: Mapping[str, Any], text: str) -> list[Score]:
+    async def _grade(self, asked: Asked) -> None:
+        doc, text = asked
         whole = text.whole if isinstance(text, ExtractedPart) else str(text)
         scores: list[Score] = []
         for context in contexts(doc, whole):
             scores += await self.grading.panel.grade(context)
-        return scores
+        self.scores[self._key(doc, text)] = scores
 
     def _name(self, score: Score, text: str) -> str:
         """The name of a score's metric in the filter of this text; "" if it belongs to another filter."""
         output = str(score.detail.get("output", ""))
         if isinstance(text, ExtractedPart):
             return score.judge.removeprefix(f"{output}.") if output == text.output else ""
-        return "" if output in self._filtered else score.judge
+        return "" if output in self._named else score.judge
 
-    @functools.cached_property
-    def _filtered(self) -> frozenset[str]:
-        """The outputs that have a filter of their own."""
+    @property
+    def _named(self) -> Mapping[str, Any]:
+        """The metrics of each output that has a filter of its own."""
         outputs = self.grading.outputs
-        return frozenset(outputs.file.named) if outputs else frozenset()
+        return outputs.file.named if outputs else {}
 
     def _report_failures(self, asked: Sequence[Asked]) -> None:
         scores = [score for doc, text in asked for score in self.graded(doc, text)]
@@ -306,37 +260,15 @@ def _single_turn(doc: Mapping[str, Any], text: str) -> Conversation:
     return Conversation(id=f"{SCRIPTED}/{case.id}#1", case=case, persona=SCRIPTED, repeat=1, turns=turns)
 
 
+# The judges of our own tasks, by the task's name; lm_eval calls `rows` first, which makes them.
 _GRADERS: dict[str, Grader] = {}
-
-
-def new_grader(task: str, settings: Settings) -> Grader:
-    """Makes the judges of a task."""
-    _GRADERS[task] = Grader(task, settings)
-    return _GRADERS[task]
-
-
-def grader_of(doc: Mapping[str, Any]) -> Grader:
-    """The judges of the task that a document belongs to."""
-    return _GRADERS[str(doc["task"])]
-
-
-def names_of_task(task: str, filters: Sequence[str]) -> list[str] | None:
-    """The names of the metrics of one of our tasks; None for any other task."""
-    grader = _GRADERS.get(task)
-    return grader.names(filters) if grader else None
-
-
-def graded_of(doc: Mapping[str, Any], text: str) -> list[Score]:
-    """The scores of an answer to a row of our own; empty if our judges did not grade it."""
-    grader = _GRADERS.get(str(doc["task"]))
-    return grader.graded(doc, text) if grader else []
 
 
 def task_metrics(name: str, task: Any) -> list[str]:
     """The metrics of a task that are known before anything is asked, in order."""
     filters = [each.name for each in getattr(task, "_filters", ())] or [PLAIN]
-    if getattr(task.config, "process_results", None) is not None and (ours := names_of_task(name, filters)):
-        return ours
+    if getattr(task.config, "process_results", None) is not None and name in _GRADERS:
+        return _GRADERS[name].names(filters)
     names = (metric_name(str(metric), each) for each in filters for metric in task.aggregation())
     return list(dict.fromkeys(names))
 
@@ -373,9 +305,7 @@ def _not_asked(session: Session, found: Sequence[Score]) -> Iterator[Score]:
     filed: dict[tuple[str, int], set[str]] = {}
     for score in found:
         filed.setdefault((score.conversation, score.turn), set()).add(score.judge)
-    for conversation in (
-        conversation for conversations in session.conversations.values() for conversation in conversations
-    ):
+    for conversation in itertools.chain.from_iterable(session.conversations.values()):
         reason = shown(_("This task or turn is not measured by it."), conversation.case.language)
         for turn in conversation.turns:
             for judge in judges.keys() - filed.get((conversation.id, turn.index), set()):
@@ -384,76 +314,67 @@ def _not_asked(session: Session, found: Sequence[Score]) -> Iterator[Score]:
 
 
 def _scores_of_task(session: Session, task: str, samples: Sequence[Sample]) -> Iterator[Score]:
-    scales, better = _scales(samples), _higher_is_better(session, task)
+    scales, loaded = _scales(samples), session.tasks.get(task)
+    lower = (
+        {metric for metric, higher in loaded.higher_is_better().items() if higher is False} if loaded else ()
+    )
     for sample in samples:
-        conversations = session.conversations.get((task, int(sample["doc_id"])), ())
-        if conversations and _is_ours(sample):
-            yield from _given(sample, conversations[0])
-        elif conversations:
-            yield from _measured(sample, conversations[0], scales, better)
-
-
-def _is_ours(sample: Sample) -> bool:
-    return row_key(sample["doc"]) is not None and bool(graded_of(sample["doc"], _text(sample)))
-
-
-def _text(sample: Sample) -> Any:
-    first = sample["filtered_resps"][0]
-    return first[0] if isinstance(first, (list, tuple)) and first else first
-
-
-def _given(sample: Sample, conversation: Conversation) -> Iterator[Score]:
-    """Our judges' scores; those of an output are already among those of the whole answer."""
-    if isinstance(_text(sample), ExtractedPart):
-        return
-    for score in graded_of(sample["doc"], _text(sample)):
-        name = metric_name(score.judge, str(sample["filter"]))
-        yield score.model_copy(update={"judge": name, "conversation": conversation.id})
+        doc, text = sample["doc"], _answer_of(sample["filtered_resps"])
+        conversation = next(iter(session.conversations.get((task, int(sample["doc_id"])), ())), None)
+        graded = _GRADERS[doc["task"]].graded(doc, text) if row_key(doc) and doc["task"] in _GRADERS else []
+        if conversation is None:
+            continue
+        if not graded:
+            for metric in sample["metrics"]:
+                yield _measured(sample, metric, conversation, scales, metric in lower)
+        elif not isinstance(text, ExtractedPart):  # an output's are among those of the whole answer
+            for score in graded:
+                name = metric_name(score.judge, str(sample["filter"]))
+                yield score.model_copy(update={"judge": name, "conversation": conversation.id})
 
 
 def _measured(
     sample: Sample,
+    metric: str,
     conversation: Conversation,
     scales: Mapping[str, tuple[float, float]],
-    better: Mapping[str, bool],
-) -> Iterator[Score]:
-    last = conversation.turns[-1]
-    language = conversation.case.language
-    for metric in sample["metrics"]:
-        name = metric_name(metric, str(sample["filter"]))
-        bare = Score(judge=name, conversation=conversation.id, turn=last.index, state="skipped")
-        raw = number(sample[metric])
-        if (share := _likelihood(metric, sample[metric])) is not None:
-            reason = _("The value is 1 / perplexity: the mean likelihood of a word or byte.")
-            scored = _scored(bare, share, (0.0, 1.0), shown(reason, language))
-            yield scored.model_copy(update={"value": share})
-        elif raw is None:
-            reason = _("{metric} is only defined for all documents of a task together.", metric=metric)
-            yield bare.model_copy(update={"reason": shown(reason, language)})
-        elif last.answer.error is not None:
-            reason = _("no answer: {kind}", kind=last.answer.error.kind)
-            scored = _scored(bare, 0.0, (0.0, 1.0), shown(reason, language))
-            yield scored.model_copy(update={"by_rule": True, "severity": "major"})
-        else:
-            yield _on_scale(bare, raw, scales[metric], better.get(metric, True), language)
+    is_lower_better: bool,
+) -> Score:
+    """A metric of one document as a score: its share of the metric's scale."""
+    last, language = conversation.turns[-1], conversation.case.language
+    raw = number(sample[metric])
+    bare = Score(
+        judge=metric_name(metric, str(sample["filter"])),
+        conversation=conversation.id,
+        turn=last.index,
+        state="skipped",
+    )
 
+    def scored(raw: float, value: float, scale: tuple[float, float], reason: Message | None) -> Score:
+        text = str(encodable(shown(reason, language))) if reason else ""
+        changes = {"state": "scored", "raw": raw, "value": value, "scale": scale, "reason": text}
+        return bare.model_copy(update=changes)
 
-def _on_scale(bare: Score, raw: float, scale: tuple[float, float], higher: bool, language: Language) -> Score:
-    """The metric as a share of its scale; values outside count as its end, and the reason says so."""
-    low, high = scale
+    if (share := _likelihood(metric, sample[metric])) is not None:
+        reason = _("The value is 1 / perplexity: the mean likelihood of a word or byte.")
+        return scored(share, share, (0.0, 1.0), reason)
+    if raw is None:
+        reason = _("{metric} is only defined for all documents of a task together.", metric=metric)
+        return bare.model_copy(update={"reason": shown(reason, language)})
+    if last.answer.error is not None:
+        lowest = scored(0.0, 0.0, (0.0, 1.0), _("no answer: {kind}", kind=last.answer.error.kind))
+        return lowest.model_copy(update={"by_rule": True, "severity": "major"})
+    # Values outside the scale count as its end, and the reason says so.
+    low, high = scales[metric]
     share = (min(max(raw, low), high) - low) / (high - low)
-    inside, value = low <= raw <= high, f"{raw:g}"
-    outside = _("Its value {raw} is outside the scale and counts as the nearest end.", raw=value)
-    lower = _("Lower is better for this metric (value: {raw}).", raw=value)
-    notes = [*([] if inside else [outside]), *([] if higher else [lower])]
-    span = scale if inside else (min(low, raw), max(high, raw))
-    scored = _scored(bare, raw, span, shown(sentences(*notes), language) if notes else "")
-    return scored.model_copy(update={"value": share if higher else 1 - share})
-
-
-def _scored(bare: Score, raw: float, scale: tuple[float, float], reason: str) -> Score:
-    changes = {"state": "scored", "raw": raw, "value": 0.0, "scale": scale, "reason": str(encodable(reason))}
-    return bare.model_copy(update=changes)
+    notes = []
+    if not low <= raw <= high:
+        notes.append(_("Its value {raw} is outside the scale and counts as the nearest end.", raw=f"{raw:g}"))
+    if is_lower_better:
+        share = 1 - share
+        notes.append(_("Lower is better for this metric (value: {raw}).", raw=f"{raw:g}"))
+    scale = (min(low, raw), max(high, raw))
+    return scored(raw, share, scale, sentences(*notes) if notes else None)
 
 
 def _likelihood(metric: str, value: Any) -> float | None:
@@ -490,12 +411,6 @@ def _scales(samples: Iterable[Sample]) -> dict[str, tuple[float, float]]:
     }
 
 
-def _higher_is_better(session: Session, task: str) -> Mapping[str, bool]:
-    found = session.tasks.get(task)
-    by_metric = found.higher_is_better() if found is not None else {}
-    return {str(metric): better is not False for metric, better in by_metric.items()}
-
-
 def evaluate(
     settings: Settings,
     asked: TaskRequest,
@@ -511,7 +426,8 @@ def evaluate(
     sources = sources_of([*asked.tasks, *map(str, written)], asked.include)
     tasks.check_installed()
     tasks.prepare(online=sources.online)
-    evaluator = tasks.evaluator()
+    evaluator = tasks.registered()
+    logging.getLogger("lm_eval").setLevel(logging.ERROR)
     session = begin_session(settings, read_run(resumed) if resumed else None)
     try:
         manager, loaded = _loaded(sources)
@@ -522,7 +438,23 @@ def evaluate(
         if resumed:
             writer.resume(resumed)
         asking = RequestAnswerer(session, writer, lambda plan: watching(plan, session.context))
-        return _written(writer, lambda: _evaluated(evaluator, manager, asking, asked, loaded))
+        groups = loaded.get("groups") or {}
+        inside = {name for group in groups.values() for name in group.child_names}
+        every = {**groups, **loaded["tasks"]}
+
+        def evaluated() -> Any:
+            return evaluator.simple_evaluate(
+                model=RehearsalLM(asking),
+                tasks=[each for name, each in every.items() if name not in inside],
+                num_fewshot=asked.shots,
+                limit=asked.limit,
+                bootstrap_iters=BOOTSTRAP,
+                log_samples=True,
+                task_manager=manager,
+                torch_random_seed=None,
+            )
+
+        return _written(writer, evaluated)
     finally:
         session.close()
 
@@ -550,7 +482,10 @@ def _written(writer: RunWriter, evaluated: Callable[[], Any]) -> tuple[Path, str
         raise InputError(msg) from None
     finally:
         writer.close(status)
-    return _there(writer), None
+    if writer.path is None:
+        msg = _("these tasks asked nothing.")
+        raise InputError(msg)
+    return writer.path, None
 
 
 def _error_text(error: BaseException) -> Message:
@@ -565,13 +500,6 @@ def _evaluation_is_ours(error: BaseException) -> bool:
     """Whether the error was raised in this program, and so is a bug."""
     frames = traceback.extract_tb(error.__traceback__)
     return bool(frames) and Path(frames[-1].filename).is_relative_to(ROOT / "simulator")
-
-
-def _there(writer: RunWriter) -> Path:
-    if writer.path is None:
-        msg = _("these tasks asked nothing.")
-        raise InputError(msg)
-    return writer.path
 
 
 def _loaded(sources: Sources) -> tuple[Any, Mapping[str, Any]]:
@@ -591,30 +519,6 @@ def _loaded(sources: Sources) -> tuple[Any, Mapping[str, Any]]:
         )
         offline = None if sources.online else _("It was loaded offline.")
         raise InputError(sentences(failure, offline)) from None
-
-
-def _evaluated(
-    evaluator: Any, manager: Any, asking: RequestAnswerer, asked: TaskRequest, loaded: Mapping[str, Any]
-) -> Any:
-    model = importlib.import_module("simulator.addons.lm_eval.model").RehearsalLM(asking)
-    return evaluator.simple_evaluate(
-        model=model,
-        tasks=_roots(loaded),
-        num_fewshot=asked.shots,
-        limit=asked.limit,
-        bootstrap_iters=BOOTSTRAP,
-        log_samples=True,
-        task_manager=manager,
-        torch_random_seed=None,
-    )
-
-
-def _roots(loaded: Mapping[str, Any]) -> list[Any]:
-    """The groups that are in no other, and the tasks that are in none."""
-    groups = loaded.get("groups") or {}
-    inside = {name for group in groups.values() for name in group.child_names}
-    every = {**groups, **loaded["tasks"]}
-    return [each for name, each in every.items() if name not in inside]
 
 
 def measured(found: Mapping[str, Any]) -> dict[str, Any]:
@@ -651,13 +555,13 @@ def rows(*, rehearsal: Mapping[str, Any], **_others: Any) -> dict[str, Dataset]:
     found = documents(task, rehearsal["settings"])
     if found.skipped:
         say(_("{task}: rows left out: {skipped} (`evaluate` says why).", task=task, skipped=found.skipped))
-    new_grader(task, found.settings)
+    _GRADERS[task] = Grader(task, found.settings)
     return {"test": Dataset.from_list(found.rows)}
 
 
 def judged(doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, float]:
     """A document's metrics (`process_results`): its grades from 0 to 1 by judge."""
-    return grader_of(doc).metrics(doc, _tasks_text(results))
+    return _GRADERS[str(doc["task"])].metrics(doc, _answer_of(results))
 
 
 @register_filter("rehearsal_judges")
@@ -667,9 +571,9 @@ class BatchedTask(Filter):  # type: ignore[misc]
     def apply(self, resps: Iterable[Any], docs: Sequence[Mapping[str, Any]]) -> list[Any]:
         """The answers as they are."""
         answers = list(resps)
-        ours = [(doc, _tasks_text([each])) for doc, each in zip(docs, answers, strict=True) if row_key(doc)]
+        ours = [(doc, _answer_of(each)) for doc, each in zip(docs, answers, strict=True) if row_key(doc)]
         if ours:
-            grader_of(ours[0][0]).grade(ours)
+            _GRADERS[str(ours[0][0]["task"])].grade(ours)
         return answers
 
 
@@ -683,10 +587,11 @@ class Output(Filter):  # type: ignore[misc]
 
     def apply(self, resps: Iterable[Any], docs: Sequence[Mapping[str, Any]]) -> list[ExtractedPart]:
         """The output's text of each answer, with the whole answer."""
-        return [ExtractedPart.of(_tasks_text([each]), self.output) for each in resps]
+        return [ExtractedPart.of(_answer_of(each), self.output) for each in resps]
 
 
-def _tasks_text(results: Sequence[Any]) -> Any:
+def _answer_of(results: Any) -> Any:
     """A document's answer; the first one where it was asked for several times."""
-    first = results[0] if results else ""
-    return _tasks_text(first) if isinstance(first, (list, tuple)) else first
+    while isinstance(results, (list, tuple)):
+        results = results[0] if results else ""
+    return results

@@ -3,6 +3,7 @@
 import asyncio
 import atexit
 import contextlib
+import functools
 import importlib
 import math
 import secrets
@@ -10,11 +11,12 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Self, TypeVar
 
 from lm_eval.api.model import LM
 from lm_eval.api.registry import register_model
 from pydantic import Field
+from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt, wait_exponential
 
 from simulator.addons.lm_eval.task_files import changed_settings, resolved_name
 from simulator.addons.lm_eval.tasks import (
@@ -27,6 +29,7 @@ from simulator.addons.lm_eval.tasks import (
     begin_session,
     conversation_of,
     document_key,
+    gathered,
     plain_text,
     row_key,
     row_prompt,
@@ -40,7 +43,10 @@ from simulator.data.files import language_of
 from simulator.models.cache import ResponseCache, request_key
 from simulator.runner.conversation import converse
 from simulator.runner.estimate import tokens
-from simulator.runner.run import Progress, first_error
+from simulator.runner.run import Progress, Unwatched
+from simulator.storage.run_file import RunFile
+
+T = TypeVar("T")
 
 
 class TaskRequest(Value):
@@ -97,8 +103,6 @@ Tokens = Sequence[tuple[float | None, bool]]
 LogprobSource = Callable[[str], Awaitable[Tokens]]
 # Attempts, and seconds before the second one; they double.
 ATTEMPTS, WAIT = 4, 0.5
-# Failures that no further attempt would change: the endpoint does not support it, or denies access.
-_FINAL = ("refused", "malformed", "denied")
 
 
 def logprob_source(bot: Bot, adapter: str) -> LogprobSource:
@@ -123,7 +127,10 @@ def _refused(adapter: str, why: Message | str) -> InputError:
 
 
 class Likelihoods:
-    """Log-likelihoods of texts; each text is requested once, however many choices share it."""
+    """Log-likelihoods of texts; each text is requested once, however many choices share it.
+
+    A request that fails for now is repeated; texts that are known come from the response cache.
+    """
 
     def __init__(self, source: LogprobSource, settings: Settings) -> None:
         """`settings` has the concurrency, the timeout and the cache."""
@@ -132,28 +139,20 @@ class Likelihoods:
         self._cache = ResponseCache(settings.cache)
         self._places = asyncio.Semaphore(settings.concurrency)
         self._requests: dict[str, asyncio.Task[Tokens]] = {}
-        self._tasks: asyncio.TaskGroup
 
     def close(self) -> None:
-        """Closes the cache."""
+        """Ends what nobody waits for any more, and closes the cache."""
+        for request in self._requests.values():
+            request.cancel()
         self._cache.close()
 
     async def pairs(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[float, bool]]:
         """The log-likelihood of each continuation of a context, and whether it is the greedy one."""
-        return await self._all([self._pair(*pair) for pair in pairs])
+        return await gathered([self._pair(*pair) for pair in pairs])
 
     async def texts(self, texts: Sequence[str]) -> list[float]:
         """The log-likelihood of each text, without a first token that nothing precedes."""
-        return await self._all([self._whole(text) for text in texts])
-
-    async def _all(self, work: Sequence[Awaitable[Any]]) -> list[Any]:
-        """All of them, or the first failure at once."""
-        try:
-            async with asyncio.TaskGroup() as self._tasks:
-                running = [self._tasks.create_task(_awaited(each)) for each in work]
-        except ExceptionGroup as group:
-            raise first_error(group) from None
-        return [task.result() for task in running]
+        return [_total(found) for found in await gathered([self._tokens(text) for text in texts])]
 
     async def _pair(self, context: str, continuation: str) -> tuple[float, bool]:
         # As lm_eval does: the space between the two belongs to what follows it.
@@ -161,14 +160,11 @@ class Likelihoods:
         before = await self._tokens(bare) if bare else ()
         whole = await self._tokens(context + continuation)
         tokens = whole[min(len(before), max(0, len(whole) - 1)) :]
-        return math.fsum(value or 0.0 for value, _unused in tokens), all(greedy for _unused, greedy in tokens)
-
-    async def _whole(self, text: str) -> float:
-        return math.fsum(value or 0.0 for value, _unused in await self._tokens(text))
+        return _total(tokens), all(greedy for _unused, greedy in tokens)
 
     async def _tokens(self, text: str) -> Tokens:
         if text not in self._requests:
-            self._requests[text] = self._tasks.create_task(self._cached(text))
+            self._requests[text] = asyncio.create_task(self._cached(text))
         return await self._requests[text]
 
     async def _cached(self, text: str) -> Tokens:
@@ -181,17 +177,22 @@ class Likelihoods:
         return tokens
 
     async def _with_retries(self, text: str) -> Tokens:
-        for attempt in range(ATTEMPTS):
-            try:
-                async with asyncio.timeout(self._settings.timeout):
-                    return await self._source(text)
-            except (BotFailure, TimeoutError) as error:
-                failure = error
-            if isinstance(failure, BotFailure) and failure.failure.kind in _FINAL:
-                raise _refused(self._settings.adapter, str(failure))
-            await asyncio.sleep(WAIT * 2**attempt if attempt < ATTEMPTS - 1 else 0)
-        why = str(failure) or _("no answer within {timeout:g} s", timeout=self._settings.timeout)
-        adapter = self._settings.adapter
+        adapter, timeout = self._settings.adapter, self._settings.timeout
+        attempts = AsyncRetrying(
+            retry=retry_if_exception(_may_pass),
+            stop=stop_after_attempt(ATTEMPTS),
+            wait=wait_exponential(WAIT),
+            reraise=True,
+        )
+        try:
+            async for attempt in attempts:
+                with attempt:
+                    async with asyncio.timeout(timeout):
+                        return await self._source(text)
+        except (BotFailure, TimeoutError) as error:
+            if not _may_pass(error):
+                raise _refused(adapter, str(error)) from None
+            why = str(error) or _("no answer within {timeout:g} s", timeout=timeout)
         msg = _(
             "adapter {adapter} returns no log-likelihoods at the moment ({why}); try again later.",
             adapter=adapter,
@@ -200,76 +201,65 @@ class Likelihoods:
         raise RehearsalError(msg)
 
 
-async def _awaited(work: Awaitable[Any]) -> Any:
-    return await work
+def _may_pass(error: BaseException) -> bool:
+    """Whether another attempt could succeed: the endpoint neither lacks log-likelihoods nor denies access."""
+    if isinstance(error, BotFailure):
+        return error.failure.kind not in ("refused", "malformed", "denied")
+    return isinstance(error, TimeoutError)
+
+
+def _total(tokens: Tokens) -> float:
+    return math.fsum(value or 0.0 for value, _unused in tokens)
 
 
 Watch = Callable[[Sequence[Conversation]], AbstractContextManager[Progress]]
 
 
-class ConversationStore(Protocol):
-    """Saves conversations as they happen, and continues them after an interruption."""
+class ConversationStore:
+    """Conversations as they happen. Nothing is saved: lm_eval's own command line saves what it needs.
 
-    @property
+    `RunWriter` has a `file` of a run, from the first conversation on.
+    """
+
+    file: RunFile | None = None
+
+    def __init__(self) -> None:
+        """`waiting` has the customers' lines that an interruption left unanswered."""
+        self.waiting: dict[str, tuple[int, Utterance]] = {}
+
+    @functools.cached_property
     def name(self) -> str:
         """The name of these conversations, for bots that keep sessions apart."""
-        ...
+        return self.file.path.parent.name if self.file else secrets.token_hex(4)
 
     def begun(self, conversations: Sequence[Conversation]) -> list[Conversation]:
         """The same conversations, each as far as it has come."""
-        ...
-
-    def pending(self, conversation: Conversation) -> Utterance | None:
-        """The customer's line that the bot has not answered yet, if any."""
-        ...
-
-    def save_utterance(self, conversation: str, turn: int, utterance: Utterance) -> None:
-        """Saves the customer's line."""
-        ...
-
-    def save_answer(self, conversation: str, turn: int, answer: Answer) -> None:
-        """Saves the bot's answer."""
-        ...
-
-    def save_ending(self, conversation: str, ended: Ended, reason: str, closing: str) -> None:
-        """Saves how and why a conversation ended."""
-        ...
-
-
-class NoStore:
-    """Saves nothing: lm_eval's own command line saves what it needs."""
-
-    def __init__(self) -> None:
-        """Has a unique name."""
-        self.name = secrets.token_hex(4)
-
-    def begun(self, conversations: Sequence[Conversation]) -> list[Conversation]:
-        """None of them has begun."""
         return list(conversations)
 
     def pending(self, conversation: Conversation) -> Utterance | None:
-        """Nothing."""
+        """The customer's line that the bot has not answered yet, if any."""
+        turn, line = self.waiting.get(conversation.id, (0, None))
+        return line if turn == len(conversation.turns) + 1 else None
 
     def save_utterance(self, conversation: str, turn: int, utterance: Utterance) -> None:
-        """Nothing."""
+        """Saves the customer's line."""
+        if self.file:
+            self.file.save_utterance(conversation, turn, utterance)
 
     def save_answer(self, conversation: str, turn: int, answer: Answer) -> None:
-        """Nothing."""
+        """Saves the bot's answer."""
+        if self.file:
+            self.file.save_answer(conversation, turn, answer)
 
     def save_ending(self, conversation: str, ended: Ended, reason: str, closing: str) -> None:
-        """Nothing."""
+        """Saves how and why a conversation ended."""
+        if self.file:
+            self.file.save_ending(conversation, ended, reason, closing)
 
 
-class _Unwatched:
-    def turn(self, conversation: Conversation) -> None: ...
-    def graded(self, context: Any, scores: Any) -> None: ...
-    def ended(self, conversation: Conversation) -> None: ...
-
-
-@contextlib.contextmanager
-def unwatched(plan: Sequence[Conversation]) -> Iterator[Progress]:
+def unwatched(_plan: Sequence[Conversation]) -> AbstractContextManager[Progress]:
     """Shows no progress."""
-    yield _Unwatched()
+    return contextlib.nullcontext(Unwatched())
 
 
 class _Asked(NamedTuple):
@@ -284,16 +274,25 @@ class RequestAnswerer:
         self, session: Session, store: ConversationStore | None = None, watch: Watch = unwatched
     ) -> None:
         """`watch` shows the progress of conversations."""
-        self.session, self.store, self.watch = session, store or NoStore(), watch
+        self.session, self.store, self.watch = session, store or ConversationStore(), watch
         self._counts: Counter[DocumentKey] = Counter()
 
     def generate(self, requests: Sequence[Any]) -> list[str]:
         """The bot's last answer in each conversation, cut as the request asks; "" if it failed."""
         asked = [self._asked(request) for request in requests]
-        prompts = {each.conversation.case.id: prompt for each in asked if (prompt := self._row_prompt(each))}
+        prompts: dict[str, RowPrompt] = {}
+        for request, conversation in asked:
+            if prompt := row_prompt(self.session, request, conversation.case):
+                prompts[conversation.case.id] = prompt
         begun = self.store.begun([each.conversation for each in asked])
+        bot = self.session.run(self.session.bot(tuple(begun)))
+        prompted = RowPromptedBot(bot, prompts) if prompts else bot
         with self.watch(begun) as progress:
-            conversations = self.session.run(self._converse_all(begun, prompts, progress))
+            conversations = self.session.run_all(
+                lambda conversation: self._converse(conversation, prompted, progress),
+                begun,
+                self.session.settings.concurrency,
+            )
         for each, conversation in zip(asked, conversations, strict=True):
             self._remember(each.request, conversation)
         _report_failures(conversations)
@@ -304,9 +303,8 @@ class RequestAnswerer:
 
     def likelihoods(self, requests: Sequence[Any]) -> list[tuple[float, bool]]:
         """The log-likelihood of each continuation, and whether the model would have said just that."""
-        found = self.session.run(
-            self._pairs([(self._masked(plain_text(each.args[0])), each.args[1]) for each in requests])
-        )
+        pairs = [(self._masked(plain_text(each.args[0])), each.args[1]) for each in requests]
+        found = self.session.run(self._likely(lambda likelihoods: likelihoods.pairs(pairs)))
         by_document: dict[DocumentKey, list[tuple[Any, float, bool]]] = {}
         for request, (value, greedy) in zip(requests, found, strict=True):
             by_document.setdefault(document_key(request), []).append((request, value, greedy))
@@ -315,49 +313,31 @@ class RequestAnswerer:
 
     def rolling(self, requests: Sequence[Any]) -> list[float]:
         """The log-likelihood of each whole text."""
-        found = self.session.run(self._texts([self._masked(request.args[0]) for request in requests]))
+        texts = [self._masked(request.args[0]) for request in requests]
+        found = self.session.run(self._likely(lambda likelihoods: likelihoods.texts(texts)))
         self._save((request, f"{value:.4f}", {}) for request, value in zip(requests, found, strict=True))
         return found
-
-    def _row_prompt(self, asked: _Asked) -> RowPrompt | None:
-        return row_prompt(self.session, asked.request, asked.conversation.case)
 
     def _masked(self, text: str) -> str:
         return self.session.masked(text, language_of(text))
 
-    def _asked(self, request: Any, question: str | None = None) -> _Asked:
+    def _asked(self, request: Any) -> _Asked:
         self._counts[document_key(request)] += 1
         number = self._counts[document_key(request)]
-        return _Asked(request, conversation_of(self.session, request, number, question=question))
+        return _Asked(request, conversation_of(self.session, request, number))
 
     def _remember(self, request: Any, conversation: Conversation) -> None:
         self.session.conversations.setdefault(document_key(request), []).append(conversation)
         if row := row_key(request.doc):
             self.session.of_rows[row] = conversation
 
-    async def _converse_all(
-        self, conversations: Sequence[Conversation], prompts: dict[str, RowPrompt], progress: Progress
-    ) -> list[Conversation]:
-        bot = await self.session.bot(tuple(conversations))
-        prompted = RowPromptedBot(bot, prompts) if prompts else bot
-        waiting, finished = iter(enumerate(conversations)), list(conversations)
-
-        async def work() -> None:
-            for place, conversation in waiting:
-                finished[place] = await self._converse(conversation, prompted, progress)
-
-        try:
-            async with asyncio.TaskGroup() as tasks:
-                for _unused in range(min(self.session.settings.concurrency, len(conversations))):
-                    tasks.create_task(work())
-        except ExceptionGroup as group:
-            raise first_error(group) from None
-        return finished
-
     async def _converse(self, conversation: Conversation, bot: Bot, progress: Progress) -> Conversation:
         if conversation.ended is not None:
             return conversation
-        turns, parting = self._turns(conversation)
+        # One turn and the lines of the document, unless a persona continues from there.
+        turns, parting = self.session.context.turns(conversation)
+        if conversation.persona == SCRIPTED:
+            turns, parting = 1 + len(conversation.case.script), False
         done = await converse(
             conversation,
             self.session.context.user(conversation),
@@ -381,23 +361,11 @@ class RequestAnswerer:
         progress.ended(done)
         return done
 
-    def _turns(self, conversation: Conversation) -> tuple[int, bool]:
-        """One turn and the lines of the document, unless a persona continues from there."""
-        if conversation.persona == SCRIPTED:
-            return 1 + len(conversation.case.script), False
-        return self.session.context.turns(conversation)
-
-    async def _likelihoods(self) -> Likelihoods:
+    async def _likely(self, ask: Callable[["Likelihoods"], Awaitable[list[T]]]) -> list[T]:
         settings = self.session.settings
-        return Likelihoods(logprob_source(await self.session.bot(()), settings.adapter), settings)
-
-    async def _pairs(self, pairs: list[tuple[str, str]]) -> list[tuple[float, bool]]:
-        with contextlib.closing(await self._likelihoods()) as likelihoods:
-            return await likelihoods.pairs(pairs)
-
-    async def _texts(self, texts: list[str]) -> list[float]:
-        with contextlib.closing(await self._likelihoods()) as likelihoods:
-            return await likelihoods.texts(texts)
+        source = logprob_source(await self.session.bot(()), settings.adapter)
+        with contextlib.closing(Likelihoods(source, settings)) as likelihoods:
+            return await ask(likelihoods)
 
     def _save(self, documents: Iterator[tuple[Any, str, dict[str, float]]]) -> None:
         """Saves each document as one turn: its text, and the likeliest continuation as the answer."""
@@ -442,15 +410,11 @@ def generation(conversation: Conversation, options: Any) -> str:
     until = kwargs.get("until") or ()
     stops = [until] if isinstance(until, str) else list(until)
     ends = [at for stop in stops if stop and (at := answer.text.find(stop)) >= 0]
-    text = _shortened(answer, kwargs.get("max_gen_toks"))
+    text, most = answer.text, kwargs.get("max_gen_toks")
+    if isinstance(most, int) and most > 0:
+        count = (answer.usage.tokens_out if answer.usage else 0) or tokens(text)
+        text = text if count <= most else text[: len(text) * most // count]
     return text[: min(ends)] if ends else text
-
-
-def _shortened(answer: Answer, most: Any) -> str:
-    if not isinstance(most, int) or most < 1:
-        return answer.text
-    count = (answer.usage.tokens_out if answer.usage else 0) or tokens(answer.text)
-    return answer.text if count <= most else answer.text[: len(answer.text) * most // count]
 
 
 def _report_failures(conversations: Sequence[Conversation]) -> None:

@@ -9,13 +9,7 @@ from typing import Any
 import yaml
 
 from simulator import __version__
-from simulator.addons.lm_eval.tasks import (
-    TASK_SETTINGS,
-    check_written,
-    current_session,
-    documents,
-    is_chosen,
-)
+from simulator.addons.lm_eval.tasks import TASK_SETTINGS, current_session, documents
 from simulator.core import shelves
 from simulator.core.errors import InputError, RunFileError
 from simulator.core.messages import _
@@ -49,7 +43,9 @@ def write_tasks(
 
     `filters` maps names to regular expressions: the part of an answer that each finds is graded.
     """
-    check_written(settings)
+    if settings.repeats > 1:
+        msg = _("--repeats is not for tasks of lm_eval: add `repeats: N` to the written YAML.")
+        raise InputError(msg)
     if target.suffix not in (".yaml", ".yml"):
         msg = _(
             "--write-task {target}: a task of lm_eval is a YAML file; name it {name}.yaml.",
@@ -94,7 +90,7 @@ def task_of(
         "doc_to_text": "text",
         "metadata": {"version": __version__, "rows": len(rows.rows)},
     }
-    if is_chosen(settings):
+    if settings.choosing == "likelihood":
         metrics = [
             {"metric": each, "aggregation": "mean", "higher_is_better": True} for each in _CHOICE_METRICS
         ]

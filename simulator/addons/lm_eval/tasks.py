@@ -7,9 +7,8 @@ import asyncio
 import difflib
 import importlib
 import json
-import logging
 import os
-from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import partial
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -45,7 +44,9 @@ from simulator.runner.conversation import call_bot
 from simulator.runner.masking import masked_case
 from simulator.runner.plan import read_plan
 from simulator.runner.prompts import PromptRenderer, RenderedPrompt
+from simulator.runner.run import first_error
 
+S = TypeVar("S")
 T = TypeVar("T")
 # A document: the task's name, and its number there.
 DocumentKey = tuple[str, int]
@@ -53,7 +54,6 @@ _BOT = "assistant"
 # For a document without text: lm_eval may ask for the likelihood of anything.
 NO_TEXT = "…"
 NEEDED = "lm-eval>=0.4.12"
-OURS = ("simulator.addons.lm_eval.model", "simulator.addons.lm_eval.grade")
 # The note of a run with its tasks and lm_eval's results.
 HARNESS_NOTE = "harness"
 # The name of the filter of a task without others.
@@ -69,6 +69,16 @@ YAML = (".yaml", ".yml")
 # Builders of `datasets` that read files; every other path is a folder, or the name of a data set on the hub.
 _READERS = frozenset({"json", "csv", "parquet", "text", "arrow", "pandas", "xml"})
 _PATTERN = frozenset("*?[")
+
+
+async def gathered(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """The results of all of it, in order; the first failure ends the rest."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(each) for each in work]
+    except ExceptionGroup as failures:
+        raise first_error(failures) from None
+    return [task.result() for task in tasks]
 
 
 class Session:
@@ -90,6 +100,18 @@ class Session:
         """The result of async work; all of it runs on one event loop, to which connections belong."""
         return self._runner.run(work)
 
+    def run_all(
+        self, work: Callable[[S], Coroutine[Any, Any, T]], items: Iterable[S], at_once: int
+    ) -> list[T]:
+        """The results of work on each item, in order, so many at a time; raises the first failure."""
+        places = asyncio.Semaphore(at_once)
+
+        async def placed(item: S) -> T:
+            async with places:
+                return await work(item)
+
+        return self.run(gathered(map(placed, items)))
+
     async def bot(self, plan: tuple[Conversation, ...]) -> Bot:
         """The bot, connected when it is first needed."""
         if self._bot is None:
@@ -103,29 +125,25 @@ class Session:
 
     def close(self) -> None:
         """Closes every connection, and the loop."""
+        global _session  # noqa: PLW0603
         self.run(self.context.close(self._bot))
         self._runner.close()
-        _forget(self)
+        _session = None
 
 
-class _CurrentSession:
-    session: Session | None = None
+_session: Session | None = None
 
 
 def begin_session(settings: Settings, earlier: Results | None = None) -> Session:
     """Starts the session of this process."""
-    _CurrentSession.session = Session(settings, earlier)
-    return _CurrentSession.session
+    global _session  # noqa: PLW0603 - lm_eval calls functions by name, and tells them of no session
+    _session = Session(settings, earlier)
+    return _session
 
 
 def current_session() -> Session:
     """The session of this process; started from the environment and rehearsal.toml if there is none."""
-    return _CurrentSession.session or begin_session(load_settings({}))
-
-
-def _forget(session: Session) -> None:
-    if _CurrentSession.session is session:
-        _CurrentSession.session = None
+    return _session or begin_session(load_settings({}))
 
 
 class RowPrompt(NamedTuple):
@@ -150,14 +168,15 @@ def row_key(doc: Any) -> tuple[str, str] | None:
     return None
 
 
-def conversation_of(
-    session: Session, request: Any, number: int, *, question: str | None = None
-) -> Conversation:
+def conversation_of(session: Session, request: Any, number: int) -> Conversation:
     """The conversation, still without turns, that a request asks for the `number`th time (from 1)."""
     doc = request.doc
-    text = question or str(request.args[0])
+    text = str(request.args[0])
     chat = messages_of(text)
-    case = _case_of_row(doc) if row_key(doc) else _case(session, request, _parts(chat)[2] if chat else text)
+    if row_key(doc):
+        case = Case.model_validate_json(doc["case"])
+    else:
+        case = _case(session, request, _parts(chat)[2] if chat else text)
     if session.context.redactor is not None:
         case = masked_case(case, int(request.doc_id) + 1, session.context.redactor)
     persona = _persona(session, request)
@@ -240,10 +259,6 @@ class RowPromptedBot:
             changes["system"] = prompt.system
         changes["history"] = (*prompt.shots, *query.history)
         return await call_bot(self.bot, query.model_copy(update=changes))
-
-
-def _case_of_row(doc: Mapping[str, Any]) -> Case:
-    return Case.model_validate_json(doc["case"])
 
 
 def _case(session: Session, request: Any, question: str) -> Case:
@@ -340,25 +355,17 @@ def prepare(*, online: bool) -> None:
         os.environ.setdefault(name, "1")
 
 
-def evaluator() -> Any:
-    """The module lm_eval.evaluator with our model and filters; only errors are logged from now on."""
-    module = registered()
-    logging.getLogger("lm_eval").setLevel(logging.ERROR)
-    return module
-
-
 def registered() -> Any:
     """lm_eval.evaluator, after our model and our filters have registered themselves."""
     module = importlib.import_module("lm_eval.evaluator")
     if not hasattr(importlib.import_module("lm_eval.tasks").TaskManager, "load"):
         msg = _(
-            "lm-eval {version:d} is too old: pip install '{needed}'.",
+            "lm-eval {version} is too old: pip install '{needed}'.",
             version=version("lm_eval"),
             needed=NEEDED,
         )
         raise InputError(msg)
-    for name in OURS:
-        importlib.import_module(name)
+    importlib.import_module("simulator.addons.lm_eval.grade")
     # The same without starting git, which complains on stderr wherever there is no repository.
     commit = importlib.import_module("lm_eval.loggers.utils").get_commit_from_path
     vars(module)["get_git_commit_hash"] = lambda: commit(Path.cwd())
@@ -383,22 +390,18 @@ def documents(task: str, settings: Mapping[str, Any]) -> TaskRows:
     """The rows of a data set; `settings` are those of TASK_SETTINGS that are not the defaults."""
     planned = read_plan(stored_settings({**settings, "protocol": "single_turn"}))
     cases = [conversation.case for conversation in planned.plan]
-    renderer = _renderer(planned.settings, cases)
-    rows = [_row(task, case, renderer, planned.settings) for case in cases]
-    return TaskRows(rows, planned.settings, planned.skipped.count)
-
-
-def _renderer(settings: Settings, cases: list[Case]) -> PromptRenderer | None:
-    prompts = applied_prompts(settings)
-    if prompts is None:
-        return None
-    if prompts.chain is not None:
+    prompts, renderer = applied_prompts(planned.settings), None
+    if prompts is not None and prompts.chain is not None:
         msg = _(
             "--prompt {prompt}: a chain is several requests, and a task of lm_eval is one.",
-            prompt=settings.prompt,
+            prompt=planned.settings.prompt,
         )
         raise InputError(msg)
-    return PromptRenderer(prompts.prompts[0], tuple(settings.labels) or labels_in(cases))
+    if prompts is not None:
+        labels = tuple(planned.settings.labels) or labels_in(cases)
+        renderer = PromptRenderer(prompts.prompts[0], labels)
+    rows = [_row(task, case, renderer, planned.settings) for case in cases]
+    return TaskRows(rows, planned.settings, planned.skipped.count)
 
 
 def _row(task: str, case: Case, renderer: PromptRenderer | None, settings: Settings) -> Document:
@@ -407,8 +410,9 @@ def _row(task: str, case: Case, renderer: PromptRenderer | None, settings: Setti
     )
     text = "\n\n".join(part for part in (prompt.system, prompt.user) if part) or NO_TEXT
     right = (renderer.right(case) if renderer else "") or case.label or ""
+    targets = list(case.references_at(1)) or [text for text in (right, case.answer) if text]
     gold = prompt.choices.index(right) if right in prompt.choices else -1
-    if is_chosen(settings) and gold < 0:
+    if settings.choosing == "likelihood" and gold < 0:
         msg = _(
             "{cases}, row {case}: --choosing likelihood needs choices, and a label among them.",
             cases=settings.cases,
@@ -419,8 +423,8 @@ def _row(task: str, case: Case, renderer: PromptRenderer | None, settings: Setti
         "task": task,
         "id": case.id,
         "text": text,
-        "target": next(_rows_targets(case, right), ""),
-        "targets": list(_rows_targets(case, right)),
+        "target": targets[0] if targets else "",
+        "targets": targets,
         "choices": list(prompt.choices),
         "gold": gold,
         "language": case.language,
@@ -431,22 +435,6 @@ def _row(task: str, case: Case, renderer: PromptRenderer | None, settings: Setti
         "allowed": list(prompt.choices) if renderer else [],
         "case": case.model_dump_json(exclude_defaults=True),
     }
-
-
-def _rows_targets(case: Case, right: str) -> Iterator[str]:
-    yield from case.references_at(1) or filter(None, (right, case.answer))
-
-
-def is_chosen(settings: Settings) -> bool:
-    """Whether the answer is the likeliest of the choices, so that nothing is generated."""
-    return settings.choosing == "likelihood"
-
-
-def check_written(settings: Settings) -> None:
-    """Raises InputError for settings that a task of lm_eval cannot contain."""
-    if settings.repeats > 1:
-        msg = _("--repeats is not for tasks of lm_eval: add `repeats: N` to the written YAML.")
-        raise InputError(msg)
 
 
 class Sources(NamedTuple):
@@ -471,14 +459,14 @@ _Loader.add_constructor("!function", lambda _, node: node.value)
 def sources_of(names: Sequence[str], include: Sequence[str] = ()) -> Sources:
     """The meaning of `--tasks` and `--include`; raises InputError for missing files and folders."""
     specs: list[str] = []
-    folders = [_folder(each) for each in include]
+    folders = [_existing("--include", each) for each in include]
     local: dict[str, Mapping[str, Any]] = {}
     for folder in folders:
         local |= tasks_of_folder(folder)
     needs: list[tuple[bool, bool]] = []
     for name in names:
         if Path(name).suffix.lower() in YAML:
-            path = _file(name)
+            path = _existing("--tasks", name)
             config = read_task(path)
             if "group" in config:
                 folders.append(path.parent)
@@ -488,7 +476,7 @@ def sources_of(names: Sequence[str], include: Sequence[str] = ()) -> Sources:
             needs.append(_needs(config, local))
         else:
             specs.append(name)
-            needs.append(_needs_of_name(name, local))
+            needs.append(_needs(name, local))
     own, online = (any(each) for each in zip(*needs, strict=True)) if needs else (False, False)
     return Sources(tuple(specs), tuple(dict.fromkeys(folders)), own, online)
 
@@ -527,47 +515,30 @@ def tasks_of_folder(folder: Path) -> dict[str, Mapping[str, Any]]:
     return tasks
 
 
-def _needs(config: Mapping[str, Any], local: Mapping[str, Mapping[str, Any]]) -> tuple[bool, bool]:
-    """Whether lm_eval's own tasks are needed, and whether the network may be."""
+def _needs(member: Any, local: Mapping[str, Mapping[str, Any]]) -> tuple[bool, bool]:
+    """Whether a task or group needs lm_eval's own tasks, and whether the network may be needed.
+
+    A member of a group is a name, or changes to the task of that name; `local` are the tasks of folders.
+    """
+    changes = {} if isinstance(member, str) else member
+    name = str(changes.get("group", changes.get("task"))) if changes else member
+    config = {**local.get(name, {}), **changes}
     if "group" in config:
         members = config.get("task") or ()
-        listed = [members] if isinstance(members, str) else members
-        needs = [_needs_of_member(each, local) for each in listed]
+        needs = [_needs(each, local) for each in ([members] if isinstance(members, str) else members)]
         return any(own for own, _unused in needs), any(online for _unused, online in needs)
-    if "class" in config:
-        return False, True
     path = str(config.get("dataset_path") or "")
-    is_local = "custom_dataset" in config or path in _READERS or (bool(path) and Path(path).exists())
-    return False, not is_local
+    if "custom_dataset" in config or path in _READERS or (path and Path(path).exists()):
+        return False, False
+    return not (path or "class" in config), True
 
 
-def _needs_of_member(member: Any, local: Mapping[str, Mapping[str, Any]]) -> tuple[bool, bool]:
-    if isinstance(member, str):
-        return _needs_of_name(member, local)
-    name = str(member.get("group", member.get("task")))
-    by_name = name not in local and not {"dataset_path", "custom_dataset", "class"} & member.keys()
-    if by_name and "group" not in member:
-        return _needs_of_name(name, local)
-    return _needs({**local.get(name, {}), **member}, local)
-
-
-def _needs_of_name(name: str, local: Mapping[str, Mapping[str, Any]]) -> tuple[bool, bool]:
-    return _needs(local[name], local) if name in local else (True, True)
-
-
-def _file(name: str) -> Path:
+def _existing(option: str, name: str) -> Path:
     path = Path(name).expanduser().resolve()
-    if not path.is_file():
-        msg = _("--tasks {name}: no such task file.", name=name)
-        raise InputError(msg)
-    return path
-
-
-def _folder(name: str) -> Path:
-    path = Path(name).expanduser().resolve()
-    if not path.is_dir():
-        msg = _("--include {name}: no such folder.", name=name)
-        raise InputError(msg)
+    if option == "--tasks" and not path.is_file():
+        raise InputError(_("--tasks {name}: no such task file.", name=name))
+    if option == "--include" and not path.is_dir():
+        raise InputError(_("--include {name}: no such folder.", name=name))
     return path
 
 

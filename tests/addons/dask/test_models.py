@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from simulator.addons.dask import connection, worker
+from simulator.addons.dask import files, worker
+from simulator.addons.dask.files import UserFiles
 from simulator.cli import engine
 from simulator.cli.app import main
 from simulator.core.errors import InputError
 from simulator.core.settings import Settings
-from simulator.runner.context import PACKAGES
 from tests.clusters import offline, rehearsed, resumed
 from tests.servers.openai import OpenAIServer
 
@@ -65,17 +65,15 @@ async def test_the_budget_holds_for_all_workers_and_no_key_is_written(
 
 
 @needs_dask
-async def test_a_worker_without_the_key_is_told_before_anything_is_paid(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One line names the role and both models; there is no run."""
-    from simulator.addons.dask import workers
-
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    # By the time a process is started, its environment has lost the key.
-    monkeypatch.setattr(workers, "_say_left_out", lambda _: os.environ.pop("OPENAI_API_KEY"))
-    with pytest.raises(InputError, match=r"lexical would play the role user there, here it is gpt-4\.1-mini"):
-        await rehearsed(offline(offline=False, limit=1, judges=("turn",), engine="dask", workers=1))
+async def test_a_secret_of_the_bot_is_named_and_does_not_travel(tmp_path: Path) -> None:
+    """One line says how to give it; there is no run."""
+    (tmp_path / "bot.py").write_text(
+        "def connect(api_key: str):\n    return lambda query: api_key[:1]\n", encoding="utf-8"
+    )
+    with pytest.raises(
+        InputError, match=r"--set api_key: secrets do not travel to workers\. Write \$\{NAME\}"
+    ):
+        await rehearsed(offline(adapter="bot.py:connect", set={"api_key": KEY}, engine="dask", workers=1))
 
     assert "runs" not in os.listdir(tmp_path)  # noqa: PTH208 - a test of files, and not of speed
 
@@ -115,7 +113,7 @@ def test_a_scheduler_that_is_not_there(
 ) -> None:
     """One line with its address, exit code 2, and no run."""
     pytest.importorskip("distributed", reason="the extra 'cluster' is not installed")
-    monkeypatch.setattr("simulator.addons.dask.connection.PATIENCE", 0.2)
+    monkeypatch.setattr("simulator.addons.dask.driver.PATIENCE", 0.2)
 
     assert main(["--offline", "--limit", "1", "--engine", "dask", "--scheduler", "tcp://127.0.0.1:9"]) == 2
     assert "error: --scheduler tcp://127.0.0.1:9: cannot be reached" in capsys.readouterr().err
@@ -124,14 +122,13 @@ def test_a_scheduler_that_is_not_there(
 
 def test_the_first_difference_is_told() -> None:
     """By name, with both versions; the same is no difference."""
-    here = connection.environment()
+    here = worker.environment()
 
-    assert connection.difference(here, here) is None
+    assert worker.difference(here, here) is None
     assert (
-        str(connection.difference(here, here | {"python": "3.9"}))
+        str(worker.difference(here, here | {"python": "3.9"}))
         == f"it has python 3.9, this machine {here['python']}"
     )
-    assert set(PACKAGES) < set(connection.COMPARED)
 
 
 def test_what_is_named_travels_and_nothing_else(tmp_path: Path) -> None:
@@ -145,31 +142,31 @@ def test_what_is_named_travels_and_nothing_else(tmp_path: Path) -> None:
         adapter="shop/bot.py:answer", guidelines="rules.txt", judges=("turn", "fluency"),
         set={"request": "@rules.txt", "said": "shop is a word", "url": "http://localhost:1/x"},
     )  # fmt: skip
-    settings, shipment = worker.pack(given)
+    travelling = UserFiles(given)
 
-    assert settings == given
-    assert set(shipment.files) == {"shop/bot.py", "shop/helper.py", "shop/data/a.csv", "rules.txt"}
-    assert shipment.left_out == ["my.key"]
+    assert travelling.settings == given
+    assert set(travelling.contents()[1]) == {"shop/bot.py", "shop/helper.py", "shop/data/a.csv", "rules.txt"}
+    assert travelling.left_out == ["my.key"]
 
 
-def test_what_lies_elsewhere_keeps_its_neighbours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file outside the user's folder gets a place below the worker's, with what lies beside it."""
+def test_what_lies_elsewhere_keeps_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file outside the user's folder stands beside that folder on the worker, too, by a relative name."""
     (tmp_path / "here").mkdir()
     for name in ("bot.py", "helper.py"):
         (tmp_path / name).write_text(name, encoding="utf-8")
     monkeypatch.chdir(tmp_path / "here")
-    settings, shipment = worker.pack(Settings(adapter="../bot.py:answer"))
-    file = settings.adapter.partition(":")[0]
+    for name in ("../bot.py:answer", f"{tmp_path}/bot.py:answer"):
+        travelling = UserFiles(Settings(adapter=name))
 
-    assert file in shipment.files
-    assert str(Path(file).with_name("helper.py")) in shipment.files
+        assert travelling.settings.adapter == "../bot.py:answer"
+        assert travelling.contents() == ("here", {"bot.py": b"bot.py", "helper.py": b"helper.py"})
 
 
 def test_a_folder_too_large_to_travel(monkeypatch: pytest.MonkeyPatch) -> None:
     """One line says what to do."""
-    monkeypatch.setattr(worker, "MOST_FILES", 1)
+    monkeypatch.setattr(files, "MOST_FILES", 1)
     Path("bot.py").write_text("", encoding="utf-8")
     Path("more.txt").write_text("", encoding="utf-8")
 
     with pytest.raises(InputError, match="put the bot into a folder of its own"):
-        worker.pack(Settings(adapter="bot.py:answer"))
+        UserFiles(Settings(adapter="bot.py:answer")).contents()

@@ -3,6 +3,9 @@
 import asyncio
 import os
 import shutil
+import signal
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -13,7 +16,8 @@ import pytest
 
 from simulator.core.errors import InputError
 from simulator.core.types import Ended, Results
-from tests.clusters import SLOW, Acting, Machines, kill, offline, rehearsed, resumed
+from simulator.storage.run_file import read_run
+from tests.clusters import SLOW, Acting, Machines, kill, offline, rehearsed, resumed, wait_for
 from tests.paths import ROOT
 from tests.runner.test_run import played
 
@@ -143,7 +147,7 @@ async def test_other_programs_are_refused_before_anything_is_paid(machines: Mach
     with (other / "judges" / "fluency.toml").open("a", encoding="utf-8") as file:
         file.write("# another version\n")
     settings = offline(limit=1, engine="dask", scheduler=machines.address, workers=3)
-    for path, said in ((other, "its copy of the program has other files"), (None, "cannot load the program")):
+    for path, said in ((other, "it runs other files of the program"), (None, "cannot load the program")):
         third = machines.worker(path)
         try:
             with pytest.raises(InputError, match=f"worker tcp://127.0.0.1:[0-9]+: {said}"):
@@ -199,23 +203,72 @@ async def test_a_lost_scheduler_leaves_a_run_for_any_engine(machines: Machines) 
     assert twice(finished, asked).isdisjoint(known)
 
 
-async def test_a_driver_that_leaves_takes_its_desks_along() -> None:
-    """Cancelled midway, the run is open for resume and no process goes on asking the bot."""
+@pytest.mark.parametrize(
+    ("number", "code", "status"), [(signal.SIGINT, 3, "interrupted"), (signal.SIGKILL, -9, "running")]
+)
+def test_a_driver_that_leaves_takes_its_workers_along(
+    number: int, code: int, status: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With Ctrl-C or kill -9, no process goes on asking the bot, and any engine finishes the run."""
+    monkeypatch.setenv("ASKED", "asked")
     write("bot.py", SLOW)
-    settings = offline(limit=20, concurrency=2, engine="dask", workers=2, **LIGHT)
-    with pytest.MonkeyPatch.context() as environment:
-        environment.setenv("ASKED", "asked")
-        tasks: list[asyncio.Task[tuple[Results, str | None]]] = []
-        tasks.append(asyncio.ensure_future(rehearsed(settings, Acting(3, lambda: tasks[0].cancel()))))  # noqa: PLW0108
-        results, stopped = await tasks[0]
+    settings = offline(limit=20, concurrency=2, **LIGHT)
+    driver = subprocess.Popen(
+        [
+            sys.executable, str(ROOT / "run.py"), "--offline", "--cache", "off", "--persona", "angry",
+            "--limit", "20", "--concurrency", "2", "--judges", "fluency", "--adapter", "bot.py:answer",
+            "--engine", "dask", "--workers", "2",
+        ],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    wait_for(lambda: Path("asked").is_file() and read("asked").count("\n") > 20, 60)
+    driver.send_signal(number)
+    assert driver.wait(30) == code
+    wait_for(lambda: not any(is_alive(int(pid)) for pid in read("asked.pids").split()))
+    broken = read_run(next(Path("runs").glob("*/run.sqlite")))
+    done = sum(conversation.ended not in (None, Ended.INTERRUPTED) for conversation in broken.conversations)
+    finished, stopped = asyncio.run(resumed(broken, settings))
+    here, _ = asyncio.run(rehearsed(settings))
 
-    assert stopped == "interrupted"
-    assert results.run.status == "interrupted"
-    assert (
-        3
-        <= sum(conversation.ended not in (None, Ended.INTERRUPTED) for conversation in results.conversations)
-        < 20
-    )
-    pids = read("asked.pids").split()
-    assert pids
-    assert not [pid for pid in pids if int(pid) != os.getpid() and is_alive(int(pid))]
+    assert broken.run.status == status
+    assert 0 < done < 20
+    assert stopped is None
+    assert played(finished) == played(here)
+
+
+async def test_a_conversation_that_ends_every_worker_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is given to a worker again, a bounded number of times; then the run stops."""
+    write("bot.py", "import os\ndef answer(query):\n    os._exit(1)\n")
+    monkeypatch.setattr("simulator.addons.dask.driver.MAX_LOSSES", 2)
+    settings = offline(limit=1, engine="dask", workers=1, **LIGHT)
+    results, stopped = await rehearsed(settings)
+
+    assert stopped is not None
+    assert "was lost with 2 workers" in stopped
+    assert results.run.status == "stopped"
+
+
+async def test_a_worker_plays_one_run_after_another(machines: Machines) -> None:
+    """A bot's own modules are those of its run, also where the worker has played with others of that name."""
+    write("bot.py", "from words import SAYS\ndef answer(query):\n    return SAYS\n")
+    settings = offline(limit=1, turns=1, engine="dask", scheduler=machines.address, workers=2, **LIGHT)
+    said = []
+    for word in ("はい。", "いいえ。"):
+        write("words.py", f"SAYS = {word!r}\n")
+        sys.modules.pop("words", None)
+        results, _ = await rehearsed(settings)
+        said.append(results.conversations[0].turns[0].answer.text)
+
+    assert said == ["はい。", "いいえ。"]
+
+
+async def test_a_worker_without_the_key_is_told_before_anything_is_paid(
+    machines: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One line names the role and both models; there is no run."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-never-to-be-seen-1234567890")
+    there = {"engine": "dask", "scheduler": machines.address}
+    with pytest.raises(InputError, match=r"lexical would play the role user there, here it is gpt-4\.1-mini"):
+        await rehearsed(offline(offline=False, limit=1, judges=("turn",), **there))
+
+    assert "runs" not in os.listdir(tmp_path)  # noqa: PTH208 - a test of files, and not of speed
