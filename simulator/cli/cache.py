@@ -2,7 +2,7 @@
 
 import sys
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -11,9 +11,7 @@ from simulator.cli.terminal import DONE, padded, print_json
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _, localised, ngettext, safe_text
 from simulator.core.settings import load_settings
-
-if TYPE_CHECKING:
-    from simulator.models.cache import CacheContents
+from simulator.models.cache import CacheContents, cache_file, cached_endpoints, clear, size_on_disk
 
 # fmt: off
 Action = Annotated[Literal["show", "clear"], typer.Argument(
@@ -35,8 +33,6 @@ def command(flags: dict[str, Any], action: Action = "show", older_than: OlderTha
 
     Runs and reports do not need them: the same request is sent, and paid for, again.
     """
-    from simulator.models.cache import cache_file, cached_endpoints, clear, size_on_disk
-
     settings, path = load_settings(flags), cache_file()
     if action == "show" and older_than is not None:
         msg = _("--older-than can only be used with `cache clear`.")

@@ -3,16 +3,20 @@
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from simulator.addons.bias_probes import report
+from simulator.addons.bias_probes.grade import ProbeRequest, ProbeRun, judge_names, probe_language
+from simulator.addons.calibration.grade import CalibrationRequest, CalibrationRun, LabelComparison
+from simulator.addons.calibration.report import CalibrationOutcome, calibration_report
+from simulator.cli.forecast import show_calls, total
 from simulator.cli.options import Good, takes
 from simulator.cli.terminal import (
     INCOMPLETE,
     exit_code_of_failures,
     print_json,
-    print_report,
     progress_bar,
     run_async,
     saved_in_cache,
@@ -21,18 +25,19 @@ from simulator.cli.terminal import (
 )
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _, ngettext, safe_text, sentences, shown
+from simulator.core.roles import LEXICAL
 from simulator.core.settings import load_settings
+from simulator.core.types import Spending
+from simulator.models.pricing import Ledger, check_prices
+from simulator.report.judges import family_notes
+from simulator.report.painters.console import print_report
+from simulator.stats import judge_trust
+from simulator.stats.bias import Bias, BiasRow
+from simulator.stats.figures import rounded
+from simulator.stats.judge_trust import Calibration
 
-if TYPE_CHECKING:
-    from simulator.addons.bias_probes.grade import ProbeRun
-    from simulator.addons.calibration.grade import CalibrationRun, LabelComparison
-    from simulator.core.types import Spending
-    from simulator.models.pricing import Ledger
-    from simulator.stats.bias import Bias, BiasRow
-    from simulator.stats.judge_trust import Calibration
-
-    # Options by name, as they were typed.
-    OptionValues = Mapping[str, str | None]
+# Options by name, as they were typed.
+OptionValues = Mapping[str, str | None]
 
 # fmt: off
 File = Annotated[str | None, typer.Argument(
@@ -120,13 +125,10 @@ def command(  # noqa: PLR0917 - one for each option
         {"--cases": cases, "--knowledge": knowledge, "--language": language}, probes=probes,
     )  # fmt: skip
     if probes:
-        from simulator.addons.bias_probes.grade import ProbeRequest, ProbeRun, judge_names, probe_language
-
         request = ProbeRequest(judge_names(judge), cases, knowledge, probe_language(language), limit)
         with stdout_to_stderr():
             probe_run = ProbeRun(request, settings, Path(calibrations))
         return _probe(probe_run)
-    from simulator.addons.calibration.grade import CalibrationRequest, CalibrationRun
 
     labels = CalibrationRequest(str(file), judge, str(label), good, by, precision, limit)
     with stdout_to_stderr():
@@ -159,9 +161,6 @@ def _check_mode(
 
 
 def _calibrate(run: "CalibrationRun") -> int:
-    from simulator.cli.preflight import show_calls
-    from simulator.models.pricing import check_prices
-    from simulator.stats import judge_trust
 
     runner = run.runner()
     estimate = run.forecast(runner)
@@ -195,7 +194,6 @@ def _calibrate(run: "CalibrationRun") -> int:
 
 
 def _announce(run: "CalibrationRun", estimate: "Spending") -> None:
-    from simulator.cli.preflight import total
 
     line = ngettext(
         "{n} answer, judge: {judge}.", "{n} answers, judge: {judge}.", n=len(run.rows), judge=run.title
@@ -216,7 +214,6 @@ def _announce(run: "CalibrationRun", estimate: "Spending") -> None:
 def _show(
     run: "CalibrationRun", compared: "LabelComparison", calibration: "Calibration", path: Path | None
 ) -> None:
-    from simulator.addons.calibration.report import CalibrationOutcome, calibration_report
 
     settings = run.settings
     grader, _ = run.grader()
@@ -256,8 +253,6 @@ def _spent(ledger: "Ledger") -> dict[str, Any]:
 
 
 def _probe(run: "ProbeRun") -> int:
-    from simulator.cli.preflight import show_calls
-    from simulator.models.pricing import check_prices
 
     settings = run.settings
     if settings.dry_run:
@@ -280,9 +275,6 @@ def _probe(run: "ProbeRun") -> int:
 
 
 def _announce_probes(run: "ProbeRun") -> None:
-    from simulator.cli.preflight import total
-    from simulator.core.roles import LEXICAL
-    from simulator.report.judges import family_notes
 
     model = run.context.models()["judge"]
     counts = _(
@@ -302,8 +294,6 @@ def _announce_probes(run: "ProbeRun") -> None:
 
 
 def _show_probes(run: "ProbeRun", bias: "Bias", paths: dict[str, Path | None]) -> None:
-    from simulator.addons.bias_probes import report
-    from simulator.report.judges import family_notes
 
     models, as_json = run.context.models(), run.settings.json_output
     languages, settings = report.languages_of(bias), run.settings.model_dump()
@@ -342,6 +332,5 @@ def _show_probes(run: "ProbeRun", bias: "Bias", paths: dict[str, Path | None]) -
 
 
 def _row_json(row: "BiasRow") -> dict[str, Any]:
-    from simulator.stats.figures import rounded
 
     return rounded(row.model_dump(mode="json"))  # type: ignore[no-any-return]

@@ -4,18 +4,16 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from simulator.addons.testset import files
 from simulator.addons.testset.checks import RejectedQuestion, TestSet
 from simulator.addons.testset.logs import FROM_LOGS
+from simulator.addons.testset.make import TestSetRun
 from simulator.cli.destinations import write_atomically
 from simulator.core.messages import Message, _, ngettext, pgettext, safe_text, shown
 from simulator.core.types import Case, Language
 from simulator.privacy.patterns import mask
-
-if TYPE_CHECKING:
-    from simulator.addons.testset.make import TestSetRun
 
 # By their tags and ids, in the order of the summary.
 KIND_TITLES: dict[str, Message] = {

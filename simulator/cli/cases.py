@@ -3,10 +3,14 @@
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import Annotated, Any, cast
 
 import typer
 
+from simulator.addons.testset.files import check, check_name
+from simulator.addons.testset.make import TestSetRequest, TestSetRun
+from simulator.cli.case_report import Outcome, show
+from simulator.cli.forecast import show_calls, total
 from simulator.cli.options import takes
 from simulator.cli.terminal import (
     DONE,
@@ -19,11 +23,8 @@ from simulator.cli.terminal import (
 from simulator.core.errors import InputError, RehearsalError
 from simulator.core.messages import _, ngettext, sentences
 from simulator.core.settings import Settings, load_settings
-
-if TYPE_CHECKING:
-    from simulator.addons.testset.make import TestSetRun
-    from simulator.cli.case_report import Outcome
-    from simulator.core.types import Language
+from simulator.core.types import Language
+from simulator.models.pricing import check_prices
 
 # fmt: off
 Knowledge = Annotated[str | None, typer.Argument(
@@ -102,9 +103,6 @@ def make(  # noqa: PLR0917 - one for each option
     in the sheet's worksheet of test questions until somebody approves them. If interrupted, run the same
     command again: nothing is paid for twice.
     """
-    from simulator.addons.testset.make import TestSetRequest, TestSetRun
-    from simulator.models.pricing import check_prices
-
     settings = load_settings({**flags, "to": [to] if to else None})
     path = Path(out)
     _check(path, knowledge, from_logs, personas_out, settings, overwrite=overwrite)
@@ -122,8 +120,6 @@ def make(  # noqa: PLR0917 - one for each option
     )
     run = TestSetRun(request, settings)
     if settings.dry_run:
-        from simulator.cli.preflight import show_calls
-
         return show_calls({"judge": run.forecast()}, as_json=settings.json_output)
     check_prices(settings, run.models.items())
     return _make(run, path, Path(personas_out) if personas_out else None)
@@ -150,8 +146,6 @@ def _check(
     overwrite: bool,
 ) -> None:
     """Raises InputError for what would otherwise show only after everything is paid."""
-    from simulator.addons.testset.files import check, check_name
-
     if knowledge is None and logs is None:
         msg = _("KNOWLEDGE is missing: cases make YOUR_DOCUMENTS, or --from-logs FILE.")
         raise InputError(msg)
@@ -174,8 +168,6 @@ def _check(
 
 def _make(run: "TestSetRun", path: Path, personas: Path | None) -> int:
     """Makes the questions and writes what there is, also when it ends early; returns the exit code."""
-    from simulator.cli.case_report import Outcome, show
-
     _announce(run)
     outcome = Outcome(path)
     try:
@@ -214,7 +206,6 @@ async def _make_all(
 
 
 def _announce(run: "TestSetRun") -> None:
-    from simulator.cli.preflight import total
 
     sources = []
     if run.articles:

@@ -1,26 +1,31 @@
 """`compare A B`: which of two or more runs answers better, turn by turn, in both orders."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from simulator.addons.compare.comparison import Comparison, as_json
+from simulator.addons.compare.report import pairwise_report
+from simulator.cli.destinations import write_atomically
+from simulator.cli.forecast import show_calls, total
 from simulator.cli.options import takes
 from simulator.cli.terminal import (
     INCOMPLETE,
     exit_code_of_failures,
     print_json,
-    print_report,
     progress_bar,
     run_async,
     say,
     unread_output_allowed,
 )
 from simulator.core.messages import _, ngettext, sentences
+from simulator.core.roles import LEXICAL
 from simulator.core.settings import load_settings
-
-if TYPE_CHECKING:
-    from simulator.addons.compare.comparison import Comparison
+from simulator.models.pricing import check_prices
+from simulator.report.painters.console import print_report
+from simulator.report.painters.html import page
+from simulator.report.painters.markdown import markdown as markdown_of
 
 # fmt: off
 Runs = Annotated[list[str], typer.Argument(
@@ -61,11 +66,6 @@ def command(
     (Bradley-Terry). Verdicts are saved beside the later run (pairwise.jsonl): repeating the command pays
     for nothing twice.
     """
-    from simulator.addons.compare.comparison import Comparison, as_json
-    from simulator.addons.compare.report import pairwise_report
-    from simulator.cli.preflight import show_calls
-    from simulator.models.pricing import check_prices
-
     settings = load_settings(flags)
     comparison = Comparison(compared, settings, anchor=anchor)
     if settings.dry_run:
@@ -83,12 +83,8 @@ def command(
         if settings.json_output:
             print_json({**as_json(result), **_spent(comparison)})
     if markdown:
-        from simulator.report.painters.markdown import markdown as markdown_of
-
         _write(Path(markdown), markdown_of(report))
     if html:
-        from simulator.report.painters.html import page
-
         _write(Path(html), page(report))
     failed, asked = result.figures.failed, result.figures.asked
     msg = _(
@@ -102,9 +98,6 @@ def command(
 
 def _announce(comparison: "Comparison") -> None:
     """Says what is compared, by which judge, and what it will cost at most."""
-    from simulator.cli.preflight import total
-    from simulator.core.roles import LEXICAL
-
     pairs = ngettext(
         "{n} pair of answers from {runs} runs.",
         "{n} pairs of answers from {runs} runs.",
@@ -141,7 +134,6 @@ def _spent(comparison: "Comparison") -> dict[str, Any]:
 
 
 def _write(path: Path, text: str) -> None:
-    from simulator.cli.destinations import write_atomically
 
     write_atomically(path, text)
     say(_("Written to {path}.", path=path))

@@ -4,31 +4,47 @@ import contextlib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from simulator.addons.consistency.figures import consistency
+from simulator.addons.consistency.grade import (
+    CrossExamination,
+    Examiner,
+    FollowUpStore,
+    Target,
+    TurnFollowUps,
+    examined_json,
+    examined_of,
+    still_open,
+)
+from simulator.addons.consistency.plan import WHICH, estimate, targets
+from simulator.addons.consistency.report import consistency_report
+from simulator.cli.forecast import show_calls
 from simulator.cli.options import Run, takes
+from simulator.cli.publish import report_language
 from simulator.cli.terminal import (
     DONE,
     INCOMPLETE,
     print_json,
-    print_report,
     reason_of,
     run_async,
     say,
     stdout_to_stderr,
 )
-from simulator.core.errors import UnknownName
+from simulator.core.errors import ModelFailure, UnknownName
 from simulator.core.messages import _
+from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, load_settings, stored_settings
-
-if TYPE_CHECKING:
-    from simulator.addons.consistency.grade import Examiner, Target, TurnFollowUps
-    from simulator.core.errors import ModelFailure
-    from simulator.core.types import Results
-    from simulator.runner.context import RunContext
-    from simulator.storage.run_file import RunFile
+from simulator.core.types import Results
+from simulator.models.pricing import Ledger, check_prices
+from simulator.report.painters.console import print_report
+from simulator.report.painters.markdown import markdown as as_markdown
+from simulator.runner.context import RunContext
+from simulator.stats.summary import figures_of
+from simulator.storage.results import without_superseded
+from simulator.storage.run_file import RunFile, find_run, read_run
 
 # fmt: off
 Limit = Annotated[int, typer.Option(
@@ -91,9 +107,6 @@ def command(  # noqa: PLR0917 - one for each option
     paid for once. Also shown, without any call: whether the same question always got the same facts, in
     whatever wording or language, and whoever asked it. Contradictions do not change the exit code.
     """
-    from simulator.addons.consistency.plan import WHICH
-    from simulator.storage.run_file import RunFile, find_run, read_run
-
     if answers not in WHICH:
         raise UnknownName(_("choice of --answers"), answers, WHICH)
     today = load_settings(flags)
@@ -122,12 +135,8 @@ def _settings(results: "Results", flags: dict[str, Any], today: Settings) -> Set
 
 def _targets(results: "Results", limit: int, which: str) -> "Sequence[Target]":
     """The answers that the bot is asked about."""
-    from simulator.addons.consistency.plan import targets
-
     red: set[tuple[str, int]] = set()
     if which == "red":
-        from simulator.stats.summary import figures_of
-
         summary = figures_of(results, stored_settings(results.run.settings))
         red = {(turn.conversation, turn.turn) for turn in summary.reddest}
     return targets(results, limit, which=which, red=red)  # type: ignore[arg-type]
@@ -137,11 +146,6 @@ def _examine(
     file: "RunFile", settings: Settings, targets: "Sequence[Target]", *, questions: int, again: bool
 ) -> int:
     """Asks what was not asked before; returns the exit code."""
-    from simulator.addons.consistency.grade import Examiner, examined_of, still_open
-    from simulator.core.roles import endpoints
-    from simulator.models.pricing import Ledger, check_prices
-    from simulator.runner.context import RunContext
-
     results = file.results()
     earlier = () if again else examined_of(results)
     targets = still_open(targets, earlier)
@@ -153,9 +157,6 @@ def _examine(
         context.check_adapter([target.conversation for target in targets])
     examiner = Examiner(context, questions)
     if settings.dry_run:
-        from simulator.addons.consistency.plan import estimate
-        from simulator.cli.preflight import show_calls
-
         return show_calls(estimate(context, examiner, targets), as_json=settings.json_output)
     roles = ("user", "judge", *(("demo",) if settings.adapter == "demo" else ()))
     check_prices(settings, [(role, context.models()[role]) for role in roles])
@@ -191,8 +192,6 @@ async def _ask(
     earlier: "Sequence[TurnFollowUps]",
 ) -> "list[ModelFailure]":
     """What went wrong with single answers; the others are in the run file."""
-    from simulator.addons.consistency.grade import CrossExamination, FollowUpStore
-
     bot = None
     try:
         bot = await context.bot([target.conversation for target in targets])
@@ -203,13 +202,6 @@ async def _ask(
 
 def _show(results: "Results", settings: Settings, *, markdown: bool, examined: bool) -> None:
     """Prints what was found, for people and with --json for programs."""
-    from simulator.addons.consistency.figures import consistency
-    from simulator.addons.consistency.grade import examined_json, examined_of
-    from simulator.addons.consistency.report import consistency_report
-    from simulator.cli.publish import report_language
-    from simulator.report.painters.markdown import markdown as as_markdown
-    from simulator.storage.results import without_superseded
-
     follow_ups = examined_of(results) if examined else None
     figures = consistency(without_superseded(results))
     shown = consistency_report(results.run.id, report_language(results), figures, follow_ups)

@@ -6,23 +6,36 @@ import inspect
 import json
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from simulator.core import shelves
+from simulator.core.document import Report
 from simulator.core.errors import InputError, RunFileError, UnknownName
-from simulator.core.messages import _, localised, sentences
+from simulator.core.messages import _, localised, safe_text, sentences
 from simulator.core.settings import Settings
+from simulator.core.shelves import user_object
 from simulator.core.types import Language
 from simulator.data.files import replaced
+from simulator.report.context import ReportContext
+from simulator.storage.run_file import RUN_FILE, add_note
 
-if TYPE_CHECKING:
-    from simulator.core.document import Report
-    from simulator.report.context import ReportContext
-    from simulator.sheets.google_api import Target
-    from simulator.sheets.model import Worksheet
-
+# What only some reports need: imported when one is asked for.
+FORMATS = {
+    "files": "simulator.report.files",
+    "google": "simulator.sheets.google_api",
+    "markdown": "simulator.report.painters.markdown",
+    "push": "simulator.sheets.google_push",
+    "worksheets": "simulator.report.worksheets",
+    "xlsx": "simulator.sheets.excel",
+}
 # Version of report.json: raised when a key changes its meaning or goes, not for a new one.
 JSON_SCHEMA = 1
+
+
+def _format(name: str) -> Any:
+    return import_module(FORMATS[name])
 
 
 @dataclass(frozen=True)
@@ -71,82 +84,68 @@ def write_atomically(path: Path, content: str | bytes | Iterable[str]) -> None:
             file.write(piece.encode("utf-8") if isinstance(piece, str) else piece)
 
 
-def _xlsx(output: ReportOutput) -> str:
-    from simulator.report.worksheets import worksheets
-    from simulator.sheets import excel
-    from simulator.storage.run_file import RUN_FILE
+def _worksheets(context: ReportContext) -> Sequence[Any]:
+    return _format("worksheets").worksheets(context)  # type: ignore[no-any-return]
 
+
+def _xlsx(output: ReportOutput) -> str:
     context = output.context
-    return str(excel.save(worksheets(context), output.folder / RUN_FILE, context.language))
+    return str(_format("xlsx").save(_worksheets(context), output.folder / RUN_FILE, context.language))
 
 
 def _sheets(output: ReportOutput) -> str:
-    from simulator.report.worksheets import worksheets
-    from simulator.storage.run_file import RUN_FILE, add_note
-
-    sheet, lines = push_to_sheet(worksheets(output.context), output.settings, output.context.language)
+    sheet, lines = push_to_sheet(_worksheets(output.context), output.settings, output.context.language)
     where = json.dumps({"key": sheet.key, "worksheet": sheet.suffix}, ensure_ascii=False)
     with contextlib.suppress(RunFileError):  # the run is locked, and is pushed again when it is over
         add_note(output.folder / RUN_FILE, "sheet", where)
     return lines
 
 
-def push_to_sheet(
-    sheets: "Sequence[Worksheet]", settings: Settings, language: Language
-) -> "tuple[Target, str]":
+def push_to_sheet(sheets: Sequence[Any], settings: Settings, language: Language) -> tuple[Any, str]:
     """Writes worksheets to the sheet of the settings; returns it, and its address with notes, a line each."""
-    from simulator.core.messages import safe_text
-    from simulator.sheets.google_api import Target, target
-    from simulator.sheets.google_push import new_sheet, push
-
     suffix = settings.worksheet or ""
     if settings.new_sheet:
-        key = new_sheet(settings.new_sheet, settings.folder or "")
-        sheet = Target(key=key, suffix=suffix, fresh=True)
+        key = _format("push").new_sheet(settings.new_sheet, settings.folder or "")
+        sheet = _format("google").Target(key=key, suffix=suffix, fresh=True)
     else:
-        sheet = target(settings.sheet or "", suffix)
-    pushed = push(sheets, sheet, language=language)
+        sheet = _format("google").target(settings.sheet or "", suffix)
+    pushed = _format("push").push(sheets, sheet, language=language)
     return sheet, "\n".join([pushed.url, *(safe_text(localised(note)) for note in pushed.notes)])
 
 
 def _check_sheet(settings: Settings) -> None:
     """Raises InputError where no sheet is named, its name is invalid, or there are no credentials."""
-    from simulator.sheets.google_api import account, target
-
+    google = _format("google")
     if settings.new_sheet:
-        target("x" * 20, settings.worksheet or "")
+        google.target("x" * 20, settings.worksheet or "")
     elif not settings.sheet:
         msg = _("--to sheets: which sheet? Add --sheet with its key or address, or --new-sheet TITLE.")
         raise InputError(msg)
     else:
-        target(settings.sheet, settings.worksheet or "")
-    account()
+        google.target(settings.sheet, settings.worksheet or "")
+    google.account()
 
 
 def _json(output: ReportOutput) -> str:
-    from simulator.report.files import json_lines
-
     return _file(
-        output, "report.json", json_lines({"schema": JSON_SCHEMA, **output.json_object}, output.context)
+        output,
+        "report.json",
+        _format("files").json_lines({"schema": JSON_SCHEMA, **output.json_object}, output.context),
     )
 
 
 def _csv(output: ReportOutput) -> str:
-    from simulator.report.files import csv_bytes
-
-    return _file(output, "report.csv", csv_bytes(output.context, output.settings.csv_encoding))
+    return _file(
+        output, "report.csv", _format("files").csv_bytes(output.context, output.settings.csv_encoding)
+    )
 
 
 def _junit(output: ReportOutput) -> str:
-    from simulator.report.files import junit_xml
-
-    return _file(output, "junit.xml", junit_xml(output.context))
+    return _file(output, "junit.xml", _format("files").junit_xml(output.context))
 
 
 def _markdown(output: ReportOutput) -> str:
-    from simulator.report.painters.markdown import markdown
-
-    return _file(output, "report.md", markdown(output.report))
+    return _file(output, "report.md", _format("markdown").markdown(output.report))
 
 
 def _file(output: ReportOutput, name: str, content: str | bytes | Iterable[str]) -> str:
@@ -157,15 +156,12 @@ def _file(output: ReportOutput, name: str, content: str | bytes | Iterable[str])
 
 def _user_function(name: str, output: ReportOutput) -> str:
     """Calls the user's function with the values that its parameters name."""
-    from simulator.core import shelves
-    from simulator.report.worksheets import worksheets
-
     function, context = _function(name), output.context
     values: dict[str, Callable[[], Any]] = {
         "results": lambda: context.results,
         "summary": lambda: context.summary,
         "gate": lambda: context.gate,
-        "worksheets": lambda: worksheets(context),
+        "worksheets": lambda: _worksheets(context),
         "folder": lambda: output.folder,
     }
     parameters = inspect.signature(function).parameters
@@ -186,7 +182,6 @@ async def _awaited(result: Awaitable[Any]) -> Any:
 
 
 def _function(name: str) -> Callable[..., Any]:
-    from simulator.core.shelves import user_object
 
     function = user_object(name)
     if not callable(function):

@@ -2,19 +2,29 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from simulator.cli.options import takes
-from simulator.cli.terminal import DONE, MISSED, print_json, print_report, unread_output_allowed
-from simulator.core.errors import InputError
+from simulator.cli.publish import pair_of_runs, report_language, run_parts, write_pair
+from simulator.cli.terminal import DONE, MISSED, print_json, unread_output_allowed
+from simulator.core.document import Report
+from simulator.core.errors import InputError, RunFileError
 from simulator.core.messages import _, say
 from simulator.core.settings import load_settings
-
-if TYPE_CHECKING:
-    from simulator.core.document import Report
-    from simulator.stats.comparison import CompanionRun, RunComparison, RunFigures
+from simulator.report.comparison import compared, comparison_report
+from simulator.report.painters.console import print_report
+from simulator.report.painters.markdown import markdown
+from simulator.stats.comparison import (
+    CompanionRun,
+    RunComparison,
+    RunFigures,
+    comparison_json,
+    find_companion,
+)
+from simulator.storage.run_file import RUN_FILE, find_run, run_ids
+from simulator.storage.runs import read_newest_questions, read_questions, replay_of
 
 # fmt: off
 Before = Annotated[str, typer.Argument(
@@ -53,10 +63,6 @@ def command(
     data are reported, and are no regression. If the deciding judge used another rubric, the scores are not
     compared: grade A again first; must-not-break still counts.
     """
-    from simulator.cli.publish import pair_of_runs, report_language
-    from simulator.report.comparison import comparison_report
-    from simulator.storage.run_file import find_run
-
     settings = load_settings(flags)
     paths = [find_run(name, Path(settings.runs)) for name in (before, after)]
     _check_different(paths, settings.runs)
@@ -76,8 +82,6 @@ def command(
 
 def _check_different(paths: list[Path], runs: str) -> None:
     """Raises InputError where both are the same run, and names the one before it."""
-    from simulator.storage.run_file import run_ids
-
     one, other = (path.resolve().parent for path in paths)
     if one != other:
         return
@@ -96,7 +100,6 @@ def _check_different(paths: list[Path], runs: str) -> None:
 
 
 def _compare(earlier: "RunFigures", later: "RunFigures", third: Path | None) -> "RunComparison":
-    from simulator.report.comparison import compared
 
     changes = compared(earlier, later)
     if not changes.paired:
@@ -112,10 +115,6 @@ def _compare(earlier: "RunFigures", later: "RunFigures", third: Path | None) -> 
 
 def _third_run(name: str | None, paths: list[Path], runs: Path, earlier: "RunFigures") -> Path | None:
     """The run to show beside: the one that was named, or its companion in the folder of the runs."""
-    from simulator.stats.comparison import find_companion
-    from simulator.storage.run_file import RUN_FILE, find_run
-    from simulator.storage.runs import read_newest_questions, read_questions
-
     if name is not None:
         return find_run(name, runs)
     folder = paths[1].parent.parent
@@ -124,10 +123,6 @@ def _third_run(name: str | None, paths: list[Path], runs: Path, earlier: "RunFig
 
 
 def _beside(earlier: "RunFigures", later: "RunFigures", third: Path) -> "CompanionRun | None":
-    from simulator.cli.publish import run_parts
-    from simulator.report.comparison import compared
-    from simulator.stats.comparison import CompanionRun
-    from simulator.storage.runs import replay_of
 
     other = run_parts(third, later.summary.rules)
     changes = compared(earlier, other)
@@ -141,9 +136,6 @@ def _beside(earlier: "RunFigures", later: "RunFigures", third: Path) -> "Compani
 
 def _write_page(earlier: "RunFigures", later: "RunFigures", changes: "RunComparison", path: Path) -> str:
     """The page of both runs, beside the later one; empty where that folder cannot be written."""
-    from simulator.cli.publish import write_pair
-    from simulator.core.errors import RunFileError
-
     try:
         return str(write_pair(earlier, later, path, changes))
     except RunFileError as error:
@@ -152,7 +144,6 @@ def _write_page(earlier: "RunFigures", later: "RunFigures", changes: "RunCompari
 
 
 def _write_markdown(path: Path, report: "Report") -> None:
-    from simulator.report.painters.markdown import markdown
 
     try:
         path.write_text(markdown(report), encoding="utf-8")
@@ -163,7 +154,6 @@ def _write_markdown(path: Path, report: "Report") -> None:
 
 
 def _show(report: "Report", changes: "RunComparison", page: str, *, as_json: bool) -> None:
-    from simulator.stats.comparison import comparison_json
 
     print_report(report, as_json=as_json)
     if as_json:

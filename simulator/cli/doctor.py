@@ -5,20 +5,29 @@ import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from simulator.cli.destinations import check_destinations
+from simulator.cli.doctor_cases import examine_cases
 from simulator.cli.options import run_settings, takes_settings
+from simulator.cli.preflight import check_folder, check_target
 from simulator.cli.terminal import DONE, TO_FIX, padded, print_json, stdout_to_stderr
 from simulator.core.errors import BotFailure, InputError, MalformedReply, ModelFailure, RehearsalError
 from simulator.core.messages import Message, _, localised, ngettext, pgettext, safe_text
+from simulator.core.replies import create_form
+from simulator.core.roles import endpoints
 from simulator.core.secrets import without_secrets, without_url_secrets
 from simulator.core.settings import RowSettings, Settings, load_settings
-
-if TYPE_CHECKING:
-    from simulator.core.types import Conversation, Role
-    from simulator.runner.context import RunContext
+from simulator.core.types import Conversation, Query, Role
+from simulator.models.pricing import Ledger
+from simulator.runner.bot_choice import with_bot
+from simulator.runner.context import RunContext, embeds
+from simulator.runner.conversation import ask
+from simulator.runner.plan import read_plan
+from simulator.sheets.google_api import account, target
+from simulator.sheets.google_pull import pull
 
 Check = Callable[[], Awaitable[Message | str]]
 _FORMATS = {"schema": _("strict JSON"), "json": "JSON", "text": _("JSON in plain text")}
@@ -40,12 +49,8 @@ def command(flags: dict[str, Any], data: Cases = None, outputs: Outputs = None) 
 
     Takes the options of a rehearsal, and says in one sentence what is wrong. With CASES nothing is called.
     """
-    from simulator.cli.destinations import check_destinations
-
     settings = load_settings(flags)
     if data is not None:
-        from simulator.cli.doctor_cases import examine_cases
-
         return examine_cases(data, outputs, settings)
     if outputs is not None:
         msg = _("--outputs needs a data set: doctor CASES --outputs FILE.")
@@ -55,12 +60,6 @@ def command(flags: dict[str, Any], data: Cases = None, outputs: Outputs = None) 
 
 
 async def _examine(settings: Settings) -> int:
-    from simulator.cli.preflight import check_target
-    from simulator.core.roles import endpoints
-    from simulator.models.pricing import Ledger
-    from simulator.runner.bot_choice import with_bot
-    from simulator.runner.context import RunContext
-    from simulator.runner.plan import read_plan
 
     settings = with_bot(settings)
     plan, personas, *_rest = read_plan(settings)
@@ -158,7 +157,6 @@ def _text(value: Any) -> str:
 
 
 async def _account_check() -> Message:
-    from simulator.sheets.google_api import account
 
     signed_in = account()
     if signed_in.kind == "service":
@@ -173,8 +171,6 @@ async def _account_check() -> Message:
 
 def _sheet_check(sheet: str, worksheet: str) -> Check:
     async def check() -> Message:
-        from simulator.sheets.google_api import target
-        from simulator.sheets.google_pull import pull
 
         pulled = await asyncio.to_thread(pull, target(sheet, worksheet), ("summary",))
         rows = len(pulled.rows.get("summary", ()))
@@ -188,8 +184,6 @@ def _sheet_check(sheet: str, worksheet: str) -> Check:
 
 
 def _model_check(context: "RunContext", role: "Role") -> Check:
-    from simulator.core.replies import create_form
-    from simulator.runner.context import embeds
 
     async def check() -> Message:
         endpoint = context.endpoints[role]
@@ -224,8 +218,6 @@ def _model_check(context: "RunContext", role: "Role") -> Check:
 
 def _bot_check(context: "RunContext", plan: "Sequence[Conversation]", settings: Settings) -> Check:
     async def check() -> Message:
-        from simulator.core.types import Query
-        from simulator.runner.conversation import ask
 
         bot = await context.bot(plan)
         case = plan[0].case
@@ -256,7 +248,6 @@ def _bot_check(context: "RunContext", plan: "Sequence[Conversation]", settings: 
 
 def _folder_check(folder: Path) -> Check:
     async def check() -> Message:
-        from simulator.cli.preflight import check_folder
 
         check_folder(folder)
         return _("{folder} can be written", folder=folder)

@@ -4,12 +4,14 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from simulator.cli.terminal import DONE, print_json
 from simulator.core.messages import Message, _, ngettext, pgettext, safe_text, shown
+from simulator.core.roles import endpoints
 from simulator.core.settings import Settings
 from simulator.core.types import Language
+from simulator.data.cases import DataSet, DatasetRequest
+from simulator.data.datasets import judges_of_form
 from simulator.grading.fitting import (
     FORMS,
     AnswerProfile,
@@ -20,9 +22,7 @@ from simulator.grading.fitting import (
     unreachable_thresholds,
 )
 from simulator.grading.metric_file import DEFAULT, read_metric_file
-
-if TYPE_CHECKING:
-    from simulator.data.cases import DataSet
+from simulator.runner.plan import read_data
 
 _LONGEST = 60
 _LANGUAGES: dict[str, Message] = {"ja": _("Japanese"), "en": _("English")}
@@ -56,15 +56,12 @@ def examine_cases(name: str, outputs: str | None, settings: Settings) -> int:
 
 
 def _read(name: str, settings: Settings) -> "DataSet":
-    from simulator.data.cases import DatasetRequest
-    from simulator.runner.plan import read_data
 
     request = DatasetRequest(settings.case_language, asks=False, columns=settings.columns)
     return read_data(name, request, settings)
 
 
 def _is_offline(settings: Settings) -> bool:
-    from simulator.core.roles import endpoints
 
     return endpoints(settings)["judge"] is None
 
@@ -122,8 +119,6 @@ def _lines(
 
 def _chosen_judges(data: "DataSet", *, offline: bool) -> Message:
     """The judges that `evaluate` chooses where none are named."""
-    from simulator.data.datasets import judges_of_form
-
     judges = data.profile.judges(offline=offline).judges
     if offline and "offline" in judges_of_form(data.profile.form):
         return _(

@@ -3,20 +3,18 @@
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import JsonValue
 
+from simulator.addons.calibration.drift import MAX_ROWS, FrozenRows, drift, frozen_sets
 from simulator.cli.terminal import say
 from simulator.core.messages import Message, _, sentences
-from simulator.runner.run import no_preparation
-
-if TYPE_CHECKING:
-    from simulator.addons.calibration.drift import FrozenRows
-    from simulator.core.settings import Settings
-    from simulator.runner.context import RunContext
-    from simulator.runner.run import Preparation
-    from simulator.stats.judge_trust import Drift
+from simulator.core.settings import Settings
+from simulator.runner.context import RunContext
+from simulator.runner.run import Preparation, no_preparation
+from simulator.stats.judge_trust import Drift
+from simulator.storage.run_file import RunFile
 
 NOTE = "drift"
 
@@ -30,7 +28,6 @@ def frozen_answers(
     """
     if settings.calibration_file is None or NOTE in (notes or {}):
         return ()
-    from simulator.addons.calibration.drift import frozen_sets
 
     return frozen_sets(Path(settings.calibration_file), list(context.grading.answer_judges))
 
@@ -39,7 +36,6 @@ def announce_check(frozen: Sequence["FrozenRows"]) -> None:
     """Says on stderr that it takes calls, because the forecast of the conversations has none of them."""
     if not frozen:
         return
-    from simulator.addons.calibration.drift import MAX_ROWS
 
     rows = [min(MAX_ROWS, len(answers.calibration.rows)) for answers in frozen]
     judges = ", ".join(answers.calibration.judge for answers in frozen)
@@ -57,8 +53,6 @@ def checking(context: "RunContext", frozen: Sequence["FrozenRows"]) -> "Preparat
     """What a run does first: it grades these answers, stores the drift of each judge, and says it."""
     if not frozen:
         return no_preparation
-    from simulator.addons.calibration.drift import drift
-    from simulator.storage.run_file import RunFile
 
     async def first(file: RunFile) -> None:
         drifts = [await drift(context, answers, seed=context.settings.seed) for answers in frozen]

@@ -5,9 +5,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from simulator.addons.dask import driver
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _
 from simulator.core.settings import Settings
+from simulator.runner import run
 
 # Of RunContext, plan, how to open the run file, progress, what comes first, Runner, and how to stop early.
 Engine = Callable[..., Coroutine[Any, Any, tuple[Path, Message | str | None]]]
@@ -39,9 +41,6 @@ def check_engine(settings: Settings) -> None:
 def engine_of(settings: Settings) -> Engine:
     """What performs a run."""
     if settings.engine == "dask":
-        from simulator.addons.dask import driver
-
         return driver.perform
-    from simulator.runner import run
 
     return run.perform

@@ -4,7 +4,9 @@ from typing import Annotated, Any
 
 import typer
 
+from simulator.cli.matrix import chain_of_options, matrix_or_record, run_chain, run_matrix
 from simulator.cli.options import run_settings, takes_settings
+from simulator.cli.simulate import run_or_resume
 from simulator.core.settings import load_settings
 
 Cases = Annotated[
@@ -40,18 +42,12 @@ def command(flags: dict[str, Any], cases: Cases = None, link: Link = None) -> in
     data sets, several --prompt or several --set model=... make a matrix: all of them, compared in one table.
     """
     files, prompts = cases or [], flags["prompt"] or []
-    if link is not None or any(name.endswith(".toml") for name in files):
-        from simulator.cli.matrix import chain_of_options, run_chain
-
-        if chain := chain_of_options(files, link):
-            return run_chain(chain, flags, link)
+    may_be_chain = link is not None or any(name.endswith(".toml") for name in files)
+    if may_be_chain and (chain := chain_of_options(files, link)):
+        return run_chain(chain, flags, link)
     one = flags | {"prompt": prompts[0] if len(prompts) == 1 else None}
-    if _may_be_matrix(files, prompts, flags):
-        from simulator.cli.matrix import matrix_or_record, run_matrix
-
-        if matrix := matrix_or_record(files, prompts, one):
-            return run_matrix(matrix, one)
-    from simulator.cli.simulate import run_or_resume
+    if _may_be_matrix(files, prompts, flags) and (matrix := matrix_or_record(files, prompts, one)):
+        return run_matrix(matrix, one)
 
     settings = load_settings(one | {"cases": files[0] if files else None})
     return run_or_resume(run_settings(settings, "single_turn"))

@@ -3,27 +3,38 @@
 import asyncio
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from simulator.cli.destinations import write_atomically
 from simulator.cli.options import Run, takes
+from simulator.cli.publish import report_language
 from simulator.cli.terminal import (
     DONE,
     print_json,
-    print_report,
     say,
     stdout_to_stderr,
     unread_output_allowed,
 )
+from simulator.core.document import Report
 from simulator.core.messages import Message, _, shown
+from simulator.core.roles import LEXICAL
 from simulator.core.settings import Settings, load_settings, stored_settings
-
-if TYPE_CHECKING:
-    from simulator.core.document import Report
-    from simulator.core.types import Results
-    from simulator.diagnosis.recommendations import Fix, Improvements
-    from simulator.stats.figures import Summary
+from simulator.core.types import Results
+from simulator.diagnosis.ask_again import MOST_PAIRS, ask_again, missed_searches
+from simulator.diagnosis.focus import case_file, failed_cases, replay_options, rerun_options
+from simulator.diagnosis.recommendations import Fix, Improvements, improvements_of_run
+from simulator.diagnosis.recommendations import as_json as fixes_json
+from simulator.diagnosis.root_cause import articles_of, stored_checks
+from simulator.report.fixes import fixes_report
+from simulator.report.painters.console import print_report
+from simulator.report.painters.markdown import markdown
+from simulator.report.tables import anchors_of
+from simulator.stats.figures import Summary
+from simulator.stats.summary import figures_of
+from simulator.storage.results import without_superseded
+from simulator.storage.run_file import find_run, read_run
 
 # Fixes that a terminal shows without --top.
 TOP = 10
@@ -76,10 +87,6 @@ def command(  # noqa: PLR0917 - one for each option
 
     python run.py fixes latest --focus failed.csv
     """
-    from simulator.diagnosis.focus import case_file
-    from simulator.storage.results import without_superseded
-    from simulator.storage.run_file import find_run, read_run
-
     today = load_settings(flags)
     if focus:  # a file of a kind that cannot be written is refused before anything is asked
         case_file((), focus)
@@ -104,9 +111,6 @@ class _FixesView:
     """The fixes of a run, in the language of most of its cases."""
 
     def __init__(self, results: "Results", settings: Settings, top: int | None) -> None:
-        from simulator.cli.publish import report_language
-        from simulator.diagnosis.recommendations import improvements_of_run
-        from simulator.stats.summary import figures_of
 
         self.results, self.top, self.language = results, top, report_language(results)
         self.summary: Summary = figures_of(results, settings)
@@ -119,9 +123,6 @@ class _FixesView:
 
     def show(self, path: Path, *, as_json: bool) -> None:
         """Prints them; with `--json` one object on stdout, and the rest on stderr."""
-        from simulator.diagnosis.recommendations import as_json as fixes_json
-        from simulator.report.tables import anchors_of
-
         report = self._report(self.top or TOP)
         print_report(report, as_json=as_json)
         if as_json:
@@ -130,15 +131,11 @@ class _FixesView:
             print_json({"run": self.results.run.id, "store": str(path), "page": page, **fixes})
 
     def _report(self, top: int | None) -> "Report":
-        from simulator.report.fixes import fixes_report
 
         return fixes_report(self.improvements, self.results.run.id, self.summary, self.language, top)
 
     def write_focus(self, file: Path, runs: str) -> None:
         """Writes the failed questions, and says how to ask only these again."""
-        from simulator.cli.destinations import write_atomically
-        from simulator.diagnosis.focus import case_file, failed_cases, replay_options, rerun_options
-
         cases = failed_cases(self.results, self.chosen)
         if not cases:
             self._say(_("No question failed: {path} was not written.", path=file))
@@ -154,9 +151,6 @@ class _FixesView:
 
     def write_markdown(self, file: Path) -> None:
         """Writes all fixes, or the best of them."""
-        from simulator.cli.destinations import write_atomically
-        from simulator.report.painters.markdown import markdown
-
         write_atomically(file, markdown(self._report(self.top)))
         self._say(_("Written to {path}.", path=file))
 
@@ -166,11 +160,6 @@ class _FixesView:
 
 def _ask_again(path: Path, results: "Results", settings: Settings) -> None:
     """Says how often it will ask the bot, asks it, and stores the answers."""
-    from simulator.cli.publish import report_language
-    from simulator.diagnosis.ask_again import MOST_PAIRS, ask_again, missed_searches
-    from simulator.diagnosis.root_cause import articles_of, stored_checks
-    from simulator.stats.summary import figures_of
-
     language, asked_before = report_language(results), stored_checks(results).keys()
     missed = missed_searches(results, figures_of(results, settings), articles_of(settings))
     articles = min(sum(not set(article.turns) <= asked_before for article in missed), MOST_ARTICLES)
@@ -193,7 +182,5 @@ def _ask_again(path: Path, results: "Results", settings: Settings) -> None:
 
 def _with_models(results: "Results", settings: Settings) -> Settings:
     """With the models of the run, so that the bot is the one that was rehearsed."""
-    from simulator.core.roles import LEXICAL
-
     models = {f"{role}_model": model or LEXICAL for role, model in results.run.models.items()}
     return settings.model_copy(update={**models, "replay": None, "script": None})

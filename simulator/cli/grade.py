@@ -5,18 +5,24 @@ import contextlib
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from simulator.cli.destinations import check_destinations
 from simulator.cli.options import Run, takes
+from simulator.cli.publish import publish
 from simulator.cli.terminal import stdout_to_stderr
 from simulator.core.messages import Message, _, localised, say
+from simulator.core.roles import check_players, endpoints
 from simulator.core.settings import Settings, load_settings, stored_settings
 from simulator.core.types import PASSED
-
-if TYPE_CHECKING:
-    from simulator.storage.run_file import RunFile
+from simulator.grading.panel import Grading
+from simulator.models.client import Connections
+from simulator.models.pricing import Ledger
+from simulator.models.providers import Models
+from simulator.runner.run import count_turns, regrade
+from simulator.storage.run_file import RunFile, find_run, read_run
 
 Again = Annotated[
     bool, typer.Option("--again", help="Also grade what a judge has graded before, and replace its grades.")
@@ -36,10 +42,6 @@ def command(flags: dict[str, Any], run: Run = "latest", again: Again = False) ->
 
     python run.py grade latest --judges claims,facts
     """
-    from simulator.cli.destinations import check_destinations
-    from simulator.cli.publish import publish
-    from simulator.storage.run_file import RunFile, find_run
-
     today = load_settings(flags)
     check_destinations(today)
     path = find_run(run, Path(today.runs))
@@ -61,13 +63,6 @@ def _settings(file: "RunFile", flags: dict[str, Any], today: Settings) -> Settin
 
 def _grade(file: "RunFile", settings: Settings, *, again: bool) -> Message | str | None:
     """Grades the run; returns why it stopped early, None where it did not."""
-    from simulator.core.roles import check_players, endpoints
-    from simulator.grading.panel import Grading
-    from simulator.models.client import Connections
-    from simulator.models.pricing import Ledger
-    from simulator.models.providers import Models
-    from simulator.runner.run import count_turns, regrade
-
     results = file.results()
     turns, graded_turns = count_turns(results.conversations), 0
     ledger = Ledger.of(settings, results)
@@ -101,8 +96,6 @@ def _grade(file: "RunFile", settings: Settings, *, again: bool) -> Message | str
 
 def _all_judges(path: Path, settings: Settings) -> tuple[str, ...]:
     """The judges of the run, in their order, then those of this grading."""
-    from simulator.storage.run_file import read_run
-
     stored = read_run(path).run.settings.get("judges")
     earlier = tuple(map(str, stored)) if isinstance(stored, list) else ()
     return tuple(dict.fromkeys((*earlier, *settings.judges)))

@@ -5,19 +5,29 @@ import sys
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from simulator.addons.lm_eval.grade import evaluate
+from simulator.addons.lm_eval.model import TaskRequest, bot_settings
+from simulator.addons.lm_eval.task_files import write_tasks
+from simulator.addons.lm_eval.tasks import begin_session, check_installed
+from simulator.cli.destinations import check_destinations
 from simulator.cli.options import OWN_SETTINGS, PANELS, run_settings, takes
+from simulator.cli.preflight import check_folder
+from simulator.cli.progress import progress_on_stderr
+from simulator.cli.publish import publish
 from simulator.cli.terminal import DONE, say, stdout_to_stderr
 from simulator.core.errors import InputError
 from simulator.core.messages import _
+from simulator.core.roles import check_players, endpoints
 from simulator.core.secrets import restore_secrets
 from simulator.core.settings import NOT_STORED, Settings, load_settings, stored_settings
-
-if TYPE_CHECKING:
-    from simulator.addons.lm_eval.model import TaskRequest
+from simulator.grading.rubric import Rubric, load_judge
+from simulator.runner.bot_choice import is_bundled, unknown_bot_error
+from simulator.storage.run_file import find_run, read_run
+from simulator.storage.runs import HARNESS_NOTE
 
 Cases = Annotated[
     list[str] | None,
@@ -67,9 +77,6 @@ def command(  # noqa: PLR0917 - one parameter for each option
 
     python run.py harness --write-task faq.yaml faq.csv --judges exact_match,rouge_l
     """
-    from simulator.addons.lm_eval.tasks import check_installed
-    from simulator.cli.destinations import check_destinations
-
     settings = load_settings(flags)
     of_rows = run_settings(settings, "single_turn")
     patterns, data = _patterns(filters or ()), tuple(cases or ())
@@ -79,7 +86,6 @@ def command(  # noqa: PLR0917 - one parameter for each option
     check_installed()
     if settings.resume:
         return _resume(settings)
-    from simulator.addons.lm_eval.model import TaskRequest
 
     names = tuple(name.strip() for listed in tasks or () for name in listed.split(",") if name.strip())
     folders = tuple(include or ())
@@ -90,28 +96,18 @@ def command(  # noqa: PLR0917 - one parameter for each option
 
 def _check_bot(settings: Settings, names: Sequence[str]) -> None:
     """Raises InputError where tasks or rows that are not bundled would go to the demo bot by default."""
-    from simulator.runner.bot_choice import is_bundled, unknown_bot_error
-
     if "adapter" not in settings.model_fields_set and names and not all(map(is_bundled, names)):
         raise unknown_bot_error(", ".join(names))
 
 
 def _check_target(settings: Settings) -> None:
     """Raises InputError where judges that need a model are named, and stand-ins would decide the target."""
-    from simulator.core.roles import check_players, endpoints
-    from simulator.grading.rubric import Rubric, load_judge
-
     named = settings.judges if "judges" in settings.model_fields_set else ()
     if any(isinstance(load_judge(name), Rubric) for name in named):
         check_players(settings, endpoints(settings), ["judge"])
 
 
 def _evaluate(settings: Settings, request: "TaskRequest", resumed: Path | None = None) -> int:
-    from simulator.addons.lm_eval.grade import evaluate
-    from simulator.addons.lm_eval.model import bot_settings
-    from simulator.cli.preflight import check_folder
-    from simulator.cli.progress import progress_on_stderr
-    from simulator.cli.publish import publish
 
     check_folder(Path(settings.runs))
     _check_target(settings)
@@ -124,10 +120,6 @@ def _evaluate(settings: Settings, request: "TaskRequest", resumed: Path | None =
 
 def _task_files(request: "TaskRequest", settings: Settings, folder: Path) -> tuple[Path, ...]:
     """Writes the task files of the data sets; returns the one that names all of them."""
-    from simulator.addons.lm_eval.model import bot_settings
-    from simulator.addons.lm_eval.task_files import write_tasks
-    from simulator.addons.lm_eval.tasks import begin_session
-
     if not request.cases:
         return ()
     file = Path(request.cases[0].partition("#")[0])
@@ -142,10 +134,6 @@ def _task_files(request: "TaskRequest", settings: Settings, folder: Path) -> tup
 
 def _write(target: Path, cases: Sequence[str], settings: Settings, filters: dict[str, str]) -> int:
     """Writes the task files of --write-task, and prints their names."""
-    from simulator.addons.lm_eval.model import bot_settings
-    from simulator.addons.lm_eval.task_files import write_tasks
-    from simulator.addons.lm_eval.tasks import begin_session
-
     if not cases:
         msg = _(
             "--write-task {target}: a data set is missing: harness --write-task {target} questions.jsonl",
@@ -164,11 +152,6 @@ def _write(target: Path, cases: Sequence[str], settings: Settings, filters: dict
 
 def _resume(settings: Settings) -> int:
     """Continues a run with the options it was started with; reports and secrets are today's."""
-    from simulator.addons.lm_eval.model import TaskRequest
-    from simulator.addons.lm_eval.tasks import HARNESS_NOTE
-    from simulator.cli.publish import publish
-    from simulator.storage.run_file import find_run, read_run
-
     path = find_run(str(settings.resume), Path(settings.runs))
     results = read_run(path)
     note = results.notes.get(HARNESS_NOTE)
@@ -185,8 +168,6 @@ def _resume(settings: Settings) -> int:
 
 def _as_stored(path: Path, settings: Settings) -> Settings:
     """The settings of a run, with today's reports and budget."""
-    from simulator.storage.run_file import read_run
-
     today = {name: getattr(settings, name) for name in NOT_STORED}
     budget = {"budget": settings.budget} if settings.budget else {}
     return stored_settings(read_run(path).run.settings, **today, **budget)

@@ -1,19 +1,21 @@
 """`history`: the runs so far, whether the bot gets better or worse, and where it fell."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from simulator.cli.options import takes
-from simulator.cli.terminal import DONE, print_json, print_report
+from simulator.cli.terminal import DONE, print_json
 from simulator.core.errors import InputError
 from simulator.core.messages import _
 from simulator.core.settings import Settings, load_settings
-
-if TYPE_CHECKING:
-    from simulator.core.types import Language
-    from simulator.stats.history import History, PastRun
+from simulator.core.types import Language
+from simulator.report.history import history_report
+from simulator.report.painters.console import print_report
+from simulator.report.painters.html import page
+from simulator.runner.plan import read_plan
+from simulator.stats.history import History, PastRun, history, history_json, past_runs
 
 # fmt: off
 Last = Annotated[int, typer.Option(
@@ -33,8 +35,6 @@ def command(flags: dict[str, Any], *, last: Last = 20, html: Html = None) -> int
     only the runs of one bot, --cases only those with questions of this file. The exit code is always 0:
     use `diff` as a gate.
     """
-    from simulator.stats.history import history, past_runs
-
     settings = load_settings(flags)
     runs, unread = past_runs(Path(settings.runs))
     _show(history(_selected(runs, flags, settings), unread, last), settings, html)
@@ -47,8 +47,6 @@ def _selected(runs: "tuple[PastRun, ...]", flags: dict[str, Any], settings: Sett
     if flags["adapter"]:
         selected = [run for run in selected if run.adapter == settings.adapter]
     if flags["cases"]:
-        from simulator.runner.plan import read_plan
-
         # Here --language is that of the report: all questions of the file count.
         plan, *_ = read_plan(settings.model_copy(update={"language": None, "limit": None}))
         cases = {conversation.case.id for conversation in plan}
@@ -57,16 +55,12 @@ def _selected(runs: "tuple[PastRun, ...]", flags: dict[str, Any], settings: Sett
 
 
 def _show(past: "History", settings: Settings, html: str | None) -> None:
-    from simulator.report.history import history_report
-    from simulator.stats.history import history_json
 
     language: Language = past.runs[-1].language if past.runs else "ja"
     if settings.language in ("ja", "en"):
         language = settings.language
     report = history_report(past, language, html or "")
     if html:
-        from simulator.report.painters.html import page
-
         try:
             Path(html).write_text(page(report), encoding="utf-8")
         except OSError as error:

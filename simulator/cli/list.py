@@ -11,6 +11,7 @@ from simulator.core import shelves
 from simulator.core.messages import Message, _, localised, pgettext
 from simulator.core.settings import load_settings
 from simulator.core.templates import read_toml
+from simulator.runner.prompt_file import describe_prompt
 from simulator.storage.run_file import run_ids
 
 _TITLES = {
@@ -31,8 +32,6 @@ _NEEDS = {
 @takes("runs", "json_output")
 def command(flags: dict[str, Any]) -> int:
     """List the personas, judges, adapters, prompts and runs."""
-    from simulator.runner.prompt_file import describe_prompt  # prompts are read: --help does without
-
     settings = load_settings(flags)
     names: dict[str, dict[str, Message | str]] = {
         "personas": _shelf(shelves.PERSONAS, shelves.persona_names()),

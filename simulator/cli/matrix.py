@@ -13,8 +13,9 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from simulator.addons.matrix.figures import as_json, compared
 from simulator.addons.matrix.plan import (
     CellId,
     DataSet,
@@ -43,25 +44,36 @@ from simulator.addons.matrix.record import (
     shared,
     silence,
 )
+from simulator.addons.matrix.report import matrix_report, matrix_worksheets
 from simulator.cli.destinations import check_destinations, push_to_sheet, write_atomically
+from simulator.cli.engine import check_engine
+from simulator.cli.forecast import show_forecast, total
 from simulator.cli.options import run_settings
-from simulator.cli.terminal import DONE, INCOMPLETE, MISSED, print_json, print_report, say, stdout_to_stderr
+from simulator.cli.publish import page_html, report_context, say_stopped
+from simulator.cli.simulate import FinishedRun, resume, run_or_resume, start
+from simulator.cli.terminal import DONE, INCOMPLETE, MISSED, print_json, say, stdout_to_stderr
+from simulator.core.document import Report
 from simulator.core.errors import InputError, RehearsalError, RunFileError, UnknownName
 from simulator.core.messages import Message, _
+from simulator.core.roles import endpoints
 from simulator.core.secrets import restore_secrets
 from simulator.core.settings import Settings, load_settings
 from simulator.core.types import Conversation, Ended, Spending
 from simulator.data.files import replaced
-from simulator.models.pricing import BudgetSpent
+from simulator.models import pricing
+from simulator.models.pricing import BudgetSpent, Ledger
+from simulator.report.painters import html
+from simulator.report.painters.console import print_report
+from simulator.report.painters.markdown import markdown
+from simulator.runner.bot_choice import with_bot
 from simulator.runner.chains import WHOLE, Chain, is_chain, read_chain
-from simulator.storage.run_file import new_run_id, run_ids
-
-if TYPE_CHECKING:
-    from simulator.cli.simulate import FinishedRun
-    from simulator.core.document import Report
-    from simulator.runner.context import RunContext
-    from simulator.runner.estimate import Forecast
-    from simulator.sheets.model import Worksheet
+from simulator.runner.context import RunContext
+from simulator.runner.estimate import Forecast, forecast
+from simulator.runner.plan import read_plan
+from simulator.sheets.excel_write import paint
+from simulator.sheets.model import Worksheet
+from simulator.storage.results import without_superseded
+from simulator.storage.run_file import new_run_id, read_run, run_ids
 
 # What a chain says for each link, so that no option may say it.
 _OF_THE_CHAIN = ("prompt", "outputs", "labels", "positive")
@@ -150,8 +162,6 @@ def matrix_of_chain(chain: Chain, link: str | None = None) -> Matrix:
 
 def run_chain(path: Path, flags: Mapping[str, Any], link: str | None = None) -> int:
     """Runs every link and the whole, each by itself, or only the one called `link`; returns the exit code."""
-    from simulator.cli.simulate import run_or_resume
-
     chain = read_chain(path)
     for name in _OF_THE_CHAIN:
         if flags.get(name):
@@ -171,8 +181,6 @@ def run_matrix(matrix: "Matrix | Path", flags: Mapping[str, Any]) -> int:
     Returns 0 when all cells are finished (and reach the target, where there is one), 1 where one misses it,
     3 where a cell failed or is unfinished. Raises InputError where not one cell can be run.
     """
-    from simulator.cli.engine import check_engine
-
     # Several values of --set are models of the matrix, and no setting of all cells.
     today = load_settings({**flags, "set": None} if isinstance(matrix, Matrix) else flags)
     check_engine(today)
@@ -251,8 +259,6 @@ class _MatrixRun:
 
     def dry_run(self) -> int:
         """Shows the forecast of all open cells; returns the exit code."""
-        from simulator.cli.preflight import show_forecast
-
         estimate, errors = self.forecast()
         if errors and len(errors) == len(self._open_cells()):
             raise errors[0]
@@ -293,9 +299,6 @@ class _MatrixRun:
 
     def _announce(self, open_cells: Sequence[int]) -> None:
         """Says how much there is to do, and what all of it will cost."""
-        from simulator.cli.preflight import total
-        from simulator.core.roles import endpoints
-
         cells = len(self.file.record.cells)
         if open_cells and len(open_cells) < cells:
             say(
@@ -322,7 +325,6 @@ class _MatrixRun:
         return finished.stopped
 
     def _start_or_resume(self, at: int) -> "FinishedRun | int":
-        from simulator.cli.simulate import resume, start
 
         settings, begun = self._with_budget(at), self.file.begun(at)
         if begun is not None:
@@ -412,18 +414,11 @@ def _label(cell: CellId) -> str:
 
 def forecast_cell(settings: Settings, run: Path | None = None) -> "Forecast":
     """What one cell will take; `run` is the file of one that was begun."""
-    from simulator.runner.estimate import forecast
-
     context, plan = _open_context(settings, run) if run else _planned_context(settings)
     return forecast(context, plan, Path(settings.runs))
 
 
 def _planned_context(settings: Settings) -> tuple["RunContext", Sequence[Conversation]]:
-    from simulator.core.roles import endpoints
-    from simulator.models.pricing import Ledger
-    from simulator.runner.bot_choice import with_bot
-    from simulator.runner.context import RunContext
-    from simulator.runner.plan import read_plan
 
     planned = read_plan(with_bot(settings))
     with stdout_to_stderr():
@@ -433,10 +428,6 @@ def _planned_context(settings: Settings) -> tuple["RunContext", Sequence[Convers
 
 
 def _open_context(settings: Settings, run: Path) -> tuple["RunContext", Sequence[Conversation]]:
-    from simulator.core.roles import endpoints
-    from simulator.models.pricing import Ledger
-    from simulator.runner.context import RunContext
-    from simulator.storage.run_file import read_run
 
     results = read_run(run)
     with stdout_to_stderr():
@@ -446,8 +437,6 @@ def _open_context(settings: Settings, run: Path) -> tuple["RunContext", Sequence
 
 def together(forecasts: Sequence["Forecast"]) -> "Forecast":
     """The forecast of all of them; something is expected only where an earlier run tells of every one."""
-    from simulator.runner.estimate import Forecast
-
     like = dict.fromkeys(forecast.like for forecast in forecasts)
     return Forecast(
         low=_sum(forecast.low for forecast in forecasts),
@@ -463,8 +452,6 @@ def together(forecasts: Sequence["Forecast"]) -> "Forecast":
 
 def _sum(parts: Iterator[Mapping[Any, Spending]]) -> dict[Any, Spending]:
     """The sums by role and model."""
-    from simulator.models import pricing
-
     spendings: dict[Any, list[Spending]] = {}
     for part in parts:
         for key, spent in part.items():
@@ -477,10 +464,6 @@ def _sum(parts: Iterator[Mapping[Any, Spending]]) -> dict[Any, Spending]:
 
 def write_page(path: Path, settings: Settings) -> Message | str:
     """Writes the page of one cell's own run; returns why its bot never answered, empty where it did."""
-    from simulator.cli.publish import page_html, report_context
-    from simulator.storage.results import without_superseded
-    from simulator.storage.run_file import read_run
-
     results = without_superseded(read_run(path))
     context = report_context(path, results, settings)
     write_atomically(Path(context.page), page_html(context))
@@ -492,11 +475,6 @@ def show(file: RecordFile, settings: Settings, stopped: Message | str | None) ->
 
     `stopped` says why not every cell was run; None where all were.
     """
-    from simulator.addons.matrix.figures import as_json, compared
-    from simulator.addons.matrix.report import matrix_report, matrix_worksheets
-    from simulator.cli.publish import say_stopped
-    from simulator.report.painters import html
-
     figures = compared(file.record, file.folder.parent)
     page, values = file.folder / "report.html", as_json(figures)
     report = matrix_report(figures, str(page))
@@ -532,15 +510,11 @@ def _write(  # noqa: PLR0917 - all that a report is made from
     settings: Settings,
 ) -> str:
     """Writes one report of --to; returns where it is, of a sheet with notes, a line each."""
-    from simulator.report.painters.markdown import markdown
-
     if name == "sheets":
         _unused, lines = push_to_sheet(sheets[:1], settings, report.language)
         return lines
     path = folder / f"report.{REPORTS[name]}"
     if name == "xlsx":
-        from simulator.sheets.excel_write import paint  # openpyxl is needed for nothing else
-
         with replaced(path) as new:
             paint(sheets, new, {}, report.language)
     elif name == "json":

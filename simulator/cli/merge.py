@@ -5,11 +5,15 @@ from typing import Annotated, Any
 
 import typer
 
+from simulator.cli.destinations import check_destinations
 from simulator.cli.options import takes
+from simulator.cli.publish import publish
 from simulator.cli.report import REPORTING
 from simulator.cli.terminal import say
 from simulator.core.messages import _
 from simulator.core.settings import load_settings, stored_settings
+from simulator.runner.merge import find_parts, merge, read_part
+from simulator.storage.run_file import read_run
 
 Runs = Annotated[
     list[str],
@@ -24,11 +28,6 @@ def command(flags: dict[str, Any], parts: Runs, force: Force = False) -> int:
 
     python run.py merge shard-1 shard-2 shard-3 --target 80
     """
-    from simulator.cli.destinations import check_destinations
-    from simulator.cli.publish import publish
-    from simulator.runner.merge import find_parts, merge, read_part
-    from simulator.storage.run_file import read_run
-
     today = load_settings(flags)
     check_destinations(today)
     runs = Path(today.runs)

@@ -11,6 +11,7 @@ from pydantic.fields import FieldInfo
 from simulator.core.roles import DEFAULT_MODELS
 from simulator.core.settings import Protocol, Settings, flag
 from simulator.core.types import PASSED
+from simulator.stats.contest import contest_settings
 
 PANELS = {
     "What to rehearse": (
@@ -141,7 +142,6 @@ def run_settings(settings: Settings, protocol: Protocol) -> Settings:
     settings = settings.model_copy(update=values)
     if settings.scoring is None:
         return settings
-    from simulator.stats.contest import contest_settings
 
     return contest_settings(settings)
 

@@ -4,17 +4,21 @@ import contextlib
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from simulator.cli.destinations import ReportOutput, write_atomically, write_report
 from simulator.cli.terminal import DONE, INCOMPLETE, MISSED, TO_FIX, print_json, say
+from simulator.core.document import Report
 from simulator.core.errors import InputError, RehearsalError
 from simulator.core.messages import Message, _, sentences
 from simulator.core.settings import Settings, stored_settings
 from simulator.core.types import Language, RedRules, Results
+from simulator.diagnosis.recommendations import Improvements, improvements_of, improvements_of_run
 from simulator.report.context import ReportContext
 from simulator.report.judges import judge_trusts
+from simulator.report.painters.console import paint
 from simulator.report.run import run_report
+from simulator.report.run_page import run_page
 from simulator.runner.masking import masks_of
 from simulator.stats.answerability import answerability, handovers
 from simulator.stats.comparison import RunComparison, RunFigures
@@ -25,11 +29,6 @@ from simulator.stats.summary import figures_of
 from simulator.storage.results import english_share, without_superseded
 from simulator.storage.run_file import read_run
 from simulator.storage.runs import replay_of
-
-if TYPE_CHECKING:
-    from simulator.core.document import Report
-    from simulator.diagnosis.recommendations import Improvements
-
 
 # A page stays below this, in bytes; a larger one is drawn again, with fewer conversations.
 LARGEST = 8_000_000
@@ -69,10 +68,6 @@ def _publish(path: Path, settings: Settings) -> int:
     context = report_context(path, without_superseded(read_run(path)), settings)
     results, summary, shown = context.results, context.summary, _json_object(context, path)
     from rich.console import Console
-
-    from simulator.report.painters.console import (
-        paint,  # rich and jinja2: only when there is something to show
-    )
 
     # The bot was asked, and gave no answer at all.
     is_silent = 0 < summary.turns == sum(summary.bot_failures.values())
@@ -115,8 +110,6 @@ def page_html(
     A `report` that was made already is drawn as it is. `changes` are the statistics of the two; they
     are worked out where they are not passed.
     """
-    from simulator.report.run_page import run_page
-
     share, shown = 1.0, report or run_report(context)
     for _attempt in range(ATTEMPTS):
         page = run_page(context, shown, share, earlier, changes)
@@ -214,8 +207,6 @@ def _json_object(context: ReportContext, path: Path) -> dict[str, Any]:
 
 def improvements_for(results: Results, summary: Summary, settings: Settings) -> "Improvements":
     """What to fix; where the bot's articles can no longer be read, as far as that is known without them."""
-    from simulator.diagnosis.recommendations import improvements_of, improvements_of_run
-
     try:
         return improvements_of_run(results, summary, settings)
     except InputError as error:

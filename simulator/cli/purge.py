@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -11,9 +11,7 @@ from simulator.cli.terminal import DONE, print_json
 from simulator.core.errors import InputError
 from simulator.core.messages import _, localised, say
 from simulator.core.settings import load_settings
-
-if TYPE_CHECKING:
-    from simulator.storage.purge import Purge
+from simulator.storage.purge import Purge, cached_replies, delete_replies, delete_run, open_purge
 
 # Other places that are listed at most.
 _LISTED = 10
@@ -36,8 +34,6 @@ def command(flags: dict[str, Any], run: Run, *, yes: Yes = False, cache: Cache =
     Also lists where else its text may be: in the response cache (--cache deletes it there), in Google Sheets
     it was written to, and on pages of other runs that show it.
     """
-    from simulator.storage.purge import cached_replies, delete_replies, delete_run, open_purge
-
     settings = load_settings(flags)
     with open_purge(run, Path(settings.runs)) as purge:
         replies = cached_replies(purge.results)

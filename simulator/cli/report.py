@@ -5,8 +5,12 @@ from typing import Annotated, Any
 
 import typer
 
+from simulator.cli.destinations import check_destinations
 from simulator.cli.options import Run, takes
+from simulator.cli.publish import publish, publish_pair
 from simulator.core.settings import load_settings, stored_settings
+from simulator.stats.gate import check_certainty
+from simulator.storage.run_file import find_run, read_run
 
 Later = Annotated[
     str | None,
@@ -33,11 +37,6 @@ def command(flags: dict[str, Any], run: Run = "latest", later: Later = None) -> 
     Two runs give one page, side-by-side.html in the folder of the later one. --target and --confidence
     decide again whether a run passes; --confidence off drops the certainty that the run asked for.
     """
-    from simulator.cli.destinations import check_destinations
-    from simulator.cli.publish import publish, publish_pair
-    from simulator.stats.gate import check_certainty
-    from simulator.storage.run_file import find_run, read_run
-
     today = load_settings(flags)
     check_destinations(today)
     path = find_run(run, Path(today.runs))

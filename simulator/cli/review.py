@@ -3,24 +3,31 @@
 import contextlib
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from simulator.addons.review.labels import as_lines
+from simulator.addons.review.report import ReadCounts, ReviewOutcome, review_report
+from simulator.addons.review.sources import ReviewTarget, Taken, entries_of, take
+from simulator.cli.destinations import write_atomically
 from simulator.cli.options import Run, takes
-from simulator.cli.terminal import DONE, print_json, print_report, say
+from simulator.cli.publish import page_html, report_context, report_language
+from simulator.cli.terminal import DONE, print_json, say
+from simulator.core.document import Report
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _, ngettext, safe_text, sentences
 from simulator.core.settings import Settings, load_settings, stored_settings
+from simulator.core.types import Results
+from simulator.report.painters.console import print_report
+from simulator.report.painters.markdown import markdown
+from simulator.stats import review
+from simulator.stats.review import blind_agreement, review_findings
+from simulator.stats.summary import figures_of
+from simulator.storage.run_file import RunFile, find_run, read_run
 
-if TYPE_CHECKING:
-    from simulator.addons.review.report import ReadCounts, ReviewOutcome
-    from simulator.addons.review.sources import Taken
-    from simulator.core.document import Report
-    from simulator.core.types import Results
-
-    # Sheet and worksheet: of the command line, and of all settings.
-    SheetOptions = tuple[tuple[str | None, str | None], tuple[str | None, str | None]]
+# Sheet and worksheet: of the command line, and of all settings.
+SheetOptions = tuple[tuple[str | None, str | None], tuple[str | None, str | None]]
 
 # fmt: off
 From = Annotated[str | None, typer.Option(
@@ -60,9 +67,6 @@ def command(
     on, the score is corrected to what people would have given, and a target applies to the corrected
     score. Everything is stored in the run; reading it twice adds nothing.
     """
-    from simulator.addons.review.report import review_report
-    from simulator.storage.run_file import find_run, read_run
-
     today = load_settings(flags)
     path = find_run(run, Path(today.runs))
     sheet = (flags.get("sheet"), flags.get("worksheet")), (today.sheet, today.worksheet)
@@ -82,12 +86,6 @@ def command(
 
 def _read(path: Path, source: str, sheet: "SheetOptions", *, strict: bool) -> "ReadCounts":
     """Stores what fits the run, and names what does not."""
-    from simulator.addons.review.report import ReadCounts
-    from simulator.addons.review.sources import ReviewTarget, entries_of, take
-    from simulator.cli.publish import report_language
-    from simulator.stats.summary import figures_of
-    from simulator.storage.run_file import RunFile, read_run
-
     results = read_run(path)
     summary = figures_of(results, stored_settings(results.run.settings))
     target = ReviewTarget(results, summary, report_language(results), *sheet)
@@ -136,11 +134,6 @@ def _outcome(
     path: Path, results: "Results", settings: Settings, read: "ReadCounts | None"
 ) -> "ReviewOutcome":
     """The figures of the review; the page of the run is written again, with them on it."""
-    from simulator.addons.review.report import ReviewOutcome
-    from simulator.cli.destinations import write_atomically
-    from simulator.cli.publish import page_html, report_context
-    from simulator.stats.review import blind_agreement, review_findings
-
     context = report_context(path, results, settings)
     summary, page = context.summary, Path(context.page)
     write_atomically(page, page_html(context))
@@ -150,7 +143,6 @@ def _outcome(
 
 
 def _as_json(outcome: "ReviewOutcome", path: Path) -> dict[str, Any]:
-    from simulator.stats import review
 
     summary, read = outcome.summary, outcome.read
     return {
@@ -170,8 +162,6 @@ def _as_json(outcome: "ReviewOutcome", path: Path) -> dict[str, Any]:
 
 
 def _export(results: "Results", outcome: "ReviewOutcome", path: Path) -> None:
-    from simulator.addons.review.labels import as_lines
-    from simulator.cli.destinations import write_atomically
 
     lines = as_lines(results)
     if not lines:
@@ -193,8 +183,6 @@ def _export(results: "Results", outcome: "ReviewOutcome", path: Path) -> None:
 
 
 def _write_markdown(report: "Report", outcome: "ReviewOutcome", path: Path) -> None:
-    from simulator.cli.destinations import write_atomically
-    from simulator.report.painters.markdown import markdown
 
     if outcome.findings is None and outcome.review is None:
         run = outcome.summary.run

@@ -1,17 +1,14 @@
 """What `--shard` changes about a run: its plan, its place in the whole, and its gate."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from simulator.cli.terminal import DONE, print_json, say
 from simulator.core.errors import InputError
 from simulator.core.messages import _
 from simulator.core.settings import Settings, read_shard
 from simulator.core.types import Conversation, Results
-from simulator.runner.merge import SHARD_NOTE, shard_conversations, shard_position
-
-if TYPE_CHECKING:
-    from simulator.storage.run_file import RunFile
+from simulator.runner.merge import SHARD_NOTE, merge_summary, shard_conversations, shard_position
+from simulator.storage.run_file import RunFile
 
 
 def check_shard(settings: Settings) -> None:
@@ -23,8 +20,6 @@ def check_shard(settings: Settings) -> None:
 
 def check_is_planned(results: Results) -> None:
     """Raises InputError for a merged run that lacks a shard, and cannot know its conversations."""
-    from simulator.runner.merge import merge_summary  # only for a run that is resumed
-
     joined = merge_summary(results.notes)
     if joined is not None and not joined.planned:
         msg = _(

@@ -6,24 +6,49 @@ Whatever else makes a run (`evaluate`, a cell of a matrix) does it by `run_or_re
 import asyncio
 import contextlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from pydantic import JsonValue
+
+from simulator.cli.destinations import check_destinations
 from simulator.cli.options import run_settings, takes_settings
+from simulator.cli.preflight import announce, check_folder, check_target
+from simulator.cli.progress import progress_on_stderr
+from simulator.cli.publish import publish, say_stopped
 from simulator.cli.terminal import DONE, INCOMPLETE, is_closed_output, say, stdout_to_stderr
 from simulator.core.errors import InputError, RehearsalError, Unforeseen, gone
 from simulator.core.messages import Message, _
+from simulator.core.roles import LEXICAL, endpoints
 from simulator.core.secrets import restore_secrets
 from simulator.core.settings import NOT_STORED, Settings, load_settings, stored_settings
 from simulator.core.types import Conversation, Run
+from simulator.models.pricing import Ledger
+from simulator.runner import run
+from simulator.runner.context import RunContext
+from simulator.runner.plan import PlannedRun, read_plan
+from simulator.runner.run import RunnerFactory, StoppingRule, create_run, no_preparation
+from simulator.stats.gate import certain_decision, check_gate
+from simulator.storage.run_file import RunFile, find_run, read_run
+from simulator.storage.runs import HARNESS_NOTE, SKIPPED_NOTE
 
-if TYPE_CHECKING:
-    from simulator.addons.calibration.drift import FrozenRows
-    from simulator.runner.context import RunContext
-    from simulator.runner.plan import PlannedRun
-    from simulator.runner.run import RunnerFactory, StoppingRule
-    from simulator.storage.run_file import RunFile
+# What only some runs need, by the setting that asks for it: imported when it is set.
+FEATURES = {
+    "cases": "simulator.runner.bot_choice",
+    "check": "simulator.cli.drift_check",
+    "customers": "simulator.addons.load.pace",
+    "dry_run": "simulator.cli.forecast",
+    "engine": "simulator.cli.engine",
+    "sequential": "simulator.stats.sequential",
+    "shard": "simulator.cli.shards",
+}
+
+
+def feature(setting: str) -> Any:
+    """The module behind a setting."""
+    return import_module(FEATURES[setting])
 
 
 @takes_settings("dialogue")
@@ -37,10 +62,8 @@ def command(flags: dict[str, Any]) -> int:
 
 def run_or_resume(settings: Settings) -> int:
     """Makes a run, or finishes one with --resume, and writes its reports; returns the exit code."""
-    from simulator.cli.destinations import check_destinations
-    from simulator.cli.engine import check_engine
-
-    check_engine(settings)
+    if settings.engine != "local" or settings.scheduler or settings.workers:
+        feature("engine").check_engine(settings)
     check_destinations(settings)
     finished = start(settings) if settings.resume is None else resume(settings)
     return finished if isinstance(finished, int) else finished.publish()
@@ -55,11 +78,8 @@ class FinishedRun(NamedTuple):
 
     def publish(self) -> int:
         """Writes the reports, and returns the exit code."""
-        from simulator.cli.publish import publish
-        from simulator.cli.shards import without_gate
-
         try:
-            return publish(self.path, without_gate(self.settings), self.stopped)
+            return publish(self.path, _without_gate(self.settings), self.stopped)
         except Exception as error:
             if isinstance(error, RehearsalError) or is_closed_output(error):
                 raise
@@ -71,16 +91,6 @@ class FinishedRun(NamedTuple):
 
 def start(settings: Settings, run_id: str = "") -> "int | FinishedRun":
     """Makes a new run; returns it, or the exit code where there is nothing to report."""
-    from simulator.cli.drift_check import frozen_answers
-    from simulator.cli.preflight import check_folder, check_target
-    from simulator.cli.shards import check_shard, remember_place, say_empty, sharded
-    from simulator.core.roles import endpoints  # the engine: --help does without it
-    from simulator.data.datasets import NOTE
-    from simulator.models.pricing import Ledger
-    from simulator.runner.context import RunContext
-    from simulator.runner.run import create_run
-    from simulator.storage.run_file import find_run
-
     if settings.replay:
         # By its own name: `latest` would be another run when this one is resumed.
         replayed = find_run(settings.replay, Path(settings.runs))
@@ -92,29 +102,32 @@ def start(settings: Settings, run_id: str = "") -> "int | FinishedRun":
             raise InputError(msg)
         # Absolute, for reports may be made from another folder.
         settings = settings.model_copy(update={"knowledge": str(knowledge.resolve())})
-    check_shard(settings)
+    if settings.shard:
+        feature("shard").check_shard(settings)
     settings = _with_bot(settings)
     planned = _planned(settings)
     settings, whole_plan, personas = planned.settings, planned.plan, planned.personas
-    plan = sharded(whole_plan, settings)
+    plan = feature("shard").sharded(whole_plan, settings) if settings.shard else whole_plan
     with stdout_to_stderr():
         context = RunContext(settings, endpoints(settings), personas, Ledger.of(settings))
         context.check_adapter(plan)
         check_target(context, plan)
         context.check_scripts(whole_plan)
-        frozen = frozen_answers(settings, context)
+        frozen = _frozen_answers(settings, context)
     if settings.dry_run:
         return _dry_run(settings, context, plan, frozen)
     check_folder(Path(settings.runs))
 
     def create() -> "RunFile":
-        file = remember_place(create_run(settings, context, plan, personas, run_id), whole_plan, settings)
+        file = create_run(settings, context, plan, personas, run_id)
+        if settings.shard:
+            feature("shard").remember_place(file, whole_plan, settings)
         if planned.skipped.count:
-            file.save_note(NOTE, json.dumps(planned.skipped.as_json(), ensure_ascii=False))
+            file.save_note(SKIPPED_NOTE, json.dumps(planned.skipped.as_json(), ensure_ascii=False))
         return file
 
     if not plan:
-        return say_empty(create(), settings)
+        return int(feature("shard").say_empty(create(), settings))
     return _perform(settings, context, plan, plan, create, frozen)
 
 
@@ -122,9 +135,8 @@ def _with_bot(settings: Settings) -> Settings:
     """With the adapter that grades recorded answers, where the file has some and no bot was named."""
     if "adapter" in settings.model_fields_set or not (settings.cases or settings.replay):
         return settings
-    from simulator.runner.bot_choice import with_bot
 
-    changed = with_bot(settings)
+    changed: Settings = feature("cases").with_bot(settings)
     if changed.adapter != settings.adapter:
         say(
             _(
@@ -138,12 +150,8 @@ def _with_bot(settings: Settings) -> Settings:
 
 def _planned(settings: Settings) -> "PlannedRun":
     """The plan with what the data decides; says what of the data has no effect."""
-    from simulator.runner.plan import read_plan
-
     if settings.customers or settings.arrival or settings.think is not None:
-        from simulator.addons.load.pace import check_load
-
-        check_load(settings)
+        feature("customers").check_load(settings)
     planned = read_plan(settings)
     _check_gate(planned.settings)
     for line in planned.messages():
@@ -153,8 +161,6 @@ def _planned(settings: Settings) -> "PlannedRun":
 
 def _check_gate(settings: Settings) -> None:
     if settings.target is not None or settings.certainty is not None:
-        from simulator.stats.gate import check_gate
-
         check_gate(settings)
 
 
@@ -163,21 +169,16 @@ def _check_gate(settings: Settings) -> None:
 
 def resume(settings: Settings) -> "int | FinishedRun":
     """Finishes a run with the options it was started with; of a finished one only the reports are written."""
-    from simulator.addons.lm_eval.tasks import HARNESS_NOTE
-    from simulator.cli.publish import publish
-    from simulator.cli.shards import check_is_planned, without_gate
-    from simulator.storage.run_file import RunFile, find_run, read_run
-
     path = find_run(str(settings.resume), Path(settings.runs))
     results = read_run(path)
     run = results.run
-    check_is_planned(results)
+    feature("shard").check_is_planned(results)
     if HARNESS_NOTE in results.notes and run.status != "finished":
         msg = _("{run} is a run of lm_eval: python run.py harness --resume {run}", run=run.id)
         raise InputError(msg)
     stored = _as_started(run, settings)
     if run.status == "finished":
-        return publish(path, without_gate(stored))
+        return publish(path, _without_gate(stored))
     # Locked before anything is made, paid or said: another process may be at work on it.
     with contextlib.closing(RunFile.reopen(path)) as file:
         return _continue(stored, file)
@@ -185,8 +186,6 @@ def resume(settings: Settings) -> "int | FinishedRun":
 
 def _as_started(run: Run, settings: Settings) -> Settings:
     """The run's own options and models; reports, a new budget, more prices and secrets are today's."""
-    from simulator.core.roles import LEXICAL
-
     if run.settings.get("typos"):
         say(gone("--typos", "typos"))
     today = {name: getattr(settings, name) for name in NOT_STORED}
@@ -200,17 +199,13 @@ def _as_started(run: Run, settings: Settings) -> Settings:
 
 
 def _continue(settings: Settings, file: "RunFile") -> "int | FinishedRun":
-    from simulator.cli.drift_check import frozen_answers
-    from simulator.core.roles import endpoints
-    from simulator.models.pricing import Ledger
-    from simulator.runner.context import RunContext
 
     results = file.results().model_copy(update={"scores": ()})  # of a large run, the larger part
     ledger = Ledger.of(settings, results)
     with stdout_to_stderr():
         context = RunContext(settings, endpoints(settings), results.personas, ledger)
         context.check_prompts(results.run)
-        frozen = frozen_answers(settings, context, results.notes)
+        frozen = _frozen_answers(settings, context, results.notes)
     unfinished = results.conversations.select("unfinished")
     if settings.dry_run:
         return _dry_run(settings, context, unfinished, frozen)
@@ -225,21 +220,30 @@ def _continue(settings: Settings, file: "RunFile") -> "int | FinishedRun":
 # --- What both have in common ---
 
 
+def _frozen_answers(
+    settings: Settings, context: RunContext, notes: Mapping[str, JsonValue] | None = None
+) -> Sequence[Any]:
+    """The calibrated answers that --check grades again first; empty without it."""
+    if settings.calibration_file is None:
+        return ()
+    return feature("check").frozen_answers(settings, context, notes)  # type: ignore[no-any-return]
+
+
+def _without_gate(settings: Settings) -> Settings:
+    """A shard has no gate of its own."""
+    return feature("shard").without_gate(settings) if settings.shard else settings
+
+
 def _perform(  # noqa: PLR0917 - what a new run and a resumed one differ in
     settings: Settings,
     context: "RunContext",
     plan: Sequence[Conversation],
     unfinished: Sequence[Conversation],
     open_file: Callable[[], "RunFile"],
-    frozen: Sequence["FrozenRows"],
+    frozen: Sequence[Any],
 ) -> "int | FinishedRun":
     """Holds the unfinished conversations of a plan, and has them graded."""
-    from simulator.cli.drift_check import announce_check, checking
-    from simulator.cli.engine import engine_of
-    from simulator.cli.preflight import announce
-    from simulator.cli.progress import progress_on_stderr
-
-    perform = engine_of(settings)
+    perform = run.perform if settings.engine == "local" else feature("engine").engine_of(settings)
     opened: list[RunFile] = []
 
     def opening() -> "RunFile":
@@ -247,8 +251,12 @@ def _perform(  # noqa: PLR0917 - what a new run and a resumed one differ in
         return opened[0]
 
     announce(settings, context, unfinished)
-    announce_check(frozen)
-    first = checking(context, frozen)
+    if context.models() and not context.offline:
+        feature("dry_run").announce_cost(settings, context, unfinished)
+    first = no_preparation
+    if frozen:
+        feature("check").announce_check(frozen)
+        first = feature("check").checking(context, frozen)
     try:
         with progress_on_stderr(plan, context) as progress, stdout_to_stderr():
             work = perform(
@@ -258,7 +266,6 @@ def _perform(  # noqa: PLR0917 - what a new run and a resumed one differ in
     except KeyboardInterrupt:  # Ctrl-C for the second time
         if not opened:
             raise
-        from simulator.cli.publish import say_stopped
 
         say_stopped(opened[0].path, _("interrupted"))
         return INCOMPLETE
@@ -271,32 +278,23 @@ def _perform(  # noqa: PLR0917 - what a new run and a resumed one differ in
 
 def _load_runner(settings: Settings) -> "RunnerFactory | None":
     """What holds the conversations of a load rehearsal; None for any other."""
-    if settings.customers is None:
-        return None
-    from simulator.addons.load.pace import LoadRunner
-
-    return LoadRunner
+    return None if settings.customers is None else feature("customers").LoadRunner
 
 
 def _stopping(settings: Settings) -> "StoppingRule | None":
     """How the run may end early, with --sequential."""
     if not settings.sequential:
         return None
-    from simulator.runner.run import StoppingRule
-    from simulator.stats.gate import certain_decision
-    from simulator.stats.sequential import batches
 
-    return StoppingRule(batches, certain_decision)
+    return StoppingRule(feature("sequential").batches, certain_decision)
 
 
 def _dry_run(
-    settings: Settings, context: "RunContext", plan: Sequence[Conversation], frozen: Sequence["FrozenRows"]
+    settings: Settings, context: "RunContext", plan: Sequence[Conversation], frozen: Sequence[Any]
 ) -> int:
-    from simulator.cli.drift_check import announce_check
-    from simulator.cli.preflight import show_forecast
-    from simulator.runner.estimate import forecast
-
-    announce_check(frozen)
-    estimate = forecast(context, plan, Path(settings.runs))
-    show_forecast(estimate, as_json=settings.json_output, jpy_per_usd=settings.jpy_per_usd)
+    if frozen:
+        feature("check").announce_check(frozen)
+    costs = feature("dry_run")
+    estimate = costs.forecast(context, plan, Path(settings.runs))
+    costs.show_forecast(estimate, as_json=settings.json_output, jpy_per_usd=settings.jpy_per_usd)
     return DONE

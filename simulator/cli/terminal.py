@@ -6,15 +6,12 @@ import json
 import os
 import sys
 from collections.abc import Coroutine, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, TextIO, TypeVar
+from typing import Any, TextIO, TypeVar
 from unicodedata import east_asian_width
 
 from simulator.core.errors import InputError, RehearsalError
 from simulator.core.messages import Message, _, localised, message_of, sentences
 from simulator.core.messages import say as say
-
-if TYPE_CHECKING:
-    from simulator.core.document import Report
 
 DONE, MISSED, TO_FIX, INCOMPLETE, OUR_ERROR = 0, 1, 2, 3, 4
 SAVED = _("What is done so far is saved: run the same command again to continue.")
@@ -37,15 +34,6 @@ def padded(text: str, width: int) -> str:
     """The text with blanks up to that many columns; a full-width character takes two."""
     columns = sum(2 if east_asian_width(letter) in "WFA" else 1 for letter in text)
     return text + " " * (width - columns)
-
-
-def print_report(report: "Report", *, as_json: bool) -> None:
-    """Prints a report for people; on stderr where stdout is for JSON."""
-    from rich.console import Console
-
-    from simulator.report.painters.console import paint  # only when there is something to show
-
-    paint(report, Console(stderr=as_json))
 
 
 def stdout_to_stderr() -> contextlib.redirect_stdout[TextIO]:

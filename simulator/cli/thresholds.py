@@ -1,17 +1,27 @@
 """`thresholds suggest FILE`: from which score on an answer is right, by what people called right."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import Annotated, Any, cast
 
 import typer
 
+from simulator.addons.calibration import thresholds
+from simulator.addons.calibration.report import ThresholdsOutcome, thresholds_report
+from simulator.addons.calibration.thresholds import (
+    JudgedScores,
+    LabelledAnswers,
+    SuggestionMethod,
+    ThresholdRequest,
+    scores_of_run,
+)
+from simulator.cli.forecast import show_calls, total
 from simulator.cli.options import Good, takes
+from simulator.cli.publish import report_language
 from simulator.cli.terminal import (
     DONE,
     INCOMPLETE,
     exit_code_of_failures,
     print_json,
-    print_report,
     progress_bar,
     run_async,
     saved_in_cache,
@@ -21,12 +31,14 @@ from simulator.cli.terminal import (
 from simulator.core.errors import InputError, UnknownName
 from simulator.core.messages import _
 from simulator.core.settings import Settings, load_settings, stored_settings
-
-if TYPE_CHECKING:
-    from simulator.addons.calibration.thresholds import JudgedScores, LabelledAnswers, SuggestionMethod
-    from simulator.core.types import Language
-    from simulator.grading.metric_file import MetricFile
-    from simulator.stats.calibration import Method
+from simulator.core.types import Language
+from simulator.data.rows import split_sheet
+from simulator.grading.metric_file import MetricFile, metric_file_of, read_metric_file, write_thresholds
+from simulator.models.pricing import check_prices
+from simulator.report.painters.console import print_report
+from simulator.stats.calibration import Method
+from simulator.stats.summary import figures_of
+from simulator.storage.run_file import find_run, read_run
 
 # fmt: off
 File = Annotated[str, typer.Argument(
@@ -89,8 +101,6 @@ def suggest(  # noqa: PLR0917 - one for each option
     and shows for each judge (and output, and domain) the threshold, its interval, and how many right and
     wrong answers reach it. Nothing is changed without --write.
     """
-    from simulator.addons.calibration.thresholds import LabelledAnswers, SuggestionMethod, ThresholdRequest
-
     settings = load_settings(flags)
     if method not in ("quantile", "balanced"):
         raise UnknownName("--method", method, ("quantile", "balanced"))
@@ -120,16 +130,12 @@ python run.py thresholds suggest latest          a run whose answers people have
 
 def _is_label_file(name: str) -> bool:
     """Whether it is a file of labelled answers; a run is a folder, an id, or its run.sqlite."""
-    from simulator.data.rows import split_sheet
-
     path, _unused = split_sheet(Path(name))
     return path.suffix.lower() != ".sqlite" and (path.is_file() or (bool(path.suffix) and not path.is_dir()))
 
 
 def _judges_by_output(judges: str | None, write: str | None) -> "MetricFile | None":
     """The judges that were named, for every output, or else those of the metric file."""
-    from simulator.grading.metric_file import metric_file_of, read_metric_file
-
     if judges is not None:
         return metric_file_of([name.strip() for name in judges.split(",") if name.strip()] or [""])
     return read_metric_file(write) if write and Path(write).exists() else None
@@ -139,11 +145,6 @@ def _evidence_of_run(
     name: str, settings: Settings, judges: str | None, by: str | None
 ) -> tuple[str, "Language", "JudgedScores"]:
     """The id of a reviewed run, its language, and its scores with people's verdicts."""
-    from simulator.addons.calibration.thresholds import scores_of_run
-    from simulator.cli.publish import report_language
-    from simulator.stats.summary import figures_of
-    from simulator.storage.run_file import find_run, read_run
-
     if by not in (None, "tags", "persona"):
         raise UnknownName(_("--by of a run"), str(by), ("tags", "persona"))
     results = read_run(find_run(name, Path(settings.runs)))
@@ -154,9 +155,6 @@ def _evidence_of_run(
 
 def _grade(answers: "LabelledAnswers", file: str, how: "SuggestionMethod", target: Path | None) -> int:
     """Grades the labelled answers of a file, and shows what the thresholds would be."""
-    from simulator.cli.preflight import show_calls, total
-    from simulator.models.pricing import check_prices
-
     estimate, settings = answers.forecast(), answers.context.settings
     if settings.dry_run:
         return show_calls({"judge": estimate}, as_json=settings.json_output)
@@ -192,10 +190,6 @@ def _show(  # noqa: PLR0917 - the evidence, where it is from, and what is made o
     settings: Settings,
 ) -> int:
     """Prints the suggestions, and writes them into the metric file where one was named."""
-    from simulator.addons.calibration import thresholds
-    from simulator.addons.calibration.report import ThresholdsOutcome, thresholds_report
-    from simulator.grading.metric_file import read_metric_file, write_thresholds
-
     if not any(answer.right for answer in evidence.judged):
         msg = _("{source}: no right answer has a score, so no threshold can be suggested.", source=source)
         raise InputError(msg)

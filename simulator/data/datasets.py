@@ -264,7 +264,6 @@ class Profile:
 
 
 # The key of the note of a run about its skipped rows.
-NOTE = "rows_skipped"
 # How many of them the note lists.
 _MAX_LISTED_ROWS = 1000
 
@@ -301,7 +300,7 @@ class SkippedRows:
     @classmethod
     def of(cls, notes: Mapping[str, Any]) -> "SkippedRows":
         """The skipped rows in the notes of a run."""
-        note = notes.get(NOTE)
+        note = notes.get("rows_skipped")
         if not isinstance(note, dict):
             return cls()
         listed = (

@@ -14,6 +14,9 @@ from simulator.core.types import STOPPED_EARLY, SUPERSEDED, Run, Score
 from simulator.storage import schema
 from simulator.storage.run_file import RUN_FILE, run_ids
 
+# Notes of a run: the request of lm_eval that it answers, and the rows of its data that were left out.
+HARNESS_NOTE, SKIPPED_NOTE = "harness", "rows_skipped"
+
 
 class RunQuestions(NamedTuple):
     """A run and what was asked in it: the id and the question of each case."""

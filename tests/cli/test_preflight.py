@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from simulator.cli.preflight import announce, check_folder, show_forecast
+from simulator.cli.forecast import announce_cost, show_forecast
+from simulator.cli.preflight import announce, check_folder
 from simulator.core.errors import InputError, RunFileError
 from simulator.core.settings import Settings, dollars
 from simulator.core.types import Spending
@@ -46,6 +47,7 @@ def test_a_paid_run_tells_its_models_and_its_forecast(capsys: pytest.CaptureFixt
     """Before anything is paid: every model that takes part, and what they take at most."""
     context = a_stage(SERVER, turns=1, **PRICED)
     announce(context.settings, context, PLAN[:1])
+    announce_cost(context.settings, context, PLAN[:1])
     first, second, third = said(capsys)
 
     assert first == (
@@ -70,11 +72,11 @@ def test_a_budget_that_cannot_be_kept_is_refused(capsys: pytest.CaptureFixture[s
     """Where a price is unknown there is no run within a budget; without one the price is unknown."""
     context = a_stage(SERVER, budget=1, **(PRICED | {"judge_model": "nobody-knows-it"}))
     with pytest.raises(InputError, match=r"^--budget needs the price of nobody-knows-it \(judge\)"):
-        announce(context.settings, context, PLAN)
+        announce_cost(context.settings, context, PLAN)
     capsys.readouterr()
     context = a_stage(SERVER, **(PRICED | {"judge_model": "nobody-knows-it"}))
-    announce(context.settings, context, PLAN)
-    assert said(capsys)[1].endswith("price unknown.")
+    announce_cost(context.settings, context, PLAN)
+    assert said(capsys)[0].endswith("price unknown.")
 
 
 def test_a_budget_is_told_in_both_currencies(capsys: pytest.CaptureFixture[str]) -> None:
@@ -82,7 +84,7 @@ def test_a_budget_is_told_in_both_currencies(capsys: pytest.CaptureFixture[str])
     priced = PRICED | {"embed_model": "text-embedding-3-small"}
     for budget, ends in ((9.0, "(--jpy-per-usd)."), (0.001, " USD.")):
         context = a_stage(SERVER, budget=budget, **priced)
-        announce(context.settings, context, PLAN)
+        announce_cost(context.settings, context, PLAN)
         line = said(capsys)[-1]
         assert line.startswith(f"Budget: {dollars(budget)} USD, ")
         assert f"{budget * 150:,.0f} JPY at about 150 JPY per USD" in line

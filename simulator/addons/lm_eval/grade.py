@@ -23,7 +23,6 @@ from lm_eval.api.registry import register_filter
 from simulator.addons.lm_eval import tasks
 from simulator.addons.lm_eval.model import ConversationStore, RehearsalLM, RequestAnswerer, TaskRequest
 from simulator.addons.lm_eval.tasks import (
-    HARNESS_NOTE,
     PLAIN,
     TASK_SETTINGS,
     Session,
@@ -59,6 +58,7 @@ from simulator.runner.context import RunContext
 from simulator.runner.conversation import grading_context
 from simulator.runner.run import Progress, create_run
 from simulator.storage.run_file import RunFile, read_run
+from simulator.storage.runs import HARNESS_NOTE
 
 PERCENT = (0.0, 100.0)
 # Pairs of a document's log-likelihood and its length.

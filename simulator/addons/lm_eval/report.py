@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from typing import Any
 
-from simulator.addons.lm_eval.tasks import HARNESS_NOTE, metric_name
+from simulator.addons.lm_eval.tasks import metric_name
 from simulator.core.document import Cell, Section, Table, Text, count_cell, figures_section
 from simulator.core.messages import _, ngettext
 from simulator.core.types import Results
+from simulator.storage.runs import HARNESS_NOTE
 
 
 def section(results: Results) -> Section | None:

@@ -55,7 +55,6 @@ _BOT = "assistant"
 NO_TEXT = "…"
 NEEDED = "lm-eval>=0.4.12"
 # The note of a run with its tasks and lm_eval's results.
-HARNESS_NOTE = "harness"
 # The name of the filter of a task without others.
 PLAIN = "none"
 Document = dict[str, Any]

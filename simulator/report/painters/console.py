@@ -45,6 +45,11 @@ _LEAST_SPAN = 0.07
 _ASCII = re.compile(r"[!-~]+")
 
 
+def print_report(report: Report, *, as_json: bool = False) -> None:
+    """Prints a report for people; on stderr where stdout is for JSON."""
+    paint(report, Console(stderr=as_json))
+
+
 def paint(report: Report, console: Console) -> None:
     """Prints the whole report."""
     painter = _Painter(report, console)

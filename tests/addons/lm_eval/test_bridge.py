@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from simulator.addons.lm_eval.tasks import HARNESS_NOTE
 from simulator.cli.app import main
 from simulator.core import shelves
 from simulator.core.types import Conversation, Results, Score
 from simulator.storage.run_file import find_run, read_run, run_ids
+from simulator.storage.runs import HARNESS_NOTE
 from tests.servers.logprobs import tokens
 from tests.servers.openai import OpenAIServer, Reply, serve
 from tests.servers.replies import ChatRequest
