@@ -166,8 +166,12 @@ def _show_set(path: Path, pairs: Sequence[Preferred], settings: Settings, ledger
     print(f"\n## {path.name} ({len(pairs):,} pairs, {decided:,} with a winner)")
     print(f"{'':36}{'n':>6}  {'accuracy':19}{'with ties':>10}{'ties':>7}{'longer won':>12}")
     outcomes = asyncio.run(_judged(pairs, settings, ledger))
-    ours = Scored(_judge_name(settings), [ORDER[each.verdict or "tie"] for each in outcomes])
-    all_scorers = [*scorers(pairs), ours]
+    all_scorers = scorers(pairs)
+    skipped = [each for each in outcomes if each.verdict is None and each.how == "stand_in"]
+    if skipped:
+        print(f"{_judge_name(settings):36}skipped: {skipped[0].problem}")
+    else:
+        all_scorers.append(Scored(_judge_name(settings), [ORDER[each.verdict or "tie"] for each in outcomes]))
     for name, at in _parts(pairs).items():
         if name:
             print(f"{name}")

@@ -14,15 +14,15 @@ from simulator.stats.figures import RedTurn
 from simulator.text.acts import claims, is_refusal
 from simulator.text.evidence import (
     Agreement,
-    SentenceSupport,
+    Support,
     TurnEvidence,
     all_references,
     best_agreement,
     content_units,
     coverage,
     passage_contents,
-    sentence_support,
     share,
+    support,
     topic_units,
     total_weight,
 )
@@ -58,6 +58,8 @@ VOUCHED = 4
 FITS_BETTER = 0.25
 # A sentence of less content than this states no fact that could be made up.
 SAYS_SOMETHING = 5
+# A claim of whose words less than this share is in the passages is doubtful.
+DOUBTFUL = 0.4
 # An answer that shares this much with an earlier one repeats it.
 REPEATED = 0.9
 # Questions that share this much of their content ask the same.
@@ -212,8 +214,8 @@ class Corpus:
     def supports(self, sentence: str) -> bool:
         """Whether one of the articles says this, with its numbers."""
         for passage in self.ranked(sentence):
-            found = sentence_support(sentence, passage_contents((passage.text,)))
-            if found.share >= HELD and not found.numbers and not found.contradicted:
+            found = support(sentence, passage_contents((passage.text,)))
+            if found.share >= HELD and not found.numbers:
                 return True
         return False
 
@@ -476,7 +478,7 @@ class RedTurnEvidence:
         if grades:
             return min(grades) >= VOUCHED
         said = self.agreement
-        whole = said.score >= RIGHT and not (said.instead or said.contradicted or said.numbers)
+        whole = said.score >= RIGHT and not (said.instead or said.numbers)
         return whole and not said.missing
 
     @property
@@ -494,15 +496,15 @@ class RedTurnEvidence:
 
     @cached_property
     def doubtful(self) -> str:
-        """The first claim that the stand-in did not find in the passages, and no article has; or "".
+        """The first claim of whose words hardly half are in the passages, and no article has; or "".
 
         Too coarse to call an answer wrong, but the likeliest reason if nothing else is wrong.
         """
-        for each in _rows(self.scores.get("claims"), "claims"):
-            text = str(each.get("claim", ""))
-            if total_weight(topic_units(text)) < SAYS_SOMETHING:
+        known = passage_contents(self.reading.passages)
+        for text in claims(self.turn.answer.text, self.language):
+            if total_weight(topic_units(text)) < SAYS_SOMETHING or not self.reading.passages:
                 continue
-            if each.get("verdict") != "supported" and not (self.corpus and self.corpus.supports(text)):
+            if support(text, known).share < DOUBTFUL and not (self.corpus and self.corpus.supports(text)):
                 return text
         return ""
 
@@ -602,18 +604,17 @@ class RedTurnEvidence:
         return None
 
     def _by_words(self) -> tuple[UnsupportedStatement, ...]:
-        """Claims with figures or statements that are in no passage, or the opposite of one."""
-        found = [each for claim in self.reading.evidence.claims if (each := self._unsupported(claim))]
-        order = ("contradicted", "numbers", "unsupported")
-        return tuple(sorted(found, key=lambda each: order.index(each.kind)))
+        """Claims with figures or statements that are in no passage and no reference."""
+        known = passage_contents((*self.reading.passages, *self.context.references))
+        stated = claims(self.turn.answer.text, self.language)
+        found = (self._unsupported(support(text, known, self.turn.user)) for text in stated)
+        return tuple(sorted(filter(None, found), key=lambda each: each.kind != "numbers"))
 
-    def _unsupported(self, claim: SentenceSupport) -> UnsupportedStatement | None:
-        if not (claim.contradicted or claim.numbers or claim.is_invented):
+    def _unsupported(self, claim: Support) -> UnsupportedStatement | None:
+        if not (claim.numbers or claim.is_invented):
             return None
         if self.corpus and self.corpus.supports(claim.text):
             return None
-        if claim.contradicted:
-            return UnsupportedStatement("contradicted", claim.text)
         if claim.numbers:
             return UnsupportedStatement("numbers", claim.text, claim.numbers)
         return UnsupportedStatement("unsupported", claim.text)

@@ -514,7 +514,8 @@ def _tone(look: RedTurnEvidence) -> CauseFinding | None:
         worst = min(objecting, key=lambda score: score.value or 0.0)
         fine = _("The content is fine; the wording is not.")
         return CauseFinding("tone", sentences(fine, worst.reason))
-    if look.reading.expected == "answer" and look.reading.repeats and look.is_right:
+    before = {turn.answer.text for turn in look.context.earlier}
+    if look.reading.expected == "answer" and look.turn.answer.text in before and look.is_right:
         return CauseFinding(
             "misunderstood",
             _(

@@ -15,7 +15,8 @@ from importlib import import_module
 from itertools import pairwise, product
 from typing import Any, NamedTuple
 
-from simulator.text.evidence import STOP_WORDS, negated_words, stem
+from simulator.text.acts import negated_words
+from simulator.text.evidence import STOP_WORDS, stem
 from simulator.text.numerals import quantities
 from simulator.text.segments import normalise
 from simulator.text.typography import half_width

@@ -167,14 +167,3 @@ def test_a_breakage_is_a_regression(shop: Shop, fault: str) -> None:
     told, code = shop.compared("", fault)
 
     assert (code, told["regression"]) == (1, True)
-
-
-def test_what_fell_beside_a_repair_is_told(shop: Shop) -> None:
-    """A bot that learns to decline loses in relevance: said in words and in JSON, without a veto."""
-    told, code = shop.compared("inventing", "")
-    said = {"ja": "下がった項目があります", "en": "But these fell"}
-
-    assert code == 0
-    assert told["verdict"] == "better"
-    assert told["judges"]["relevance"]["verdict"] == "worse"
-    assert said[shop.language] in told["said"]

@@ -15,6 +15,7 @@ from simulator.addons.compare.grade import (
     PairPrompt,
     VerdictCache,
     by_rule,
+    has_evidence,
     judge_pairs,
 )
 from simulator.addons.compare.plan import Pair, matched
@@ -86,11 +87,28 @@ class Comparison:
                 other=other,
             )
             raise InputError(msg)
-        guidelines = Path(settings.guidelines or shelves.JUDGES / "_guidelines.toml")
-        self.prompt = PairPrompt(shelves.JUDGES / "_pairwise.toml", guidelines)
         self.ledger = Ledger.of(settings)
         self._connections = Connections.of(settings)
         self._models = Models(endpoints(settings), self._connections, self.ledger)
+        self.unjudged = dict.fromkeys(self.matches, 0)
+        if self._models.endpoints["judge"] is None:
+            self._leave_out_unjudged()
+        guidelines = Path(settings.guidelines or shelves.JUDGES / "_guidelines.toml")
+        self.prompt = PairPrompt(shelves.JUDGES / "_pairwise.toml", guidelines)
+
+    def _leave_out_unjudged(self) -> None:
+        """Without a model, only pairs with evidence are compared: by length or overlap alone is by chance."""
+        for names, match in self.matches.items():
+            judged = tuple(filter(has_evidence, match.pairs))
+            self.unjudged[names] = len(match.pairs) - len(judged)
+            self.matches[names] = match._replace(pairs=judged)
+        if not self.pairs:
+            msg = _(
+                "without a model, compare holds answers against references or passages, and none of the"
+                " {n} pairs has any. Set a key, or give the questions references.",
+                n=sum(self.unjudged.values()),
+            )
+            raise InputError(msg)
 
     @property
     def pairs(self) -> list[Pair]:
@@ -151,7 +169,8 @@ class Comparison:
     def result(self, outcomes: Sequence[Outcome]) -> PairwiseResult:
         """What the outcomes say."""
         uncompared = {
-            names: Uncompared(match.differing, match.alone) for names, match in self.matches.items()
+            names: Uncompared(match.differing, match.alone, self.unjudged[names])
+            for names, match in self.matches.items()
         }
         personas = [persona for results in self.runs.results for persona in results.personas]
         return PairwiseResult(

@@ -64,6 +64,7 @@ class Duel(Value):
     by_rule: int
     differing: int
     alone: int
+    unjudged: int
     share: Share
     cases: int
     p_value: float
@@ -125,10 +126,11 @@ class PairwiseFigures(Value):
 
 
 class Uncompared(NamedTuple):
-    """How many turns of two runs could not be compared."""
+    """How many turns of two runs could not be compared; `unjudged`: without a model, for want of evidence."""
 
     differing: int
     alone: int
+    unjudged: int = 0
 
 
 def compared(
@@ -168,6 +170,7 @@ def _duel(outcomes: Sequence[Outcome], names: tuple[str, str], uncompared: Uncom
         by_rule=sum(outcome.how == "rule" for outcome in decided),
         differing=uncompared.differing,
         alone=uncompared.alone,
+        unjudged=uncompared.unjudged,
         share=_share_of_b(decided, seed),
         cases=len({outcome.case for outcome in decided}),
         p_value=_sign_test(decided),

@@ -7,7 +7,7 @@ asked twice.
 import asyncio
 import json
 import unicodedata
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -32,7 +32,7 @@ from simulator.grading.rubric import LONGEST_EARLIER, LONGEST_MATERIAL, read_gui
 from simulator.models.client import Model
 from simulator.models.pricing import BudgetSpent
 from simulator.runner.run import first_error
-from simulator.text.evidence import TurnEvidence, content_units, share, topic_units
+from simulator.text.evidence import TurnEvidence
 
 NAME = "pairwise.jsonl"
 
@@ -409,12 +409,9 @@ class PairModelJudge:
 
 # What differs by less is a tie.
 LEVEL = 0.02
-# How much the question counts beside the passages: enough that a faithful quotation of the wrong one loses.
-QUESTION_WEIGHT = 0.25
 _MEASURES: dict[str, Message] = {
     "agreement": _("agreement with the reference"),
     "support": _("support by the passages"),
-    "question": _("overlap with the question"),
     "conduct": _("declining or handing over"),
 }
 
@@ -423,44 +420,30 @@ class Merit(NamedTuple):
     """How good (0..1) an answer looks, and the shares (0..1) that this was made of, by name."""
 
     value: float
-    parts: tuple[tuple[str, float], ...]
+    parts: Mapping[str, float]
+
+
+def has_evidence(pair: Pair) -> bool:
+    """Whether anything is known that two answers can be held against without a model."""
+    one, other = TurnEvidence(pair.one), TurnEvidence(pair.other)
+    known = pair.one.references or (one.passages and other.passages) or one.expected != "answer"
+    return bool(known) or by_rule(pair) is not None
 
 
 def merit(context: GradingContext) -> Merit:
-    """By its reference and passages; without a reference by passages and question, or by the question alone.
+    """By its reference and passages, as far as there are any.
 
     Where the right answer declines or comforts, by the rules of the turn judge's stand-in.
     """
-    reading = TurnEvidence(context)
+    reading, parts = TurnEvidence(context), dict[str, float]()
     if reading.expected != "answer":
-        score = turn(reading).detail["score"]
-        return _mean(("conduct", float(score) if isinstance(score, (int, float)) else 0.0, 1))
-    if context.references and reading.passages:
-        return _mean(("agreement", reading.agreement.score, 1), ("support", _support(reading), 1))
-    if context.references:
-        return _mean(("agreement", reading.agreement.score, 1))
-    if reading.passages:
-        return _mean(("support", _support(reading), 1), ("question", reading.covered, QUESTION_WEIGHT))
-    return _mean(("question", overlap(context.turn.user, context.turn.answer.text), 1))
-
-
-def overlap(question: str, answer: str) -> float:
-    """The F1 (0..1) of what question and answer have in common by content: more words alone gain nothing."""
-    recall = share(topic_units(question), content_units(answer))
-    precision = share(topic_units(answer), content_units(question))
-    return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
-
-
-def _support(reading: TurnEvidence) -> float:
-    """The share (0..1) of claims that the passages support; of all sentences where nothing is claimed."""
-    support = reading.support
-    return support.claimed if support.claims else support.score
-
-
-def _mean(*parts: tuple[str, float, float]) -> Merit:
-    """Of (name, share, weight)."""
-    value = sum(share * weight for _name, share, weight in parts) / sum(part[2] for part in parts)
-    return Merit(value, tuple((name, share) for name, share, _weight in parts))
+        parts["conduct"] = (turn(reading).raw or 0) / 5
+    else:
+        if context.references:
+            parts["agreement"] = reading.agreement.score
+        if reading.passages:
+            parts["support"] = reading.support.score
+    return Merit(sum(parts.values()) / max(1, len(parts)), parts)
 
 
 class PairLexicalJudge:
@@ -468,6 +451,9 @@ class PairLexicalJudge:
 
     async def __call__(self, pair: Pair) -> Outcome:
         """The same verdict in either order, by construction: it casts no ballots."""
+        if not has_evidence(pair):
+            problem = _("There is neither a reference nor passages to hold the answers against.")
+            return outcome(pair, "stand_in", None, problem=shown(problem, pair.one.case.language))
         one, other = merit(pair.one), merit(pair.other)
         difference = other.value - one.value
         verdict: Verdict = "tie" if abs(difference) < LEVEL else "b" if difference > 0 else "a"
@@ -477,8 +463,8 @@ class PairLexicalJudge:
 def _reason(pair: Pair, one: Merit, other: Merit) -> str:
     """The shares of both, answer 1 being that of the first run."""
     parts = []
-    for name in dict.fromkeys(name for name, _unused in (*one.parts, *other.parts)):
-        shares = [dict(merit.parts).get(name) for merit in (one, other)]
+    for name in {**one.parts, **other.parts}:
+        shares = [merit.parts.get(name) for merit in (one, other)]
         texts = ["-" if share is None else f"{100 * share:.0f}%" for share in shares]
         parts.append(_("{measure} {one} to {other}", measure=_MEASURES[name], one=texts[0], other=texts[1]))
     return shown(_("Lexical stand-in: {parts}", parts=parts), pair.one.case.language)

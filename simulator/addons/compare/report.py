@@ -86,7 +86,7 @@ class _Builder:
         if personas := tuple(self._personas(duel) for duel in self.duels if duel.personas):
             yield Section("personas", _("By kind of customer"), personas)
         yield from self._examples()
-        if apart := [duel for duel in self.duels if duel.differing or duel.alone]:
+        if apart := [duel for duel in self.duels if duel.differing or duel.alone or duel.unjudged]:
             hint = _(
                 "To have customers say the same after the first question, run with --replay {run}.",
                 run=apart[0].a,
@@ -234,11 +234,16 @@ class _Builder:
         )
 
     def _apart(self, duel: Duel) -> Message:
-        return _(
+        apart = _(
             "{a} vs {b}: the customer said something else: {n}; answers without a partner: {alone}",
             **self._sides(duel),
             n=duel.differing,
             alone=duel.alone,
+        )
+        if not duel.unjudged:
+            return apart
+        return _(
+            "{apart}; without reference and passages, which takes a model: {n}", apart=apart, n=duel.unjudged
         )
 
 

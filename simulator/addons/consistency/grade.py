@@ -12,7 +12,15 @@ from typing import Literal, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from simulator.addons.consistency.disagreement import Disagreement, checkable, disagreement, takes_up, unit_of
+from simulator.addons.consistency.disagreement import (
+    Disagreement,
+    checkable,
+    denies,
+    disagreement,
+    stated_clauses,
+    takes_up,
+    unit_of,
+)
 from simulator.core import replies
 from simulator.core.errors import AccessDenied, ModelFailure, RunFileError
 from simulator.core.messages import Message as Sentence
@@ -26,7 +34,7 @@ from simulator.runner.conversation import ask
 from simulator.storage.run_file import RunFile
 from simulator.text.acts import claims, is_handover, is_refusal
 from simulator.text.entities import Specific, located
-from simulator.text.evidence import share, stated_clauses, topic_units
+from simulator.text.evidence import share, topic_units
 from simulator.text.segments import sentences
 from simulator.text.typography import half_width, straight
 
@@ -328,10 +336,10 @@ def _question(figure: Specific, claim: str) -> Sentence:
 
 def _about_denials(answer: str, language: Language) -> Iterator[FollowUp]:
     for clause in stated_clauses(answer):
-        if clause.denies:
-            claim = _short(clause.text, language)
+        if denies(clause):
+            claim = _short(clause, language)
             question = _('You said: "{claim}". Are there no exceptions?', claim=claim)
-            yield FollowUp(claim=clause.text, question=shown(question, language))
+            yield FollowUp(claim=clause, question=shown(question, language))
 
 
 def _about_first_claim(answer: str, language: Language) -> Iterator[FollowUp]:

@@ -168,13 +168,13 @@ def _against_passages(check: Check | OutsideCheck) -> Reason | None:
 
 
 def says_the_same(answer: str, references: Sequence[str], language: Language) -> bool:
-    """Whether an answer agrees with the right one: same figures, no opposite, and most of its content.
+    """Whether an answer agrees with the right one: same figures, and most of its content.
 
     An answer may leave out figures, or add some that are no answer to the same question.
     """
     agreement = best_agreement(answer, references, language)
     has_figures = _has_figures_of_one(answer, references)
-    if agreement.contradicted or (agreement.instead and not has_figures):
+    if agreement.instead and not has_figures:
         return False
     # Figures were looked at above: a further one for something else is no reason.
     score = max(agreement.score, agreement.recall) if has_figures else agreement.score
