@@ -168,7 +168,7 @@ def _show_set(path: Path, pairs: Sequence[Preferred], settings: Settings, ledger
     outcomes = asyncio.run(_judged(pairs, settings, ledger))
     all_scorers = scorers(pairs)
     skipped = [each for each in outcomes if each.verdict is None and each.how == "stand_in"]
-    if skipped:
+    if 2 * len(skipped) > len(outcomes):
         print(f"{_judge_name(settings):36}skipped: {skipped[0].problem}")
     else:
         all_scorers.append(Scored(_judge_name(settings), [ORDER[each.verdict or "tie"] for each in outcomes]))

@@ -49,8 +49,9 @@ WORTH_QUOTING = 0.6
 ASKED_BACK = 0.6
 # Correctness: the grade of similarity from which on an answer says what its reference says.
 SAME = 4
-# Turn: of an answer that agrees less with the reference this much of its support counts: at most a 2.75.
-ANSWERS, BESIDE_THE_POINT = 0.3, 0.4
+# Turn: of an answer that agrees less with the reference this much of its support counts (at most a 2.75), and
+# this much where it gives another amount (at most a 2).
+ANSWERS, BESIDE_THE_POINT, OTHER_AMOUNT = 0.3, 0.4, 0.25
 # From this recall on, an answer declines as the reference does, in words of its own.
 DECLINES = 0.6
 # A passage is of use that holds this share of a statement of the reference, or of the question; a statement
@@ -82,7 +83,7 @@ def without(reading: TurnEvidence, lacking: str) -> Verdict:
 
 
 def groundedness(reading: TurnEvidence) -> Verdict:
-    """The share of the answer's words that are in this turn's passages; a number in none costs over half."""
+    """The share of the answer's words that are in this turn's passages; numbers in none cost up to half."""
     found, say = reading.support, reading.say
     missing: list[JsonValue] = [*reading.shown(found.numbers)]
     detail: dict[str, JsonValue] = {"score": round(found.score, 4), "missing_numbers": missing}
@@ -274,17 +275,19 @@ def _answering(reading: TurnEvidence) -> Outcome:
     """
     agreed = best_agreement(reading.answer, reading.wanted, reading.language)
     if reading.passages:
-        correct = grade_of(reading.support.score, "groundedness")
         lacks = bool(reading.wanted) and agreed.score < ANSWERS and not reading.already_answered
-        overall = grade_of(BESIDE_THE_POINT * reading.support.score, "groundedness") if lacks else correct
+        wrong = OTHER_AMOUNT if lacks and agreed.instead else 1
+        correct = grade_of(wrong * reading.support.score, "groundedness")
+        beside = min(wrong, BESIDE_THE_POINT if lacks else 1)
+        grade = grade_of(beside * reading.support.score, "groundedness")
     else:
-        overall = correct = grade_of(agreed.score, "similarity")
+        grade = correct = grade_of(agreed.score, "similarity")
     if reading.refused and reading.wanted:
         needless = reading.handed_over and reading.case.handover == "forbidden"
-        return Outcome(min(overall, 2), correct, "needless_handover" if needless else "wrongly_refused")
+        return Outcome(min(grade, 2), correct, "needless_handover" if needless else "wrongly_refused")
     if reading.case.handover == "required" and not reading.handed_over:
-        return Outcome(min(overall, 3), correct, "no_handover")
-    return Outcome(overall, correct, ("poor", "poor", "fair", "good", "good")[int(overall) - 1])
+        return Outcome(min(grade, 3), correct, "no_handover")
+    return Outcome(grade, correct, ("poor", "poor", "fair", "good", "good")[int(grade) - 1])
 
 
 def _remarks(reading: TurnEvidence, found: Outcome) -> list[str]:

@@ -72,7 +72,7 @@ def red_marks(
         _overall(verdict, rules.overall),
         _groundedness(scored.get("groundedness"), rules.groundedness),
         _correctness(scored.get("turn"), rules.correctness),
-        _share("claims", scored.get("claims"), rules.claims and not _is_doubtful(scored.get("claims"))),
+        _share("claims", scored.get("claims"), rules.claims),
         _share("facts", scored.get("facts"), rules.facts),
     )
     return tuple(mark for mark in found if mark)
@@ -120,14 +120,6 @@ def _share(kind: Kind, score: Score | None, on: bool) -> Mark | None:
     if not on or score is None or score.value is None or score.value >= 1:
         return None
     return _mark(kind, score, major=score.value < 0.5)
-
-
-def _is_doubtful(score: Score | None) -> bool:
-    """A stand-in's count of claims is too coarse to turn an answer red, unless something is contradicted.
-
-    On public label sets it found nearly all inventions, but a third of the good answers with them.
-    """
-    return score is not None and score.rubric.startswith("lexical-") and score.severity != "major"
 
 
 def _mark(kind: Kind, score: Score, *, major: bool) -> Mark:

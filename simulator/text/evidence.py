@@ -112,12 +112,13 @@ def coverage(question: str, texts: Iterable[str]) -> float:
     return share(topic_units(question), frozenset().union(*(content_units(text) for text in texts)))
 
 
-# What is left of the support of a text with a number that no passage has: at most a grade of 3.
-MISSING_NUMBER = 0.45
+# What is left of the support of a text with a number that no passage has (at most a grade of 3), and with one
+# of a single digit, which may be there in other words.
+MISSING_NUMBER, MISSING_DIGIT = 0.45, 0.75
 # A sentence of this much weight of which less than this share is found is invented.
 SOME_LENGTH, INVENTED = 6, 0.3
-# What is left of the agreement with a reference: another figure is wrong, one left out only incomplete.
-WRONG_NUMBER, LEFT_OUT = 0.1, 0.8
+# What is left of the agreement with a reference where another figure stands in its place, or it is left out.
+WRONG_NUMBER, LEFT_OUT = 0.1, 0.5
 # An answer may say more than its reference; what it leaves out counts nine times as much.
 RECALL = 0.9
 # Clauses of less content than this are not reported as left out.
@@ -127,7 +128,7 @@ WORTH_SAYING = 3
 class Support(NamedTuple):
     """How far passages support a text: the share (0..1) of its words that they have, by weight.
 
-    `weight` is that of all its words, and `numbers` are those of its numbers that no passage has.
+    `weight` is that of all its words, `numbers` are those of its numbers that no passage has.
     """
 
     text: str
@@ -142,8 +143,11 @@ class Support(NamedTuple):
 
     @property
     def score(self) -> float:
-        """The share found, or less than half of it where a number is missing."""
-        return self.share * (MISSING_NUMBER if self.numbers else 1)
+        """The share found, less what missing numbers take from it."""
+        if not self.numbers:
+            return self.share
+        only_digits = all(len(number.value) == 1 for number in self.numbers)
+        return self.share * (MISSING_DIGIT if only_digits else MISSING_NUMBER)
 
 
 class PassageContents(NamedTuple):

@@ -301,7 +301,8 @@ _ADDRESS = (
 )
 _MONEY = (
     r"[¥$€£]\s?\d[\d,.]*"
-    r"|\d[\d,.]*\s?(?:[千万億]\s?\d*\s?)*(?:円|ドル|ユーロ|(?:yen|dollars?|euros?|pounds?|cents?|usd|jpy|eur)\b)"
+    # Bounded, and begun once a number: a row of figures is not read again from each of them.
+    r"|(?<![\d,.千万億])\d[\d,.]{0,40}+\s?(?:[千万億]\s?\d{0,20}\s?){0,4}(?:円|ドル|ユーロ|(?:yen|dollars?|euros?|pounds?|cents?|usd|jpy|eur)\b)"
 )
 # Words, numbers and what joins them; a code is one with a digit and with a letter or a joint in it:
 # E-205, 10GB, 0120-000-371, 9:00, 3.5.
@@ -337,5 +338,6 @@ def _is_exact(match: re.Match[str]) -> bool:
 
 
 def _exact(text: str) -> tuple[list[str], list[str]]:
-    parts = [half_width(text)[start:end].lower() for start, end in exact_spans(text)]
+    plain = half_width(text)
+    parts = [plain[start:end].lower() for start, end in exact_spans(text)]
     return parts, _DIGITS.findall(normalise(text))

@@ -50,7 +50,7 @@ def run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """A finished run of a bot that contradicts itself about one thing; without evidence nobody grades it."""
     Path("bot.py").write_text(BOT, encoding="utf-8")
     Path("cases.jsonl").write_text(CASES, encoding="utf-8")
-    assert main(("--offline", *ARGUMENTS)) == 3
+    assert main(("--offline", *ARGUMENTS)) == 0
     capsys.readouterr()
 
 
