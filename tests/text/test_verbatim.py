@@ -1,5 +1,7 @@
 """Codes, addresses, numbers and negations are found however typed, and compared as they are meant."""
 
+import time
+
 import pytest
 
 from simulator.text.spelling import codes, exact_spans, is_same_matter
@@ -53,3 +55,12 @@ def test_codes_are_counted_in_one_spelling() -> None:
 def test_the_same_matter_has_the_same_facts(one: str, other: str, same: bool) -> None:
     """Another width or spelling is the same; another number, unit, code or a lost negation is not."""
     assert is_same_matter(one, other) is same
+
+
+@pytest.mark.parametrize("text", ["1,", "1万", "ません", "なく", "分からないが、", "a@b."])
+def test_hostile_lines_are_compared_in_no_time(text: str) -> None:
+    """Rows of figures and of negations: not read again from each of them."""
+    line, started = text * (20_000 // len(text)), time.process_time()
+
+    assert is_same_matter(line, line)
+    assert time.process_time() - started < 3
