@@ -52,6 +52,8 @@ SAME = 4
 # Turn: of an answer that agrees less with the reference this much of its support counts (at most a 2.75), and
 # this much where it gives another amount (at most a 2).
 ANSWERS, BESIDE_THE_POINT, OTHER_AMOUNT = 0.3, 0.4, 0.25
+# The same of an answer that leaves a number of the reference out: that is mostly the point.
+ANSWERS_WITHOUT_NUMBER = 0.48
 # From this recall on, an answer declines as the reference does, in words of its own.
 DECLINES = 0.6
 # A passage is of use that holds this share of a statement of the reference, or of the question; a statement
@@ -275,7 +277,8 @@ def _answering(reading: TurnEvidence) -> Outcome:
     """
     agreed = best_agreement(reading.answer, reading.wanted, reading.language)
     if reading.passages:
-        lacks = bool(reading.wanted) and agreed.score < ANSWERS and not reading.already_answered
+        least = ANSWERS_WITHOUT_NUMBER if agreed.numbers else ANSWERS
+        lacks = bool(reading.wanted) and agreed.score < least and not reading.already_answered
         wrong = OTHER_AMOUNT if lacks and agreed.instead else 1
         correct = grade_of(wrong * reading.support.score, "groundedness")
         beside = min(wrong, BESIDE_THE_POINT if lacks else 1)

@@ -118,7 +118,7 @@ MISSING_NUMBER, MISSING_DIGIT = 0.45, 0.75
 # A sentence of this much weight of which less than this share is found is invented.
 SOME_LENGTH, INVENTED = 6, 0.3
 # What is left of the agreement with a reference where another figure stands in its place, or it is left out.
-WRONG_NUMBER, LEFT_OUT = 0.1, 0.5
+WRONG_NUMBER, LEFT_OUT = 0.1, 0.8
 # An answer may say more than its reference; what it leaves out counts nine times as much.
 RECALL = 0.9
 # Clauses of less content than this are not reported as left out.
