@@ -65,12 +65,10 @@ def peak_memory() -> float:
 
 
 def ours(metric: str, cutting: str) -> tuple[str, Measure]:
-    """The function of `simulator.metrics`; METEOR by exact words and stems, whatever else is installed."""
+    """The function of `simulator.metrics`."""
     from simulator import metrics
-    from simulator.text.meteor import STAGES
 
     more: dict[str, Any] = {} if metric in ("exact_match", "chrf") else {"tokenizer": cutting}
-    more |= {"stages": STAGES} if metric == "meteor" else {}
     measure = getattr(metrics, metric)
     return "", lambda answer, references: float(measure(answer, references, **more).value)
 
@@ -141,25 +139,6 @@ def rouge_score(kind: str, cutting: str) -> tuple[str, Measure]:
     return name, lambda answer, references: float(own.score_multi(references, answer)[kind].fmeasure)
 
 
-class NoSynonyms:
-    """A WordNet without words: METEOR by exact words and stems alone."""
-
-    def synsets(self, _: str) -> list[Any]:
-        """None."""
-        return []
-
-
-def nltk(cutting: str) -> tuple[str, Measure]:
-    """METEOR of NLTK over our tokens."""
-    meteor: Any = import_module("nltk.translate.meteor_score").meteor_score
-    cut = Cut(cutting).tokenize
-
-    def measure(answer: str, references: Sequence[str]) -> float:
-        return float(meteor([cut(each) for each in references], cut(answer), wordnet=NoSynonyms()))
-
-    return f"NLTK {version('nltk')}", measure
-
-
 def sacrebleu(_: str) -> tuple[str, Measure]:
     """chrF2 of sacrebleu, as a share, after NFKC as ours."""
     own: Any = import_module("sacrebleu.metrics.chrf").CHRF()
@@ -173,7 +152,6 @@ def sacrebleu(_: str) -> tuple[str, Measure]:
 
 PEERS: dict[str, Callable[[str], tuple[str, Measure]]] = {
     "rouge_l": lambda cutting: rouge_score("rougeL", cutting),
-    "meteor": nltk,
     "token_f1": lambda cutting: rouge_score("rouge1", cutting),
     "chrf": sacrebleu,
 }

@@ -1,4 +1,4 @@
-"""`make bench-metrics`: how many rows a second the text metrics take, beside rouge_score, NLTK and sacrebleu.
+"""`make bench-metrics`: how many rows a second the text metrics take, beside rouge_score and sacrebleu.
 
 Every line of the tables is measured in processes of its own, on one core, by CPU time; the values of ours
 and of theirs are compared row by row. Fails when they differ, or when a run's judges are too slow.
@@ -16,7 +16,7 @@ from benchmarks.measured import ROOT, measure
 from benchmarks.metric_rows import Row, english, japanese
 from benchmarks.metric_speed import OURS, PEER, PEERS
 
-METRICS = ("exact_match", "rouge_l", "meteor", "token_f1", "chrf")
+METRICS = ("exact_match", "rouge_l", "token_f1", "chrf")
 ROWS = 5000
 EQUAL = 1e-9
 # Rows a second and core that a run's judges have to reach on Japanese answers of 60 tokens.

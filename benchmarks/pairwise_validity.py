@@ -166,15 +166,19 @@ def _show_set(path: Path, pairs: Sequence[Preferred], settings: Settings, ledger
     print(f"\n## {path.name} ({len(pairs):,} pairs, {decided:,} with a winner)")
     print(f"{'':36}{'n':>6}  {'accuracy':19}{'with ties':>10}{'ties':>7}{'longer won':>12}")
     outcomes = asyncio.run(_judged(pairs, settings, ledger))
-    ours = Scored(_judge_name(settings), [ORDER[each.verdict or "tie"] for each in outcomes])
-    all_scorers = [*scorers(pairs), ours]
+    all_scorers = scorers(pairs)
+    skipped = [each for each in outcomes if each.verdict is None and each.how == "stand_in"]
+    if 2 * len(skipped) > len(outcomes):
+        print(f"{_judge_name(settings):36}skipped: {skipped[0].problem}")
+    else:
+        all_scorers.append(Scored(_judge_name(settings), [ORDER[each.verdict or "tie"] for each in outcomes]))
     for name, at in _parts(pairs).items():
         if name:
             print(f"{name}")
         for scored in all_scorers:
             print(_line(scored, at, pairs))
     _show_mean(pairs, all_scorers)
-    _show_biases(compared(("a", "b"), outcomes, {("a", "b"): (0, 0)}, settings.seed))
+    _show_biases(compared(("a", "b"), outcomes, {("a", "b"): (0, 0, 0)}, settings.seed))
 
 
 def _judge_name(settings: Settings) -> str:

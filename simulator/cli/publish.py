@@ -81,7 +81,9 @@ def _publish(path: Path, settings: Settings) -> int:
     elif is_contest(results):
         _print_contest(results)
     _write_reports(ReportOutput(context, report, path.parent, settings, shown))
-    return _exit_code(context.gate) or (INCOMPLETE if is_silent else DONE)
+    # Stand-ins that had neither references nor passages to count by are no failure, unless a target was set.
+    is_uncounted = summary.offline and context.gate.asked is None and summary.score is None
+    return (DONE if is_uncounted else _exit_code(context.gate)) or (INCOMPLETE if is_silent else DONE)
 
 
 def report_context(path: Path, results: Results, settings: Settings) -> ReportContext:

@@ -508,7 +508,7 @@ class RedTurnEvidence:
 
     @cached_property
     def doubtful(self) -> str:
-        """The first claim that the stand-in did not find in the passages, and no article has; or "".
+        """The first claim of whose words hardly half are in the passages, and no article has; or "".
 
         Too coarse to call an answer wrong, but the likeliest reason if nothing else is wrong.
         """

@@ -344,7 +344,12 @@ def _remarks(summary: Summary) -> Iterator[Message]:
         # Not all answers have every output.
         if judge.skipped > judge.undecided and "." not in name
     ]
-    if judges:
+    if judges and summary.offline:
+        yield _(
+            "{judges}: turns without a reference or passages were skipped, and so was what takes a model.",
+            judges=judges,
+        )
+    elif judges:
         yield _("{judges}: turns without a reference or passages were skipped.", judges=judges)
     yield from (_votes_text(votes) for votes in summary.votes if not _is_torn(votes))
     for pair in summary.panel:

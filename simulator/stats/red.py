@@ -52,10 +52,6 @@ def red_marks(
         return ()
     verdict, turn = scored.get(primary or primary_judge(scored)), scored.get("turn")
     grounded, claims, facts = (scored.get(name) for name in ("groundedness", "claims", "facts"))
-    # A stand-in's count of claims is too coarse to turn an answer red, unless something is contradicted: on
-    # public label sets it found nearly all inventions, but a third of the good answers with them.
-    if claims and claims.rubric.startswith("lexical-") and claims.severity != "major":
-        claims = None
     # Kind, score and its grade; where that is below (or at) the first limit it is red, the second, major.
     rows: tuple[tuple[MarkKind, Score | None, object, _Compare, float | None, _Compare, float], ...] = (
         ("overall", verdict, verdict and verdict.value, lt, rules.overall, le, 0.4),  # two of five points

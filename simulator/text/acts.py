@@ -1,7 +1,7 @@
-"""What a sentence does (claim something, refuse, apologise, hand over), and which side of a matter it takes.
+"""What a sentence does (claim something, refuse, apologise, hand over), and what it denies.
 
-The patterns and the examples that they promise to get right are data: dialogue_acts.toml for what a sentence
-does, polarity.toml for the sides of a figure (until, after) and of a fee (charged, free).
+The patterns for what a sentence does, and the examples that they promise to get right, are data:
+dialogue_acts.toml.
 """
 
 import re
@@ -12,15 +12,13 @@ from typing import Literal, NamedTuple
 
 from simulator.core.templates import read_toml
 from simulator.core.types import Language
-from simulator.text.numerals import FIGURE, Quantity, quantities
 from simulator.text.segments import CJK, normalise, sentences
 from simulator.text.typography import cut, straight_pattern
 
-ACTS_FILE = Path(__file__).with_name("dialogue_acts.toml")
-STANCES_FILE = Path(__file__).with_name("polarity.toml")
+FILE = Path(__file__).with_name("dialogue_acts.toml")
 
-# A sentence beyond this many characters is no courtesy, and a clause takes no side; it also bounds what a
-# pattern can cost.
+# A sentence beyond this many characters is no courtesy and denies nothing; it also bounds what a pattern can
+# cost.
 LONGEST = 600
 
 Act = Literal["courtesy", "question", "no_handover", "handover", "refusal", "referral", "claim"]
@@ -33,10 +31,6 @@ _REASONS = ("ので、", "ため、")
 _LEADS = (*_REASONS, "が、", "けど、", "けれど、", "けれども、", "ものの、")
 _TURNS = re.compile(r"(?:but|however|though|although|nevertheless)\b", re.IGNORECASE)
 _WORD = re.compile(r"\{([a-z]+)\}")
-_FIGURE = re.compile(FIGURE)
-# The pairs of opposites: the list that counts as True, which is also looked for first, and the other one.
-_FEE = ("charged", "free")
-_PAIRS = (("until", "after"), ("before", "later"))
 
 
 class Part(NamedTuple):
@@ -50,7 +44,7 @@ class _ActPatterns:
     """The compiled patterns of dialogue_acts.toml in one language."""
 
     def __init__(self, language: Language) -> None:
-        table = read_toml(ACTS_FILE)[language]
+        table = read_toml(FILE)[language]
         self.turn, self.aside, self.apology, self.telling = (
             re.compile(straight_pattern(table[name])) for name in ("break", "aside", "apology", "telling")
         )
@@ -155,78 +149,43 @@ def _patterns(language: Language) -> _ActPatterns:
     return _ActPatterns(language)
 
 
-class FigureBound(NamedTuple):
-    """A figure and the side of it that is meant: `pair` names what is on both sides."""
-
-    pair: str
-    figures: frozenset[Quantity]
-    first: bool
-
-    @property
-    def opposite(self) -> "FigureBound":
-        """The other side of the same figure."""
-        return self._replace(first=not self.first)
-
-
-class Stance(NamedTuple):
-    """The sides that a text takes, and the text without the words that show it.
-
-    `charged` says whether something costs money: None when nothing is said of it, or both.
-    """
-
-    charged: bool | None
-    bounds: frozenset[FigureBound]
-    rest: str
-
-
-class _StancePatterns:
-    """The compiled lists of polarity.toml in one language."""
-
-    def __init__(self, language: Language) -> None:
-        table = read_toml(STANCES_FILE)[language]
-        self.condition = re.compile(straight_pattern(table["condition"]))
-        self.lists = {
-            name: re.compile(
-                straight_pattern("|".join(f"(?:{each})" for each in table[name])).replace("{n}", FIGURE)
-            )
-            for name in (*_FEE, *(name for pair in _PAIRS for name in pair))
-        }
+# Negative in form only: obligations, invitations, "perhaps", politeness, words that merely contain ない.
+_ONLY_FORM = re.compile(
+    r"な(?:ければ|くては|いと)(?:なら|なり|いけ|だめ)(?:ない|ません)?|(?:か|か)も(?:しれ|知れ)(?:ない|ません)"
+    r"|ざるを得(?:ない|ません)|に(?:ほか|他)なら(?:ない|ず|なかった|ません)|(?:だけ|のみ|ばかり)(?:で(?:は)?)?(?:なく|ありません|ない)"
+    r"|(?:ません|ない)(?:でしょう|です)?か|(?:じゃ|では)ない(?:です|でしょう)か"
+    r"|(?:ない|なかった)(?=[一-龥ァ-ヶ])(?!方|旨|訳)|しか[^、。]{0,10}?(?:ない|ません|なく)|すみません|申し訳(?:ござい|あり)ません|申し訳(?:ない|なく)|とんでもない"
+    r"|(?:問題|差し支え|差支え|支障|心配|遠慮|間違い)(?:は|が)?(?:ない|なく|なし|ありません|ございません|いりません)"
+    r"|(?:構い|かまい)ません|(?:構わ|かまわ)(?:ない|ず)|少な[いくか]|危な[いくか]|(?:間|ま)もなく|なくな[るりっら]|となし"
+    r"|やむを得(?:ない|ず)|にも(?:かか|関|拘)わらず|とは限ら(?:ない|ず|ません)|のみならず|相変わらず|必ず|まず|はず"
+    r"|\b(?:that|which|who) (?:(?:do|does|did|is|are|was|were|has|have|had|can|could|will|would) ?)?"
+    r"(?:not|n't)\b|\b(?:that|which|who) cannot\b|\b(?:and|but|or) not\b|\bnot (?:only|just|merely)\b"
+    r"|\bwhether or not\b|\bno\. ?\d|\bno (?:doubt|problem|matter|longer than)\b"
+)
+_NEGATION = re.compile(
+    r"ません|な(?:い|かった)(?![かで]す?か)|(?<=[がはもかられせてけえめべきし])なく|[無]い|[無]く"
+    r"|(?<=[一-龥ァ-ヶー])なし|(?:を|が|は|も)せず|(?<=[らかさたばながわえけせてねべめれげぜ])ず(?:に|[、。]?$)"
+    r"|なくて(?:も)?(?:よ|良|い[いで]|構|かま|大丈夫|結構)|かね(?:ます|る)|不可|不要|無効|禁止|対象外"
+    r"|\bnot\b|n't\b|\bcannot\b|\bno\b|\bnever\b|\bneither\b|\bnor\b|\bwithout\b|\bunable to\b|\bnone\b"
+    r"|\bavoid\b|\brefrain\b"
+)
+_CONTENT_BEFORE = re.compile(r"([一-龥々ァ-ヶーa-z0-9]{1,4})[ぁ-ん]{0,8}$")
+_WORD_AFTER = re.compile(r"\W*(?:(?:be|been|being|any|a|an|the|to|have|has|able)\W+)*([a-z]{2,})")
 
 
-@lru_cache(maxsize=4096)
-def stance(text: str) -> Stance:
-    """The sides that a clause or sentence takes."""
-    plain = normalise(text)
+def negated_words(clause: str) -> tuple[str, ...]:
+    """What a clause negates, a word or stem per negation ('' where none is found): () affirms."""
+    plain = normalise(clause)
     if len(plain) > LONGEST:
-        return Stance(None, frozenset(), plain)
-    patterns = _stance_patterns(_language(plain, "ja"))
-    bounds: set[FigureBound] = set()
-    for pair in _PAIRS:
-        for name in pair:
-            found = patterns.lists[name].findall(plain)
-            bounds |= {FigureBound(pair[0], quantities(each), name == pair[0]) for each in found}
-            plain = patterns.lists[name].sub(_figure, plain) if found else plain
-    sides: set[bool] = set()
-    for name in _FEE:
-        plain, count = patterns.lists[name].subn(" ", plain)
-        sides |= {name == _FEE[0]} if count else set()
-    charged = sides.pop() if len(sides) == 1 else None
-    return Stance(charged, frozenset(bound for bound in bounds if bound.figures), plain)
+        return ()
+    plain = _ONLY_FORM.sub(" ", plain)
+    return tuple(_negated_word(plain, match) for match in _NEGATION.finditer(plain))
 
 
-def without_conditions(plain: str) -> str:
-    """A normalised clause without what it only supposes."""
-    return (
-        _stance_patterns(_language(plain, "ja")).condition.sub(" ", plain) if len(plain) <= LONGEST else plain
-    )
-
-
-def _figure(found: re.Match[str]) -> str:
-    """The figure alone, without the word that says on which side."""
-    figure = _FIGURE.search(found[0])
-    return f" {figure[0]} " if figure else " "
-
-
-@cache
-def _stance_patterns(language: Language) -> _StancePatterns:
-    return _StancePatterns(language)
+def _negated_word(plain: str, negation: re.Match[str]) -> str:
+    """In Japanese the word before the negation, elsewhere the one after it."""
+    if _CJK.match(negation[0]):
+        before = _CONTENT_BEFORE.search(plain[max(0, negation.start() - 12) : negation.start()])
+        return before[1] if before else ""
+    after = _WORD_AFTER.match(plain, negation.end())
+    return after[1] if after else ""

@@ -4,16 +4,16 @@
 """
 
 from simulator.text.normalise import Tokenizer, folded, plain_form, tokenizer
-from simulator.text.overlap import Measured, chrf, contains, exact_match, meteor, rouge_l, token_f1
+from simulator.text.overlap import Measured, Overlap, chrf, contains, exact_match, rouge_l, token_f1
 
 __all__ = [
     "Measured",
+    "Overlap",
     "Tokenizer",
     "chrf",
     "contains",
     "exact_match",
     "folded",
-    "meteor",
     "plain_form",
     "rouge_l",
     "token_f1",

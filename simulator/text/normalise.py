@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 from simulator.core.errors import InputError, UnknownName
 from simulator.core.messages import _
-from simulator.text.meteor import stem
 from simulator.text.segments import CJK
 from simulator.text.typography import straight
 
@@ -73,10 +72,10 @@ class Tokenizer(NamedTuple):
 
 def tokenizer(name: str = DEFAULT_TOKENIZER) -> Tokenizer:
     """The tokenizer of that name: cjk-char, mecab, ascii-words, ascii-words+porter, blank or squad."""
-    if name == "mecab":
-        return _mecab()
+    if made := {"mecab": _mecab, "ascii-words+porter": _porter}.get(name):
+        return made()
     if name not in _TOKENIZERS:
-        raise UnknownName(_("tokenizer"), name, [*_TOKENIZERS, "mecab"])
+        raise UnknownName(_("tokenizer"), name, [*_TOKENIZERS, "ascii-words+porter", "mecab"])
     return _TOKENIZERS[name]
 
 
@@ -88,11 +87,6 @@ def cjk_characters(text: str) -> list[str]:
 def ascii_words(text: str) -> list[str]:
     """Runs of a-z and 0-9 of the lower-cased text, as the rouge_score package cuts; Japanese is lost."""
     return _ASCII_WORD.findall(text.lower())
-
-
-def ascii_stems(text: str) -> list[str]:
-    """The same with words of more than three letters stemmed, as ROUGE-1.5.5 does."""
-    return [stem(word) if len(word) > 3 else word for word in ascii_words(text)]
 
 
 def blank_words(text: str) -> list[str]:
@@ -124,10 +118,25 @@ def _mecab() -> Tokenizer:
     return Tokenizer(f"mecab-ipadic {version('ipadic')}", cut)
 
 
+@lru_cache(maxsize=1)
+def _porter() -> Tokenizer:
+    """Words of more than three letters by Porter's stems (1980), as ROUGE-1.5.5 has them."""
+    try:
+        stem: Callable[[str], str] = import_module("nltk.stem.porter").PorterStemmer().stem
+    except ImportError:
+        msg = _("the tokenizer ascii-words+porter needs the extra 'metrics': pip install 'nltk>=3.10'.")
+        raise InputError(msg) from None
+    stem = lru_cache(maxsize=65536)(stem)
+
+    def cut(text: str) -> list[str]:
+        return [stem(word) if len(word) > 3 else word for word in ascii_words(text)]
+
+    return Tokenizer("ascii-words-1+porter", cut)
+
+
 _TOKENIZERS = {
     "cjk-char": Tokenizer("cjk-char-1", cjk_characters),
     "ascii-words": Tokenizer("ascii-words-1", ascii_words),
-    "ascii-words+porter": Tokenizer("ascii-words-1+porter", ascii_stems),
     "blank": Tokenizer("blank-1", blank_words),
     "squad": Tokenizer("squad-1", squad_words),
 }

@@ -7,7 +7,6 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from simulator.text.meteor import STAGES, PairingStage, by_synonyms, meteor_score, variant, wordnet
 from simulator.text.normalise import DEFAULT_TOKENIZER, PLAIN_FORM_VERSION, plain_form
 from simulator.text.normalise import tokenizer as tokenizer_called
 from simulator.text.segments import CJK
@@ -158,7 +157,6 @@ class Measured(NamedTuple):
     answer: int = 0
     reference: int = 0
     chunks: int = 0
-    penalty: float = 0.0
 
 
 def exact_match(answer: str, references: Sequence[str]) -> Measured:
@@ -200,27 +198,6 @@ def rouge_l(
     return _nearest(
         answer, references, tokenizer, compare, "rouge-l" if beta == 1 else f"rouge-l beta {beta:g}"
     )
-
-
-def meteor(
-    answer: str,
-    references: Sequence[str],
-    tokenizer: str = DEFAULT_TOKENIZER,
-    stages: Sequence[PairingStage] | None = None,
-) -> Measured:
-    """METEOR (Lavie and Agarwal, 2007): by exact words, stems and, where WordNet is installed, synonyms.
-
-    Its variant says which, as in exact+stem. Identical texts of n tokens have 1 - 0.5 / n³, not 1.
-    """
-    stages = _stages() if stages is None else stages
-    used = tokenizer_called(tokenizer)
-    ours, theirs = used.cut(answer), [used.cut(reference) for reference in references]
-    scores = [meteor_score(ours, each, stages) for each in theirs]
-    at = max(range(len(scores)), key=lambda place: scores[place].value)
-    best = scores[at]
-    parts = Overlap(best.precision, best.recall, best.mean, best.matched)
-    counts = len(ours), len(theirs[at]), best.chunks, best.penalty
-    return Measured(best.value, at, parts, variant(stages), used.name, *counts)
 
 
 def chrf(answer: str, references: Sequence[str], *, word_order: int = 0) -> Measured:
@@ -272,9 +249,3 @@ def _bounded(wanted: str) -> re.Pattern[str]:
     before += r"(?<!\d\.)" if wanted[0].isdigit() else ""
     after += r"(?!\.\d)" if wanted[-1].isdigit() else ""
     return re.compile(before + re.escape(wanted) + after)
-
-
-@lru_cache(maxsize=1)
-def _stages() -> tuple[PairingStage, ...]:
-    source = wordnet()
-    return (*STAGES, by_synonyms(*source)) if source else STAGES

@@ -33,10 +33,6 @@ class Wording:
         """At most three items in a row."""
         return str(self._table["joint"]).join(items[:MOST_ITEMS])
 
-    def disturbance(self, name: str) -> str:
-        """What a sign of disturbed language is called."""
-        return str(self._table["disturbances"][name])
-
 
 def quoted(text: str) -> str:
     """A piece of a text that is short enough for a sentence, without the marks at its ends."""

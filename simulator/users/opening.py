@@ -22,7 +22,8 @@ from simulator.core.templates import (
 )
 from simulator.core.types import Case, Language, Persona, Turn, Utterance
 from simulator.models.client import Messages, Model
-from simulator.text.evidence import STOP_WORDS, negated_words, stem
+from simulator.text.acts import negated_words
+from simulator.text.evidence import STOP_WORDS, stem
 from simulator.text.numerals import quantities, unmatched
 from simulator.text.segments import normalise, tokens
 from simulator.text.spelling import codes

@@ -76,14 +76,14 @@ def test_without_a_key_it_evaluates_offline_and_comments(
     given = {
         "CASES": "demo/datasets/contest.csv",
         "SAMPLE": "3",
-        "JUDGES": "gpt_relevance,gpt_fluency",
+        "JUDGES": "gpt_similarity,gpt_groundedness",
         "BUDGET": "",
     }
     keys = {"OPENAI_API_KEY": "", "REHEARSAL_JUDGE_KEY": ""}
     told = run(steps(workflow)["Evaluate"], tmp_path, root, **given, **keys)
 
     assert re.fullmatch(
-        r"\*{5} Result \*{5}\naverage_score: \{'gpt_relevance': [\d.]+, 'gpt_fluency': [\d.]+\}\n"
+        r"\*{5} Result \*{5}\naverage_score: \{'gpt_groundedness': [\d.]+, 'gpt_similarity': [\d.]+\}\n"
         r"total_score: \d+\.\d{3}\n",
         told.stdout,
     )
@@ -91,7 +91,7 @@ def test_without_a_key_it_evaluates_offline_and_comments(
     run(steps(workflow)["Comment"], tmp_path, root, **commit, PULL="7")
     summary = (tmp_path / "summary.md").read_text(encoding="utf-8")
     assert told.stdout in summary
-    assert "gpt\\_fluency" in summary
+    assert "gpt\\_similarity" in summary
     asked = (tmp_path / "asked").read_text(encoding="utf-8").splitlines()
     assert asked[0].startswith("api repos/o/r/commits/abc/pulls")
     assert asked[1] == f"pr comment 7 --body-file {tmp_path / 'comment.md'}"

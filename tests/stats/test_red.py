@@ -115,24 +115,6 @@ def test_severity_is_the_judges_or_follows_the_grade(score: Score, severity: str
     assert worst_severity(red_marks(TALK, [score], RedRules(), "turn")) == severity
 
 
-@pytest.mark.parametrize(
-    ("rubric", "severity", "red"),
-    [("a1b2", "moderate", True), ("lexical-2-a", "moderate", False), ("lexical-2-a", "major", True)],
-)
-def test_a_stand_ins_count_of_claims_is_red_only_when_contradicted(
-    rubric: str, severity: str, red: bool
-) -> None:
-    """A model's unsupported claim is red; a count of words needs a contradiction."""
-    score = Score.model_validate(
-        {
-            "judge": "claims", "conversation": "c", "turn": 1, "state": "scored", "value": 0.5, "raw": 0.5,
-            "scale": (0, 1), "severity": severity, "rubric": rubric,
-        }
-    )  # fmt: skip
-
-    assert bool(red_marks("c", [score], RedRules(), "turn")) is red
-
-
 def test_nothing_is_red_where_reference_and_passages_disagree() -> None:
     """Neither decides: no second mark either, and no other judge in the turn judge's place."""
     conflict = {"reference": "4,180円", "passages": "5,280円"}

@@ -7,9 +7,9 @@ import pytest
 
 from simulator.core.shelves import DEMO
 from simulator.core.types import Language
-from simulator.text.acts import ACTS_FILE, LONGEST, apologises, claims, is_handover, is_refusal, parts
+from simulator.text.acts import FILE, LONGEST, apologises, claims, is_handover, is_refusal, parts
 
-EXAMPLES = tomllib.loads(ACTS_FILE.read_text(encoding="utf-8"))
+EXAMPLES = tomllib.loads(FILE.read_text(encoding="utf-8"))
 LANGUAGES: tuple[Language, ...] = ("ja", "en")
 
 

@@ -13,14 +13,11 @@ from hypothesis import strategies as st
 from judges.keigo import findings
 from judges.language_match import languages_of
 from simulator.core.types import Answer, Case, GradingContext, Language, Turn
-from simulator.grading import lexical
-from simulator.grading.disturbances import disturbances
 from simulator.privacy.redactor import Redactor
 from simulator.text import acts as dialogue_acts
-from simulator.text.acts import claims, is_handover, is_refusal
+from simulator.text.acts import claims, is_handover, is_refusal, negated_words
 from simulator.text.choices import stated
 from simulator.text.entities import specifics_of
-from simulator.text.evidence import negated_words
 from simulator.text.normalise import plain_form
 from simulator.text.numerals import quantities
 from simulator.text.segments import sentences
@@ -33,7 +30,7 @@ from tests.properties import examples
 
 DATA = FIXTURES
 LANGUAGES: tuple[Language, ...] = ("ja", "en")
-ACTS = tomllib.loads(dialogue_acts.ACTS_FILE.read_text(encoding="utf-8"))
+ACTS = tomllib.loads(dialogue_acts.FILE.read_text(encoding="utf-8"))
 VARIANTS = {"'": "‘’ʼ＇", '"': "“”„＂", "-": "‐‑‒–−－—―"}
 GUARDS = {language: Guard(language) for language in LANGUAGES}
 CHOICES = ("8", "2", "24", "120")
@@ -89,8 +86,6 @@ DETECTORS: dict[str, tuple[Detector, Callable[[Language], list[str]]]] = {
     "acts": (lambda text, language: [part.act for part in dialogue_acts.parts(text, language)], acts),
     "claims": (lambda text, language: [straight(each) for each in claims(text, language)], acts),
     "negation": (lambda text, _: negated_words(text), acts),
-    "feeling": (lambda text, language: lexical.feeling_of(text, language).strength, acts),
-    "disturbances": (disturbances, acts),
     "numbers": (lambda text, _: quantities(text), lambda language: rows(f"facts_{language}.jsonl", "answer")),
     "facts": (
         lambda text, _: [each.canonical for each in specifics_of(text)],

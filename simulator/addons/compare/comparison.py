@@ -15,6 +15,7 @@ from simulator.addons.compare.grade import (
     PairPrompt,
     VerdictCache,
     by_rule,
+    has_evidence,
     judge_pairs,
 )
 from simulator.addons.compare.plan import matched
@@ -96,11 +97,29 @@ class Comparison:
                 other=other,
             )
             raise InputError(msg)
-        guidelines = Path(settings.guidelines or shelves.JUDGES / "_guidelines.toml")
-        self.prompt = PairPrompt(shelves.JUDGES / "_pairwise.toml", guidelines)
         self.ledger = Ledger.of(settings)
         self._connections = Connections.of(settings)
         self._models = Models(endpoints(settings), self._connections, self.ledger)
+        self.unjudged = dict.fromkeys(self.matches, 0)
+        if self._models.endpoints["judge"] is None:
+            self._leave_out_unjudged()
+        guidelines = Path(settings.guidelines or shelves.JUDGES / "_guidelines.toml")
+        self.prompt = PairPrompt(shelves.JUDGES / "_pairwise.toml", guidelines)
+
+    def _leave_out_unjudged(self) -> None:
+        """Without a model, only pairs with evidence are compared: by length or overlap alone is by chance."""
+        for names, match in self.matches.items():
+            judged = tuple(filter(has_evidence, match.pairs))
+            self.unjudged[names] = len(match.pairs) - len(judged)
+            self.matches[names] = match._replace(pairs=judged)
+        self.pairs = [pair for match in self.matches.values() for pair in match.pairs]
+        if not self.pairs:
+            msg = _(
+                "without a model, compare holds answers against references or passages, and none of the"
+                " {n} pairs has any. Set a key, or give the questions references.",
+                n=sum(self.unjudged.values()),
+            )
+            raise InputError(msg)
 
     @property
     def model(self) -> str:
@@ -152,7 +171,10 @@ class Comparison:
 
     def result(self, outcomes: Sequence[Outcome]) -> PairwiseResult:
         """What the outcomes say."""
-        uncompared = {names: (match.differing, match.alone) for names, match in self.matches.items()}
+        uncompared = {
+            names: (match.differing, match.alone, self.unjudged[names])
+            for names, match in self.matches.items()
+        }
         runs = {results.run.id: results for results in self.runs.values()}
         # The run's own Overall tells which wins are clear.
         overall = {

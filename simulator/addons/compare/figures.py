@@ -64,6 +64,7 @@ class Duel(Value):
     by_rule: int
     differing: int
     alone: int
+    unjudged: int
     share: Share
     cases: int
     p_value: float
@@ -127,12 +128,13 @@ class PairwiseFigures(Value):
 def compared(
     runs: Sequence[str],
     outcomes: Sequence[Outcome],
-    uncompared: Mapping[tuple[str, str], tuple[int, int]],
+    uncompared: Mapping[tuple[str, str], tuple[int, int, int]],
     seed: int,
 ) -> PairwiseFigures:
     """The figures of all outcomes.
 
-    `uncompared` has the pairs of runs in the order of the report, with how many turns differ or stand alone.
+    `uncompared` has the pairs of runs in the order of the report, with how many turns differ, stand alone, or
+    are left out without a model for want of evidence.
     """
     decided = [outcome for outcome in outcomes if outcome.verdict is not None]
     failed = [outcome for outcome in outcomes if outcome.verdict is None]
@@ -149,7 +151,9 @@ def compared(
     )
 
 
-def _duel(outcomes: Sequence[Outcome], runs: tuple[str, str], uncompared: tuple[int, int], seed: int) -> Duel:
+def _duel(
+    outcomes: Sequence[Outcome], runs: tuple[str, str], uncompared: tuple[int, int, int], seed: int
+) -> Duel:
     of_both = [outcome for outcome in outcomes if (outcome.a, outcome.b) == runs]
     decided = [outcome for outcome in of_both if outcome.verdict is not None]
     lean: dict[str, float] = {}
@@ -169,6 +173,7 @@ def _duel(outcomes: Sequence[Outcome], runs: tuple[str, str], uncompared: tuple[
         by_rule=sum(outcome.how == "rule" for outcome in decided),
         differing=uncompared[0],
         alone=uncompared[1],
+        unjudged=uncompared[2],
         cases=len(lean),
         # The sign test is McNemar's: both count what leans one way and what leans the other.
         p_value=mcnemar(sum(each < 0 for each in lean.values()), sum(each > 0 for each in lean.values())),

@@ -7,7 +7,7 @@ asked twice.
 import asyncio
 import json
 import unicodedata
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -33,7 +33,7 @@ from simulator.grading.rubric import LONGEST_EARLIER, LONGEST_MATERIAL, read_gui
 from simulator.models.client import Model
 from simulator.models.pricing import BudgetSpent
 from simulator.runner.run import first_error
-from simulator.text.evidence import TurnEvidence, content_units, share, topic_units
+from simulator.text.evidence import TurnEvidence
 
 NAME = "pairwise.jsonl"
 
@@ -403,12 +403,9 @@ class PairModelJudge:
 
 # What differs by less is a tie.
 LEVEL = 0.02
-# How much the question counts beside the passages: enough that a faithful quotation of the wrong one loses.
-QUESTION_WEIGHT = 0.25
 _MEASURES: dict[str, Message] = {
     "agreement": _("agreement with the reference"),
     "support": _("support by the passages"),
-    "question": _("overlap with the question"),
     "conduct": _("declining or handing over"),
 }
 
@@ -417,40 +414,30 @@ class Merit(NamedTuple):
     """How good (0..1) an answer looks, and the shares (0..1) that this was made of, by name."""
 
     value: float
-    parts: dict[str, float]
+    parts: Mapping[str, float]
+
+
+def has_evidence(pair: Pair) -> bool:
+    """Whether anything is known that two answers can be held against without a model."""
+    one, other = TurnEvidence(pair.one), TurnEvidence(pair.other)
+    known = pair.one.references or (one.passages and other.passages) or one.expected != "answer"
+    return bool(known) or by_rule(pair) is not None
 
 
 def merit(context: GradingContext) -> Merit:
-    """By its reference and passages; without a reference by passages and question, or by the question alone.
+    """By its reference and passages, as far as there are any.
 
     Where the right answer declines or comforts, by the rules of the turn judge's stand-in.
     """
-    reading = TurnEvidence(context)
-    parts: dict[str, float] = {}
+    reading, parts = TurnEvidence(context), dict[str, float]()
     if reading.expected != "answer":
-        score = turn(reading).detail["score"]
-        parts["conduct"] = float(score) if isinstance(score, int | float) else 0.0
+        parts["conduct"] = (turn(reading).raw or 0) / 5
     else:
         if context.references:
             parts["agreement"] = reading.agreement.score
         if reading.passages:
-            # Of all sentences where nothing is claimed.
-            support = reading.support
-            parts["support"] = support.claimed if support.claims else support.score
-            if not context.references:
-                parts["question"] = reading.covered
-        if not parts:
-            parts["question"] = overlap(context.turn.user, context.turn.answer.text)
-    weights = {name: QUESTION_WEIGHT if name == "question" else 1.0 for name in parts}
-    value = sum(share * weights[name] for name, share in parts.items()) / sum(weights.values())
-    return Merit(value, parts)
-
-
-def overlap(question: str, answer: str) -> float:
-    """The F1 (0..1) of what question and answer have in common by content: more words alone gain nothing."""
-    recall = share(topic_units(question), content_units(answer))
-    precision = share(topic_units(answer), content_units(question))
-    return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+            parts["support"] = reading.support.score
+    return Merit(sum(parts.values()) / max(1, len(parts)), parts)
 
 
 class PairLexicalJudge:
@@ -458,11 +445,14 @@ class PairLexicalJudge:
 
     async def __call__(self, pair: Pair) -> Outcome:
         """The same verdict in either order, by construction: it casts no ballots."""
+        if not has_evidence(pair):
+            problem = _("There is neither a reference nor passages to hold the answers against.")
+            return outcome(pair, "stand_in", None, problem=shown(problem, pair.one.case.language))
         one, other = merit(pair.one), merit(pair.other)
         difference = other.value - one.value
         verdict: Verdict = "tie" if abs(difference) < LEVEL else "b" if difference > 0 else "a"
         parts = []
-        for name in one.parts | other.parts:
+        for name in {**one.parts, **other.parts}:
             shares = [merit.parts.get(name) for merit in (one, other)]
             texts = ["-" if share is None else f"{100 * share:.0f}%" for share in shares]
             measure = _MEASURES[name]

@@ -20,7 +20,7 @@ from simulator.core.document import (
     Table,
     Text,
 )
-from simulator.core.messages import _
+from simulator.core.messages import Message, _
 from simulator.core.roles import LEXICAL
 from simulator.stats.summary import excerpt
 
@@ -95,16 +95,8 @@ class _Builder:
         for duel in self.duels:
             for side in ("b", "a"):
                 yield self._examples(duel, side)
-        if apart := [duel for duel in self.duels if duel.differing or duel.alone]:
-            lines = [
-                _(
-                    "{a} vs {b}: the customer said something else: {n}; answers without a partner: {alone}",
-                    **self._sides(duel),
-                    n=duel.differing,
-                    alone=duel.alone,
-                )
-                for duel in apart
-            ]
+        if apart := [duel for duel in self.duels if duel.differing or duel.alone or duel.unjudged]:
+            lines = [self._apart(duel) for duel in apart]
             hint = _(
                 "To have customers say the same after the first question, run with --replay {run}.",
                 run=apart[0].a,
@@ -230,6 +222,19 @@ class _Builder:
             _("{case} ({persona}, turn {turn})", case=outcome.case, persona=persona, turn=outcome.turn),
             facts=(Fact(_("Customer"), question), Fact(_("Reason"), reason)),
             sides=((Fact(self.letters[outcome.a], one), Fact(self.letters[outcome.b], other)),),
+        )
+
+    def _apart(self, duel: Duel) -> Message:
+        apart = _(
+            "{a} vs {b}: the customer said something else: {n}; answers without a partner: {alone}",
+            **self._sides(duel),
+            n=duel.differing,
+            alone=duel.alone,
+        )
+        if not duel.unjudged:
+            return apart
+        return _(
+            "{apart}; without reference and passages, which takes a model: {n}", apart=apart, n=duel.unjudged
         )
 
 

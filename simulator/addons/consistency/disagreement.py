@@ -9,10 +9,11 @@ from functools import lru_cache
 from typing import Literal
 
 from simulator.core.types import Value
+from simulator.text.acts import negated_words
 from simulator.text.entities import Specific, located, specifics_of
 from simulator.text.entity_meaning import Measure
-from simulator.text.evidence import Clause, contradicts, share, stated_clauses, topic_units, total_weight
-from simulator.text.segments import normalise, sentences
+from simulator.text.evidence import content_units, share, topic_units, total_weight
+from simulator.text.segments import clauses, normalise, sentences
 from simulator.text.typography import straight
 
 What = Literal["detail", "polarity"]
@@ -39,6 +40,7 @@ SHORTEST = 5
 _NEGATION = re.compile(
     r"ません|ます|(?<=[^\s])ない(?:です)?|です|\bdo(?:es)?(?: not|n't)\b|\bnot\b|n't\b|(?<=can)not\b"
 )
+_QUESTION = re.compile(r"[?？]|(?:です|ます|でしょう|ません)か[。.]?$")
 _UNCHECKED = ("url", "email")
 
 
@@ -76,21 +78,25 @@ def _differing(one: str, other: str) -> Iterator[Disagreement]:
 
 def _denying(one: str, other: str) -> Disagreement | None:
     """A clause that affirms what one of the other answer denies, both about the same thing."""
-    clauses = stated_clauses(other)
+    against = stated_clauses(other)
     for clause in stated_clauses(one):
-        if clause.denies is None:
-            continue
-        for against in clauses:
-            opposed = contradicts(clause, (against,)) and _is_same_matter(clause, against)
-            if opposed or _differs_by_negation(clause, against):
-                return Disagreement(what="polarity", one=clause.text, other=against.text)
+        for opposite in against:
+            if denies(clause) != denies(opposite) and _is_same_matter(clause, opposite):
+                return Disagreement(what="polarity", one=clause, other=opposite)
     return None
 
 
-def _differs_by_negation(clause: Clause, against: Clause) -> bool:
-    """Whether two clauses are the same word for word, but for one negation: できます, できません."""
-    opposed = None not in (clause.denies, against.denies) and clause.denies != against.denies
-    return opposed and len(clause.text) >= SHORTEST and _affirmed(clause.text) == _affirmed(against.text)
+@lru_cache(maxsize=512)
+def stated_clauses(text: str) -> tuple[str, ...]:
+    """The clauses of a text that state something: not those of questions."""
+    stated = (each for each in sentences(text) if not _QUESTION.search(each))
+    return tuple(clause for sentence in stated for clause in clauses(sentence))
+
+
+@lru_cache(maxsize=4096)
+def denies(clause: str) -> bool:
+    """Whether a clause is negated, and not twice."""
+    return len(negated_words(clause)) % 2 == 1
 
 
 @lru_cache(maxsize=4096)
@@ -99,14 +105,16 @@ def _affirmed(text: str) -> str:
     return re.sub(r"[\s、。.,!！]+", "", _NEGATION.sub("", normalise(text)))
 
 
-def _is_same_matter(clause: Clause, against: Clause) -> bool:
-    if _names(_bare(clause.text)) != _names(_bare(against.text)):
+def _is_same_matter(one: str, other: str) -> bool:
+    """Whether two clauses are the same but for a negation, or share nearly all words, names and figures."""
+    if min(len(one), len(other)) >= SHORTEST and _affirmed(one) == _affirmed(other):
+        return True
+    if _names(_bare(one)) != _names(_bare(other)):
         return False
-    shared = min(share(clause.units, against.units), share(against.units, clause.units))
-    details, others = (
-        {detail.canonical for detail in checkable(text)} for text in (clause.text, against.text)
-    )
-    return shared >= ALIKE_DENIED and details == others
+    units, others = content_units(one), content_units(other)
+    shared = min(share(units, others), share(others, units))
+    details = [{detail.canonical for detail in checkable(text)} for text in (one, other)]
+    return shared >= ALIKE_DENIED and details[0] == details[1]
 
 
 @lru_cache(maxsize=4096)

@@ -13,7 +13,15 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from simulator.addons.consistency.disagreement import Disagreement, checkable, disagreement, takes_up, unit_of
+from simulator.addons.consistency.disagreement import (
+    Disagreement,
+    checkable,
+    denies,
+    disagreement,
+    stated_clauses,
+    takes_up,
+    unit_of,
+)
 from simulator.core import replies
 from simulator.core.errors import AccessDenied, ModelFailure, RunFileError
 from simulator.core.messages import Message as Sentence
@@ -27,7 +35,7 @@ from simulator.runner.conversation import ask
 from simulator.storage.run_file import RunFile
 from simulator.text.acts import claims, is_handover, is_refusal
 from simulator.text.entities import Specific, located
-from simulator.text.evidence import share, stated_clauses, topic_units
+from simulator.text.evidence import share, topic_units
 from simulator.text.segments import sentences
 from simulator.text.typography import half_width, straight
 
@@ -271,9 +279,9 @@ def stand_in_follow_ups(target: Target, count: int) -> tuple[FollowUp, ...]:
         }
         ask_about(sentence, questions[figure.kind])
     for clause in stated_clauses(answer):
-        if clause.denies:
-            claim = _short(clause.text, language)
-            ask_about(clause.text, _('You said: "{claim}". Are there no exceptions?', claim=claim))
+        if denies(clause):
+            claim = _short(clause, language)
+            ask_about(clause, _('You said: "{claim}". Are there no exceptions?', claim=claim))
     for claim in () if asked else claims(answer, language)[:1]:
         ask_about(claim, _('You said: "{claim}". Is that right?', claim=_short(claim, language)))
     return tuple(asked.values())[:count]

@@ -251,7 +251,7 @@ def fault_of_check(case: Case, check: Check | OutsideCheck) -> RejectedQuestion 
 
 
 def says_the_same(answer: str, references: Sequence[str], language: Language) -> bool:
-    """Whether an answer agrees with the right one: same figures, no opposite, and most of its content.
+    """Whether an answer agrees with the right one: same figures, and most of its content.
 
     An answer may leave out figures, or add some that are no answer to the same question.
     """
@@ -259,7 +259,7 @@ def says_the_same(answer: str, references: Sequence[str], language: Language) ->
     has_figures = any(
         figures and not unmatched(figures, in_answer) for figures in map(quantities, references)
     )
-    if agreement.contradicted or (agreement.instead and not has_figures):
+    if agreement.instead and not has_figures:
         return False
     # Figures were looked at above: a further one for something else is no reason.
     score = max(agreement.score, agreement.recall) if has_figures else agreement.score

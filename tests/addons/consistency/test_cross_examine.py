@@ -47,7 +47,7 @@ ARGUMENTS = (
 
 @pytest.fixture(autouse=True)
 def run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """A finished run of a bot that contradicts itself about one thing."""
+    """A finished run of a bot that contradicts itself about one thing; without evidence nobody grades it."""
     Path("bot.py").write_text(BOT, encoding="utf-8")
     Path("cases.jsonl").write_text(CASES, encoding="utf-8")
     assert main(("--offline", *ARGUMENTS)) == 0

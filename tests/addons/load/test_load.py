@@ -59,7 +59,11 @@ SLOW, LEAST = 0.003, 0.01
 def questions(count: int = 8, odd: str = "") -> None:
     """Questions in the folder of the test; the last one is `odd`, where there is one."""
     asks = ["送料はいくらですか"] * (count - bool(odd)) + [odd] * bool(odd)
-    rows = [json.dumps({"id": f"q{n}", "question": ask}, ensure_ascii=False) for n, ask in enumerate(asks)]
+    known = {"references": "送料は500円です。"}
+    rows = [
+        json.dumps({"id": f"q{n}", "question": ask, **known}, ensure_ascii=False)
+        for n, ask in enumerate(asks)
+    ]
     Path("cases.jsonl").write_text("\n".join(rows), encoding="utf-8")
 
 

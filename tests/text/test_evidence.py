@@ -1,4 +1,4 @@
-"""The measures below the judges: quantities, polarity, evidence, signs of disturbance, embeddings."""
+"""The measures below the judges: quantities, negations, evidence, embeddings."""
 
 import math
 import tomllib
@@ -7,13 +7,13 @@ from string import Template
 import pytest
 
 from simulator.core.types import Language
-from simulator.grading.disturbances import COSTS, disturbances
+from simulator.text.acts import negated_words
 from simulator.text.embedding import DIMENSIONS, hash_embed
-from simulator.text.evidence import agreement, best_agreement, negated_words, support
+from simulator.text.evidence import agreement, best_agreement, passage_contents, support
 from simulator.text.numerals import Quantity, quantities, unmatched
 from simulator.text.wording import FILE, percent, quoted
 
-PRICE = "ホーム1ギガの解約金は4,800円です。工事費は分割で支払えます。"
+PRICE = passage_contents(("ホーム1ギガの解約金は4,800円です。工事費は分割で支払えます。",))
 
 
 @pytest.mark.parametrize(
@@ -114,38 +114,26 @@ def test_what_only_sounds_negative_affirms(text: str) -> None:
 
 def test_a_copied_answer_is_wholly_supported_and_an_invented_one_hardly() -> None:
     """The share falls with every word that no passage has."""
-    copied = support("ホーム1ギガの解約金は4,800円です。", (PRICE,), "ja")
-    invented = support("キャンペーン中は全額を振り込みで返します。", (PRICE,), "ja")
+    copied = support("ホーム1ギガの解約金は4,800円です。", PRICE)
+    invented = support("キャンペーン中は全額を振り込みで返します。", PRICE)
 
     assert copied.score > 0.95
     assert copied.numbers == ()
-    assert copied.contradicted == ()
     assert invented.score < 0.4
+    assert invented.is_invented
 
 
-def test_another_figure_and_the_opposite_cost_support() -> None:
-    """Both are named; a figure costs as much of half as it is of the sentence's figures."""
-    figure = support("ホーム1ギガの解約金は3,700円です。", (PRICE,), "ja")
-    opposite = support("工事費は分割で支払えません。", (PRICE,), "ja")
+def test_a_figure_that_no_passage_has_costs_over_half() -> None:
+    """It is named."""
+    figure = support("ホーム1ギガの解約金は3,700円です。", PRICE)
 
-    assert figure.score < 0.7
+    assert figure.score < 0.5
     assert figure.numbers == (Quantity("3700", "円"),)
-    assert opposite.score < 0.5
-    assert opposite.contradicted == ("工事費は分割で支払えません。",)
 
 
 def test_a_number_that_the_customer_gave_is_known() -> None:
     """Repeating it is no invention."""
-    assert support("2年で解約すると4,800円です。", (PRICE,), "ja", "2年で解約したい").numbers == ()
-
-
-def test_what_claims_nothing_needs_no_support() -> None:
-    """A refusal has no claims; its wording is still measured."""
-    found = support("申し訳ございません。資料では確認できませんでした。", (PRICE,), "ja")
-
-    assert found.claims == ()
-    assert found.claimed == 1
-    assert found.score < 0.7
+    assert support("2年で解約すると4,800円です。", PRICE, "2年で解約したい").numbers == ()
 
 
 @pytest.mark.parametrize(
@@ -155,7 +143,6 @@ def test_what_claims_nothing_needs_no_support() -> None:
         ("桜島です", "富士山", 0, 0.1),
         ("解約金は4,800円です。", "解約金は4,800円です。", 1, 1),
         ("解約金は3,700円です。", "解約金は4,800円です。", 0, 0.2),
-        ("解約金はかかります。", "解約金はかかりません。", 0, 0.2),
         ("分かりかねます。", "解約金は4,800円です。", 0, 0.05),
         ("解約金は4,800円です。", "分かりかねます。", 0, 0.05),
         ("分かりません。", "資料に記載がございません。", 1, 1),
@@ -165,7 +152,7 @@ def test_what_claims_nothing_needs_no_support() -> None:
     ],
 )
 def test_agreement_with_a_reference(answer: str, reference: str, low: float, high: float) -> None:
-    """Figures, yes or no, and whether it declines weigh most."""
+    """Figures, and whether it declines, weigh most."""
     assert low <= agreement(answer, reference, "ja").score <= high
 
 
@@ -184,37 +171,6 @@ def test_the_nearest_reference_counts() -> None:
     """Any of several may be right; without any there is no agreement."""
     assert best_agreement("富士山です", ["桜島", "富士山"], "ja").score > 0.9
     assert best_agreement("富士山です", [], "ja").score == 0
-
-
-@pytest.mark.parametrize(
-    ("language", "text", "expected"),
-    [
-        ("ja", "解約金は4,800円です。", ()),
-        ("ja", "25%", ()),
-        ("ja", "まず https://mizunara.example/status をご確認ください。", ()),
-        ("ja", "You can cancel your contract online.", ("foreign", "mixed")),
-        ("ja", "お客様的合同可以在网上取消合同", ()),
-        ("ja", "您可以在网上取消合同您可以在网上", ("foreign",)),
-        ("en", "解約金は4,800円です。", ("foreign",)),
-        ("en", "!?", ("foreign",)),
-        ("ja", "縺薙ｓ縺ｫ縺｡縺ｯ縲", ("garbled",)),
-        ("en", "The fee is \ufffd yen.", ("garbled",)),
-        ("ja", "料金は料金は料金は330円です。", ("repeats",)),
-        ("en", "The the the fee is 330 yen.", ("repeats",)),
-        ("ja", "料金は月額330円です。料金は月額330円です。", ("same_sentence",)),
-        ("ja", "解約のお手続きはマイページから行うことができますが、", ("unfinished",)),
-        ("ja", "料金は（税込330円です。", ("brackets",)),
-        ("ja", "料金をを支払います。", ("particles",)),
-        ("ja", "お手続きは" + "とても長い説明が続きまして" * 15 + "。", ("repeats", "endless")),
-    ],
-)
-def test_disturbed_language_shows_signs(language: Language, text: str, expected: tuple[str, ...]) -> None:
-    """Each sign has a name; ordinary short answers, addresses and figures have none."""
-    found = disturbances(text, language)
-
-    assert set(expected) <= set(found)
-    assert bool(found) == bool(expected)
-    assert set(found) <= set(COSTS)
 
 
 def cosine(one: str, other: str) -> float:
@@ -260,4 +216,3 @@ def test_both_languages_have_the_same_sentences() -> None:
         return {key: sorted(Template(text).get_identifiers()) for key, text in texts.items()}
 
     assert variables("ja") == variables("en")
-    assert set(table["ja"]["disturbances"]) == set(table["en"]["disturbances"]) == set(COSTS)
