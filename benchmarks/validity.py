@@ -24,11 +24,11 @@ from simulator.core.errors import InputError, RehearsalError, UnknownName
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, load_settings
 from simulator.core.shelves import judge_names
+from simulator.grading.rubric import JudgeName
 from simulator.models.pricing import Ledger
 from simulator.runner.context import RunContext
 from simulator.runner.labelled_answers import (
     GradedRow,
-    JudgeName,
     LabelFile,
     LabelledAnswer,
     LabelledGrading,

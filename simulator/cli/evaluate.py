@@ -1,14 +1,16 @@
 """`evaluate`: single-turn data sets, whose rows are asked once each; also a matrix, or a chain of prompts."""
 
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 
-from simulator.cli.matrix import chain_of_options, matrix_or_record, run_chain, run_matrix
 from simulator.cli.options import run_settings, takes_settings
 from simulator.cli.simulate import run_or_resume
 from simulator.core.settings import load_settings
 
+# Several data sets, prompts or models, and chains of prompts: imported where there may be some.
+MATRIX = "simulator.cli.matrix"
 Cases = Annotated[
     list[str] | None,
     typer.Argument(
@@ -42,13 +44,13 @@ def command(flags: dict[str, Any], cases: Cases = None, link: Link = None) -> in
     data sets, several --prompt or several --set model=... make a matrix: all of them, compared in one table.
     """
     files, prompts = cases or [], flags["prompt"] or []
-    may_be_chain = link is not None or any(name.endswith(".toml") for name in files)
-    if may_be_chain and (chain := chain_of_options(files, link)):
-        return run_chain(chain, flags, link)
     one = flags | {"prompt": prompts[0] if len(prompts) == 1 else None}
-    if _may_be_matrix(files, prompts, flags) and (matrix := matrix_or_record(files, prompts, one)):
-        return run_matrix(matrix, one)
-
+    if link is not None or _may_be_matrix(files, prompts, flags):
+        matrices: Any = import_module(MATRIX)
+        if chain := matrices.chain_of_options(files, link):
+            return int(matrices.run_chain(chain, flags, link))
+        if matrix := matrices.matrix_or_record(files, prompts, one):
+            return int(matrices.run_matrix(matrix, one))
     settings = load_settings(one | {"cases": files[0] if files else None})
     return run_or_resume(run_settings(settings, "single_turn"))
 

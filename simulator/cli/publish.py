@@ -11,15 +11,14 @@ from simulator.cli.terminal import DONE, INCOMPLETE, MISSED, TO_FIX, print_json,
 from simulator.core.document import Report
 from simulator.core.errors import InputError, RehearsalError
 from simulator.core.messages import Message, _, sentences
+from simulator.core.roles import LEXICAL
 from simulator.core.settings import Settings, stored_settings
 from simulator.core.types import Language, RedRules, Results
 from simulator.diagnosis.recommendations import Improvements, improvements_of, improvements_of_run
-from simulator.report.context import ReportContext
-from simulator.report.judges import judge_trusts
+from simulator.report.context import JudgeTrusts, ReportContext
 from simulator.report.painters.console import paint
-from simulator.report.run import run_report
+from simulator.report.run import feature, run_report
 from simulator.report.run_page import run_page
-from simulator.runner.masking import masks_of
 from simulator.stats.answerability import answerability, handovers
 from simulator.stats.comparison import RunComparison, RunFigures
 from simulator.stats.contest import contest_result, is_contest, printed_result, ungraded_metrics
@@ -95,7 +94,7 @@ def report_context(path: Path, results: Results, settings: Settings) -> ReportCo
         gate=gate_of(results, summary, settings),
         language=language,
         improvements=improvements_for(results, summary, settings),
-        trusts=judge_trusts(results, summary, language),
+        trusts=_judge_trusts(results, summary, language),
         page=str(path.with_name("report.html")),
         check=settings.check_format,
     )
@@ -168,7 +167,7 @@ def write_pair(
         gate_of(*later, settings),
         language,
         improvements_for(*later, settings),
-        judge_trusts(*later, language),
+        _judge_trusts(*later, language),
     )
     page = path.with_name("side-by-side.html")
     write_atomically(page, page_html(context, earlier, changes))
@@ -196,7 +195,8 @@ def _json_object(context: ReportContext, path: Path) -> dict[str, Any]:
         agreement = judge_trust and judge_trust.calibration
         judge["calibration"] = context.text(agreement) if agreement else None
         judge["warnings"] = list(map(context.text, judge_trust.warnings)) if judge_trust else []
-    shown["redacted"] = masks_of(results)
+    redacts = stored_settings(results.run.settings).redacts
+    shown["redacted"] = feature("masks").masks_of(results) if redacts else None
     shown["drift"] = results.notes.get("drift")
     shown["replay_of"] = replay_of(results.run)
     shown |= {section.key: section.figures for section in context.sections}
@@ -214,6 +214,15 @@ def improvements_for(results: Results, summary: Summary, settings: Settings) -> 
     except InputError as error:
         say(_("{error} Causes are given without it.", error=error))
         return improvements_of(results, summary)
+
+
+def _judge_trusts(results: Results, summary: Summary, language: Language) -> JudgeTrusts:
+    """How far each judge is to be trusted; of stand-ins that counted words there is nothing to say."""
+    settings = results.run.settings
+    is_plain = not (results.notes or settings.get("replay") or stored_settings(settings).redacts)
+    if is_plain and results.run.models.get("judge") == LEXICAL:
+        return JudgeTrusts()
+    return feature("trust").judge_trusts(results, summary, language)  # type: ignore[no-any-return]
 
 
 def _exit_code(gate: Gate) -> int:

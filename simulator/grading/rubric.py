@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
@@ -140,6 +140,24 @@ class ReplySchema:
             "retrieval": bool(answer.passages) or answer.shows_passages,
         }
         return next((need for need in self.needs if not has[need]), None)
+
+
+class JudgeName(NamedTuple):
+    """`turn.completeness`: a judge, and the part of its verdict that is compared ("" for the grade)."""
+
+    judge: str
+    field: str = ""
+
+    @classmethod
+    def of(cls, name: str) -> "JudgeName":
+        """Only judges of the shelf have parts; a file's name keeps its dots."""
+        if any(mark in name for mark in ":/\\") or name.endswith(".toml") or "." not in name:
+            return cls(name)
+        judge, _unused, field = name.partition(".")
+        return cls(judge, field)
+
+    def __str__(self) -> str:
+        return f"{self.judge}.{self.field}" if self.field else self.judge
 
 
 class Rubric(ReplySchema):

@@ -18,12 +18,12 @@ from simulator.core.roles import LEXICAL
 from simulator.core.shelves import canonical_judge
 from simulator.core.titles import title
 from simulator.core.types import PASSED, Language, Results
+from simulator.grading.rubric import JudgeName
 from simulator.models.families import same_family
 from simulator.privacy.patterns import mask
 from simulator.report.context import JudgeTrust, JudgeTrusts, TrustLevel
 from simulator.report.sections import consistency_line
 from simulator.report.tables import replay_note
-from simulator.runner.labelled_answers import JudgeName
 from simulator.runner.masking import masks_of
 from simulator.runner.merge import MergeSummary, merge_summary
 from simulator.stats import judge_trust

@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -36,11 +37,17 @@ from simulator.report.context import (
     lowest_score,
     verdict,
 )
-from simulator.report.judges import trust_section
 from simulator.report.sections import SPOILT_SHOWN, course_sections, customer_remarks, customers_section
 from simulator.stats.figures import Summary
 
+# What only some reports need: imported where a run has it.
+FEATURES = {"masks": "simulator.runner.masking", "trust": "simulator.report.judges"}
 _NO_CALLS = _("no model was called for customers or grading")
+
+
+def feature(name: str) -> Any:
+    """The module behind a part of the report."""
+    return import_module(FEATURES[name])
 
 
 def run_report(context: ReportContext) -> Report:
@@ -81,7 +88,8 @@ def _sections(context: ReportContext) -> Iterator[Section | None]:
     yield Section("means", "", _means(context), views=TEXT)
     yield from context.sections
     yield Section("heat", _("Customer × judge"), views=PAGE)
-    yield trust_section(context.trusts)
+    if context.trusts.judges:
+        yield feature("trust").trust_section(context.trusts)
     yield Section("facts", "", (Facts(tuple(_facts(context))),), views=TERMINAL)
     if not summary.rows:
         yield from course_sections(results, summary, context.titles)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Container, Iterable, Iterator, Mapping
+from typing import Protocol
 
 from pydantic import JsonValue
 
@@ -10,8 +11,6 @@ from simulator.core.messages import Message, _, safe_text
 from simulator.core.settings import dollars
 from simulator.core.titles import Titles, title
 from simulator.core.types import Case, Conversation, RedRules, Results, Run, Score, Spending, Turn
-from simulator.diagnosis.recommendations import Example
-from simulator.stats.comparison import TurnChange
 from simulator.stats.figures import JudgeSummary, Mean, RedTurn, Summary
 from simulator.stats.red import KINDS
 from simulator.storage.results import select_conversations
@@ -19,6 +18,22 @@ from simulator.storage.runs import replay_of
 
 # The judge that reads how the customer feels.
 FEELING = "tone"
+
+
+class PlacedTurn(Protocol):
+    """A turn with its place in a run, wherever it is listed."""
+
+    @property
+    def persona(self) -> str:
+        """Who asked."""
+
+    @property
+    def case(self) -> str:
+        """The question's id."""
+
+    @property
+    def turn(self) -> int:
+        """Its number in the conversation, from 1."""
 
 
 def personas_table(summary: Summary, titles: Titles) -> Table:
@@ -111,7 +126,7 @@ def mark_text(red: RedTurn) -> Message:
     return _("▲ {marks}", marks=[title("mark", mark.kind) for mark in red.marks])
 
 
-def turn_text(turn: TurnChange | RedTurn | Example, titles: Titles) -> Message:
+def turn_text(turn: PlacedTurn, titles: Titles) -> Message:
     """Which turn it is: customer, case and number; of a row only the case is shown."""
     persona = titles("persona", turn.persona)
     return _("{persona} · {case} · turn {turn}", persona=persona, case=turn.case, turn=turn.turn)

@@ -7,7 +7,7 @@ import inspect
 import platform
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -28,14 +28,10 @@ from simulator.models.cache import ResponseCache
 from simulator.models.client import Connections, Model
 from simulator.models.pricing import Ledger
 from simulator.models.providers import Models
-from simulator.privacy.redactor import Redactor
-from simulator.runner.chains import applied_prompts
 from simulator.runner.conversation import ask_plainly
-from simulator.runner.masking import MaskedBot, MaskedUser, masked_conversations, redactor_of
-from simulator.runner.plan import cases_of_plan
+from simulator.runner.plan import cases_of_plan, feature
 from simulator.storage.run_file import find_run, read_run
 from simulator.users.base import PersonaUser, UserPrompts
-from simulator.users.opening import OpeningPrompts, VoicedOpening
 from simulator.users.scripted import (
     MixedUser,
     lines_of_run,
@@ -68,11 +64,17 @@ class RunContext:
         self.uncached_connections = Connections.of(settings, ResponseCache("off"))
         self.model_factory = Models(endpoints, self.connections, ledger)
         self.grading = Grading(settings, self.model_factory)
-        self.applied_prompts = applied_prompts(settings)
-        self.redactor = redactor_of(settings)
+        self.applied_prompts = feature("prompt").applied_prompts(settings) if settings.prompt else None
+        self.redactor = feature("redact").redactor_of(settings) if settings.redacts else None
         self.replayed_lines = _replayed_lines(settings, self.redactor)
-        self.openings = OpeningPrompts(shelves.PERSONAS / "_opening.toml", self.prompts.guards)
         self.scripts = read_scripts(Path(settings.script)) if settings.script else {}
+
+    @cached_property
+    def openings(self) -> Any:
+        """The prompts by which a model words the first line."""
+        return feature("voice_opening").OpeningPrompts(
+            shelves.PERSONAS / "_opening.toml", self.prompts.guards
+        )
 
     @property
     def judges(self) -> Mapping[str, Rubric | Callable[..., Any]]:
@@ -107,7 +109,8 @@ class RunContext:
             return ask_plainly  # the question is masked already, with its case
         model = self.model("user", temperature=self.settings.user_temperature)
         persona = self.personas[conversation.persona]
-        return self._masking(VoicedOpening(persona, model, self.openings, self._seed(conversation)))
+        opening = feature("voice_opening").VoicedOpening
+        return self._masking(opening(persona, model, self.openings, self._seed(conversation)))
 
     def user(self, conversation: Conversation) -> User:
         """The user that plays the customer after the first line."""
@@ -122,7 +125,7 @@ class RunContext:
         return self._masking(MixedUser(script) if script or self._is_log else user)
 
     def _masking(self, user: User) -> User:
-        return MaskedUser(user, self.redactor) if self.redactor else user
+        return feature("redact").MaskedUser(user, self.redactor) if self.redactor else user
 
     def turns(self, conversation: Conversation) -> tuple[int, bool]:
         """The maximum number of turns, and whether the customer is asked at the end how they leave.
@@ -181,7 +184,8 @@ class RunContext:
         redactor = None if self.settings.adapter == "recorded" else self.redactor
         if not (secrets or in_errors or redactor):
             return bot
-        return MaskedBot(bot, redactor, self.settings.timeout, secrets, in_errors)
+        timeout = self.settings.timeout
+        return feature("redact").MaskedBot(bot, redactor, timeout, secrets, in_errors)  # type: ignore[no-any-return]
 
     def _secrets(self) -> tuple[frozenset[str], frozenset[str]]:
         """The secrets masked in the bot's answers, and those masked in its error messages as well."""
@@ -300,7 +304,7 @@ def embeds(judge: Rubric | Callable[..., Any]) -> bool:
     return not isinstance(judge, Rubric) and "embed" in inspect.signature(judge).parameters
 
 
-def _replayed_lines(settings: Settings, redactor: Redactor | None) -> dict[str, tuple[Utterance, ...]]:
+def _replayed_lines(settings: Settings, redactor: Any) -> dict[str, tuple[Utterance, ...]]:
     """The customers' lines of the run in `--replay`, by conversation; their ids are masked like the cases."""
     if not settings.replay:
         return {}
@@ -309,7 +313,7 @@ def _replayed_lines(settings: Settings, redactor: Redactor | None) -> dict[str, 
     if redactor is None:
         return lines
     conversations = read_run(path).conversations
-    masked = masked_conversations(conversations, redactor)
+    masked = feature("redact").masked_conversations(conversations, redactor)
     new_ids = {old.id: new.id for old, new in zip(conversations, masked, strict=True)}
     return {new_ids[key]: texts for key, texts in lines.items()}
 

@@ -378,24 +378,6 @@ def _steps(low: float, high: float) -> tuple[float, ...]:
     return (low, high if high > low else low + 1)
 
 
-class JudgeName(NamedTuple):
-    """`turn.completeness`: a judge, and the part of its verdict that is compared ("" for the grade)."""
-
-    judge: str
-    field: str = ""
-
-    @classmethod
-    def of(cls, name: str) -> "JudgeName":
-        """Only judges of the shelf have parts; a file's name keeps its dots."""
-        if any(mark in name for mark in ":/\\") or name.endswith(".toml") or "." not in name:
-            return cls(name)
-        judge, _unused, field = name.partition(".")
-        return cls(judge, field)
-
-    def __str__(self) -> str:
-        return f"{self.judge}.{self.field}" if self.field else self.judge
-
-
 class GradedRow(NamedTuple):
     """A row with the judge's score."""
 

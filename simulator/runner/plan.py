@@ -4,8 +4,9 @@ import inspect
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple, overload
+from typing import Any, NamedTuple, overload
 
 from simulator.core import shelves
 from simulator.core.errors import InputError
@@ -31,11 +32,7 @@ from simulator.data.datasets import (
     label_set_problem,
     sort_labels,
 )
-from simulator.grading.metric_file import read_metric_file
-from simulator.grading.outputs import ReferenceCheck
 from simulator.grading.rubric import Rubric, load_judge
-from simulator.runner.chains import RECORDED, AppliedPrompts, applied_prompts
-from simulator.runner.masking import masked_case, masked_conversations, redactor_of
 from simulator.storage.run_file import find_run, read_run
 
 # Without --persona, each case gets one of these, as in the article that this program follows.
@@ -45,6 +42,19 @@ BUNDLED = (shelves.DEMO / "cases" / "ja.csv", shelves.DEMO / "cases" / "en.csv")
 _COMPARES: dict[str, frozenset[Need]] = {"label": frozenset({"label"}), "choice": frozenset({"label"})}
 # This many of the skipped rows are listed in the message.
 _LISTED = 3
+
+# What only some runs need, by the setting that asks for it: imported when it is set.
+FEATURES = {
+    "outputs": "simulator.grading.outputs",
+    "prompt": "simulator.runner.chains",
+    "redact": "simulator.runner.masking",
+    "voice_opening": "simulator.users.opening",
+}
+
+
+def feature(setting: str) -> Any:
+    """The module behind a setting."""
+    return import_module(FEATURES[setting])
 
 
 class Plan(Sequence[Conversation]):
@@ -114,7 +124,7 @@ class PlannedRun(NamedTuple):
                 cases=self.settings.cases,
                 unused=", ".join(self.columns.unused),
             )
-        is_asked = self.settings.protocol == "dialogue" and self.settings.adapter != RECORDED
+        is_asked = self.settings.protocol == "dialogue" and self.settings.adapter != "recorded"
         if self.columns.answers and is_asked:
             # A column of answers beside the questions often holds the right ones, named like a bot's own.
             column, cases = self.columns.answers[0], self.settings.cases
@@ -161,7 +171,7 @@ def read_plan(settings: Settings) -> PlannedRun:
     if settings.replay:
         replayed = _replayed_plan(find_run(settings.replay, Path(settings.runs)), settings)
         return PlannedRun(*replayed, settings, SkippedRows())
-    prompts = applied_prompts(settings)
+    prompts = feature("prompt").applied_prompts(settings) if settings.prompt else None
     labels = label_forms(settings.labels, prompts.labels) if prompts else settings.labels
     data = _read(settings, labels, prompts)
     chosen_for: Message | str = ""
@@ -201,9 +211,11 @@ def _replayed_plan(run: Path, settings: Settings) -> tuple[tuple[Conversation, .
 
     counting = {conversation.id for conversation in without_superseded(results).conversations}
     unplayed = {"turns": (), "ended": None, "reason": "", "closing": ""}
-    redactor = redactor_of(settings)
+    masking = feature("redact") if settings.redacts else None
     conversations = (
-        masked_conversations(results.conversations, redactor) if redactor else results.conversations
+        masking.masked_conversations(results.conversations, masking.redactor_of(settings))
+        if masking
+        else results.conversations
     )
     plan = (
         conversation.model_copy(update=unplayed)
@@ -265,21 +277,24 @@ def _fitted(settings: Settings, data: DataSet, labels: Labels) -> tuple[Settings
         names = [shelves.judge_name(name) for name in settings.judges]
         data.check([_needs(name) for name in settings.judges], names)
     else:
-        references = ReferenceCheck(read_metric_file(settings.outputs))
+        outputs = feature("outputs")
+        references = outputs.ReferenceCheck(outputs.read_metric_file(settings.outputs))
         data.skip_where(references)
         references.done()
     return settings, chosen_for
 
 
-def _read(settings: Settings, labels: Labels, prompts: AppliedPrompts | None) -> DataSet:
+def _read(settings: Settings, labels: Labels, prompts: Any) -> DataSet:
     """The cases that the settings name, or the bundled ones. Raises InputError for rows without a file."""
 
     def problem(case: Case) -> Message | str | None:
         return case_label_problem(case, labels) or (prompts.row_check(case) if prompts else None)
 
-    redactor = redactor_of(settings)
+    masking = feature("redact") if settings.redacts else None
     mask: Callable[[Case, int], Case] = (
-        partial(masked_case, redactor=redactor) if redactor else lambda case, _: case
+        partial(masking.masked_case, redactor=masking.redactor_of(settings))
+        if masking
+        else lambda case, _: case
     )
     if settings.protocol == "single_turn":
         request = DatasetRequest(strict=settings.strict, asks=prompts is None, problem=problem)

@@ -7,10 +7,10 @@ from pathlib import Path
 from simulator.core.errors import InputError
 from simulator.core.messages import _
 from simulator.core.types import Value
+from simulator.grading.rubric import JudgeName
 from simulator.models.cache import ResponseCache
 from simulator.runner.context import RunContext
 from simulator.runner.labelled_answers import (
-    JudgeName,
     LabelledGrading,
     read_labels,
     reference_separator,

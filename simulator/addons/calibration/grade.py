@@ -10,14 +10,13 @@ from simulator.core.messages import _, sentences
 from simulator.core.roles import LEXICAL, endpoints
 from simulator.core.settings import Settings
 from simulator.core.types import Language, Score, Spending
-from simulator.grading.rubric import Rubric
+from simulator.grading.rubric import JudgeName, Rubric
 from simulator.models.pricing import Ledger
 from simulator.runner.context import RunContext
 from simulator.runner.labelled_answers import (
     Dimension,
     GradedRow,
     GraderKind,
-    JudgeName,
     LabelFile,
     LabelledAnswer,
     LabelledGrading,

@@ -9,10 +9,10 @@ import pytest
 
 from simulator.core.errors import AccessDenied, UnknownName
 from simulator.core.settings import Settings
+from simulator.grading.rubric import JudgeName
 from simulator.models.pricing import BudgetSpent
 from simulator.runner.context import RunContext
 from simulator.runner.labelled_answers import (
-    JudgeName,
     LabelFile,
     LabelledGrading,
     judge_settings,
