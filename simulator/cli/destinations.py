@@ -97,7 +97,7 @@ def push_to_sheet(
     """Writes worksheets to the sheet of the settings; returns it, and its address with notes, a line each."""
     from simulator.core.messages import safe_text
     from simulator.sheets.google_api import Target, target
-    from simulator.sheets.google_push import new_sheet, push
+    from simulator.sheets.google_sheets import new_sheet, push
 
     suffix = settings.worksheet or ""
     if settings.new_sheet:

@@ -174,7 +174,7 @@ async def _account_check() -> Message:
 def _sheet_check(sheet: str, worksheet: str) -> Check:
     async def check() -> Message:
         from simulator.sheets.google_api import target
-        from simulator.sheets.google_pull import pull
+        from simulator.sheets.google_sheets import pull
 
         pulled = await asyncio.to_thread(pull, target(sheet, worksheet), ("summary",))
         rows = len(pulled.rows.get("summary", ()))

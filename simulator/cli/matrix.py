@@ -539,7 +539,7 @@ def _write(  # noqa: PLR0917 - all that a report is made from
         return lines
     path = folder / f"report.{REPORTS[name]}"
     if name == "xlsx":
-        from simulator.sheets.excel_write import paint  # openpyxl is needed for nothing else
+        from simulator.sheets.excel import paint  # openpyxl is needed for nothing else
 
         with replaced(path) as new:
             paint(sheets, new, {}, report.language)

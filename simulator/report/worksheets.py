@@ -1,16 +1,17 @@
 """A run as worksheets: what the team sees in a Google Sheet or an Excel workbook."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 from simulator.core.document import JST, Notes, Section, Table, Text, Tone, points, target_points
 from simulator.core.document import Facts as FactList
-from simulator.core.messages import Message, _, pgettext, safe_text
+from simulator.core.messages import Message, _, pgettext, safe_text, shown
 from simulator.core.settings import dollars
-from simulator.core.types import Conversation, Score, Severity, Turn
+from simulator.core.types import Case, Conversation, Language, Score, Severity, Turn
+from simulator.core.types import Message as Line
 from simulator.report.context import STAND_INS, ReportContext, conditions_table, verdict
 from simulator.report.fixes import cause_text, fixes_sheet
-from simulator.report.questions import cases_sheet
 from simulator.report.sections import customers_section
 from simulator.report.tables import (
     answer_text,
@@ -22,6 +23,7 @@ from simulator.report.tables import (
     setting_text,
 )
 from simulator.sheets.model import Chart, LazyRows, Mark, Row, SheetCell, Worksheet, text_cell, worksheet
+from simulator.sheets.titles import CHOICES
 from simulator.stats.figures import RedTurn, turn_failure
 from simulator.stats.red import RANK, worst_severity
 from simulator.stats.review import blind_sample
@@ -41,6 +43,11 @@ _SEVERITIES: dict[Severity, Message] = {
 LONGEST = 4000
 # In larger runs only red answers have a note, and in the review none: they are most of a workbook's size.
 NOTED_TURNS = 5_000
+# Who speaks, as question files name them.
+SPEAKERS: dict[Language, dict[str, str]] = {
+    "ja": {"user": "お客様", "assistant": "窓口"},
+    "en": {"user": "User", "assistant": "Assistant"},
+}
 
 
 def worksheets(context: ReportContext) -> tuple[Worksheet, ...]:
@@ -259,6 +266,44 @@ def questions_sheet(context: ReportContext) -> Worksheet:
     conversations = () if context.results.is_sampled else context.results.conversations
     cases = tuple({conversation.case.id: conversation.case for conversation in conversations}.values())
     return cases_sheet(cases, context.text, context.language, approved="yes")
+
+
+def proposals_sheet(cases: Sequence[Case], language: Language) -> Worksheet:
+    """Questions that wait for approval, without a run."""
+    return cases_sheet(cases, partial(shown, language=language), language, approved="no")
+
+
+def cases_sheet(
+    cases: Sequence[Case], text: Callable[[Text], str], language: Language, *, approved: str
+) -> Worksheet:
+    """A row for each case, with titles as `text` shows them; `approved` is what is picked there."""
+    rows = LazyRows(cases, lambda case: _question_row(case, text, language, approved=approved))
+    return worksheet("questions", text, rows)
+
+
+def _question_row(case: Case, text: Callable[[Text], str], language: Language, *, approved: str) -> Row:
+    """A question as it is first written; from then on it is the team's."""
+    picked = {"handover": case.handover, "use": "yes", "approved": approved}
+    if case.answerable is not None:
+        picked["answerable"] = "yes" if case.answerable else "no"
+    cells = {
+        "question": text_cell(case.question),
+        "reference": text_cell("|".join(case.references_at(1))),
+        "category": text_cell("|".join(case.tags)),
+        "gold": text_cell("|".join(case.passages)),
+        "goal": text_cell(case.goal or ""),
+        "facts": text_cell(
+            "\n".join([*case.facts.knows, *(f"unknown: {fact}" for fact in case.facts.unknown)])
+        ),
+        "history": text_cell(history_lines(case.history, language)),
+    }
+    cells |= {column: SheetCell(text=text(CHOICES[column][choice])) for column, choice in picked.items()}
+    return Row(key=case.id, cells=cells)
+
+
+def history_lines(history: Sequence[Line], language: Language) -> str:
+    """Who said what before the question, line by line, as a question file has it."""
+    return "\n".join(f"{SPEAKERS[language][line.role]}: {line.content}" for line in history)
 
 
 def conversations_sheet(context: ReportContext) -> Worksheet:

@@ -14,7 +14,7 @@ from simulator.addons.matrix.report import data_line, matrix_report, matrix_work
 from simulator.core.types import Language
 from simulator.report.painters import console, html
 from simulator.report.painters.markdown import markdown
-from simulator.sheets.excel_write import paint
+from simulator.sheets.excel import paint
 from tests.golden_files import compare
 from tests.matrices import ID, a_cell, compared, judged
 from tests.sheets_sink import KEY, pushed, sheets_server
