@@ -57,7 +57,7 @@ def _selected(runs: "tuple[PastRun, ...]", flags: dict[str, Any], settings: Sett
 
 
 def _show(past: "History", settings: Settings, html: str | None) -> None:
-    from simulator.report.history import history_report
+    from simulator.report.comparison import history_report
     from simulator.stats.history import history_json
 
     language: Language = past.runs[-1].language if past.runs else "ja"

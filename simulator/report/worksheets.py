@@ -22,8 +22,18 @@ from simulator.report.tables import (
     replay_note,
     setting_text,
 )
-from simulator.sheets.model import Chart, LazyRows, Mark, Row, SheetCell, Worksheet, text_cell, worksheet
-from simulator.sheets.titles import CHOICES
+from simulator.sheets.model import (
+    CHOICES,
+    Chart,
+    LazyRows,
+    Mark,
+    Row,
+    SheetCell,
+    Worksheet,
+    number_cell,
+    text_cell,
+    worksheet,
+)
 from simulator.stats.figures import RedTurn, turn_failure
 from simulator.stats.red import RANK, worst_severity
 from simulator.stats.review import blind_sample
@@ -115,7 +125,7 @@ def _means(context: ReportContext) -> Iterator[_Figure]:
         basis.append(_("Target {target}", target=target_points(context.gate.target)))
     yield "score", _("Score (0-100)"), _mean(summary.score, limit), _("{parts:dots}", parts=basis)
     red = _("{n} of {turns} turns", n=summary.red, turns=summary.turns)
-    yield "red", _("Red turns"), _count(summary.red), red
+    yield "red", _("Red turns"), number_cell(summary.red), red
     for name, judge in summary.judges.items():
         title = _("Judge: {judge}", judge=titles("judge", name))
         basis = [_("graded {n} of {planned}", n=judge.n, planned=judge.planned)]
@@ -143,13 +153,13 @@ def _course(context: ReportContext) -> Iterator[_Figure]:
         origin = SheetCell(text=safe_text(replay_of(context.results.run) or ""))
         yield "replay_of", _("replay"), origin, replay
     for how, count in () if summary.rows else summary.ended.items():
-        yield f"ended.{how}", _("Ended: {how}", how=titles("ended", how)), _count(count), ""
+        yield f"ended.{how}", _("Ended: {how}", how=titles("ended", how)), number_cell(count), ""
     for name, judge in summary.judges.items():
         if judge.failed:
             title = _("Could not be graded: {judge}", judge=titles("judge", name))
-            yield f"failed.{name}", title, _count(judge.failed), ""
+            yield f"failed.{name}", title, number_cell(judge.failed), ""
     silent = sum(summary.bot_failures.values())
-    answers = _count(silent, "warn" if silent else "")
+    answers = number_cell(silent, "warn" if silent else "")
     yield "no_answer", _("No answer"), answers, _("{n} of {turns} turns", n=silent, turns=summary.turns)
     played = None if summary.rows else customers_section(summary.simulator, titles)
     for section in (*([played] if played else []), *context.answerable, *context.sections):
@@ -205,10 +215,6 @@ def _table_figures(section: Section, table: Table, context: ReportContext) -> It
         )
 
 
-def _count(n: int, mark: Mark = "") -> SheetCell:
-    return SheetCell(text=str(n), number=n, mark=mark)
-
-
 def _mean(value: float | None, limit: float | None) -> SheetCell:
     """A mean on the scale to 100; marked where it is below the limit for red."""
     if value is None:
@@ -232,7 +238,7 @@ def history_sheet(context: ReportContext) -> Worksheet:
     cells = {
         "date": SheetCell(text=f"{run.created.astimezone(JST):%Y/%m/%d %H:%M}"),
         "verdict": _verdict_cell(context),
-        **{key: SheetCell(text=f"{n:g}", number=n) for key, n in figures.items() if n is not None},
+        **{key: number_cell(n) for key, n in figures.items() if n is not None},
     }
     made = worksheet("history", context.text, (Row(key=run.id, cells=cells),), context.wording)
     chart = Chart(title=made.column("score").title, x="date", ys=("score", "target"))

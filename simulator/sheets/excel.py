@@ -172,7 +172,12 @@ def write(
     # Excel and LibreOffice each keep a lock file beside a workbook that they have open.
     if any(path.with_name(name).exists() for name in (f"~${path.name}", f".~lock.{path.name}#")):
         raise _LockedFile
-    now = _fingerprint(_unedited(worksheets, language))
+    # The worksheets as they are read back while nobody has edited them.
+    unedited = (
+        (sheet.name, [visible(c.title) for c in sheet.columns if c.title.strip()], _unedited(sheet, language))
+        for sheet in worksheets
+    )
+    now = _fingerprint(unedited)
     hashes = {_WRITTEN: now, **({_FRESH: now} if alone else {})}
     try:
         with replaced(path) as new:
@@ -187,14 +192,7 @@ def write(
     return path
 
 
-def _unedited(worksheets: Sequence[Worksheet], language: Language) -> Iterator[_Words]:
-    """The worksheets as they are read back while nobody has edited them."""
-    for sheet in worksheets:
-        titles = [visible(column.title) for column in sheet.columns if column.title.strip()]
-        yield sheet.name, titles, _unedited_rows(sheet, language)
-
-
-def _unedited_rows(sheet: Worksheet, language: Language) -> Iterator[PulledRow]:
+def _unedited(sheet: Worksheet, language: Language) -> Iterator[PulledRow]:
     layout = layout_of(sheet)
     for number, row in enumerate(sheet.rows, 2):
         cells, others = {}, []
@@ -387,8 +385,6 @@ def _sheet(
 LONGEST = 32_767
 # What a spreadsheet takes for a formula as soon as somebody edits the cell.
 _FORMULA = tuple("=+-@\t\n|%＝＋－＠")
-# A workbook-wide name for each header cell: people rename titles and move columns, and the names go along.
-NAME = "rehearsal_{sheet}_{column}"
 LISTS = "rehearsal_lists"
 # Of a worksheet's columns, those that the team deleted.
 DELETED = "rehearsal_deleted_"
@@ -522,25 +518,25 @@ class _Workbook:
             last = len(worksheet.rows) + _SPARE_ROWS
             sheet.data_validation(1, number, last, number, self._rule(column))
         if column.key.isidentifier():
-            name = NAME.format(sheet=worksheet.name, column=column.key)
+            # People rename titles and move columns, and the names of header cells go along.
+            name = f"rehearsal_{worksheet.name}_{column.key}"
             at = f"{quote_sheetname(worksheet.title)}!{xl_col_to_name(number, col_abs=True)}$1"
             self._file.define_name(name, f"={at}")
 
     def _row(self, sheet: Any, worksheet: Worksheet, number: int, row: Row) -> None:
-        cells = dict(row.cells) | {"key": SheetCell(text=row.key)}
-        texts = {key: cell_text(cell.text, self.language, LONGEST) for key, cell in cells.items()}
+        texts = {c.key: cell_text(row.cell(c.key).text, self.language, LONGEST) for c in worksheet.columns}
         # The most lines for which a column makes its row higher.
         lookup = int((_MOST_POINTS - 3) // self.line)
         high = 1
         for column in worksheet.columns:
-            if _wraps(column, text := texts.get(column.key, "")):
+            if _wraps(column, text := texts[column.key]):
                 most = lookup if column.key in _LOOKUP_COLUMNS else _MOST_LINES
                 high = max(high, line_count(text, max(column.width - 1, 4), most))
         sheet.set_row(number, high * self.line + 3)
         for place, column in enumerate(worksheet.columns):
-            if (cell := cells.get(column.key)) is not None:
-                self._cell(sheet, (number, place), column, cell, texts[column.key])
-                self._note(sheet, number, place, cell.note)
+            cell = row.cell(column.key)
+            self._cell(sheet, (number, place), column, cell, texts[column.key])
+            self._note(sheet, number, place, cell.note)
 
     def _cell(self, sheet: Any, place: tuple[int, int], column: Column, cell: SheetCell, text: str) -> None:
         day = day_of(text) if column.kind == "date" else None

@@ -40,7 +40,6 @@ from simulator.sheets.model import (
     Column,
     Layout,
     Row,
-    SheetCell,
     Worksheet,
     folded,
     layout_of,
@@ -329,20 +328,6 @@ _CONTENT_FIELDS = "userEnteredValue,note,userEnteredFormat(backgroundColorStyle)
 _GAP = 50
 
 
-def cell_body(cell: SheetCell, language: Language) -> Json:
-    """A cell of ours as it is sent, whole: a missing value, fill or note is cleared."""
-    body: Json = {}
-    if cell.number is not None:
-        body["userEnteredValue"] = {"numberValue": cell.number}
-    elif cell.text:
-        body["userEnteredValue"] = {"stringValue": cell_text(cell.text, language, LONGEST)}
-    if cell.note:
-        body["note"] = cell_text(cell.note, language, LONGEST_NOTE)
-    if cell.mark:
-        body["userEnteredFormat"] = {"backgroundColorStyle": color(FILLS[cell.mark])}
-    return body
-
-
 def color(fill: str) -> Json:
     """RRGGBB as Google's colour style."""
     red, green, blue = (int(fill[at : at + 2], 16) / 255 for at in (0, 2, 4))
@@ -455,8 +440,17 @@ class Changes:
         self._change_rows(merged.changed, edited.columns, now.get(self.sheet_id, {}))
 
     def _cell(self, row: Row, key: str) -> Json:
-        cell = SheetCell(row.key) if key == "key" else row.cells.get(key, SheetCell())
-        return cell_body(cell, self.language)
+        """A cell of ours as it is sent, whole: a missing value, fill or note is cleared."""
+        cell, body = row.cell(key), Json()
+        if cell.number is not None:
+            body["userEnteredValue"] = {"numberValue": cell.number}
+        elif cell.text:
+            body["userEnteredValue"] = {"stringValue": cell_text(cell.text, self.language, LONGEST)}
+        if cell.note:
+            body["note"] = cell_text(cell.note, self.language, LONGEST_NOTE)
+        if cell.mark:
+            body["userEnteredFormat"] = {"backgroundColorStyle": color(FILLS[cell.mark])}
+        return body
 
     def _columns(self, tab: Tab, edited: EditedSheet, merged: Merged) -> Iterator[Json]:
         """Metadata that a copy has lost, and new columns."""

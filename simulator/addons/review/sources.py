@@ -25,8 +25,7 @@ from simulator.data.files import plain_suffix, printable, quote
 from simulator.data.rows import read_rows
 from simulator.data.values import is_empty, normalised
 from simulator.sheets.merge import EditedSheets
-from simulator.sheets.model import PulledRow, layouts
-from simulator.sheets.titles import CHOICES, TABS
+from simulator.sheets.model import CHOICES, TABS, PulledRow, layouts
 from simulator.stats.figures import Summary
 from simulator.stats.review import blind_sample
 

@@ -29,7 +29,7 @@ def terminal(told: MatrixFigures, width: int = 110) -> str:
     out = io.StringIO()
     page = f"runs/{ID}/report.html"
     console.paint(matrix_report(told, page), Console(file=out, width=width, color_system=None))
-    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+    return out.getvalue()
 
 
 def workbook(told: MatrixFigures) -> openpyxl.Workbook:
