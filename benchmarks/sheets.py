@@ -11,8 +11,7 @@ import time
 from simulator.core.types import RedRules
 from simulator.report.worksheets import worksheets
 from simulator.sheets.google_api import SheetsClient, target
-from simulator.sheets.google_pull import pull
-from simulator.sheets.google_push import push
+from simulator.sheets.google_sheets import pull, push
 from simulator.sheets.model import Worksheet
 from simulator.stats.gate import decide
 from simulator.stats.summary import summarise

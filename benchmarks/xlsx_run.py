@@ -53,7 +53,7 @@ def one(way: str, run: str) -> None:
     from simulator.core.types import RedRules
     from simulator.report.worksheets import worksheets
     from simulator.sheets import excel
-    from simulator.sheets.excel_read import read_edited
+    from simulator.sheets.excel import read_edited
     from simulator.stats.gate import decide
     from simulator.stats.summary import summarise
     from simulator.storage.run_file import read_run

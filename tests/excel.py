@@ -8,7 +8,7 @@ from typing import Any
 import openpyxl
 from openpyxl.utils import column_index_from_string, get_column_letter
 
-from simulator.sheets.excel_read import read_edited
+from simulator.sheets.excel import read_edited
 from simulator.sheets.model import PulledRow
 
 _PLACE = re.compile(r"(.*!)\$([A-Z]+)\$(\d+)")

@@ -9,7 +9,7 @@ import pytest
 
 from simulator.core.types import Language
 from simulator.sheets.google_api import SheetsClient, Target, target
-from simulator.sheets.google_push import push
+from simulator.sheets.google_sheets import push
 from simulator.sheets.model import Choice, Column, Mark, Row, SheetCell, Worksheet
 from tests.servers.loopback import on_thread
 from tests.servers.sheets import SheetsServer

@@ -26,7 +26,7 @@ FORMATS = {
     "files": "simulator.report.files",
     "google": "simulator.sheets.google_api",
     "markdown": "simulator.report.painters.markdown",
-    "push": "simulator.sheets.google_push",
+    "push": "simulator.sheets.google_sheets",
     "worksheets": "simulator.report.worksheets",
     "xlsx": "simulator.sheets.excel",
 }

@@ -27,7 +27,7 @@ from simulator.runner.context import RunContext, embeds
 from simulator.runner.conversation import ask
 from simulator.runner.plan import read_plan
 from simulator.sheets.google_api import account, target
-from simulator.sheets.google_pull import pull
+from simulator.sheets.google_sheets import pull
 
 Check = Callable[[], Awaitable[Message | str]]
 _FORMATS = {"schema": _("strict JSON"), "json": "JSON", "text": _("JSON in plain text")}

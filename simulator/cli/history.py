@@ -11,7 +11,7 @@ from simulator.core.errors import InputError
 from simulator.core.messages import _
 from simulator.core.settings import Settings, load_settings
 from simulator.core.types import Language
-from simulator.report.history import history_report
+from simulator.report.comparison import history_report
 from simulator.report.painters.console import print_report
 from simulator.report.painters.html import page
 from simulator.runner.plan import read_plan

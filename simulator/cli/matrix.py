@@ -70,7 +70,7 @@ from simulator.runner.chains import WHOLE, Chain, is_chain, read_chain
 from simulator.runner.context import RunContext
 from simulator.runner.estimate import Forecast, forecast
 from simulator.runner.plan import read_plan
-from simulator.sheets.excel_write import paint
+from simulator.sheets.excel import paint
 from simulator.sheets.model import Worksheet
 from simulator.storage.results import without_superseded
 from simulator.storage.run_file import new_run_id, read_run, run_ids

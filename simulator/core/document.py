@@ -158,6 +158,13 @@ class Items:
     numbered: bool = False
     folded: bool = False
 
+    @classmethod
+    def first(cls, most: int, items: Iterable[Item], more: Message, **looks: bool) -> "Items":
+        """At most so many items; `more` says of how many ({n}) others there are."""
+        every = tuple(items)
+        left = len(every) - most
+        return cls(every[:most], more.format(n=left) if left > 0 else "", **looks)
+
 
 @dataclass(frozen=True, slots=True)
 class Series:

@@ -1,4 +1,7 @@
-"""Two runs compared: whether the bot got better, how sure that is, what turned, and pair beside pair."""
+"""Runs compared: whether the bot got better and how sure that is, what turned, pair beside pair.
+
+Two runs are compared in all detail, many by how their scores developed.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,6 +14,7 @@ from simulator.core.document import (
     TEXT,
     Block,
     Cell,
+    Chart,
     Fact,
     Item,
     Items,
@@ -18,10 +22,12 @@ from simulator.core.document import (
     Notes,
     Report,
     Section,
+    Series,
     Table,
     Text,
     Tone,
     View,
+    local_time,
     page_section,
     points,
 )
@@ -46,6 +52,7 @@ from simulator.stats.comparison import (
     is_regression,
 )
 from simulator.stats.figures import RedTurn, Summary
+from simulator.stats.history import MIN_RUNS, Fall, History, PastRun
 
 # Turns that are quoted; the page has more.
 _QUOTED: tuple[tuple[frozenset[View], int], ...] = ((TERMINAL, 5), (TEXT - TERMINAL, 10))
@@ -256,8 +263,8 @@ class _Parts:
         to_green = ngettext("No longer red ({n} turn)", "No longer red ({n} turns)", n=len(green))
         for views, most in _QUOTED:
             for key, title, items in (("turned_red", to_red, red), ("turned_green", to_green, green)):
-                more = _("{n} more are on the page.", n=len(items) - most) if len(items) > most else ""
-                block = Items(tuple(items[:most]), more) if items else Line(_("None."), "soft")
+                more = Items.first(most, items, _("{n} more are on the page."))
+                block = more if items else Line(_("None."), "soft")
                 yield Section(key, title, (block,), views=views, folded=True)
 
     def _turn(self, each: TurnChange, marker: str, why_before: str = "", why_after: str = "") -> Item:
@@ -297,7 +304,10 @@ class _Parts:
             changes.judges,
             {  # the verdict first: on a telephone only the first columns are in sight
                 _("Judge"): lambda row: self.titles("judge", row.judge),
-                _("Verdict"): lambda row: Cell(text=_short_verdict(row), tone=_TONES.get(row.verdict, "")),
+                _("Verdict"): lambda row: Cell(
+                    text=_SHORT[_verdict_key(row)].format(larger=largest(row.larger)),
+                    tone=_TONES.get(row.verdict, ""),
+                ),
                 _("Before"): lambda row: points(row.before),
                 _("Now"): lambda row: points(row.after),
                 _("Diff."): lambda row: signed_points(row.difference),
@@ -358,19 +368,18 @@ class _Parts:
 
 
 def _groups(title: Text, groups: Iterable[tuple[Text, GroupComparison]]) -> Table:
-    rows = (
-        (
-            name,
-            each.pairs,
-            signed_points(each.difference),
-            between(each.interval),
-            each.turned_red,
-            each.turned_green,
-        )
-        for name, each in groups
+    return Table.listing(
+        "groups",
+        groups,
+        {
+            title: lambda group: group[0],
+            _("pairs"): lambda group: group[1].pairs,
+            _("Diff."): lambda group: signed_points(group[1].difference),
+            _("95 % interval"): lambda group: between(group[1].interval),
+            _("to red"): lambda group: group[1].turned_red,
+            _("fixed"): lambda group: group[1].turned_green,
+        },
     )
-    columns = (title, _("pairs"), _("Diff."), _("95 % interval"), _("to red"), _("fixed"))
-    return Table.of("groups", columns, rows)
 
 
 def _compared_turns(changes: RunComparison) -> int:
@@ -386,10 +395,6 @@ def _beside(replay: bool, row: Difference | None, run: str) -> Message:
     if row.interval is None:
         return _("{kind}: {was} → {now} ({by} points, not enough data)  {run}", **figures)
     return _("{kind}: {was} → {now} ({by} points, 95 % interval {low} to {high})  {run}", **figures)
-
-
-def _short_verdict(row: Difference) -> Message:
-    return _SHORT[_verdict_key(row)].format(larger=largest(row.larger))
 
 
 def _verdict_key(row: Difference) -> str:
@@ -467,15 +472,10 @@ def comparison_sections(
     pairs = [_Pair.of(runs, key) for key in runs.both]
     parts = _Parts(changes or compared(before, after), after.summary, language)
     numbers = Counter(pair.change for pair in pairs)
-    counts = [
-        _(
-            "{mark} {change} {conversations}",
-            mark=mark,
-            change=text,
-            conversations=ngettext("{n} conv.", "{n} conv.", n=numbers[change]),
-        )
-        for change, (mark, _tone, text) in _CHANGES.items()
-    ]
+    counts = []
+    for change, (mark, _tone, text) in _CHANGES.items():
+        n = ngettext("{n} conv.", "{n} conv.", n=numbers[change])
+        counts.append(_("{mark} {change} {conversations}", mark=mark, change=text, conversations=n))
     paired = Line(_("Pairs of the same question and customer: {n}.", n=len(pairs)), "soft")
     summed = (*parts.verdict(), table, Line(_("{parts}", parts=counts)), paired)
     yield Section("compare", _("What changed"), summed)
@@ -486,11 +486,9 @@ def comparison_sections(
     )
     unchanged = [pair for pair in pairs if not pair.changed][:SHOWN_UNCHANGED]
     if changed:
-        more = len(changed) - SHOWN_PAIRS
-        left = _("Further pairs that changed: {n}.", n=more) if more > 0 else ""
-        items = [parts.pair(pair, f"#{anchors[pair.later.id]}", runs) for pair in changed[:SHOWN_PAIRS]]
-        blocks = (Items(tuple(items), left, folded=True),)
-        yield Section("pairs", _("Pairs that changed: {n}", n=len(changed)), blocks)
+        items = [parts.pair(pair, f"#{anchors[pair.later.id]}", runs) for pair in changed]
+        shown = Items.first(SHOWN_PAIRS, items, _("Further pairs that changed: {n}."), folded=True)
+        yield Section("pairs", _("Pairs that changed: {n}", n=len(changed)), (shown,))
     if unchanged:
         listed = [parts.unchanged_pair(pair, f"#{anchors[pair.later.id]}") for pair in unchanged]
         title = _("Unchanged pairs: {n}", n=len(pairs) - len(changed))
@@ -554,3 +552,130 @@ def _side(
 def _short(text: str) -> str:
     text = safe_text(text)
     return text if len(text) <= SHOWN_LENGTH else text[:SHOWN_LENGTH].rstrip() + "…"
+
+
+# --- How runs developed ---
+
+_TRENDS: dict[str, tuple[Message, Tone]] = {
+    "falling": (_("Slowly falling: {slope} points per run (95 % interval {low} to {high})."), "alarm"),
+    "rising": (_("Rising: {slope} points per run (95 % interval {low} to {high})."), "good"),
+    "steady": (
+        _("Neither rising nor falling can be said: {slope} points per run (95 % interval {low} to {high})."),
+        "",
+    ),
+}
+_SCALE = (0, 0.25, 0.5, 0.75, 1)
+
+
+def history_report(history: History, language: Language, page: str = "") -> Report:
+    """The trend first, then the runs, the newest first; `page` is where it is written as a page."""
+    comparable = [run for run in history.runs if run.run in set(history.followed)]
+    table = Table.listing(
+        "runs",
+        reversed(history.runs),
+        {
+            _("Date"): _date,
+            _("Score"): lambda run: None if run.score is None else f"{100 * run.score:.1f}",
+            _("95 % interval"): lambda run: "–".join(map(points, run.interval)) if run.interval else None,
+            _("Red"): lambda run: f"{run.red:,}/{run.turns:,}",
+            _("Conv."): lambda run: run.graded,
+            pgettext("the model that grades", "Judge"): lambda run: run.model,
+            _("Bot"): lambda run: run.adapter,
+            _("Note"): lambda run: _note(run, history),
+            _("Run"): lambda run: run.run,
+        },
+        words=frozenset({5, 6, 7, 8}),
+        spared=frozenset({2, 4, 5, 6}),
+    )
+    block = table if history.runs else Line(_("There are no runs."))
+    runs = Section("runs", _("Runs so far ({n})", n=len(history.runs)), (block,))
+    return Report(
+        title=_("How the score developed"),
+        language=language,
+        lead=(
+            Notes.of(_history_notes(history)),
+            *([_history_chart(comparable)] if len(comparable) > 1 else []),
+        ),
+        sections=(runs, *page_section(page)),
+    )
+
+
+def _history_notes(history: History) -> Iterator[Text | Line]:
+    """The trend, falls, and what could not be read."""
+    if history.runs:
+        yield _trend(history)
+    if fall := history.dropped:
+        dropped = _(
+            "{run} fell by {by} points from the run before, more than chance.",
+            run=fall.later,
+            by=points(fall.by),
+        )
+        yield Line(dropped, "alarm")
+        yield _compare(fall)
+    if fall := history.eroded:
+        eroded = _(
+            "Each step was within chance, but the newest run is {by} points below the best one, {run}"
+            " ({best}).",
+            by=points(fall.by),
+            run=fall.earlier,
+            best=points(fall.best),
+        )
+        yield Line(eroded, "alarm")
+        yield _compare(fall)
+    if history.runs and len(history.followed) < len(history.runs):
+        yield _(
+            "The trend is over the {n} runs with the cases, bot and rubric of the newest one that went on to"
+            " its end.",
+            n=len(history.followed),
+        )
+    if unread := history.unread:
+        yield Line(_("Runs that cannot be read: {n} ({names})", n=len(unread), names=unread[:5]), "alarm")
+
+
+def _trend(history: History) -> Text | Line:
+    if history.trend is None:
+        return _(
+            "A trend takes at least {needed} comparable runs (now {n}).",
+            needed=MIN_RUNS,
+            n=len(history.followed),
+        )
+    text, tone = _TRENDS[history.direction]
+    return Line(text.format(slope=signed_points(history.trend.slope), **ends(history.trend.interval)), tone)
+
+
+def _compare(fall: Fall) -> Message:
+    return _("Compare them: python run.py diff {before} {after}", before=fall.earlier, after=fall.later)
+
+
+def _history_chart(runs: list[PastRun]) -> Chart:
+    """The scores of comparable runs, oldest first."""
+    dates, texts = tuple(map(_date, runs)), tuple(points(run.score) for run in runs)
+    scores = tuple(
+        _("{date} {score}", date=date, score=text) for date, text in zip(dates, texts, strict=True)
+    )
+    low, high = zip(*(run.interval or (None, None) for run in runs), strict=True)
+    return Chart(
+        kind="lines",
+        title=_("How the score developed"),
+        description=_("Score by run: {scores}", scores=scores),
+        labels=dates,
+        series=(Series("", tuple(run.score for run in runs), texts, low, high),),
+        marks=tuple((mark, points(mark)) for mark in _SCALE),
+    )
+
+
+def _note(run: PastRun, history: History) -> Message:
+    """What sets a run apart from the others."""
+    notes = (
+        (_("replay"), run.replay_of),
+        (_("other set-up"), run.run not in history.followed),
+        (_("stand-in"), run.offline),
+        (_("unfinished"), run.status != "finished"),
+        (_("stopped early"), run.stopped_early),
+    )
+    return _("{parts}", parts=tuple(note for note, holds in notes if holds))
+
+
+def _date(run: PastRun) -> str:
+    """When a run began, in the reader's own time zone."""
+    return f"{local_time(run.created):%Y/%m/%d %H:%M}"

@@ -1,6 +1,6 @@
 """The forecast of a run: what it costs, by role, and how to know better."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from simulator.core.document import Block, Line, Report, Section, Table, Text
 from simulator.core.messages import Message, _, ngettext, sentences
@@ -18,8 +18,11 @@ def forecast_report(forecast: Forecast, jpy_per_usd: float = JPY_PER_USD) -> Rep
     """The cost with its range, the table by role, what the range means, and how to find out."""
     lead: list[Block] = []
     if forecast.high:
-        texts = (_assumptions(forecast), *_advice(forecast))
-        lead = [Line(_cost_text(forecast, jpy_per_usd), "strong"), _table(forecast), *map(Line, texts)]
+        lead = [Line(_cost_text(forecast, jpy_per_usd), "strong"), _table(forecast)]
+        lead.append(Line(_assumptions(forecast)))
+        if forecast.like is None and forecast.cases > 2 * PILOT:
+            advice = _("To know better, run it with --limit {n} first: forecasts then go by that run.")
+            lead.append(Line(advice.format(n=PILOT)))
     end = Line(sentences(_why_free(forecast), _("Nothing was started.")))
     sections = (Section("end", "", (*map(Line, _answers(forecast)), end)),)
     return Report(_("Forecast"), forecast.language, tuple(lead), sections)
@@ -93,12 +96,6 @@ def _assumptions(forecast: Forecast) -> Message:
         " to the last turn and texts are long."
     )
     return sentences(ends, asked_again)
-
-
-def _advice(forecast: Forecast) -> Iterator[Message]:
-    """How to know better."""
-    if forecast.like is None and forecast.cases > 2 * PILOT:
-        yield _("To know better, run it with --limit {n} first: forecasts then go by that run.", n=PILOT)
 
 
 def _answers(forecast: Forecast) -> list[Message]:

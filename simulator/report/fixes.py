@@ -20,7 +20,7 @@ from simulator.diagnosis.evidence import Cause
 from simulator.diagnosis.recommendations import CAUSE_NAMES, LEAST, Example, Fix, Improvements, certainty
 from simulator.report.context import STAND_INS, ReportContext
 from simulator.report.tables import mark_text, turn_text
-from simulator.sheets.model import LazyRows, Row, SheetCell, Worksheet, text_cell, worksheet
+from simulator.sheets.model import LazyRows, Row, SheetCell, Worksheet, number_cell, text_cell, worksheet
 from simulator.stats.figures import RedTurn, Summary
 from simulator.stats.summary import excerpt
 
@@ -127,15 +127,11 @@ def fixes_report(
     found: Improvements, run: str, summary: Summary, language: Language, top: int | None = None
 ) -> Report:
     """At most `top` fixes with examples, then faults of the customer."""
-    titles, shown = summary.titles(language), found.fixes[:top]
+    titles = summary.titles(language)
     lead = [Line(lead)] if (lead := lead_text(found)) else []
     lead += [Line(how, "soft")] if (how := how_text(found)) else []
-    left = len(found.fixes) - len(shown)
-    items = Items(
-        tuple(_item(fix, found, titles) for fix in shown),
-        _("{n} more", n=left) if left else "",
-        numbered=True,
-    )
+    made = (_item(fix, found, titles) for fix in found.fixes)
+    items = Items.first(len(found.fixes) if top is None else top, made, _("{n} more"), numbered=True)
     sections = [Section("fixes", "", (items if found.fixes else Line(none_text(found)),))]
     if found.customer:
         name = _("Faults of the simulated customer (not counted as fixes of the bot)")
@@ -210,19 +206,15 @@ def _row(fix: Fix, context: ReportContext) -> Row:
         "where": text_cell(context.text(fix.where)),
         "found_cause": text_cell(context.text(CAUSE_NAMES[fix.cause]), note=evidence),
         "sure": SheetCell(text=context.text(certainty(fix.sure))),
-        "turns": _number(len(fix.turns)),
-        **({} if context.summary.rows else {"customers": _number(len(fix.personas))}),
+        "turns": number_cell(len(fix.turns)),
+        **({} if context.summary.rows else {"customers": number_cell(len(fix.personas))}),
         "question": text_cell(first.question),
         "answer": text_cell(context.text(failure_text(first)) or first.answer),
         "reason": text_cell(first.reason),
         "run": text_cell(context.results.run.id),
     }
     if fix.rank:
-        cells["rank"] = _number(fix.rank)
+        cells["rank"] = number_cell(fix.rank)
     if fix.rank and context.improvements.foretells:
-        cells["gain"] = _number(round(100 * fix.gain, 1))
+        cells["gain"] = number_cell(round(100 * fix.gain, 1))
     return Row(key=safe_text(fix.key), cells=cells)
-
-
-def _number(n: float) -> SheetCell:
-    return SheetCell(text=f"{n:g}", number=n)

@@ -23,7 +23,7 @@ from simulator.models.families import same_family
 from simulator.privacy.patterns import mask
 from simulator.report.context import JudgeTrust, JudgeTrusts, TrustLevel
 from simulator.report.sections import consistency_line
-from simulator.report.tables import replay_note
+from simulator.report.tables import replay_note, signed
 from simulator.runner.masking import masks_of
 from simulator.runner.merge import MergeSummary, merge_summary
 from simulator.stats import judge_trust
@@ -73,16 +73,12 @@ def judge_trusts(
         drifts = [Drift.model_validate(each) for each in stored] if isinstance(stored, list) else []
     except ValidationError:  # another version stored them differently
         drifts = []
-    trusts = {
-        name: _trust(name, judge.rubrics, drifts, language, folder)
-        for name, judge in summary.judges.items()
-        if not _is_stand_in(name, judge.rubrics, results.run.models)
-    }
-    judges = {
-        name: trust
-        for name, trust in trusts.items()
-        if trust.calibration or trust.warnings or not by_rule(name)
-    }
+    judges = {}
+    for name, judge in summary.judges.items():
+        trust = _trust(name, judge.rubrics, drifts, language, folder)
+        is_known = trust.calibration or trust.warnings or not by_rule(name)
+        if is_known and not _is_stand_in(name, judge.rubrics, results.run.models):
+            judges[name] = trust
     notes = [note for drift in drifts for note in _drift_notes(drift)]
     notes += family_notes(results.run.settings, results.run.models)
     if replay := replay_note(results.run):
@@ -164,9 +160,8 @@ def bias_text(row: BiasRow) -> Message:
         caught = f"{100 * min(row.fell or 0.0, row.turned or 0.0):.0f}"
         text = _("only {caught} % of answers with one changed fact were noticed", caught=caught)
     else:
-        text = _(
-            "{change} moves it by {moved}", change=_CHANGES[row.kind], moved=_signed(row.difference or 0.0)
-        )
+        moved = _moved(row.difference or 0.0, places=2)
+        text = _("{change} moves it by {moved}", change=_CHANGES[row.kind], moved=moved)
     if row.judge.endswith(".correctness"):
         return _("{part}: {text}", part=title("category", "correctness"), text=text)
     return text
@@ -280,11 +275,9 @@ def _judge_of(drift: Drift) -> str:
 
 def _shift_text(drift: Drift) -> str:
     """A shift of 0..1 on the scale to 100, with its sign."""
-    return _signed(100 * drift.shift, places=0)
+    return _moved(100 * drift.shift, places=0)
 
 
-def _signed(value: float, places: int = 2) -> str:
-    """`+0.4`, `-0.97`, `0`."""
-    text = f"{value:+.{places}f}"
-    text = text.rstrip("0").rstrip(".") if "." in text else text
-    return text if text.strip("+-0.") else "0"
+def _moved(by: float, places: int) -> str:
+    """With the minus that programs read: these sentences are in `--json`, too."""
+    return signed(by, places).replace("−", "-")

@@ -261,13 +261,15 @@ def shown_conversations(
 ) -> Collection[str]:
     """The ids of the conversations to show: everything if it fits, else red ones and a sample of the others.
 
-    Those in `first` come before the red ones, these gravest first; the sample is spread evenly over the plan.
+    Those in `first` come before the red ones, these gravest first; the sample is spread evenly over the plan:
+    every 64th of them, then those between.
     `share` (0..1) shrinks the room for them, where an estimate was too low. No more conversations are read
     than the page can hold.
     """
     room = _CONVERSATIONS_SIZE * share
     red = dict.fromkeys((*first, *(each.conversation for each in summary.reddest)))
-    keys = [*red, *_spread([key for key in results.conversations.ids if key not in red])]
+    others = [key for key in results.conversations.ids if key not in red]
+    keys = [*red, *(key for start in range(64) for key in others[start::64])]
     # A passage takes room once, where it is first shown.
     shown, passages = set(), set[tuple[str, str]]()
     for conversation, by_turn in conversations_with_scores(results, keys):
@@ -277,13 +279,6 @@ def shown_conversations(
                 break
             shown.add(conversation.id)
     return shown
-
-
-def _spread(keys: Sequence[str]) -> Iterator[str]:
-    """All keys in an order whose first ones are spread over the whole: every 64th, then those between."""
-    step = 64
-    for start in range(step):
-        yield from keys[start::step]
 
 
 def _size(conversation: Conversation, by_turn: TurnScores, passages: set[tuple[str, str]]) -> int:
@@ -559,7 +554,8 @@ def marked(answer: str, unmarked: Iterable[Flaw]) -> tuple[list[Span], list[Flaw
     for flaw in unmarked:
         # Facts are copied from the answer as they are: one that is not there means no nearby sentence.
         place = text.place(flaw.words, owners, near=flaw.judge != "facts")
-        if place is None and flaw.judge == "facts" and _is_listed(flaw, listed):
+        words = _folded(flaw.words)[0]
+        if place is None and flaw.judge == "facts" and any(words in _folded(f.words)[0] for f in listed):
             continue
         if place:
             owners[place[0] : place[1]] = [
@@ -569,7 +565,12 @@ def marked(answer: str, unmarked: Iterable[Flaw]) -> tuple[list[Span], list[Flaw
         listed.append(flaw)
     order = sorted(range(len(listed)), key=placed.__getitem__)
     numbered = {old: replace(listed[old], number=new) for new, old in enumerate(order, 1)}
-    return list(_spans(answer, owners, numbered)), [numbered[old] for old in order]
+    spans, start, lasts = list[Span](), 0, {owner: at for at, owner in enumerate(owners, 1)}
+    for owner, stretch in groupby(owners):
+        end = start + len(list(stretch))
+        spans.append(Span(answer[start:end], numbered.get(owner), owner >= 0 and lasts[owner] == end))
+        start = end
+    return spans, [numbered[old] for old in order]
 
 
 def _claims(score: Score | None) -> Iterator[Flaw]:
@@ -603,10 +604,6 @@ class _FoldedText:
     def place(self, words: str, owners: list[int], *, near: bool) -> tuple[int, int] | None:
         """Start and end of the words in the original, or with `near` of the sentence nearest to them."""
         folded_words, _ = _folded(words)
-        exact = self._exact(folded_words, owners)
-        return exact or (self._nearest(folded_words, owners) if near else None)
-
-    def _exact(self, folded_words: str, owners: list[int]) -> tuple[int, int] | None:
         # No number is cut: '24' is not found in '240'.
         before = r"(?<!\d)" if folded_words[:1].isdecimal() else ""
         after = r"(?!\d)" if folded_words[-1:].isdecimal() else ""
@@ -615,17 +612,15 @@ class _FoldedText:
             first, end = self._places[at][0], self._places[at + len(folded_words) - 1][1]
             if owners[first] < 0:
                 return first, end
-        return None
-
-    def _nearest(self, folded_words: str, owners: list[int]) -> tuple[int, int] | None:
         pairs = Counter(pairwise(folded_words))
         best, nearest = NEAREST, None
-        for match in _SENTENCE.finditer(self._text):
-            sentence = _folded(match[0])[0]
-            shared = pairs & Counter(pairwise(sentence))
-            share = shared.total() / pairs.total() if pairs else 0.0
-            if share >= best and any(owner < 0 for owner in owners[match.start() : match.end()]):
-                best, nearest = share + 1e-9, _trimmed(match)
+        for match in _SENTENCE.finditer(self._text) if near and pairs else ():
+            share = (pairs & Counter(pairwise(_folded(match[0])[0]))).total() / pairs.total()
+            if share >= best and any(owner < 0 for owner in owners[slice(*match.span())]):
+                # Without the spaces around it.
+                start, sentence = match.start(), match[0]
+                nearest = start + len(sentence) - len(sentence.lstrip()), start + len(sentence.rstrip())
+                best = share + 1e-9
         return nearest
 
 
@@ -648,23 +643,3 @@ def _clusters(text: str) -> Iterator[tuple[int, int]]:
         if at == len(text) or not (unicodedata.combining(text[at]) or text[at] in "\uff9e\uff9f"):
             yield start, at
             start = at
-
-
-def _trimmed(match: re.Match[str]) -> tuple[int, int]:
-    """A sentence without the spaces around it."""
-    before = len(match[0]) - len(match[0].lstrip())
-    return match.start() + before, match.start() + len(match[0].rstrip())
-
-
-def _is_listed(flaw: Flaw, listed: Sequence[Flaw]) -> bool:
-    """Whether the words of a flaw stand within those of another one."""
-    words = _folded(flaw.words)[0]
-    return any(words in _folded(other.words)[0] for other in listed)
-
-
-def _spans(answer: str, owners: list[int], numbered: Mapping[int, Flaw]) -> Iterator[Span]:
-    start, lasts = 0, {owner: at for at, owner in enumerate(owners, 1)}
-    for owner, places in groupby(owners):
-        end = start + len(list(places))
-        yield Span(answer[start:end], numbered.get(owner), owner >= 0 and lasts[owner] == end)
-        start = end

@@ -38,7 +38,6 @@ from simulator.stats.answerability import answerability, handovers
 from simulator.stats.choices import Choices, choices
 from simulator.stats.classification import (
     LABEL_JUDGE,
-    Baseline,
     ClassFigures,
     Classification,
     classifications,
@@ -60,6 +59,14 @@ _LARGEST_MATRIX, _CONFUSIONS_SHOWN = 12, 20
 _LEAST_COLOURED = 0.02
 # So many keys that no reference has are named.
 _EXTRA_KEYS_SHOWN = 5
+# What guessers that read nothing predict.
+_BASELINES: dict[str, Message] = {
+    "all_positive": _("always {label}"),
+    "all_negative": _("always {label}"),
+    "majority": _("the most frequent, {label}"),
+    "uniform": _("by lot, all alike"),
+    "prior": _("by lot, as frequent as each is"),
+}
 # More lines of a chart than this cannot be told apart; the table has everyone.
 _LINES = 4
 # Links to spoilt turns that a page shows at most.
@@ -185,7 +192,7 @@ def choices_section(results: Results) -> Section | None:
         _("Not extracted"),
     )
     rows = (
-        (name, _figure(each.value, each.stderr), each.right, each.n, each.not_extracted)
+        (name, figure_cell(each.value, each.stderr), each.right, each.n, each.not_extracted)
         for name, each in subjects.items()
     )
 
@@ -260,19 +267,6 @@ def with_error(value: float | None, error: float | None = None) -> str:
     return "–" if value is None else f"{value:.4f}" if error is None else f"{value:.4f} ± {error:.4f}"
 
 
-def baseline_title(baseline: Baseline) -> Text:
-    """What a baseline predicts, in words."""
-    match baseline.name:
-        case "all_positive" | "all_negative":
-            return _("always {label}", label=baseline.label)
-        case "majority":
-            return _("the most frequent, {label}", label=baseline.label)
-        case "uniform":
-            return _("by lot, all alike")
-        case _other:
-            return _("by lot, as frequent as each is")
-
-
 def _classes_line(found: Classification) -> Message:
     line = ngettext(
         "accuracy {accuracy}, F1 ({positive}) {f1}, {n} row; not extracted: {missing}.",
@@ -297,7 +291,7 @@ def _classes_tables(found: Classification, *, alone: bool) -> Iterator[Table]:
         "classes",
         (_("Label"), _("Precision"), _("Recall"), "F1", _("Support")),
         (
-            (name, *map(_figure, (of.precision, of.recall, of.f1)), of.support)
+            (name, *map(figure_cell, (of.precision, of.recall, of.f1)), of.support)
             for name, of in (*classes, *averages)
         ),
         _("Per class"),
@@ -354,13 +348,12 @@ def _most_confused_table(found: Classification) -> Table:
 
 def _baselines_table(found: Classification) -> Table:
     """The run among the baselines, by F1; baselines that predict the same appear once."""
-    f1, accuracy = _figure(found.f1, found.f1_stderr), _figure(found.accuracy, found.accuracy_stderr)
-    rows: list[tuple[Text, Cell, Cell, Cell]] = [(_("this run"), f1, accuracy, _figure(found.macro.f1))]
+    f1, accuracy = figure_cell(found.f1, found.f1_stderr), figure_cell(found.accuracy, found.accuracy_stderr)
+    rows: list[tuple[Text, Cell, Cell, Cell]] = [(_("this run"), f1, accuracy, figure_cell(found.macro.f1))]
     distinct = {(each.accuracy, each.f1, each.label): each for each in reversed(found.baselines)}
-    rows += [
-        (baseline_title(each), _figure(each.f1), _figure(each.accuracy), _figure(each.macro_f1))
-        for each in distinct.values()
-    ]
+    for each in distinct.values():
+        name = _BASELINES[each.name].format(label=each.label)
+        rows.append((name, figure_cell(each.f1), figure_cell(each.accuracy), figure_cell(each.macro_f1)))
     rows.sort(key=lambda row: -(row[1].number or 0))
     columns = (_("Who"), "F1", _("Accuracy"), _("Macro F1"))
     return Table.of("baselines", columns, rows, _("Beside guessers that read nothing"))
@@ -504,7 +497,7 @@ def outputs_section(results: Results) -> Section | None:
         [each for output in found.outputs for each in output.metrics],
         {
             _("Output.judge"): lambda each: each.name,
-            _("Mean ± standard error"): lambda each: _figure(each.mean, each.stderr),
+            _("Mean ± standard error"): lambda each: figure_cell(each.mean, each.stderr),
             _("Threshold"): lambda each: None if each.threshold is None else f"{each.threshold:g}",
             pgettext("a share", "Passed"): lambda each: _share_cell(each.passed),
             _("95 % interval"): lambda each: _interval_text(each.passed),
@@ -579,7 +572,7 @@ def _outputs_notes(found: OutputsFigures) -> Iterator[Message]:
 # Cells
 
 
-def _figure(value: float | None, error: float | None = None) -> Cell:
+def figure_cell(value: float | None, error: float | None = None) -> Cell:
     """A figure with its standard error."""
     return Cell(text=with_error(value, error), number=rounded(value))
 
@@ -590,24 +583,20 @@ def _figure(value: float | None, error: float | None = None) -> Cell:
 def answerable_sections(results: Results) -> Iterator[Section]:
     """Whether the bot answers, declines and hands over where it should; only where cases ask for it."""
     right = pgettext("a share", "Right")
-    blocks: tuple[Block, ...]
     if (found := answerability(results)).marked:
         can = [found.answered_answerable, found.refused_answerable, found.clarified_answerable]
         cannot = [found.answered_unanswerable, found.refused_unanswerable, found.clarified_unanswerable]
         # Those asked back are neither right nor wrong.
-        answered, declined = Share(right=can[0], of=sum(can[:2])), Share(right=cannot[1], of=sum(cannot[:2]))
+        answered, declined = _right(can[0], sum(can[:2])), _right(cannot[1], sum(cannot[:2]))
         line = _(
             "answered what can be answered {answered}; declined what cannot {refused}",
-            answered=share_text(answered.right, answered.of),
-            refused=share_text(declined.right, declined.of),
+            answered=answered.text,
+            refused=declined.text,
         )
         table = Table.of(
             "answers",
             ("", _("Answered"), _("Declined"), _("Asked back"), right),
-            [
-                (_("Can be answered"), *can, _right(answered)),
-                (_("Cannot be answered"), *cannot, _right(declined)),
-            ],
+            [[_("Can be answered"), *can, answered], [_("Cannot be answered"), *cannot, declined]],
             counts=4,
         )
         notes = [
@@ -624,39 +613,42 @@ def answerable_sections(results: Results) -> Iterator[Section]:
         if found.refused_unanswerable:
             held = share_text(found.held, found.refused_unanswerable)
             notes.append(_("Declined to the end: {share}.", share=held))
-        blocks = (Line(line), table, *map(partial(Line, tone="soft"), notes))
+        blocks = _with_notes(line, table, notes)
         yield Section("answerability", _("Answered or declined"), blocks, views=PAGE)
     if (handed := handovers(results)).marked:
-        passed = Share(right=handed.handed_required, of=handed.handed_required + handed.kept_required)
-        kept = Share(right=handed.kept_forbidden, of=handed.handed_forbidden + handed.kept_forbidden)
+        wanted = (handed.handed_required, handed.kept_required)
+        unwanted = (handed.handed_forbidden, handed.kept_forbidden)
+        passed, kept = _right(wanted[0], sum(wanted)), _right(unwanted[1], sum(unwanted))
         line = _(
             "handed over where required {handed}; kept where not wanted {kept}",
-            handed=share_text(passed.right, passed.of),
-            kept=share_text(kept.right, kept.of),
+            handed=passed.text,
+            kept=kept.text,
         )
         table = Table.of(
             "handovers",
             ("", pgettext("a column", "Handed over"), _("Kept"), right),
-            [
-                (_("Handover required"), handed.handed_required, handed.kept_required, _right(passed)),
-                (_("Handover not wanted"), handed.handed_forbidden, handed.kept_forbidden, _right(kept)),
-            ],
+            [[_("Handover required"), *wanted, passed], [_("Handover not wanted"), *unwanted, kept]],
             counts=3,
         )
         notes = [_("Counted by whether a person took over in any turn of the conversation.")]
         notes += [_("After turn 1: {n}.", n=handed.late)] if handed.late else []
-        blocks = (Line(line), table, *map(partial(Line, tone="soft"), notes))
+        blocks = _with_notes(line, table, notes)
         yield Section("handover", pgettext("a title", "Handed over"), blocks, views=PAGE)
 
 
-def _right(share: Share) -> Cell:
+def _with_notes(line: Message, table: Table, notes: Sequence[Message]) -> tuple[Block, ...]:
+    return Line(line), table, *(Line(note, "soft") for note in notes)
+
+
+def _right(right: int, of: int) -> Cell:
     """The share (its number in percent), and its interval."""
+    share = Share(right=right, of=of)
     note: Text = ""
     if share.interval:
         low, high = (f"{100 * end:.0f}" for end in share.interval)
         note = _("95 % interval {low}-{high} %", low=low, high=high)
     number = None if share.value is None else round(100 * share.value, 1)
-    return Cell(text=share_text(share.right, share.of), number=number, note=note)
+    return Cell(text=share_text(right, of), number=number, note=note)
 
 
 # Turn by turn

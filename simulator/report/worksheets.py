@@ -1,16 +1,17 @@
 """A run as worksheets: what the team sees in a Google Sheet or an Excel workbook."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 from simulator.core.document import JST, Notes, Section, Table, Text, Tone, points, target_points
 from simulator.core.document import Facts as FactList
-from simulator.core.messages import Message, _, pgettext, safe_text
+from simulator.core.messages import Message, _, pgettext, safe_text, shown
 from simulator.core.settings import dollars
-from simulator.core.types import Conversation, Score, Severity, Turn
+from simulator.core.types import Case, Conversation, Language, Score, Severity, Turn
+from simulator.core.types import Message as Line
 from simulator.report.context import STAND_INS, ReportContext, conditions_table, verdict
 from simulator.report.fixes import cause_text, fixes_sheet
-from simulator.report.questions import cases_sheet
 from simulator.report.sections import customers_section
 from simulator.report.tables import (
     answer_text,
@@ -21,7 +22,18 @@ from simulator.report.tables import (
     replay_note,
     setting_text,
 )
-from simulator.sheets.model import Chart, LazyRows, Mark, Row, SheetCell, Worksheet, text_cell, worksheet
+from simulator.sheets.model import (
+    CHOICES,
+    Chart,
+    LazyRows,
+    Mark,
+    Row,
+    SheetCell,
+    Worksheet,
+    number_cell,
+    text_cell,
+    worksheet,
+)
 from simulator.stats.figures import RedTurn, turn_failure
 from simulator.stats.red import RANK, worst_severity
 from simulator.stats.review import blind_sample
@@ -41,6 +53,11 @@ _SEVERITIES: dict[Severity, Message] = {
 LONGEST = 4000
 # In larger runs only red answers have a note, and in the review none: they are most of a workbook's size.
 NOTED_TURNS = 5_000
+# Who speaks, as question files name them.
+SPEAKERS: dict[Language, dict[str, str]] = {
+    "ja": {"user": "お客様", "assistant": "窓口"},
+    "en": {"user": "User", "assistant": "Assistant"},
+}
 
 
 def worksheets(context: ReportContext) -> tuple[Worksheet, ...]:
@@ -108,7 +125,7 @@ def _means(context: ReportContext) -> Iterator[_Figure]:
         basis.append(_("Target {target}", target=target_points(context.gate.target)))
     yield "score", _("Score (0-100)"), _mean(summary.score, limit), _("{parts:dots}", parts=basis)
     red = _("{n} of {turns} turns", n=summary.red, turns=summary.turns)
-    yield "red", _("Red turns"), _count(summary.red), red
+    yield "red", _("Red turns"), number_cell(summary.red), red
     for name, judge in summary.judges.items():
         title = _("Judge: {judge}", judge=titles("judge", name))
         basis = [_("graded {n} of {planned}", n=judge.n, planned=judge.planned)]
@@ -136,13 +153,13 @@ def _course(context: ReportContext) -> Iterator[_Figure]:
         origin = SheetCell(text=safe_text(replay_of(context.results.run) or ""))
         yield "replay_of", _("replay"), origin, replay
     for how, count in () if summary.rows else summary.ended.items():
-        yield f"ended.{how}", _("Ended: {how}", how=titles("ended", how)), _count(count), ""
+        yield f"ended.{how}", _("Ended: {how}", how=titles("ended", how)), number_cell(count), ""
     for name, judge in summary.judges.items():
         if judge.failed:
             title = _("Could not be graded: {judge}", judge=titles("judge", name))
-            yield f"failed.{name}", title, _count(judge.failed), ""
+            yield f"failed.{name}", title, number_cell(judge.failed), ""
     silent = sum(summary.bot_failures.values())
-    answers = _count(silent, "warn" if silent else "")
+    answers = number_cell(silent, "warn" if silent else "")
     yield "no_answer", _("No answer"), answers, _("{n} of {turns} turns", n=silent, turns=summary.turns)
     played = None if summary.rows else customers_section(summary.simulator, titles)
     for section in (*([played] if played else []), *context.answerable, *context.sections):
@@ -198,10 +215,6 @@ def _table_figures(section: Section, table: Table, context: ReportContext) -> It
         )
 
 
-def _count(n: int, mark: Mark = "") -> SheetCell:
-    return SheetCell(text=str(n), number=n, mark=mark)
-
-
 def _mean(value: float | None, limit: float | None) -> SheetCell:
     """A mean on the scale to 100; marked where it is below the limit for red."""
     if value is None:
@@ -225,7 +238,7 @@ def history_sheet(context: ReportContext) -> Worksheet:
     cells = {
         "date": SheetCell(text=f"{run.created.astimezone(JST):%Y/%m/%d %H:%M}"),
         "verdict": _verdict_cell(context),
-        **{key: SheetCell(text=f"{n:g}", number=n) for key, n in figures.items() if n is not None},
+        **{key: number_cell(n) for key, n in figures.items() if n is not None},
     }
     made = worksheet("history", context.text, (Row(key=run.id, cells=cells),), context.wording)
     chart = Chart(title=made.column("score").title, x="date", ys=("score", "target"))
@@ -259,6 +272,44 @@ def questions_sheet(context: ReportContext) -> Worksheet:
     conversations = () if context.results.is_sampled else context.results.conversations
     cases = tuple({conversation.case.id: conversation.case for conversation in conversations}.values())
     return cases_sheet(cases, context.text, context.language, approved="yes")
+
+
+def proposals_sheet(cases: Sequence[Case], language: Language) -> Worksheet:
+    """Questions that wait for approval, without a run."""
+    return cases_sheet(cases, partial(shown, language=language), language, approved="no")
+
+
+def cases_sheet(
+    cases: Sequence[Case], text: Callable[[Text], str], language: Language, *, approved: str
+) -> Worksheet:
+    """A row for each case, with titles as `text` shows them; `approved` is what is picked there."""
+    rows = LazyRows(cases, lambda case: _question_row(case, text, language, approved=approved))
+    return worksheet("questions", text, rows)
+
+
+def _question_row(case: Case, text: Callable[[Text], str], language: Language, *, approved: str) -> Row:
+    """A question as it is first written; from then on it is the team's."""
+    picked = {"handover": case.handover, "use": "yes", "approved": approved}
+    if case.answerable is not None:
+        picked["answerable"] = "yes" if case.answerable else "no"
+    cells = {
+        "question": text_cell(case.question),
+        "reference": text_cell("|".join(case.references_at(1))),
+        "category": text_cell("|".join(case.tags)),
+        "gold": text_cell("|".join(case.passages)),
+        "goal": text_cell(case.goal or ""),
+        "facts": text_cell(
+            "\n".join([*case.facts.knows, *(f"unknown: {fact}" for fact in case.facts.unknown)])
+        ),
+        "history": text_cell(history_lines(case.history, language)),
+    }
+    cells |= {column: SheetCell(text=text(CHOICES[column][choice])) for column, choice in picked.items()}
+    return Row(key=case.id, cells=cells)
+
+
+def history_lines(history: Sequence[Line], language: Language) -> str:
+    """Who said what before the question, line by line, as a question file has it."""
+    return "\n".join(f"{SPEAKERS[language][line.role]}: {line.content}" for line in history)
 
 
 def conversations_sheet(context: ReportContext) -> Worksheet:

@@ -1,20 +1,60 @@
-"""The report as an Excel workbook: never written over what the team wrote in an earlier one."""
+"""The report as an Excel workbook: never written over what the team wrote in an earlier one.
+
+First what becomes of the workbooks that are there, then how one is read, whatever was moved or renamed in
+it, and how it is painted, row by row, with formats, notes, dropdowns and print settings.
+"""
 
 import hashlib
 import json
 import re
+import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import date, datetime
+from itertools import zip_longest
+from math import ceil
 from operator import itemgetter
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import xlsxwriter
+from xlsxwriter.utility import quote_sheetname, xl_col_to_name
 
 from simulator.core.errors import InputError, RunFileError
 from simulator.core.messages import _, say
 from simulator.core.types import Language
-from simulator.data.files import replaced
-from simulator.sheets.excel_write import DELETED, LONGEST, paint
-from simulator.sheets.merge import OTHER, EditedSheet, EditedSheets, cell_text, merge, read_value, visible
-from simulator.sheets.model import Column, PulledRow, Row, SheetCell, Worksheet, folded, layout_of, layouts
+from simulator.data.files import read_archive, readable_or_error, replaced
+from simulator.data.values import WorksheetRow
+from simulator.data.workbooks import read_workbook
+from simulator.sheets.merge import (
+    OTHER,
+    EditedSheet,
+    EditedSheets,
+    by_title,
+    cell_text,
+    edited_sheet,
+    merge,
+    read_value,
+    units,
+    visible,
+)
+from simulator.sheets.model import (
+    FILLS,
+    Chart,
+    Column,
+    Layout,
+    Mark,
+    PulledRow,
+    Row,
+    SheetCell,
+    Worksheet,
+    folded,
+    layout_of,
+    layouts,
+)
 
 # Hashes of what the program wrote: alone, and with or without the team's cells.
 _FRESH, _WRITTEN = "rehearsal_fresh", "rehearsal_written"
@@ -70,8 +110,6 @@ class _ExistingWorkbook:
 
 def _existing(path: Path) -> _ExistingWorkbook:
     """The workbook as it is now; stderr says so where it cannot be read."""
-    from simulator.sheets.excel_read import read_edited  # most runs have no workbook yet
-
     stamp = _stamp(path)
     try:
         content = read_edited(path)
@@ -134,7 +172,12 @@ def write(
     # Excel and LibreOffice each keep a lock file beside a workbook that they have open.
     if any(path.with_name(name).exists() for name in (f"~${path.name}", f".~lock.{path.name}#")):
         raise _LockedFile
-    now = _fingerprint(_unedited(worksheets, language))
+    # The worksheets as they are read back while nobody has edited them.
+    unedited = (
+        (sheet.name, [visible(c.title) for c in sheet.columns if c.title.strip()], _unedited(sheet, language))
+        for sheet in worksheets
+    )
+    now = _fingerprint(unedited)
     hashes = {_WRITTEN: now, **({_FRESH: now} if alone else {})}
     try:
         with replaced(path) as new:
@@ -149,14 +192,7 @@ def write(
     return path
 
 
-def _unedited(worksheets: Sequence[Worksheet], language: Language) -> Iterator[_Words]:
-    """The worksheets as they are read back while nobody has edited them."""
-    for sheet in worksheets:
-        titles = [visible(column.title) for column in sheet.columns if column.title.strip()]
-        yield sheet.name, titles, _unedited_rows(sheet, language)
-
-
-def _unedited_rows(sheet: Worksheet, language: Language) -> Iterator[PulledRow]:
+def _unedited(sheet: Worksheet, language: Language) -> Iterator[PulledRow]:
     layout = layout_of(sheet)
     for number, row in enumerate(sheet.rows, 2):
         cells, others = {}, []
@@ -251,3 +287,374 @@ def _ordered(order: list[str], new: list[Row], rows: list[Row]) -> list[Row]:
         ranks.append((last, 1, row))
     ranks += [(place[visible(row.key)], 0, row) for row in new]
     return [row for *_unused, row in sorted(ranks, key=lambda each: each[:2])]
+
+
+# --- Reading ---
+
+# Titles and notes of people may stand above the header, in at most this many rows.
+_MOST_TITLE_ROWS = 30
+_NAMED = re.compile(r"rehearsal_([a-z]+)_(\w+)")
+_PLACE = re.compile(r"=?\$?(?:'((?:[^']|'')+)'|([^'!]+))!\$([A-Z]{1,3})\$(\d{1,7})")
+
+# Column keys with the row and the column (from 1) of the header cell.
+Places = Mapping[str, tuple[int, int]]
+
+
+def read_edited(path: Path) -> EditedSheets:
+    """All known worksheets; raises CaseFileError in one line for a file that is not a workbook."""
+    import openpyxl  # most runs have no workbook to read
+    from openpyxl.utils import column_index_from_string
+
+    data = read_archive(path, "Excel")
+    with readable_or_error(path, "Excel"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        workbook: Any = openpyxl.load_workbook(data, read_only=True, keep_links=False)
+        # The names of a copied worksheet are its own: they count where the original is gone.
+        defined = {n: d for sheet in workbook.worksheets for n, d in sheet.defined_names.items()}
+        properties = {p.name: str(p.value) for p in workbook.custom_doc_props.props}
+        hidden = [s.title for s in workbook.worksheets if s.sheet_state != "visible" and s.title != LISTS]
+        defined |= dict(workbook.defined_names.items())
+    places: dict[tuple[str, str], dict[str, tuple[int, int]]] = {}
+    ever = {name: set(properties.get(DELETED + name, "").split()) for name in layouts()}
+    for defined_name, definition in defined.items():
+        known, at = _NAMED.fullmatch(defined_name), _PLACE.fullmatch(definition.attr_text or "")
+        if not known or known[1] not in layouts():
+            continue
+        name, column = known.groups()
+        # A name remains when its column is deleted, and stands for nothing then.
+        ever[name].add(column)
+        if at:
+            tab = at[1].replace("''", "'") if at[1] else at[2]
+            header = int(at[4]), column_index_from_string(at[3])
+            places.setdefault((tab, name), {})[column] = header
+    tabs = {sheet.name: sheet.lines for tab in ("", *hidden) for sheet in read_workbook(path, tab)}
+    names = _identified(tabs, places)
+    sheets = {
+        name: _sheet(tab, tabs[tab], layouts()[name], places.get((tab, name), {}), frozenset(ever[name]))
+        for name, tab in names.items()
+    }
+    foreign = tuple(tab for tab, lines in tabs.items() if tab not in names.values() and lines)
+    return EditedSheets(sheets, foreign, properties)
+
+
+def _identified(
+    tabs: Mapping[str, Sequence[WorksheetRow]], places: Mapping[tuple[str, str], Places]
+) -> dict[str, str]:
+    """The tab of each worksheet, found by the names in it, else by its title, else by its column titles."""
+    found: dict[str, str] = {}
+    for tab, name in ((tab, name) for tab in tabs for name in layouts() if (tab, name) in places):
+        if name not in found or len(places[tab, name]) > len(places[found[name], name]):
+            found[name] = tab
+    for name, layout in layouts().items():
+        free = [tab for tab in tabs if tab not in found.values()]
+        titled = [tab for tab in free if folded(tab) in layout.tabs]
+        alike = titled or [tab for tab in free if _best(tabs[tab], layout)[0] >= layout.least]
+        if name not in found and alike:
+            found[name] = alike[0]
+    return {name: found[name] for name in layouts() if name in found}
+
+
+def _best(lines: Sequence[WorksheetRow], layout: Layout) -> tuple[int, WorksheetRow]:
+    """The line with the most titles of the layout, and how many those are."""
+    counts = [
+        (len(by_title(line.texts, layout, {})), -line.number, line) for line in lines[:_MOST_TITLE_ROWS]
+    ]
+    most, _, line = max(counts, default=(0, 0, WorksheetRow(0, {})))
+    return most, line
+
+
+def _sheet(
+    tab: str, lines: Sequence[WorksheetRow], layout: Layout, places: Places, ever: frozenset[str]
+) -> EditedSheet:
+    """The header is where the columns' names are, or where their titles are."""
+    number = Counter(row for row, _ in places.values()).most_common(1)[0][0] if places else 0
+    named = {key: column for key, (row, column) in places.items() if row == number}
+    top = next((line for line in lines if line.number == number), WorksheetRow(number, {}))
+    # Names are stale when a program moved the columns and left them behind: they stand at other titles.
+    stale = any(layout.column(top.texts.get(place, "")) not in (None, key) for key, place in named.items())
+    most, titled = _best(lines, layout)
+    if not named or stale or most > 2 > _best([top], layout)[0]:
+        top, named = titled, {}
+    columns = by_title(top.texts, layout, named)
+    return edited_sheet(tab, lines, top.number, columns, layout=layout, ever=ever)
+
+
+# --- Painting ---
+
+# What Excel takes in one cell, in UTF-16 units.
+LONGEST = 32_767
+# What a spreadsheet takes for a formula as soon as somebody edits the cell.
+_FORMULA = tuple("=+-@\t\n|%＝＋－＠")
+LISTS = "rehearsal_lists"
+# Of a worksheet's columns, those that the team deleted.
+DELETED = "rehearsal_deleted_"
+AUTHOR = "Rehearsal"
+# The font with which each language is read, and the height of one of its lines in points.
+FONTS: dict[Language, tuple[str, float]] = {"ja": ("Yu Gothic", 16.5), "en": ("Calibri", 13.5)}
+SIZE = 10
+_GREY, _BLUE = "E7E6E6", "BDD7EE"
+# On paper there are no gridlines, and over a fill there are none on the screen.
+_BORDER = {"border": 1, "border_color": "D0D0D0"}
+# Dropdowns reach so many rows below the last one: people add rows.
+_SPARE_ROWS = 500
+# Higher than that, a row no longer fits a screen; Excel itself allows 409 points.
+_MOST_LINES = 14
+# Columns that are only looked up are clipped sooner, in points: with whole passages, five rows were a page.
+# At the right end of a worksheet they are not printed.
+_LOOKUP_COLUMNS, _MOST_POINTS = frozenset({"scores", "passages", "earlier", "run"}), 90
+_MOST_NOTE = 3000
+_SHORT = 25
+# So many narrow characters across a page can still be read.
+_PAGE = 190
+_A4 = 9
+_FIRST_DAY = date(1900, 3, 1)
+
+
+def paint(
+    worksheets: Sequence[Worksheet], path: Path, properties: Mapping[str, str], language: Language = "ja"
+) -> None:
+    """Writes the workbook; `properties` are kept in it for the program itself."""
+    # Beside the workbook, where what a killed process leaves behind is deleted with the rest.
+    with TemporaryDirectory(prefix=f"{path.name}-", dir=path.parent) as folder:
+        workbook = _Workbook(path, folder, language)
+        try:
+            for worksheet in worksheets:
+                workbook.add(worksheet)
+            workbook.close(properties)
+        finally:
+            workbook.release()
+
+
+class _Workbook:
+    """A workbook being written row by row; rows that are written are no longer in memory."""
+
+    def __init__(self, path: Path, folder: str, language: Language) -> None:
+        self.language = language
+        self.font, self.line = FONTS[language]
+        self._formats: dict[tuple[tuple[str, Any], ...], Any] = {}
+        self._lists: dict[tuple[str, ...], int] = {}
+        self._file = xlsxwriter.Workbook(
+            str(path),
+            {
+                "constant_memory": True,
+                "tmpdir": folder,
+                "strings_to_formulas": False,
+                "strings_to_urls": False,
+                "strings_to_numbers": False,
+                "default_format_properties": {"font_name": self.font, "font_size": SIZE},
+            },
+        )
+        self._file.set_properties({"title": AUTHOR, "author": AUTHOR})
+
+    def add(self, worksheet: Worksheet) -> None:
+        """Adds a worksheet with its columns, rows, dropdowns, names and chart."""
+        sheet = self._file.add_worksheet(worksheet.title)
+        sheet.set_comments_author(AUTHOR)
+        high = max(line_count(column.title, max(column.width - 3, 4), 3) for column in worksheet.columns)
+        sheet.set_row(0, high * self.line + 5)
+        for number, column in enumerate(worksheet.columns):
+            self._column(sheet, worksheet, number, column)
+        for number, row in enumerate(worksheet.rows, start=1):
+            self._row(sheet, worksheet, number, row)
+        chart, keys = worksheet.chart, [column.key for column in worksheet.columns]
+        if chart and worksheet.rows and {chart.x, *chart.ys} <= set(keys):
+            self._chart(sheet, worksheet, chart, keys)
+        _view(sheet, worksheet)
+
+    def close(self, properties: Mapping[str, str]) -> None:
+        """Adds the properties and the lists of dropdowns, and writes the file."""
+        for name, value in properties.items():
+            self._file.set_custom_property(name, value, "text")
+        lists = self._file.add_worksheet(LISTS)
+        for row, titles in enumerate(zip_longest(*self._lists)):
+            for column, title in enumerate(titles):
+                # A number that people type is found in the list only where it is a number there, too.
+                lists.write(row, column, int(title) if title and title.isdecimal() else title)
+        lists.hide()
+        try:
+            self._file.close()
+        except xlsxwriter.exceptions.FileCreateError as error:
+            raise error.args[0] from None
+
+    def release(self) -> None:
+        """Closes what a failure left open."""
+        for sheet in self._file.worksheets():
+            for close in (sheet._opt_close, sheet._xml_close):
+                # Unwritten content is lost anyway; the second file may never have been opened.
+                with suppress(OSError, AttributeError):
+                    close()
+
+    def _format(self, **settings: Any) -> Any:
+        key = tuple(sorted(settings.items()))
+        if key not in self._formats:
+            self._formats[key] = self._file.add_format(
+                {"font_name": self.font, "font_size": SIZE, "valign": "top", **_BORDER, **settings}
+            )
+        return self._formats[key]
+
+    def _cell_format(self, column: Column, mark: Mark = "", number_format: str = "", text: str = "") -> Any:
+        settings: dict[str, Any] = {"text_wrap": True} if _wraps(column, text) else {}
+        if mark:
+            settings["bg_color"] = FILLS[mark]
+        if number_format or column.kind == "date":
+            day = "yyyy/mm/dd" if self.language == "ja" else "yyyy-mm-dd"
+            settings["num_format"] = number_format or day
+        if column.kind == "date" or (number_format and column.kind != "number"):
+            settings["align"] = "left"  # among texts
+        if text.lstrip(" \u3000").startswith(_FORMULA):
+            settings["quote_prefix"] = True
+        return self._format(**settings)
+
+    def _column(self, sheet: Any, worksheet: Worksheet, number: int, column: Column) -> None:
+        """The header of a column with its note and its name, and what holds for all of its cells."""
+        sheet.set_column(number, number, column.width, self._cell_format(column), {"hidden": column.hidden})
+        colour = _BLUE if column.owner == "team" else _GREY
+        title = cell_text(column.title, self.language, LONGEST)
+        sheet.write_string(0, number, title, self._format(bold=True, text_wrap=True, bg_color=colour))
+        # The first column is hidden or narrow: what the worksheet is for stands over the second.
+        about = worksheet.help if number == min(1, len(worksheet.columns) - 1) else ""
+        self._note(sheet, 0, number, "\n\n".join(filter(None, (about, column.help))))
+        if column.owner == "team" and (column.choices or column.help):
+            last = len(worksheet.rows) + _SPARE_ROWS
+            sheet.data_validation(1, number, last, number, self._rule(column))
+        if column.key.isidentifier():
+            # People rename titles and move columns, and the names of header cells go along.
+            name = f"rehearsal_{worksheet.name}_{column.key}"
+            at = f"{quote_sheetname(worksheet.title)}!{xl_col_to_name(number, col_abs=True)}$1"
+            self._file.define_name(name, f"={at}")
+
+    def _row(self, sheet: Any, worksheet: Worksheet, number: int, row: Row) -> None:
+        texts = {c.key: cell_text(row.cell(c.key).text, self.language, LONGEST) for c in worksheet.columns}
+        # The most lines for which a column makes its row higher.
+        lookup = int((_MOST_POINTS - 3) // self.line)
+        high = 1
+        for column in worksheet.columns:
+            if _wraps(column, text := texts[column.key]):
+                most = lookup if column.key in _LOOKUP_COLUMNS else _MOST_LINES
+                high = max(high, line_count(text, max(column.width - 1, 4), most))
+        sheet.set_row(number, high * self.line + 3)
+        for place, column in enumerate(worksheet.columns):
+            cell = row.cell(column.key)
+            self._cell(sheet, (number, place), column, cell, texts[column.key])
+            self._note(sheet, number, place, cell.note)
+
+    def _cell(self, sheet: Any, place: tuple[int, int], column: Column, cell: SheetCell, text: str) -> None:
+        day = day_of(text) if column.kind == "date" else None
+        if cell.number is not None:
+            form = self._cell_format(column, cell.mark, _number_format(text))
+            sheet.write_number(*place, cell.number, form)
+        elif day:
+            sheet.write_datetime(*place, datetime(day.year, day.month, day.day), self._cell_format(column))
+        elif text.startswith("<r>") and text.endswith("</r>"):
+            # xlsxwriter would write this unescaped, as markup of its own; in two pieces it does not.
+            form = self._cell_format(column, cell.mark)
+            sheet.write_rich_string(*place, text[:1], self._format(), text[1:], form)
+        elif text:
+            sheet.write_string(*place, text, self._cell_format(column, cell.mark, text=text))
+        elif cell.mark:
+            sheet.write_blank(*place, None, self._cell_format(column, cell.mark))
+
+    def _note(self, sheet: Any, row: int, column: int, text: str) -> None:
+        """A note in a box that is large enough to be read."""
+        if not text:
+            return
+        note = cell_text(text, self.language, _MOST_NOTE)
+        high = 20 + 19 * line_count(note, 46, 24)
+        box = {"font_name": self.font, "font_size": 9, "width": 320, "height": high}
+        sheet.write_comment(row, column, note, box)
+
+    def _rule(self, column: Column) -> dict[str, Any]:
+        """A dropdown that warns and does not forbid, and the column's help beside each of its cells."""
+        rule: dict[str, Any] = {"validate": "any"}
+        if titles := tuple(choice.title for choice in column.choices):
+            # A range: listed in the rule itself they could not contain a comma.
+            letter = xl_col_to_name(self._lists.setdefault(titles, len(self._lists)), col_abs=True)
+            source = f"={LISTS}!{letter}$1:{letter}${len(titles)}"
+            rule = {"validate": "list", "source": source, "error_type": "warning"}
+        if column.help and units(column.help) <= 255:
+            rule |= {"input_title": column.title[:32], "input_message": column.help}
+        return rule
+
+    def _chart(self, sheet: Any, worksheet: Worksheet, chart: Chart, keys: list[str]) -> None:
+        """Below a short table, beside a long one; from the oldest run to the newest."""
+        last = len(worksheet.rows)
+        picture = self._file.add_chart({"type": "line"})
+        for key in chart.ys:
+            place, x, title = keys.index(key), keys.index(chart.x), worksheet.title
+            names, values = [title, 1, x, last, x], [title, 1, place, last, place]
+            series = {"name": [title, 0, place], "categories": names, "values": values}
+            picture.add_series({**series, "marker": {"type": "circle"}})
+        font = {"name": self.font, "size": 9}
+        picture.set_title({"name": chart.title, "name_font": {"name": self.font, "size": 12}})
+        # The newest run is the first row, and stands at the right.
+        picture.set_x_axis({"reverse": True, "crossing": "max", "num_font": font, "text_axis": True})
+        gridlines = {"visible": True, "line": {"color": "D9D9D9"}}
+        picture.set_y_axis({"num_font": font, "major_gridlines": gridlines})
+        picture.set_legend({"position": "bottom", "font": font})
+        picture.set_size({"width": 640, "height": 320})
+        corner = (last + 2, 1) if last <= _SHORT else (1, len(keys) + 1)
+        sheet.insert_chart(*corner, picture, {"object_position": 2})
+
+
+def text_width(text: str) -> float:
+    """About how many narrow characters wide a line is; a kanji, three bytes of UTF-8, counts for two."""
+    return (len(text) + len(text.encode())) / 2
+
+
+def line_count(text: str, width: float, most: int) -> int:
+    """About how many lines a text takes when it is wrapped at `width` narrow characters, up to `most`."""
+    high = 0
+    for line in text.split("\n"):
+        high += max(1, ceil(text_width(line) / width))
+        if high >= most:
+            return most
+    return high
+
+
+def day_of(text: str) -> date | None:
+    """The day that an ISO date names, where Excel has such a day."""
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        return None
+    return day if len(text) == 10 and day >= _FIRST_DAY else None
+
+
+def _wraps(column: Column, text: str) -> bool:
+    """Whether a cell is wrapped: where its column is, and where it would run into the next one."""
+    return column.wrap or (column.key != "key" and text_width(text) > column.width)
+
+
+def _number_format(text: str) -> str:
+    """With as many decimals as the number is worded with."""
+    whole, _, decimals = text.partition(".")
+    places = f".{'0' * len(decimals)}" if decimals.isdigit() else ""
+    return ("#,##0" if "," in whole else "0") + places
+
+
+def _view(sheet: Any, worksheet: Worksheet) -> None:
+    """On paper landscape, the header on each page, as few pages across as can still be read.
+
+    What people fill in is one page across: a row that is parted is filled in beside the wrong question.
+    """
+    sheet.ignore_errors({"number_stored_as_text": "A1:XFD1048576"})
+    sheet.freeze_panes(1, worksheet.frozen_columns)
+    sheet.autofilter(0, 0, max(len(worksheet.rows), 1), len(worksheet.columns) - 1)
+    if any(column.owner == "team" for column in worksheet.columns):
+        sheet.set_tab_color(_BLUE)
+    printed = list(worksheet.columns)
+    while len(printed) > 1 and printed[-1].key in _LOOKUP_COLUMNS:
+        printed.pop()
+    if len(printed) < len(worksheet.columns):
+        sheet.print_area(0, 0, max(len(worksheet.rows), 1), len(printed) - 1)
+    filled_in = any(column.owner == "team" for column in printed)
+    across = 1 if filled_in else max(1, round(sum(column.width for column in printed) / _PAGE))
+    sheet.set_landscape()
+    sheet.set_paper(_A4)
+    sheet.set_margins(left=0.4, right=0.4, top=0.7, bottom=0.6)
+    sheet.repeat_rows(0)
+    if across > 1:
+        sheet.repeat_columns(0, worksheet.frozen_columns - 1)
+    sheet.fit_to_pages(across, 0)
+    sheet.set_header(f"&L&A&R{worksheet.help.replace('&', '&&')[:200]}")
+    sheet.set_footer("&C&P / &N")

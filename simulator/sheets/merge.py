@@ -186,7 +186,7 @@ def merge(sheet: Worksheet, edited: EditedSheet, *, fresh: Collection[str] = ())
     changed, new = dict[int, Row](), list[Row]()
     for row in sheet.rows:
         if number := numbers.get(visible(row.key)):
-            changed[number] = Row(row.key, {key: row.cells.get(key, SheetCell()) for key in ours})
+            changed[number] = Row(row.key, {key: row.cell(key) for key in ours})
         elif text not in row.cells or folded(row.cells[text].text) not in loose:
             new.append(row if "key" in fresh else _unapproved(sheet, row))
     return Merged(changed, new, places, added, deleted)

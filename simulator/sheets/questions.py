@@ -9,18 +9,15 @@ import re
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _, listed, ngettext, say, shown
 from simulator.core.types import Case, Language
 from simulator.data.cases import cases_of_worksheet
 from simulator.data.files import printable
-from simulator.sheets.model import PulledRow, folded
-from simulator.sheets.titles import TABS
-
-if TYPE_CHECKING:
-    from simulator.sheets.google_api import SheetsClient, Target
+from simulator.sheets.google_api import SheetsClient, Target, worksheet_of
+from simulator.sheets.google_sheets import WORKSHEET, pull, read_spreadsheet, worksheet_values
+from simulator.sheets.model import TABS, PulledRow, folded
 
 QUESTIONS, REVIEW = "questions", "review"
 # With these the right answer has reached the bot's knowledge.
@@ -45,9 +42,6 @@ def cases_of_sheet(
     `suffix` tells one team's worksheets in the sheet from another's. A sheet without ours is read as a
     question file, with `columns` as `--columns` has them. Notes go to stderr.
     """
-    from simulator.sheets.google_api import SheetsClient
-    from simulator.sheets.google_pull import pull, worksheet_values  # gspread: only where one is named
-
     client = SheetsClient()
     at = _ours(address, client, suffix)
     if at is not None:
@@ -67,7 +61,7 @@ def cases_of_workbook(path: Path, language: Language | None = None) -> tuple[Cas
         return None
     if not is_ours:
         return None
-    from simulator.sheets.excel_read import read_edited
+    from simulator.sheets.excel import read_edited
 
     rows = read_edited(path).rows
     return approved(str(path), rows, language) if QUESTIONS in rows else None
@@ -130,11 +124,8 @@ def approved(
     )
 
 
-def _ours(address: str, client: "SheetsClient", suffix: str) -> "Target | None":
+def _ours(address: str, client: SheetsClient, suffix: str) -> Target | None:
     """Where our worksheets of the questions that are meant stand; None where another worksheet is meant."""
-    from simulator.sheets.google_api import Target, worksheet_of
-    from simulator.sheets.google_pull import WORKSHEET, read_spreadsheet
-
     key, name = worksheet_of(address)
     found: dict[str, None] = {}
     for tab in client.persist(lambda: read_spreadsheet(client, key), address).tabs:

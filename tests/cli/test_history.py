@@ -15,7 +15,7 @@ from rich.console import Console
 from simulator.cli.app import main
 from simulator.core.settings import stored_settings
 from simulator.core.types import Answer, Failure, Language
-from simulator.report.history import history_report
+from simulator.report.comparison import history_report
 from simulator.report.painters.console import paint
 from simulator.stats.history import History, PastRun, history, history_json, past_run, past_runs
 from simulator.stats.summary import figures_of

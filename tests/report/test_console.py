@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from rich.console import Console
+from rich.text import Text
 
 from simulator.core.document import Cell, Report, Section, Table
 from simulator.core.types import Language, RedRules, Results
@@ -17,6 +18,8 @@ from tests.report.views import paint
 from tests.sample_runs import JUDGES, hostile, rehearsed
 from tests.texts import said
 
+_LAST = Cell(text="a long last one", tone="alarm")
+_ROWS = (("a", "replay", ""), (Cell(text="b", tone="good"), "再生", _LAST))
 EVIL = "\x1b[2J\x1b]0;owned\x07[bold red]markup[/] :smile: \x9b31m\u202eabc"
 
 
@@ -47,6 +50,21 @@ def test_more_judges_than_fit_make_a_second_table() -> None:
 
     assert len(heads) == 2
     assert heads[1].split() == ["Customer", "Claims", "ROUGE-L", "METEOR", "LLM", "correctness"]
+
+
+@pytest.mark.parametrize("colours", [False, True])
+def test_no_line_of_a_table_ends_in_blanks(colours: bool) -> None:
+    """A line ends with its last letter, whatever the last column holds, in colour or not."""
+    table = Table.of("notes", ("Run", "Note", "Where"), _ROWS, words=frozenset({1, 2}))
+    out = io.StringIO()
+    console = Console(
+        width=60, file=out, force_terminal=colours, color_system="standard" if colours else None
+    )
+    painted_on(Report("Runs", "en", (table,)), console)
+    lines = Text.from_ansi(out.getvalue()).plain.splitlines()
+
+    assert [line for line in lines if line.endswith(" ")] == []
+    assert lines[-4:-1] == ["Run  Note    Where", "a    replay", "b    再生    a long last one"]
 
 
 def test_stand_ins_are_named() -> None:

@@ -23,7 +23,7 @@ def shown(found: Forecast) -> list[str]:
     """The lines on a wide terminal, below the title."""
     out = io.StringIO()
     paint(forecast_report(found), Console(file=out, width=300, color_system=None))
-    return [line.rstrip() for line in out.getvalue().splitlines()[2:]]
+    return out.getvalue().splitlines()[2:]
 
 
 def lines_of(language: Language = "ja", **settings: Any) -> list[str]:

@@ -18,8 +18,7 @@ from simulator.report.painters.console import paint
 from simulator.report.painters.markdown import markdown
 from simulator.report.tables import anchors_of
 from simulator.report.worksheets import worksheets
-from simulator.sheets.model import layouts
-from simulator.sheets.titles import CHOICES
+from simulator.sheets.model import CHOICES, layouts
 from simulator.stats.gate import decide
 from simulator.stats.summary import summarise
 from tests.report.views import context_of, render

@@ -8,7 +8,7 @@ import pytest
 from simulator.report.worksheets import worksheets
 from simulator.sheets import excel
 from simulator.sheets.google_api import target
-from simulator.sheets.google_pull import pull
+from simulator.sheets.google_sheets import pull
 from simulator.sheets.model import Worksheet
 from tests.excel import Person, read
 from tests.report.test_fixes import report_context

@@ -10,9 +10,9 @@ import pytest
 
 from simulator.report.worksheets import worksheets
 from simulator.sheets import excel
-from simulator.sheets.excel_read import read_edited
+from simulator.sheets.excel import read_edited
 from simulator.sheets.google_api import target
-from simulator.sheets.google_pull import pull
+from simulator.sheets.google_sheets import pull
 from simulator.sheets.merge import EditedSheets
 from simulator.sheets.model import PulledRow, Row, SheetCell, Worksheet
 from tests.excel import Person

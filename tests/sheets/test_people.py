@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from simulator.core.errors import InputError
 from simulator.sheets.google_api import target
-from simulator.sheets.google_pull import pull
+from simulator.sheets.google_sheets import pull
 from simulator.sheets.model import Row, SheetCell
 from tests.properties import examples
 from tests.servers.sheets import SheetsServer

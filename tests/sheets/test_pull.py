@@ -7,7 +7,7 @@ from simulator.core.settings import Settings
 from simulator.report.worksheets import worksheets
 from simulator.runner.plan import read_plan
 from simulator.sheets.google_api import target
-from simulator.sheets.google_pull import pull, worksheet_values
+from simulator.sheets.google_sheets import pull, worksheet_values
 from simulator.sheets.model import PulledRow, Worksheet, layouts
 from tests.report.test_worksheets import report_context
 from tests.servers.sheets import SheetsServer

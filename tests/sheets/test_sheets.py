@@ -7,7 +7,7 @@ import pytest
 from simulator.core.errors import InputError
 from simulator.core.settings import Settings
 from simulator.runner.plan import read_plan
-from simulator.sheets.google_pull import worksheet_values
+from simulator.sheets.google_sheets import worksheet_values
 from tests.servers.loopback import on_thread
 from tests.servers.sheets import SheetsServer
 

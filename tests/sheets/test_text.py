@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from simulator.core.types import Language
 from simulator.sheets.google_api import target
-from simulator.sheets.google_pull import pull
-from simulator.sheets.google_push import LONGEST
+from simulator.sheets.google_sheets import LONGEST, pull
 from simulator.sheets.merge import units, visible
 from simulator.sheets.model import Row, SheetCell, Worksheet
 from tests.properties import examples

@@ -13,8 +13,7 @@ import requests
 from simulator.core.errors import InputError
 from simulator.report.worksheets import worksheets
 from simulator.sheets.google_api import Account, SinkUnavailable, Target, account, target
-from simulator.sheets.google_pull import pull, worksheet_values
-from simulator.sheets.google_push import new_sheet, push
+from simulator.sheets.google_sheets import new_sheet, pull, push, worksheet_values
 from simulator.sheets.model import Row, SheetCell
 from tests.report.test_worksheets import report_context
 from tests.servers.sheets import MARI, ROBOT, SheetsServer

@@ -17,8 +17,7 @@ from simulator.core.errors import CaseFileError, RunFileError
 from simulator.core.types import Language, RedRules
 from simulator.report.worksheets import worksheets
 from simulator.sheets import excel
-from simulator.sheets.excel_read import read_edited
-from simulator.sheets.excel_write import paint
+from simulator.sheets.excel import paint, read_edited
 from simulator.sheets.merge import units
 from simulator.sheets.model import Choice, Column, LazyRows, Row, SheetCell, Worksheet
 from simulator.stats.gate import decide

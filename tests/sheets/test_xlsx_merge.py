@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from simulator.core.errors import RunFileError
 from simulator.report.worksheets import worksheets
 from simulator.sheets import excel
-from simulator.sheets.excel_read import read_edited
+from simulator.sheets.excel import read_edited
 from simulator.sheets.model import PulledRow, Row, SheetCell, Worksheet
 from tests.excel import Person, read
 from tests.properties import examples

@@ -12,7 +12,7 @@ import pytest
 from simulator.core.types import Language
 from simulator.report.worksheets import worksheets
 from simulator.sheets import excel
-from simulator.sheets.excel_read import read_edited
+from simulator.sheets.excel import read_edited
 from simulator.sheets.model import PulledRow
 from tests.excel import Person, read
 from tests.report.test_worksheets import report_context

@@ -116,10 +116,8 @@ class _Builder:
         """Who is better, and the wins of each."""
         rows, labels, bars = [], [], []
         for duel in self.duels:
-            sides, counts = (
-                self._sides(duel),
-                {"wins_a": duel.wins_a, "ties": duel.ties, "wins_b": duel.wins_b},
-            )
+            sides = self._sides(duel)
+            counts = {"wins_a": duel.wins_a, "ties": duel.ties, "wins_b": duel.wins_b}
             verdict = _("No clear difference between {a} and {b}.", **sides)
             if duel.cases == 1:
                 verdict = _("{a} vs {b}: There is only one question, too few to show a difference.", **sides)

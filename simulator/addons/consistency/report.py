@@ -140,8 +140,7 @@ def _item(title: Message, *facts: tuple[Message, str]) -> Item:
 
 def _listed(items: Sequence[Item]) -> Iterator[Items]:
     if items:
-        more = len(items) - SHOWN
-        yield Items(tuple(items[:SHOWN]), _("{n} more with --json.", n=more) if more > 0 else "")
+        yield Items.first(SHOWN, items, _("{n} more with --json."))
 
 
 def _percent(share: float) -> str:

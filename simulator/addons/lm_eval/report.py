@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from simulator.addons.lm_eval.tasks import metric_name
-from simulator.core.document import Cell, Section, Table, Text, count_cell, figures_section
+from simulator.core.document import Cell, Section, Table, Text, figures_section
 from simulator.core.messages import _, ngettext
 from simulator.core.types import Results
+from simulator.report.sections import figure_cell
 from simulator.storage.runs import HARNESS_NOTE
 
 
@@ -25,7 +26,7 @@ def section(results: Results) -> Section | None:
         documents=sum(each.get("n") or 0 for each in tasks),
     )
     columns = (_("task · metric"), _("mean ± stderr"), _("documents"), _("shots"))
-    rows = tuple(row for each in results_of_tasks for row in _rows(each))
+    rows = (row for each in results_of_tasks for row in _rows(each))
     remark = _(
         "Standard errors are computed by lm_eval. Documents that could not be graded are not in the means."
     )
@@ -33,20 +34,14 @@ def section(results: Results) -> Section | None:
         key=HARNESS_NOTE,
         title="lm-evaluation-harness",
         line=line,
-        tables=(Table(name="tasks", title="", columns=columns, rows=rows),),
+        tables=(Table.of("tasks", columns, rows),),
         notes=(remark,),
         figures={key: note[key] for key in ("lm_eval", "tasks", "results") if key in note},
     )
 
 
-def _rows(each: Any) -> Iterator[tuple[Cell, ...]]:
+def _rows(each: Any) -> Iterator[tuple[Text | Cell | int | None, ...]]:
     name: Text = _("{name} (group)", name=each["name"]) if each["group"] else each["name"]
     for metric in each["metrics"]:
-        error = "" if metric["stderr"] is None else f" ± {metric['stderr']:.4f}"
-        value = Cell(text=f"{metric['value']:.4f}{error}", number=round(metric["value"], 4))
         measured = _("{name} · {metric}", name=name, metric=metric_name(metric["metric"], metric["filter"]))
-        yield Cell(text=measured), value, _count(each["n"]), _count(each["shots"])
-
-
-def _count(value: Any) -> Cell:
-    return count_cell(value) if isinstance(value, int) else Cell(text="–")
+        yield measured, figure_cell(metric["value"], metric["stderr"]), each["n"], each["shots"]

@@ -26,7 +26,7 @@ from simulator.core.document import (
 from simulator.core.messages import Message, _, ngettext
 from simulator.core.types import Language
 from simulator.report.context import corrected_line, correction_texts
-from simulator.sheets.titles import CHOICES
+from simulator.sheets.model import CHOICES
 from simulator.stats.figures import Summary
 from simulator.stats.gate import Gate
 from simulator.stats.review import (
@@ -228,12 +228,8 @@ def _turn(turn: DisputedTurn | ReviewedTurn, what: Text, right: str = "", tone: 
 
 def _listed(items: Iterable[Item], none: Text = "") -> Items | Line:
     """The first items of a list, and how many more there are."""
-    every = tuple(items)
-    if not every:
-        return Line(none)
-    more = len(every) - SHOWN
-    rest = _("Further ones, shown by --json: {n}.", n=more) if more > 0 else ""
-    return Items(every[:SHOWN], rest, numbered=True)
+    listed = Items.first(SHOWN, items, _("Further ones, shown by --json: {n}."), numbered=True)
+    return listed if listed.items else Line(none)
 
 
 # --- What the team says, in the order in which a meeting takes it up ---

@@ -25,8 +25,7 @@ from simulator.data.files import plain_suffix, printable, quote
 from simulator.data.rows import read_rows
 from simulator.data.values import is_empty, normalised
 from simulator.sheets.merge import EditedSheets
-from simulator.sheets.model import PulledRow, layouts
-from simulator.sheets.titles import CHOICES, TABS
+from simulator.sheets.model import CHOICES, TABS, PulledRow, layouts
 from simulator.stats.figures import Summary
 from simulator.stats.review import blind_sample
 
@@ -293,7 +292,7 @@ def sheet_of(name: str, target: ReviewTarget) -> tuple[str, str]:
 def sheet_entries(name: str, run: ReviewTarget) -> Iterator[Entry]:
     """The verdicts in the run's Google Sheet as it is now."""
     from simulator.sheets.google_api import target  # gspread: only where a sheet is named
-    from simulator.sheets.google_pull import pull
+    from simulator.sheets.google_sheets import pull
 
     key, suffix = sheet_of(name, run)
     pulled = pull(target(key, suffix), NAMES)
@@ -314,7 +313,7 @@ def workbook_entries(path: Path, target: ReviewTarget) -> Iterable[Entry] | None
     """The verdicts in a workbook that was written by `--to xlsx`; None for any other file."""
     if plain_suffix(path) not in _WORKBOOKS or not path.is_file():
         return None
-    from simulator.sheets.excel_read import read_edited
+    from simulator.sheets.excel import read_edited
 
     edited = read_edited(path)
     sheets = [edited.sheets[name] for name in NAMES if name in edited.sheets]

@@ -13,7 +13,7 @@ from simulator.core.messages import Message, _
 from simulator.core.types import Case, Language
 from simulator.data.files import plain_suffix
 from simulator.data.values import READERS, Cell
-from simulator.report.questions import history_lines, proposals_sheet
+from simulator.report.worksheets import history_lines, proposals_sheet
 
 COLUMNS = (
     "id", "question", "language", "history", "references", "passages", "answerable", "handover", "goal",
@@ -135,8 +135,7 @@ def check(sheet: str | None, worksheet: str | None) -> None:
 def propose(cases: Sequence[Case], sheet: str, worksheet: str, language: Language) -> ProposedCases:
     """Adds rows for questions that are not in the sheet yet; rows that are in it stay as they are."""
     from simulator.sheets.google_api import target
-    from simulator.sheets.google_pull import pull
-    from simulator.sheets.google_push import push
+    from simulator.sheets.google_sheets import pull, push
 
     at = target(sheet, worksheet)
     rows = pull(at, (QUESTIONS,)).rows.get(QUESTIONS, ())

@@ -169,7 +169,11 @@ class _Painter:
             for row in table.rows:
                 grid.add_row(*(self._cell(row[place]) for place in columns))
             self.space()
-            self._console.print(grid, highlight=False)
+            # What fills up the last column is not printed: people copy and compare what they see.
+            for segments in self._console.render_lines(grid, pad=False):
+                line = Styled.assemble(*((segment.text, segment.style or "") for segment in segments))
+                line.rstrip()
+                self._console.print(line, highlight=False, no_wrap=True, overflow="ignore", crop=False)
             self._after_space = False
         self.space()
 

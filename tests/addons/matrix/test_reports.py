@@ -14,7 +14,7 @@ from simulator.addons.matrix.report import data_line, matrix_report, matrix_work
 from simulator.core.types import Language
 from simulator.report.painters import console, html
 from simulator.report.painters.markdown import markdown
-from simulator.sheets.excel_write import paint
+from simulator.sheets.excel import paint
 from tests.golden_files import compare
 from tests.matrices import ID, a_cell, compared, judged
 from tests.sheets_sink import KEY, pushed, sheets_server
@@ -29,7 +29,7 @@ def terminal(told: MatrixFigures, width: int = 110) -> str:
     out = io.StringIO()
     page = f"runs/{ID}/report.html"
     console.paint(matrix_report(told, page), Console(file=out, width=width, color_system=None))
-    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+    return out.getvalue()
 
 
 def workbook(told: MatrixFigures) -> openpyxl.Workbook:
