@@ -20,6 +20,9 @@ from simulator.models.limiter import (
 from tests.properties import examples
 from tests.virtual_time import run_virtually
 
+# The rates of a model without limits.
+FREE = Rates()
+
 
 async def at_rest() -> None:
     """Lets every task go on until it waits."""
@@ -37,7 +40,7 @@ class Call:
         self.task = asyncio.create_task(self._run())
 
     async def _run(self) -> None:
-        async with self.limiter.slot(self.priority) as self.place:
+        async with self.limiter.slot(self.priority, FREE) as self.place:
             self.order.append(self.name)
             await self.over.wait()
 
@@ -131,7 +134,7 @@ async def test_new_room_is_used_at_once() -> None:
 async def test_a_call_cancelled_while_it_is_let_in_passes_its_place_on() -> None:
     """Woken and cancelled in the same moment: the next one goes in."""
     limiter, order = Limiter(1), list[str]()
-    async with limiter.slot(DIALOGUE):
+    async with limiter.slot(DIALOGUE, FREE):
         second, third = (Call(limiter, DIALOGUE, order, name) for name in "bc")
         await at_rest()
     second.task.cancel()
@@ -237,7 +240,7 @@ async def test_grades_that_hang_leave_places_for_the_dialogue() -> None:
 async def test_a_bot_that_hangs_holds_no_judge_up() -> None:
     """The bot's model never has more than half of the places of an endpoint that others use, too."""
     limiter, order = Limiter(4), list[str]()
-    async with limiter.slot(GRADING):
+    async with limiter.slot(GRADING, FREE):
         pass
     hanging = [asyncio.create_task(_hang(limiter)) for _ in range(9)]
     await at_rest()
@@ -251,7 +254,7 @@ async def test_a_bot_that_hangs_holds_no_judge_up() -> None:
 
 
 async def _hang(limiter: Limiter) -> None:
-    async with limiter.slot(DIALOGUE, is_bot=True):
+    async with limiter.slot(DIALOGUE, FREE, is_bot=True):
         await asyncio.Event().wait()
 
 
