@@ -46,6 +46,7 @@ from simulator.data.values import (
     ignore_fault,
     is_empty,
     is_extra,
+    read_cell,
     row_fault,
     set_choice_label,
     split_question,
@@ -93,7 +94,9 @@ def case_of(path: Path, row: Row, number: str, request: DatasetRequest) -> Case:
     can_ask = not request.asks and any(values.values())
     if "question" not in cells and not _keeps_no_question(row, cells) and not can_ask:
         raise _no_question(path, row)
-    fields: dict[str, Any] = {field: _read(path, row, cell, READERS[field]) for field, cell in cells.items()}
+    fields: dict[str, Any] = {
+        field: read_cell(path, row, cell, READERS[field]) for field, cell in cells.items()
+    }
     if "question" not in cells:
         fields["question"], fields["history"] = split_question(fields.get("history", ()))
         if not request.asks and fields["question"] == NO_QUESTION:
@@ -163,34 +166,19 @@ def _cells(path: Path, row: Row) -> dict[str, Cell]:
     turns = cells.pop("turns", None)
     if turns is None or "question" in cells:
         return cells
-    implied = _read(path, row, turns, lambda cell: fields_of_turns(cell.value))
+    implied = read_cell(path, row, turns, lambda cell: fields_of_turns(cell.value))
     return {field: Cell(field, implied[field]) for field in columns_by_field(implied)} | cells
-
-
-def _read(path: Path, row: Row, cell: Cell, reader: Callable[[Cell], Any]) -> Any:
-    try:
-        return reader(cell)
-    except ValueError as error:
-        raise row_fault(
-            path, row, _("column {column}: {problem:sentence}", column=quote(cell.column), problem=error)
-        ) from None
 
 
 def _no_question(path: Path, row: Row) -> CaseFileError:
     questions = [column for column in row.values if has_question([column])]
     if questions:
-        return row_fault(
-            path,
-            row,
-            _("column {questions} is empty; every row needs a question.", questions=quote(questions[0])),
-        )
+        what = _("column {questions} is empty; every row needs a question.", questions=quote(questions[0]))
+        return row_fault(path, row, what)
     columns = tuple(quote(column) for column in list(row.values)[:20])
     names = ", ".join(name for name in COLUMNS["question"] if name != "text")
-    return row_fault(
-        path,
-        row,
-        _("no question column. Found: {columns}. Name one of them: {names}.", columns=columns, names=names),
-    )
+    what = _("no question column. Found: {columns}. Name one of them: {names}.", columns=columns, names=names)
+    return row_fault(path, row, what)
 
 
 class ColumnUse(NamedTuple):

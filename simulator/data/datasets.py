@@ -57,18 +57,6 @@ def labels_of(case: Case, labels: Labels) -> Labels:
     return labels
 
 
-def label_problem(label: str | None, allowed: Collection[str]) -> Message | None:
-    """The error in the label of one row, to be put behind its file and line; None when it is valid.
-
-    An empty `allowed` allows every label.
-    """
-    if label is None or not label.strip():
-        return _("the label is empty; every row needs one.")
-    if allowed and label not in allowed:
-        return _("the label {label} is none of: {allowed}.", label=quote(label), allowed=", ".join(allowed))
-    return None
-
-
 def label_set_problem(labels: Collection[str]) -> Message | None:
     """The error in a set of labels: there is only one, or two are read alike. None when it is valid."""
     if len(labels) == 1:
@@ -135,7 +123,13 @@ def case_label_problem(case: Case, labels: Collection[str] = ()) -> Message | st
             count=count,
             listed=listed([quote(choice) for choice in case.choices], _LISTED),
         )
-    return label_problem(case.label, labels)
+    if not case.label.strip():
+        return _("the label is empty; every row needs one.")
+    if labels and case.label not in labels:
+        return _(
+            "the label {label} is none of: {allowed}.", label=quote(case.label), allowed=", ".join(labels)
+        )
+    return None
 
 
 Form = Literal["number", "phrase", "json", "code", "sentence", "text"]

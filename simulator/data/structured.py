@@ -65,8 +65,10 @@ def json_rows(path: Path, text: str, on_fault: OnFault, first: int = 1) -> Itera
             except RowFault as fault:
                 on_fault(fault)
         after = _skip(text, end)
-        if in_list:
-            after = _next_item(path, line, text, after)
+        if in_list and text.startswith(",", after):
+            after = _skip(text, after + 1)
+        elif in_list and after < len(text) and text[after] != "]":
+            raise row_fault(path, line, _("a comma is missing after this object."))
         line += text.count("\n", position, after)
         position = after
     if in_list and position >= len(text):
@@ -77,14 +79,6 @@ def _skip(text: str, position: int) -> int:
     while position < len(text) and text[position] in _SPACE:
         position += 1
     return position
-
-
-def _next_item(path: Path, line: int, text: str, position: int) -> int:
-    if text.startswith(",", position):
-        return _skip(text, position + 1)
-    if position >= len(text) or text[position] == "]":
-        return position
-    raise row_fault(path, line, _("a comma is missing after this object."))
 
 
 # pandas and others write a missing value as NaN, which is not valid JSON.
@@ -148,20 +142,36 @@ for _kind, _words, _first in (
 
 
 def yaml_rows(path: Path, text: str, on_fault: OnFault) -> Iterator[Row]:
-    """The mappings of a list. Raises RowFault for tags and other values that are not plain."""
-    root = _composed(path, text)
-    document = _Document(path, text)
-    for node in document.rows(root):
+    """The mappings of a list, or of the list under `cases`. Raises RowFault for what is not plain."""
+    try:
+        depth = 0
+        for event in yaml.parse(text, Loader=_AsWritten):
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > _DEEPEST:
+                line = event.start_mark.line + 1 if event.start_mark else 1
+                raise row_fault(path, line, _("nested too deeply."))
+        root = yaml.compose(text, Loader=_AsWritten)
+    except yaml.YAMLError as error:
+        raise _unreadable(path, text, error) from None
+    if root is None:
+        return
+    if isinstance(root, yaml.MappingNode) and [key.value for key, _unused in root.value] == ["cases"]:
+        root = root.value[0][1]
+    if not isinstance(root, yaml.SequenceNode):
+        what = _("no list of questions; {list}.", list=_LIST)
+        raise row_fault(path, root.start_mark.line + 1, what)
+    values = _Values(path, text)
+    for node in root.value:
+        line = node.start_mark.line + 1
         try:
-            yield _row(path, document, node)
+            yield Row(line, _row(path, line, node, values))
         except RowFault as fault:
             on_fault(fault)
 
 
-def _row(path: Path, document: "_Document", node: yaml.Node) -> Row:
-    line = node.start_mark.line + 1
+def _row(path: Path, line: int, node: yaml.Node, values: "_Values") -> dict[str, JsonValue]:
     try:
-        value = document.value(node)
+        value = values.of(node)
     except RecursionError:
         what = _("an alias (*name) inside what it stands for; write the values out.")
         raise row_fault(path, line, what) from None
@@ -170,24 +180,7 @@ def _row(path: Path, document: "_Document", node: yaml.Node) -> Row:
     if not is_storable(value):
         what = _("a text holds \\0 or half of a \\u pair, which cannot be stored; remove it.")
         raise row_fault(path, line, what)
-    return Row(line, value)
-
-
-def _composed(path: Path, text: str) -> yaml.Node | None:
-    try:
-        _check_depth(path, text)
-        return yaml.compose(text, Loader=_AsWritten)
-    except yaml.YAMLError as error:
-        raise _unreadable(path, text, error) from None
-
-
-def _check_depth(path: Path, text: str) -> None:
-    depth = 0
-    for event in yaml.parse(text, Loader=_AsWritten):
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if depth > _DEEPEST:
-            line = event.start_mark.line + 1 if event.start_mark else 1
-            raise row_fault(path, line, _("nested too deeply."))
+    return value
 
 
 def _unreadable(path: Path, text: str, error: yaml.YAMLError) -> CaseFileError:
@@ -204,25 +197,15 @@ def _unreadable(path: Path, text: str, error: yaml.YAMLError) -> CaseFileError:
     return row_fault(path, mark.line + 1, what)
 
 
-class _Document:
+class _Values:
     """Turns nodes into values. Aliases are expanded, so the number of values is limited."""
 
     def __init__(self, path: Path, text: str) -> None:
         self._path = path
         self._left = _ALWAYS_ALLOWED + _MOST_REPEATED * len(text)
 
-    def rows(self, root: yaml.Node | None) -> list[yaml.Node]:
-        """The nodes of the rows: those of a list, or of the list under `cases`."""
-        if root is None:
-            return []
-        if isinstance(root, yaml.MappingNode) and [key.value for key, _unused in root.value] == ["cases"]:
-            root = root.value[0][1]
-        if not isinstance(root, yaml.SequenceNode):
-            raise self._fault(root, _("no list of questions; {list}.", list=_LIST))
-        return list(root.value)
-
-    def value(self, node: yaml.Node) -> JsonValue:
-        """A text, number, list or mapping."""
+    def of(self, node: yaml.Node) -> JsonValue:
+        """A mapping or a list, a text as written, or null, true, false or a plain whole number."""
         self._left -= 1
         if self._left < 0:
             raise self._fault(node, _("aliases (*name) that repeat too much; write the values out."))
@@ -234,47 +217,37 @@ class _Document:
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node)
         if isinstance(node, yaml.SequenceNode):
-            return [self.value(item) for item in node.value]
-        return _scalar(node)
+            return [self.of(item) for item in node.value]
+        text = str(node.value)
+        match node.tag.removeprefix(_TAG):
+            case "null":
+                return None
+            case "bool":
+                return text.lower() == "true"
+            case "int" if _INTEGER.fullmatch(text):
+                return int(text)
+        return text
 
     def _mapping(self, node: yaml.MappingNode) -> dict[str, JsonValue]:
-        """A mapping; its own keys override those merged with `<<`."""
+        """A mapping; its own keys override those merged with `<<`, of which the first mapping counts."""
         own: dict[str, JsonValue] = {}
         merged: dict[str, JsonValue] = {}
         for key, inner in node.value:
-            value = self.value(inner)
+            value = self.of(inner)
             if key.tag == _TAG + "merge":
-                merged = self._merged(inner, value)
+                merged = {}
+                for mapping in reversed(value if isinstance(value, list) else [value]):
+                    if not isinstance(mapping, dict):
+                        raise self._fault(inner, _("<< takes over a mapping, or a list of them."))
+                    merged |= mapping
             elif not isinstance(key, yaml.ScalarNode):
                 raise self._fault(key, _("a name that is a list or a mapping; names are words."))
             elif key.value in own:
-                raise self._fault(
-                    key, _("{key} occurs twice in one row; rename one of them.", key=quote(key.value))
-                )
+                what = _("{key} occurs twice in one row; rename one of them.", key=quote(key.value))
+                raise self._fault(key, what)
             else:
                 own[key.value] = value
         return {**merged, **own}
 
-    def _merged(self, node: yaml.Node, value: JsonValue) -> dict[str, JsonValue]:
-        merged: dict[str, JsonValue] = {}
-        for mapping in reversed(value if isinstance(value, list) else [value]):
-            if not isinstance(mapping, dict):
-                raise self._fault(node, _("<< takes over a mapping, or a list of them."))
-            merged |= mapping
-        return merged
-
     def _fault(self, node: yaml.Node, what: Message | str) -> CaseFileError:
         return row_fault(self._path, node.start_mark.line + 1, what)
-
-
-def _scalar(node: yaml.Node) -> JsonValue:
-    """A text as written, or null, true, false or a plain whole number."""
-    text = str(node.value)
-    match node.tag.removeprefix(_TAG):
-        case "null":
-            return None
-        case "bool":
-            return text.lower() == "true"
-        case "int" if _INTEGER.fullmatch(text):
-            return int(text)
-    return text

@@ -120,6 +120,14 @@ def test_wrong_rows_are_named(tmp_path: Path, row: str, what: str) -> None:
     assert str(path) in refusal(path)
 
 
+@pytest.mark.parametrize(("choice", "answer", "column"), [(["x"], "A", "A"), ("x", ["x"], "answer")])
+def test_lists_are_no_choices(tmp_path: Path, choice: Any, answer: Any, column: str) -> None:
+    """A list under a choice, or as the right one, is named like any other mistake."""
+    path = saved(tmp_path, json.dumps({"question": "q?", "A": choice, "B": "y", "answer": answer}), "a.jsonl")
+
+    assert f"line 1: column '{column}': a list is not a text" in refusal(path)
+
+
 def test_other_files_stay_what_they_are(tmp_path: Path) -> None:
     """Two columns A and B may be two bots; choices without a right one are questions all the same."""
     two = saved(tmp_path, "question,A,B,reference\nq?,says one,says two,the truth\n")
