@@ -133,6 +133,8 @@ def case_label_problem(case: Case, labels: Collection[str] = ()) -> Message | st
 
 
 Form = Literal["number", "phrase", "json", "code", "sentence", "text"]
+# Of forms that are equally frequent, the longest counts.
+_BY_LENGTH: tuple[Form, ...] = ("phrase", "number", "code", "json", "sentence", "text")
 
 # The longest phrase: characters in Japanese, words in English.
 _MAX_PHRASE = {True: 12, False: 4}
@@ -165,14 +167,6 @@ def answer_form(text: str) -> Form:
     if length <= _MAX_PHRASE[japanese] and not (_ENDS.search(text) or _PREDICATE.fullmatch(text)):
         return "phrase"
     return "text" if length > _MAX_SENTENCE[japanese] or len(_END.findall(text)) > 2 else "sentence"
-
-
-def most_common_form(forms: Iterable[Form]) -> Form | None:
-    """The most frequent form, of equally frequent ones the longest; None without any form."""
-    counts = Counter(forms)
-    order: tuple[Form, ...] = ("phrase", "number", "code", "json", "sentence", "text")
-    ranked = [(counts[form], place) for place, form in enumerate(order)]
-    return order[max(ranked)[1]] if counts else None
 
 
 def _is_json(text: str) -> bool:
@@ -246,8 +240,9 @@ class Profile:
             return "choice"
         if 2 * self.labels > self.rows:
             return "label"
-        form = most_common_form(self.forms.elements())
-        return form if form is not None and 2 * self.references > self.rows else "none"
+        if 2 * self.references <= self.rows:
+            return "none"
+        return max(self.forms, key=lambda form: (self.forms[form], _BY_LENGTH.index(form)))
 
     def judges(self, *, offline: bool = False) -> JudgeChoice:
         """The default judges for the form of most rows; `offline`: for a run in which no model judges."""

@@ -10,7 +10,7 @@ import pytest
 from simulator.core.types import Case
 from simulator.data.cases import columns_of, read_cases
 from simulator.text.choices import right_letter
-from tests.case_files import as_workbook, one, refusal, saved
+from tests.case_files import one, refusal, saved
 
 LAYOUTS = {
     "MMLU": "Question,A,B,C,D,Answer,Subject\nq?,red,blue,sea,tan,C,hues\n",
@@ -92,14 +92,6 @@ def test_what_a_bot_said_is_kept_beside_the_right_letter(tmp_path: Path) -> None
 
     (case,) = read_cases(saved(tmp_path, text))
     assert (case.label, case.answer) == ("x", "Answer: B")
-
-
-def test_a_workbook(tmp_path: Path) -> None:
-    """The same out of Excel."""
-    sheet = [["問題", "選択肢A", "選択肢B", "正解", "科目"], ["q?", "赤", "青", "B", "色"]]
-    (case,) = read_cases(as_workbook(tmp_path / "a.xlsx", {"S": sheet}))
-
-    assert (case.choices, case.label, case.tags) == (("赤", "青"), "青", ("色",))
 
 
 @pytest.mark.parametrize(

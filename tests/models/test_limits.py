@@ -51,20 +51,6 @@ class Call:
         await at_rest()
 
 
-async def test_no_more_calls_than_allowed_are_in_flight() -> None:
-    """The others wait, and go in when one leaves."""
-    limiter, order = Limiter(2), list[str]()
-    calls = [Call(limiter, GRADING, order, name) for name in "abc"]
-    await at_rest()
-    assert order == ["a", "b"]
-
-    await calls[0].end()
-    assert order == ["a", "b", "c"]
-    for call in calls[1:]:
-        await call.end()
-    assert limiter.active == 0
-
-
 async def test_dialogue_goes_first_then_whoever_came_first() -> None:
     """Priority before arrival."""
     limiter, order = Limiter(1), list[str]()
@@ -115,20 +101,6 @@ async def test_room_grows_back_by_one_a_round_up_to_the_ceiling() -> None:
     for _ in range(100):
         limiter.succeeded()
     assert limiter.allowed == 8
-
-
-async def test_new_room_is_used_at_once() -> None:
-    """A call that waits goes in when a success makes room, before anyone leaves."""
-    limiter, order = Limiter(2), list[str]()
-    limiter.refused(Permit(float("inf")))
-    first, second = (Call(limiter, DIALOGUE, order, name) for name in "ab")
-    await at_rest()
-    assert order == ["a"]
-    limiter.succeeded()
-    await at_rest()
-    assert order == ["a", "b"]
-    await first.end()
-    await second.end()
 
 
 async def test_a_call_cancelled_while_it_is_let_in_passes_its_place_on() -> None:
@@ -235,27 +207,6 @@ async def test_grades_that_hang_leave_places_for_the_dialogue() -> None:
     assert len(graded) == 64
     for call in (*grades, *more):
         call.task.cancel()
-
-
-async def test_a_bot_that_hangs_holds_no_judge_up() -> None:
-    """The bot's model never has more than half of the places of an endpoint that others use, too."""
-    limiter, order = Limiter(4), list[str]()
-    async with limiter.slot(GRADING, FREE):
-        pass
-    hanging = [asyncio.create_task(_hang(limiter)) for _ in range(9)]
-    await at_rest()
-    assert limiter.active == 2
-    for n in range(20):
-        await Call(limiter, n % 2, order, "go").end()
-
-    assert len(order) == 20
-    for task in hanging:
-        task.cancel()
-
-
-async def _hang(limiter: Limiter) -> None:
-    async with limiter.slot(DIALOGUE, FREE, is_bot=True):
-        await asyncio.Event().wait()
 
 
 async def _timed(limiter: Limiter, rates: Rates, priority: int = GRADING, tokens: float = 0.0) -> float:

@@ -18,7 +18,7 @@ from simulator.core.errors import ModelFailure, OutOfPatience
 from simulator.core.messages import shown
 from simulator.core.settings import load_settings
 from simulator.models.exchange import NoAnswer
-from simulator.models.limiter import Limiter, Pause, Rates, RetryAfter
+from simulator.models.limiter import Limiter, Rates, RetryAfter
 from simulator.models.patience import Notices, Patience
 from simulator.storage.run_file import find_run, read_run
 from tests.scripted_models import ASKED, GOOD, connected, model_at
@@ -157,17 +157,6 @@ def test_a_call_held_up_again_and_again_gives_up() -> None:
         return loop.time() - began
 
     assert 70 <= run_virtually(main()) <= 121
-
-
-def test_a_pause_knows_for_how_long_it_was_one() -> None:
-    """Overlapping ones count once, and what is still to come does not."""
-    pause = Pause()
-    assert pause.closed(5) == 0
-    pause.hold(10, 100)
-    pause.hold(10, 105)
-    assert [pause.closed(at) for at in (100, 104, 115, 200)] == [0, 4, 15, 15]
-    pause.hold(10, 200)
-    assert pause.closed(1000) == 25
 
 
 def test_a_long_wait_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
