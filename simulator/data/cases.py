@@ -25,16 +25,16 @@ from simulator.data.datasets import (
     missing_need_message,
 )
 from simulator.data.files import language_of, quote
-from simulator.data.rows import read_rows, rows_by_field
+from simulator.data.rows import read_rows, rows_by_field, rows_of
 from simulator.data.values import (
     COLUMNS,
     NO_QUESTION,
     READERS,
     Cell,
     Fits,
-    OnFault,
     Row,
     RowFault,
+    Rows,
     WorksheetRow,
     answerability_tags,
     choice_columns,
@@ -43,7 +43,6 @@ from simulator.data.values import (
     field_of,
     fields_of_turns,
     has_question,
-    ignore_fault,
     is_empty,
     is_extra,
     read_cell,
@@ -467,11 +466,10 @@ def cases_of_worksheet(
     sheet = Worksheet(name, tuple(WorksheetRow(number, dict(texts)) for number, texts in lines.items()))
     data = DataSet(Path(source), QUESTIONS._replace(language=language, columns=columns))
 
-    def read(fits: Fits, on_fault: OnFault) -> Iterator[Row]:
-        return worksheet_rows(data.path, sheet, fits, on_fault, named=True)
+    def read(fits: Fits) -> Rows:
+        return worksheet_rows(data.path, sheet, fits, named=True)
 
-    rows = rows_by_field(data.path, read, data.request.fits, data.skip, columns)
-    return tuple(_filled(data, _cases(data.path, rows, data.request, data.skip)).rows())
+    return tuple(_filled(data, rows_by_field(data.path, read, data.request.fits, columns)).rows())
 
 
 def read_dataset(path: Path, request: DatasetRequest) -> DataSet:
@@ -479,28 +477,44 @@ def read_dataset(path: Path, request: DatasetRequest) -> DataSet:
 
     Raises CaseFileError for a file without a valid row, or one that cannot be read to its end.
     """
-    data = DataSet(path, request)
-    rows = read_rows(path, request.fits, data.skip, request.columns)
-    return _filled(data, _cases(path, rows, request, data.skip))
+    return _filled(DataSet(path, request), rows_of(path, request.fits, request.columns))
 
 
 def dataset_of(name: str, cases: Iterable[Case], request: DatasetRequest) -> DataSet:
     """The data set of cases that were read elsewhere: from a Google sheet or a workbook of worksheets."""
-    rows = ((Row(number, {}, sheet=""), case) for number, case in enumerate(cases, 1))
-    return _filled(DataSet(Path(name), request), rows)
-
-
-def _filled(data: DataSet, rows: Iterable[tuple[Row, Case]]) -> DataSet:
-    for row, case in rows:
-        data.add(row, case)
+    data = DataSet(Path(name), request)
+    for number, case in enumerate(cases, 1):
+        data.add(Row(number, {}, sheet=""), case)
     data.finish()
     return data
 
 
+def _filled(data: DataSet, rows: Rows) -> DataSet:
+    for found in _cases(data.path, rows, data.request):
+        if isinstance(found, RowFault):
+            data.skip(found)
+        else:
+            data.add(*found)
+    data.finish()
+    return data
+
+
+def _cases(path: Path, rows: Rows, request: DatasetRequest) -> Iterator[tuple[Row, Case] | RowFault]:
+    """The case of each row, in their order, and in the place of an invalid row its fault."""
+    for row in rows:
+        if isinstance(row, RowFault):
+            yield row
+            continue
+        try:
+            yield row, case_of(path, row, _UNNAMED, request)
+        except RowFault as fault:
+            yield fault
+
+
 def valid_cases(path: Path, request: DatasetRequest) -> Iterator[Case]:
     """The cases of the valid rows of a file, one by one; other rows are left out silently."""
-    rows = read_rows(path, request.fits, ignore_fault, request.columns)
-    return (case for _unused, case in _cases(path, rows, request, ignore_fault))
+    found = _cases(path, rows_of(path, request.fits, request.columns), request)
+    return (each[1] for each in found if not isinstance(each, RowFault))
 
 
 def has_rows_in(path: Path, request: DatasetRequest) -> bool:
@@ -520,20 +534,7 @@ def has_rows_in(path: Path, request: DatasetRequest) -> bool:
 def columns_of(path: str | Path, columns: Mapping[str, str] | None = None) -> ColumnUse:
     """How the columns of a file are used; empty for a file that `read_rows` cannot read."""
     try:
-        rows = read_rows(Path(path), has_question, columns=columns)
+        rows = read_rows(Path(path), has_question, columns)
         return ColumnUse.of(dict.fromkeys(header for row in rows for header in row.values))
     except CaseFileError:  # a workbook of worksheets is read elsewhere; any other error has been reported
         return ColumnUse()
-
-
-def _cases(
-    path: Path, rows: Iterable[Row], request: DatasetRequest, on_fault: OnFault
-) -> Iterator[tuple[Row, Case]]:
-    """The case of each row, in their order; `on_fault` gets rows that are not valid cases."""
-    for row in rows:
-        try:
-            case = case_of(path, row, _UNNAMED, request)
-        except RowFault as fault:
-            on_fault(fault)
-        else:
-            yield row, case

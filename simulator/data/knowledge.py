@@ -24,7 +24,7 @@ from simulator.data.documents import (
 )
 from simulator.data.files import count_workbook_pictures, plain_suffix, quote, read_text
 from simulator.data.rows import WORKBOOKS, read_rows
-from simulator.data.values import Row, is_empty, normalised, raise_fault, row_fault
+from simulator.data.values import Row, is_empty, normalised, raise_faults, row_fault
 
 _DOCUMENTS: Mapping[str, Callable[[str], Document]] = {
     **dict.fromkeys((".md", ".markdown", ".mdx", ".txt", ".text", ".rst"), text_document),
@@ -198,7 +198,7 @@ def _from_workbook(file: Path, place: str, name: str) -> Iterator[Passage]:
             whole = Document(sheet.name, worksheet_text(sheet))
             yield from _from_document(whole, f"{place}#{sheet.name}" if several else place, inside)
         else:
-            rows = worksheet_rows(file, sheet, _has_text, raise_fault, named=several)
+            rows = raise_faults(worksheet_rows(file, sheet, _has_text, named=several))
             yield from _from_rows(file, rows, place, inside)
 
 

@@ -12,17 +12,15 @@ from pydantic import JsonValue
 from simulator.core.errors import CaseFileError
 from simulator.core.messages import Message, _
 from simulator.data.files import printable, quote
-from simulator.data.values import OnFault, Row, RowFault, is_storable, row_fault
+from simulator.data.values import Row, RowFault, Rows, is_storable, row_fault
 
 _SPACE = " \t\n\r\ufeff"
 
 
-def jsonl_rows(path: Path, lines: Iterator[str], on_fault: OnFault) -> Iterator[Row]:
+def jsonl_rows(path: Path, lines: Iterator[str]) -> Rows:
     """The objects of a file that is read line by line.
 
     The first line that is not an object, and the rest of the file behind it, are read by `json_rows`.
-
-    `on_fault` gets what cannot be read; unless it raises, reading goes on with the next line.
     """
     for number, line in enumerate(lines, 1):
         start = _skip(line, 0)
@@ -34,15 +32,12 @@ def jsonl_rows(path: Path, lines: Iterator[str], on_fault: OnFault) -> Iterator[
         except (ValueError, RecursionError):
             whole = False
         if not whole:  # a list, an object over several lines or several on one, or a mistake
-            yield from json_rows(path, "".join((line, *lines)), on_fault, number)
+            yield from json_rows(path, "".join((line, *lines)), number)
             return
-        try:
-            yield Row(number, _object(path, number, value, line))
-        except RowFault as fault:
-            on_fault(fault)
+        yield _row(path, number, value, line)
 
 
-def json_rows(path: Path, text: str, on_fault: OnFault, first: int = 1) -> Iterator[Row]:
+def json_rows(path: Path, text: str, first: int = 1) -> Rows:
     """The objects of a JSON list, or of a sequence of objects (JSONL), in one pass.
 
     `first` is the line that the text begins on. In a list nothing behind a mistake can be read.
@@ -57,13 +52,10 @@ def json_rows(path: Path, text: str, on_fault: OnFault, first: int = 1) -> Itera
         except RowFault as fault:
             if in_list:
                 raise
-            on_fault(fault)
+            yield fault
             end = text.find("\n", position) + 1 or len(text)
         else:
-            try:
-                yield Row(line, _object(path, line, value, text[position:end]))
-            except RowFault as fault:
-                on_fault(fault)
+            yield _row(path, line, value, text[position:end])
         after = _skip(text, end)
         if in_list and text.startswith(",", after):
             after = _skip(text, after + 1)
@@ -103,13 +95,13 @@ def _decoded(path: Path, line: int, text: str, position: int, first: int) -> tup
     raise row_fault(path, line, what)
 
 
-def _object(path: Path, line: int, value: JsonValue, raw: str) -> dict[str, JsonValue]:
+def _row(path: Path, line: int, value: JsonValue, raw: str) -> Row | RowFault:
     if not isinstance(value, dict):
-        raise row_fault(path, line, _('not an object; a row is written {{"question": "..."}}.'))
+        return row_fault(path, line, _('not an object; a row is written {{"question": "..."}}.'))
     if "\\u" in raw and not is_storable(value):
         what = _("a text holds \\u0000 or half of a \\u pair, which cannot be stored; remove it.")
-        raise row_fault(path, line, what)
-    return value
+        return row_fault(path, line, what)
+    return Row(line, value)
 
 
 _TAG = "tag:yaml.org,2002:"
@@ -122,7 +114,7 @@ _DEEPEST = 100
 _LIST = _('write "- question: ..." for each question, in a list or in one below "cases:"')
 
 
-# libyaml composes ten times as fast as Python, but without a limit on the depth: see _check_depth.
+# libyaml composes ten times as fast as Python, but without a limit on the depth: see _composed.
 _FASTEST = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
 
 
@@ -141,18 +133,9 @@ for _kind, _words, _first in (
     _AsWritten.add_implicit_resolver(_TAG + _kind, re.compile(_words), _first)
 
 
-def yaml_rows(path: Path, text: str, on_fault: OnFault) -> Iterator[Row]:
+def yaml_rows(path: Path, text: str) -> Rows:
     """The mappings of a list, or of the list under `cases`. Raises RowFault for what is not plain."""
-    try:
-        depth = 0
-        for event in yaml.parse(text, Loader=_AsWritten):
-            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-            if depth > _DEEPEST:
-                line = event.start_mark.line + 1 if event.start_mark else 1
-                raise row_fault(path, line, _("nested too deeply."))
-        root = yaml.compose(text, Loader=_AsWritten)
-    except yaml.YAMLError as error:
-        raise _unreadable(path, text, error) from None
+    root = _composed(path, text)
     if root is None:
         return
     if isinstance(root, yaml.MappingNode) and [key.value for key, _unused in root.value] == ["cases"]:
@@ -164,23 +147,34 @@ def yaml_rows(path: Path, text: str, on_fault: OnFault) -> Iterator[Row]:
     for node in root.value:
         line = node.start_mark.line + 1
         try:
-            yield Row(line, _row(path, line, node, values))
+            value = values.of(node)
         except RowFault as fault:
-            on_fault(fault)
+            yield fault
+            continue
+        except RecursionError:
+            what = _("an alias (*name) inside what it stands for; write the values out.")
+            yield row_fault(path, line, what)
+            continue
+        if not isinstance(value, dict):
+            yield row_fault(path, line, _("{value} is not a row; {list}.", value=quote(value), list=_LIST))
+        elif not is_storable(value):
+            what = _("a text holds \\0 or half of a \\u pair, which cannot be stored; remove it.")
+            yield row_fault(path, line, what)
+        else:
+            yield Row(line, value)
 
 
-def _row(path: Path, line: int, node: yaml.Node, values: "_Values") -> dict[str, JsonValue]:
+def _composed(path: Path, text: str) -> yaml.Node | None:
     try:
-        value = values.of(node)
-    except RecursionError:
-        what = _("an alias (*name) inside what it stands for; write the values out.")
-        raise row_fault(path, line, what) from None
-    if not isinstance(value, dict):
-        raise row_fault(path, line, _("{value} is not a row; {list}.", value=quote(value), list=_LIST))
-    if not is_storable(value):
-        what = _("a text holds \\0 or half of a \\u pair, which cannot be stored; remove it.")
-        raise row_fault(path, line, what)
-    return value
+        depth = 0
+        for event in yaml.parse(text, Loader=_AsWritten):
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > _DEEPEST:
+                line = event.start_mark.line + 1 if event.start_mark else 1
+                raise row_fault(path, line, _("nested too deeply."))
+        return yaml.compose(text, Loader=_AsWritten)
+    except yaml.YAMLError as error:
+        raise _unreadable(path, text, error) from None
 
 
 def _unreadable(path: Path, text: str, error: yaml.YAMLError) -> CaseFileError:

@@ -9,11 +9,11 @@ import contextlib
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic import JsonValue, ValidationError
 
@@ -174,7 +174,7 @@ class WorksheetRow(NamedTuple):
 
 
 class RowFault(CaseFileError):
-    """An error in one row, for which a reader may skip just that row."""
+    """An error in one row, for which just that row may be skipped."""
 
     def __init__(self, file: str, row: Row, what: Sentence | str) -> None:
         super().__init__(_("{file}, {place}: {what}", file=file, place=row.place, what=what))
@@ -184,17 +184,16 @@ class RowFault(CaseFileError):
 # Whether column names are those that a reader needs.
 Fits = Callable[[Sequence[str]], bool]
 
-# Handles a faulty row before the next one is read; if it raises, reading stops.
-OnFault = Callable[[RowFault], None]
+# What a reader makes of a file: its rows, and in the place of one that cannot be read what is wrong with it.
+Rows = Iterator[Row | RowFault]
 
 
-def raise_fault(fault: RowFault) -> NoReturn:
-    """Stops reading at the first faulty row."""
-    raise fault
-
-
-def ignore_fault(_: RowFault) -> None:
-    """Leaves faulty rows out."""
+def raise_faults(rows: Rows) -> Iterator[Row]:
+    """The rows up to the first faulty one, which is raised."""
+    for row in rows:
+        if isinstance(row, RowFault):
+            raise row
+        yield row
 
 
 def row_fault(path: Path, row: Row | int, what: Sentence | str) -> RowFault:

@@ -3,7 +3,7 @@
 import re
 import warnings
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 from pathlib import Path
@@ -21,8 +21,8 @@ from simulator.core.replies import encodable
 from simulator.data.files import printable, quote, read_archive, readable_or_error
 from simulator.data.values import (
     Fits,
-    OnFault,
     Row,
+    Rows,
     WorksheetRow,
     column_names,
     field_of,
@@ -52,12 +52,12 @@ class Worksheet(NamedTuple):
     below: Mapping[tuple[int, int], int] = {}
 
 
-def workbook_rows(path: Path, sheet: str, fits: Fits, on_fault: OnFault) -> Iterator[Row]:
+def workbook_rows(path: Path, sheet: str, fits: Fits) -> Rows:
     """The rows of the named worksheet, or else of the only one whose column names fit."""
     sheets = read_workbook(path, sheet)
     if sheet or len(sheets) == 1:
         location = Path(f"{path}#{sheet}") if sheet else path
-        return worksheet_rows(location, sheets[0], fits, on_fault, named=False)
+        return worksheet_rows(location, sheets[0], fits, named=False)
     fitting = [worksheet for worksheet in sheets if column_row(worksheet, fits) is not None]
     if len(fitting) != 1:
         names = tuple(quote(worksheet.name) for worksheet in fitting or sheets)
@@ -69,12 +69,10 @@ def workbook_rows(path: Path, sheet: str, fits: Fits, on_fault: OnFault) -> Iter
             "{path}: {which}; name one: {example}", path=path, which=which, example=f"{path.name}#{example}"
         )
         raise CaseFileError(msg)
-    return worksheet_rows(path, fitting[0], fits, on_fault, named=True)
+    return worksheet_rows(path, fitting[0], fits, named=True)
 
 
-def worksheet_rows(
-    path: Path, sheet: Worksheet, fits: Fits, on_fault: OnFault, *, named: bool
-) -> Iterator[Row]:
+def worksheet_rows(path: Path, sheet: Worksheet, fits: Fits, *, named: bool) -> Rows:
     """The rows below the column names; `named` puts the name of the worksheet into errors."""
     title = sheet.name if named else ""
     if not sheet.lines:
@@ -94,13 +92,10 @@ def worksheet_rows(
             for column, what in line.faults.items()
             if column <= len(names) and field_of(names[column - 1])
         }
-        if not faults:
-            yield row
-            continue
-        name, what = next(iter(faults.items()))
-        on_fault(
-            row_fault(path, row, _("column {column}: {problem:sentence}", column=quote(name), problem=what))
-        )
+        if faults:
+            name, what = next(iter(faults.items()))
+            what = _("column {column}: {problem:sentence}", column=quote(name), problem=what)
+        yield row_fault(path, row, what) if faults else row
 
 
 def column_row(sheet: Worksheet, fits: Fits) -> int | None:
