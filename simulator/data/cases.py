@@ -25,16 +25,16 @@ from simulator.data.datasets import (
     missing_need_message,
 )
 from simulator.data.files import language_of, quote
-from simulator.data.rows import read_rows, rows_by_field
+from simulator.data.rows import read_rows, rows_by_field, rows_of
 from simulator.data.values import (
     COLUMNS,
     NO_QUESTION,
     READERS,
     Cell,
     Fits,
-    OnFault,
     Row,
     RowFault,
+    Rows,
     WorksheetRow,
     answerability_tags,
     choice_columns,
@@ -43,9 +43,9 @@ from simulator.data.values import (
     field_of,
     fields_of_turns,
     has_question,
-    ignore_fault,
     is_empty,
     is_extra,
+    read_cell,
     row_fault,
     set_choice_label,
     split_question,
@@ -93,7 +93,9 @@ def case_of(path: Path, row: Row, number: str, request: DatasetRequest) -> Case:
     can_ask = not request.asks and any(values.values())
     if "question" not in cells and not _keeps_no_question(row, cells) and not can_ask:
         raise _no_question(path, row)
-    fields: dict[str, Any] = {field: _read(path, row, cell, READERS[field]) for field, cell in cells.items()}
+    fields: dict[str, Any] = {
+        field: read_cell(path, row, cell, READERS[field]) for field, cell in cells.items()
+    }
     if "question" not in cells:
         fields["question"], fields["history"] = split_question(fields.get("history", ()))
         if not request.asks and fields["question"] == NO_QUESTION:
@@ -163,34 +165,19 @@ def _cells(path: Path, row: Row) -> dict[str, Cell]:
     turns = cells.pop("turns", None)
     if turns is None or "question" in cells:
         return cells
-    implied = _read(path, row, turns, lambda cell: fields_of_turns(cell.value))
+    implied = read_cell(path, row, turns, lambda cell: fields_of_turns(cell.value))
     return {field: Cell(field, implied[field]) for field in columns_by_field(implied)} | cells
-
-
-def _read(path: Path, row: Row, cell: Cell, reader: Callable[[Cell], Any]) -> Any:
-    try:
-        return reader(cell)
-    except ValueError as error:
-        raise row_fault(
-            path, row, _("column {column}: {problem:sentence}", column=quote(cell.column), problem=error)
-        ) from None
 
 
 def _no_question(path: Path, row: Row) -> CaseFileError:
     questions = [column for column in row.values if has_question([column])]
     if questions:
-        return row_fault(
-            path,
-            row,
-            _("column {questions} is empty; every row needs a question.", questions=quote(questions[0])),
-        )
+        what = _("column {questions} is empty; every row needs a question.", questions=quote(questions[0]))
+        return row_fault(path, row, what)
     columns = tuple(quote(column) for column in list(row.values)[:20])
     names = ", ".join(name for name in COLUMNS["question"] if name != "text")
-    return row_fault(
-        path,
-        row,
-        _("no question column. Found: {columns}. Name one of them: {names}.", columns=columns, names=names),
-    )
+    what = _("no question column. Found: {columns}. Name one of them: {names}.", columns=columns, names=names)
+    return row_fault(path, row, what)
 
 
 class ColumnUse(NamedTuple):
@@ -479,11 +466,10 @@ def cases_of_worksheet(
     sheet = Worksheet(name, tuple(WorksheetRow(number, dict(texts)) for number, texts in lines.items()))
     data = DataSet(Path(source), QUESTIONS._replace(language=language, columns=columns))
 
-    def read(fits: Fits, on_fault: OnFault) -> Iterator[Row]:
-        return worksheet_rows(data.path, sheet, fits, on_fault, named=True)
+    def read(fits: Fits) -> Rows:
+        return worksheet_rows(data.path, sheet, fits, named=True)
 
-    rows = rows_by_field(data.path, read, data.request.fits, data.skip, columns)
-    return tuple(_filled(data, _cases(data.path, rows, data.request, data.skip)).rows())
+    return tuple(_filled(data, rows_by_field(data.path, read, data.request.fits, columns)).rows())
 
 
 def read_dataset(path: Path, request: DatasetRequest) -> DataSet:
@@ -491,28 +477,44 @@ def read_dataset(path: Path, request: DatasetRequest) -> DataSet:
 
     Raises CaseFileError for a file without a valid row, or one that cannot be read to its end.
     """
-    data = DataSet(path, request)
-    rows = read_rows(path, request.fits, data.skip, request.columns)
-    return _filled(data, _cases(path, rows, request, data.skip))
+    return _filled(DataSet(path, request), rows_of(path, request.fits, request.columns))
 
 
 def dataset_of(name: str, cases: Iterable[Case], request: DatasetRequest) -> DataSet:
     """The data set of cases that were read elsewhere: from a Google sheet or a workbook of worksheets."""
-    rows = ((Row(number, {}, sheet=""), case) for number, case in enumerate(cases, 1))
-    return _filled(DataSet(Path(name), request), rows)
-
-
-def _filled(data: DataSet, rows: Iterable[tuple[Row, Case]]) -> DataSet:
-    for row, case in rows:
-        data.add(row, case)
+    data = DataSet(Path(name), request)
+    for number, case in enumerate(cases, 1):
+        data.add(Row(number, {}, sheet=""), case)
     data.finish()
     return data
 
 
+def _filled(data: DataSet, rows: Rows) -> DataSet:
+    for found in _cases(data.path, rows, data.request):
+        if isinstance(found, RowFault):
+            data.skip(found)
+        else:
+            data.add(*found)
+    data.finish()
+    return data
+
+
+def _cases(path: Path, rows: Rows, request: DatasetRequest) -> Iterator[tuple[Row, Case] | RowFault]:
+    """The case of each row, in their order, and in the place of an invalid row its fault."""
+    for row in rows:
+        if isinstance(row, RowFault):
+            yield row
+            continue
+        try:
+            yield row, case_of(path, row, _UNNAMED, request)
+        except RowFault as fault:
+            yield fault
+
+
 def valid_cases(path: Path, request: DatasetRequest) -> Iterator[Case]:
     """The cases of the valid rows of a file, one by one; other rows are left out silently."""
-    rows = read_rows(path, request.fits, ignore_fault, request.columns)
-    return (case for _unused, case in _cases(path, rows, request, ignore_fault))
+    found = _cases(path, rows_of(path, request.fits, request.columns), request)
+    return (each[1] for each in found if not isinstance(each, RowFault))
 
 
 def has_rows_in(path: Path, request: DatasetRequest) -> bool:
@@ -532,20 +534,7 @@ def has_rows_in(path: Path, request: DatasetRequest) -> bool:
 def columns_of(path: str | Path, columns: Mapping[str, str] | None = None) -> ColumnUse:
     """How the columns of a file are used; empty for a file that `read_rows` cannot read."""
     try:
-        rows = read_rows(Path(path), has_question, columns=columns)
+        rows = read_rows(Path(path), has_question, columns)
         return ColumnUse.of(dict.fromkeys(header for row in rows for header in row.values))
     except CaseFileError:  # a workbook of worksheets is read elsewhere; any other error has been reported
         return ColumnUse()
-
-
-def _cases(
-    path: Path, rows: Iterable[Row], request: DatasetRequest, on_fault: OnFault
-) -> Iterator[tuple[Row, Case]]:
-    """The case of each row, in their order; `on_fault` gets rows that are not valid cases."""
-    for row in rows:
-        try:
-            case = case_of(path, row, _UNNAMED, request)
-        except RowFault as fault:
-            on_fault(fault)
-        else:
-            yield row, case

@@ -57,18 +57,6 @@ def labels_of(case: Case, labels: Labels) -> Labels:
     return labels
 
 
-def label_problem(label: str | None, allowed: Collection[str]) -> Message | None:
-    """The error in the label of one row, to be put behind its file and line; None when it is valid.
-
-    An empty `allowed` allows every label.
-    """
-    if label is None or not label.strip():
-        return _("the label is empty; every row needs one.")
-    if allowed and label not in allowed:
-        return _("the label {label} is none of: {allowed}.", label=quote(label), allowed=", ".join(allowed))
-    return None
-
-
 def label_set_problem(labels: Collection[str]) -> Message | None:
     """The error in a set of labels: there is only one, or two are read alike. None when it is valid."""
     if len(labels) == 1:
@@ -135,10 +123,18 @@ def case_label_problem(case: Case, labels: Collection[str] = ()) -> Message | st
             count=count,
             listed=listed([quote(choice) for choice in case.choices], _LISTED),
         )
-    return label_problem(case.label, labels)
+    if not case.label.strip():
+        return _("the label is empty; every row needs one.")
+    if labels and case.label not in labels:
+        return _(
+            "the label {label} is none of: {allowed}.", label=quote(case.label), allowed=", ".join(labels)
+        )
+    return None
 
 
 Form = Literal["number", "phrase", "json", "code", "sentence", "text"]
+# Of forms that are equally frequent, the longest counts.
+_BY_LENGTH: tuple[Form, ...] = ("phrase", "number", "code", "json", "sentence", "text")
 
 # The longest phrase: characters in Japanese, words in English.
 _MAX_PHRASE = {True: 12, False: 4}
@@ -171,14 +167,6 @@ def answer_form(text: str) -> Form:
     if length <= _MAX_PHRASE[japanese] and not (_ENDS.search(text) or _PREDICATE.fullmatch(text)):
         return "phrase"
     return "text" if length > _MAX_SENTENCE[japanese] or len(_END.findall(text)) > 2 else "sentence"
-
-
-def most_common_form(forms: Iterable[Form]) -> Form | None:
-    """The most frequent form, of equally frequent ones the longest; None without any form."""
-    counts = Counter(forms)
-    order: tuple[Form, ...] = ("phrase", "number", "code", "json", "sentence", "text")
-    ranked = [(counts[form], place) for place, form in enumerate(order)]
-    return order[max(ranked)[1]] if counts else None
 
 
 def _is_json(text: str) -> bool:
@@ -252,8 +240,9 @@ class Profile:
             return "choice"
         if 2 * self.labels > self.rows:
             return "label"
-        form = most_common_form(self.forms.elements())
-        return form if form is not None and 2 * self.references > self.rows else "none"
+        if 2 * self.references <= self.rows:
+            return "none"
+        return max(self.forms, key=lambda form: (self.forms[form], _BY_LENGTH.index(form)))
 
     def judges(self, *, offline: bool = False) -> JudgeChoice:
         """The default judges for the form of most rows; `offline`: for a run in which no model judges."""

@@ -7,6 +7,7 @@ import io
 import logging
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -16,24 +17,23 @@ from unicodedata import east_asian_width, normalize
 from simulator.core.errors import CaseFileError
 from simulator.core.messages import _
 from simulator.core.replies import encodable
-from simulator.data.files import language_of, read_archive, read_bytes, readable_or_error, require_package
+from simulator.data.files import language_of, read_archive, read_bytes, readable_or_error
 
 # The length of a passage in characters; a kana or kanji says about as much as two letters.
 MAX_LENGTH = {"ja": 600, "en": 1200}
 _LONGEST_TITLE = 100
 
-_BOUNDARIES = tuple(
-    map(
-        re.compile,
-        (
-            r"(?m)^(?=#{1,6} )",
-            r"(?<=\n\n)(?=\S)",
-            r"(?<=\n)",
-            r"(?<=[。！？!?])|(?<=\.\s)",
-            r"(?<=\s)|(?<=、)",
-        ),
+# Where a text is cut, best first: at headings, paragraphs, lines, sentences, words.
+_BOUNDARIES = [
+    re.compile(boundary)
+    for boundary in (
+        r"(?m)^(?=#{1,6} )",
+        r"(?<=\n\n)(?=\S)",
+        r"(?<=\n)",
+        r"(?<=[。！？!?])|(?<=\.\s)",
+        r"(?<=\s)|(?<=、)",
     )
-)
+]
 _HEADING = re.compile(r"^#{1,6} +(\S.*)$", re.MULTILINE)
 _FRONT_MATTER = re.compile(r"\A---\n(.*?\n)?---\n", re.DOTALL)
 _FRONT_TITLE = re.compile(r"^title:(.+)$", re.MULTILINE)
@@ -119,41 +119,43 @@ Prefix = Callable[[Any], str]
 
 def word_document(path: Path) -> Document:
     """The text of a .docx file in reading order; headers, footers and footnotes are left out."""
-    with require_package(path, "python-docx"):
-        import docx
-    data = read_archive(path, "Word")
-    with readable_or_error(path, "Word"):
-        file = docx.Document(data)
+    with _word(path) as file:
         styles = {style.style_id: _style_prefix(style) for style in file.styles}
         return text_document("\n\n".join(_blocks(file.element.body, lambda p: _prefix(p, styles))))
 
 
 def count_word_pictures(path: Path) -> int:
     """The number of pictures, charts and diagrams in the text of a .docx file; none of them is read."""
-    with require_package(path, "python-docx"):
+    with _word(path) as file:
+        return _pictures(file.element.body)
+
+
+@contextmanager
+def _word(path: Path) -> Iterator[Any]:
+    with readable_or_error(path, "Word", "python-docx"):
         import docx
-    data = read_archive(path, "Word")
-    with readable_or_error(path, "Word"):
-        return _pictures(docx.Document(data).element.body)
+
+        yield docx.Document(read_archive(path, "Word"))
 
 
 def presentation_document(path: Path) -> Document:
     """The text of a .pptx file: each slide's title as a heading, its text, tables and notes."""
-    with require_package(path, "python-pptx"):
-        import pptx
-    data = read_archive(path, "PowerPoint")
-    with readable_or_error(path, "PowerPoint"):
-        slides = pptx.Presentation(data).slides
-        return text_document("\n\n".join(block for slide in slides for block in _slide(slide)))
+    with _presentation(path) as file:
+        return text_document("\n\n".join(block for slide in file.slides for block in _slide(slide)))
 
 
 def count_presentation_pictures(path: Path) -> int:
     """The number of pictures, charts and diagrams on the slides; none of them is read."""
-    with require_package(path, "python-pptx"):
+    with _presentation(path) as file:
+        return sum(_pictures(slide.element) for slide in file.slides)
+
+
+@contextmanager
+def _presentation(path: Path) -> Iterator[Any]:
+    with readable_or_error(path, "PowerPoint", "python-pptx"):
         import pptx
-    data = read_archive(path, "PowerPoint")
-    with readable_or_error(path, "PowerPoint"):
-        return sum(_pictures(slide.element) for slide in pptx.Presentation(data).slides)
+
+        yield pptx.Presentation(read_archive(path, "PowerPoint"))
 
 
 def _slide(slide: Any) -> Iterator[str]:
@@ -253,8 +255,7 @@ _FULL_LINE = 0.85
 
 def pdf_document(path: Path) -> Document:
     """The text of all pages, without OCR; the title is that of the metadata if it occurs on a page."""
-    reader = _reader(path)
-    with readable_or_error(path, "PDF"):
+    with _pdf(path) as reader:
         text = "\n\n".join(_unwrapped(_normalised(page.extract_text())) for page in reader.pages)
         title = _normalised(str((reader.metadata and reader.metadata.title) or "")).strip()
     document = text_document(text)
@@ -263,23 +264,22 @@ def pdf_document(path: Path) -> Document:
 
 def count_pdf_pictures(path: Path) -> int:
     """The number of images on the pages; none of them is read. A scanned page is an image."""
-    reader = _reader(path)
-    with readable_or_error(path, "PDF"):
+    with _pdf(path) as reader:
         return len({key for page in reader.pages for key in _images(page, 0)})
 
 
-def _reader(path: Path) -> Any:
-    with require_package(path, "pypdf"):
+@contextmanager
+def _pdf(path: Path) -> Iterator[Any]:
+    with readable_or_error(path, "PDF", "pypdf"):
         import pypdf
-    # It warns about every flaw that it can work around.
-    logging.getLogger("pypdf").setLevel(logging.CRITICAL)
-    data = read_bytes(path)
-    with readable_or_error(path, "PDF"):
-        reader = pypdf.PdfReader(io.BytesIO(data))
+
+        # It warns about every flaw that it can work around.
+        logging.getLogger("pypdf").setLevel(logging.CRITICAL)
+        reader = pypdf.PdfReader(io.BytesIO(read_bytes(path)))
         if reader.is_encrypted and not reader.decrypt(""):
             msg = _("{path}: protected with a password; save it without one.", path=path)
             raise CaseFileError(msg)
-    return reader
+        yield reader
 
 
 def _images(holder: Any, depth: int) -> Iterator[Any]:
@@ -306,19 +306,17 @@ def _unwrapped(page: str) -> str:
     for line in lines:
         # Latin letters are narrower than half a kanji, so each script has its own full width.
         widest[language_of(line)] = max(widest[language_of(line)], _width(line))
-    separators = (
-        _separator(before, line) if _width(before) >= _FULL_LINE * widest[language_of(before)] else "\n"
-        for before, line in pairwise(lines)
-    )
-    return lines[0] + "".join(separator + line for separator, line in zip(separators, lines[1:], strict=True))
-
-
-def _separator(before: str, line: str) -> str:
-    """The separator between a full line and the next one, after unwrapping."""
-    ends = f"{before[-1:]}\n{line[:1]}"
-    if _WITHIN_JAPANESE.fullmatch(ends):
-        return ""
-    return " " if _WITHIN_ENGLISH.fullmatch(ends) else "\n"
+    text = lines[0]
+    for before, line in pairwise(lines):
+        ends = f"{before[-1:]}\n{line[:1]}"
+        separator = "\n"
+        if _width(before) >= _FULL_LINE * widest[language_of(before)]:
+            if _WITHIN_JAPANESE.fullmatch(ends):
+                separator = ""
+            elif _WITHIN_ENGLISH.fullmatch(ends):
+                separator = " "
+        text += separator + line
+    return text
 
 
 def _width(line: str) -> int:
@@ -330,8 +328,13 @@ _BLOCK_TAGS = frozenset(
     {"address", "article", "aside", "blockquote", "dd", "details", "div", "dl", "dt", "fieldset", "figure"}
     | {"footer", "form", "header", "hr", "main", "nav", "ol", "p", "pre", "section", "summary", "table", "ul"}
 )
-_LINE_TAGS = frozenset({"br", "tr", "option"})
-_HEADING_TAGS = {f"h{level}": level for level in range(1, 7)}
+# What stands in the text before the content of an element, and behind that of a block.
+_OPENINGS = {
+    **{f"h{level}": "\n\n" + "#" * level + " " for level in range(1, 7)},
+    **dict.fromkeys(_BLOCK_TAGS, "\n\n"),
+    **dict.fromkeys(("br", "tr", "option"), "\n"),
+    **{"li": "\n- ", "td": " | ", "th": " | "},
+}
 _WIDE = "[ぁ-ヿ㐀-鿿、。「」（）！？]"
 # A line break in the source is a space in English and nothing in Japanese.
 _BREAK_IN_JAPANESE = re.compile(rf"(?<={_WIDE})[ \t]*\n\s*(?={_WIDE})")
@@ -369,7 +372,7 @@ class _Page(HTMLParser):
             self._in_title = True
         else:
             self._in_pre = self._in_pre or tag == "pre"
-            self.parts.append(_opening(tag))
+            self.parts.append(_OPENINGS.get(tag, ""))
 
     def handle_endtag(self, tag: str) -> None:
         """Ends it; an end tag without a start tag is ignored."""
@@ -379,7 +382,7 @@ class _Page(HTMLParser):
             self._in_title = False
         else:
             self._in_pre = self._in_pre and tag != "pre"
-            self.parts.append("\n\n" if tag in _BLOCK_TAGS or tag in _HEADING_TAGS else "")
+            self.parts.append("\n\n" if _OPENINGS.get(tag, "").startswith("\n\n") else "")
 
     def handle_data(self, data: str) -> None:
         """Collects visible text, without line breaks of the source except in <pre>."""
@@ -391,13 +394,3 @@ class _Page(HTMLParser):
             self.parts.append(data)
         else:
             self.parts.append(re.sub(r"[ \t\n\f]+", " ", _BREAK_IN_JAPANESE.sub("", data)))
-
-
-def _opening(tag: str) -> str:
-    if tag in _HEADING_TAGS:
-        return "\n\n" + "#" * _HEADING_TAGS[tag] + " "
-    if tag in _BLOCK_TAGS:
-        return "\n\n"
-    if tag in _LINE_TAGS:
-        return "\n"
-    return {"li": "\n- ", "td": " | ", "th": " | "}.get(tag, "")

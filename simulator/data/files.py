@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import TextIO
 
 from simulator.core.errors import CaseFileError, InputError, RunFileError
 from simulator.core.messages import Message, _
@@ -87,27 +87,23 @@ def quote(value: object) -> Message | str:
 
 
 @contextmanager
-def require_package(path: Path, package: str) -> Iterator[None]:
-    """Turns a failed import of a library into an InputError that names its package."""
-    try:
-        yield
-    except ImportError:
-        msg = _(
-            "{path}: to read it, pip install {package} (the extra 'documents' holds it).",
-            path=path,
-            package=package,
-        )
-        raise InputError(msg) from None
+def readable_or_error(path: Path, kind: str, package: str = "") -> Iterator[None]:
+    """Turns whatever a library raises on a broken file into a CaseFileError.
 
-
-@contextmanager
-def readable_or_error(path: Path, kind: str) -> Iterator[None]:
-    """Turns any exception of a library on a broken file into a CaseFileError."""
+    A library that is not installed becomes an InputError that names its `package`.
+    """
     try:
         yield
     except InputError:
         raise
     except Exception as error:
+        if isinstance(error, ImportError) and package:
+            msg = _(
+                "{path}: to read it, pip install {package} (the extra 'documents' holds it).",
+                path=path,
+                package=package,
+            )
+            raise InputError(msg) from None
         why = printable(str(error) or type(error).__name__)[:100]
         msg = _("{path}: not a readable {kind} file ({why}); save it again.", path=path, kind=kind, why=why)
         raise CaseFileError(msg) from None
@@ -120,7 +116,6 @@ _HARMLESS_BYTES = 1 << 26
 _MOST_SHRUNK = 500
 
 _SCRIPT = re.compile("[ぁ-ゖァ-ヺー々〆〇㐀-䶿一-鿿豈-﫿ｦ-ﾟ\U00020000-\U0003ffff]")
-_SAVE = _("save it as UTF-8")
 _KANA = re.compile("[ぁ-ゖァ-ヺ]")
 _HALF_WIDTH = re.compile("[｡-ﾟ]")
 _NO_CP932 = re.compile("[\x80\uf8f0-\uf8f3]")
@@ -142,8 +137,8 @@ def read_text(path: str | Path, *, may_be_empty: bool = False, most_bytes: int =
         msg = _(
             "{path}, line {line:d}: a NUL byte, so this is not plain text; {advice}.",
             path=path,
-            line=_line(text, nul),
-            advice=_SAVE,
+            line=len(re.findall(r"\r\n|\r|\n", text[:nul])) + 1,
+            advice=_("save it as UTF-8"),
         )
         raise CaseFileError(msg)
     if not may_be_empty and not text.strip():
@@ -170,11 +165,6 @@ def read_bytes(path: Path, most_bytes: int = MAX_BYTES) -> bytes:
     if len(data) > most_bytes:
         raise CaseFileError(_("{path}: {why}.", path=path, why=_too_large(most_bytes, unpacked=zipped)))
     return data
-
-
-def is_binary(data: bytes) -> bool:
-    """Whether the bytes begin like an office file, an archive or a PDF."""
-    return data.startswith(tuple(magic for magic, _unused in _BINARY))
 
 
 def split_lines(text: str) -> Iterator[str]:
@@ -219,11 +209,13 @@ def _decode(path: Path, data: bytes) -> str:
                 what=what,
             )
             raise CaseFileError(msg)
-    wide = data.startswith((b"\xff\xfe", b"\xfe\xff"))
+    decoders: tuple[Callable[[bytes], str], ...] = (bytes.decode, _cp932)
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        decoders = (lambda data: data.decode("utf-16"),)
     furthest = 0
-    for encoding in ("utf-16",) if wide else ("utf-8", "cp932"):
+    for decoder in decoders:
         try:
-            return _cp932(data) if encoding == "cp932" else data.decode(encoding)
+            return decoder(data)
         except UnicodeDecodeError as error:
             # In a file with one bad byte, the right encoding is the one that reads furthest.
             furthest = max(furthest, error.start)
@@ -253,19 +245,11 @@ def _is_foreign(data: bytes, text: str) -> bool:
     runs = re.findall(r"[^\x00-\x7f]+", text)
     if all(len(run) == 1 for run in runs) and not _KANA.search(text):
         return any(_SCRIPT.match(run) or _HALF_WIDTH.match(run) for run in runs)
-    return len(_HALF_WIDTH.findall(text)) * 2 > sum(map(len, runs)) and _decodes(data, "euc_jp")
-
-
-def _decodes(data: bytes, encoding: str) -> bool:
-    try:
-        data.decode(encoding)
-    except UnicodeDecodeError:
+    if len(_HALF_WIDTH.findall(text)) * 2 <= sum(map(len, runs)):
         return False
-    return True
-
-
-def _line(text: str, position: int) -> int:
-    return len(re.findall(r"\r\n|\r|\n", text[:position])) + 1
+    with contextlib.suppress(UnicodeDecodeError):
+        return bool(data.decode("euc_jp"))
+    return False
 
 
 # XML takes several times its size in memory.
@@ -334,30 +318,29 @@ def open_lines(path: Path) -> Lines:
 
 
 def _streamed(path: Path) -> Iterator[str]:
-    with io.TextIOWrapper(_open_binary(path), encoding="utf-8-sig") as file:
+    with _open_utf8(path) as file:
         yield from file
 
 
-def _open_binary(path: Path) -> BinaryIO:
-    return cast("BinaryIO", gzip.open(path)) if path.suffix.lower() == ".gz" else path.open("rb")
+def _open_utf8(path: Path) -> TextIO:
+    if path.suffix.lower() == ".gz":
+        return gzip.open(path, "rt", encoding="utf-8-sig")
+    return path.open(encoding="utf-8-sig")
 
 
 def _is_clean_utf8(path: Path) -> bool:
     """Whether a file is UTF-8 throughout, not blank, without NUL, and within the limit of size."""
-    decode = codecs.getincrementaldecoder("utf-8-sig")().decode
-    size, filled = 0, False
+    filled = False
     try:
         zipped = path.suffix.lower() == ".gz"
         most = max_unpacked_bytes(path.stat().st_size) if zipped else MAX_BYTES
-        with _open_binary(path) as file:
+        with _open_utf8(path) as file:
             while chunk := file.read(_CHUNK):
-                if b"\0" in chunk or (not size and is_binary(chunk)):
+                if "\0" in chunk or (not filled and chunk.startswith(("PK\x03\x04", "%PDF"))):
                     return False
-                filled = bool(decode(chunk).strip()) or filled
-                size += len(chunk)
-                if size > most:
+                if file.buffer.tell() > most:
                     return False
-        decode(b"", final=True)
+                filled = filled or not chunk.isspace()
     except (OSError, ValueError, EOFError, zlib.error):
         return False
     return filled

@@ -24,7 +24,7 @@ from simulator.data.documents import (
 )
 from simulator.data.files import count_workbook_pictures, plain_suffix, quote, read_text
 from simulator.data.rows import WORKBOOKS, read_rows
-from simulator.data.values import Row, is_empty, normalised, raise_fault, row_fault
+from simulator.data.values import Row, is_empty, normalised, raise_faults, row_fault
 
 _DOCUMENTS: Mapping[str, Callable[[str], Document]] = {
     **dict.fromkeys((".md", ".markdown", ".mdx", ".txt", ".text", ".rst"), text_document),
@@ -74,19 +74,16 @@ def unread_files(path: str | Path) -> tuple[Message | str, ...]:
 
     A file that is read carries the number of its pictures: `guide.pdf: 2 pictures inside`.
     """
-    root = Path(path)
-    return tuple(note for file in _files(root) if (note := _unread(root, file)) is not None)
-
-
-def _unread(root: Path, file: Path) -> Message | str | None:
-    name = _relative(root, file)
-    if not _is_readable(file):
-        return name
-    count = _PICTURES.get(plain_suffix(file))
-    pictures = count(file) if count else 0
-    if not pictures:
-        return None
-    return ngettext("{file}: {n} picture inside", "{file}: {n} pictures inside", n=pictures, file=name)
+    root, unread = Path(path), list[Message | str]()
+    for file in _files(root):
+        name, count = _relative(root, file), _PICTURES.get(plain_suffix(file))
+        if not _is_readable(file):
+            unread.append(name)
+        elif count and (pictures := count(file)):
+            unread.append(
+                ngettext("{file}: {n} picture inside", "{file}: {n} pictures inside", n=pictures, file=name)
+            )
+    return tuple(unread)
 
 
 def _files(root: Path) -> list[Path]:
@@ -94,7 +91,11 @@ def _files(root: Path) -> list[Path]:
         if not root.is_dir():
             root.stat()
             return [root]
-        return sorted(_below(root), key=lambda file: file.relative_to(root).parts)
+        files = []
+        for folder, subfolders, names in os.walk(root, onerror=_stop):
+            subfolders[:] = [name for name in subfolders if not _is_hidden(name)]
+            files += [Path(folder, name) for name in names if not _is_hidden(name)]
+        return sorted(files, key=lambda file: file.relative_to(root).parts)
     except FileNotFoundError:
         msg = _("{root}: no such file or folder; check the path of the knowledge base.", root=root)
         raise InputError(msg) from None
@@ -105,12 +106,6 @@ def _files(root: Path) -> list[Path]:
             strerror=error.strerror,
         )
         raise InputError(msg) from None
-
-
-def _below(root: Path) -> Iterator[Path]:
-    for folder, subfolders, names in os.walk(root, onerror=_stop):
-        subfolders[:] = [name for name in subfolders if not _is_hidden(name)]
-        yield from (Path(folder, name) for name in names if not _is_hidden(name))
 
 
 def _stop(error: OSError) -> None:
@@ -151,10 +146,10 @@ def _with_distinct_ids(root: Path, files: Iterable[Path]) -> Iterator[Passage]:
                 raise InputError(msg)
             places[passage.id] = place
             yield passage
+    if not places and not (notes := unread_files(root)):
+        msg = _("{root}: no text in it; a knowledge base is made of {kinds}.", root=root, kinds=KINDS)
+        raise InputError(msg)
     if not places:
-        if not (notes := unread_files(root)):
-            msg = _("{root}: no text in it; a knowledge base is made of {kinds}.", root=root, kinds=KINDS)
-            raise InputError(msg)
         msg = _(
             "{root}: no text in it ({inside:clauses}); a knowledge base is made of {kinds}.",
             root=root,
@@ -203,14 +198,19 @@ def _from_workbook(file: Path, place: str, name: str) -> Iterator[Passage]:
             whole = Document(sheet.name, worksheet_text(sheet))
             yield from _from_document(whole, f"{place}#{sheet.name}" if several else place, inside)
         else:
-            rows = worksheet_rows(file, sheet, _has_text, raise_fault, named=several)
+            rows = raise_faults(worksheet_rows(file, sheet, _has_text, named=several))
             yield from _from_rows(file, rows, place, inside)
 
 
 def _from_rows(file: Path, rows: Iterable[Row], place: str, name: str) -> Iterator[Passage]:
     for number, row in enumerate(rows, 1):
         if not _has_text(row.values):
-            raise _no_text(file, row)
+            what = _(
+                "no text column. Found: {columns}. Name one of them: {text}.",
+                columns=tuple(map(quote, list(row.values)[:20])),
+                text=", ".join(_TEXT + _ANSWER),
+            )
+            raise row_fault(file, row, what)
         columns = {normalised(column): value for column, value in row.values.items()}
         if text := _row_text(file, row, columns):
             source = _first(columns, _TITLE) or _first(columns, _SOURCE) or place
@@ -220,19 +220,6 @@ def _from_rows(file: Path, rows: Iterable[Row], place: str, name: str) -> Iterat
 def _has_text(headers: Iterable[str]) -> bool:
     names = {*map(normalised, (*_TEXT, *_ANSWER))}
     return any(normalised(header) in names for header in headers)
-
-
-def _no_text(file: Path, row: Row) -> InputError:
-    columns = tuple(map(quote, list(row.values)[:20]))
-    return row_fault(
-        file,
-        row,
-        _(
-            "no text column. Found: {columns}. Name one of them: {text}.",
-            columns=columns,
-            text=", ".join(_TEXT + _ANSWER),
-        ),
-    )
 
 
 def _row_text(file: Path, row: Row, columns: Mapping[str, JsonValue]) -> str:

@@ -18,14 +18,13 @@ from simulator.data.structured import json_rows, jsonl_rows, yaml_rows
 from simulator.data.values import (
     COLUMNS,
     Fits,
-    OnFault,
     Row,
     RowFault,
+    Rows,
     column_names,
     field_of,
-    ignore_fault,
     implied_columns,
-    raise_fault,
+    raise_faults,
     row_fault,
     subject_of,
 )
@@ -33,52 +32,93 @@ from simulator.data.values import (
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}
 WORKBOOKS = frozenset({".xlsx", ".xlsm"})
 ACCEPTED = _("CSV, TSV, JSONL, JSON, YAML or Excel (.xlsx), each also as .gz")
-_ELSEWHERE = re.compile(r"https?:", re.IGNORECASE)
-_OLD_WORKBOOK = ".xls"
 # `questions.xlsx#料金` names a worksheet; a worksheet's own name holds no slash.
 _SHEET = re.compile(r"(.+\.xls[xm](?:\.gz)?)#([^/]+)", re.IGNORECASE)
-# Reads rows, given the needed column names and the handler of faulty rows.
-ReadRows = Callable[[Fits, OnFault], Iterator[Row]]
+# The alias of a field whose cell holds one text: in `references` a line break begins another one.
+_HEADERS = {"references": "reference"}
 # A recorded context can be longer than the 131,072 characters that the csv module stops at.
 _LONGEST_CELL = 2**31 - 1
 
 
-def read_rows(
-    path: Path, fits: Fits, on_fault: OnFault = raise_fault, columns: Mapping[str, str] | None = None
-) -> Iterator[Row]:
+def read_rows(path: Path, fits: Fits, columns: Mapping[str, str] | None = None) -> Iterator[Row]:
+    """The rows of a file, like `rows_of`. Raises RowFault for the first one that cannot be read."""
+    return raise_faults(rows_of(path, fits, columns))
+
+
+def rows_of(path: Path, fits: Fits, columns: Mapping[str, str] | None) -> Rows:
     """The rows of a file; `fits` says whether column names are the needed ones.
 
-    It decides on the delimiter of a table, and on the worksheet and the header row of a workbook. `on_fault`
-    gets rows that cannot be read; unless it raises, they are left out. `columns` are those of `--columns`.
-    Raises UnknownName when no row has a column that is named there.
+    It decides on the delimiter of a table, and on the worksheet and the header row of a workbook. `columns`
+    are those of `--columns`. Raises UnknownName when no row has a column that is named there.
     """
-    return rows_by_field(path, partial(_rows, path), fits, on_fault, columns)
+    return rows_by_field(path, partial(_rows, path), fits, columns)
 
 
 def rows_by_field(
-    path: Path, read: ReadRows, fits: Fits, on_fault: OnFault, columns: Mapping[str, str] | None
-) -> Iterator[Row]:
-    """The rows of `read`, whose columns are called as `columns`, those of `--columns`, assign them."""
-    return ColumnMapping(columns).rows(path, read, fits, on_fault) if columns else read(fits, on_fault)
+    path: Path, read: Callable[[Fits], Rows], fits: Fits, columns: Mapping[str, str] | None
+) -> Rows:
+    """The rows of `read`; the columns that `columns`, those of `--columns`, assign to fields are renamed.
+
+    Other columns that mean these fields are left out. Raises UnknownName for an unknown field, and for a
+    column that no row has.
+    """
+    if not columns:
+        return read(fits)
+    by_field: dict[str, str] = {}
+    for name, column in columns.items():
+        field = field_of(name)
+        if field is None:
+            raise UnknownName(_("case column in --columns"), name, COLUMNS)
+        by_field[field] = column
+    assigned = frozenset(by_field.values())
+
+    def renamed(values: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+        others = {
+            key: value
+            for key, value in values.items()
+            if key not in assigned and field_of(key) not in by_field
+        }
+        return others | {
+            _HEADERS.get(field, field): values[column]
+            for field, column in by_field.items()
+            if column in values
+        }
+
+    def fitting(headers: Iterable[str]) -> bool:
+        return fits(list(renamed(dict.fromkeys(headers))))
+
+    # The first pass also accepts a header with only some of the columns, to say which one is missing.
+    missing, headers = list(by_field.values()), dict[str, None]()
+    for row in read(lambda names: fitting(names) or not assigned.isdisjoint(names)):
+        headers |= {} if isinstance(row, RowFault) else dict.fromkeys(row.values)
+        missing = [name for name in missing if name not in headers]
+        if not missing:
+            break
+    if missing and headers:
+        raise UnknownName(_("column of {path} in --columns", path=path), missing[0], headers)
+    return (
+        row if isinstance(row, RowFault) else row._replace(values=renamed(row.values))
+        for row in read(fitting)
+    )
 
 
-def _rows(path: Path, fits: Fits, on_fault: OnFault) -> Iterator[Row]:
+def _rows(path: Path, fits: Fits) -> Rows:
     file, sheet = split_sheet(path)
     suffix = plain_suffix(file)
     if suffix in WORKBOOKS:
         # Imported here: a command that reads none starts faster.
         from simulator.data.workbooks import workbook_rows
 
-        return workbook_rows(file, sheet, fits, on_fault)
+        return workbook_rows(file, sheet, fits)
     if suffix in DELIMITERS:
-        return table_rows(path, open_lines(path), DELIMITERS[suffix], fits, on_fault)
+        return table_rows(path, open_lines(path), DELIMITERS[suffix], fits)
     match suffix:
         case ".jsonl" | ".ndjson":
-            return jsonl_rows(path, open_lines(path)(), on_fault)
+            return jsonl_rows(path, open_lines(path)())
         case ".json":
-            return json_rows(path, read_text(path), on_fault)
+            return json_rows(path, read_text(path))
         case ".yaml" | ".yml":
-            return yaml_rows(path, read_text(path), on_fault)
+            return yaml_rows(path, read_text(path))
     raise _unknown_kind(path, suffix)
 
 
@@ -90,12 +130,12 @@ def split_sheet(path: Path) -> tuple[Path, str]:
 
 def _unknown_kind(path: Path, suffix: str) -> CaseFileError:
     name = printable(str(path))
-    if _ELSEWHERE.match(name):
+    if name.lower().startswith(("http:", "https:")):
         what = _(
             "not a file here; download it; a Google Sheet is written sheet:KEY#worksheet. Read are {kinds}",
             kinds=ACCEPTED,
         )
-    elif suffix == _OLD_WORKBOOK:
+    elif suffix == ".xls":
         what = _("an old Excel file; open it in Excel and save it as .xlsx")
     else:
         what = _(
@@ -106,29 +146,36 @@ def _unknown_kind(path: Path, suffix: str) -> CaseFileError:
     return CaseFileError(_("{path}: {why}.", path=name, why=what))
 
 
-def table_rows(path: Path, lines: Lines, delimiter: str, fits: Fits, on_fault: OnFault) -> Iterator[Row]:
-    """The rows below the column names; `fits` says whether a delimiter makes sense of these.
-
-    `on_fault` gets rows that cannot be read; unless it raises, reading goes on with the next line.
-    """
+def table_rows(path: Path, lines: Lines, delimiter: str, fits: Fits) -> Rows:
+    """The rows below the column names; `fits` says whether a delimiter makes sense of these."""
     csv.field_size_limit(_LONGEST_CELL)
     header: list[str] = []
     constants: dict[str, JsonValue] = {}
-    for line, cells in _lines_of_cells(path, lines(), _delimiter(lines, delimiter, fits), on_fault):
+    for line, cells in _lines_of_cells(path, lines(), _delimiter(lines, delimiter, fits)):
+        if isinstance(cells, RowFault):
+            yield cells
+            continue
         if not header and not fits(cells) and (header := implied_columns(cells)):
             constants = {"subject": subject_of(path)}
         elif not header:
             header = column_names(path, line, cells)
             continue
-        try:
-            yield Row(line, _by_column(path, line, header, cells) | constants, cells=True)
-        except RowFault as fault:
-            on_fault(fault)
+        if any(map(str.strip, cells[len(header) :])):
+            what = _(
+                "{cells} cells under {names} column names;"
+                " put a text that contains the separator in quotation marks.",
+                cells=len(cells),
+                names=len(header),
+            )
+            yield row_fault(path, line, what)
+            continue
+        values: dict[str, JsonValue] = {name: cell for name, cell in zip(header, cells, strict=False) if name}
+        yield Row(line, values | constants, cells=True)
 
 
 def _lines_of_cells(
-    path: Path, lines: Iterator[str], delimiter: str, on_fault: OnFault
-) -> Iterator[tuple[int, list[str]]]:
+    path: Path, lines: Iterator[str], delimiter: str
+) -> Iterator[tuple[int, list[str] | RowFault]]:
     """The filled rows with the lines they begin on; an unclosed quotation swallows the rest of the file."""
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
     start = 1
@@ -143,7 +190,7 @@ def _lines_of_cells(
             fault = row_fault(path, start, what)
             if str(error) == "unexpected end of data":
                 raise fault from None
-            on_fault(fault)
+            yield start, fault
             cells = []
         if cells is None:
             return
@@ -162,67 +209,3 @@ def _delimiter(lines: Lines, usual: str, fits: Fits) -> str:
         except csv.Error:
             continue
     return usual
-
-
-def _by_column(path: Path, line: int, header: list[str], cells: list[str]) -> dict[str, JsonValue]:
-    if any(map(str.strip, cells[len(header) :])):
-        what = _(
-            "{cells} cells under {names} column names;"
-            " put a text that contains the separator in quotation marks.",
-            cells=len(cells),
-            names=len(header),
-        )
-        raise row_fault(path, line, what)
-    return {name: cell for name, cell in zip(header, cells, strict=False) if name}
-
-
-# The alias of a field whose cell holds one text: in `references` a line break begins another one.
-_HEADERS = {"references": "reference"}
-
-
-class ColumnMapping:
-    """The columns that `--columns` assigns to fields; other columns that mean these fields are ignored."""
-
-    def __init__(self, columns: Mapping[str, str]) -> None:
-        """`columns` has columns of a file by field. Raises UnknownName for an unknown field."""
-        self.columns: dict[str, str] = {}
-        for name, column in columns.items():
-            field = field_of(name)
-            if field is None:
-                raise UnknownName(_("case column in --columns"), name, COLUMNS)
-            self.columns[field] = column
-
-    def renamed(self, values: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-        """The values of a row under the names of the fields."""
-        assigned = frozenset(self.columns.values())
-        others = {
-            key: value
-            for key, value in values.items()
-            if key not in assigned and field_of(key) not in self.columns
-        }
-        return others | {
-            _HEADERS.get(field, field): values[column]
-            for field, column in self.columns.items()
-            if column in values
-        }
-
-    def rows(self, path: Path, read: ReadRows, fits: Fits, on_fault: OnFault) -> Iterator[Row]:
-        """The renamed rows of `read`. Raises UnknownName for a column that no row has."""
-        assigned = frozenset(self.columns.values())
-
-        def fitting(headers: Iterable[str]) -> bool:
-            return fits(list(self.renamed(dict.fromkeys(headers))))
-
-        # The first pass also accepts a header with only some of the columns, to say which one is missing.
-        self._check(path, read(lambda headers: fitting(headers) or bool(assigned & {*headers}), ignore_fault))
-        return (row._replace(values=self.renamed(row.values)) for row in read(fitting, on_fault))
-
-    def _check(self, path: Path, rows: Iterable[Row]) -> None:
-        missing, headers = dict.fromkeys(self.columns.values()), dict[str, None]()
-        for row in rows:
-            headers |= dict.fromkeys(row.values)
-            missing = {name: None for name in missing if name not in headers}
-            if not missing:
-                return
-        if headers:
-            raise UnknownName(_("column of {path} in --columns", path=path), next(iter(missing)), headers)

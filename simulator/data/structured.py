@@ -12,17 +12,15 @@ from pydantic import JsonValue
 from simulator.core.errors import CaseFileError
 from simulator.core.messages import Message, _
 from simulator.data.files import printable, quote
-from simulator.data.values import OnFault, Row, RowFault, is_storable, row_fault
+from simulator.data.values import Row, RowFault, Rows, is_storable, row_fault
 
 _SPACE = " \t\n\r\ufeff"
 
 
-def jsonl_rows(path: Path, lines: Iterator[str], on_fault: OnFault) -> Iterator[Row]:
+def jsonl_rows(path: Path, lines: Iterator[str]) -> Rows:
     """The objects of a file that is read line by line.
 
     The first line that is not an object, and the rest of the file behind it, are read by `json_rows`.
-
-    `on_fault` gets what cannot be read; unless it raises, reading goes on with the next line.
     """
     for number, line in enumerate(lines, 1):
         start = _skip(line, 0)
@@ -34,15 +32,12 @@ def jsonl_rows(path: Path, lines: Iterator[str], on_fault: OnFault) -> Iterator[
         except (ValueError, RecursionError):
             whole = False
         if not whole:  # a list, an object over several lines or several on one, or a mistake
-            yield from json_rows(path, "".join((line, *lines)), on_fault, number)
+            yield from json_rows(path, "".join((line, *lines)), number)
             return
-        try:
-            yield Row(number, _object(path, number, value, line))
-        except RowFault as fault:
-            on_fault(fault)
+        yield _row(path, number, value, line)
 
 
-def json_rows(path: Path, text: str, on_fault: OnFault, first: int = 1) -> Iterator[Row]:
+def json_rows(path: Path, text: str, first: int = 1) -> Rows:
     """The objects of a JSON list, or of a sequence of objects (JSONL), in one pass.
 
     `first` is the line that the text begins on. In a list nothing behind a mistake can be read.
@@ -57,16 +52,15 @@ def json_rows(path: Path, text: str, on_fault: OnFault, first: int = 1) -> Itera
         except RowFault as fault:
             if in_list:
                 raise
-            on_fault(fault)
+            yield fault
             end = text.find("\n", position) + 1 or len(text)
         else:
-            try:
-                yield Row(line, _object(path, line, value, text[position:end]))
-            except RowFault as fault:
-                on_fault(fault)
+            yield _row(path, line, value, text[position:end])
         after = _skip(text, end)
-        if in_list:
-            after = _next_item(path, line, text, after)
+        if in_list and text.startswith(",", after):
+            after = _skip(text, after + 1)
+        elif in_list and after < len(text) and text[after] != "]":
+            raise row_fault(path, line, _("a comma is missing after this object."))
         line += text.count("\n", position, after)
         position = after
     if in_list and position >= len(text):
@@ -77,14 +71,6 @@ def _skip(text: str, position: int) -> int:
     while position < len(text) and text[position] in _SPACE:
         position += 1
     return position
-
-
-def _next_item(path: Path, line: int, text: str, position: int) -> int:
-    if text.startswith(",", position):
-        return _skip(text, position + 1)
-    if position >= len(text) or text[position] == "]":
-        return position
-    raise row_fault(path, line, _("a comma is missing after this object."))
 
 
 # pandas and others write a missing value as NaN, which is not valid JSON.
@@ -109,13 +95,13 @@ def _decoded(path: Path, line: int, text: str, position: int, first: int) -> tup
     raise row_fault(path, line, what)
 
 
-def _object(path: Path, line: int, value: JsonValue, raw: str) -> dict[str, JsonValue]:
+def _row(path: Path, line: int, value: JsonValue, raw: str) -> Row | RowFault:
     if not isinstance(value, dict):
-        raise row_fault(path, line, _('not an object; a row is written {{"question": "..."}}.'))
+        return row_fault(path, line, _('not an object; a row is written {{"question": "..."}}.'))
     if "\\u" in raw and not is_storable(value):
         what = _("a text holds \\u0000 or half of a \\u pair, which cannot be stored; remove it.")
-        raise row_fault(path, line, what)
-    return value
+        return row_fault(path, line, what)
+    return Row(line, value)
 
 
 _TAG = "tag:yaml.org,2002:"
@@ -128,7 +114,7 @@ _DEEPEST = 100
 _LIST = _('write "- question: ..." for each question, in a list or in one below "cases:"')
 
 
-# libyaml composes ten times as fast as Python, but without a limit on the depth: see _check_depth.
+# libyaml composes ten times as fast as Python, but without a limit on the depth: see _composed.
 _FASTEST = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
 
 
@@ -147,47 +133,48 @@ for _kind, _words, _first in (
     _AsWritten.add_implicit_resolver(_TAG + _kind, re.compile(_words), _first)
 
 
-def yaml_rows(path: Path, text: str, on_fault: OnFault) -> Iterator[Row]:
-    """The mappings of a list. Raises RowFault for tags and other values that are not plain."""
+def yaml_rows(path: Path, text: str) -> Rows:
+    """The mappings of a list, or of the list under `cases`. Raises RowFault for what is not plain."""
     root = _composed(path, text)
-    document = _Document(path, text)
-    for node in document.rows(root):
+    if root is None:
+        return
+    if isinstance(root, yaml.MappingNode) and [key.value for key, _unused in root.value] == ["cases"]:
+        root = root.value[0][1]
+    if not isinstance(root, yaml.SequenceNode):
+        what = _("no list of questions; {list}.", list=_LIST)
+        raise row_fault(path, root.start_mark.line + 1, what)
+    values = _Values(path, text)
+    for node in root.value:
+        line = node.start_mark.line + 1
         try:
-            yield _row(path, document, node)
+            value = values.of(node)
         except RowFault as fault:
-            on_fault(fault)
-
-
-def _row(path: Path, document: "_Document", node: yaml.Node) -> Row:
-    line = node.start_mark.line + 1
-    try:
-        value = document.value(node)
-    except RecursionError:
-        what = _("an alias (*name) inside what it stands for; write the values out.")
-        raise row_fault(path, line, what) from None
-    if not isinstance(value, dict):
-        raise row_fault(path, line, _("{value} is not a row; {list}.", value=quote(value), list=_LIST))
-    if not is_storable(value):
-        what = _("a text holds \\0 or half of a \\u pair, which cannot be stored; remove it.")
-        raise row_fault(path, line, what)
-    return Row(line, value)
+            yield fault
+            continue
+        except RecursionError:
+            what = _("an alias (*name) inside what it stands for; write the values out.")
+            yield row_fault(path, line, what)
+            continue
+        if not isinstance(value, dict):
+            yield row_fault(path, line, _("{value} is not a row; {list}.", value=quote(value), list=_LIST))
+        elif not is_storable(value):
+            what = _("a text holds \\0 or half of a \\u pair, which cannot be stored; remove it.")
+            yield row_fault(path, line, what)
+        else:
+            yield Row(line, value)
 
 
 def _composed(path: Path, text: str) -> yaml.Node | None:
     try:
-        _check_depth(path, text)
+        depth = 0
+        for event in yaml.parse(text, Loader=_AsWritten):
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > _DEEPEST:
+                line = event.start_mark.line + 1 if event.start_mark else 1
+                raise row_fault(path, line, _("nested too deeply."))
         return yaml.compose(text, Loader=_AsWritten)
     except yaml.YAMLError as error:
         raise _unreadable(path, text, error) from None
-
-
-def _check_depth(path: Path, text: str) -> None:
-    depth = 0
-    for event in yaml.parse(text, Loader=_AsWritten):
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if depth > _DEEPEST:
-            line = event.start_mark.line + 1 if event.start_mark else 1
-            raise row_fault(path, line, _("nested too deeply."))
 
 
 def _unreadable(path: Path, text: str, error: yaml.YAMLError) -> CaseFileError:
@@ -204,25 +191,15 @@ def _unreadable(path: Path, text: str, error: yaml.YAMLError) -> CaseFileError:
     return row_fault(path, mark.line + 1, what)
 
 
-class _Document:
+class _Values:
     """Turns nodes into values. Aliases are expanded, so the number of values is limited."""
 
     def __init__(self, path: Path, text: str) -> None:
         self._path = path
         self._left = _ALWAYS_ALLOWED + _MOST_REPEATED * len(text)
 
-    def rows(self, root: yaml.Node | None) -> list[yaml.Node]:
-        """The nodes of the rows: those of a list, or of the list under `cases`."""
-        if root is None:
-            return []
-        if isinstance(root, yaml.MappingNode) and [key.value for key, _unused in root.value] == ["cases"]:
-            root = root.value[0][1]
-        if not isinstance(root, yaml.SequenceNode):
-            raise self._fault(root, _("no list of questions; {list}.", list=_LIST))
-        return list(root.value)
-
-    def value(self, node: yaml.Node) -> JsonValue:
-        """A text, number, list or mapping."""
+    def of(self, node: yaml.Node) -> JsonValue:
+        """A mapping or a list, a text as written, or null, true, false or a plain whole number."""
         self._left -= 1
         if self._left < 0:
             raise self._fault(node, _("aliases (*name) that repeat too much; write the values out."))
@@ -234,47 +211,37 @@ class _Document:
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node)
         if isinstance(node, yaml.SequenceNode):
-            return [self.value(item) for item in node.value]
-        return _scalar(node)
+            return [self.of(item) for item in node.value]
+        text = str(node.value)
+        match node.tag.removeprefix(_TAG):
+            case "null":
+                return None
+            case "bool":
+                return text.lower() == "true"
+            case "int" if _INTEGER.fullmatch(text):
+                return int(text)
+        return text
 
     def _mapping(self, node: yaml.MappingNode) -> dict[str, JsonValue]:
-        """A mapping; its own keys override those merged with `<<`."""
+        """A mapping; its own keys override those merged with `<<`, of which the first mapping counts."""
         own: dict[str, JsonValue] = {}
         merged: dict[str, JsonValue] = {}
         for key, inner in node.value:
-            value = self.value(inner)
+            value = self.of(inner)
             if key.tag == _TAG + "merge":
-                merged = self._merged(inner, value)
+                merged = {}
+                for mapping in reversed(value if isinstance(value, list) else [value]):
+                    if not isinstance(mapping, dict):
+                        raise self._fault(inner, _("<< takes over a mapping, or a list of them."))
+                    merged |= mapping
             elif not isinstance(key, yaml.ScalarNode):
                 raise self._fault(key, _("a name that is a list or a mapping; names are words."))
             elif key.value in own:
-                raise self._fault(
-                    key, _("{key} occurs twice in one row; rename one of them.", key=quote(key.value))
-                )
+                what = _("{key} occurs twice in one row; rename one of them.", key=quote(key.value))
+                raise self._fault(key, what)
             else:
                 own[key.value] = value
         return {**merged, **own}
 
-    def _merged(self, node: yaml.Node, value: JsonValue) -> dict[str, JsonValue]:
-        merged: dict[str, JsonValue] = {}
-        for mapping in reversed(value if isinstance(value, list) else [value]):
-            if not isinstance(mapping, dict):
-                raise self._fault(node, _("<< takes over a mapping, or a list of them."))
-            merged |= mapping
-        return merged
-
     def _fault(self, node: yaml.Node, what: Message | str) -> CaseFileError:
         return row_fault(self._path, node.start_mark.line + 1, what)
-
-
-def _scalar(node: yaml.Node) -> JsonValue:
-    """A text as written, or null, true, false or a plain whole number."""
-    text = str(node.value)
-    match node.tag.removeprefix(_TAG):
-        case "null":
-            return None
-        case "bool":
-            return text.lower() == "true"
-        case "int" if _INTEGER.fullmatch(text):
-            return int(text)
-    return text

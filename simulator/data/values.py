@@ -11,8 +11,9 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic import JsonValue, ValidationError
 
@@ -22,6 +23,8 @@ from simulator.core.messages import _
 from simulator.core.types import Answer, Facts, Failure, Handover, Language, Message
 from simulator.data.files import printable, quote
 from simulator.text.choices import LETTERS, letters, place_of, place_of_text
+
+T = TypeVar("T")
 
 # A field of a case, then headers that mean it. Where a row fills several of them, the earliest counts.
 _HEADERS = """
@@ -171,7 +174,7 @@ class WorksheetRow(NamedTuple):
 
 
 class RowFault(CaseFileError):
-    """An error in one row, for which a reader may skip just that row."""
+    """An error in one row, for which just that row may be skipped."""
 
     def __init__(self, file: str, row: Row, what: Sentence | str) -> None:
         super().__init__(_("{file}, {place}: {what}", file=file, place=row.place, what=what))
@@ -181,17 +184,16 @@ class RowFault(CaseFileError):
 # Whether column names are those that a reader needs.
 Fits = Callable[[Sequence[str]], bool]
 
-# Handles a faulty row before the next one is read; if it raises, reading stops.
-OnFault = Callable[[RowFault], None]
+# What a reader makes of a file: its rows, and in the place of one that cannot be read what is wrong with it.
+Rows = Iterator[Row | RowFault]
 
 
-def raise_fault(fault: RowFault) -> NoReturn:
-    """Stops reading at the first faulty row."""
-    raise fault
-
-
-def ignore_fault(_: RowFault) -> None:
-    """Leaves faulty rows out."""
+def raise_faults(rows: Rows) -> Iterator[Row]:
+    """The rows up to the first faulty one, which is raised."""
+    for row in rows:
+        if isinstance(row, RowFault):
+            raise row
+        yield row
 
 
 def row_fault(path: Path, row: Row | int, what: Sentence | str) -> RowFault:
@@ -200,6 +202,17 @@ def row_fault(path: Path, row: Row | int, what: Sentence | str) -> RowFault:
         row = Row(row, {})
     sheet = printable(f"#{row.sheet}") if row.sheet else ""
     return RowFault(f"{path}{sheet}", row, what)
+
+
+def read_cell(path: Path, row: Row, cell: "Cell", reader: Callable[["Cell"], T]) -> T:
+    """What a reader of cells makes of a cell; its ValueError becomes a RowFault that names the column."""
+    try:
+        return reader(cell)
+    except ValueError as error:
+        column = quote(cell.column)
+        raise row_fault(
+            path, row, _("column {column}: {problem:sentence}", column=column, problem=error)
+        ) from None
 
 
 def column_names(path: Path, row: Row | int, cells: Sequence[str]) -> list[str]:
@@ -380,28 +393,20 @@ def references(cell: Cell) -> tuple[tuple[str, ...], ...]:
 
     An object is an answer in JSON, as is a list within the list of a turn.
     """
-    cell = _with_json_as_text(cell)
-    turns = _json_list(cell)
+    value = _json(cell)
+    turns = value if isinstance(value, list) else None
+    if isinstance(value, dict):  # as one text, so that a bar in it does not separate
+        turns = [cell.value if isinstance(cell.value, str) else _json_text(value)]
+    if turns is not None:
+        turns = [list(map(_as_text, turn)) if isinstance(turn, list) else _as_text(turn) for turn in turns]
+        cell = cell._replace(value=turns)
     if turns is None or not any(isinstance(turn, list) for turn in turns):
         flat = _items(cell, r"[|\n]" if one_per_line(cell.column) else r"\|")
         return (flat,) if flat else ()
     return tuple(() if is_empty(turn) else _items(Cell(cell.column, turn), "") for turn in turns)
 
 
-def _with_json_as_text(cell: Cell) -> Cell:
-    """References with each answer in JSON as one text, so that a bar in it does not separate."""
-    value = _json(cell)
-    if isinstance(value, dict):
-        return cell._replace(value=[cell.value if isinstance(cell.value, str) else _json_text(value)])
-    if not isinstance(value, list):
-        return cell
-    turns = [
-        [_text_of(item) for item in turn] if isinstance(turn, list) else _text_of(turn) for turn in value
-    ]
-    return cell._replace(value=turns)
-
-
-def _text_of(value: JsonValue) -> JsonValue:
+def _as_text(value: JsonValue) -> JsonValue:
     return _json_text(value) if isinstance(value, (dict, list)) else value
 
 
@@ -608,87 +613,79 @@ def collect_choices(path: Path, row: Row) -> Row:
     columns = choice_columns(tuple(row.values))
     if not columns or not has_question(row.values):
         return row
-    choices = _filled(path, row, columns)
-    fields = columns_by_field(row.values)
-    right = next((fields[field] for field in _RIGHT_CHOICE_FIELDS if field in fields), None)
-    place = None if right is None else _place(path, row, right, choices, columns[: len(choices)])
-    if place is None and not _are_surely_choices(columns):
-        return row
-    if right is not None and place is None:
-        what = _(
-            "column {column}: {value} is none of the choices;"
-            " write {first} to {last}, or the choice's own text.",
-            column=quote(right),
-            value=quote(row.values[right]),
-            first=LETTERS[0],
-            last=LETTERS[len(choices) - 1],
-        )
-        raise row_fault(path, row, what)
-    others = {key: value for key, value in row.values.items() if key not in (*columns, right)}
-    label: dict[str, JsonValue] = {} if place is None else {"label": choices[place]}
-    return row._replace(values={**others, "choices": list(choices), **label})
-
-
-def _are_surely_choices(columns: Sequence[str]) -> bool:
-    """Whether columns are choices even when no column says which one is right.
-
-    Columns a, b and c may be anything, and A and B may be the answers of two bots.
-    """
-    return normalised(columns[0]) != "a" or (columns[0].strip().isupper() and len(columns) > _MIN_CHOICES)
-
-
-def _filled(path: Path, row: Row, columns: Sequence[str]) -> list[str]:
-    """The choices of this row; the last columns may be empty, because questions differ in their number."""
-    texts = [text(Cell(column, row.values[column], row.cells)) for column in columns]
-    while texts and not texts[-1]:
+    texts = [read_cell(path, row, Cell(column, row.values[column], row.cells), text) for column in columns]
+    while texts and not texts[-1]:  # the last columns may be empty: questions differ in their number
         texts.pop()
     if len(texts) < _MIN_CHOICES or not all(texts):
-        empty = columns[texts.index("") if "" in texts else len(texts)]
-        raise row_fault(
-            path,
-            row,
-            _(
-                "column {name} is empty; a question needs at least two choices, without gaps.",
-                name=quote(empty),
-            ),
-        )
-    return texts
+        empty = quote(columns[texts.index("") if "" in texts else len(texts)])
+        what = _("column {name} is empty; a question needs at least two choices, without gaps.", name=empty)
+        raise row_fault(path, row, what)
+    fields = columns_by_field(row.values)
+    right = next((fields[field] for field in _RIGHT_CHOICE_FIELDS if field in fields), None)
+    place = None
+    if right is not None:
+        cell = Cell(right, row.values[right], row.cells)
+        place = _right_choice(path, row, cell, texts, [normalised(name) for name in columns[: len(texts)]])
+    if place is None:
+        # Without a right one, columns a, b and c may be anything, and A and B the answers of two bots.
+        if normalised(columns[0]) == "a" and not (
+            columns[0].strip().isupper() and len(columns) > _MIN_CHOICES
+        ):
+            return row
+        if right is not None:
+            what = _(
+                "column {column}: {value} is none of the choices;"
+                " write {first} to {last}, or the choice's own text.",
+                column=quote(right),
+                value=quote(row.values[right]),
+                first=LETTERS[0],
+                last=LETTERS[len(texts) - 1],
+            )
+            raise row_fault(path, row, what)
+    others = {key: value for key, value in row.values.items() if key not in (*columns, right)}
+    label: dict[str, JsonValue] = {} if place is None else {"label": texts[place]}
+    return row._replace(values={**others, "choices": list(texts), **label})
 
 
-def _place(path: Path, row: Row, column: str, choices: Sequence[str], columns: Sequence[str]) -> int | None:
-    """The index of the right choice: by the name of its column, else its letter, text or number from 0."""
-    value = row.values[column]
-    if type(value) is int:
-        return value if 0 <= value < len(choices) else None
-    answer_text = text(Cell(column, value, row.cells))
-    mark = normalised(answer_text.strip("()[]（）「」 ."))
-    names = [normalised(name) for name in columns]
-    marked = next(
-        (at for at, name in enumerate(names) if mark and name in (mark, *(p + mark for p in _PREFIXES))), None
-    )
-    return _agreed(
-        path, row, column, answer_text, choices, marked if marked is not None else _number(mark, choices)
-    )
-
-
-def _agreed(  # noqa: PLR0917 - the location for the error, then what the text may mean
-    path: Path, row: Row, column: str, value: str, choices: Sequence[str], marked: int | None
+def _right_choice(
+    path: Path, row: Row, cell: Cell, choices: Sequence[str], names: Sequence[str] = ()
 ) -> int | None:
-    """The index that a value means. Raises RowFault for a number that is also the text of another choice."""
-    by_text = place_of_text(value, choices)
-    if marked is not None and by_text not in (None, marked) and not value.strip().isalpha():
-        one, other = LETTERS[marked], LETTERS[by_text or 0]
+    """The index of the choice that a value means, or None: by number from 0, by letter or by text.
+
+    Under columns of choices (`names`) the name of a column goes before everything else. Raises RowFault for
+    a number that is also the text of another choice, and in a list of choices for one that is too large.
+    """
+    if type(cell.value) is int:
+        if 0 <= cell.value < len(choices):
+            return cell.value
+        if names:
+            return None
         what = _(
-            "{value} may be choice {one} or the text of {other}", value=quote(value), one=one, other=other
+            "column {column}: there is no choice {cell}; the first is 0.",
+            column=quote(cell.column),
+            cell=cell.value,
+        )
+        raise row_fault(path, row, what)
+    value = read_cell(path, row, cell, answer)
+    mark = normalised(value.strip("()[]（）「」 .")) if names else value
+    spellings = {mark, *(prefix + mark for prefix in _PREFIXES)} if mark else set()
+    marked = next((at for at, name in enumerate(names) if name in spellings), None)
+    if marked is None and mark.isascii() and mark.isdecimal() and int(mark) < len(choices):
+        marked = int(mark)
+    if marked is None:
+        return place_of(value, choices)
+    by_text = place_of_text(value, choices)
+    if by_text not in (None, marked) and not value.isalpha():
+        what = _(
+            "{value} may be choice {one} or the text of {other}",
+            value=quote(value),
+            one=LETTERS[marked],
+            other=LETTERS[by_text or 0],
         )
         raise row_fault(
-            path, row, _("column {column}: {what}; write the letter.", column=quote(column), what=what)
+            path, row, _("column {column}: {what}; write the letter.", column=quote(cell.column), what=what)
         )
-    return place_of(value, choices) if marked is None else marked
-
-
-def _number(value: str, choices: Sequence[str]) -> int | None:
-    return int(value) if value.isascii() and value.isdecimal() and int(value) < len(choices) else None
+    return marked
 
 
 def set_choice_label(path: Path, row: Row, fields: dict[str, Any], cells: Mapping[str, Cell]) -> None:
@@ -700,46 +697,19 @@ def set_choice_label(path: Path, row: Row, fields: dict[str, Any], cells: Mappin
     choices = fields.get("choices", ())
     if not choices:
         return
-    if "label" in cells:
-        if str(cells["label"].value) not in choices:
-            _set_label(fields, _numbered(path, row, cells["label"], choices))
-    elif any(field_of(header) == "label" for header in row.values):
+    if any(field_of(header) == "label" for header in row.values):
+        if "label" in cells and type(cells["label"].value) is int and fields["label"] not in choices:
+            fields["label"] = choices[_right_choice(path, row, cells["label"], choices) or 0]
         return
-    elif "answer" in cells and _set_label(
-        fields, _answered(path, row, cells["answer"], fields["answer"], choices)
-    ):
+    place = _right_choice(path, row, cells["answer"], choices) if "answer" in cells else None
+    if place is not None:
+        fields["label"] = choices[place]
         del fields["answer"]
     elif len(first := fields.get("references", ((),))[0]) == 1:
-        place = _agreed(path, row, cells["references"].column, first[0], choices, _number(first[0], choices))
-        if _set_label(fields, place):
+        place = _right_choice(path, row, cells["references"]._replace(value=first[0]), choices)
+        if place is not None:
+            fields["label"] = choices[place]
             fields["references"] = ((fields["label"],),)
-
-
-def _set_label(fields: dict[str, Any], place: int | None) -> bool:
-    if place is not None:
-        fields["label"] = fields["choices"][place]
-    return place is not None
-
-
-def _answered(path: Path, row: Row, cell: Cell, value: str, choices: Sequence[str]) -> int | None:
-    place = _numbered(path, row, cell, choices)
-    if place is not None:
-        return place
-    return _agreed(path, row, cell.column, value, choices, _number(value, choices))
-
-
-def _numbered(path: Path, row: Row, cell: Cell, choices: Sequence[str]) -> int | None:
-    """The index that a number stands for; None for a text. Raises RowFault when there is no such choice."""
-    if type(cell.value) is not int:
-        return None
-    if not 0 <= cell.value < len(choices):
-        what = _(
-            "column {column}: there is no choice {cell}; the first is 0.",
-            column=quote(cell.column),
-            cell=cell.value,
-        )
-        raise row_fault(path, row, what)
-    return cell.value
 
 
 def implied_columns(cells: Sequence[str]) -> list[str]:
@@ -791,11 +761,17 @@ def fields_of_turns(value: JsonValue) -> Record:
         msg = _("no turn in which the customer says something")
         raise ValueError(msg)
     fields = [_fields(turn) for turn in turns]
+    for number, field in enumerate(fields[1:], 2):
+        if "question" not in field:
+            msg = _("turn {number:d} has no question", number=number)
+            raise ValueError(msg)
     verdicts = {str(field["answerable"]) for field in fields if "answerable" in field}
     record: Record = {
         "question": fields[0].get("question"),
-        "script": list(_script(fields)),
-        "references": [list(_references(field)) for field in fields],
+        "script": [text(Cell("question", field["question"])) for field in fields[1:]],
+        "references": [
+            list(chain(*references(Cell("reference", field.get("references", []))))) for field in fields
+        ],
         "passages": list(dict.fromkeys(id_ for field in fields for id_ in _passages(field))),
         "answerable": verdicts.pop() if len(verdicts) == 1 else None,
         "recorded": _recorded(fields),
@@ -807,19 +783,6 @@ def _fields(turn: Record) -> Record:
     return {field: turn[column] for field, column in columns_by_field(turn).items()}
 
 
-def _script(turns: list[Record]) -> Iterator[JsonValue]:
-    for number, turn in enumerate(turns[1:], 2):
-        if "question" not in turn:
-            msg = _("turn {number:d} has no question", number=number)
-            raise ValueError(msg)
-        yield text(Cell("question", turn["question"]))
-
-
-def _references(turn: Record) -> Iterator[JsonValue]:
-    for per_turn in references(Cell("reference", turn.get("references", []))):
-        yield from per_turn
-
-
 def _passages(turn: Record) -> tuple[str, ...]:
     return words(Cell("passages", turn.get("passages", [])))
 
@@ -829,25 +792,28 @@ def _contexts(turn: Record) -> tuple[str, ...]:
 
 
 def _recorded(turns: list[Record]) -> list[JsonValue]:
-    """The bot's answers up to the last one; a turn before it without an answer has an empty text."""
+    """The bot's answers up to the last one; a turn before it without an answer has an empty text.
+
+    Their passages are those whose texts the dialogue has; ids alone do not count.
+    """
     answers: list[Record] = []
     for number, turn in enumerate(turns, 1):
         failed = error(Cell("error", turn["error"])) if "error" in turn else None
         if "answer" in turn or failed:
-            content = text(Cell("answer", turn.get("answer")))
+            texts, ids = _contexts(turn), _passages(turn)
+            if len(ids) != len(texts):
+                ids = tuple(map(str, range(1, len(texts) + 1)))
             answers += [{"text": ""}] * (number - 1 - len(answers))
-            answers.append({"text": content, "passages": _retrieved(turn)})
+            answers.append(
+                {
+                    "text": text(Cell("answer", turn.get("answer"))),
+                    "passages": [
+                        {"id": id_, "text": passage} for id_, passage in zip(ids, texts, strict=True)
+                    ],
+                }
+            )
             answers[-1] |= {"error": failed.model_dump()} if failed else {}
     return list(answers)
-
-
-def _retrieved(turn: Record) -> list[JsonValue]:
-    """The retrieved passages whose texts the dialogue has; ids alone do not count."""
-    texts = _contexts(turn)
-    ids = _passages(turn)
-    if len(ids) != len(texts):
-        ids = tuple(map(str, range(1, len(texts) + 1)))
-    return [{"id": id_, "text": passage} for id_, passage in zip(ids, texts, strict=True)]
 
 
 def _exchanges(turns: list[Record]) -> tuple[list[JsonValue], list[Record]]:

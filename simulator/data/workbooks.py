@@ -1,10 +1,9 @@
 """Rows of Excel files, as their cells show them: stored values of formulas, dates as ISO 8601."""
 
-import io
 import re
 import warnings
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 from pathlib import Path
@@ -22,8 +21,8 @@ from simulator.core.replies import encodable
 from simulator.data.files import printable, quote, read_archive, readable_or_error
 from simulator.data.values import (
     Fits,
-    OnFault,
     Row,
+    Rows,
     WorksheetRow,
     column_names,
     field_of,
@@ -34,7 +33,6 @@ from simulator.data.values import (
 _MOST_TITLE_ROWS = 30
 # A merged area is filled downwards; this limits areas that overlap again and again.
 _MOST_FILLED = 1_000_000
-_UNCALCULATED = _("a formula without a stored result; open the file in Excel and save it once")
 
 # The pieces of a number format: a quoted or escaped literal, a space or filling, digits, any other character.
 _PIECE = re.compile(r'"(?P<quoted>[^"]*)"|\\(?P<escaped>.)|[_*].|(?P<digits>[0#,.]*[0#]%?)|(?P<other>.)')
@@ -54,12 +52,12 @@ class Worksheet(NamedTuple):
     below: Mapping[tuple[int, int], int] = {}
 
 
-def workbook_rows(path: Path, sheet: str, fits: Fits, on_fault: OnFault) -> Iterator[Row]:
+def workbook_rows(path: Path, sheet: str, fits: Fits) -> Rows:
     """The rows of the named worksheet, or else of the only one whose column names fit."""
     sheets = read_workbook(path, sheet)
     if sheet or len(sheets) == 1:
         location = Path(f"{path}#{sheet}") if sheet else path
-        return worksheet_rows(location, sheets[0], fits, on_fault, named=False)
+        return worksheet_rows(location, sheets[0], fits, named=False)
     fitting = [worksheet for worksheet in sheets if column_row(worksheet, fits) is not None]
     if len(fitting) != 1:
         names = tuple(quote(worksheet.name) for worksheet in fitting or sheets)
@@ -71,12 +69,10 @@ def workbook_rows(path: Path, sheet: str, fits: Fits, on_fault: OnFault) -> Iter
             "{path}: {which}; name one: {example}", path=path, which=which, example=f"{path.name}#{example}"
         )
         raise CaseFileError(msg)
-    return worksheet_rows(path, fitting[0], fits, on_fault, named=True)
+    return worksheet_rows(path, fitting[0], fits, named=True)
 
 
-def worksheet_rows(
-    path: Path, sheet: Worksheet, fits: Fits, on_fault: OnFault, *, named: bool
-) -> Iterator[Row]:
+def worksheet_rows(path: Path, sheet: Worksheet, fits: Fits, *, named: bool) -> Rows:
     """The rows below the column names; `named` puts the name of the worksheet into errors."""
     title = sheet.name if named else ""
     if not sheet.lines:
@@ -84,22 +80,22 @@ def worksheet_rows(
     top = column_row(sheet, fits)
     start = _first_wide(sheet.lines) if top is None else top
     head = sheet.lines[start]
-    names = column_names(path, Row(head.number, {}, sheet=title), _in_order(head.texts))
+    cells = [head.texts.get(column, "") for column in range(1, max(head.texts, default=0) + 1)]
+    names = column_names(path, Row(head.number, {}, sheet=title), cells)
     for line in sheet.lines[start + 1 :]:
-        row = Row(line.number, _by_column(names, line), cells=True, sheet=title)
-        problems = (
-            row_fault(
-                path,
-                row,
-                _("column {column}: {problem:sentence}", column=quote(names[column - 1]), problem=what),
-            )
+        values: dict[str, JsonValue] = {
+            name: line.texts.get(column, "") for column, name in enumerate(names, 1) if name
+        }
+        row = Row(line.number, values, cells=True, sheet=title)
+        faults = {
+            names[column - 1]: what
             for column, what in line.faults.items()
             if column <= len(names) and field_of(names[column - 1])
-        )
-        if (fault := next(problems, None)) is None:
-            yield row
-        else:
-            on_fault(fault)
+        }
+        if faults:
+            name, what = next(iter(faults.items()))
+            what = _("column {column}: {problem:sentence}", column=quote(name), problem=what)
+        yield row_fault(path, row, what) if faults else row
 
 
 def column_row(sheet: Worksheet, fits: Fits) -> int | None:
@@ -108,7 +104,11 @@ def column_row(sheet: Worksheet, fits: Fits) -> int | None:
     When a name is merged downwards over a second row of names, that second row counts.
     None when no line fits.
     """
-    tops = [line for line in sheet.lines[:_MOST_TITLE_ROWS] if fits(_stripped(line))]
+    tops = [
+        line
+        for line in sheet.lines[:_MOST_TITLE_ROWS]
+        if fits([text.strip() for text in line.texts.values()])
+    ]
     if not tops:
         return None
     top = tops[_first_wide(tops)]
@@ -118,11 +118,23 @@ def column_row(sheet: Worksheet, fits: Fits) -> int | None:
 
 def read_workbook(path: Path, sheet: str = "") -> list[Worksheet]:
     """The visible worksheets of an Excel file, or the named one. Raises CaseFileError."""
-    data = read_archive(path, "Excel")
     with readable_or_error(path, "Excel"), warnings.catch_warnings():
         # What openpyxl leaves out (validation lists, headers) is no part of a table.
         warnings.simplefilter("ignore")
-        return _worksheets(path, data, sheet)
+        workbook = openpyxl.load_workbook(
+            read_archive(path, "Excel"), read_only=True, data_only=True, keep_links=False
+        )
+        worksheets = workbook.worksheets
+        if not sheet:
+            return [_worksheet(each) for each in worksheets if each.sheet_state == "visible"]
+        # By its exact name, or else by one that differs only in width and case.
+        wanted = [each for each in worksheets if each.title == sheet]
+        wanted += [each for each in reversed(worksheets) if _plain(each.title) == _plain(sheet)]
+        if wanted:
+            return [_worksheet(wanted[0])]
+    names = tuple(quote(each.title) for each in worksheets)
+    msg = _("{path}: no worksheet {sheet}. There are: {names}.", path=path, sheet=quote(sheet), names=names)
+    raise CaseFileError(msg)
 
 
 def worksheet_text(sheet: Worksheet) -> str:
@@ -132,21 +144,6 @@ def worksheet_text(sheet: Worksheet) -> str:
         for line in sheet.lines
     )
     return "\n".join([f"# {sheet.name}", "", *rows])
-
-
-def _worksheets(path: Path, data: io.BytesIO, sheet: str) -> list[Worksheet]:
-    workbook = openpyxl.load_workbook(data, read_only=True, data_only=True, keep_links=False)
-    worksheets = workbook.worksheets
-    if not sheet:
-        return [_worksheet(each) for each in worksheets if each.sheet_state == "visible"]
-    by_name = {_plain(each.title): each for each in worksheets} | {each.title: each for each in worksheets}
-    if (named := by_name.get(sheet, by_name.get(_plain(sheet)))) is None:
-        names = tuple(quote(each.title) for each in worksheets)
-        msg = _(
-            "{path}: no worksheet {sheet}. There are: {names}.", path=path, sheet=quote(sheet), names=names
-        )
-        raise CaseFileError(msg)
-    return [_worksheet(named)]
 
 
 def _plain(name: str) -> str:
@@ -184,21 +181,17 @@ def _worksheet(sheet: Any) -> Worksheet:
 def _line(sheet: Any, number: int, cells: list[dict[str, Any]]) -> WorksheetRow:
     texts, faults = {}, {}
     for cell in cells:
-        column = cell["column"]
+        column, value = cell["column"], cell["value"]
         if cell["data_type"] == "uncalculated":
-            faults[column] = _UNCALCULATED
-        elif text := _text(sheet, cell):
+            faults[column] = _("a formula without a stored result; open the file in Excel and save it once")
+            continue
+        is_number = isinstance(value, (int, float))
+        text = cell_text(value, (ReadOnlyCell(sheet, **cell).number_format if is_number else "") or "")
+        if text.strip():
             texts[column] = text
             if cell["data_type"] == "e":
                 faults[column] = _("it shows {text}; fix the formula", text=quote(text))
     return WorksheetRow(number, texts, faults)
-
-
-def _text(sheet: Any, cell: dict[str, Any]) -> str:
-    is_number = isinstance(cell["value"], (int, float))
-    number_format = ReadOnlyCell(sheet, **cell).number_format if is_number else ""
-    text = cell_text(cell["value"], number_format or "")
-    return text if text.strip() else ""
 
 
 def cell_text(value: object, number_format: str = "General") -> str:
@@ -210,18 +203,17 @@ def cell_text(value: object, number_format: str = "General") -> str:
         case None:
             return ""
         case str():
-            return _ESCAPED.sub(_character, value).replace("\r\n", "\n").replace("\r", "\n")
+            plain = _ESCAPED.sub(lambda escaped: str(encodable(chr(int(escaped[1], 16)))), value)
+            return plain.replace("\r\n", "\n").replace("\r", "\n")
         case bool():
             return str(value).upper()
         case date() | time() | timedelta():
             return _moment(value)
         case int() | float() if abs(value) < _LARGEST:
-            return _formatted(Decimal(repr(value)), number_format) or _general(value)
+            # The format General shows up to 15 digits.
+            general = str(int(value)) if int(value) == value else f"{value:.15g}"
+            return _formatted(Decimal(repr(value)), number_format) or general
     return str(value)
-
-
-def _character(escaped: re.Match[str]) -> str:
-    return str(encodable(chr(int(escaped[1], 16))))
 
 
 def _moment(value: date | time | timedelta) -> str:
@@ -232,11 +224,6 @@ def _moment(value: date | time | timedelta) -> str:
     if isinstance(value, datetime) and value.time() == time():
         return value.date().isoformat()
     return value.isoformat()
-
-
-def _general(value: float) -> str:
-    """A number in the format General: up to 15 digits."""
-    return str(int(value)) if int(value) == value else f"{value:.15g}"
 
 
 def _formatted(value: Decimal, number_format: str) -> str:
@@ -252,12 +239,11 @@ def _formatted(value: Decimal, number_format: str) -> str:
     if parts is None or "0" not in parts[0] or len(parts["places"] or "") > _MOST_PLACES:
         return ""
     number = _digits(abs(value), parts)
-    text = "".join(number if piece["digits"] else _literal(piece) for piece in pieces).strip()
+    text = "".join(
+        number if piece["digits"] else piece["quoted"] or piece["escaped"] or piece["other"] or ""
+        for piece in pieces
+    ).strip()
     return f"-{text}" if value < 0 and not negative else text
-
-
-def _literal(piece: re.Match[str]) -> str:
-    return piece["quoted"] or piece["escaped"] or piece["other"] or ""
 
 
 def _digits(value: Decimal, parts: re.Match[str]) -> str:
@@ -298,15 +284,3 @@ def _filled(
 def _first_wide(lines: Sequence[WorksheetRow]) -> int:
     """The index of the first line with more than one text; 0 when there is none."""
     return next((place for place, line in enumerate(lines) if len(line.texts) > 1), 0)
-
-
-def _stripped(line: WorksheetRow) -> list[str]:
-    return [text.strip() for text in line.texts.values()]
-
-
-def _in_order(texts: Mapping[int, str]) -> list[str]:
-    return [texts.get(column, "") for column in range(1, max(texts, default=0) + 1)]
-
-
-def _by_column(names: Sequence[str], line: WorksheetRow) -> dict[str, JsonValue]:
-    return {name: line.texts.get(column, "") for column, name in enumerate(names, 1) if name}

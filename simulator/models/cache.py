@@ -19,7 +19,6 @@ Mode = Literal["on", "off", "read", "refresh"]
 _TABLE = """CREATE TABLE IF NOT EXISTS responses (key TEXT PRIMARY KEY, body TEXT NOT NULL,
   endpoint TEXT NOT NULL DEFAULT '', kept TEXT NOT NULL DEFAULT '')"""
 _LATER = {"endpoint", "kept"}
-_PUT = "INSERT OR REPLACE INTO responses (key, body, endpoint, kept) VALUES (?, ?, ?, ?)"
 
 
 def cache_folder() -> Path:
@@ -83,21 +82,14 @@ class ResponseCache:
         return self._is_open and self._file is None
 
     def _opened(self) -> sqlite3.Connection | None:
-        if not self._is_open:
-            self._is_open = True
-            self._open()
-        return self._file
-
-    def _open(self) -> None:
+        if self._is_open:
+            return self._file
+        self._is_open = True
         try:
-            path = self._path or cache_folder() / "responses.sqlite"
+            path = self._path or cache_file()
             private_folder(path.parent)
             private_file(path)
-            for suffix in (
-                "-wal",
-                "-shm",
-                "-journal",
-            ):  # of earlier versions
+            for suffix in ("-wal", "-shm", "-journal"):  # of earlier versions
                 close_to_others(path.with_name(path.name + suffix))
             self._file = sqlite3.connect(path, timeout=5, isolation_level=None)
             self._file.execute("PRAGMA journal_mode=WAL")
@@ -108,11 +100,7 @@ class ResponseCache:
                     self._file.execute(f"ALTER TABLE responses ADD COLUMN {column} NOT NULL DEFAULT ''")
         except (OSError, RuntimeError, sqlite3.Error):  # RuntimeError: there is no home folder
             self.close()
-
-    def ensure_current(self) -> None:
-        """Creates the file, or migrates one of an earlier version, and closes it."""
-        self._opened()
-        self.close()
+        return self._file
 
     def get(self, key: str) -> dict[str, Any] | None:
         """The stored reply, or None."""
@@ -132,7 +120,9 @@ class ResponseCache:
             return
         # As bytes: a reply can contain lone surrogates, which SQLite does not accept as text.
         row = json.dumps(body, ensure_ascii=False).encode("utf-8", "surrogatepass")
-        self._write(_PUT, [(key, row, endpoint, datetime.now(tz=UTC).isoformat(timespec="seconds"))])
+        kept = datetime.now(tz=UTC).isoformat(timespec="seconds")
+        statement = "INSERT OR REPLACE INTO responses (key, body, endpoint, kept) VALUES (?, ?, ?, ?)"
+        self._write(statement, [(key, row, endpoint, kept)])
 
     def forget(self, *keys: str) -> None:
         """Deletes replies that turned out to be useless."""
@@ -190,16 +180,24 @@ def cached_endpoints(path: Path) -> list[CacheContents]:
 def clear(path: Path, older_than: float | None = None) -> int:
     """Deletes the replies older than so many days, or all, and returns their number; the file shrinks.
 
-    Replies of unknown age count as older.
+    Replies of unknown age count as older. To delete all also means to delete a file that is no database.
     """
-    if not path.exists() or (older_than is None and _delete_broken(path)):
+    if not path.exists():
         return 0
-    until = datetime.now(tz=UTC) - timedelta(days=older_than or 0)
+    if older_than is None:
+        try:
+            with contextlib.closing(sqlite3.connect(path)) as file:
+                file.execute("PRAGMA schema_version")
+        except sqlite3.OperationalError:
+            pass  # locked, which is reported when it is opened
+        except sqlite3.DatabaseError:
+            path.unlink()
+            return 0
     with _opened(path) as file:
         if older_than is None:
             deleted = file.execute("DELETE FROM responses").rowcount
         else:
-            before = until.isoformat(timespec="seconds")
+            before = (datetime.now(tz=UTC) - timedelta(days=older_than)).isoformat(timespec="seconds")
             deleted = file.execute("DELETE FROM responses WHERE kept < ?", (before,)).rowcount
         with contextlib.suppress(sqlite3.Error):  # a run is reading: the space will be reused
             file.execute("VACUUM")
@@ -207,22 +205,11 @@ def clear(path: Path, older_than: float | None = None) -> int:
         return deleted
 
 
-def _delete_broken(path: Path) -> bool:
-    """Deletes a file that is not a database; returns whether it was one of these."""
-    try:
-        with contextlib.closing(sqlite3.connect(path)) as file:
-            file.execute("PRAGMA schema_version")
-    except sqlite3.OperationalError:
-        return False  # locked, which is reported when it is opened
-    except sqlite3.DatabaseError:
-        path.unlink()
-        return True
-    return False
-
-
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[sqlite3.Connection]:
-    ResponseCache("on", path).ensure_current()
+    current = ResponseCache("on", path)
+    current.get("")  # which migrates a file of an earlier version
+    current.close()
     try:
         with contextlib.closing(sqlite3.connect(path, timeout=5, isolation_level=None)) as file:
             file.execute("PRAGMA secure_delete=ON")

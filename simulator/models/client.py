@@ -4,7 +4,7 @@ import asyncio
 import base64
 import math
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -29,17 +29,15 @@ from simulator.models.limiter import (
     REQUESTS,
     TOKENS,
     Limiter,
-    Permit,
     Rates,
     RetryAfter,
     Window,
     wait_asked_for,
 )
-from simulator.models.patience import HeldBack, Notices, Patience
+from simulator.models.patience import Notices, Patience
 from simulator.models.pricing import Ledger
 
 if TYPE_CHECKING:
-    import httpx2
     from openai import APIStatusError, AsyncOpenAI
 
 __all__ = ["Connections", "Messages", "Model"]
@@ -108,7 +106,23 @@ class Connections:
         """The shared client of this address and key; creating one costs 18 ms of CPU."""
         where = (endpoint.url, endpoint.key.get_secret_value())
         if where not in self._clients:
-            self._clients[where] = client_of(endpoint, self.timeout, self.calls)
+            from httpx2 import Limits
+            from openai import AsyncOpenAI  # half a second: only for runs with a model
+
+            # A query belongs to every request; the client would append its paths behind it.
+            address, _unused, query = endpoint.url.partition("?")
+            # Every call in flight has its own connection, which the next call reuses.
+            pool = Limits(
+                max_connections=self.calls, max_keepalive_connections=self.calls, keepalive_expiry=IDLE
+            )
+            self._clients[where] = AsyncOpenAI(
+                api_key=endpoint.key.get_secret_value(),
+                base_url=address,
+                default_query=dict(parse_qsl(query)),
+                max_retries=0,
+                timeout=self.timeout,
+                http_client=http_client(timeout=self.timeout, limits=pool),
+            )
         return self._clients[where]
 
     def limiter(self, endpoint: Endpoint) -> Limiter:
@@ -146,36 +160,6 @@ class Connections:
         """What this model supports, as far as it has shown."""
         return self._abilities.setdefault((endpoint.url, endpoint.model), Abilities())
 
-    async def with_retries(
-        self,
-        patience: Patience,
-        before_wait: Callable[[RetryCallState], None],
-        call: Callable[..., Awaitable[T]],
-        *args: Any,
-    ) -> T:
-        """The result of a call, repeated while its error is transient and patience is left."""
-        try:
-            return await call(*args)  # nearly all succeed at once, without the cost of tenacity
-        except Exception as error:
-            if not is_transient(error):
-                raise
-            first = [error]
-
-        async def again() -> T:
-            if first:
-                raise first.pop()
-            return await call(*args)
-
-        attempts = AsyncRetrying(
-            stop=lambda state: state.attempt_number >= self.attempts or patience.is_over(state),
-            wait=self.wait,
-            retry=retry_if_exception(is_transient),
-            sleep=patience.sleep,
-            before_sleep=before_wait,
-            reraise=True,
-        )
-        return await attempts(again)
-
     async def close(self) -> None:
         """Closes every client, and the cache."""
         for limiter in self._limiters.values():
@@ -183,33 +167,6 @@ class Connections:
         await asyncio.gather(*(batches.close() for batches in self._batches.values()))
         await asyncio.gather(*(client.close() for client in self._clients.values()))
         self.cache.close()
-
-
-def client_of(endpoint: Endpoint, timeout: float, calls: int) -> "AsyncOpenAI":
-    """A client with as many connections as there can be calls."""
-    from httpx2 import Limits
-    from openai import AsyncOpenAI  # half a second: only for runs with a model
-
-    # A query belongs to every request; the client would append its paths behind it.
-    address, _unused, query = endpoint.url.partition("?")
-    # Every call in flight has its own connection, which the next call reuses.
-    pool = Limits(max_connections=calls, max_keepalive_connections=calls, keepalive_expiry=IDLE)
-    return AsyncOpenAI(
-        api_key=endpoint.key.get_secret_value(),
-        base_url=address,
-        default_query=dict(parse_qsl(query)),
-        max_retries=0,
-        timeout=timeout,
-        http_client=http_client(timeout=timeout, limits=pool),
-    )
-
-
-class ModelReply(NamedTuple):
-    """The JSON of a reply, the key of its request in the cache, and whether it came from there."""
-
-    data: Any
-    request: str
-    cached: bool
 
 
 class Completion(NamedTuple):
@@ -296,7 +253,9 @@ class Model:
         return vectors
 
     async def _send_embeddings(self, texts: list[str]) -> Embeddings:
-        data = await self._adapting("/embeddings", lambda: self._embedding_body(texts), self._send_uncached)
+        data = await self._adapting(
+            "/embeddings", lambda: self._embedding_body(texts), lambda path, _, sent: self._send(path, sent)
+        )
         try:
             rows = _rows(data, len(texts))
         except (KeyError, TypeError, ValueError) as error:
@@ -310,11 +269,11 @@ class Model:
         self, messages: Messages, seed: int | None, reply_form: type[BaseModel] | None
     ) -> Completion:
         """A chat completion, cached unless it is empty. Raises ModelFailure."""
-        reply = await self._adapting(
+        data, request, cached = await self._adapting(
             "/chat/completions", lambda: self._body(messages, seed, reply_form), self._send_cached
         )
         try:
-            message = reply.data["choices"][0]["message"]
+            message = data["choices"][0]["message"]
             refusal, text = message.get("refusal"), _text(message.get("content"))
         except (KeyError, IndexError, TypeError, AttributeError) as error:
             raise self._failure("malformed", _("the reply is not a chat completion")) from error
@@ -322,9 +281,9 @@ class Model:
             raise self._failure("refused", str(refusal))
         if len(text) > LONGEST_REPLY:
             raise self._failure("malformed", _("a reply of {n} characters", n=len(text)))
-        if text and not reply.cached:
-            self.connections.cache.put(reply.request, reply.data, self._cache_label)
-        return Completion(text, _usage(reply.data, self.endpoint.model), reply.request)
+        if text and not cached:
+            self.connections.cache.put(request, data, self._cache_label)
+        return Completion(text, _usage(data, self.endpoint.model), request)
 
     def _body(self, messages: Messages, seed: int | None, reply_form: type[BaseModel] | None) -> Body:
         body: Body = {"model": self.endpoint.model, "messages": messages}
@@ -352,7 +311,7 @@ class Model:
                 return await send(path, body, sent)
             except APIStatusError as error:
                 if not self._learn_from(error, sent):
-                    raise self._refusal_failure(error) from error
+                    raise self._as_failure(error) from error
         raise self._failure("error", _("the endpoint refuses every form of the request"))
 
     def _key(self, path: str, body: Body) -> str:
@@ -366,90 +325,83 @@ class Model:
             self.ledger.charge(self.endpoint.role, _usage(data, self.endpoint.model), cached=True)
         return data
 
-    async def _send_cached(self, path: str, body: Body, sent: Body) -> ModelReply:
+    async def _send_cached(self, path: str, body: Body, sent: Body) -> tuple[Any, str, bool]:
+        """The JSON of a reply, the key of its request in the cache, and whether it came from there."""
         request = self._key(path, body)
         data = self._from_cache(request)
         if data is not None:
-            return ModelReply(data, request, cached=True)
+            return data, request, True
         async with self.ledger.room(self.endpoint.role, sent):
             data = await self._send(path, sent)
             self.ledger.charge(self.endpoint.role, _usage(data, self.endpoint.model))
-        return ModelReply(data, request, cached=False)
-
-    async def _send_uncached(self, path: str, _: Body, sent: Body) -> Any:
-        return await self._send(path, sent)
+        return data, request, False
 
     async def _send(self, path: str, body: Body) -> Any:
+        """The JSON of a reply, requested again while the error is transient and patience is left.
+
+        A refusal without an end of patience stays an APIStatusError, from which `_adapting` may learn.
+        """
         from openai import APIStatusError
 
-        patience = Patience(self.connections.patience)
+        connections, patience = self.connections, Patience(self.connections.patience)
 
-        def wait(state: RetryCallState) -> None:
-            error = state.outcome and state.outcome.exception()
-            reason = self._as_failure(error) if isinstance(error, APIStatusError | NoAnswer) else error
-            address, seconds = self.endpoint.address, state.upcoming_sleep
-            self.connections.notices.waiting(address, seconds, f"{reason}", since=patience.spent)
+        def notice(state: RetryCallState) -> None:
+            error: Any = state.outcome and state.outcome.exception()
+            address, reason = self.endpoint.address, f"{self._as_failure(error)}"
+            connections.notices.waiting(address, state.upcoming_sleep, reason, since=patience.spent)
 
+        attempts = AsyncRetrying(
+            stop=lambda state: state.attempt_number >= connections.attempts or patience.is_over(state),
+            wait=connections.wait,
+            retry=retry_if_exception(is_transient),
+            sleep=patience.sleep,
+            before_sleep=notice,
+            reraise=True,
+        )
         try:
-            return await self.connections.with_retries(patience, wait, self._post, path, body, patience)
-        except APIStatusError as error:
-            if patience.gave_up:
-                raise self._out_of_patience(self._as_failure(error), patience.gave_up) from error
-            raise
-        except NoAnswer as error:
-            raise self._out_of_patience(self._as_failure(error), patience.gave_up) from error
-        except HeldBack as error:
-            raise self._out_of_patience(self._failure("error", str(error)), str(error)) from error
+            return await attempts(self._post, path, body, patience)
+        except (APIStatusError, NoAnswer) as error:
+            if isinstance(error, APIStatusError) and not patience.gave_up:
+                raise
+            raise self._as_failure(error, patience.gave_up) from error
 
     async def _post(self, path: str, body: Body, patience: Patience) -> Any:
+        """One attempt, within the limits of the endpoint, which learn from its outcome."""
+        tokens, is_bot = self._rates.estimate(body), self.endpoint.role == "demo"
+        slot = self._limiter.slot(self.priority, self._rates, tokens=tokens, is_bot=is_bot)
+        clock = asyncio.get_running_loop().time
         async with AsyncExitStack() as stack:
-            entering = stack.enter_async_context(self._slot(body))
-            permit = await patience.queueing(entering, self._rates.pause)
+            permit = await patience.queueing(stack.enter_async_context(slot), self._rates.pause)
             try:
                 data, headers = await self._exchange(path, body, patience)
             except Exception as error:  # of whichever client
-                self._record_failure(permit, error)
+                self._rates.spent(permit)
+                response = getattr(error, "response", None)
+                headers = getattr(response, "headers", None) or {}
+                self._rates.update(permit, headers, clock())
+                if 429 in (getattr(error, "status_code", None), getattr(response, "status_code", None)):
+                    self._limiter.refused(permit)
+                    seconds = wait_asked_for(headers) or 0.0
+                    # After a 429 all calls to this model wait. None waits beyond its patience: each one
+                    # gives up by itself.
+                    if seconds < self.connections.patience:
+                        self._rates.pause.hold(seconds, clock())
                 raise
             self._limiter.succeeded()
-            self._update_rates(permit, headers)
-            if permit.reservation is not None:
-                usage = _usage(data, self.endpoint.model)
-                self._rates.spent(permit.reservation, usage.tokens_in, usage.tokens_out)
+            self._rates.update(permit, headers, clock())
+            usage = _usage(data, self.endpoint.model)
+            self._rates.spent(permit, usage.tokens_in, usage.tokens_out)
             return data
 
     async def _exchange(self, path: str, body: Body, patience: Patience) -> tuple[Any, Mapping[str, str]]:
         """A reply and its headers; models of other providers override this."""
-        response = await self._response(path, body, patience)
-        if (data := json_of(response)) is None:  # a proxy answered instead: try once more
-            response = await self._response(path, body, patience)
-            data = json_of(response)
-        return data, response.headers
-
-    async def _response(self, path: str, body: Body, patience: Patience) -> "httpx2.Response":
         client = self.connections.client(self.endpoint)
-        with patience.spending():
-            return await post(client, path, body, min(self.connections.timeout, patience.left))
-
-    def _slot(self, body: Body) -> AbstractAsyncContextManager[Permit]:
-        tokens, is_bot = self._rates.estimate(body), self.endpoint.role == "demo"
-        return self._limiter.slot(self.priority, self._rates, tokens=tokens, is_bot=is_bot)
-
-    def _record_failure(self, permit: Permit, error: Exception) -> None:
-        """Removes a failed call from the rates; after a 429 all calls to this model wait."""
-        if permit.reservation is not None:
-            self._rates.failed(permit.reservation)
-        response = getattr(error, "response", None)
-        headers: Mapping[str, str] = getattr(response, "headers", None) or {}
-        self._update_rates(permit, headers)
-        if 429 in (getattr(error, "status_code", None), getattr(response, "status_code", None)):
-            self._limiter.refused(permit)
-            seconds = wait_asked_for(headers) or 0.0
-            if seconds < self.connections.patience:  # no call would wait longer: each one gives up by itself
-                self._rates.hold(seconds, asyncio.get_running_loop().time())
-
-    def _update_rates(self, permit: Permit, headers: Mapping[str, str]) -> None:
-        if permit.reservation is not None and headers:
-            self._rates.update(permit.reservation, headers, asyncio.get_running_loop().time())
+        for _unused in range(2):  # when a proxy answers instead, try once more
+            with patience.spending():
+                response = await post(client, path, body, min(self.connections.timeout, patience.left))
+            if (data := json_of(response)) is not None:
+                break
+        return data, response.headers
 
     def _learn_from(self, error: "APIStatusError", body: Body) -> bool:
         """Whether the refusal names something to leave out from now on; remembers it."""
@@ -470,29 +422,24 @@ class Model:
             return True
         return False
 
-    def _as_failure(self, error: "APIStatusError | NoAnswer") -> ModelFailure:
-        return (
-            self._failure(error.kind, str(error))
-            if isinstance(error, NoAnswer)
-            else self._refusal_failure(error)
-        )
-
-    def _out_of_patience(self, failure: ModelFailure, why: Message | str) -> ModelFailure:
-        """The failure as OutOfPatience; unchanged when `why` is empty."""
-        kind, message = failure.failure.kind, failure.message
-        if not why or str(why) in str(message):
-            return OutOfPatience(kind, message) if why else failure
-        return OutOfPatience(kind, _("{failure} ({why})", failure=message, why=why))
-
-    def _refusal_failure(self, error: "APIStatusError") -> ModelFailure:
-        code = getattr(error, "code", None)
-        kind = "refused" if code in ("content_filter", "content_policy_violation") else "error"
-        moved = 300 <= error.status_code < 400  # not followed: the key is sent to no other address
-        if moved or error.status_code in (401, 402, 403, 404) or code == "insufficient_quota":
-            kind = "denied"
-        return self._failure(
-            kind, _("{status:d}: {reason}", status=error.status_code, reason=reason_of(error))
-        )
+    def _as_failure(self, error: "APIStatusError | NoAnswer", gave_up: Message | str = "") -> ModelFailure:
+        """The failure for an error of the endpoint; OutOfPatience when `gave_up` says why nobody waits."""
+        if isinstance(error, NoAnswer):
+            failure = self._failure(error.kind, str(error))
+        else:
+            code = getattr(error, "code", None)
+            kind = "refused" if code in ("content_filter", "content_policy_violation") else "error"
+            moved = 300 <= error.status_code < 400  # not followed: the key is sent to no other address
+            if moved or error.status_code in (401, 402, 403, 404) or code == "insufficient_quota":
+                kind = "denied"
+            reason = reason_of(error)
+            failure = self._failure(kind, _("{status:d}: {reason}", status=error.status_code, reason=reason))
+        if not gave_up:
+            return failure
+        message = failure.message
+        if str(gave_up) not in str(message):
+            message = _("{failure} ({why})", failure=message, why=gave_up)
+        return OutOfPatience(failure.failure.kind, message)
 
     def _failure(self, kind: str, message: Message | str) -> ModelFailure:
         """A failure that names the model and its role, and never contains the key."""

@@ -11,13 +11,12 @@ import json
 import math
 import re
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from itertools import zip_longest
-from typing import Any, NamedTuple
+from typing import Any
 
 from tenacity import RetryCallState, wait_random_exponential
 from tenacity.wait import wait_base
@@ -46,25 +45,23 @@ class Entry:
     counts: bool = True
 
 
-class Limit:
-    """A limit on requests or on tokens, as `kind` says. Times (`now`) are those of the event loop."""
+@dataclass(slots=True)
+class Permit:
+    """A place among the calls in flight, and what the call reserved of its rates.
 
-    kind = REQUESTS
+    `number` counts the calls to this model, `entries` are those in the configured limits, and `taken` is what
+    all calls up to this one took of the reported limits: the difference to a later value is what the headers
+    of this call's answer cannot know of.
+    """
 
-    def delay(self, amount: float, now: float) -> float:
-        """Seconds until there is room for `amount`; 0 when there is."""
-        raise NotImplementedError
-
-    def take(self, amount: float, now: float) -> Entry:
-        """Counts `amount` as used, whether or not there is room; here nothing is counted."""
-        return Entry(now, amount)
-
-    def correct(self, entry: Entry, amount: float) -> None:
-        """Replaces the amount of an entry by the real one; here nothing is counted."""
+    entered: float
+    number: int = 0
+    entries: Sequence[Entry] = ()
+    taken: tuple[float, ...] = ()
 
 
-class Window(Limit):
-    """A sliding window: at most `most` within any minute."""
+class Window:
+    """A configured limit: at most `most` within any minute. Times (`now`) are those of the event loop."""
 
     def __init__(self, kind: int, most: float) -> None:
         self.kind, self.most = kind, most
@@ -72,8 +69,11 @@ class Window(Limit):
         self._entries: deque[Entry] = deque()
 
     def delay(self, amount: float, now: float) -> float:
-        """Seconds until enough entries are older than a minute."""
-        self._forget(now)
+        """Seconds until there is room for `amount`: until enough entries are older than a minute."""
+        while self._entries and self._entries[0].at + MINUTE <= now:
+            entry = self._entries.popleft()
+            entry.counts = False
+            self._sum -= entry.amount
         # A call larger than the limit goes out alone; otherwise it would never go out.
         over = self._sum + min(amount, self.most) - self.most
         for entry in self._entries:
@@ -85,7 +85,7 @@ class Window(Limit):
         return 0.0
 
     def take(self, amount: float, now: float) -> Entry:
-        """Adds an entry."""
+        """Counts `amount` as used, whether or not there is room."""
         entry = Entry(now, amount)
         self._entries.append(entry)
         self._sum += amount
@@ -97,40 +97,37 @@ class Window(Limit):
             self._sum += amount - entry.amount
             entry.amount = amount
 
-    def _forget(self, now: float) -> None:
-        while self._entries and self._entries[0].at + MINUTE <= now:
-            entry = self._entries.popleft()
-            entry.counts = False
-            self._sum -= entry.amount
 
-
-class Bucket(Limit):
+class Bucket:
     """What an endpoint reports as left, refilled at the rate that its figures imply.
 
-    Entries are never corrected: the endpoint's next answer says what is left.
+    Nothing taken is ever corrected: the endpoint's next answer says what is left.
     """
 
     def __init__(self, kind: int) -> None:
-        """Unlimited until the endpoint reports something."""
+        """Unlimited until the endpoint reports something; `taken` is everything ever taken."""
         self.kind = kind
+        self.taken = 0.0
         self.most, self._left, self._rate, self._at = math.inf, math.inf, 0.0, 0.0
-        self._taken, self._reported_at = 0.0, 0.0
 
     @property
     def is_known(self) -> bool:
         """Whether the endpoint has reported a limit of this kind."""
         return math.isfinite(self.most)
 
-    @property
-    def taken(self) -> float:
-        """Everything ever taken; the difference to a later value is unknown to an answer."""
-        return self._taken
+    def update(self, headers: Mapping[str, str], unseen: float, now: float) -> bool:
+        """Sets the bucket to x-ratelimit-*-requests or -tokens; `unseen` was taken after the call.
 
-    def update(self, figures: "LimitFigures", unseen: float, now: float) -> None:
-        """Sets the bucket to the figures of an answer; `unseen` was taken after its call."""
-        used, reset = figures.most - figures.left, figures.reset
-        self._rate = used / reset if reset and used > 0 else figures.most / 60
-        self.most, self._left, self._at, self._reported_at = figures.most, figures.left - unseen, now, now
+        False when the figures are missing or make no sense (some gateways send zeros).
+        """
+        kind = KINDS[self.kind]
+        most, left = (_number(headers.get(f"x-ratelimit-{what}-{kind}")) for what in ("limit", "remaining"))
+        if most is None or left is None or not 0 <= left <= most or most < 1:
+            return False
+        used, reset = most - left, seconds_in(headers.get(f"x-ratelimit-reset-{kind}"))
+        self._rate = used / reset if reset and used > 0 else most / 60
+        self.most, self._left, self._at = most, left - unseen, now
+        return True
 
     def delay(self, amount: float, now: float) -> float:
         """Seconds until there is enough again, according to the endpoint."""
@@ -138,23 +135,22 @@ class Bucket(Limit):
         if lacking <= 1e-6:
             return 0.0
         # A limit by the day is tried now and then, because the report may be out of date.
-        return max(0.0, min(lacking / self._rate, self._reported_at + LONGEST_REPORTED_WAIT - now))
+        return max(0.0, min(lacking / self._rate, self._at + LONGEST_REPORTED_WAIT - now))
 
-    def take(self, amount: float, now: float) -> Entry:
+    def take(self, amount: float, now: float) -> None:
         """Takes `amount` from what is left."""
-        self._taken += amount
+        self.taken += amount
         if self.is_known:
-            self._left, self._at, self._reported_at = self._now(now) - amount, now, now
-        return Entry(now, amount)
+            self._left, self._at = self._now(now) - amount, now
 
     def _now(self, now: float) -> float:
-        if not self.is_known:
-            return math.inf
-        return min(self.most, self._left + self._rate * (now - self._at))
+        return min(self.most, self._left + self._rate * (now - self._at)) if self.is_known else math.inf
 
 
-class Pause(Limit):
+class Pause:
     """A stop of all calls until the time that an endpoint named with a 429."""
+
+    kind = REQUESTS
 
     def __init__(self) -> None:
         self.until = -math.inf
@@ -170,37 +166,24 @@ class Pause(Limit):
         """The seconds that all stops together have taken so far."""
         return self._earlier + max(0.0, min(now, self.until) - self._since)
 
-    def delay(self, amount: float, now: float) -> float:
+    def delay(self, _amount: float, now: float) -> float:
         """Seconds until the stop ends."""
         return max(0.0, self.until - now)
 
 
-@dataclass(slots=True)
-class Reservation:
-    """What one call took: its number among all calls, its entries in each limit, and the earlier total."""
-
-    number: int
-    entries: Sequence[Entry]
-    taken: tuple[float, float]
+Limit = Window | Bucket | Pause
 
 
-@dataclass
 class Rates:
     """The limits of the calls to one model; `configured` ones may be shared with other models."""
 
-    configured: Sequence[Window] = ()
-    reported: tuple[Bucket, Bucket] = field(default_factory=lambda: (Bucket(REQUESTS), Bucket(TOKENS)))
-    pause: Pause = field(default_factory=Pause)
-    reply: float = FIRST_REPLY
-    _started: int = 0
-    _newest: int = -1
-
-    @property
-    def limits(self) -> Iterator[Limit]:
-        """All limits, the configured ones first."""
-        yield from self.configured
-        yield from self.reported
-        yield self.pause
+    def __init__(self, configured: Sequence[Window] = ()) -> None:
+        self.configured = configured
+        self.reported = (Bucket(REQUESTS), Bucket(TOKENS))
+        self.pause = Pause()
+        self.limits: tuple[Limit, ...] = (*configured, *self.reported, self.pause)
+        self._reply = FIRST_REPLY
+        self._started, self._newest = 0, -1
 
     def estimate(self, body: Mapping[str, Any]) -> float:
         """The estimated tokens of a request with its reply; 0 when tokens are not limited."""
@@ -208,68 +191,40 @@ class Rates:
             return 0.0
         content = body.get("messages") or body.get("input") or ""
         size = len(json.dumps(content, ensure_ascii=False).encode("utf-8", "surrogatepass"))
-        return size / BYTES_PER_TOKEN + (self.reply if "messages" in body else 0.0)
+        return size / BYTES_PER_TOKEN + (self._reply if "messages" in body else 0.0)
 
     def delays(self, tokens: float, now: float) -> dict[Limit, float]:
         """The limits that have no room for a call yet, with the seconds until they have."""
         waits = {limit: limit.delay(_amount(limit, tokens), now) for limit in self.limits}
         return {limit: wait for limit, wait in waits.items() if wait > 0}
 
-    def take(self, tokens: float, now: float) -> Reservation:
+    def take(self, tokens: float, now: float) -> Permit:
         """Reserves the room for one call."""
         self._started += 1
-        entries = [limit.take(_amount(limit, tokens), now) for limit in self.limits]
-        requests, token_bucket = self.reported
-        return Reservation(self._started, entries, (requests.taken, token_bucket.taken))
+        entries = [window.take(_amount(window, tokens), now) for window in self.configured]
+        for bucket in self.reported:
+            bucket.take(_amount(bucket, tokens), now)
+        return Permit(now, self._started, entries, tuple(bucket.taken for bucket in self.reported))
 
-    def update(self, reservation: Reservation, headers: Mapping[str, str], now: float) -> None:
+    def update(self, permit: Permit, headers: Mapping[str, str], now: float) -> None:
         """Updates the reported limits from the headers of an answer, unless a newer call's are known."""
-        if reservation.number < self._newest:
+        if permit.number < self._newest:
             return
-        for bucket, taken in zip(self.reported, reservation.taken, strict=True):
-            figures = limit_in_headers(headers, KINDS[bucket.kind])
-            if figures is not None:
-                self._newest = reservation.number
-                bucket.update(figures, bucket.taken - taken, now)
+        for bucket, taken in zip(self.reported, permit.taken, strict=True):
+            if bucket.update(headers, bucket.taken - taken, now):
+                self._newest = permit.number
 
-    def spent(self, reservation: Reservation, tokens_in: int, tokens_out: int) -> None:
-        """Replaces the estimated tokens of a call by the real ones."""
-        self._settle(reservation, tokens_in + tokens_out)
+    def spent(self, permit: Permit, tokens_in: int = 0, tokens_out: int = 0) -> None:
+        """Replaces the estimated tokens of a call by the real ones; a call that failed used none."""
+        for window, entry in zip(self.configured, permit.entries, strict=True):
+            if window.kind == TOKENS:
+                window.correct(entry, tokens_in + tokens_out)
         if tokens_out:
-            self.reply += (tokens_out - self.reply) / 16
-
-    def failed(self, reservation: Reservation) -> None:
-        """Counts no tokens for a call that was refused or never answered."""
-        self._settle(reservation, 0)
-
-    def hold(self, seconds: float, now: float) -> None:
-        """Stops all calls for these seconds."""
-        self.pause.hold(seconds, now)
-
-    def _settle(self, reservation: Reservation, tokens: float) -> None:
-        for limit, entry in zip_longest(self.configured, reservation.entries[: len(self.configured)]):
-            if limit.kind == TOKENS:
-                limit.correct(entry, tokens)
+            self._reply += (tokens_out - self._reply) / 16
 
 
 def _amount(limit: Limit, tokens: float) -> float:
     return tokens if limit.kind == TOKENS else 1.0
-
-
-class LimitFigures(NamedTuple):
-    """A limit, what is left of it, and the seconds until all of it is available again (None: unknown)."""
-
-    most: float
-    left: float
-    reset: float | None
-
-
-def limit_in_headers(headers: Mapping[str, str], kind: str) -> LimitFigures | None:
-    """The figures in x-ratelimit-*-requests or -tokens; None when they are missing or invalid."""
-    limit, left = (_number(headers.get(f"x-ratelimit-{what}-{kind}")) for what in ("limit", "remaining"))
-    if limit is None or left is None or not 0 <= left <= limit or limit < 1:
-        return None
-    return LimitFigures(limit, left, seconds_in(headers.get(f"x-ratelimit-reset-{kind}")))
 
 
 def seconds_in(text: str | None) -> float | None:
@@ -291,20 +246,14 @@ def wait_asked_for(headers: Mapping[str, str]) -> float | None:
         return exact / 1000
     seconds = _number(retry_after)
     if seconds is None and retry_after:
-        seconds = _seconds_until(retry_after, headers.get("date"))
+        with contextlib.suppress(TypeError, ValueError, OverflowError):
+            # By the server's own clock, if it sent one.
+            seconds = (_http_date(retry_after) - _http_date(headers.get("date"))).total_seconds()
     return seconds if seconds is not None and seconds >= 0 else None
 
 
-def _seconds_until(date: str, now: str | None) -> float | None:
-    """Seconds until an HTTP date, by the server's own clock (`now`) if it sent one."""
-    try:
-        return (_http_date(date) - (_http_date(now) if now else datetime.now(tz=UTC))).total_seconds()
-    except (TypeError, ValueError, OverflowError):
-        return None
-
-
-def _http_date(text: str) -> datetime:
-    date = parsedate_to_datetime(text)
+def _http_date(text: str | None) -> datetime:
+    date = parsedate_to_datetime(text) if text else datetime.now(tz=UTC)
     return date if date.tzinfo else date.replace(tzinfo=UTC)
 
 
@@ -325,18 +274,10 @@ RESERVED_FOR_DIALOGUE = 32
 
 
 @dataclass(slots=True)
-class Permit:
-    """A place among the calls in flight: when it was taken, and what it reserved of the rates."""
-
-    entered: float
-    reservation: Reservation | None = None
-
-
-@dataclass(slots=True)
 class _Waiter:
     order: int
     tokens: float
-    place: asyncio.Future[Permit]
+    permit: asyncio.Future[Permit]
 
 
 @dataclass
@@ -344,14 +285,14 @@ class Queue:
     """Waiting calls of the same priority and rates, in order of arrival."""
 
     priority: int
-    rates: Rates | None = None
-    is_bot: bool = False
+    rates: Rates
+    is_bot: bool
     active: int = 0
     waiting: deque[_Waiter] = field(default_factory=deque)
 
     def head(self) -> _Waiter | None:
         """The next waiting call that was not cancelled, or None."""
-        while self.waiting and self.waiting[0].place.done():
+        while self.waiting and self.waiting[0].permit.done():
             self.waiting.popleft()
         return self.waiting[0] if self.waiting else None
 
@@ -372,43 +313,26 @@ class Limiter:
         self._dialogue_goes_on = True
         self._halved_at = 0.0
         self._order = itertools.count()
-        self._queues: dict[tuple[int, int, bool], Queue] = {}
+        self._queues: dict[tuple[int, Rates, bool], Queue] = {}
         self._in_a_row = 0
         self._timer: asyncio.TimerHandle | None = None
 
     @asynccontextmanager
     async def slot(
-        self, priority: int, rates: Rates | None = None, *, tokens: float = 0.0, is_bot: bool = False
+        self, priority: int, rates: Rates, *, tokens: float = 0.0, is_bot: bool = False
     ) -> AsyncIterator[Permit]:
         """Waits for a place among the calls in flight and for room in the rates."""
-        queue = self._queue(priority, rates, is_bot=is_bot)
-        place = await self._enter(queue, tokens)
+        queue = self._queues.setdefault((priority, rates, is_bot), Queue(priority, rates, is_bot))
+        permit: asyncio.Future[Permit] = asyncio.get_running_loop().create_future()
+        queue.waiting.append(_Waiter(next(self._order), tokens, permit))
         try:
-            yield place
+            self._wake()
+            yield await permit
         finally:
-            self._leave(queue)
-
-    def _queue(self, priority: int, rates: Rates | None, *, is_bot: bool) -> Queue:
-        key = (priority, id(rates), is_bot)  # the queue keeps its rates alive, so the id stays unique
-        if key not in self._queues:
-            self._queues[key] = Queue(priority, rates, is_bot)
-        return self._queues[key]
-
-    async def _enter(self, queue: Queue, tokens: float) -> Permit:
-        future: asyncio.Future[Permit] = asyncio.get_running_loop().create_future()
-        queue.waiting.append(_Waiter(next(self._order), tokens, future))
-        self._wake()
-        try:
-            return await future
-        except asyncio.CancelledError:
-            if future.done() and not future.cancelled():  # let in and cancelled at once: give it back
-                self._leave(queue)
-            raise
-
-    def _leave(self, queue: Queue) -> None:
-        queue.active -= 1
-        self.active -= 1
-        self._wake()
+            if permit.done() and not permit.cancelled():  # let in, maybe to be cancelled in the same moment
+                queue.active -= 1
+                self.active -= 1
+                self._wake()
 
     def _wake(self) -> None:
         while self.active < int(self.allowed):
@@ -420,19 +344,18 @@ class Limiter:
             self.active += 1
             queue.active += 1
             self._in_a_row = self._in_a_row + 1 if queue.priority == DIALOGUE else 0
-            waiter.place.set_result(
-                Permit(now, queue.rates.take(waiter.tokens, now) if queue.rates else None)
-            )
+            waiter.permit.set_result(queue.rates.take(waiter.tokens, now))
 
     def _next(self, now: float) -> Queue | None:
         """The queue whose turn it is; None when no call waits, or none may go out."""
+        waiting = [(queue, head) for queue in self._queues.values() if (head := queue.head())]
+        grades_first = self._in_a_row >= DIALOGUE_IN_A_ROW
+        waiting.sort(key=lambda pair: ((pair[0].priority == DIALOGUE) is grades_first, pair[1].order))
         blocked: set[Limit] = set()
         soonest = math.inf
-        for queue, waiter in self._in_turn():
+        for queue, waiter in waiting:
             if not self._has_room(queue):
                 continue
-            if queue.rates is None:
-                return queue
             delays = queue.rates.delays(waiter.tokens, now)
             if not delays and blocked.isdisjoint(queue.rates.limits):
                 return queue
@@ -441,15 +364,10 @@ class Limiter:
             soonest = min(soonest, max(delays.values(), default=math.inf))
         if soonest < math.inf:
             self.on_wait(soonest)
-            self._wake_in(soonest)
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = asyncio.get_running_loop().call_later(soonest + 0.001, self._wake)
         return None
-
-    def _in_turn(self) -> Iterator[tuple[Queue, _Waiter]]:
-        """The queues with a waiting call, each with that call, in the order in which they may go."""
-        waiting = [(queue, head) for queue in self._queues.values() if (head := queue.head())]
-        grades_first = self._in_a_row >= DIALOGUE_IN_A_ROW
-        waiting.sort(key=lambda pair: ((pair[0].priority == DIALOGUE) is grades_first, pair[1].order))
-        return iter(waiting)
 
     def _has_room(self, queue: Queue) -> bool:
         allowed = int(self.allowed)
@@ -462,12 +380,6 @@ class Limiter:
         grading = sum(each.active for each in self._queues.values() if each.priority != DIALOGUE)
         return not dialogue or grading < allowed - allowed // RESERVED_FOR_DIALOGUE
 
-    def _wake_in(self, seconds: float) -> None:
-        loop = asyncio.get_running_loop()
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = loop.call_later(seconds + 0.001, self._wake)
-
     def dialogue(self, *, goes_on: bool) -> None:
         """Sets whether places are reserved for the dialogue; none are once all conversations are over."""
         self._dialogue_goes_on = goes_on
@@ -478,9 +390,9 @@ class Limiter:
         self.allowed = min(self.ceiling, self.allowed + 1 / self.allowed)
         self._wake()
 
-    def refused(self, place: Permit) -> None:
+    def refused(self, permit: Permit) -> None:
         """Halves the limit after a 429, once per round: calls from before the last halving do not count."""
-        if place.entered >= self._halved_at:
+        if permit.entered >= self._halved_at:
             self.allowed = max(1.0, self.allowed / 2)
             self._halved_at = asyncio.get_running_loop().time()
 

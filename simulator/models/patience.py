@@ -8,6 +8,7 @@ from typing import TypeVar
 from tenacity import RetryCallState
 
 from simulator.core.messages import Message, _, say
+from simulator.models.exchange import NoAnswer
 from simulator.models.limiter import Pause, wait_asked_for
 
 T = TypeVar("T")
@@ -15,10 +16,6 @@ T = TypeVar("T")
 WORTH_TELLING, SILENCE = 5.0, 15.0
 # Seconds between two checks of the patience of a waiting call.
 LOOK = 1.0
-
-
-class HeldBack(Exception):
-    """A call whose patience ended while 429s stopped all calls."""
 
 
 class Patience:
@@ -69,7 +66,7 @@ class Patience:
         return True
 
     async def queueing(self, entering: Awaitable[T], pause: Pause) -> T:
-        """A place in the queue; raises HeldUp where 429s close it for longer than is left."""
+        """A place in the queue; raises NoAnswer where 429s close it for longer than is left."""
         loop = asyncio.get_running_loop()
         before = pause.closed(loop.time())
         looking: asyncio.TimerHandle | None = None
@@ -90,8 +87,10 @@ class Patience:
         except TimeoutError:
             if not clock.expired():
                 raise
-            msg = _("429: held back for longer than --patience allows ({seconds:g} s)", seconds=self.seconds)
-            raise HeldBack(msg) from None
+            self.gave_up = _(
+                "429: held back for longer than --patience allows ({seconds:g} s)", seconds=self.seconds
+            )
+            raise NoAnswer("error", self.gave_up, is_transient=False) from None
         finally:
             if looking is not None:
                 looking.cancel()

@@ -7,7 +7,6 @@ is never exceeded, unless a reply is longer than expected.
 
 import asyncio
 import json
-from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from contextvars import ContextVar
@@ -38,62 +37,35 @@ class Allowance:
     def __init__(self, budget: float, spent: float = 0.0) -> None:
         self.budget, self.spent = budget, spent
         self.reserved, self.in_flight = 0.0, 0
-        self._waiting: deque[tuple[float, asyncio.Future[None]]] = deque()
+        self._first_in_line = asyncio.Lock()
+        self._released = asyncio.Event()
         self._refused: Message | str | None = None
 
     @asynccontextmanager
     async def room(self, most: float) -> AsyncIterator[None]:
         """Reserves `most` dollars for one call. Raises BudgetSpent when they cannot become available.
 
-        After the first refusal every call is refused, or a run would end with its cheapest calls only.
+        Calls are served in order: the first one waits until calls in flight release enough, the others wait
+        for the first. After the first refusal every call is refused, or a run would end with its cheapest
+        calls only.
         """
-        await self._take(most)
+        async with self._first_in_line:
+            while self._refused is None and self.spent + self.reserved + most > self.budget:
+                if not self.in_flight:
+                    self._refused = self._reason(most)
+                    break
+                self._released.clear()
+                await self._released.wait()
+            if self._refused is not None:
+                raise BudgetSpent(self._refused)
+            self.in_flight += 1
+            self.reserved += most
         try:
             yield
         finally:
-            self._release(most)
-
-    async def _take(self, most: float) -> None:
-        if not self._waiting and self._fits(most):
-            self._reserve(most)
-            return
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append((most, future))
-        self._wake()
-        try:
-            await future
-        except asyncio.CancelledError:
-            if future.done() and not future.cancelled() and future.exception() is None:
-                self._release(most)  # admitted and cancelled at once
-            raise
-
-    def _fits(self, most: float) -> bool:
-        return self._refused is None and self.spent + self.reserved + most <= self.budget
-
-    def _reserve(self, most: float) -> None:
-        self.in_flight += 1
-        self.reserved += most
-
-    def _release(self, most: float) -> None:
-        self.in_flight -= 1
-        self.reserved = self.reserved - most if self.in_flight else 0.0  # without rounding errors
-        self._wake()
-
-    def _wake(self) -> None:
-        while self._waiting:
-            most, future = self._waiting[0]
-            if future.done():  # cancelled
-                self._waiting.popleft()
-            elif self._fits(most):
-                self._waiting.popleft()
-                self._reserve(most)
-                future.set_result(None)
-            elif self._refused is None and self.in_flight:
-                return
-            else:
-                self._waiting.popleft()
-                self._refused = self._refused or self._reason(most)
-                future.set_exception(BudgetSpent(self._refused))
+            self.in_flight -= 1
+            self.reserved = self.reserved - most if self.in_flight else 0.0  # without rounding errors
+            self._released.set()
 
     def _reason(self, most: float) -> Message:
         return _(
@@ -134,6 +106,13 @@ class Prices:
             tokens_out=usage.tokens_out,
             cost_usd=self.cost_usd(usage) if model else 0.0,
         )
+
+    def completed(self, model: str, spent: Spending) -> Spending:
+        """Spending whose cost was unknown, at the price that the model has now."""
+        if spent.cost_usd is not None:
+            return spent
+        usage = Usage(model=model, tokens_in=spent.tokens_in, tokens_out=spent.tokens_out)
+        return spent.model_copy(update={"cost_usd": self.cost_usd(usage)})
 
 
 @lru_cache(maxsize=256)
@@ -179,16 +158,6 @@ def check_prices(settings: Settings, models: Iterable[tuple[str, str]]) -> None:
             raise InputError(missing_price(role, model))
 
 
-def _repriced(usage: Mapping[str, Mapping[str, Spending]], prices: Prices) -> dict[str, Spending]:
-    def priced(model: str, spent: Spending) -> Spending:
-        used = Usage(model=model, tokens_in=spent.tokens_in, tokens_out=spent.tokens_out)
-        return (
-            spent.model_copy(update={"cost_usd": prices.cost_usd(used)}) if spent.cost_usd is None else spent
-        )
-
-    return {role: total_spending([priced(m, s) for m, s in models.items()]) for role, models in usage.items()}
-
-
 class Ledger:
     """What each role has spent in a run; every call is passed on to `record`."""
 
@@ -207,20 +176,18 @@ class Ledger:
     def of(cls, settings: Settings, earlier: Results | None = None) -> "Ledger":
         """With the budget and prices of these settings; earlier calls without a price may have one now."""
         prices = Prices.of(settings)
-        spent = {} if earlier is None else {**earlier.spending, **_repriced(earlier.usage, prices)}
+        spent = dict(earlier.spending) if earlier else {}
+        for role, models in earlier.usage.items() if earlier else ():
+            spent[role] = total_spending([prices.completed(model, each) for model, each in models.items()])
         return cls(spent, settings.budget, prices)
 
     def charge(self, role: Role, usage: Usage, *, cached: bool = False) -> None:
         """Counts one answered call; a cached one costs nothing."""
-        before = self.roles.get(role, Spending())
         cost = 0.0 if cached else self.prices.cost_usd(usage)
-        self.roles[role] = Spending(
-            calls=before.calls + (not cached),
-            cached=before.cached + cached,
-            tokens_in=before.tokens_in + (0 if cached else usage.tokens_in),
-            tokens_out=before.tokens_out + (0 if cached else usage.tokens_out),
-            cost_usd=None if cost is None or before.cost_usd is None else before.cost_usd + cost,
-        )
+        call = Spending(calls=1, tokens_in=usage.tokens_in, tokens_out=usage.tokens_out, cost_usd=cost)
+        if cached:
+            call = Spending(cached=1)
+        self.roles[role] = total_spending([self.roles.get(role, Spending()), call])
         if self._allowance is not None:
             self._allowance.spent = self._known_cost
             self._longest[usage.model] = max(self._longest.get(usage.model, 0), usage.tokens_out)

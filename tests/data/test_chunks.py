@@ -48,15 +48,6 @@ def test_long_paragraphs_are_cut_at_sentences() -> None:
     assert all(piece.endswith("ください。") for piece in pieces)
 
 
-def test_english_passages_are_longer() -> None:
-    """English passages may have twice as many characters."""
-    text = "Guide\n\n" + "This is a sentence. " * 200
-
-    sizes = [len(piece) for piece in chunks(text_document(text))]
-
-    assert MAX_LENGTH["ja"] < max(sizes) <= MAX_LENGTH["en"]
-
-
 def test_unbroken_text_is_cut_anyway() -> None:
     """A text without any place to cut is cut at the limit."""
     assert [len(piece) for piece in chunks(Document("t", "x" * 3000))] == [1200, 1200, 606]

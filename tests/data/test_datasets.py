@@ -12,7 +12,7 @@ from simulator.core.shelves import ARTICLE_NAMES, CONTEST_NAMES, canonical_judge
 from simulator.core.types import Case
 from simulator.data import files
 from simulator.data.cases import DatasetRequest, read_dataset
-from simulator.data.datasets import answer_form, case_label_problem, missing_need, most_common_form
+from simulator.data.datasets import answer_form, case_label_problem, missing_need
 from simulator.data.files import open_lines
 from simulator.grading.rubric import load_judge
 from simulator.runner.plan import Plan
@@ -44,13 +44,6 @@ def dataset(folder: Path, *lines: str, name: str = "rows.jsonl") -> list[Case]:
 def test_the_form_of_an_answer(text: str, form: str) -> None:
     """What an answer looks like says how it can be compared."""
     assert answer_form(text) == form
-
-
-def test_the_usual_form_is_the_most_frequent() -> None:
-    """Of equally many the longer form counts; without any there is none."""
-    assert most_common_form(["phrase", "phrase", "text"]) == "phrase"
-    assert most_common_form(["phrase", "text"]) == "text"
-    assert most_common_form([]) is None
 
 
 def test_the_articles_names_mean_judges_of_the_shelf() -> None:

@@ -190,13 +190,6 @@ def test_decomposed_file_names(tmp_path: Path) -> None:
     assert [passage.id for passage in read_knowledge(tmp_path)] == [unicodedata.normalize("NFC", "ガイド")]
 
 
-def test_shift_jis_documents(tmp_path: Path) -> None:
-    """Documents in CP932 are read like question files."""
-    (tmp_path / "a.txt").write_bytes("料金は①4,180円～です".encode("cp932"))
-
-    assert [passage.text for passage in read_knowledge(tmp_path)] == ["料金は①4,180円～です"]
-
-
 def test_passages_are_read_as_they_are_used(tmp_path: Path) -> None:
     """The first passages are there before a mistake further down is met."""
     grown(tmp_path, a_md="A", b_jsonl='{"text": "B"}\n{')

@@ -10,7 +10,7 @@ import pytest
 from simulator.core.types import Case
 from simulator.data.cases import columns_of, read_cases
 from simulator.text.choices import right_letter
-from tests.case_files import as_workbook, one, refusal, saved
+from tests.case_files import one, refusal, saved
 
 LAYOUTS = {
     "MMLU": "Question,A,B,C,D,Answer,Subject\nq?,red,blue,sea,tan,C,hues\n",
@@ -94,14 +94,6 @@ def test_what_a_bot_said_is_kept_beside_the_right_letter(tmp_path: Path) -> None
     assert (case.label, case.answer) == ("x", "Answer: B")
 
 
-def test_a_workbook(tmp_path: Path) -> None:
-    """The same out of Excel."""
-    sheet = [["問題", "選択肢A", "選択肢B", "正解", "科目"], ["q?", "赤", "青", "B", "色"]]
-    (case,) = read_cases(as_workbook(tmp_path / "a.xlsx", {"S": sheet}))
-
-    assert (case.choices, case.label, case.tags) == (("赤", "青"), "青", ("色",))
-
-
 @pytest.mark.parametrize(
     ("row", "what"),
     [
@@ -118,6 +110,14 @@ def test_wrong_rows_are_named(tmp_path: Path, row: str, what: str) -> None:
 
     assert what in refusal(path)
     assert str(path) in refusal(path)
+
+
+@pytest.mark.parametrize(("choice", "answer", "column"), [(["x"], "A", "A"), ("x", ["x"], "answer")])
+def test_lists_are_no_choices(tmp_path: Path, choice: Any, answer: Any, column: str) -> None:
+    """A list under a choice, or as the right one, is named like any other mistake."""
+    path = saved(tmp_path, json.dumps({"question": "q?", "A": choice, "B": "y", "answer": answer}), "a.jsonl")
+
+    assert f"line 1: column '{column}': a list is not a text" in refusal(path)
 
 
 def test_other_files_stay_what_they_are(tmp_path: Path) -> None:

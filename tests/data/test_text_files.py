@@ -1,7 +1,6 @@
 """Files are read whatever they were saved with, or refused with one line that says what to do."""
 
 import gzip
-import re
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from simulator.core.errors import CaseFileError, InputError
-from simulator.data.files import language_of, plain_suffix, read_text, split_lines
+from simulator.data.files import language_of, read_text
 from tests.properties import examples
 
 SAMPLE = "番号,質問\n1,髙橋①㈱の領収書は～いつ届きますか\n2,ﾊﾟｽﾜｰﾄﾞを忘れた\n"
@@ -31,14 +30,6 @@ def saved(folder: Path, data: bytes, name: str = "cases.csv") -> Path:
 def test_encodings_of_japanese_offices(tmp_path: Path, encoding: str) -> None:
     """The same text comes out of every encoding that Excel and editors write."""
     assert read_text(saved(tmp_path, SAMPLE.encode(encoding))) == SAMPLE
-
-
-@pytest.mark.parametrize("mark", [b"\xff\xfe", b"\xfe\xff"])
-def test_utf16_byte_orders(tmp_path: Path, mark: bytes) -> None:
-    """The byte order mark decides the byte order of UTF-16."""
-    order = "utf-16-le" if mark == b"\xff\xfe" else "utf-16-be"
-
-    assert read_text(saved(tmp_path, mark + SAMPLE.encode(order))) == SAMPLE
 
 
 @given(text=ANY_TEXT)
@@ -150,13 +141,6 @@ def test_broken_gzip(tmp_path: Path, cut: bytes) -> None:
         read_text(saved(tmp_path, cut, "a.csv.gz"))
 
 
-@given(text=ANY_TEXT)
-def test_lines_add_up(text: str) -> None:
-    """Lines end at line feeds only and lose nothing."""
-    assert "".join(split_lines(text)) == text
-    assert all(re.fullmatch(r"[^\n]*\n|[^\n]+", line) for line in split_lines(text))
-
-
 @pytest.mark.parametrize(
     ("text", "language"),
     [
@@ -171,13 +155,3 @@ def test_lines_add_up(text: str) -> None:
 def test_language_of(text: str, language: str) -> None:
     """Kana or kanji make a text Japanese."""
     assert language_of(text) == language
-
-
-def test_plain_suffix() -> None:
-    """The kind of a file is what was gzipped."""
-    assert [plain_suffix(Path(name)) for name in ("a.JSONL.gz", "a.csv", "b.gz", "c")] == [
-        ".jsonl",
-        ".csv",
-        "",
-        "",
-    ]

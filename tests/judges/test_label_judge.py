@@ -5,7 +5,7 @@ import pytest
 from judges._label_reading import Reader
 from judges.label import label
 from simulator import Answer, Case, GradingContext, InputError, Score, Turn
-from simulator.data.datasets import label_forms, label_problem, label_set_problem, labels_in, labels_of
+from simulator.data.datasets import case_label_problem, label_forms, label_set_problem, labels_in, labels_of
 from simulator.grading.judge import FunctionJudge
 from tests.run_helpers import frame
 
@@ -172,9 +172,14 @@ def test_label_sets() -> None:
 
 def test_what_is_wrong_with_labels() -> None:
     """Empty ones, strangers, a set of one, and two that no answer can tell apart."""
-    assert str(label_problem(" ", ())) == "the label is empty; every row needs one."
-    assert str(label_problem("２", ("0", "1"))) == "the label '２' is none of: 0, 1."
-    assert label_problem("2", ()) is None
+
+    def problem(label: str, labels: tuple[str, ...] = ()) -> str:
+        case = Case(id="1", question="q", language="ja", label=label)
+        return str(case_label_problem(case, labels) or "")
+
+    assert problem(" ") == "the label is empty; every row needs one."
+    assert problem("２", ("0", "1")) == "the label '２' is none of: 0, 1."
+    assert problem("2") == ""
     assert "nothing to tell apart" in str(label_set_problem(("1",)))
     assert "differ in nothing" in str(label_set_problem(("spam", "Spam")))
     assert label_set_problem(NUMBERS) is None

@@ -163,7 +163,7 @@ def test_a_bomb_takes_no_memory_and_ends_no_run(broken: str, tmp_path: Path) -> 
             environment[f"REHEARSAL_{role.upper()}_KEY"] = "key"
         http = ("--adapter", "http", "--set", f"url={bad.url}", "--set", "answer=answer")
         given = http if broken == "bot" else ("--adapter", "bot.py:answer")
-        arguments = (
+        arguments = [
             "--cases",
             "cases.jsonl",
             "--persona",
@@ -173,7 +173,7 @@ def test_a_bomb_takes_no_memory_and_ends_no_run(broken: str, tmp_path: Path) -> 
             "--judges",
             "turn",
             "--json",
-        )
+        ]
         done = subprocess.run(
             [sys.executable, "-c", PROGRAM, str(ROOT), *arguments, *given],
             cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120, check=False,

@@ -43,16 +43,6 @@ def test_modes_read_and_write(mode: Mode, reads: bool, writes: bool) -> None:
         assert (after.get("old") is None) == writes
 
 
-@pytest.mark.parametrize(("mode", "asked"), [("on", 1), ("off", 2), ("read", 2), ("refresh", 2)])
-async def test_modes_decide_who_is_asked(mode: Mode, asked: int) -> None:
-    """A model asked the same twice hears of it once, if the cache keeps and reads."""
-    async with OpenAIServer(lambda _: GOOD) as server, connected(cache=ResponseCache(mode)) as made:
-        for _ in range(2):
-            await verdict(model_at(server, made))
-
-    assert server.counts["chat"] == asked
-
-
 def test_a_file_is_made_when_it_is_needed() -> None:
     """A cache that is off, or that nobody asks, leaves nothing behind."""
     with opened("off") as off, opened("on"):
@@ -153,17 +143,6 @@ def test_a_row_that_is_no_answer_is_none(row: Any) -> None:
     file.close()
     with opened() as cache:
         assert cache.get("key") is None
-
-
-def test_a_closed_cache_is_off() -> None:
-    """Late calls neither fail nor write."""
-    with opened() as cache:
-        cache.put("key", BODY)
-    cache.put("other", BODY)
-    cache.forget("key")
-    cache.close()
-
-    assert cache.get("key") is None
 
 
 def test_two_processes_share_it() -> None:

@@ -13,7 +13,6 @@ from simulator.core.errors import MalformedReply, ModelFailure
 from simulator.core.replies import strict_schema
 from simulator.core.types import Usage
 from simulator.models.cache import ResponseCache
-from simulator.models.limiter import DIALOGUE, GRADING
 from simulator.models.pricing import BudgetSpent, Ledger
 from tests.scripted_models import ASKED, GOOD, KEY, VERDICT, connected, model_at, verdict
 from tests.servers.openai import Faults, OpenAIServer, Reply, error, script
@@ -68,15 +67,6 @@ async def test_a_refused_format_is_asked_for_once(refuses: set[str], tried: list
     assert formats(server) == [*tried, tried[-1]]
 
 
-async def test_json_mode_that_wants_the_word_json_falls_back_to_text() -> None:
-    """A refusal that speaks of JSON is one of the format."""
-    async with OpenAIServer(lambda _: GOOD, refuses={"json_schema"}) as server, connected() as made:
-        asked = [{"role": "user", "content": "Grade this."}]
-        await model_at(server, made).ask(asked, VERDICT, str)
-
-    assert formats(server) == ["json_schema", "json_object", "text"]
-
-
 async def test_a_refused_temperature_and_seed_are_left_out_from_then_on() -> None:
     """Each is refused once; other models at the same address keep theirs."""
     async with OpenAIServer(lambda _: GOOD, refuses={"temperature", "seed"}) as server, connected() as made:
@@ -94,22 +84,6 @@ async def test_an_address_may_end_in_a_query() -> None:
     """`?api-version=...` goes with every request, and the path stays before it."""
     async with OpenAIServer(lambda _: GOOD) as server, connected() as made:
         assert await verdict(model_at(f"{server.url}?api-version=7", made)) == FILLED
-
-
-async def test_twenty_calls_may_learn_at_once() -> None:
-    """Calls in flight learn together, all get their reply, and none asks again for what was refused."""
-    async with OpenAIServer(
-        lambda _: GOOD, refuses={"response_format", "temperature", "seed"}
-    ) as server, connected(calls=20) as made:  # fmt: skip
-        model = model_at(server, made, temperature=0.2)
-        filled = await asyncio.gather(*(verdict(model, seed=n) for n in range(20)))
-        learnt = server.counts["chat"]
-        await verdict(model, seed=99)
-
-    assert filled == [FILLED] * 20
-    assert learnt <= 20 * 5
-    assert server.counts["chat"] == learnt + 1
-    assert server.requests[-1].body.keys() == {"model", "messages"}
 
 
 async def test_a_late_refusal_takes_nothing_back() -> None:
@@ -261,20 +235,6 @@ async def test_the_budget_stops_before_the_next_call() -> None:
     assert server.counts["chat"] == 1
 
 
-async def test_dialogue_goes_before_grading() -> None:
-    """Where the limit is reached, conversations are served before grades that wait longer."""
-    async with OpenAIServer(lambda _: GOOD, latency=0.02) as server, connected(calls=1) as made:
-        grading = model_at(server, made, priority=GRADING)
-        dialogue = model_at(server, made, role="user", priority=DIALOGUE)
-        calls = [grading.say([{"role": "user", "content": f"grade {n}"}]) for n in range(3)]
-        calls += [dialogue.say([{"role": "user", "content": f"talk {n}"}]) for n in range(3)]
-        await asyncio.gather(*calls)
-
-    order = [request.body["messages"][0]["content"] for request in server.requests]
-    assert order == ["grade 0", "talk 0", "talk 1", "talk 2", "grade 1", "grade 2"]
-    assert server.max_in_flight == 1
-
-
 async def test_a_cancelled_call_gives_its_place_back() -> None:
     """Neither the call in flight nor the one that waits keeps the others out."""
     arrived = asyncio.Event()
@@ -294,17 +254,6 @@ async def test_a_cancelled_call_gives_its_place_back() -> None:
 
         assert await verdict(model) == FILLED
         assert made.limiter(model.endpoint).active == 0
-
-
-async def test_one_client_and_one_limit_serve_an_address_and_key() -> None:
-    """Roles at the same place share both; what they have learnt belongs to the model."""
-    async with OpenAIServer() as server, connected() as made:
-        judge, user = (model_at(server, made, role=role).endpoint for role in ("judge", "user"))
-        other = model_at("http://127.0.0.1:9/v1", made, name="other").endpoint
-
-        assert made.client(judge) is made.client(user) is not made.client(other)
-        assert made.limiter(judge) is made.limiter(user) is not made.limiter(other)
-        assert made.abilities(judge) is made.abilities(user) is not made.abilities(other)
 
 
 async def test_connections_close_without_warnings() -> None:

@@ -1,10 +1,8 @@
 """Many calls to one endpoint through the real client: its limits are kept, and nobody holds another up."""
 
 import asyncio
-from dataclasses import replace
 from pathlib import Path
 
-import pytest
 from pydantic import SecretStr
 
 from simulator.core.errors import ModelFailure
@@ -146,33 +144,3 @@ async def test_embeddings_asked_together_are_one_request_and_kept_one_by_one(tmp
     assert (ledger.roles["embed"].calls, ledger.roles["embed"].cached) == (10, 10)
     sent = "".join(("回答0", "正解", *(f"回答{n}" for n in range(1, 10))))
     assert ledger.roles["embed"].tokens_in == tokens(sent)
-
-
-async def test_one_text_too_long_fails_alone() -> None:
-    """The endpoint refuses the whole request; all the others get their vectors."""
-
-    def embed(body: ChatRequest) -> list[list[float]] | Reply:
-        too_long = any(len(text) > 100 for text in body["input"])
-        return replace(REFUSED) if too_long else [[1.0, float(len(text))] for text in body["input"]]
-
-    texts = ["あ" * (500 if n == 3 else n + 1) for n in range(8)]
-    async with OpenAIServer(embed=embed) as server, connected() as made:
-        model = model_at(server, made, role="embed")
-        found = await asyncio.gather(*(model.embed([text]) for text in texts), return_exceptions=True)
-
-    assert [isinstance(each, ModelFailure) for each in found] == [n == 3 for n in range(8)]
-    assert found[7] == [[1.0, 8.0]]
-
-
-REFUSED = Reply(status=400, body=b'{"error": {"message": "maximum context length exceeded"}}', delay=0)
-
-
-async def test_a_call_that_is_cancelled_takes_no_other_along() -> None:
-    """The first to ask starts the client; that it gives up is nothing to those who wait with it."""
-    async with OpenAIServer(lambda _: GOOD) as server, connected() as made:
-        first, second = (asyncio.create_task(verdict(model_at(server, made))) for _ in range(2))
-        await asyncio.sleep(0)
-        first.cancel()
-        assert await second == {"reason": "資料と合う。", "grade": 4}
-        with pytest.raises(asyncio.CancelledError):
-            await first

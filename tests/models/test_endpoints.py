@@ -152,27 +152,6 @@ def test_an_endpoint_shows_neither_key_nor_query() -> None:
     assert "sk-secret" not in f"{judge} {judge!r} {judge.model_dump()} {judge.model_dump_json()}"
 
 
-def test_a_model_of_another_provider_needs_no_address() -> None:
-    """`anthropic:...` as judge is also the customer where nothing else is said; embeddings stay lexical."""
-    found = endpoints(Settings(judge_model="anthropic:claude-x"), {"REHEARSAL_JUDGE_KEY": "k1"})
-
-    judge, user = found["judge"], found["user"]
-    assert judge is not None
-    assert user is not None
-    assert judge.of_provider
-    assert user.model == "anthropic:claude-x"
-    assert judge.address == "its provider"
-    assert user.key.get_secret_value() == "k1"
-
-
-def test_a_colon_may_be_part_of_a_name() -> None:
-    """`llama3:8b` of a local endpoint is no provider."""
-    found = endpoints(Settings(judge_model="llama3:8b"), {"REHEARSAL_JUDGE_URL": "http://localhost:11434/v1"})
-
-    assert found["judge"] is not None
-    assert not found["judge"].of_provider
-
-
 def test_requests_and_tokens_a_minute_are_given_for_all_or_for_one_role() -> None:
     """The role's own variable goes before --rpm and --tpm; panel and provider models have them, too."""
     environ = {"OPENAI_API_KEY": "sk-x", "REHEARSAL_USER_RPM": "30", "REHEARSAL_JUDGE_TPM": "9000"}

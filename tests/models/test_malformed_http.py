@@ -159,17 +159,6 @@ def test_a_run_leaves_out_what_the_customers_model_failed(monkeypatch: pytest.Mo
     ] * 2
 
 
-@pytest.mark.parametrize("broken", ["judge", "embed"])
-def test_an_evaluation_goes_on_as_well(broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every row is asked; what the broken endpoint should have graded has failed."""
-    given = shop("--judges", "relevance,cosine")
-    code, results = held(monkeypatch, broken, "length twice", "evaluate", "cases.jsonl", *given)
-    judge = {"judge": "relevance", "embed": "cosine"}[broken]
-
-    assert code in {0, 3}
-    assert {score.judge for score in results.scores if score.state == "failed"} == {judge}
-
-
 @pytest.mark.parametrize("name", SLIPS)
 def test_doctor_says_it_in_a_line(
     name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -17,8 +17,9 @@ from simulator.core import shelves
 from simulator.core.errors import ModelFailure, OutOfPatience
 from simulator.core.messages import shown
 from simulator.core.settings import load_settings
-from simulator.models.limiter import Limiter, Pause, Rates, RetryAfter
-from simulator.models.patience import HeldBack, Notices, Patience
+from simulator.models.exchange import NoAnswer
+from simulator.models.limiter import Limiter, Rates, RetryAfter
+from simulator.models.patience import Notices, Patience
 from simulator.storage.run_file import find_run, read_run
 from tests.scripted_models import ASKED, GOOD, connected, model_at
 from tests.servers.faults import Reply
@@ -118,9 +119,9 @@ def test_what_a_429_holds_up_counts() -> None:
     async def main() -> tuple[float, float, float]:
         loop = asyncio.get_running_loop()
         limiter, rates = Limiter(1), Rates()
-        rates.hold(30, loop.time())
+        rates.pause.hold(30, loop.time())
         patient, hasty, began = Patience(120), Patience(20), loop.time()
-        with pytest.raises(HeldBack, match=r"longer than --patience allows \(20 s\)"):
+        with pytest.raises(NoAnswer, match=r"longer than --patience allows \(20 s\)"):
             await place(limiter, rates, hasty)
         at_once = loop.time() - began
         await place(limiter, rates, patient)
@@ -144,29 +145,18 @@ def test_a_call_held_up_again_and_again_gives_up() -> None:
 
         async def refused() -> None:
             for _ in range(20):
-                rates.hold(50, loop.time())
+                rates.pause.hold(50, loop.time())
                 await asyncio.sleep(49)
 
         others = asyncio.create_task(refused())
         await asyncio.sleep(0)
-        with pytest.raises(HeldBack):
+        with pytest.raises(NoAnswer):
             await place(limiter, rates, Patience(120))
         others.cancel()
         limiter.close()
         return loop.time() - began
 
     assert 70 <= run_virtually(main()) <= 121
-
-
-def test_a_pause_knows_for_how_long_it_was_one() -> None:
-    """Overlapping ones count once, and what is still to come does not."""
-    pause = Pause()
-    assert pause.closed(5) == 0
-    pause.hold(10, 100)
-    pause.hold(10, 105)
-    assert [pause.closed(at) for at in (100, 104, 115, 200)] == [0, 4, 15, 15]
-    pause.hold(10, 200)
-    assert pause.closed(1000) == 25
 
 
 def test_a_long_wait_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
@@ -196,7 +186,7 @@ def test_rates_that_let_nobody_in_are_told(capsys: pytest.CaptureFixture[str]) -
     async def main() -> None:
         notices, rates = Notices(), Rates()
         limiter = Limiter(1, lambda seconds: notices.waiting("x", seconds, "the endpoint is full"))
-        rates.hold(40, asyncio.get_running_loop().time())
+        rates.pause.hold(40, asyncio.get_running_loop().time())
         await place(limiter, rates, Patience(120))
         limiter.close()
 

@@ -14,7 +14,6 @@ from simulator.models.limiter import (
     Bucket,
     Rates,
     Window,
-    limit_in_headers,
     seconds_in,
     wait_asked_for,
 )
@@ -64,7 +63,7 @@ def test_estimates_are_corrected_by_what_was_used() -> None:
     rates.spent(first, 300, 100)
     assert not rates.delays(500, 1.0)
     assert rates.delays(501, 1.0)
-    rates.failed(second)
+    rates.spent(second)
     assert not rates.delays(600, 1.0)
 
 
@@ -115,7 +114,7 @@ def test_an_answer_that_comes_late_tells_nothing_new() -> None:
 def test_a_limit_by_the_day_is_tried_after_a_minute() -> None:
     """Nobody waits for hours on the word of a header; the endpoint itself may refuse then."""
     bucket = Bucket(REQUESTS)
-    bucket.update(limit_in_headers(headers("requests", 200, 0, "24h"), "requests"), 0, 0.0)  # type: ignore[arg-type]
+    bucket.update(headers("requests", 200, 0, "24h"), 0, 0.0)
 
     assert bucket.delay(1, 0.0) == LONGEST_REPORTED_WAIT
     assert bucket.delay(1, 59.0) == 1
@@ -130,7 +129,10 @@ def test_a_limit_by_the_day_is_tried_after_a_minute() -> None:
 )
 def test_headers_that_make_no_sense_are_not_believed(limit: str, left: str) -> None:
     """Some gateways send zeros for what they do not meter."""
-    assert limit_in_headers(headers("requests", limit, left, "1s"), "requests") is None
+    bucket = Bucket(REQUESTS)
+
+    assert not bucket.update(headers("requests", limit, left, "1s"), 0, 0.0)
+    assert not bucket.is_known
 
 
 @pytest.mark.parametrize(
@@ -145,9 +147,9 @@ def test_durations_are_read_as_endpoints_write_them(text: str, seconds: float | 
 def test_a_pause_holds_all_calls_to_the_model() -> None:
     """After 429 with Retry-After nobody else runs into the same wall."""
     rates = Rates()
-    rates.hold(wait_asked_for({"retry-after": "7"}) or 0, 100.0)
+    rates.pause.hold(wait_asked_for({"retry-after": "7"}) or 0, 100.0)
     assert list(rates.delays(0, 101.0).values()) == [6]
-    rates.hold(1, 101.0)
+    rates.pause.hold(1, 101.0)
     assert list(rates.delays(0, 102.0).values()) == [5]
     assert not rates.delays(0, 107.0)
 
