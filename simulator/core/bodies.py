@@ -1,7 +1,7 @@
 """Bodies of HTTP answers, decompressed piece by piece within a limit: none may fill the memory."""
 
 import zlib
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 from simulator.core.messages import _
@@ -27,26 +27,20 @@ async def unpacked(chunks: AsyncIterator[bytes], encoding: str | None) -> AsyncI
 
     Raises BodyError once it is longer than LARGEST_BODY, or when it is packed in a way nobody asked for.
     """
-    unpack = _unpacking(encoding)
+    name = (encoding or "").strip().lower()
+    if name not in ("", "identity", "gzip", "x-gzip", "deflate"):
+        msg = _("the answer is compressed as {name}; gzip or deflate was asked for", name=name[:40])
+        raise BodyError(msg)
+    unpacker = None if name in ("", "identity") else _Unpacker(is_deflate=name == "deflate")
     packed = size = 0
     async for chunk in chunks:
         packed += len(chunk)
-        for piece in unpack(chunk):
+        for piece in unpacker.pieces(chunk) if unpacker else (chunk,):
             size += len(piece)
             if max(size, packed) > LARGEST_BODY:
                 msg = _("the answer is longer than {size} MB", size=LARGEST_BODY // 2**20)
                 raise BodyError(msg)
             yield piece
-
-
-def _unpacking(encoding: str | None) -> Callable[[bytes], Iterator[bytes]]:
-    name = (encoding or "").strip().lower()
-    if name in ("", "identity"):
-        return lambda chunk: iter((chunk,))
-    if name not in ("gzip", "x-gzip", "deflate"):
-        msg = _("the answer is compressed as {name}; gzip or deflate was asked for", name=name[:40])
-        raise BodyError(msg)
-    return _Unpacker(is_deflate=name == "deflate").pieces
 
 
 class _Unpacker:

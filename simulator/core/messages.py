@@ -208,12 +208,10 @@ def shown(message: Message | str, language: Language, context: str = "") -> str:
     """
     if isinstance(message, str):
         return message
-    english = message.english
-    text = _translated(message, language, context)
     try:
-        return _filled(text, message, language, context)
+        return _filled(_translated(message, language, context), message, language, context)
     except KeyError:  # the translation has a variable that is none
-        return _filled(english, message, language, context)
+        return _filled(message.english, message, language, context)
 
 
 def _translated(message: Message, language: Language, context: str) -> str:
@@ -263,18 +261,14 @@ def _formatted(value: Any, form: str, language: Language, context: str) -> str:
         joints = {"clauses": _SEMICOLONS[language], "dots": " · "}
         return joints.get(form, _COMMAS[language]).join(parts)
     if isinstance(value, (str, Message)):
-        return _as_part(shown(value, language, context), form, language)
+        text = shown(value, language, context)
+        if form == "clause":  # a sentence without its full stop
+            return text.rstrip(".。")
+        return text + _STOP[language] if form == "sentence" and not text.endswith(_STOPS) else text
     try:
         return f"{value:,}" if isinstance(value, int) and not form else format(value, form)
     except ValueError:  # what tells of a mistake must not make another
         return str(value)
-
-
-def _as_part(text: str, form: str, language: Language) -> str:
-    """A sentence without its full stop (`clause`), or with one (`sentence`)."""
-    if form == "clause":
-        return text.rstrip(".。")
-    return text + _STOP[language] if form == "sentence" and not text.endswith(_STOPS) else text
 
 
 def _joined(parts: list[str], language: Language) -> str:

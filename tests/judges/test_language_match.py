@@ -35,12 +35,6 @@ def test_labelled_answers(row: dict[str, Any]) -> None:
     assert score.severity == {1: None, 0.5: "moderate", 0: "major", None: None}[row["raw"]]
 
 
-def test_the_list_is_long_enough() -> None:
-    """At least 60 answers, of every outcome."""
-    assert len(ROWS) >= 60
-    assert {row["raw"] for row in ROWS} == {0, 0.5, 1, None}
-
-
 @pytest.mark.parametrize(
     ("language", "answer", "reason"),
     [
