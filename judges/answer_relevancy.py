@@ -1,7 +1,6 @@
 """Answer relevancy: how near the questions that the answer would answer are to the one asked."""
 
 from pathlib import Path
-from typing import Any
 
 from judges._angle import cosine_of
 from simulator import Embed, Fill, GradingContext, Score, Texts
@@ -18,39 +17,22 @@ async def answer_relevancy(context: GradingContext, embed: Embed, fill: Fill | N
     """
     language = context.case.language
     if fill is None:
-        return _score(context, state="skipped", reason=TEXTS(language, "no_model"))
-    filled = await fill(_answer_alone(context), "answer_relevancy")
+        return Score(state="skipped", reason=TEXTS(language, "no_model"))
+    # Without what was asked: the questions must come from the answer.
+    answer = context.turn.answer.model_copy(update={"passages": ()})
+    alone = {
+        "case": context.case.model_copy(update={"references": (), "history": ()}),
+        "turn": context.turn.model_copy(update={"user": "…", "answer": answer}),
+        "earlier": (),
+    }
+    filled = await fill(context.model_copy(update=alone), "answer_relevancy")
     questions = [question for question in filled.questions if question.strip()]
     if filled.evasive or not questions:
-        return _score(
-            context,
-            state="scored",
-            value=0.0,
-            raw=0.0,
-            reason=TEXTS(language, "evasive"),
-            detail={"evasive": 1},
-        )
+        reason = TEXTS(language, "evasive")
+        return Score(state="scored", value=0, raw=0, reason=reason, detail={"evasive": 1})
     asked, *vectors = await embed([context.turn.user, *questions])
     nearness = [max(0.0, cosine_of(asked, vector)) for vector in vectors]
     value = sum(nearness) / len(nearness)
     detail = {"questions": questions, "cosines": [round(each, 4) for each in nearness], "evasive": 0}
     reason = TEXTS(language, "nearest", value=f"{value:.2f}")
-    return _score(context, state="scored", value=value, raw=value, reason=reason, detail=detail)
-
-
-def _answer_alone(context: GradingContext) -> GradingContext:
-    """The turn without what was asked: the questions must come from the answer."""
-    answer = context.turn.answer.model_copy(update={"passages": ()})
-    case = context.case.model_copy(update={"references": (), "history": ()})
-    turn = context.turn.model_copy(update={"user": "…", "answer": answer})
-    return context.model_copy(update={"case": case, "turn": turn, "earlier": ()})
-
-
-def _score(context: GradingContext, **fields: Any) -> Score:
-    return Score(
-        judge="answer_relevancy",
-        conversation=context.conversation,
-        turn=context.turn.index,
-        scale=SCALE,
-        **fields,
-    )
+    return Score(state="scored", value=value, raw=value, reason=reason, detail=detail)

@@ -1,7 +1,6 @@
 """Choice: whether the answer to a multiple-choice question states the right letter."""
 
 from pathlib import Path
-from typing import Any
 
 from simulator import GradingContext, Score, Texts, multiple_choice
 
@@ -18,23 +17,18 @@ def choice(context: GradingContext) -> Score:
     case = context.case
     right = multiple_choice.right_letter(case)
     if right is None:
-        return _score(context, state="skipped", reason=_say(context, "no_choices"))
+        return Score(state="skipped", reason=TEXTS(case.language, "no_choices"))
     found = _likeliest(context) or multiple_choice.stated(context.turn.answer.text, case.choices)
     values = {"right": right, "right_text": _text(context, right)}
     if found is None:
+        reason = TEXTS(case.language, "not_extracted", **values)
         detail = {"not_extracted": "letter", "right": right}
-        reason = _say(context, "not_extracted", **values)
-        return _score(context, state="scored", value=0, raw=0, by_rule=True, reason=reason, detail=detail)
+        return Score(state="scored", value=0, raw=0, by_rule=True, reason=reason, detail=detail)
     hit = _text(context, found.letter) == _text(context, right)  # two choices may say the same
     values |= {"letter": found.letter, "text": _text(context, found.letter)}
-    return _score(
-        context,
-        state="scored",
-        value=int(hit),
-        raw=int(hit),
-        reason=_say(context, "right" if hit else "wrong", **values),
-        detail={"letter": found.letter, "right": right, "stated": found.how},
-    )
+    reason = TEXTS(case.language, "right" if hit else "wrong", **values)
+    detail = {"letter": found.letter, "right": right, "stated": found.how}
+    return Score(state="scored", value=int(hit), raw=int(hit), reason=reason, detail=detail)
 
 
 def _likeliest(context: GradingContext) -> multiple_choice.Stated | None:
@@ -50,13 +44,3 @@ def _likeliest(context: GradingContext) -> multiple_choice.Stated | None:
 
 def _text(context: GradingContext, letter: str) -> str:
     return context.case.choices[multiple_choice.LETTERS.index(letter)]
-
-
-def _say(context: GradingContext, key: str, **values: str) -> str:
-    return TEXTS(context.case.language, key, **values)
-
-
-def _score(context: GradingContext, **fields: Any) -> Score:
-    return Score(
-        judge="choice", conversation=context.conversation, turn=context.turn.index, scale=SCALE, **fields
-    )

@@ -15,22 +15,9 @@ async def cosine(context: GradingContext, embed: Embed, references: tuple[str, .
     """
     wanted = references or context.references
     if not wanted:
-        return _score(context, reason=f"no reference for turn {context.turn.index}")
+        return Score(state="skipped", reason=f"no reference for turn {context.turn.index}")
     answer, *others = await embed([context.turn.answer.text, *wanted])
     nearest = max(cosine_of(answer, other) for other in others)
     grade = 1 + sum(nearest >= limit for limit in LIMITS)
-    return _score(context, grade=grade, cosine=round(nearest, 4), reason=f"cosine {nearest:.2f}")
-
-
-def _score(context: GradingContext, *, reason: str, grade: int = 0, cosine: float = 0.0) -> Score:
-    """Grade 0 stands for a skipped turn."""
-    return Score(
-        judge="cosine",
-        conversation=context.conversation,
-        turn=context.turn.index,
-        state="scored" if grade else "skipped",
-        value=grade / 5 if grade else None,
-        raw=float(grade) if grade else None,
-        reason=reason,
-        detail={"cosine": cosine} if grade else {},
-    )
+    reason, detail = f"cosine {nearest:.2f}", {"cosine": round(nearest, 4)}
+    return Score(state="scored", value=grade / 5, raw=grade, reason=reason, detail=detail)

@@ -11,11 +11,9 @@ async def cosine_similarity(context: GradingContext, embed: Embed, references: t
 
     a·b / (|a| |b|), for thresholds per output. Needs a reference of the very turn; skipped without one.
     """
-    of_turn = {"judge": "cosine_similarity", "conversation": context.conversation, "turn": context.turn.index}
     wanted = references or context.references
     if not wanted:
-        reason = f"no reference for turn {context.turn.index}"
-        return Score(**of_turn, state="skipped", scale=SCALE, reason=reason)
+        return Score(state="skipped", reason=f"no reference for turn {context.turn.index}")
     answer, *others = await embed([context.turn.answer.text, *wanted])
     near = max(0.0, *(cosine_of(answer, other) for other in others))
-    return Score(**of_turn, state="scored", scale=SCALE, value=near, raw=near, reason=f"cosine {near:.2f}")
+    return Score(state="scored", value=near, raw=near, reason=f"cosine {near:.2f}")

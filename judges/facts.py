@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from simulator import GradingContext, Passage, Score, Specific, Texts, located, specifics_of
+from simulator import GradingContext, Score, Specific, Texts, located, specifics_of
 
 SCALE = (0, 1)
 TEXTS = Texts(Path(__file__).with_name("_facts.toml"))
@@ -19,18 +19,24 @@ def facts(context: GradingContext, contacts: tuple[str, ...] = ()) -> Score:
     answer, language = context.turn.answer, context.case.language
     checked = list(dict.fromkeys(specifics_of(answer.text)))
     if not answer.shows_passages and not answer.passages:
-        return _score(context, state="skipped", reason=TEXTS(language, "no_passages"))
+        return Score(state="skipped", reason=TEXTS(language, "no_passages"))
     if not checked:
-        return _score(context, state="skipped", reason=TEXTS(language, "nothing"))
-    places = [(passage.id, _searched_text(passage)) for passage in answer.passages]
-    places += [("contacts", "\n".join(contacts)), ("customer", "\n".join(_customer_lines(context)))]
+        return Score(state="skipped", reason=TEXTS(language, "nothing"))
+    places = []
+    for passage in answer.passages:  # with its web address, which an answer may cite
+        addresses = (place for place in (passage.source or "", passage.id) if "://" in place)
+        places.append((passage.id, "\n".join((passage.text, *addresses))))
+    # All that the customer has said up to this turn, as meant and as typed.
+    turns = (*context.earlier, context.turn)
+    said = [context.case.question, *(line.content for line in context.case.history if line.role == "user")]
+    said += [*(turn.meant for turn in turns), *(turn.user for turn in turns)]
+    places += [("contacts", "\n".join(contacts)), ("customer", "\n".join(said))]
     rows = [_row(specific, places) for specific in checked]
     missing = list(dict.fromkeys(row["text"] for row in rows if not row["found"]))
     share = sum(row["found"] for row in rows) / len(rows)
     key = "all_found" if not missing else "missing" if answer.passages else "nothing_retrieved"
     items = TEXTS(language, "joint").join(missing)
-    return _score(
-        context,
+    return Score(
         state="scored",
         value=share,
         raw=share,
@@ -44,22 +50,3 @@ def _row(specific: Specific, places: list[tuple[str, str]]) -> dict[str, Any]:
     place = located(specific, [text for _, text in places])
     where = "" if place is None else places[place][0]
     return {"text": specific.text, "kind": specific.kind, "found": place is not None, "where": where}
-
-
-def _searched_text(passage: Passage) -> str:
-    """The passage with its web address, which an answer may cite."""
-    addresses = (place for place in (passage.source or "", passage.id) if "://" in place)
-    return "\n".join((passage.text, *addresses))
-
-
-def _customer_lines(context: GradingContext) -> list[str]:
-    """All that the customer has said up to this turn, as meant and as typed."""
-    turns = (*context.earlier, context.turn)
-    before = [message.content for message in context.case.history if message.role == "user"]
-    return [context.case.question, *before, *(turn.meant for turn in turns), *(turn.user for turn in turns)]
-
-
-def _score(context: GradingContext, **fields: Any) -> Score:
-    return Score(
-        judge="facts", conversation=context.conversation, turn=context.turn.index, scale=SCALE, **fields
-    )

@@ -1,11 +1,12 @@
 """Handover: whether a person took over when one was needed, and only then, with the right contact."""
 
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 from simulator import Fill, GradingContext, Score, Texts, is_handover
 
 SCALE = (0, 1)
+Severity = Literal["major", "moderate"]
 TEXTS = Texts(Path(__file__).with_name("_handover.toml"))
 
 
@@ -16,44 +17,31 @@ async def handover(context: GradingContext, fill: Fill | None = None) -> Score:
     says what was needed. Without a model the handover is recognised by its wording, and a case that
     leaves it open is skipped.
     """
+    language = context.case.language
     expected = {"required": True, "forbidden": False}.get(context.case.handover)
     if fill is None:
-        done = is_handover(context.turn.answer.text, context.case.language)
-        return _verdict(context, done, expected, contact_is_right=True, said=_say(context, "lexical"))
-    filled = await fill(context, "handover")
-    needed = bool(filled.needed) if expected is None else expected
-    return _verdict(
-        context, bool(filled.handed_over), needed, contact_is_right=bool(filled.contact), said=filled.reason
-    )
-
-
-def _verdict(
-    context: GradingContext, done: bool, needed: bool | None, *, contact_is_right: bool, said: str
-) -> Score:
-    if needed is None:
-        return _score(context, state="skipped", reason=_say(context, "undecided"))
-    detail = {"handed_over": done, "needed": needed, "contact_is_right": contact_is_right}
-    if done != needed:
-        outcome, raw, severity = ("missed", 0.0, "major") if needed else ("needless", 0.0, "moderate")
-    elif done and not contact_is_right:
-        outcome, raw, severity = "wrong_contact", 0.5, "moderate"
+        done, needed = is_handover(context.turn.answer.text, language), expected
+        contact_is_right, said = True, TEXTS(language, "lexical")
     else:
-        outcome, raw, severity = ("right_handed" if done else "right_kept"), 1.0, None
-    reason = (
-        f"{said}{_say(context, outcome)}"
-        if said.endswith(("：", ": "))
-        else f"{_say(context, outcome)} {said}"
-    )
-    return _score(
-        context, state="scored", value=raw, raw=raw, severity=severity, reason=reason.strip(), detail=detail
-    )
-
-
-def _say(context: GradingContext, key: str) -> str:
-    return TEXTS(context.case.language, key)
-
-
-def _score(context: GradingContext, **fields: Any) -> Score:
+        filled = await fill(context, "handover")
+        done, needed = bool(filled.handed_over), bool(filled.needed) if expected is None else expected
+        contact_is_right, said = bool(filled.contact), filled.reason
+    if needed is None:
+        return Score(state="skipped", reason=TEXTS(language, "undecided"))
+    outcome: tuple[str, float, Severity | None]
+    if done != needed:
+        outcome = ("missed", 0, "major") if needed else ("needless", 0, "moderate")
+    elif done and not contact_is_right:
+        outcome = "wrong_contact", 0.5, "moderate"
+    else:
+        outcome = "right_handed" if done else "right_kept", 1, None
+    key, raw, severity = outcome
+    told = TEXTS(language, key)
     return Score(
-        judge="handover", conversation=context.conversation, turn=context.turn.index, scale=SCALE, **fields
+        state="scored",
+        value=raw,
+        raw=raw,
+        severity=severity,
+        reason=f"{said}{told}" if said.endswith(("：", ": ")) else f"{told} {said}".strip(),
+        detail={"handed_over": done, "needed": needed, "contact_is_right": contact_is_right},
     )

@@ -1,13 +1,34 @@
-"""Label: whether the label that the bot gave is the row's own."""
+"""Label: whether the label that the bot gave is the row's own.
 
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
-from typing import Any
+It is read from the answer where it stands alone, else named as such, else quoted, else as the only one
+mentioned. A denied label (「問題」ではない, not spam) does not count, nor a shorter one within a longer one.
+"""
 
-from judges._label_reading import TEXTS, Label, Reader
-from simulator import GradingContext, Score
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+from simulator import GradingContext, Score, Texts, metrics, straight_pattern
 
 SCALE = (0, 1)
+TEXTS = Texts(Path(__file__).with_name("_label.toml"))
+_LANGUAGES = ("ja", "en")
+_JSON = re.compile(r"\{[^{}]*\}")
+_OPEN, _CLOSE = "「『\"'([【<*`_ ", "」』\"')]】>*`_ "
+_QUOTED = re.compile(r"「([^」]*)」|『([^』]*)』|【([^】]*)】|\"([^\"]*)\"|\*\*([^*]+)\*\*|`([^`]+)`")
+# Beside these a label of the same kind goes on: it is a part of another word or number.
+_KINDS = (r"[a-z]", r"[0-9]", r"[ァ-ヺー]")
+_LONGEST = 4000
+
+
+class Label(NamedTuple):
+    """A label that was read, and how: alone, named, quoted or mentioned."""
+
+    label: str
+    how: str
 
 
 def label(context: GradingContext, labels: Mapping[str, Sequence[str]]) -> Score:
@@ -15,20 +36,22 @@ def label(context: GradingContext, labels: Mapping[str, Sequence[str]]) -> Score
 
     If the endpoint says how likely each label is, the likeliest counts. Rows without a label are skipped.
     """
-    expected = context.case.label
+    expected, language = context.case.label, context.case.language
     if expected is None:
-        return _score(context, state="skipped", reason=_say(context, "no_label"))
+        return Score(state="skipped", reason=TEXTS(language, "no_label"))
     known = {**labels, expected: labels.get(expected, (expected,))}
-    read = _likeliest(context, known) or _reader(_frozen(known))(context.turn.answer.text)
+    frozen = tuple((name, tuple(texts)) for name, texts in known.items())
+    read = _likeliest(context, known) or _reader(frozen)(context.turn.answer.text)
     if read is None:
+        reason = TEXTS(language, "not_extracted", expected=expected)
         missing = {"expected": expected, "predicted": None, "not_extracted": "label"}
-        reason = _say(context, "not_extracted", expected=expected)
-        return _graded(context, right=False, by_rule=True, reason=reason, detail=missing)
+        return Score(state="scored", value=0, raw=0, by_rule=True, reason=reason, detail=missing)
     right = read.label == expected
     key = ("right" if right else "wrong") + ("_likelihood" if read.how == "likelihood" else "")
     values = {"predicted": read.label} if right else {"predicted": read.label, "expected": expected}
     detail = {"expected": expected, "predicted": read.label, "read": read.how}
-    return _graded(context, right=right, reason=_say(context, key, **values), detail=detail)
+    reason = TEXTS(language, key, **values)
+    return Score(state="scored", value=int(right), raw=int(right), reason=reason, detail=detail)
 
 
 def _likeliest(context: GradingContext, labels: Mapping[str, Sequence[str]]) -> Label | None:
@@ -41,8 +64,79 @@ def _likeliest(context: GradingContext, labels: Mapping[str, Sequence[str]]) -> 
     return Label(forms[found[-1][1]], "likelihood")
 
 
-def _frozen(labels: Mapping[str, Sequence[str]]) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    return tuple((name, tuple(texts)) for name, texts in labels.items())
+class _Mention(NamedTuple):
+    label: str
+    form: str
+    start: int
+    end: int
+
+
+class Reader:
+    """Reads the labels of one set; `labels` gives for each the texts that may stand for it."""
+
+    def __init__(self, labels: Mapping[str, Sequence[str]]) -> None:
+        """A text that stands for several labels is that of the label which lists it earlier."""
+        self.labels = labels
+        self.forms: dict[str, str] = {}
+        for place in range(max(map(len, labels.values()), default=0)):
+            for label, texts in labels.items():
+                for text in texts[place : place + 1]:
+                    self.forms.setdefault(metrics.plain_form(text), label)
+
+    def __call__(self, answer: str) -> Label | None:
+        """The one label that an answer states, or None."""
+        text = answer if len(answer) <= 2 * _LONGEST else f"{answer[:_LONGEST]}\n{answer[-_LONGEST:]}"
+        ways = (self._alone, self._in_json, self._named, self._quoted, self._mentioned)
+        return next((label for way in ways if (label := way(text))), None)
+
+    def _alone(self, text: str) -> Label | None:
+        """The whole answer; or its first line, or its last: reasons may stand below or above."""
+        lines = [line for line in text.splitlines() if line.strip()] or [""]
+        parts = (text, lines[0], lines[-1])
+        found = (label for part in parts if (label := self.forms.get(metrics.plain_form(part))))
+        return _label(next(found, None), "alone")
+
+    def _in_json(self, text: str) -> Label | None:
+        """The value under the key `label` (ラベル, class ...) of a JSON object."""
+        values = [value for found in _JSON.findall(text) for value in _labelled_values(found)]
+        found = [label for value in values if (label := self.forms.get(metrics.plain_form(value)))]
+        return _label(found[-1] if found else None, "named")
+
+    def _named(self, text: str) -> Label | None:
+        """`ラベル: X`, `label: X`, 「答えはX」; of several the last: reasoning comes before the verdict."""
+        found = []
+        for match in _named_as().finditer(metrics.folded(text)):
+            rest = match.string[match.end() :].split("\n", 1)[0].lstrip(_OPEN)
+            begins = self._pattern.match(rest)
+            if begins and not _denied(rest, mention := self._mention(begins)):
+                found.append(mention.label)
+        return _label(found[-1] if found else None, "named")
+
+    def _quoted(self, text: str) -> Label | None:
+        folded = metrics.folded(text)
+        found = {
+            label
+            for match in _QUOTED.finditer(folded)
+            if (label := self.forms.get(metrics.plain_form(match[0])))
+            and not _denied(folded, _Mention(label, match[0], *match.span()))
+        }
+        return _label(found.pop() if len(found) == 1 else None, "quoted")
+
+    def _mentioned(self, text: str) -> Label | None:
+        """Within a longer label no shorter one is mentioned."""
+        folded = metrics.folded(text)
+        mentions = map(self._mention, self._pattern.finditer(folded))
+        found = {each.label for each in mentions if not _denied(folded, each) and not _counts(folded, each)}
+        return _label(found.pop() if len(found) == 1 else None, "mentioned")
+
+    def _mention(self, match: re.Match[str]) -> _Mention:
+        return _Mention(self.forms[metrics.plain_form(match[0])], match[0], *match.span())
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        """Any form of any label, the longest first."""
+        forms = sorted(filter(None, self.forms), key=lambda form: (-len(form), form))
+        return re.compile("|".join(map(_whole, forms)) or r"(?!)")
 
 
 @lru_cache(maxsize=256)
@@ -51,15 +145,48 @@ def _reader(labels: tuple[tuple[str, tuple[str, ...]], ...]) -> Reader:
     return Reader(dict(labels))
 
 
-def _graded(context: GradingContext, *, right: bool, **fields: Any) -> Score:
-    return _score(context, state="scored", value=float(right), raw=float(right), **fields)
+def _whole(form: str) -> str:
+    """A form as a whole word: not within a longer one of the same script."""
+    before = next((kind for kind in _KINDS if re.match(kind, form[0])), "")
+    after = next((kind for kind in _KINDS if re.match(kind, form[-1])), "")
+    sign = r"(?<![0-9][.,])(?<!-)" if before == "[0-9]" else ""
+    point = r"(?![.,][0-9])" if after == "[0-9]" else ""
+    return f"{sign}{before and f'(?<!{before})'}{re.escape(form)}{after and f'(?!{after})'}{point}"
 
 
-def _say(context: GradingContext, key: str, **values: str) -> str:
-    return TEXTS(context.case.language, key, **values)
+def _label(label: str | None, how: str) -> Label | None:
+    return None if label is None else Label(label, how)
 
 
-def _score(context: GradingContext, **fields: Any) -> Score:
-    return Score(
-        judge="label", conversation=context.conversation, turn=context.turn.index, scale=(0, 1), **fields
+def _labelled_values(text: str) -> Iterator[str]:
+    try:
+        whole = json.loads(text)
+    except ValueError:
+        return
+    for key, value in whole.items():
+        if _named_as().fullmatch(f"{metrics.folded(key)}:") and isinstance(value, (str, int)):
+            yield json.dumps(value) if isinstance(value, bool) else str(value)
+
+
+def _denied(text: str, mention: _Mention) -> bool:
+    before, after = text[max(0, mention.start - 60) : mention.start], text[mention.end : mention.end + 40]
+    return any(p.search(before) for p in _patterns("denied_before")) or any(
+        p.search(after) for p in _patterns("denied_after")
     )
+
+
+def _counts(text: str, mention: _Mention) -> bool:
+    """Whether a number is none of the labels, but counts something."""
+    after = text[mention.end : mention.end + 12]
+    return mention.form.isdecimal() and any(p.search(after) for p in _patterns("counted_after"))
+
+
+@lru_cache(maxsize=8)
+def _patterns(key: str) -> tuple[re.Pattern[str], ...]:
+    return tuple(re.compile(straight_pattern(TEXTS(language, key))) for language in _LANGUAGES)  # type: ignore[arg-type]
+
+
+@lru_cache(maxsize=1)
+def _named_as() -> re.Pattern[str]:
+    names = "|".join(f"(?:{pattern.pattern})" for pattern in _patterns("named"))
+    return re.compile(rf"(?:{names}) ?(?:[「\"'*`]*[:=：＝]|(?<=は)|(?<= is)) ?")

@@ -5,7 +5,6 @@ import tomllib
 import unicodedata
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 from simulator import GradingContext, Score, Texts, straight
 
@@ -52,15 +51,14 @@ def language_match(context: GradingContext) -> Score:
     """
     languages, language = languages_of(context.turn.answer.text), context.case.language
     if not languages:
-        return _score(context, state="skipped", reason=TEXTS(language, "nothing"))
+        return Score(state="skipped", reason=TEXTS(language, "nothing"))
     wanted = _written_in(context)
     whole = sum(languages.values())
     share = languages.get(wanted, 0) / whole
     raw = 1.0 if share >= MATCHED else 0.0 if share <= 1 - MATCHED else 0.5
     given = max((name for name in languages if name != wanted), key=languages.__getitem__, default=wanted)
     key = {1.0: "matched", 0.5: "mixed", 0.0: "other"}[raw]
-    return _score(
-        context,
+    return Score(
         state="scored",
         value=raw,
         raw=raw,
@@ -126,13 +124,3 @@ def _written_in(context: GradingContext) -> str:
     if language and words[language] >= WRITTEN_IN * sum(words.values()):
         return language
     return context.case.language
-
-
-def _score(context: GradingContext, **fields: Any) -> Score:
-    return Score(
-        judge="language_match",
-        conversation=context.conversation,
-        turn=context.turn.index,
-        scale=SCALE,
-        **fields,
-    )

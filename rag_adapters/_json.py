@@ -39,13 +39,13 @@ def parsed(name: str, text: str) -> Any:
         raise InputError(msg) from None
 
 
-def texts_in(value: Any) -> Iterator[str]:
+def _texts_in(value: Any) -> Iterator[str]:
     """Every text in a JSON value; the names of fields are none."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, (list, dict)):
         for each in value.values() if isinstance(value, dict) else value:
-            yield from texts_in(each)
+            yield from _texts_in(each)
 
 
 def filtered(value: Any, change: Callable[[str], str]) -> Any:
@@ -59,7 +59,7 @@ def filtered(value: Any, change: Callable[[str], str]) -> Any:
 
 def variables_in(name: str, value: Any) -> set[str]:
     """The `$variables` that a setting uses; raises InputError for a lone dollar."""
-    templates = [Template(text) for text in texts_in(value)]
+    templates = [Template(text) for text in _texts_in(value)]
     if not all(template.is_valid() for template in templates):
         msg = _("{name} has a lone dollar; write $$ for a plain one.", name=name)
         raise InputError(msg)

@@ -1,4 +1,4 @@
-"""How likely a model finds each of the texts that its answer is to be one of, read from tokens.
+"""Log-likelihoods of an OpenAI-compatible endpoint: of answers to choose among, and of each token of a text.
 
 Two ways. A chat endpoint tells the likeliest tokens at each place of its answer (`top_logprobs`): the score
 of a text is the log of the summed likelihoods of the tokens that begin it and no other text. A completions
@@ -6,14 +6,163 @@ endpoint that echoes (`echo`, `logprobs`) tells every token of a prompt with the
 their sum. Tokens are compared as bytes, for one may end within a Japanese character.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from itertools import combinations
 from math import exp, isfinite, log
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
+from simulator import Answer, BotFailure, InputError, Query, Sentence, Usage, _, say
+
+Choosing = Literal["auto", "likelihood", "generation"]
+Messages = Sequence[Mapping[str, str]]
+Post = Callable[[str, dict[str, Any]], Awaitable[Any]]
+
+CHAT, COMPLETIONS = "/chat/completions", "/completions"
+_PROBE = ("A", "B")
+# Settings of a request that are for dialogues only.
+_DIALOGUE_ONLY = frozenset({"stream", "stream_options", "messages", "n", "stop"})
 # Blanks, quotes and marks that a model may put before its answer.
 _BEFORE = tuple(mark.encode() for mark in (" ", "\n", "\t", "\r", '"', "'", "*", "`", "「", "『", "　", "“"))
 _MOST_TOKENS = 64
+# The log-likelihood of each token (None for one that nothing precedes), and whether it is the likeliest.
+Tokens = list[tuple[float | None, bool]]
+
+
+class Way(NamedTuple):
+    """How log-likelihoods are requested: the number of likely tokens, or by echoed completions."""
+
+    choosing: Choosing = "auto"
+    top_logprobs: int = 20
+    completions: bool = False
+    per_token: bool = False
+
+
+class LikelihoodReply(NamedTuple):
+    """Scores, if any, and whether the endpoint has log-likelihoods at all (None: unknown)."""
+
+    scores: dict[str, float] | None = None
+    known: bool | None = None
+    usage: Usage | None = None
+
+
+class Chooser:
+    """Requests log-likelihoods, and remembers when an endpoint has none; each notice is printed once."""
+
+    def __init__(self, way: Way, body: Mapping[str, Any], post: Post, where: str) -> None:
+        """`body` holds the model and other settings of every request; `where` names the endpoint."""
+        self.way, self.post, self.where = way, post, where
+        self.body = {key: value for key, value in body.items() if key not in _DIALOGUE_ONLY}
+        self.has_logprobs = True
+        self._printed: set[Sentence] = set()
+
+    async def __call__(self, query: Query, messages: Messages) -> Answer | None:
+        """The likeliest choice with all scores; None when the model has to write its answer."""
+        if not query.choices or self.way.choosing == "generation" or not self.has_logprobs:
+            return None
+        reply = await self._request(query.choices, messages)
+        if reply.scores is None:
+            if reply.known is False:
+                self.has_logprobs = False
+                self._print_once(_("it tells no log-likelihoods, so the model writes its answers"))
+            elif reply.known:
+                self._print_once(
+                    _("some answers could not be told apart by their first tokens, and are written out")
+                )
+            return None
+        chosen = max(reply.scores, key=reply.scores.__getitem__)
+        return Answer(text=chosen, shows_passages=False, logprobs=reply.scores, usage=reply.usage)
+
+    async def probe(self) -> None:
+        """Raises InputError when the endpoint has no log-likelihoods; one that is down is no error here."""
+        try:
+            reply = await self._request(_PROBE, [{"role": "user", "content": " / ".join(_PROBE)}])
+        except BotFailure:
+            return
+        if reply.known is False:
+            what = _("{where} tells no log-likelihoods; use --choosing auto", where=self.where)
+            if not self.way.completions:
+                what = _(
+                    "{where} tells no log-likelihoods; use --choosing auto,"
+                    " or --set completions=on where it can echo a prompt",
+                    where=self.where,
+                )
+            msg = _("--choosing likelihood: {what}.", what=what)
+            raise InputError(msg)
+
+    async def _request(self, choices: Sequence[str], messages: Messages) -> LikelihoodReply:
+        try:
+            return await (self._from_echo if self.way.completions else self._from_tokens)(choices, messages)
+        except Refused as error:
+            # Any other refusal concerns this row, and occurs again when the answer is written.
+            return LikelihoodReply(known=False if error.about_logprobs or self.way.completions else None)
+
+    async def _from_tokens(self, choices: Sequence[str], messages: Messages) -> LikelihoodReply:
+        """From the likeliest tokens of a chat completion."""
+        limit = "max_completion_tokens" if "max_completion_tokens" in self.body else "max_tokens"
+        options = {"logprobs": True, "top_logprobs": self.way.top_logprobs, limit: tokens_needed(choices)}
+        reply = await self.post(CHAT, {"temperature": 0, **self.body, "messages": list(messages), **options})
+        places = places_of(reply)
+        scores = scores_of(places, choices) if places else None
+        return LikelihoodReply(scores, bool(places), self._usage(reply))
+
+    async def _from_echo(self, choices: Sequence[str], messages: Messages) -> LikelihoodReply:
+        """From echoed prompts that end with each of the choices."""
+        prompt = as_text(messages)
+        wholes = [prompt + between(prompt) + choice for choice in choices]
+        options = {"prompt": wholes, "max_tokens": 1, "echo": True, "logprobs": 1, "temperature": 0}
+        reply = await self.post(COMPLETIONS, {**self.body, **options})
+        listed = reply.get("choices") if isinstance(reply, dict) else None
+        echoes = sorted(listed, key=lambda each: each.get("index", 0)) if isinstance(listed, list) else []
+        sums = [echoed(each, prompt, whole) for each, whole in zip(echoes, wholes, strict=False)]
+        known = [each for each in sums if each is not None]
+        if len(known) < len(wholes):
+            return LikelihoodReply(known=False)
+        scores = {
+            c: value / (n if self.way.per_token else 1) for c, (value, n) in zip(choices, known, strict=True)
+        }
+        return LikelihoodReply(scores, True, self._usage(reply))
+
+    def _print_once(self, what: Sentence) -> None:
+        if what not in self._printed:
+            self._printed.add(what)
+            say(_("{where}: {what}.", where=self.where, what=what))
+
+    def _usage(self, reply: Any) -> Usage | None:
+        return usage_of(reply.get("usage") if isinstance(reply, dict) else None, str(self.body["model"]))
+
+
+class Refused(Exception):
+    """An endpoint that refuses this kind of request, with 400 or the like."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.about_logprobs = "logprob" in message.lower()
+
+
+def usage_of(counted: Any, model: str) -> Usage | None:
+    """The tokens of a reply; None when it does not count them."""
+    if not isinstance(counted, dict):
+        return None
+    tokens = [counted.get(name) for name in ("prompt_tokens", "completion_tokens")]
+    tokens_in, tokens_out = (number if isinstance(number, int) else 0 for number in tokens)
+    return Usage(model=model, tokens_in=tokens_in, tokens_out=tokens_out)
+
+
+def as_text(messages: Sequence[Mapping[str, str]]) -> str:
+    """A dialogue as one text, for a model without roles to continue."""
+    text = ""
+    for message in messages:
+        gap = between(text) if message["role"] == "assistant" else "\n\n" if text else ""
+        text += gap + message["content"]
+    return text
+
+
+def between(text: str) -> str:
+    """The separator of a prompt and its answer: a space after a Latin character, nothing in Japanese."""
+    return " " if text and not text[-1].isspace() and text[-1].isascii() else ""
+
+
+# --- From the likeliest tokens of a chat answer ---
 
 
 class Token(NamedTuple):
@@ -52,7 +201,7 @@ def scores_of(places: Sequence[Place], choices: Sequence[str]) -> dict[str, floa
         on = False
         for token in likely:
             begun = begins(path + token.text, names)
-            if len(begun) == 1 and not _is_before(path + token.text):
+            if len(begun) == 1 and _without_marks(path + token.text):
                 found.setdefault(begun[0], []).append(so_far + token.logprob)
             elif token.text == said.text:
                 on = bool(begun)
@@ -62,7 +211,9 @@ def scores_of(places: Sequence[Place], choices: Sequence[str]) -> dict[str, floa
             break
         path, so_far = path + said.text, so_far + said.logprob
     else:
-        ended = _ended_as(path, names)
+        # It ended where one choice does and others go on.
+        text = _without_marks(path).lower()
+        ended = next((choice for choice, name in names.items() if text and name == text), None)
         (lost if ended is None else found.setdefault(ended, [])).append(so_far)
     scores = {choice: summed(found[choice]) for choice in choices if choice in found}
     return scores if scores and summed(lost) < max(scores.values()) else None
@@ -123,21 +274,10 @@ def _token(told: Mapping[str, Any]) -> Token:
     return Token(bytes(raw) if raw else str(told["token"]).encode(), float(told["logprob"]))
 
 
-def _ended_as(path: bytes, names: Mapping[str, bytes]) -> str | None:
-    """The choice that an answer is which ended where one choice does and others go on."""
-    said = _without_marks(path).lower()
-    return next((choice for choice, name in names.items() if said and name == said), None)
-
-
 def _without_marks(text: bytes) -> bytes:
     while mark := next((mark for mark in _BEFORE if text.startswith(mark)), None):
         text = text[len(mark) :]
     return text
-
-
-def _is_before(text: bytes) -> bool:
-    """Whether nothing of the answer itself has been said yet."""
-    return not _without_marks(text)
 
 
 def _ends(name: bytes, start: bytes) -> bool:
@@ -158,3 +298,48 @@ def _starts(told: Mapping[str, Any], whole: str) -> list[int]:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and isfinite(value)
+
+
+# --- Of each token of a text ---
+
+
+async def tokens_of(text: str, body: Mapping[str, Any], post: Post) -> Tokens:
+    """The tokens of a text. Raises BotFailure("refused") when the endpoint does not support this."""
+    # One token is generated, because many endpoints refuse to generate none; it is left out.
+    options = {"prompt": text, "max_tokens": 1, "echo": True, "logprobs": 1, "temperature": 0}
+    try:
+        reply = await post(COMPLETIONS, {**body, **options})
+    except Refused as error:
+        raise BotFailure("refused", str(error)) from None
+    tokens = _prompt_tokens(reply, text)
+    if tokens is None:
+        raise BotFailure("refused", _("its /completions tells no log-likelihoods of the prompt"))
+    return tokens
+
+
+def _prompt_tokens(reply: Any, text: str) -> Tokens | None:
+    """The tokens of the prompt in a reply; None when some are missing.
+
+    Some endpoints accept `echo` but report only what they generated: every text would be equally likely.
+    """
+    try:
+        choice = reply["choices"][0]
+        values, likeliest = choice["logprobs"]["token_logprobs"], choice["logprobs"].get("top_logprobs") or []
+        counted = (reply.get("usage") or {}).get("prompt_tokens")
+        echoes = str(choice.get("text")).startswith(text)
+    except (KeyError, IndexError, TypeError, AttributeError):
+        return None
+    number = counted if isinstance(counted, int) and counted > 0 else len(values) - 1 if echoes else 0
+    if not 0 < number <= len(values) <= number + 1:
+        return None
+    prompt = values[:number]
+    if not all(_is_number(value) for value in prompt[1:]) or not (prompt[0] is None or _is_number(prompt[0])):
+        return None
+    return [(value, _leads(value, likeliest[at : at + 1])) for at, value in enumerate(prompt)]
+
+
+def _leads(value: float | None, likeliest: list[Any]) -> bool:
+    """Whether no other token is reported as likelier; True for the first token, which has no value."""
+    if value is None or not likeliest or not isinstance(likeliest[0], Mapping):
+        return value is None
+    return all(value >= other - 1e-9 for other in likeliest[0].values())

@@ -60,7 +60,10 @@ def limited(connect: Connect) -> Connect:
     def connected(**settings: Any) -> Any:
         limits = Limits(**{each.name: settings.pop(each.name) for each in added if each.name in settings})
         bot = connect(**settings)
-        return _limited_later(bot, limits) if inspect.isawaitable(bot) else within(limits, bot)
+        return later(bot, limits) if inspect.isawaitable(bot) else within(limits, bot)
+
+    async def later(bot: Any, limits: Limits) -> Bot:
+        return within(limits, await bot)
 
     own = list(signature.parameters.values())
     rest = [own.pop()] if own and own[-1].kind is inspect.Parameter.VAR_KEYWORD else []
@@ -74,10 +77,6 @@ def _signature(connect: Callable[..., Any]) -> inspect.Signature:
         return inspect.signature(connect, eval_str=True)
     except NameError:  # an annotation that exists for type checkers only
         return inspect.signature(connect)
-
-
-async def _limited_later(bot: Any, limits: Limits) -> Bot:
-    return within(limits, await bot)
 
 
 def within(limits: Limits, bot: Bot) -> Bot:
@@ -102,7 +101,15 @@ class LimitedBot:
     async def __call__(self, query: Query) -> Any:
         """The bot's answer. Raises BotFailure with the number of attempts in its message."""
         started = time.perf_counter()
-        answer = await self._in_time(query)
+        try:
+            async with asyncio.timeout(self.limits.timeout) as clock:
+                answer = await self._persistently(query)
+        except TimeoutError:
+            if not clock.expired():  # the bot's own timeout
+                raise
+            raise BotFailure(
+                "timeout", _("no answer within {timeout:g} s", timeout=self.limits.timeout)
+            ) from None
         if isinstance(answer, Answer) and answer.seconds is None:
             return answer.model_copy(update={"seconds": time.perf_counter() - started})
         return answer
@@ -113,17 +120,6 @@ class LimitedBot:
         if inspect.isawaitable(closed):
             await closed
 
-    async def _in_time(self, query: Query) -> Any:
-        try:
-            async with asyncio.timeout(self.limits.timeout) as clock:
-                return await self._persistently(query)
-        except TimeoutError:
-            if not clock.expired():  # the bot's own timeout
-                raise
-            raise BotFailure(
-                "timeout", _("no answer within {timeout:g} s", timeout=self.limits.timeout)
-            ) from None
-
     async def _persistently(self, query: Query) -> Any:
         clock = asyncio.get_running_loop().time
         began = clock()
@@ -131,6 +127,10 @@ class LimitedBot:
         def is_over(state: RetryCallState) -> bool:
             left = min(_LONGEST_WAIT, self.patience - (clock() - began))
             return state.attempt_number > self.limits.retries or state.upcoming_sleep > left
+
+        def wait(state: RetryCallState) -> float:
+            asked_for = getattr(state.outcome and state.outcome.exception(), "wait", None)
+            return float(_FIRST_WAIT * 2 ** (state.attempt_number - 1) if asked_for is None else asked_for)
 
         def again(state: RetryCallState) -> None:
             self.again += 1
@@ -141,7 +141,7 @@ class LimitedBot:
 
         attempts = AsyncRetrying(
             stop=is_over,
-            wait=_wait,
+            wait=wait,
             retry=retry_if_exception_type(Transient),
             before_sleep=again,
             reraise=True,
@@ -162,13 +162,6 @@ class LimitedBot:
             return await self.bot(query)
         result = await on_a_thread(_asked, self.bot, query, name="limited bot")
         return await result if inspect.isawaitable(result) else result
-
-
-def _wait(state: RetryCallState) -> float:
-    """Seconds until the next attempt."""
-    error = state.outcome.exception() if state.outcome else None
-    asked_for = getattr(error, "wait", None)
-    return float(_FIRST_WAIT * 2 ** (state.attempt_number - 1) if asked_for is None else asked_for)
 
 
 def _asked(bot: Bot, query: Query) -> Any:

@@ -29,29 +29,23 @@ def failure_of(error: BaseException) -> BotFailure:
 
 
 def describe(error: BaseException) -> Sentence | str:
-    """An exception on one line: the place in the user's code, its type and its message."""
+    """An exception on one line: the place in the user's code, its type and its message.
+
+    The place is that of a syntax error, else the innermost line outside libraries.
+    """
     lines = str(error.msg if isinstance(error, SyntaxError) else error).strip().splitlines() or [""]
     message = f"{type(error).__name__}: {lines[0]}"[:_LONGEST_MESSAGE].rstrip(": ")
-    place = _place(error)
-    return _("{place}: {message}", place=place, message=message) if place else message
-
-
-def _place(error: BaseException) -> Sentence | None:
-    """`bot.py, line 12`: the place of a syntax error, else the innermost line outside libraries."""
     if isinstance(error, SyntaxError) and error.filename:
-        return _("{path}, line {line:d}", path=_relative(error.filename), line=error.lineno)
-    frames = [each for each in traceback.extract_tb(error.__traceback__) if not _is_ours(each.filename)]
-    own = [each for each in frames if not each.filename.startswith(_LIBRARIES)]
-    if not (own or frames):
-        return None
-    frame = (own or frames)[-1]
-    return _("{path}, line {line:d}", path=_relative(frame.filename), line=frame.lineno)
-
-
-def _is_ours(filename: str) -> bool:
-    return filename.startswith(_OURS)
-
-
-def _relative(filename: str) -> str:
-    path = Path(filename)
-    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
+        file, line = error.filename, error.lineno
+    else:
+        frames = [
+            each for each in traceback.extract_tb(error.__traceback__) if not each.filename.startswith(_OURS)
+        ]
+        own = [each for each in frames if not each.filename.startswith(_LIBRARIES)]
+        if not frames:
+            return message
+        file, line = (own or frames)[-1].filename, (own or frames)[-1].lineno
+    path = Path(file)
+    shown = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+    place = _("{path}, line {line:d}", path=str(shown), line=line)
+    return _("{place}: {message}", place=place, message=message)

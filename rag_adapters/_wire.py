@@ -1,16 +1,25 @@
-"""The connection to a bot behind an endpoint, and its errors as BotFailure."""
+"""The connection to a bot behind an endpoint: secrets and tokens, limits, and its errors as BotFailure.
 
+What a setting names as `${VARIABLE}` is read from the environment, because settings are stored with the run,
+and is masked in everything that the bot repeats of it. A body is unpacked piece by piece, within the limit of
+`unpacked`; redirects are not followed, for the headers may hold keys; nothing is sent twice but after a
+token was refused.
+"""
+
+import asyncio
 import json
+import os
 import ssl
-from collections.abc import AsyncIterator, Mapping
+import time
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
+from string import Template
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
-from rag_adapters._environment import Environment
-from rag_adapters._request import checked_address
+from rag_adapters._json import kind
 from simulator import (
     ACCEPTED,
     PIECE,
@@ -21,6 +30,7 @@ from simulator import (
     _,
     changed,
     client_words,
+    is_telling,
     unpacked,
     wait_asked_for,
 )
@@ -28,27 +38,111 @@ from simulator import (
 if TYPE_CHECKING:
     from aiohttp import ClientError, ClientResponse, ClientSession
 
-    from rag_adapters._auth import Credentials
-
 DIRECT = "none"
 _SHOWN_OF_A_BODY = 200
+# A token is renewed early, by this share of its lifetime but at most half a minute.
+_MARGIN, _LONGEST_MARGIN = 0.1, 30.0
 
 
-@dataclass(frozen=True)
-class Route:
-    """The proxy to the bot ("": that of the environment, `none`: no proxy), and the trusted certificates."""
+class Environment:
+    """The `${VARIABLES}` of the settings; masks their values, and secrets that were learnt later."""
 
-    proxy: str = ""
-    trust: ssl.SSLContext | None = None
+    def __init__(self, used: Iterable[str], dialogue: Collection[str]) -> None:
+        """The variables in `used` that are not the dialogue's. Raises InputError for one that is not set."""
+        names = set(used) - set(dialogue)
+        for name in sorted(names):
+            if name not in os.environ:
+                variables = ", ".join(f"${each}" for each in dialogue)
+                msg = _(
+                    "${name} is not set in the environment, and the dialogue fills only {variables}.",
+                    name=name,
+                    variables=variables,
+                )
+                raise InputError(msg)
+        self.values = {name: os.environ[name].strip() for name in names}
+        self._secrets = set(filter(is_telling, self.values.values()))
 
-    @classmethod
-    def of(cls, proxy: str, ca: str, environment: Environment) -> "Route":
-        """Raises InputError for an invalid proxy address or certificate file."""
-        address = proxy if proxy in ("", DIRECT) else checked_address("proxy", environment.filled(proxy))
-        if "@" in proxy and address == proxy:
-            msg = _("proxy: write name and password as ${{VARIABLE}}: settings are stored with the run.")
-            raise InputError(msg)
-        return cls(address, _trusting(ca) if ca else None)
+    def filled(self, text: str, **values: str) -> str:
+        """A text with its variables filled in. Raises KeyError for an unknown variable."""
+        return Template(text).substitute({**values, **self.values})
+
+    def learn(self, secret: str) -> None:
+        """Masks this secret from now on."""
+        self._secrets |= set(filter(is_telling, (secret,)))
+
+    def masked(self, text: str) -> str:
+        """A text with secret values masked; values that could be ordinary words stay."""
+        for value in sorted(self._secrets, key=len, reverse=True):
+            text = text.replace(value, "***")
+        return text
+
+
+def checked_address(name: str, address: str) -> str:
+    """The address, checked. Raises InputError when it is not a valid HTTP address."""
+    try:
+        parts = urlsplit(address)
+        _unused = parts.port  # brackets and port are only checked on access
+    except ValueError as error:
+        msg = _("{name}: {error}.", name=name, error=error)
+        raise InputError(msg) from None
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        msg = _("{name}: must begin with http:// or https:// and name a host.", name=name)
+        raise InputError(msg)
+    return address
+
+
+def host_of(address: str) -> str:
+    """Host and port, the only part of an address in messages: the rest may hold a key."""
+    return urlsplit(address).netloc.rpartition("@")[2]
+
+
+class Credentials:
+    """The OAuth 2.0 token for all requests (RFC 6749, section 4.4); fetched once, whoever waits for it."""
+
+    def __init__(self, request: Mapping[str, Any]) -> None:
+        """`request` is the request to the token endpoint, as arguments of aiohttp's `request`."""
+        self.request = request
+        self._lock = asyncio.Lock()
+        self._token, self._until = "", 0.0
+
+    async def token(self, wire: "Wire", session: "ClientSession", refused: str = "") -> str:
+        """A token that is valid and not the `refused` one. Raises BotFailure."""
+        async with self._lock:
+            if not self._token or self._token == refused or time.monotonic() >= self._until:
+                self._token, self._until = await self._fetch(wire, session)
+                wire.environment.learn(self._token)
+            return self._token
+
+    async def _fetch(self, wire: "Wire", session: "ClientSession") -> tuple[str, float]:
+        """A new token, and until when on the clock it is used; without a lifetime, until it is refused."""
+        from aiohttp import ClientError  # imported late: listing adapters does not need it
+
+        host = host_of(self.request["url"])
+        try:
+            async with session.request(**self.request) as response:
+                text = await text_of(response)
+                if response.status >= 300:
+                    raise _no_token(host, response.status, wire.environment.masked(text))
+                reply = wire.parsed(response, text)
+        except ClientError as error:
+            raise wire.failure(error, host) from None
+        token = reply.get("access_token") if isinstance(reply, dict) else None
+        if not isinstance(token, str) or not token:
+            raise BotFailure(
+                "malformed", _("{host} gives no access_token: the reply {kind}", host=host, kind=kind(reply))
+            )
+        try:
+            seconds = float(reply.get("expires_in"))
+        except (TypeError, ValueError):
+            return token, float("inf")
+        return token, time.monotonic() + seconds - min(_LONGEST_MARGIN, seconds * _MARGIN)
+
+
+def _no_token(host: str, status: int, text: str) -> BotFailure:
+    """The failure of a token request; 400 is final like 401: the standard uses it for a wrong client."""
+    failure = refusal(401 if status == 400 else status, text)
+    reason = str(failure.message).replace("HTTP 401", f"HTTP {status}", 1)
+    return type(failure)(failure.failure.kind, _("no token from {host}: {reason}", host=host, reason=reason))
 
 
 def _trusting(ca: str) -> ssl.SSLContext:
@@ -65,13 +159,29 @@ def _trusting(ca: str) -> ssl.SSLContext:
 
 
 class Wire:
-    """The pool of connections to a bot, created for the first question."""
+    """The pool of connections to a bot, created for the first question.
+
+    `proxy` is "" for that of the environment and `none` for no proxy; `ca` names a file of certificates that
+    are trusted beside the system's.
+    """
 
     def __init__(
-        self, host: str, route: Route, environment: Environment, credentials: "Credentials | None" = None
+        self,
+        host: str,
+        environment: Environment,
+        credentials: Credentials | None = None,
+        *,
+        proxy: str = "",
+        ca: str = "",
     ) -> None:
-        self.host, self.route, self.environment = host, route, environment
-        self.credentials = credentials
+        """Raises InputError for an invalid proxy address or certificate file."""
+        self.host, self.environment, self.credentials = host, environment, credentials
+        is_address = proxy not in ("", DIRECT)
+        self._proxy = checked_address("proxy", environment.filled(proxy)) if is_address else proxy
+        if "@" in proxy and self._proxy == proxy:
+            msg = _("proxy: write name and password as ${{VARIABLE}}: settings are stored with the run.")
+            raise InputError(msg)
+        self._trust = _trusting(ca) if ca else True
         self._session: ClientSession | None = None
 
     async def json(self, arguments: Mapping[str, Any]) -> Any:
@@ -87,7 +197,12 @@ class Wire:
         try:
             response = await self._sent(arguments)
             async with response:
-                await self._check(response)
+                if 300 <= response.status < 400:
+                    masked = self.environment.masked(response.headers.get("Location", ""))
+                    raise moved(response.status, masked)
+                if response.status >= 400:
+                    masked = self.environment.masked(await text_of(response))
+                    raise refusal(response.status, masked, response.headers)
                 yield response
         except ClientError as error:
             raise self.failure(error, self.host) from None
@@ -110,26 +225,29 @@ class Wire:
 
     async def _sent(self, arguments: Mapping[str, Any]) -> "ClientResponse":
         """Sends a request, if necessary with a token, and with a new one when the bot refuses it."""
-        session = self._connections()
-        if self.credentials is None:
+        session, credentials = self._connections(), self.credentials
+        if credentials is None:
             return await session.request(**arguments)
-        token = await self.credentials.token(self, session)
-        response = await session.request(**_with_token(arguments, token))
-        if response.status != 401:
-            return response
-        response.release()
-        token = await self.credentials.token(self, session, refused=token)
-        return await session.request(**_with_token(arguments, token))
+
+        async def with_token(refused: str = "") -> tuple["ClientResponse", str]:
+            token = await credentials.token(self, session, refused)
+            headers = {**arguments["headers"], "Authorization": f"Bearer {token}"}
+            return await session.request(**{**arguments, "headers": headers}), token
+
+        response, token = await with_token()
+        if response.status == 401:
+            response.release()
+            response, _token = await with_token(refused=token)
+        return response
 
     def _connections(self) -> "ClientSession":
         import aiohttp
 
         if self._session is None:
-            named = self.route.proxy if self.route.proxy != DIRECT else ""
             here = self.host.partition(":")[0] in ("localhost", "127.0.0.1")
             self._session = aiohttp.ClientSession(
                 # Many servers close connections after 5 idle seconds; a request sent just then would be lost.
-                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=3, ssl=self.route.trust or True),
+                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=3, ssl=self._trust),
                 # Cookies of one customer must not reach another; $session identifies conversations.
                 cookie_jar=aiohttp.DummyCookieJar(),
                 # Bodies are unpacked where they are counted.
@@ -137,18 +255,10 @@ class Wire:
                 headers={"Accept-Encoding": ACCEPTED},
                 # The run's --timeout applies.
                 timeout=aiohttp.ClientTimeout(total=None),
-                proxy=named or None,
-                trust_env=not self.route.proxy and not here,
+                proxy=None if self._proxy in ("", DIRECT) else self._proxy,
+                trust_env=not self._proxy and not here,
             )
         return self._session
-
-    async def _check(self, response: "ClientResponse") -> None:
-        if response.status < 300:
-            return
-        if response.status < 400:
-            raise moved(response.status, self.environment.masked(response.headers.get("Location", "")))
-        text = self.environment.masked(await text_of(response))
-        raise refusal(response.status, text, response.headers)
 
     def failure(self, error: "ClientError", host: str) -> BotFailure:
         """The failure for an error of the HTTP client."""
@@ -225,7 +335,3 @@ def refusal(status: int, text: str, headers: Mapping[str, str] = MappingProxyTyp
 def shortened(text: str) -> str:
     """The beginning of a text, on one line."""
     return " ".join(text[: 20 * _SHOWN_OF_A_BODY].split())[:_SHOWN_OF_A_BODY]
-
-
-def _with_token(arguments: Mapping[str, Any], token: str) -> dict[str, Any]:
-    return {**arguments, "headers": {**arguments["headers"], "Authorization": f"Bearer {token}"}}

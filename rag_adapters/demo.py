@@ -1,26 +1,100 @@
-"""The bundled bot: LangChain and FAISS over demo/knowledge or texts of your own."""
+"""The bundled bot: LangChain and FAISS over demo/knowledge or texts of your own.
 
+First the bot, which retrieves passages and answers from them; then how it answers without a model, in the
+passages' own sentences; then the FAISS index; and last what texts are compared by: character n-grams and
+words, weighted by how rare they are.
+
+An index is made once per content and kept in the user's cache folder. Its file stands beside a JSON file with
+the passages; nothing is pickled. Vectors are dense float32: 88 bundled passages take 6 MB, 10,000 passages
+80 MB.
+"""
+
+import contextlib
+import hashlib
+import json
 import os
+import re
+import shutil
 import tomllib
-from collections.abc import Callable, Sequence
+import unicodedata
+import warnings
+import zlib
+from collections.abc import Awaitable, Callable, Sequence
+from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple, TypedDict
+
+import numpy as np
+from langchain_core.callbacks import CallbackManagerForRetrieverRun
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
+from numpy.typing import NDArray
+from pydantic import ConfigDict
 
 from rag_adapters._limits import limited
-from simulator import Answer, Bot, Chat, InputError, Passage, Query, _, read_knowledge
+from simulator import (
+    Answer,
+    Bot,
+    Chat,
+    InputError,
+    Passage,
+    Query,
+    _,
+    close_to_others,
+    passages_of,
+    private_file,
+    private_folder,
+    read_knowledge,
+)
 
-if TYPE_CHECKING:
-    from rag_adapters._index import PassageIndex
+with warnings.catch_warnings():
+    # Its bindings warn about themselves on import; nobody here can fix that.
+    warnings.simplefilter("ignore", DeprecationWarning)
+    import faiss
+
+Vector = NDArray[np.float32]
 
 BUNDLED = Path(__file__).resolve().parent.parent / "demo" / "knowledge"
 PROMPT = Path(__file__).with_name("demo_prompt.toml")
-
+# Characters of the earlier question that a follow-up ("And until when?") is searched with.
+_EARLIER_LENGTH = 40
+MOST_SENTENCES = 3
 # Sentences that repeat less of the question than this share are taken to be about something else.
 # Japanese is lower: endings and particles differ between a question and the sentence that answers it.
 _LEAST_COVERAGE = {"ja": 0.08, "en": 0.2}
-
 _ENDS = ("。", "！", "？", ".", "!", "?", "：", ":")
+# A further sentence has to add this share of the question to what is said already.
+_WORTH_SAYING = 0.12
+_BULLET = re.compile(r"^\s*(?:[-*・]|\d+[.)])\s+")
+_HEADING = re.compile(r"^\s*#+\s")
+_SENTENCE_END = re.compile(r"(?<=[。！？])(?![」』）])\s*|(?<=[.!?])\s+(?=[\"“(A-Z0-9])")
+
+# One query reads every vector: 4 million places take about a millisecond.
+_PLACES, _FEWEST, _MOST = 4_000_000, 2_048, 16_384
+_BATCH = 256
+
+VERSION = "ngrams-1"  # part of an index's name on disk: raise it with every change of what is counted
+
+_WORD = re.compile(r"[^\W_ぁ-ヿ㐀-鿿々]+(?:[-.,:][^\W_ぁ-ヿ㐀-鿿々]+)*")
+_PART = re.compile(r"[^\W_]+")
+_ENDING = re.compile(r"(?<=\w{3})(?:ations?|ing|ies|ed|es|s|e)$")
+# Words that hold an English sentence together and say nothing of what it is about.
+_FUNCTION_WORDS = frozenset(
+    """
+    a am an and any are as at be been but by can could did do does for from get got had has have he her
+    him his how i if in into is it its just let me more my no not of on one or our out please she should
+    so some than that the their them then there these they this those to too up us very want was we were
+    what when where which who why will with would you your
+    """.split()  # noqa: SIM905 - a hundred words are read as text, not as a list
+)
+# Japanese runs of hiragana are mostly endings and particles, runs within a word only catch its other forms.
+_HIRAGANA, _KATAKANA, _KANJI, _OTHER = 1, 2, 3, 4
+_GRAMMAR, _WORD_PART = 0.3, 0.5
+_SPREAD = 0x9E3779B97F4A7C15  # makes 64 bits of 32, as evenly as they come
+_MULTIPLIERS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], dtype=np.uint64)
 
 
 @limited
@@ -34,16 +108,8 @@ def connect(*, knowledge: str = "", top: int = 4, chat: Chat | None = None) -> B
         raise InputError(msg)
     wording = read_wording(PROMPT)
     passages = list(read_knowledge(knowledge or BUNDLED))
-    return _bot(passages, top, wording, chat)
-
-
-def _bot(passages: Sequence[Passage], top: int, wording: dict[str, Any], chat: Chat | None) -> Bot:
-    # Imported here because LangChain and FAISS take a second: only runs with this bot wait for them.
-    from rag_adapters._chain import grounded_chain
-    from rag_adapters._index import open_index
-
     cache = cache_folder()
-    chains = {}
+    chains: dict[str, Runnable[Query, Answer]] = {}
     for language, texts in by_language(passages).items():
         index = open_index(texts, cache)
         answer = _generative(wording, chat) if chat else _extractive(wording, index)
@@ -90,31 +156,36 @@ def read_wording(path: Path) -> dict[str, Any]:
     return wording
 
 
-def _extractive(wording: dict[str, Any], index: "PassageIndex") -> Callable[..., Any]:
-    """Answers in the passages' own sentences; thanks the customer once, and knows no other courtesy."""
-    from rag_adapters._chain import search_text
-    from rag_adapters._extract import extract
+class Retrieved(TypedDict):
+    """A query and its retrieved passages, between the two halves of the chain."""
 
-    def answer(query: Query, passages: tuple[Passage, ...]) -> Answer:
-        texts = wording[query.language]
-        found = extract(search_text(query), passages, index.weighed)
-        if found.coverage < _LEAST_COVERAGE[query.language]:
-            return Answer(text=texts["refusal"], passages=passages)
-        opening = () if query.history else (texts["opening"],)
-        return Answer(text=_joined((*opening, *found.sentences), query.language), passages=passages)
-
-    return answer
+    query: Query
+    passages: tuple[Passage, ...]
 
 
-def _joined(sentences: Sequence[str], language: str) -> str:
-    stop, joint = ("。", "") if language == "ja" else (".", " ")
-    return joint.join(text if text.endswith(_ENDS) else text + stop for text in sentences)
+def grounded_chain(
+    index: "PassageIndex", top: int, answer: Callable[[Retrieved], Any]
+) -> Runnable[Query, Answer]:
+    """Query in, Answer out, over the `top` passages; `ainvoke` it when `answer` is async."""
+    retriever = FaissRetriever(index=index, top=top)
+
+    def retrieve(query: Query, config: RunnableConfig) -> Retrieved:
+        return {"query": query, "passages": passages_of(retriever.invoke(search_text(query), config))}
+
+    return RunnableLambda(retrieve) | RunnableLambda(answer)
 
 
-def _generative(wording: dict[str, Any], chat: Chat) -> Callable[..., Any]:
+def search_text(query: Query) -> str:
+    """The question, and the first 40 characters of the customer's line before it."""
+    earlier = [message.content for message in query.history if message.role == "user"]
+    return f"{query.text}\n{earlier[-1][:_EARLIER_LENGTH]}" if earlier else query.text
+
+
+def _generative(wording: dict[str, Any], chat: Chat) -> Callable[[Retrieved], Awaitable[Answer]]:
     """Answers by the model, which sees the passages, the dialogue so far and the question."""
 
-    async def answer(query: Query, passages: tuple[Passage, ...]) -> Answer:
+    async def answer(retrieved: Retrieved) -> Answer:
+        query, passages = retrieved["query"], retrieved["passages"]
         texts = wording[query.language]
         shown = "\n\n".join(f"[{number}]\n{each.text}" for number, each in enumerate(passages, 1))
         asked = Template(texts["user"]).substitute(passages=shown, question=query.text).strip()
@@ -127,3 +198,287 @@ def _generative(wording: dict[str, Any], chat: Chat) -> Callable[..., Any]:
         return Answer(text=text, passages=passages, usage=usage)
 
     return answer
+
+
+# --- Without a model: the sentences of the passages that say most of the question ---
+
+
+def _extractive(wording: dict[str, Any], index: "PassageIndex") -> Callable[[Retrieved], Answer]:
+    """Answers in the passages' own sentences; thanks the customer once, and knows no other courtesy."""
+
+    def answer(retrieved: Retrieved) -> Answer:
+        query, passages = retrieved["query"], retrieved["passages"]
+        texts = wording[query.language]
+        found = extract(search_text(query), passages, index.weighed)
+        if found.coverage < _LEAST_COVERAGE[query.language]:
+            return Answer(text=texts["refusal"], passages=passages)
+        said = found.sentences if query.history else (texts["opening"], *found.sentences)
+        stop, joint = ("。", "") if query.language == "ja" else (".", " ")
+        text = joint.join(each if each.endswith(_ENDS) else each + stop for each in said)
+        return Answer(text=text, passages=passages)
+
+    return answer
+
+
+class Extract(NamedTuple):
+    """The chosen sentences, in the order in which the passages have them.
+
+    `coverage` is the share (0..1) of the question, weighed by rarity, that they repeat.
+    """
+
+    sentences: tuple[str, ...]
+    coverage: float
+
+
+class _Sentence(NamedTuple):
+    text: str
+    follows: bool  # whether it goes on where the candidate before it ended
+    says: NDArray[np.bool_]  # which n-grams of the question it has
+    trust: float  # the similarity of its passage beside that of the best one
+
+
+def sentences(text: str) -> list[list[str]]:
+    """The sentences of a Markdown text, per line that has any; headings and bullet marks are left out."""
+    lines = [_BULLET.sub("", line).strip() for line in text.splitlines() if not _HEADING.match(line)]
+    return [[part.strip() for part in _SENTENCE_END.split(line) if part.strip()] for line in lines if line]
+
+
+def extract(question: str, passages: Sequence[Passage], weigh: Callable[[str], "Grams"]) -> Extract:
+    """One to three sentences that repeat most of the question, and what follows the first of them."""
+    asked = weigh(question)
+    total = float(asked.weights.sum())
+    best = max((passage.score or 0.0 for passage in passages), default=0.0)
+    candidates = [
+        _Sentence(text, follows, np.isin(asked.codes, codes), (passage.score or 0.0) / best if best else 0.0)
+        for passage in passages
+        for text, follows, codes in _counted(passage.text)
+    ]
+    if not candidates or not total:
+        return Extract((), 0.0)
+    shares = asked.weights / total
+    # Greedy: always the sentence that adds most to what is said already; ties go to the first.
+    said = np.zeros(len(shares), dtype=np.bool_)
+    chosen: list[int] = []
+    while len(chosen) < MOST_SENTENCES:
+        gains = [float(shares[each.says & ~said].sum()) * each.trust for each in candidates]
+        best_place = int(np.argmax(gains))
+        if chosen and gains[best_place] < _WORTH_SAYING:
+            break
+        chosen.append(best_place)
+        said |= candidates[best_place].says
+    after = chosen[0] + 1
+    if len(chosen) < MOST_SENTENCES and after < len(candidates) and candidates[after].follows:
+        chosen.append(after)
+    return Extract(tuple(candidates[at].text for at in sorted(set(chosen))), float(shares[said].sum()))
+
+
+@lru_cache(1_024)
+def _counted(text: str) -> tuple[tuple[str, bool, NDArray[np.uint64]], ...]:
+    """The sentences of a passage with their n-grams; the same few passages are asked for all the time."""
+    return tuple(
+        (sentence, position > 0, grams(sentence).codes)
+        for line in sentences(text)
+        for position, sentence in enumerate(line)
+    )
+
+
+# --- The index ---
+
+
+class PassageIndex(NamedTuple):
+    """Passages to be searched by cosine; `rarity` is the inverse document frequency per place."""
+
+    passages: tuple[Passage, ...]
+    rarity: Vector
+    vectors: Any
+
+    def search(self, text: str, top: int) -> list[Passage]:
+        """The `top` nearest passages, best first, with their cosine (0..1) as score."""
+        query = unit_vector(grams(text), self.rarity)
+        scores, found = self.vectors.search(query[None, :], min(top, len(self.passages)))
+        ranked = zip(found[0].tolist(), scores[0].tolist(), strict=True)
+        return [self.passages[at].model_copy(update={"score": round(score, 4)}) for at, score in ranked]
+
+    def weighed(self, text: str) -> "Grams":
+        """The n-grams of a text, each weighed by how rare it is among the passages."""
+        codes, weights = grams(text)
+        return Grams(codes, weights * self.rarity[places(codes, len(self.rarity))])
+
+
+def unit_vector(counted: "Grams", rarity: Vector) -> Vector:
+    """The n-grams as a vector of length 1; all zeros when there is nothing to go by."""
+    summed = np.bincount(places(counted.codes, len(rarity)), counted.weights, minlength=len(rarity))
+    vector = summed.astype(np.float32) * rarity
+    length = float(np.linalg.norm(vector))
+    return vector / np.float32(length) if length else vector
+
+
+class FaissRetriever(BaseRetriever):
+    """The `top` passages of a FAISS index that are nearest to a text."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True, frozen=True)
+
+    index: PassageIndex
+    top: int
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun
+    ) -> list[Document]:
+        return [
+            Document(
+                id=passage.id,
+                page_content=passage.text,
+                metadata={"source": passage.source, "score": passage.score},
+            )
+            for passage in self.index.search(query, self.top)
+        ]
+
+
+def open_index(passages: Sequence[Passage], cache: Path | None) -> PassageIndex:
+    """The index of these passages: from `cache` when it is there and whole, else made and kept there."""
+    folder = cache / content_hash(passages) if cache else None
+    if folder is not None:
+        # A cache never costs a run: what cannot be read is made anew, what cannot be written is not kept.
+        with contextlib.suppress(OSError, RuntimeError, MemoryError, ValueError, KeyError, TypeError):
+            for place in (folder, *folder.iterdir()):
+                close_to_others(place)
+            private_folder(folder)
+            return _read(folder)
+    made = build(passages)
+    if folder is not None:
+        with contextlib.suppress(OSError, RuntimeError):
+            _write(made, folder)
+    return made
+
+
+def content_hash(passages: Sequence[Passage]) -> str:
+    """A name for this knowledge and this way of counting; the same whenever both are the same."""
+    digest = hashlib.sha256(VERSION.encode())
+    for passage in passages:
+        row = json.dumps([passage.id, passage.text, passage.source], ensure_ascii=False)
+        digest.update(row.encode("utf-8", "surrogatepass") + b"\n")
+    return digest.hexdigest()[:32]
+
+
+def build(passages: Sequence[Passage]) -> PassageIndex:
+    """The index, made in memory; the texts are counted twice so that the counts need not be held."""
+    fitting = 1 << (_PLACES // max(len(passages), 1)).bit_length() - 1
+    dimensions = min(max(fitting, _FEWEST), _MOST)
+    having = np.zeros(dimensions, dtype=np.float32)
+    for passage in passages:
+        having[places(grams(passage.text).codes, dimensions)] += 1
+    rarity = np.log((len(passages) + 1) / (having + 1)).astype(np.float32)
+    vectors = faiss.IndexFlatIP(dimensions)
+    texts = iter(passages)
+    while batch := list(islice(texts, _BATCH)):
+        vectors.add(np.stack([unit_vector(grams(passage.text), rarity) for passage in batch]))
+    return PassageIndex(tuple(passages), rarity, vectors)
+
+
+def _write(index: PassageIndex, folder: Path) -> None:
+    """Both files appear together: they are written aside and the folder is then renamed."""
+    aside = folder.with_name(f"{folder.name}.{os.getpid()}.tmp")
+    try:
+        private_folder(aside)
+        for name in ("index.faiss", "passages.json"):
+            private_file(aside / name)
+        # Through our own handle: the library cannot open paths with Japanese in them everywhere.
+        with (aside / "index.faiss").open("wb") as file:
+            faiss.write_index(index.vectors, faiss.PyCallbackIOWriter(file.write))  # type: ignore[attr-defined]
+        with (aside / "passages.json").open("w", encoding="utf-8", errors="surrogatepass") as text:
+            rows = [passage.model_dump(exclude_none=True) for passage in index.passages]
+            json.dump({"passages": rows, "rarity": index.rarity.tolist()}, text, ensure_ascii=False)
+        shutil.rmtree(folder, ignore_errors=True)
+        aside.rename(folder)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def _read(folder: Path) -> PassageIndex:
+    with (folder / "passages.json").open(encoding="utf-8", errors="surrogatepass") as text:
+        sidecar = json.load(text)
+    with (folder / "index.faiss").open("rb") as file:
+        vectors = faiss.read_index(faiss.PyCallbackIOReader(file.read))  # type: ignore[attr-defined]
+    passages = tuple(Passage.model_validate(row) for row in sidecar["passages"])
+    rarity = np.array(sidecar["rarity"], dtype=np.float32)
+    if (vectors.ntotal, vectors.d) != (len(passages), len(rarity)):
+        msg = _("the index and its passages do not belong together")
+        raise ValueError(msg)
+    return PassageIndex(passages, rarity, vectors)
+
+
+# --- What texts are compared by ---
+#
+# Japanese has no spaces, so it is cut into single kanji and runs of two and three characters; other scripts
+# into words, with their runs of three characters beside them so that word forms meet.
+
+
+class Grams(NamedTuple):
+    """What a text is made of: each n-gram's 64-bit code once, and how much it counts."""
+
+    codes: NDArray[np.uint64]
+    weights: NDArray[np.float32]
+
+
+def grams(text: str) -> Grams:
+    """The n-grams of a text; a repeated one counts by the logarithm of its number."""
+    shown = unicodedata.normalize("NFKC", text).lower()
+    words = [code for word in _WORD.findall(shown) for code in _word_codes(word)]
+    found = [(np.array(words, dtype=np.uint64), np.ones(len(words), dtype=np.float32))]
+    found += [_runs(shown, length) for length in (1, 2, 3)]
+    codes = np.concatenate([codes for codes, _ in found])
+    weights = np.concatenate([weights for _, weights in found])
+    unique, where = np.unique(codes, return_inverse=True)
+    summed = np.bincount(where, weights=weights, minlength=len(unique))
+    return Grams(unique, np.log1p(summed).astype(np.float32))
+
+
+def places(codes: NDArray[np.uint64], dimensions: int) -> NDArray[np.int64]:
+    """Where the codes stand in a vector of `dimensions` places, a power of two: the hashing trick."""
+    shift = np.uint64(64 - (dimensions.bit_length() - 1))
+    return (codes >> shift).astype(np.int64)
+
+
+@lru_cache(16_384)
+def _word_codes(word: str) -> tuple[int, ...]:
+    """A word without its ending; of a compound ("two-step", "e-205") the whole and the parts."""
+    parts = {word, *_PART.findall(word)} - _FUNCTION_WORDS
+    kept = {_ENDING.sub("", part) for part in parts if len(part) > 1 or part.isdigit()}
+    return tuple(zlib.crc32(part.encode("utf-8", "surrogatepass")) * _SPREAD % 2**64 for part in sorted(kept))
+
+
+def _runs(text: str, length: int) -> tuple[NDArray[np.uint64], NDArray[np.float32]]:
+    """Runs of `length` characters that do not cross from Japanese into another script or a mark."""
+    points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
+    scripts = _scripts(text, points)
+    size = max(len(points) - length + 1, 0)
+    codes = np.zeros(size, dtype=np.uint64)
+    for offset in range(length):
+        codes += points[offset : offset + size].astype(np.uint64) * _MULTIPLIERS[offset]
+    codes = (codes ^ (codes >> np.uint64(29))) * _MULTIPLIERS[length - 1] | np.uint64(1)
+    weights = _weights(scripts, length, size)
+    return codes[weights > 0], weights[weights > 0]
+
+
+def _scripts(text: str, points: NDArray[np.uint32]) -> NDArray[np.uint8]:
+    """Per character which script it is of, 0 for spaces and marks."""
+    scripts = np.zeros(len(points), dtype=np.uint8)
+    scripts[np.fromiter(map(str.isalnum, text), dtype=bool, count=len(text))] = _OTHER
+    scripts[(points >= 0x3041) & (points <= 0x309F)] = _HIRAGANA
+    scripts[((points >= 0x30A0) & (points <= 0x30FF)) & (points != 0x30FB)] = _KATAKANA
+    scripts[((points >= 0x3400) & (points <= 0x9FFF)) | (points == 0x3005)] = _KANJI
+    return scripts
+
+
+def _weights(scripts: NDArray[np.uint8], length: int, size: int) -> NDArray[np.float32]:
+    windows = np.stack([scripts[offset : offset + size] for offset in range(length)])
+    lowest, highest = np.min(windows, axis=0), np.max(windows, axis=0)
+    weights = np.zeros(size, dtype=np.float32)
+    if length == 1:
+        weights[lowest == _KANJI] = _GRAMMAR
+        return weights
+    weights[(lowest >= _HIRAGANA) & (highest <= _KANJI)] = 1
+    weights[(lowest == _HIRAGANA) & (highest == _HIRAGANA)] = _GRAMMAR
+    if length == 3:
+        weights[(lowest == _OTHER)] = _WORD_PART
+    return weights

@@ -1,26 +1,60 @@
-"""Any bot behind a JSON endpoint: --set url=... --set answer=data.reply, or --set template=dify."""
+"""Any bot behind a JSON endpoint: --set url=... --set answer=data.reply, or --set template=dify.
 
-from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+First the settings and what of them is checked before the start, then the request that each question becomes,
+the three ways to its reply (at once, streamed, by polling a job), and how an answer is read from it.
+"""
 
-from pydantic import BaseModel
+import asyncio
+import base64
+import codecs
+import io
+import json
+import re
+import tomllib
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import quote, quote_plus, urljoin, urlsplit
 
-from rag_adapters._auth import Credentials, token_request
-from rag_adapters._environment import Environment
-from rag_adapters._json import Condition, JsonPath, filtered, variables_in
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from rag_adapters._json import Condition, JsonPath, as_json, filled, filtered, kind, parsed, variables_in
 from rag_adapters._limits import limited
-from rag_adapters._options import HttpSettings, http_settings
-from rag_adapters._poll import Polling
-from rag_adapters._reply import ReplyPaths
-from rag_adapters._request import OF_THE_DIALOGUE, RequestTemplate, checked_address, headers_of
-from rag_adapters._sse import Streaming
-from rag_adapters._wire import Route, Wire
-from simulator import Answer, BotFailure, InputError, Query, Traits, _
+from rag_adapters._wire import (
+    Credentials,
+    Environment,
+    Wire,
+    checked_address,
+    host_of,
+    pieces_of,
+    refusal,
+    shortened,
+    text_of,
+)
+from simulator import Answer, BotFailure, InputError, Passage, Query, Traits, _, passages_of, value_problem
+
+if TYPE_CHECKING:
+    from aiohttp import ClientResponse
 
 V = TypeVar("V", bound=BaseModel)
-Fetch = Callable[[Wire, dict[str, Any]], Awaitable[list[Any]]]
+TEMPLATES = Path(__file__).with_name("templates")
+METHODS = ("POST", "PUT", "PATCH", "GET")
+FORMS = ("sse", "lines")
+OF_THE_DIALOGUE = ("question", "system", "session", "history", "language", "conversation")
+
 _OF_THE_TOKEN = ("token_url", "client_id", "client_secret", "scope", "audience", "token_auth")
-_WITH_VARIABLES = ("url", "poll", "proxy", *_OF_THE_TOKEN)
+# A setting that has no effect without another one means that the other was forgotten.
+_NEEDS = {"job": "poll", "poll": "job", "interval": "poll", "restart": "stream"} | dict.fromkeys(
+    _OF_THE_TOKEN[1:], "token_url"
+)
+# A semicolon separates headers only before a name and a colon, because cookies have semicolons too.
+_NEXT_HEADER = re.compile(r";\s*(?=[\w-]+\s*:)|\n")
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^`|~\w-]+", re.ASCII)
+_NOBODY = Query(text="-")
+# The states of a job that has failed, and where a job names its state unless `until` says so.
+_FAILED = ("failed", "failure", "error", "cancelled", "canceled", "expired", "aborted", "rejected")
+_STATUS = (JsonPath("", "status"), JsonPath("", "state"))
+_NOTHING = object()
 
 
 @limited
@@ -58,24 +92,185 @@ def connect(
     other variable is read from the environment.
     """
     given = {name: value for name, value in locals().items() if value is not None}
-    return bot_of(http_settings(given.pop("template"), given))
+    return HttpBot(http_settings(given.pop("template"), given))
 
 
-def bot_of(settings: HttpSettings) -> "HttpBot":
-    """The bot that these settings describe; raises InputError for what could not work."""
-    body, head = settings.body, headers_of(settings.headers)
-    environment = _environment(settings, body, head)
-    asking = RequestTemplate(settings.method.upper(), settings.url, body, head, environment)
-    asking.check()
-    route = Route.of(settings.proxy, settings.ca, environment)
-    wire = Wire(asking.host, route, environment, _credentials(settings, head, environment))
-    return HttpBot(asking, _paths(settings), wire, _fetching(settings, asking))
+class HttpBot:
+    """A bot behind an endpoint; remembers what the bot calls each conversation."""
+
+    def __init__(self, settings: "HttpSettings") -> None:
+        """Raises InputError for what could not work."""
+        body, headers = settings.body, headers_of(settings.headers)
+        environment = _environment(settings, body, headers)
+        self.request = RequestTemplate(settings.method.upper(), settings.url, body, headers, environment)
+        address = self.request.address(_NOBODY)
+        token = token_request(settings, headers, environment) if settings.token_url else None
+        self.wire = Wire(
+            host_of(address),
+            environment,
+            Credentials(token) if token else None,
+            proxy=settings.proxy,
+            ca=settings.ca,
+        )
+        self.paths = ReplyPaths(settings)
+        self.fetch: Callable[[Wire, dict[str, Any]], Awaitable[list[Any]]] = _at_once
+        if settings.poll:
+            polling = Polling(settings, environment)
+            checked_address("poll", polling.place(address, "-"))
+            self.fetch = polling.replies
+        elif settings.stream:
+            self.fetch = Streaming(settings).replies
+        self.traits = Traits(takes=frozenset({"system", "history"}) & variables_in("request", body))
+        self._conversations: dict[str, str] = {}
+
+    async def __call__(self, query: Query) -> Answer:
+        """The bot's answer; raises BotFailure for everything that is none."""
+        environment = self.wire.environment
+        known = self._conversations.get(query.session, "") if query.history else ""
+        try:
+            replies = await self.fetch(self.wire, self.request.arguments(query, known))
+            if named := self.paths.conversation_in(replies):
+                self._conversations[query.session] = named
+            return masked(self.paths.read(replies), environment)
+        except BotFailure as error:
+            error.failure = masked(error.failure, environment)
+            error.args = (error.failure.message,)
+            raise
+
+    async def aclose(self) -> None:
+        """Closes the connections."""
+        await self.wire.aclose()
 
 
-def _environment(settings: HttpSettings, body: Any, head: dict[str, str]) -> Environment:
+def masked(value: V, environment: Environment) -> V:
+    """A value without what came from the environment, in whichever of its texts the bot repeats it.
+
+    Only here, at the end: a secret that was streamed in pieces is whole now, and names of jobs and
+    conversations had to stay as they are.
+    """
+    return type(value).model_validate(filtered(value.model_dump(), environment.masked))
+
+
+# --- The settings ---
+
+
+class HttpSettings(BaseModel):
+    """Every setting but `template`; docs/adapters.md says what each is for."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    url: str
+    answer: str = ""
+    request: Any = '{"message": "$question", "session": "$session"}'
+    passages: str = ""
+    passage_text: str = "text"
+    passage_id: str = "id"
+    headers: str = ""
+    method: str = "POST"
+    conversation: str = ""
+    stream: str = ""
+    until: str = ""
+    restart: str = ""
+    poll: str = ""
+    job: str = ""
+    interval: float = Field(1.0, gt=0)
+    token_url: str = ""
+    client_id: str = ""
+    client_secret: str = ""
+    scope: str = ""
+    audience: str = ""
+    token_auth: str = "basic"  # noqa: S105 - a place, not a password
+    proxy: str = ""
+    ca: str = ""
+
+    @property
+    def body(self) -> Any:
+        """The request as JSON; a template file may have it as a table."""
+        return parsed("request", self.request) if isinstance(self.request, str) else self.request
+
+
+def http_settings(template: str, given: dict[str, Any]) -> HttpSettings:
+    """What is `given` over what the template has over the defaults; raises InputError for what is wrong."""
+    base = read_template(template) if template else {}
+    try:
+        settings = HttpSettings.model_validate(base | given)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(map(str, first["loc"]))
+        place = f"{name}={given[name]}" if name in given else f"template={template}: {name}"
+        msg = _("{place}: {problem}.", place=place, problem=value_problem(first))
+        raise InputError(msg) from None
+    if not settings.answer:
+        there = ", ".join(template_names())
+        msg = _(
+            "answer is missing: --set answer=PATH of the bot's words, or --set template=NAME ({there}).",
+            there=there,
+        )
+        raise InputError(msg)
+    if settings.stream not in ("", *FORMS):
+        msg = _("stream={stream}: use {forms}.", stream=settings.stream, forms=" or ".join(FORMS))
+        raise InputError(msg)
+    if settings.stream and settings.poll:
+        msg = _("stream and poll exclude each other: an answer is either streamed or fetched.")
+        raise InputError(msg)
+    if settings.until and not (settings.stream or settings.poll):
+        msg = _("until needs stream or poll beside it.")
+        raise InputError(msg)
+    for name, other in _NEEDS.items():
+        changed = getattr(settings, name) != HttpSettings.model_fields[name].default
+        if changed and not getattr(settings, other):
+            msg = _("{name} needs {other} beside it.", name=name, other=other)
+            raise InputError(msg)
+    return settings
+
+
+def template_names() -> list[str]:
+    """The templates that come along."""
+    return sorted(path.stem for path in TEMPLATES.glob("*.toml"))
+
+
+def read_template(name: str) -> dict[str, Any]:
+    """The settings in the template `name`, or in a file `./mine.toml` or `./mine.json` of one's own."""
+    own = "/" in name or "\\" in name or name.endswith((".toml", ".json"))
+    if not own and name not in template_names():
+        there = ", ".join(template_names())
+        msg = _(
+            "template={name}: there is none of that name. There are: {there}; your own: ./mine.toml.",
+            name=name,
+            there=there,
+        )
+        raise InputError(msg)
+    path = Path(name) if own else TEMPLATES / f"{name}.toml"
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+        read = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        msg = _("template={name}: the file cannot be read ({reason}).", name=name, reason=reason)
+        raise InputError(msg) from None
+    if not isinstance(read, dict):
+        msg = _("template={name}: must be an object of settings.", name=name)
+        raise InputError(msg)
+    return read
+
+
+def headers_of(text: str) -> dict[str, str]:
+    """`Name: value; Other-Name: value` as a mapping."""
+    found = {}
+    for line in filter(None, (part.strip() for part in _NEXT_HEADER.split(text))):
+        name, colon, value = line.partition(":")
+        if not colon or not _HEADER_NAME.fullmatch(name.strip()):
+            msg = _("headers: write 'Name: value; Other-Name: value', secrets as ${{VARIABLE}}.")
+            raise InputError(msg)
+        found[name.strip()] = value.strip()
+    return found
+
+
+def _environment(settings: HttpSettings, body: Any, headers: Mapping[str, str]) -> Environment:
     """The variables of all settings, each found before the start."""
-    used = {name: variables_in(name, getattr(settings, name)) for name in _WITH_VARIABLES}
-    used |= {"request": variables_in("request", body), "headers": variables_in("headers", head)}
+    of_all = (*_OF_THE_TOKEN, "poll", "proxy")
+    used = {name: variables_in(name, getattr(settings, name)) for name in ("url", *of_all)}
+    used |= {"request": variables_in("request", body), "headers": variables_in("headers", headers)}
     told = used["request"] | used["url"]
     if "question" not in told:
         msg = _("request has no $question. In a shell, use single quotes around it, or request=@file.json.")
@@ -87,7 +282,7 @@ def _environment(settings: HttpSettings, body: Any, head: dict[str, str]) -> Env
         msg = _("poll has no $job: write it like $url/$job, in a shell in single quotes.")
         raise InputError(msg)
     used["poll"] -= {"job", "url"}
-    for name in (*_OF_THE_TOKEN, "poll", "proxy"):
+    for name in of_all:
         if of_the_dialogue := sorted(used[name].intersection(OF_THE_DIALOGUE)):
             msg = _(
                 "{name} cannot use ${variable}: it is the same for all customers.",
@@ -95,81 +290,374 @@ def _environment(settings: HttpSettings, body: Any, head: dict[str, str]) -> Env
                 variable=of_the_dialogue[0],
             )
             raise InputError(msg)
-    return Environment.of(set.union(*used.values()), OF_THE_DIALOGUE)
+    return Environment(set.union(*used.values()), OF_THE_DIALOGUE)
 
 
-def _credentials(
-    settings: HttpSettings, head: dict[str, str], environment: Environment
-) -> Credentials | None:
-    if not settings.token_url:
-        return None
-    if "authorization" in map(str.lower, head):
+def token_request(
+    settings: HttpSettings, headers: Mapping[str, str], environment: Environment
+) -> dict[str, Any]:
+    """The request for a token, as arguments of aiohttp's `request`. Raises InputError for wrong settings."""
+    if "authorization" in map(str.lower, headers):
         msg = _("headers has an Authorization, and token_url gives one too: leave one of them out.")
         raise InputError(msg)
-    return Credentials(token_request(settings.model_dump(include=set(_OF_THE_TOKEN)), environment))
+    if not settings.client_id or not settings.client_secret:
+        msg = _("token_url needs client_id and client_secret beside it, the secret as ${{VARIABLE}}.")
+        raise InputError(msg)
+    of_the_token = settings.model_dump(include=set(_OF_THE_TOKEN))
+    told = {name: environment.filled(text) for name, text in of_the_token.items()}
+    if told["client_secret"] == settings.client_secret:
+        msg = _(
+            "client_secret: write it as ${{VARIABLE}}: settings are stored with the run, secrets must not be."
+        )
+        raise InputError(msg)
+    place = settings.token_auth
+    if place not in ("basic", "body"):
+        msg = _("token_auth={place}: use basic or body.", place=place)
+        raise InputError(msg)
+    form = {"grant_type": "client_credentials"}
+    form |= {name: told[name] for name in ("scope", "audience") if told[name]}
+    sent = {"Accept": "application/json"}
+    if place == "body":
+        form |= {"client_id": told["client_id"], "client_secret": told["client_secret"]}
+    else:
+        # The standard requires percent-encoding of both before they are joined.
+        pair = f"{quote_plus(told['client_id'])}:{quote_plus(told['client_secret'])}"
+        sent["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
+    address = checked_address("token_url", told["token_url"])
+    return {"method": "POST", "url": address, "data": form, "headers": sent, "allow_redirects": False}
 
 
-def _paths(settings: HttpSettings) -> ReplyPaths:
-    return ReplyPaths(
-        JsonPath("answer", settings.answer),
-        JsonPath("passages", settings.passages) if settings.passages else None,
-        JsonPath("passage_text", settings.passage_text),
-        JsonPath("passage_id", settings.passage_id),
-        JsonPath("conversation", settings.conversation) if settings.conversation else None,
-        Condition("restart", settings.restart) if settings.restart else None,
-    )
+# --- The request ---
 
 
-def _fetching(settings: HttpSettings, asking: RequestTemplate) -> Fetch:
-    """How a reply is got: as it is, piece by piece, or by asking after a job."""
-    until = Condition("until", settings.until) if settings.until else None
-    if settings.poll:
-        # Without a condition the job is done when its answer is there.
-        done, job = until or Condition("until", settings.answer), JsonPath("job", settings.job)
-        polling = Polling(settings.poll, job, done, settings.interval, asking.environment)
-        checked_address("poll", polling.place(asking.address(Query(text="-")), "-"))
-        return polling.replies
-    return Streaming(settings.stream, until).replies if settings.stream else _at_once
+class RequestTemplate:
+    """The request to the bot; `conversation` is the bot's own name for the dialogue, "" until it is known."""
+
+    def __init__(
+        self, method: str, url: str, body: Any, headers: Mapping[str, str], environment: Environment
+    ) -> None:
+        """Raises InputError for settings with which no question could be sent."""
+        self.method, self.url, self.body, self.headers = method, url, body, headers
+        self.environment = environment
+        if method not in METHODS:
+            msg = _("method={method}: use one of {methods}.", method=method, methods=", ".join(METHODS))
+            raise InputError(msg)
+        if method == "GET" and not isinstance(body, dict):
+            msg = _("request must be an object with method=GET: its fields become the query of the address.")
+            raise InputError(msg)
+        checked_address("url", self.address(_NOBODY))
+        if not all(map(str.isprintable, self._header_values(_NOBODY).values())):
+            msg = _("headers: a value from the environment has line breaks or control codes.")
+            raise InputError(msg)
+
+    def address(self, query: Query, conversation: str = "") -> str:
+        """The address for this query; values of the dialogue are percent-encoded."""
+        told = {name: quote(text, safe="") for name, text in _texts(query, conversation).items()}
+        return self.environment.filled(self.url, **told)
+
+    def arguments(self, query: Query, conversation: str) -> dict[str, Any]:
+        """The request for this query, as arguments of aiohttp's `request`."""
+        texts = {**self.environment.values, **_texts(query, conversation)}
+        history = [message.model_dump() for message in query.history]
+        absent = () if conversation else ("conversation",)
+        body = filled(self.body, texts, {"history": history}, absent)
+        address = self.address(query, conversation)
+        sent: dict[str, Any] = {"method": self.method, "url": address, "allow_redirects": False}
+        headers = {"Accept": "application/json", **self._header_values(query)}
+        if self.method == "GET":
+            params = {key: each if isinstance(each, str) else as_json(each) for key, each in body.items()}
+            return {**sent, "params": params, "headers": headers}
+        data = as_json(body).encode("utf-8", "replace")
+        return {**sent, "data": data, "headers": {"Content-Type": "application/json", **headers}}
+
+    def _header_values(self, query: Query) -> dict[str, str]:
+        told = {"session": query.session, "language": query.language}
+        try:
+            return {name: self.environment.filled(text, **told) for name, text in self.headers.items()}
+        except KeyError as error:
+            msg = _("headers may use $session and $language, not ${error}.", error=error.args[0])
+            raise InputError(msg) from None
+
+
+def _texts(query: Query, conversation: str) -> dict[str, str]:
+    return {
+        "question": query.text,
+        "session": query.session,
+        "language": query.language,
+        "system": query.system,
+        "history": as_json([message.model_dump() for message in query.history]),
+        "conversation": conversation,
+    }
+
+
+# --- The ways to a reply: a list of JSON values, one unless it is streamed ---
 
 
 async def _at_once(wire: Wire, arguments: dict[str, Any]) -> list[Any]:
     return [await wire.json(arguments)]
 
 
-class HttpBot:
-    """A bot behind an endpoint; remembers what the bot calls each conversation."""
+class Polling:
+    """A question starts a job, which is polled every `interval` seconds until `until` holds.
 
-    def __init__(self, asking: RequestTemplate, paths: ReplyPaths, wire: Wire, fetch: Fetch) -> None:
-        self.asking, self.paths, self.wire, self.fetch = asking, paths, wire, fetch
-        self.traits = Traits(takes=frozenset({"system", "history"}) & variables_in("request", asking.body))
-        self._conversations: dict[str, str] = {}
-
-    async def __call__(self, query: Query) -> Answer:
-        """The bot's answer; raises BotFailure for everything that is none."""
-        try:
-            answer = await self._asked(query)
-        except BotFailure as error:
-            error.failure = masked(error.failure, self.asking.environment)
-            error.args = (error.failure.message,)
-            raise
-        return masked(answer, self.asking.environment)
-
-    async def aclose(self) -> None:
-        """Closes the connections."""
-        await self.wire.aclose()
-
-    async def _asked(self, query: Query) -> Answer:
-        known = self._conversations.get(query.session, "") if query.history else ""
-        replies = await self.fetch(self.wire, self.asking.arguments(query, known))
-        if named := self.paths.conversation_in(replies):
-            self._conversations[query.session] = named
-        return self.paths.read(replies)
-
-
-def masked(value: V, environment: Environment) -> V:
-    """A value without what came from the environment, in whichever of its texts the bot repeats it.
-
-    Only here, at the end: a secret that was streamed in pieces is whole now, and names of jobs and
-    conversations had to stay as they are.
+    Without `until` the job is done when its answer is there. In the address `$job` is the job's name and
+    `$url` the address that the question went to. The run's --timeout limits the time.
     """
-    return type(value).model_validate(filtered(value.model_dump(), environment.masked))
+
+    def __init__(self, settings: HttpSettings, environment: Environment) -> None:
+        self.address, self.interval, self.environment = settings.poll, settings.interval, environment
+        self.job = JsonPath("job", settings.job)
+        self.until = Condition("until", settings.until or settings.answer)
+        self._status = (self.until.path,) if self.until.values else _STATUS
+
+    async def replies(self, wire: Wire, arguments: dict[str, Any]) -> list[Any]:
+        """The one reply of the finished job."""
+        reply = await wire.json(arguments)
+        if self.until.holds(reply):
+            return [reply]
+        kept = {key: each for key, each in arguments.items() if key not in ("data", "params")}
+        asked = {**kept, "method": "GET", "url": self.place(arguments["url"], self._name_in(reply))}
+        while not self.until.holds(reply):
+            self._check(reply)
+            await asyncio.sleep(self.interval)
+            async with wire.response(asked) as response:
+                text = await text_of(response)
+                is_empty = response.status in (202, 204) and not text.strip()
+                reply = None if is_empty else wire.parsed(response, text)
+        return [reply]
+
+    def place(self, url: str, job: str) -> str:
+        """The address of a job; a whole address from the bot must be at the same host.
+
+        The keys in the headers are sent to no other host.
+        """
+        base = urlsplit(url)._replace(query="").geturl().rstrip("/")
+        if self.address not in ("$job", "${job}"):
+            told = self.environment.filled(self.address, url=base, job=quote(job, safe=""))
+            return urljoin(url, told)
+        try:
+            place = urljoin(url, job)
+            same = urlsplit(place)[:2] == urlsplit(url)[:2]
+        except ValueError:
+            same = False
+        if not same:
+            raise BotFailure(
+                "malformed", _("the job at {job} has no address at the host of url", job=self.job.text)
+            )
+        return place
+
+    def _name_in(self, reply: Any) -> str:
+        named = self.job.of(reply)
+        if named is None or isinstance(named, (dict, list)) or named == "":
+            raise BotFailure("malformed", _("what stands at {job} names no job", job=self.job.text))
+        return str(named)
+
+    def _check(self, reply: Any) -> None:
+        """Raises BotFailure for a job that has failed."""
+        for path in self._status:
+            status = path.within(reply)
+            if isinstance(status, str) and status.lower() in _FAILED:
+                answer = shortened(self.environment.masked(as_json(reply)))
+                raise BotFailure(
+                    "error",
+                    _(
+                        "the job ended with {path}={status:d}: {answer}",
+                        path=path.text,
+                        status=status,
+                        answer=answer,
+                    ),
+                )
+
+
+class Streaming:
+    """An answer in pieces: server-sent events (`sse`), or one JSON value a line (`lines`).
+
+    It ends with the stream, with `[DONE]`, or when `until` holds; where there is an `until`, a stream that
+    ends without is broken.
+    """
+
+    def __init__(self, settings: HttpSettings) -> None:
+        self.until = Condition("until", settings.until) if settings.until else None
+        is_sse = settings.stream == "sse"
+        self.accept = "text/event-stream" if is_sse else "application/x-ndjson"
+        self._pieces = events_of if is_sse else values_of
+        # What does not stream has said all there is; a page is told as such.
+        self._unstreamed = ("text/html", "application/json") if is_sse else ("text/html",)
+
+    async def replies(self, wire: Wire, arguments: dict[str, Any]) -> list[Any]:
+        """The values of all pieces; raises BotFailure for an error among them."""
+        headers = {**arguments["headers"], "Accept": f"{self.accept}, application/json"}
+        async with wire.response({**arguments, "headers": headers}) as response:
+            if response.content_type in self._unstreamed:
+                return [wire.parsed(response, await text_of(response))]
+            values = await self._collected(wire, response)
+        if not values:
+            raise BotFailure("empty", _("the stream had no event"))
+        try:
+            unquoted = [json.loads(value) if isinstance(value, str) else value for value in values]
+        except (ValueError, RecursionError):
+            return values
+        # Texts are unquoted where all of them are quoted: one quotation mark alone may be a word.
+        return unquoted if all(isinstance(value, (str, dict, list)) for value in unquoted) else values
+
+    async def _collected(self, wire: Wire, response: "ClientResponse") -> list[Any]:
+        found: list[Any] = []
+        async for name, data in self._pieces(lines_of(pieces_of(response))):
+            if data.strip() == "[DONE]":
+                return found
+            value = _value(data)
+            found.append(value)
+            fields = value if isinstance(value, dict) else {}
+            told = "error" in (name, fields.get("event"), fields.get("type"))
+            if told or fields.get("error"):
+                # Masked before it is cut: half a secret would not be found any more.
+                raise _failure(_value(wire.environment.masked(data)))
+            if self.until and self.until.holds(value):
+                return found
+        if self.until:
+            raise BotFailure("error", _("the stream ended without {until}", until=self.until.text))
+        return found
+
+
+async def lines_of(chunks: AsyncIterator[bytes]) -> AsyncIterator[str]:
+    """The lines of a stream, whatever ends them."""
+    decoder = io.IncrementalNewlineDecoder(
+        codecs.getincrementaldecoder("utf-8-sig")("replace"), translate=True
+    )
+    begun: list[str] = []
+    async for chunk in chunks:
+        first, *more = decoder.decode(chunk).split("\n")
+        begun.append(first)
+        if more:
+            yield "".join(begun)
+            for line in more[:-1]:
+                yield line
+            begun = [more[-1]]
+    yield "".join((*begun, decoder.decode(b"", final=True)))
+
+
+async def events_of(lines: AsyncIterator[str]) -> AsyncIterator[tuple[str, str]]:
+    """Name ("" for none) and data of each event of `text/event-stream`; one that is cut short counts too."""
+    name, data = "", list[str]()
+    async for line in lines:
+        field, _unused, value = line.partition(":")
+        if field == "data":
+            data.append(value.removeprefix(" "))
+        elif field == "event":
+            name = value.removeprefix(" ")
+        elif not line:
+            if data:
+                yield name, "\n".join(data)
+            name, data = "", []
+    if data:
+        yield name, "\n".join(data)
+
+
+async def values_of(lines: AsyncIterator[str]) -> AsyncIterator[tuple[str, str]]:
+    """The same of a stream with a value in each line."""
+    async for line in lines:
+        if line.strip():
+            yield "", line.strip()
+
+
+def _value(data: str) -> Any:
+    """A piece's JSON when it is an object or a list; words may look like numbers and stay words."""
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError):
+        return data
+    return value if isinstance(value, (dict, list)) else data
+
+
+def _failure(value: Any) -> BotFailure:
+    """What a piece that is an error says."""
+    fields = value if isinstance(value, dict) else {}
+    told = fields.get("error") or fields.get("message") or value
+    if isinstance(told, dict):
+        told = told.get("message") or told
+    text = told if isinstance(told, str) else as_json(told)
+    status = fields.get("status")
+    if isinstance(status, int) and 400 <= status < 600:
+        return refusal(status, text)
+    return BotFailure("error", _("the stream broke off with an error: {text}", text=shortened(text)))
+
+
+# --- The reply ---
+
+
+class ReplyPaths:
+    """Where answer, passages and the conversation's name stand in replies (of a stream, in their order)."""
+
+    def __init__(self, settings: HttpSettings) -> None:
+        self.answer = JsonPath("answer", settings.answer)
+        self.passages = JsonPath("passages", settings.passages) if settings.passages else None
+        self.passage_text = JsonPath("passage_text", settings.passage_text)
+        self.passage_id = JsonPath("passage_id", settings.passage_id)
+        named = settings.conversation
+        self.conversation = JsonPath("conversation", named) if named else None
+        self.restart = Condition("restart", settings.restart) if settings.restart else None
+
+    def read(self, replies: list[Any]) -> Answer:
+        """The answer in a reply. Raises BotFailure when there is none."""
+        text, passages = self._text(replies), self._passages(replies)
+        return Answer(text=text, passages=passages, shows_passages=self.passages is not None)
+
+    def conversation_in(self, replies: list[Any]) -> str:
+        """The bot's own name for the conversation; "" when no path is configured."""
+        if self.conversation is None:
+            return ""
+        found = [self.conversation.within(reply) for reply in replies]
+        named = next((each for each in reversed(found) if each not in (None, "")), None)
+        if named is None:
+            named = self.conversation.of(replies[-1])  # says what is there instead
+        if named is None or isinstance(named, (dict, list)):
+            raise BotFailure(
+                "malformed",
+                _("what stands at {conversation} names no conversation", conversation=self.conversation.text),
+            )
+        return str(named)
+
+    def _text(self, replies: list[Any]) -> str:
+        """The text of all parts, from the last one that restarts on."""
+        parts: list[str] = []
+        seen = False
+        for reply in replies:
+            found = self.answer.within(reply, _NOTHING)
+            if found is _NOTHING:
+                continue
+            seen = True
+            if self.restart and self.restart.holds(reply):
+                parts = []
+            parts.append(self._part(found))
+        if not seen:
+            self.answer.of(replies[-1])  # says what is there instead
+        text = "".join(parts)
+        if not text:
+            raise BotFailure("empty", _("the bot's answer at {answer} is empty", answer=self.answer.text))
+        return text
+
+    def _part(self, value: Any) -> str:
+        if isinstance(value, list) and value and all(isinstance(part, str) for part in value):
+            return "\n".join(value)
+        if value is None or value == []:
+            return ""
+        if isinstance(value, (dict, list)):
+            raise BotFailure(
+                "malformed",
+                _("what stands at {answer} is no text: it {kind}", answer=self.answer.text, kind=kind(value)),
+            )
+        return value if isinstance(value, str) else as_json(value)
+
+    def _passages(self, replies: list[Any]) -> tuple[Passage, ...]:
+        """The distinct passages; a path that leads nowhere means none."""
+        entries: list[Any] = []
+        for reply in replies:
+            found = self.passages.within(reply) if self.passages else None
+            for entry in found if isinstance(found, list) else [] if found is None else [found]:
+                document = entry
+                if isinstance(entry, dict):
+                    own = {"text": self.passage_text.within(entry), "id": self.passage_id.within(entry)}
+                    document = entry | {key: value for key, value in own.items() if value is not None}
+                if document not in entries:
+                    entries.append(document)
+        return passages_of(entries)

@@ -5,9 +5,17 @@ from collections.abc import AsyncIterator, Awaitable, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from rag_adapters._choosing import CHAT, DEFAULT_WAY, Chooser, Choosing, Refused, Way, usage_of
-from rag_adapters._echo import Tokens, tokens_of
 from rag_adapters._json import JsonPath, kind, parsed, setting
+from rag_adapters._likelihood import (
+    CHAT,
+    Chooser,
+    Choosing,
+    Refused,
+    Tokens,
+    Way,
+    tokens_of,
+    usage_of,
+)
 from rag_adapters._limits import limited
 from rag_adapters._wire import moved, refusal
 from simulator import (
@@ -111,9 +119,7 @@ class ChatBot:
 
     traits = Traits(takes=frozenset({"system", "history"}))
 
-    def __init__(
-        self, url: str, key: str, body: Mapping[str, Any], system: str, way: Way = DEFAULT_WAY
-    ) -> None:
+    def __init__(self, url: str, key: str, body: Mapping[str, Any], system: str, way: Way) -> None:
         self.url, self.body, self.system = url, body, system
         self._key = key
         self._client: AsyncOpenAI | None = None
@@ -197,7 +203,7 @@ class ChatBot:
         from openai import AsyncStream
 
         stream: AsyncStream[Any] = await self._connections().post(
-            "/chat/completions", body=body, cast_to=object, stream=True, stream_cls=AsyncStream[object]
+            CHAT, body=body, cast_to=object, stream=True, stream_cls=AsyncStream[object]
         )
         async with stream:
             return await _joined(stream)

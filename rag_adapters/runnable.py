@@ -1,17 +1,60 @@
-"""A LangChain or LangGraph runnable of your own: --set target=bot.py:chain."""
+"""A LangChain or LangGraph runnable of your own: --set target=bot.py:chain.
+
+First the runnable and the bot that is made of it; then what it is given (by what it declares, by a setting,
+or by trying), and what it gave, whatever its shape, as an answer with its passages.
+"""
 
 import asyncio
+import contextlib
+import dataclasses
 import inspect
-from collections.abc import Sequence
+import typing
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+from uuid import UUID
 
-from rag_adapters._inputs import AUTO, CANDIDATES, Form, form_of
-from rag_adapters._json import JsonPath
+from langchain_core.callbacks import BaseCallbackHandler, UsageMetadataCallbackHandler
+from langchain_core.documents import Document
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+
+from rag_adapters._json import JsonPath, filled, parsed, variables_in
 from rag_adapters._limits import limited
 from rag_adapters._load import describe, failure_of, load
-from rag_adapters._outputs import OutputPaths, Watch
-from simulator import Answer, BotFailure, InputError, Message, Query, Sentence, _
+from simulator import (
+    Answer,
+    BotFailure,
+    InputError,
+    Message,
+    Passage,
+    Query,
+    Sentence,
+    Usage,
+    _,
+    passages_of,
+    returned,
+)
 
+# A query, and the dialogue before it that the runnable does not remember itself, as its input.
+Form = Callable[[Query, Sequence[Message]], Any]
+
+AUTO = "auto"
+_QUESTION = (
+    "question", "input", "user_input", "user_message", "message", "query", "user_query", "utterance", "text",
+)  # fmt: skip
+_HISTORY = ("chat_history", "history", "conversation_history")
+_TOLD: Mapping[str, Callable[[Query], str]] = {
+    "language": lambda query: query.language,
+    "lang": lambda query: query.language,
+    "session_id": lambda query: query.session,
+    "session": lambda query: query.session,
+    "thread_id": lambda query: query.session,
+    "conversation_id": lambda query: query.session,
+}
+_VARIABLES = ("question", "session", "language", "history", "messages")
+
+_ANSWER_KEYS = (*returned.ANSWER_KEYS, "response", "generation", "final_answer")
+_INTERRUPT = "__interrupt__"
 # Exceptions of a runnable that gets an input of the wrong shape.
 _MISFIT = (TypeError, ValueError, LookupError, AttributeError)
 _MISFIT_NAMES = ("InvalidUpdateError", "EmptyInputError")
@@ -33,15 +76,13 @@ async def connect(
     `passages` are paths in its output.
     """
     runnable = await _runnable(load(target), target)
-    paths = OutputPaths(
-        JsonPath("answer", answer) if answer else None, JsonPath("passages", passages) if passages else None
-    )
     try:
         form = form_of(input, history, runnable)
     except InputError as error:
         msg = f"{target}: {error}"
         raise InputError(msg) from None
-    return RunnableBot(runnable, form, paths)
+    answer_path = JsonPath("answer", answer) if answer else None
+    return RunnableBot(runnable, form, answer_path, JsonPath("passages", passages) if passages else None)
 
 
 async def _runnable(found: Any, target: str) -> Any:
@@ -92,8 +133,11 @@ def _check_factory(found: Any, target: str) -> None:
 class RunnableBot:
     """A runnable as the bot; if it declares no input, the first question finds out the form."""
 
-    def __init__(self, runnable: Any, form: Form | None, paths: OutputPaths) -> None:
-        self.runnable, self.form, self.paths = runnable, form, paths
+    def __init__(
+        self, runnable: Any, form: Form | None, answer: JsonPath | None, passages: JsonPath | None
+    ) -> None:
+        """`answer` and `passages` say where these stand in the output; None where that is to be found."""
+        self.runnable, self.form, self.answer, self.passages = runnable, form, answer, passages
         self._form_lock = asyncio.Lock()
 
     async def __call__(self, query: Query) -> Answer:
@@ -106,7 +150,7 @@ class RunnableBot:
             output = await self._output(query, config)
         except Exception as error:
             raise failure_of(error) from error
-        return self.paths.read(output, watch)
+        return answer_in(output, watch, self.answer, self.passages)
 
     async def _output(self, query: Query, config: dict[str, Any]) -> Any:
         earlier = await self._unremembered(query, config)
@@ -136,7 +180,7 @@ class RunnableBot:
         )
 
     async def _unremembered(self, query: Query, config: dict[str, Any]) -> Sequence[Message]:
-        """The dialogue that it has to be describe: none when it keeps the conversation itself."""
+        """The dialogue that it has to be told: none when it keeps the conversation itself."""
         if not query.history:
             return ()
         own: Any = self.runnable
@@ -147,3 +191,292 @@ class RunnableBot:
                 return () if (await own.aget_state(config)).values else query.history
             own = getattr(own, "bound", None)
         return query.history
+
+
+# --- What it is given ---
+
+
+def as_messages(history: Sequence[Message]) -> list[BaseMessage]:
+    """A dialogue as LangChain's messages."""
+    return [
+        HumanMessage(each.content) if each.role == "user" else AIMessage(each.content) for each in history
+    ]
+
+
+def as_text(query: Query, _earlier: Sequence[Message]) -> str:
+    """The question alone."""
+    return query.text
+
+
+def as_list(query: Query, earlier: Sequence[Message]) -> list[BaseMessage]:
+    """The dialogue with the question at its end."""
+    return [*as_messages(earlier), HumanMessage(query.text)]
+
+
+@dataclasses.dataclass(frozen=True)
+class Fields:
+    """A mapping: which keys hold the question, the dialogue before it, and both; and which of `_TOLD`."""
+
+    question: str = ""
+    history: str = ""
+    messages: str = ""
+    told: tuple[str, ...] = ()
+
+    def __call__(self, query: Query, earlier: Sequence[Message]) -> dict[str, Any]:
+        """The input for this query."""
+        given: dict[str, Any] = {name: _TOLD[name](query) for name in self.told}
+        if self.question:
+            given[self.question] = query.text
+        if self.history:
+            given[self.history] = as_messages(earlier)
+        if self.messages:
+            given[self.messages] = as_list(query, earlier)
+        return given
+
+
+# Tried in this order on what does not say what it takes.
+CANDIDATES: Mapping[str, Form] = {
+    "text": as_text,
+    "question": Fields("question"),
+    "input": Fields("input"),
+    "messages": Fields(messages="messages"),
+}
+
+
+def form_of(told: str, history: str, runnable: Any) -> Form | None:
+    """How `runnable` is asked by the settings `input` and `history`; None when that has to be tried.
+
+    Raises InputError when the settings do not fit, or when what it declares leaves open what to give.
+    """
+    if told == AUTO:
+        return _declared(runnable, history)
+    if told in ("text", "list", "messages") and history:
+        msg = _("history={history} goes with the name of a field: --set input=question.", history=history)
+        raise InputError(msg)
+    if told in ("text", "list"):
+        return as_text if told == "text" else as_list
+    if told == "messages":
+        return Fields(messages="messages")
+    if told.startswith(("{", "[", "@")):
+        return _template(parsed("input", told))
+    return Fields(told, history)
+
+
+def _template(template: Any) -> Form:
+    used = variables_in("input", template)
+    for name in sorted(used - set(_VARIABLES)):
+        msg = _(
+            "input: ${name} is not known; there are {variables}.",
+            name=name,
+            variables=", ".join(f"${each}" for each in _VARIABLES),
+        )
+        raise InputError(msg)
+    if not used & {"question", "messages"}:
+        msg = _("input has neither $question nor $messages. In a shell, use single quotes around it.")
+        raise InputError(msg)
+
+    def form(query: Query, earlier: Sequence[Message]) -> Any:
+        texts = {"question": query.text, "session": query.session, "language": query.language}
+        told = "\n".join(f"{each.role}: {each.content}" for each in earlier)
+        lists = {"history": as_messages(earlier), "messages": as_list(query, earlier)}
+        return filled(template, {**texts, "history": told, "messages": told}, lists)
+
+    return form
+
+
+def _declared(runnable: Any, history: str) -> Form | None:
+    state = _state_of(runnable)
+    if state:
+        return _fields(state, (), history)
+    schema = _schema_of(runnable)
+    options = [each.get("type") for each in (schema, *schema.get("anyOf", ()))]
+    if "array" in options:
+        return as_list
+    if "string" in options:
+        return as_text
+    properties = tuple(schema.get("properties", ()))
+    return _fields(properties, tuple(schema.get("required", ())), history) if properties else None
+
+
+def _state_of(runnable: Any) -> tuple[str, ...]:
+    """The keys of a graph's input; its JSON schema cannot always be made."""
+    declared = getattr(getattr(runnable, "builder", None), "input_schema", None)
+    if declared is None:
+        return ()
+    return tuple(getattr(declared, "model_fields", None) or typing.get_type_hints(declared))
+
+
+def _schema_of(runnable: Any) -> dict[str, Any]:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            schema = runnable.get_input_jsonschema()
+    except Exception:  # it is asked for a hint, and the runnable is not our code
+        return {}
+    named = str(schema.get("$ref", "")).rpartition("/")[2]
+    return schema.get("$defs", {}).get(named, schema) if named else schema  # type: ignore[no-any-return]
+
+
+def _fields(there: Sequence[str], required: Sequence[str], history: str) -> Form:
+    """Which of the fields are given what; of a graph's state, none is required: others it fills itself."""
+    messages = "messages" if "messages" in there else ""
+    before = history or next((name for name in _HISTORY if name in there), "")
+    open_ = [name for name in required or there if name not in (messages, before, *_TOLD)]
+    question = next((name for name in _QUESTION if name in there), "")
+    if not question and not messages and len(open_) == 1:
+        question = open_[0]
+    fields = Fields(question, before, messages, tuple(name for name in required if name in _TOLD))
+    if not question and not messages:
+        msg = _(
+            "it takes {there}: say which of them is the question: --set input=NAME.", there=", ".join(there)
+        )
+        raise InputError(msg)
+    if missing := [name for name in open_ if required and name != question]:
+        msg = _(
+            'it takes {missing} too: --set \'input={{"{question}": "$question", ...}}\'.',
+            missing=", ".join(missing),
+            question=question,
+        )
+        raise InputError(msg)
+    return fields
+
+
+# --- What it gave ---
+
+
+class Watch(BaseCallbackHandler):
+    """Sees what retrievers find on the way to an answer that does not show it, and what models count."""
+
+    run_inline = True
+
+    def __init__(self) -> None:
+        self.documents: list[Document] = []
+        self.retrieved = False
+        self.counted = UsageMetadataCallbackHandler()
+        self.counted.run_inline = True
+        self._retrieving: set[UUID] = set()
+
+    def on_retriever_start(
+        self, serialized: dict[str, Any], query: str, *, run_id: UUID, **_told: Any
+    ) -> None:
+        """Remembers who searches: what a retriever asks of others is its own affair."""
+        self._retrieving.add(run_id)
+
+    def on_retriever_end(
+        self, documents: Sequence[Document], *, parent_run_id: UUID | None = None, **_told: Any
+    ) -> None:
+        """Keeps what was found, once."""
+        self.retrieved = True
+        if parent_run_id not in self._retrieving:
+            self.documents += [each for each in documents if each not in self.documents]
+
+    @property
+    def usage(self) -> Usage | None:
+        """The tokens of all models together, where they tell."""
+        counts = self.counted.usage_metadata
+        if not counts:
+            return None
+        return Usage(
+            model=", ".join(counts),
+            tokens_in=sum(each["input_tokens"] for each in counts.values()),
+            tokens_out=sum(each["output_tokens"] for each in counts.values()),
+        )
+
+
+def answer_in(output: Any, watch: Watch, answer: JsonPath | None, passages: JsonPath | None) -> Answer:
+    """The answer in an output; raises BotFailure when there is none."""
+    fields = _fields_of(output)
+    if _INTERRUPT in fields:
+        asked = [str(getattr(each, "value", each)) for each in fields[_INTERRUPT]]
+        raise BotFailure("error", _("the graph stopped for a person: {asked}", asked="; ".join(asked)[:200]))
+    if answer:
+        said = Answer(text=returned.text_of(answer.of(fields)), shows_passages=False)
+    elif fields:
+        said = Answer(text=_text(fields), shows_passages=False)
+    else:
+        said = returned.answer_of(output)
+    if passages:
+        found, shows = passages_of(passages.within(fields)), True
+    else:
+        found = said.passages or _passages(fields, watch, said.text)
+        shows = bool(found) or watch.retrieved or said.shows_passages or _shows_none(fields)
+    told = {"passages": found, "shows_passages": shows, "usage": said.usage or watch.usage}
+    return said.model_copy(update=told)
+
+
+def _fields_of(output: Any) -> Mapping[str, Any]:
+    """The fields of a mapping, a dataclass or a pydantic object; an answer or a message is read as it is."""
+    if isinstance(output, Mapping):
+        return output
+    if isinstance(output, Answer) or hasattr(output, "content"):
+        return {}
+    if dataclasses.is_dataclass(output) and not isinstance(output, type):
+        return {each.name: getattr(output, each.name) for each in dataclasses.fields(output)}
+    return dict(output) if hasattr(output, "model_fields_set") else {}
+
+
+def _text(fields: Mapping[str, Any]) -> str:
+    messages = fields.get("messages")
+    last = messages[-1] if isinstance(messages, Sequence) and messages else None
+    # A tool may give the answer itself, with no word of the model after it.
+    if _of(last, "type") == "tool":
+        return _tool_text(last)
+    own = next((fields[key] for key in _ANSWER_KEYS if fields.get(key)), None)
+    if last is not None and (own is None or _of(last, "type") == "ai"):
+        return returned.last_said(messages)
+    return returned.answer_of(dict(fields)).text if own is None else returned.text_of(own)
+
+
+def _shows_none(fields: Mapping[str, Any]) -> bool:
+    """Whether a field for passages holds none of them; what is no passage says nothing of passages."""
+    for name in returned.PASSAGE_KEYS:
+        with contextlib.suppress(BotFailure):
+            if name in fields and not passages_of(fields[name]):
+                return True
+    return False
+
+
+def _passages(fields: Mapping[str, Any], watch: Watch, answer: str) -> tuple[Passage, ...]:
+    """Documents among the fields, else in tools' artifacts, else seen on the way, else what tools said."""
+    tools = _tools_of_this_turn(fields.get("messages"))
+    sources = [fields.get(name) for name in returned.PASSAGE_KEYS]
+    sources.append([each for tool in tools for each in _lenient(_of(tool, "artifact"))])
+    sources.append(watch.documents)
+    found = next(filter(None, map(_lenient, sources)), ())
+    return found or tuple(
+        each for each in map(_words, tools, range(1, len(tools) + 1)) if each.text != answer
+    )
+
+
+def _lenient(documents: Any) -> tuple[Passage, ...]:
+    """Passages, where the value is such; other fields may have these names too."""
+    try:
+        return passages_of(documents)
+    except BotFailure:
+        return ()
+
+
+def _tools_of_this_turn(messages: Any) -> list[Any]:
+    """What tools said since the customer did."""
+    found: list[Any] = []
+    for message in reversed(messages if isinstance(messages, Sequence) else ()):
+        kind = _of(message, "type")
+        if kind == "human":
+            break
+        if kind == "tool" and _of(message, "status") != "error":
+            found.insert(0, message)
+    return found
+
+
+def _words(tool: Any, number: int) -> Passage:
+    name = _of(tool, "name") or "tool"
+    return Passage(id=f"{name}-{number}", text=_tool_text(tool), source=name)
+
+
+def _tool_text(tool: Any) -> str:
+    return returned.text_of(returned.joined(_of(tool, "content")))
+
+
+def _of(message: Any, name: str) -> Any:
+    """A field of a message; graphs elsewhere send them as mappings."""
+    return message.get(name) if isinstance(message, Mapping) else getattr(message, name, None)

@@ -119,25 +119,7 @@ def _passage(document: Any, number: int) -> Passage:
         return Passage(id=str(number), text=document)
     if isinstance(document, (tuple, list)) and len(document) == 2 and _score(document[1]) is not None:
         return _passage(document[0], number).model_copy(update={"score": _score(document[1])})
-    return _from_fields(_fields(document), number)
-
-
-def _fields(document: Any) -> Mapping[str, Any]:
-    """A document's fields in one mapping; what stands in its metadata gives way to its own."""
-    if isinstance(document, Mapping):
-        own = dict(document)
-    elif hasattr(document, "page_content"):
-        own = {"page_content": document.page_content, "id": getattr(document, "id", None)}
-        own["metadata"] = getattr(document, "metadata", None)
-    else:
-        msg = _("a passage must be a text, a mapping or a document, not {type}", type=type(document).__name__)
-        raise BotFailure("malformed", msg)
-    metadata = own.pop("metadata", None)
-    layers = (metadata if isinstance(metadata, Mapping) else {}, own)
-    return {key: value for layer in layers for key, value in layer.items() if value is not None}
-
-
-def _from_fields(fields: Mapping[str, Any], number: int) -> Passage:
+    fields = _fields(document)
     text = next((fields[name] for name in _TEXT if name in fields), None)
     if text is None:
         there = ", ".join(str(key)[:40] for key in list(fields)[:20]) or "nothing"
@@ -154,6 +136,21 @@ def _from_fields(fields: Mapping[str, Any], number: int) -> Passage:
         source=None if source is None else str(source),
         score=_score(_first(fields, _SCORE)),
     )
+
+
+def _fields(document: Any) -> Mapping[str, Any]:
+    """A document's fields in one mapping; what stands in its metadata gives way to its own."""
+    if isinstance(document, Mapping):
+        own = dict(document)
+    elif hasattr(document, "page_content"):
+        own = {"page_content": document.page_content, "id": getattr(document, "id", None)}
+        own["metadata"] = getattr(document, "metadata", None)
+    else:
+        msg = _("a passage must be a text, a mapping or a document, not {type}", type=type(document).__name__)
+        raise BotFailure("malformed", msg)
+    metadata = own.pop("metadata", None)
+    layers = (metadata if isinstance(metadata, Mapping) else {}, own)
+    return {key: value for layer in layers for key, value in layer.items() if value is not None}
 
 
 def _first(fields: Mapping[str, Any], names: tuple[str, ...]) -> Any:

@@ -82,11 +82,11 @@ class _Call(NamedTuple):
 def _work_off(loop: asyncio.AbstractEventLoop, calls: list[_Call]) -> None:
     """Makes the calls for which somebody waits still."""
     settled = [call.settled() for call in calls if not call.outcome.done()]
+
+    def settle() -> None:
+        for outcome, method, value in settled:
+            if not outcome.done():
+                method(value)
+
     with contextlib.suppress(RuntimeError):  # the run is over, and with it the loop
-        loop.call_soon_threadsafe(_settle, settled)
-
-
-def _settle(settled: list[_Settled]) -> None:
-    for outcome, method, value in settled:
-        if not outcome.done():
-            method(value)
+        loop.call_soon_threadsafe(settle)

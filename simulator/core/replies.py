@@ -21,7 +21,6 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    JsonValue,
     ValidationError,
     WithJsonSchema,
     create_model,
@@ -186,37 +185,28 @@ def parse_parts(text: str, reply_form: type[BaseModel]) -> dict[str, Reply | Mal
     try:
         filled = parse_reply(text, reply_form)
     except MalformedReply as error:
-        objects, *rests = _objects(text)
-        value = _binding(objects, rests[-1], reply_form)
-        values = value if isinstance(value, dict) else _whole_parts(rests, reply_form)
-        problem = "{}: Field required" if isinstance(value, dict) else str(error)
-        parts = {
-            name: _part(name, values, field.annotation, problem.format(name), text)
-            for name, field in reply_form.model_fields.items()
-        }
-        read_any = any(not isinstance(part, MalformedReply) for part in parts.values())
-        return parts if read_any else dict.fromkeys(parts, error)
-    return {name: getattr(filled, name) for name in reply_form.model_fields}
-
-
-def _part(
-    name: str, values: Mapping[str, Any], part_form: Any, missing: str, text: str
-) -> Reply | MalformedReply:
-    if name not in values:
-        return MalformedReply("malformed", missing, raw=text)
-    try:
-        part: Reply = part_form.model_validate(values[name])
-    except ValidationError as error:
-        return MalformedReply("malformed", _problem(error, name), raw=_json_of(values[name]) or text)
-    return part
-
-
-def _json_of(value: Any) -> str:
-    """The JSON of a part; empty when it is nested too deep for that."""
-    try:
-        return str(encodable(json.dumps(value, ensure_ascii=False)))
-    except RecursionError:
-        return ""
+        whole = error
+    else:
+        return {name: getattr(filled, name) for name in reply_form.model_fields}
+    objects, *rests = _objects(text)
+    value = _binding(objects, rests[-1], reply_form)
+    values = value if isinstance(value, dict) else _whole_parts(rests, reply_form)
+    parts: dict[str, Reply | MalformedReply] = {}
+    for name, field in reply_form.model_fields.items():
+        if name not in values:
+            missing = f"{name}: Field required" if isinstance(value, dict) else str(whole)
+            parts[name] = MalformedReply("malformed", missing, raw=text)
+            continue
+        try:
+            parts[name] = field.annotation.model_validate(values[name])  # type: ignore[union-attr]
+        except ValidationError as error:
+            try:
+                raw = str(encodable(json.dumps(values[name], ensure_ascii=False)))
+            except RecursionError:  # nested too deep to be shown
+                raw = ""
+            parts[name] = MalformedReply("malformed", _problem(error, name), raw=raw or text)
+    read_any = any(not isinstance(part, MalformedReply) for part in parts.values())
+    return parts if read_any else dict.fromkeys(parts, whole)
 
 
 def _whole_parts(rests: Sequence[str], reply_form: type[BaseModel]) -> dict[str, Any]:
@@ -235,7 +225,12 @@ def _whole_parts(rests: Sequence[str], reply_form: type[BaseModel]) -> dict[str,
 
 def _objects(text: str) -> tuple[list[Any], str, str]:
     """The complete objects of a reply, and the broken rest: as it is, and repaired as far as it can be."""
-    objects, rest = _values(_decoded(_after_reasoning(text)))
+    reasoned = _REASONED.match(text)
+    said = text[reasoned.end() :] if reasoned else text
+    said = said[_REASONING.match(said).end() :]  # type: ignore[union-attr]
+    encoded = _ENCODED.fullmatch(said)
+    decoded = encoded and _decode(f'"{encoded[1]}"')
+    objects, rest = _values(decoded[0] if decoded else said)
     if not rest:
         return objects, "", ""
     repaired, left = _values(_repaired(rest))
@@ -249,17 +244,6 @@ def _problem(error: ValidationError, *within: str) -> str:
     # Lists and objects are not quoted: they may be nested too deep for that.
     shown = type(value).__name__ if isinstance(value, (dict, list)) else repr(str(value)[:20])
     return f"{where}: {first['msg']}" + ("" if first["type"] == "missing" else f" (it was {shown})")
-
-
-def _after_reasoning(text: str) -> str:
-    reasoned = _REASONED.match(text)
-    text = text[reasoned.end() :] if reasoned else text
-    return text[_REASONING.match(text).end() :]  # type: ignore[union-attr]
-
-
-def _decoded(text: str) -> str:
-    decoded = (encoded := _ENCODED.fullmatch(text)) and _decode(f'"{encoded[1]}"')
-    return decoded[0] if decoded else text
 
 
 def _decode(text: str, at: int = 0) -> tuple[Any, int] | None:
@@ -290,7 +274,10 @@ def _only(value: Any) -> Any:
 def _repaired(text: str) -> str:
     """Without doubled braces, trailing commas, full-width signs and a closing fence outside its strings."""
     doubled = text.startswith("{{")
-    parts = _STRING.split(_requoted(text))
+    # Python's and typographic quotation marks become JSON's, and comments go.
+    mark = _MARK.match(text)[1] or '"'  # type: ignore[index]
+    requoted = _QUOTED.get(mark, _QUOTED["“"]).sub(_as_json, text)
+    parts = _STRING.split(requoted)
     for place, part in enumerate(parts):
         if place % 2:
             parts[place] = part.translate(_CONTROLS)
@@ -300,12 +287,6 @@ def _repaired(text: str) -> str:
             syntax = _PYTHON.sub(lambda word: {"None": "null"}.get(word[0], word[0].lower()), syntax)
             parts[place] = _TRAILING_COMMA.sub("", syntax)
     return "".join(parts)
-
-
-def _requoted(text: str) -> str:
-    """Python's and typographic quotation marks as JSON's, and no comments."""
-    mark = _MARK.match(text)[1] or '"'  # type: ignore[index]
-    return _QUOTED.get(mark, _QUOTED["“"]).sub(_as_json, text)
 
 
 def _as_json(found: re.Match[str]) -> str:
@@ -640,15 +621,12 @@ def skeleton(described: Described, indent: str = "") -> str:
 def _described(value: "tuple[str, Meaning] | Described", indent: str) -> str:
     if not isinstance(value, tuple):
         return skeleton(value, indent)
-    name, meaning = value
+    kind, meaning = value
     if isinstance(meaning, str):
-        return FIELD_KINDS[name].shape.replace("$it", meaning)
-    item = ", ".join(f'"{key}": {_item(name, key, text)}' for key, text in meaning.items())
+        return FIELD_KINDS[kind].shape.replace("$it", meaning)
+    shapes = {key: f"<{text}>" if (kind, key) in _NUMBERS else f'"<{text}>"' for key, text in meaning.items()}
+    item = ", ".join(f'"{key}": {shape}' for key, shape in shapes.items())
     return f"[{{{item}}}, ...]"
-
-
-def _item(kind: str, key: str, meaning: str) -> str:
-    return f"<{meaning}>" if (kind, key) in _NUMBERS else f'"<{meaning}>"'
 
 
 _NUMBERS = {("usefulness", "useful"), ("statements", "found")}
@@ -658,11 +636,6 @@ def share_of(raw: float, scale: tuple[float, float]) -> float:
     """A raw value as 0..1: grades from 1 to 5 by fifths (3 is .6), every other scale from end to end."""
     low, high = scale
     return raw / high if scale == FIFTHS else (raw - low) / (high - low)
-
-
-def detail_of(filled: Reply) -> dict[str, JsonValue]:
-    """A filled-in form as a score's detail holds it."""
-    return filled.model_dump(mode="json")
 
 
 Scale = tuple[float, float]
@@ -675,16 +648,12 @@ def score_of(verdict: Any, scale: Scale, *, declared: bool) -> Score:
     """
     if isinstance(verdict, Score):
         return _sound(verdict, scale, declared=declared)
+    reason = ""
     if isinstance(verdict, tuple) and len(verdict) == 2 and isinstance(verdict[1], str):
-        return _graded(verdict[0], verdict[1], scale)
-    return _graded(verdict, "", scale)
-
-
-def _graded(verdict: Any, reason: str, scale: Scale) -> Score:
-    """Yes is the top of the scale, no its bottom."""
+        verdict, reason = verdict
     if type(verdict).__module__ == "numpy":  # its scalars are no numbers and no bool of Python's
         verdict = verdict.item()
-    if isinstance(verdict, bool):
+    if isinstance(verdict, bool):  # yes is the top of the scale, no its bottom
         raw = scale[verdict]
     elif isinstance(verdict, Real):
         raw = float(verdict)

@@ -75,9 +75,7 @@ def endpoints(
     endpoint_of: dict[Role, Endpoint | None] = {
         role: _endpoint(role, settings, environ) for role in get_args(Role)
     }
-    if not strict:
-        return endpoint_of
-    for role, endpoint in endpoint_of.items():
+    for role, endpoint in endpoint_of.items() if strict else ():
         named = _model(role, settings, environ)
         if endpoint is None and not settings.offline and named not in ("", LEXICAL):
             msg = _(
@@ -189,28 +187,22 @@ def _check(role: Role, url: str, key: str) -> None:
     except ValueError:
         sound = False
     if not sound or url != "".join(url.split()):
-        address = url.rpartition("@")[2].partition("?")[0]
         msg = _(
-            "the {role} model's address '{address}' must look like http://localhost:11434/v1",
+            "the {role} model's address '{address}' must look like http://localhost:11434/v1"
+            " (REHEARSAL_{variable}_URL, REHEARSAL_JUDGE_URL or OPENAI_BASE_URL).",
             role=role,
-            address=address,
+            address=url.rpartition("@")[2].partition("?")[0],
+            variable=role.upper(),
         )
-        raise InputError(
-            _(
-                "{problem} (REHEARSAL_{role}_URL, REHEARSAL_JUDGE_URL or OPENAI_BASE_URL).",
-                problem=msg,
-                role=role.upper(),
-            )
-        )
+        raise InputError(msg)
     if not (key.isascii() and key.isprintable()):
-        msg = _("the {role} model's key has characters that no key can have", role=role)
-        raise InputError(
-            _(
-                "{problem} (REHEARSAL_{role}_KEY, REHEARSAL_JUDGE_KEY or OPENAI_API_KEY).",
-                problem=msg,
-                role=role.upper(),
-            )
+        msg = _(
+            "the {role} model's key has characters that no key can have"
+            " (REHEARSAL_{variable}_KEY, REHEARSAL_JUDGE_KEY or OPENAI_API_KEY).",
+            role=role,
+            variable=role.upper(),
         )
+        raise InputError(msg)
 
 
 def _own(role: str, setting: str, environ: Mapping[str, str]) -> str:

@@ -39,17 +39,16 @@ def is_secret(name: str) -> bool:
 
 def without_secrets(settings: Mapping[str, str]) -> dict[str, str]:
     """The settings as they may be stored and shown; `${NAME}` of the environment is no secret."""
-    return {name: _shown(name, value) for name, value in settings.items()}
+    return {
+        name: without_url_secrets(value) if not is_secret(name) else (value if _is_reference(value) else MASK)
+        for name, value in settings.items()
+    }
 
 
-def _shown(name: str, value: str) -> str:
-    if is_secret(name):
-        return value if _HARMLESS.fullmatch(value) or _only_references(value) else MASK
-    return without_url_secrets(value)
-
-
-def _only_references(value: str) -> bool:
-    """Headers as JSON, each of whose values is a reference or a plain word such as application/json."""
+def _is_reference(value: str) -> bool:
+    """Whether a secret stands elsewhere; in headers as JSON, each value does or is a word like text/html."""
+    if _HARMLESS.fullmatch(value):
+        return True
     texts = re.findall(r':\s*"([^"]*)"', value) if value.lstrip().startswith("{") else [value]
     return bool(_REFERENCE.search(value)) and all(
         _HARMLESS.fullmatch(text) or re.fullmatch(r"[a-z]+/[a-z+.-]+|\w{1,8}", text) for text in texts
@@ -89,10 +88,10 @@ def known_secrets(settings: Mapping[str, str], environ: Mapping[str, str] = os.e
     For errors, which may quote anything; what is a mere word stays.
     """
     secrets = {value for name, value in settings.items() if is_secret(name)}
-    for name, value in environ.items():
-        secrets |= {value} if is_secret(name) and not value.startswith(("/", "{")) else set()
-        secrets |= set(_of_address(value))
-    for value in settings.values():
+    secrets |= {
+        value for name, value in environ.items() if is_secret(name) and not value.startswith(("/", "{"))
+    }
+    for value in (*environ.values(), *settings.values()):
         secrets |= set(_of_address(value))
     return _longest_first(secrets)
 
@@ -109,19 +108,15 @@ def used_secrets(
     names of their variables: "ANTHROPIC"), and what the file `.env` holds.
     """
     prefixes = (*_OURS, *(f"{provider}_" for provider in providers))
-    listed = _names_in(env_file)
+    try:
+        listed = set(_IN_ENV_FILE.findall(env_file.read_text(encoding="utf-8-sig")))
+    except (OSError, ValueError):
+        listed = set()
     ours = {name: value for name, value in environ.items() if name.startswith(prefixes) or name in listed}
     named = {name for text in settings.values() for name in _REFERENCE.findall(text)}
     named |= {text for text in settings.values() if is_secret(text)}  # api_key_env=SHOP_KEY
     referenced = {environ[name] for name in named if not environ.get(name, "/").startswith("/")}
     return _longest_first({*known_secrets(settings, ours), *referenced})
-
-
-def _names_in(env_file: Path) -> frozenset[str]:
-    try:
-        return frozenset(_IN_ENV_FILE.findall(env_file.read_text(encoding="utf-8-sig")))
-    except (OSError, ValueError):
-        return frozenset()
 
 
 def _longest_first(values: Iterable[str]) -> tuple[str, ...]:

@@ -108,15 +108,16 @@ def read_target(value: object) -> float | str | None:
 def parse_conditions(text: str) -> tuple[Condition, ...]:
     """The conditions of an expression, each once; ValueError says what is wrong with it."""
     plain = unicodedata.normalize("NFKC", text).replace("≥", ">=").replace("≤", "<=").strip()
-    return tuple(dict.fromkeys(_condition(part) for part in _AND.split(plain)))
+    return tuple(dict.fromkeys(_condition(part.strip()) for part in _AND.split(plain)))
 
 
 def _condition(part: str) -> Condition:
-    found = _TERM.fullmatch(part.strip())
+    """One condition, its threshold on the scale of its figure."""
+    found = _TERM.fullmatch(part)
     if found is None:
         msg = _(
             "'{part}' is not a condition; write a number (0.9, 90), or conditions joined by and: {example}",
-            part=part.strip(),
+            part=part,
             example=TARGET_EXAMPLE,
         )
         raise ValueError(msg)
@@ -126,18 +127,12 @@ def _condition(part: str) -> Condition:
     except ValueError:
         msg = _("'{number:d}' is not a number", number=number)
         raise ValueError(msg) from None
-    return _checked(
-        Condition.model_validate({"name": name, "comparison": comparison, "threshold": threshold})
-    )
-
-
-def _checked(condition: Condition) -> Condition:
-    """The condition with its threshold on the scale of its figure."""
-    name, comparison, threshold = condition.name, condition.comparison, condition.threshold
+    condition = Condition.model_validate({"name": name, "comparison": comparison, "threshold": threshold})
     if condition.measure == "share":
         _check_direction(condition)
         return condition.model_copy(update={"threshold": threshold and _share(threshold)})
-    if threshold < 0 or (condition.measure == "count" and threshold % 1):
+    is_count = condition.measure == "count"
+    if threshold < 0 or (is_count and threshold % 1):
         msg = _(
             "{name} is {kinds}, and {threshold:g} is none",
             name=name,
@@ -145,7 +140,7 @@ def _checked(condition: Condition) -> Condition:
             threshold=threshold,
         )
         raise ValueError(msg)
-    if condition.rises or (condition.measure != "count" and comparison == "=="):
+    if condition.rises or (not is_count and comparison == "=="):
         msg = _("{name} can only be limited: write {name} <= {threshold:g}", name=name, threshold=threshold)
         raise ValueError(msg)
     return condition
@@ -153,18 +148,17 @@ def _checked(condition: Condition) -> Condition:
 
 def _check_direction(condition: Condition) -> None:
     """Refuses a share that would pass for being bad, and one that would have to be hit exactly."""
-    name, threshold, limited = condition.name, condition.threshold, condition.name in LOWER_IS_BETTER
-    written = f"write {name} {'<=' if limited else '>='} {threshold:g}"
-    if condition.comparison == "==" and (threshold or not limited):
-        msg = _("{name} is a share: {written}", name=name, written=written)
+    limited = condition.name in LOWER_IS_BETTER
+    instead = f"{condition.name} {'<=' if limited else '>='} {condition.threshold:g}"
+    if condition.comparison == "==" and (condition.threshold or not limited):
+        msg = _("{name} is a share: write {instead}", name=condition.name, instead=instead)
         raise ValueError(msg)
     if condition.rises == limited and condition.comparison != "==":
-        msg = _(
-            "{condition} points the wrong way, {value} is better: {written}",
-            condition=condition.text,
-            value="less" if limited else "more",
-            written=written,
-        )
+        wrong = {"condition": condition.text, "instead": instead}
+        if limited:
+            msg = _("{condition} points the wrong way, less is better: write {instead}", **wrong)
+        else:
+            msg = _("{condition} points the wrong way, more is better: write {instead}", **wrong)
         raise ValueError(msg)
 
 
@@ -283,22 +277,19 @@ def merged_prices(name: str, *layers: Mapping[str, Any]) -> dict[str, Price]:
             merged |= _PRICES.validate_python(read_prices(prices))
         except ValidationError as error:
             first = error.errors()[0]
-            place = " ".join(map(str, first["loc"]))
             msg = _(
                 "{name} {place}: {problem}; write {example}",
                 name=name,
-                place=place,
+                place=" ".join(map(str, first["loc"])),
                 problem=value_problem(first),
-                example=_EXAMPLE,
+                example='[prices."my-model"] input = 0.4, output = 1.6, currency = "USD" (or "JPY"; per'
+                " million tokens).",
             )
             raise InputError(msg) from None
         except ValueError as error:
             msg = _("{name} {prices}: {problem}.", name=name, prices=shortened(prices), problem=error)
             raise InputError(msg) from None
     return merged
-
-
-_EXAMPLE = '[prices."my-model"] input = 0.4, output = 1.6, currency = "USD" (or "JPY"; per million tokens).'
 
 
 def dollars(amount: float) -> str:
@@ -736,15 +727,11 @@ class Settings(RowSettings):
             pairs[key.strip()] = text
         return pairs
 
-    @field_validator("arrival")
+    @field_validator("arrival", "shard")
     @classmethod
-    def _arriving(cls, value: str | None) -> str | None:
-        return value and read_arrival(value).text
-
-    @field_validator("shard")
-    @classmethod
-    def _part(cls, value: str | None) -> str | None:
-        return value and read_shard(value).text
+    def _as_written(cls, value: str | None, field: ValidationInfo) -> str | None:
+        read = read_arrival if field.field_name == "arrival" else read_shard
+        return value and read(value).text
 
     @field_validator("judges")
     @classmethod
@@ -814,16 +801,6 @@ def flag(name: str) -> str:
     return named.get(name, "--" + name.replace("_", "-"))
 
 
-def environment_values(environ: Mapping[str, str], names: Iterable[str]) -> dict[str, Any]:
-    """REHEARSAL_TURNS=5 and so on; list and table fields are read from commas."""
-    values: dict[str, Any] = {}
-    for name in names:
-        text = environ.get(PREFIX + name.upper())
-        if text and name not in {"red", "greeting"}:
-            values[name] = text.split(",") if name == "set" else text
-    return values
-
-
 def file_values(path: Path) -> dict[str, Any]:
     """The keys of a TOML file; none where there is none. Raises InputError for one that cannot be read."""
     try:
@@ -879,10 +856,14 @@ def load_settings(
         for key, value in flags.items()
         if value is not None and value is not False and value not in ((), [])
     }
-    from_file, from_environment = (
-        file_values((folder or Path()) / SETTINGS_FILE),
-        environment_values(environ, (*Settings.model_fields, *GONE)),
-    )
+    from_file = file_values((folder or Path()) / SETTINGS_FILE)
+    # A list is read from commas; a table has no form in a variable.
+    variables = {
+        name: text
+        for name in (*Settings.model_fields, *GONE)
+        if name not in {"red", "greeting"} and (text := environ.get(PREFIX + name.upper()))
+    }
+    from_environment = variables | ({"set": variables["set"].split(",")} if "set" in variables else {})
     shown = {key: f"{key} in {SETTINGS_FILE}{':' if key not in GONE else ''}" for key in from_file}
     shown |= {key: f"{PREFIX}{key.upper()}" for key in from_environment}
     shown |= {key: flag(key) for key in given}

@@ -121,17 +121,17 @@ def _persona_id(name: str) -> str:
     """The id of the persona that reports call by this name; an unknown ASCII name stays as it is."""
     if name in persona_names() or _is_path(name) or name.endswith(".toml"):
         return name
-    ids = {_plain(title): persona_id for persona_id in persona_names() for title in _titles(persona_id)}
+    tables = {persona_id: read_toml(PERSONAS / f"{persona_id}.toml") for persona_id in persona_names()}
+    ids = {
+        _plain(table[language]["name"]): persona_id
+        for persona_id, table in tables.items()
+        for language in LANGUAGES
+    }
     if not name.isascii() and _plain(name) not in ids:
-        there = ", ".join(f"{persona_id} ({_titles(persona_id)[0]})" for persona_id in persona_names())
+        there = ", ".join(f"{persona_id} ({table['ja']['name']})" for persona_id, table in tables.items())
         msg = _("unknown persona '{name}'. There are: {names}.", name=name, names=there)
         raise InputError(msg)
     return ids.get(_plain(name), name)
-
-
-def _titles(persona_id: str) -> list[str]:
-    table = read_toml(PERSONAS / f"{persona_id}.toml")
-    return [str(table[language]["name"]) for language in ("ja", "en")]
 
 
 def _plain(name: str) -> str:
@@ -207,29 +207,28 @@ def connector(name: str) -> Callable[..., Any]:
 
     For `bot.py:answer` of the user's own, the function is the bot; one called `connect` makes it.
     """
-    limited: Callable[..., Any] = importlib.import_module("rag_adapters._limits").limited
-    if ":" in name:
-        found = user_object(name)
-        if name.endswith(":connect"):
-            return limited(_callable(found, name))  # type: ignore[no-any-return]
-        importlib.import_module("rag_adapters.function").function_of(found, name)
-        return limited(functools.partial(_connect_function, name))  # type: ignore[no-any-return]
-    if name not in adapter_names():
+    limited = importlib.import_module("rag_adapters._limits").limited
+    if name.endswith(":connect"):
+        found = _callable(user_object(name), name)
+    elif ":" in name:
+        adapter = importlib.import_module("rag_adapters.function")
+        adapter.function_of(user_object(name), name)
+
+        def found(*, prompt: str = "") -> Any:
+            return adapter.connect(target=name, prompt=prompt)
+
+    elif name in adapter_names():
+        found = _callable(importlib.import_module(f"rag_adapters.{name}").connect, name)
+    else:
         raise UnknownName(_("adapter"), name, adapter_names(), _("Your own bot: --adapter bot.py:answer."))
-    module = importlib.import_module(f"rag_adapters.{name}")
-    return limited(_callable(module.connect, name))  # type: ignore[no-any-return]
-
-
-def _connect_function(name: str, /, *, prompt: str = "") -> Bot:
-    function = importlib.import_module("rag_adapters.function")
-    return function.connect(target=name, prompt=prompt)  # type: ignore[no-any-return]
+    return limited(found)  # type: ignore[no-any-return]
 
 
 def adapter_arguments(
     name: str, connect: Callable[..., Any], given: Mapping[str, str], offered: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The keyword arguments of `connect`: `--set` values by annotation, and what it declares of `offered`."""
-    parameters = _signature(connect).parameters
+    parameters = inspect.signature(connect).parameters
     variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     own = {key: p for key, p in parameters.items() if key not in offered and p.kind not in variadic}
     for key in given:
@@ -244,31 +243,21 @@ def adapter_arguments(
                 names=", ".join(own),
             )
             raise InputError(msg)
-    values = {key: _converted(name, own[key], text) for key, text in given.items()}
+    values = {}
+    for key, text in given.items():
+        annotation = own[key].annotation if own[key].annotation is not own[key].empty else str
+        try:
+            values[key] = TypeAdapter(annotation).validate_python(text)
+        except ValidationError as error:
+            msg = _(
+                "adapter {name}: --set {setting}={value}: {problem}.",
+                name=name,
+                setting=key,
+                value=text[:60],
+                problem=value_problem(error.errors()[0]),
+            )
+            raise InputError(msg) from None
     return values | {key: value for key, value in offered.items() if key in parameters}
-
-
-def _signature(connect: Callable[..., Any]) -> inspect.Signature:
-    try:
-        return inspect.signature(connect, eval_str=True)
-    except NameError:  # an annotation that is there for type checkers only
-        return inspect.signature(connect)
-
-
-def _converted(name: str, parameter: inspect.Parameter, text: str) -> Any:
-    annotation = parameter.annotation if parameter.annotation is not parameter.empty else str
-    try:
-        return TypeAdapter(annotation).validate_python(text)
-    except ValidationError as error:
-        problem = value_problem(error.errors()[0])
-        msg = _(
-            "adapter {name}: --set {setting}={value}: {problem}.",
-            name=name,
-            setting=parameter.name,
-            value=text[:60],
-            problem=problem,
-        )
-        raise InputError(msg) from None
 
 
 async def connect(name: str, given: Mapping[str, str], offered: Mapping[str, Any]) -> Bot:
@@ -335,38 +324,32 @@ def module_of_file(path: Path) -> ModuleType:
 def source_files(module: Path) -> list[Path]:
     """The files a module is made of: its own, those near it that it imports, and `_NAME...` files of each.
 
-    The program's own modules are not among them.
+    The program's own modules are not among them: the version stands for them.
     """
     files: dict[Path, None] = {}
     waiting = [module.resolve()]
     while waiting:
         path = waiting.pop(0)
-        if path not in files:
-            files[path] = None
-            waiting += _named_after(path)
-            waiting += _imported_nearby(path) if path.suffix == ".py" else ()
+        if path in files:
+            continue
+        files[path] = None
+        name = path.stem.lstrip("_")  # of keigo.py: _keigo.toml, _keigo_ja.toml and the like
+        named = (*path.parent.glob(f"_{name}.*"), *path.parent.glob(f"_{name}_*.*"))
+        waiting += sorted(each for each in named if each.suffix in {".py", ".toml"})
+        if path.suffix == ".py":
+            # Beside it or in folders there; `judges._angle` is one beside judges/cosine.py.
+            nearby = [
+                folder.joinpath(*imported.split(".")).with_suffix(".py")
+                for imported in dict.fromkeys(_imported(ast.parse(path.read_bytes())))
+                if imported.partition(".")[0] != "simulator"
+                for folder in (path.parent, path.parent.parent)
+            ]
+            waiting += filter(Path.is_file, nearby)
     return list(files)
 
 
-def _named_after(path: Path) -> list[Path]:
-    """Of keigo.py: _keigo.toml, _keigo_rules.py and the like."""
-    name = path.stem.lstrip("_")
-    there = (*path.parent.glob(f"_{name}.*"), *path.parent.glob(f"_{name}_*.*"))
-    return sorted(each for each in there if each.suffix in {".py", ".toml"})
-
-
-def _imported_nearby(path: Path) -> Iterator[Path]:
-    """Modules beside it or in folders there; `judges._angle` is one beside judges/cosine.py."""
-    names = dict.fromkeys(_imported(ast.parse(path.read_bytes())))
-    for name in names:
-        if name.partition(".")[0] != "simulator":  # the version stands for the program itself
-            for folder in (path.parent, path.parent.parent):
-                file = folder.joinpath(*name.split(".")).with_suffix(".py")
-                if file.is_file():
-                    yield file
-
-
 def _imported(tree: ast.Module) -> Iterator[str]:
+    """The names of modules that are imported anywhere, and of what is taken from them."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (each.name for each in node.names)

@@ -182,7 +182,7 @@ class ModelJudge:
         if isinstance(filled, ModelFailure):
             return failed(self._name(rubric), context, filled, self.rubric_hash)
         verdict = rubric.kind.kept(getattr(filled, rubric.value), context)
-        detail = encodable(replies.detail_of(filled.model_copy(update={rubric.value: verdict})))
+        detail = encodable(filled.model_copy(update={rubric.value: verdict}).model_dump(mode="json"))
         if conflicts := _conflicts(rubric, detail, context):
             sides = {side: " ".join(text.split())[:LONGEST_SIDE] for side, text in conflicts[0].items()}
             reason = self.frame.text(context.case.language, "disagree", **sides)

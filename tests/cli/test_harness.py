@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from rag_adapters._choosing import Refused
-from rag_adapters._echo import tokens_of
+from rag_adapters._likelihood import Refused, tokens_of
 from simulator.addons.lm_eval import model as likelihood
 from simulator.addons.lm_eval import tasks
 from simulator.addons.lm_eval.grade import number, scores_of

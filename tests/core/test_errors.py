@@ -2,15 +2,11 @@
 
 import pytest
 
-from simulator.core import errors
 from simulator.core.errors import (
     AccessDenied,
     BotFailure,
-    BoundaryFailure,
-    InputError,
     MalformedReply,
     ModelFailure,
-    RehearsalError,
     UnknownName,
 )
 
@@ -36,19 +32,6 @@ def test_an_unknown_name_is_answered_with_the_known(
     assert str(UnknownName("persona", name, names, hint)) == message
 
 
-def test_types_say_who_mends_it() -> None:
-    """The user's own to mend, and failures outside, are told apart by their base."""
-    to_mend = {"UnknownName", "CaseFileError", "PromptError", "RunFileError"}
-    outside = {"BotFailure", "Transient", "ModelFailure", "MalformedReply", "AccessDenied", "OutOfPatience"}
-    found = {name: kind for name, kind in vars(errors).items() if isinstance(kind, type)}
-
-    assert {n for n, kind in found.items() if issubclass(kind, InputError)} == to_mend | {"InputError"}
-    assert {n for n, kind in found.items() if issubclass(kind, BoundaryFailure)} == outside | {
-        "BoundaryFailure"
-    }
-    assert all(issubclass(found[name], RehearsalError) for name in to_mend | outside)
-
-
 def test_a_failure_outside_is_data() -> None:
     """Its kind and message are what is stored; a malformed reply keeps what was said."""
     bot, reply = (
@@ -59,9 +42,3 @@ def test_a_failure_outside_is_data() -> None:
     assert (bot.failure.kind, bot.failure.message, str(bot)) == ("timeout", str(bot), "no answer within 60 s")
     assert (reply.raw, reply.failure.kind) == ("hm", "malformed")
     assert isinstance(AccessDenied("denied", "401"), ModelFailure)
-
-
-def test_a_kind_is_a_word_to_count_by() -> None:
-    """Only the known kinds are taken."""
-    with pytest.raises(ValueError, match="kind"):
-        BotFailure("strange", "?")

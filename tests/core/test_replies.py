@@ -95,20 +95,6 @@ GRADES = st.integers(1, 5)
 
 
 @given(
-    reason=WORDS, grade=GRADES, around=st.tuples(PROSE, PROSE), escaped=st.booleans(), fenced=st.booleans()
-)
-def test_what_was_written_is_what_is_read(
-    reason: str, grade: int, around: tuple[str, str], escaped: bool, fenced: bool
-) -> None:
-    """Whatever the reason says, and whatever prose stands around it."""
-    written = {"reason": reason, "grade": grade}
-    text = json.dumps(written, ensure_ascii=escaped, indent=2 if fenced else None)
-    text = f"```json\n{text}\n```" if fenced else text
-
-    assert outcome(f"{around[0]} {text} {around[1]}") == written
-
-
-@given(
     reason=WORDS, grade=GRADES, order=st.permutations(["reason", "grade", "extra"]), cut=st.integers(0, 300)
 )
 @example(reason='say {"grade": 5}', grade=1, order=["reason", "grade", "extra"], cut=25)
@@ -133,15 +119,6 @@ def test_a_cut_off_line_says_and_does_what_was_written(message: str, leaving: st
     read = outcome(text[:cut], replies.NextLine)
 
     assert read is None or (read["message"], read["next"]) == (message, leaving)
-
-
-@given(cut=st.integers(0, 400), grades=st.lists(GRADES, min_size=3, max_size=3), words=WORDS)
-def test_a_cut_off_combined_reply_is_whole_or_none(cut: int, grades: list[int], words: str) -> None:
-    """No grade of one judge stands in for that of another."""
-    turn = {"steps": [words], "conclusion": words, "correctness": grades[0], "overall": grades[1]}
-    written = {"turn": turn, "fluency": {"reason": words, "grade": grades[2]}}
-
-    assert outcome(json.dumps(written, ensure_ascii=False)[:cut], COMBINED) in (None, written)
 
 
 @given(

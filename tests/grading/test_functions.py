@@ -176,7 +176,7 @@ def test_another_code_is_another_rubric(tmp_path: Path, name: str) -> None:
     [
         ("rouge_l", {"rouge_l.py", "_text_metrics.py", "_text_metrics.toml"}),
         ("cosine", {"cosine.py", "_angle.py"}),
-        ("label", {"label.py", "_label.toml", "_label_reading.py"}),
+        ("label", {"label.py", "_label.toml"}),
         ("facts", {"facts.py", "_facts.toml"}),
     ],
 )

@@ -156,13 +156,7 @@ def test_right_and_wrong(answer: str, value: float) -> None:
     """The score says what was answered and what is right."""
     score = choice(an_exhibit(answer, language="ja"))
 
-    assert (score.judge, score.state, score.value, score.raw, score.scale) == (
-        "choice",
-        "scored",
-        value,
-        value,
-        (0, 1),
-    )
+    assert (score.state, score.value, score.raw) == ("scored", value, value)
     assert score.detail["right"] == "C"
     assert not score.by_rule
     assert ("正解：C（24）" if value else "A（8）と回答。正解はC（24）") in score.reason

@@ -47,7 +47,6 @@ def test_the_gravest_fault_and_the_number_make_the_grade(
     score = keigo(an_exhibit(answer))
 
     assert (score.state, score.raw, score.value, score.severity) == ("scored", grade, grade / 5, severity)
-    assert score.scale == (1, 5)
 
 
 def test_a_finding_quotes_the_answer_and_proposes_better() -> None:

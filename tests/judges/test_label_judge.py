@@ -2,8 +2,7 @@
 
 import pytest
 
-from judges._label_reading import Reader
-from judges.label import label
+from judges.label import Reader, label
 from simulator import Answer, Case, GradingContext, InputError, Score, Turn
 from simulator.data.datasets import case_label_problem, label_forms, label_set_problem, labels_in, labels_of
 from simulator.grading.judge import FunctionJudge
@@ -107,7 +106,7 @@ def test_right_and_wrong() -> None:
     """1 or 0, with what was read and what is right; what a prompt says for a label stands for it."""
     right, wrong = graded("不適切です"), graded("適切", expected="1")
 
-    assert (right.value, right.raw, right.scale, right.state) == (1, 1, (0, 1), "scored")
+    assert (right.value, right.raw, right.state) == (1, 1, "scored")
     assert right.detail == {"expected": "1", "predicted": "1", "read": "mentioned"}
     assert (wrong.value, wrong.by_rule) == (0, False)
     assert wrong.detail == {"expected": "1", "predicted": "0", "read": "alone"}

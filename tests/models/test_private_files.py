@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rag_adapters._index import open_index
+from rag_adapters.demo import open_index
 from simulator import Passage
 from simulator.cli.app import main
 from simulator.models.cache import ResponseCache, cache_folder

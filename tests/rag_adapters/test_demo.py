@@ -255,8 +255,8 @@ def test_a_prompt_that_does_not_hold_together_is_refused(tmp_path: Path, wrong: 
 
 
 def test_listing_adapters_loads_no_library(root: Path) -> None:
-    """LangChain, FAISS, aiohttp, openai and numpy wait until a bot is connected."""
-    names = "demo http openai_chat function recorded documents"
+    """LangChain and FAISS come with the bundled bot alone, aiohttp and openai with the first question."""
+    names = "http openai_chat function recorded"
     script = (
         f"import sys; from importlib import import_module\n"
         f"for name in {names!r}.split(): import_module(f'rag_adapters.{{name}}')\n"

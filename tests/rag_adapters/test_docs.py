@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from rag_adapters import function
-from rag_adapters._options import read_template, template_names
+from rag_adapters.http import read_template, template_names
 from simulator import Case, Query
 from simulator.cli.app import main
 from simulator.core import shelves

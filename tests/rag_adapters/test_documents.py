@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from langchain_core.documents import Document
 
-from rag_adapters.documents import passages_of
-from simulator import BotFailure, Passage
+from simulator import BotFailure, Passage, passages_of
 
 PASSAGE = Passage(id="faq-1", text="料金は月額990円です。", source="faq.md", score=0.5)
 

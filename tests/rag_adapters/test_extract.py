@@ -2,8 +2,7 @@
 
 import pytest
 
-from rag_adapters._extract import Extract, extract, sentences
-from rag_adapters._index import build
+from rag_adapters.demo import Extract, build, extract, sentences
 from simulator import Passage
 
 TEXT = """# 解約の手続き

@@ -8,8 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
-from rag_adapters._request import headers_of
-from rag_adapters.http import HttpBot, connect
+from rag_adapters.http import HttpBot, connect, headers_of
 from simulator import BotFailure, InputError, Message, Passage, Query
 from tests.servers import bot as bots
 from tests.servers.bot import BotServer, ReceivedQuestion
@@ -139,7 +138,7 @@ async def test_a_bot_that_repeats_its_key_does_not_spread_it(
     assert cited.passages[0].text == "***"
     assert json.loads(answer.text)["authorization"] == "Bearer ***"
     assert failed == ("error", "HTTP 500: bad key ***")
-    assert "sk-very-secret" not in repr(connect(url=server.url, answer="a", **settings).asking)
+    assert "sk-very-secret" not in repr(connect(url=server.url, answer="a", **settings).request)
 
 
 async def test_get_sends_the_fields_in_the_address() -> None:

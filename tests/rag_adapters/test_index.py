@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rag_adapters._index import build, content_hash, open_index
+from rag_adapters.demo import build, content_hash, open_index
 from simulator import Passage
 
 PASSAGES = (

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rag_adapters._ngrams import grams, places
+from rag_adapters.demo import grams, places
 
 
 def shared(one: str, other: str) -> float:

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from rag_adapters._options import TEMPLATES, read_template, template_names
-from rag_adapters.http import connect
+from rag_adapters.http import TEMPLATES, connect, read_template, template_names
 from simulator import BotFailure, InputError, Message, Passage, Query
 from tests.servers.bot import BotServer, ReceivedQuestion
 from tests.servers.jobs import JobServer

@@ -59,7 +59,9 @@ def a_run(rows: Sequence[tuple[str, str, str]] = tuple(ROWS), language: Language
         turn = Turn(index=1, user="q?", answer=Answer(text=reply))
         key = f"scripted/{number}#1"
         conversations.append(Conversation(id=key, case=case, persona="scripted", turns=(turn,)))
-        scores.append(choice(GradingContext(conversation=key, case=case, persona="scripted", turn=turn)))
+        score = choice(GradingContext(conversation=key, case=case, persona="scripted", turn=turn))
+        filed = {"judge": "choice", "conversation": key, "turn": 1, "scale": (0, 1)}
+        scores.append(score.model_copy(update=filed))
     run = Run(id="r", created=datetime(2026, 1, 1, tzinfo=UTC), settings={}, status="finished")
     return Results(
         run=run, planned=len(conversations), conversations=tuple(conversations), scores=tuple(scores)
