@@ -63,14 +63,17 @@ def timed(name: str, server: SheetsServer, sheets: tuple[Worksheet, ...]) -> int
 
 
 def plain(server: SheetsServer, sheets: tuple[Worksheet, ...], ours: int) -> None:
-    """Only the conversations, `update_cell` for each cell, no colours and no notes."""
+    """Only the conversations, a request for each cell, no colours and no notes."""
     (conversations,) = (sheet for sheet in sheets if sheet.name == "conversations")
-    worksheet = server.robot().open_by_key("PLAIN").sheet1
+    book = server.robot().open_by_key("PLAIN")
     server.log.clear()
     started = time.perf_counter()
-    for line, row in enumerate(conversations.rows, 2):
-        for place, column in enumerate(conversations.columns, 1):
-            worksheet.update_cell(line, place, row.cells[column.key].text if place > 1 else row.key)
+    for line, row in enumerate(conversations.rows, 1):
+        for place, column in enumerate(conversations.columns):
+            value = {"userEnteredValue": {"stringValue": row.cells[column.key].text if place else row.key}}
+            start = {"sheetId": 0, "rowIndex": line, "columnIndex": place}
+            update = {"start": start, "rows": [{"values": [value]}], "fields": "userEnteredValue"}
+            book.batch_update({"requests": [{"updateCells": update}]})
     took, writes = time.perf_counter() - started, server.log.writes
     minutes = writes / WRITES_A_MINUTE
     print(

@@ -16,7 +16,6 @@ from simulator.cli.options import OWN_SETTINGS, PANELS
 from simulator.core import shelves
 from simulator.core.settings import SETTINGS_FILE, Settings, flag
 from tests.golden_files import compare
-from tests.servers.openai import Reply, serve
 
 RUN = [sys.executable, str(shelves.ROOT / "run.py")]
 BOT = "def answer(question):\n    return question + ' です。'\n"
@@ -52,10 +51,10 @@ def clean() -> Iterator[None]:
         del os.environ[name]
 
 
-def process(*arguments: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
+def process(*arguments: str, stdout: Any = subprocess.PIPE, **environment: str) -> Any:
     """Runs a command as users do."""
     world = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | environment
-    return subprocess.run([*RUN, *arguments], capture_output=True, env=world, check=False)
+    return subprocess.run([*RUN, *arguments], stdout=stdout, stderr=subprocess.PIPE, env=world, check=False)
 
 
 @pytest.mark.parametrize("word", ["", *COMMANDS])
@@ -115,24 +114,6 @@ def test_flags_reach_the_settings(run: Any) -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(("target", "code"), [("1", 1), ("0.01", 0), ("100", 1), ("2", 0)])
-def test_the_exit_code_is_the_gates(run: Any, target: str, code: int) -> None:
-    """0 when the target is reached, 1 when it is missed."""
-    Path("bot.py").write_text("def answer(question):\n    return 'わかりません。'\n", encoding="utf-8")
-
-    assert run(*OWN, "--limit", "1", "--target", target, "--max-major", "1").code == code
-
-
-def test_a_run_that_cannot_go_on_is_incomplete(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A refused key ends it with 3, also where the target would be missed."""
-    with serve(lambda _: Reply(status=401)) as server:
-        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        done = run(*OWN[1:], "--limit", "1", "--target", "1")
-
-    assert done.code == 3
-    assert done.err.count("error: ") == 1
-
-
 WRONG = [
     ("--turn 3", "No such option: --turn (Possible options:"),
     ("--turns", "Option '--turns' requires an argument."),
@@ -174,6 +155,12 @@ WRONG = [
     ("--runs bot.py", "bot.py"),
     ("--runs bot.py/runs", "bot.py"),
     ("--resume none", "no run 'none'"),
+    ("--resume=", "no run ''"),
+    ("--resume 20200101", "no run '20200101' in runs/. Newest: none yet."),
+    ("--resume bot.py", "bot.py: not a run file"),
+    ("--judges turn,relevanze", "unknown judge 'relevanze'. Did you mean relevance, answer_relevancy?"),
+    ("--judges turn,./turn.toml", "turn.toml: cannot be read"),
+    ("--guidelines none.md", "none.md: the guidelines cannot be read"),
 ]
 
 
@@ -266,36 +253,27 @@ def test_an_env_file_is_not_needed_for_help(run: Any, clean: None) -> None:
     assert run("list").code == 0
 
 
-def test_run_as_a_process(tmp_path: Path) -> None:
-    """From any folder, with the exit code of the command and no traceback."""
-    version, wrong = process("--version"), process("--persona", "angri")
-
-    assert (version.returncode, version.stdout.decode().strip()) == (0, __version__)
-    assert (wrong.returncode, wrong.stdout) == (2, b"")
-    assert wrong.stderr.startswith(b"error: unknown persona 'angri'. Did you mean angry?")
-    assert not list(tmp_path.glob("runs*"))
-
-
-def test_a_terminal_without_japanese_gets_question_marks() -> None:
-    """Another encoding ends nothing in an error."""
+def test_run_as_a_process() -> None:
+    """As users do, from any folder: a terminal without Japanese gets question marks and no traceback."""
     Path("bot.py").write_text(BOT, encoding="utf-8")
     done = process(*OWN, "--limit", "1", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
 
     assert done.returncode == 0, done.stderr
     assert b"?" in done.stdout
+    assert b"Traceback" not in done.stderr
 
 
 def test_nobody_has_to_read_to_the_end() -> None:
-    """`list | head` is no error; a rehearsal whose verdict nobody took is incomplete."""
+    """A rehearsal whose verdict nobody took is incomplete."""
     Path("bot.py").write_text(BOT, encoding="utf-8")
-    for arguments, code in ((["list"], 0), ([*OWN, "--limit", "1"], 3)):
-        reading, writing = os.pipe()
-        os.close(reading)
-        done = subprocess.run([*RUN, *arguments], stdout=writing, stderr=subprocess.PIPE, check=False)
-        os.close(writing)
-        assert done.returncode == code, done.stderr
-        assert b"Traceback" not in done.stderr
-        assert b"BrokenPipe" not in done.stderr
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as gone:
+        done = process(*OWN, "--limit", "1", stdout=gone)
+
+    assert done.returncode == 3, done.stderr
+    assert b"Traceback" not in done.stderr
+    assert b"BrokenPipe" not in done.stderr
 
 
 def test_help_starts_without_heavy_libraries() -> None:

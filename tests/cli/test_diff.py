@@ -3,8 +3,6 @@
 import json
 import os
 import re
-import subprocess
-import sys
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any, TextIO
@@ -12,7 +10,6 @@ from typing import Any, TextIO
 import pytest
 
 from simulator.cli.app import main
-from simulator.core import shelves
 from simulator.core.types import Conversation, Language, Results
 from simulator.report.comparison import compared, comparison_report, p_text
 from simulator.report.painters.console import paint
@@ -263,17 +260,16 @@ def unread() -> TextIO:
     return os.fdopen(writing, "w", encoding="utf-8")
 
 
-def test_a_reader_may_stop_before_the_end() -> None:
+def test_a_reader_may_stop_before_the_end(capsys: pytest.CaptureFixture[str]) -> None:
     """`diff | head`: the exit code is the verdict all the same, and one calm line says where it is."""
     stored(a_result(grades_of([1.0] * 12), "1-before"))
     stored(a_result(grades_of(TWELVE), "2-after"))
-    command = [sys.executable, str(shelves.ROOT / "run.py"), "diff", "1", "2"]
-    with unread() as gone:
-        done = subprocess.run(command, stdout=gone, stderr=subprocess.PIPE, text=True, check=False)
+    with unread() as gone, redirect_stdout(gone):
+        assert main(["diff", "1", "2"]) == 1
+    said = capsys.readouterr().err
 
-    assert done.returncode == 1, done.stderr
-    assert "Not read to the end: the verdict is in the exit code" in done.stderr
-    assert "error" not in done.stderr
+    assert "Not read to the end: the verdict is in the exit code" in said
+    assert "error" not in said
 
 
 def test_what_decides_nothing_may_be_left_unread(capsys: pytest.CaptureFixture[str]) -> None:

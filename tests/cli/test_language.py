@@ -1,17 +1,13 @@
 """The language of the terminal, for whatever the program says; what others say stays word for word."""
 
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from simulator.cli.app import main
 from simulator.core.messages import Message, _, ngettext, shown
-from tests.paths import ROOT
 
 OURS = (
     _("The bot never answered: {reason}", reason=_("empty answers")),
@@ -66,27 +62,22 @@ def test_a_run_is_announced_in_japanese(capsys: pytest.CaptureFixture[str]) -> N
     assert out.startswith("{")
 
 
+@pytest.mark.usefixtures("japanese")
 @pytest.mark.parametrize("ours", OURS, ids=str)
-def test_a_bot_that_speaks_like_the_program_is_quoted(ours: Message) -> None:
+def test_a_bot_that_speaks_like_the_program_is_quoted(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, ours: Message
+) -> None:
     """Its answer is one of our own sentences: word for word on a Japanese terminal, and in every report."""
+    monkeypatch.setenv("COLUMNS", "300")
     answer = str(ours)
     assert shown(ours, "ja") != answer
     Path("bot.py").write_text(f"def answer(question):\n    return {answer!r}\n", encoding="utf-8")
     Path("q.csv").write_text("question,reference\n送料はいくらですか？,550円です。\n", encoding="utf-8")
-    done = subprocess.run(
-        [
-            sys.executable, str(ROOT / "run.py"), "--offline", "--cases", "q.csv",
-            "--adapter", "bot.py:answer", "--persona", "calm", "--to", "markdown,json",
-        ],
-        capture_output=True,
-        encoding="utf-8",
-        env={**os.environ, "LC_ALL": "", "LANG": "ja_JP.UTF-8", "COLUMNS": "300", "PYTHONUTF8": "1"},
-        check=False,
-    )  # fmt: skip
-
-    assert done.returncode == 0, done.stderr
-    assert f"窓口: {answer}" in done.stdout
+    options = ("--offline", "--persona", "calm", "--judges", "turn", "--to", "markdown,json")
+    assert main(["--cases", "q.csv", "--adapter", "bot.py:answer", *options]) == 0
     [folder] = Path("runs").iterdir()
+
+    assert f"窓口: {answer}" in capsys.readouterr().out
     assert answer in (folder / "report.md").read_text(encoding="utf-8")
     assert answer in (folder / "report.html").read_text(encoding="utf-8")
     assert json.dumps(answer) in (folder / "report.json").read_text(encoding="utf-8")

@@ -1,25 +1,20 @@
-"""Google Sheets v4, and what gspread needs of Drive v3, over real HTTP on this machine.
-
-`python -m tests.servers.sheets` starts one with an example and prints where to look.
-"""
+"""Google Sheets v4, as far as the program uses it, over real HTTP on this machine."""
 
 import asyncio
 import json
-import tempfile
+import secrets
 import time
 import traceback
-from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, parse_qsl, unquote
 
 from aiohttp import web
 
 from tests.servers import sheets_api as api
-from tests.servers import sheets_drive as drive
 from tests.servers import sheets_html as html
 from tests.servers.loopback import LoopbackServer, dumps, reset
 from tests.servers.sheets_auth import Account, Accounts
-from tests.servers.sheets_client import by_refresh_token, by_service_account
+from tests.servers.sheets_client import by_service_account
 from tests.servers.sheets_errors import ApiError, Json, domain_policy, service_disabled
 from tests.servers.sheets_people import Person
 from tests.servers.sheets_schema import Mask, Method, checked_query, mask, methods, parsed, selected
@@ -57,8 +52,7 @@ class SheetsServer(LoopbackServer):
 
     `sheets` maps a key to its worksheets of text. Without `auth` a request without a token is the owner's.
     `refusals` are statuses answered before anything else. `disabled` names APIs ("sheets", "drive") that
-    are switched off, `domain_policy` switches Drive apps off. Google's documents do not say whether a
-    row's developer metadata follows the row when it is sorted; `sort_carries_metadata` chooses.
+    are switched off, `domain_policy` switches Drive apps off.
     """
 
     path = ""
@@ -71,7 +65,7 @@ class SheetsServer(LoopbackServer):
         self.troubles: list[Trouble] = []
         self.refusals: list[int] = []
         self.disabled: set[str] = set()
-        self.domain_policy, self.auth, self.sort_carries_metadata = False, auth, False
+        self.domain_policy, self.auth = False, auth
         for key, tabs in (sheets or {}).items():
             self.add(key, tabs)
 
@@ -99,12 +93,12 @@ class SheetsServer(LoopbackServer):
         return Person(self.store, key, email)
 
     def share(self, key: str, email: str = ROBOT, held: str = "writer") -> None:
-        """Share a spreadsheet; also with "anyone" or "domain:example.com"."""
+        """Share a spreadsheet; also with "anyone"."""
         self.person(key).share(email, held)
 
     def folder(self, *emails: str, shared_drive: bool = False) -> str:
         """A new folder's id, where these accounts may write; a shared drive's folder owns what lies in it."""
-        number = drive.new_folder_id()
+        number = "0A" + secrets.token_urlsafe(16)[:17]
         self.store.folders[number] = dict.fromkeys(emails, "writer")
         if shared_drive:
             self.store.shared_drives.add(number)
@@ -122,10 +116,6 @@ class SheetsServer(LoopbackServer):
     def robot(self, email: str = ROBOT, **options: Any) -> Any:
         """A gspread client signed in as a service account."""
         return by_service_account(self.service_account(email), self.url, **options)
-
-    def signed_in(self, email: str = MARI, **options: Any) -> Any:
-        """A gspread client signed in as a person, by refresh token."""
-        return by_refresh_token(self.accounts.person(email), self.url, self.token_uri, **options)
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one request."""
@@ -157,7 +147,7 @@ class SheetsServer(LoopbackServer):
     def _dispatched(self, asked: LoggedRequest) -> tuple[web.Response, bool]:
         if self.refusals:
             return _refusal(self.refusals.pop(0)), False
-        if asked.path.startswith(_PAGE) or asked.path == "/":
+        if asked.path.startswith(_PAGE):
             return self._page(asked), False
         if asked.path == "/token":
             return self._token(asked), False
@@ -173,8 +163,6 @@ class SheetsServer(LoopbackServer):
     def _page(self, asked: LoggedRequest) -> web.Response:
         asked.method, asked.access = "page", "page"
         with self.store.lock:
-            if asked.path == "/":
-                return _html(html.index(list(self.store.books.values())))
             book = self.store.books.get(asked.path.removeprefix(_PAGE).partition("/")[0])
             return _html(html.page(book)) if book else web.Response(status=404, text="no such spreadsheet")
 
@@ -211,19 +199,20 @@ class SheetsServer(LoopbackServer):
         tree = _mask(method, query)
         with self.store.lock:
             call = api.Call(method.name, parts, query, body, asked.account)
-            made = selected(api.answer(self.store, call, self.sort_carries_metadata), tree)
+            made = selected(api.answer(self.store, call), tree)
             answer = _json(made)
         return answer, bool(asked.meets("lost"))
 
     def _drive(self, asked: LoggedRequest) -> tuple[web.Response, bool]:
-        (_, _, name, access, handler), parts = drive.routed(asked.verb, asked.path)
-        self._admit(asked, "drive", name, "read" if access == "read" else "write", drive.SCOPES)
+        if (asked.verb, asked.path) != ("POST", "/drive/v3/files"):
+            raise ApiError(404, f"This server does not know {asked.verb} {asked.path}.")
+        self._admit(asked, "drive", "drive.files.create", "write", api.DRIVE_SCOPES)
         if trouble := asked.meets("status", "reset"):
             return (trouble.answer(), False) if trouble.kind == "status" else (web.Response(), True)
         asked.body = json.loads(asked.raw) if asked.raw else {}
         query = {key: values[0] for key, values in asked.query.items()}
         with self.store.lock:
-            made = handler(drive.Request(self.store, asked.account, query, asked.body), *parts)
+            made = api.create_in_drive(self.store, asked.account, query, asked.body)
         return _json(made), bool(asked.meets("lost"))
 
 
@@ -253,26 +242,3 @@ def _refusal(status: int) -> web.Response:
     trouble = Trouble.status(status, html=status == 502)
     trouble.headers = {"Retry-After": "0"}
     return trouble.answer()
-
-
-async def _example() -> None:
-    server = SheetsServer(port=8765)
-    table = [
-        ["ID", "質問", "正解"],
-        ["001", "送料はいくらですか", "550円です。"],
-        ["002", "返品できますか", "14日以内です。"],
-    ]
-    server.add("example", {"テスト質問": table, "会話": []}, title="リハーサルの例")
-    server.share("example")
-    async with server:
-        folder = Path(tempfile.mkdtemp())
-        key_file = folder / "service-account.json"
-        key_file.write_text(json.dumps(server.service_account(), indent=1), encoding="utf-8")
-        print(f"REHEARSAL_SHEETS_URL={server.url}")
-        print(f"GOOGLE_APPLICATION_CREDENTIALS={key_file}")
-        print(f"sheet:example is to be seen at {server.url}/spreadsheets/d/example/view", flush=True)
-        await asyncio.Event().wait()
-
-
-if __name__ == "__main__":
-    asyncio.run(_example())

@@ -97,11 +97,3 @@ def box_name(title: str, box: Box) -> str:
     """The full name of a box, as Google echoes it."""
     first, last = cell_name(box.top, box.left), cell_name(box.bottom - 1, box.right - 1)
     return f"{quoted(title)}!{first}" if first == last else f"{quoted(title)}!{first}:{last}"
-
-
-def split_sheet(text: str) -> tuple[str | None, str]:
-    """`'My sheet'!A1` is ("My sheet", "A1"); without a sheet the first is None."""
-    if found := re.fullmatch(r"'((?:[^']|'')+)'(?:!(.*))?", text, re.DOTALL):
-        return found[1].replace("''", "'"), found[2] or ""
-    before, mark, after = text.rpartition("!")
-    return (before, after) if mark else (None, text)

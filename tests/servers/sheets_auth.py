@@ -11,11 +11,11 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from google.auth import jwt
 from google.auth.exceptions import GoogleAuthError
 
-from tests.servers.sheets_errors import Json, insufficient_scope, invalid_credential, missing_credential
+from tests.servers.sheets_errors import ApiError, Json, invalid_credential
 
 SCOPES = ("https://www.googleapis.com/auth/spreadsheets", "https://www.googleapis.com/auth/drive")
 CLIENT_ID, CLIENT_SECRET = "1234567890-desktop.apps.googleusercontent.com", "GOCSPX-not-a-secret"
-_JWT_GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+JWT_GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 
 
 class Account(NamedTuple):
@@ -91,7 +91,7 @@ class Accounts:
     def exchange(self, form: dict[str, str], token_uri: str) -> tuple[int, Json]:
         """The token endpoint: status and body for a form."""
         self.exchanges += 1
-        if form.get("grant_type") == _JWT_GRANT:
+        if form.get("grant_type") == JWT_GRANT:
             return self._by_assertion(form.get("assertion", ""), token_uri)
         if form.get("grant_type") == "refresh_token":
             return self._by_refresh_token(form)
@@ -137,13 +137,11 @@ class Accounts:
         scheme, _, text = header.partition(" ")
         if not header and not required:
             return None
-        if scheme != "Bearer" or not text:
-            raise missing_credential(method)
-        token = self.tokens.get(text)
+        token = self.tokens.get(text) if scheme == "Bearer" else None
         if token is None or token.expires <= self.clock():
             raise invalid_credential(method)
         if not token.scopes & scopes:
-            raise insufficient_scope(method)
+            raise ApiError(403, "Request had insufficient authentication scopes.")
         return token.account
 
 

@@ -1,15 +1,14 @@
-"""Batch requests about cells: writing, formats, validation, sorting, finding, copying, merging."""
+"""Cells: writing and merging them on request, sorting them as people do."""
 
 from typing import Any
 
 from tests.servers.sheets_a1 import Box
-from tests.servers.sheets_compute import effective
 from tests.servers.sheets_edit import Edit, fields_of, fits, overlaps, rows_of, updated
 from tests.servers.sheets_errors import Json, invalid
-from tests.servers.sheets_grid import Cell, Shift, shifted
+from tests.servers.sheets_grid import Cell
 from tests.servers.sheets_schema import Mask
 from tests.servers.sheets_state import Sheet, grid_area, grid_range
-from tests.servers.sheets_typing import displayed
+from tests.servers.sheets_typing import displayed, effective
 
 
 def update_cells(edit: Edit, told: Json) -> Json:
@@ -61,27 +60,6 @@ def repeat_cell(edit: Edit, told: Json) -> Json:
     return {}
 
 
-def set_data_validation(edit: Edit, told: Json) -> Json:
-    """setDataValidation; without a rule it is cleared."""
-    sheet, box = edit.box(told.get("range") or {})
-    edit.guard(sheet, box)
-    rule = told.get("rule")
-    if rule and not (rule.get("condition") or {}).get("type"):
-        raise invalid("DataValidationRule.condition is required.")
-    for row, column in box.cells:
-        cell = {k: v for k, v in sheet.grid.get(row, column).items() if k != "dataValidation"}
-        edit.put(sheet, row, column, cell | {"dataValidation": rule} if rule else cell)
-    return {}
-
-
-def sort_range(edit: Edit, told: Json) -> Json:
-    """SortRange."""
-    sheet, box = edit.box(told.get("range") or {})
-    edit.guard(sheet, box)
-    sort(edit, sheet, box, told.get("sortSpecs") or [])
-    return {}
-
-
 def sort(edit: Edit, sheet: Sheet, box: Box, specs: list[Json]) -> None:
     """Sort the box's rows by their values; empty cells come last, whichever the order."""
     order = list(range(box.top, box.bottom))
@@ -95,19 +73,13 @@ def sort(edit: Edit, sheet: Sheet, box: Box, specs: list[Json]) -> None:
     for row, cells in enumerate(taken, start=box.top):
         for column, cell in cells.items():
             sheet.grid.put(row, column, cell)
-    if edit.carries_metadata:
-        _carry_metadata(edit, sheet, dict(zip(order, range(box.top, box.bottom), strict=True)))
-
-
-def _carry_metadata(edit: Edit, sheet: Sheet, went: dict[int, int]) -> None:
-    edit.book.metadata = shifted(edit.book.metadata, Shift(sheet.id, "ROWS", lambda row: went.get(row, row)))
 
 
 def _sort_key(edit: Edit, sheet: Sheet, row: int, column: int) -> Any:
     entered = sheet.grid.get(row, column).get("userEnteredValue")
     if not entered:
         return None
-    value = effective(edit.book, sheet, entered)
+    value = effective(entered)
     if "numberValue" in value:
         return 0, value["numberValue"], ""
     if "boolValue" in value:

@@ -4,10 +4,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import gspread
-from google.oauth2.credentials import Credentials as UserCredentials
 from google.oauth2.service_account import Credentials as ServiceCredentials
 
-from tests.servers.sheets_auth import CLIENT_ID, CLIENT_SECRET, SCOPES
+from tests.servers.sheets_auth import SCOPES
 from tests.servers.sheets_errors import Json
 
 _GOOGLE = ("sheets.googleapis.com", "www.googleapis.com")
@@ -40,17 +39,4 @@ class Robot(ServiceCredentials):
 def by_service_account(info: Json, base: str, scopes: tuple[str, ...] = SCOPES) -> Any:
     """A gspread client with a service account's key, as made by the server."""
     credentials = Robot.from_service_account_info(info, scopes=scopes)  # type: ignore[no-untyped-call]
-    return gspread.Client(auth=credentials, http_client=door(base))
-
-
-def by_refresh_token(token: str, base: str, token_uri: str, scopes: tuple[str, ...] = SCOPES) -> Any:
-    """A gspread client with a person's refresh token, as left by a sign-in."""
-    credentials = UserCredentials(  # type: ignore[no-untyped-call]
-        None,
-        refresh_token=token,
-        token_uri=token_uri,
-        client_id=CLIENT_ID,
-        client_secret=CLIENT_SECRET,
-        scopes=list(scopes),
-    )
     return gspread.Client(auth=credentials, http_client=door(base))

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from tests.servers.sheets_a1 import Box
 from tests.servers.sheets_edit import Edit, fields_of, updated
 from tests.servers.sheets_errors import Json, invalid
-from tests.servers.sheets_grid import Axis, Cell, deleted, inserted, moved
+from tests.servers.sheets_grid import Axis, Cell, deleted, inserted
 from tests.servers.sheets_state import Sheet, axis_of
 
 _WORDS: dict[Axis, str] = {"ROWS": "row", "COLUMNS": "column"}
@@ -63,7 +63,7 @@ def insert_dimension(edit: Edit, told: Json) -> Json:
 
 def insert(edit: Edit, sheet: Sheet, axis: Axis, at: int, count: int) -> None:
     """New rows or columns; everything from `at` on moves."""
-    edit.shift(sheet, inserted(sheet.id, axis, at, count))
+    edit.book.shift(inserted(sheet.id, axis, at, count))
     sheet.grid.resize(axis, sheet.grid.size(axis) + count)
     edit.book.check_size()
 
@@ -105,21 +105,10 @@ def delete(edit: Edit, span: Span) -> None:
     if frozen and left >= size - (span.end - span.start):
         raise invalid(f"Sorry, it is not possible to delete all non-frozen {word}s.")
     edit.guard(span.sheet, span.box)
-    edit.shift(span.sheet, deleted(span.sheet.id, span.axis, span.start, span.end))
+    edit.book.shift(deleted(span.sheet.id, span.axis, span.start, span.end))
     span.sheet.grid.resize(span.axis, size - (span.end - span.start))
     if frozen:
         span.sheet.properties["gridProperties"] = given | {name: left}
-
-
-def move_dimension(edit: Edit, told: Json) -> Json:
-    """MoveDimension."""
-    span = existing(edit, told.get("source") or {})
-    goal = int(told.get("destinationIndex", 0))
-    if not 0 <= goal <= span.sheet.grid.size(span.axis) or span.start < goal < span.end:
-        raise invalid(f"Cannot move {_WORDS[span.axis]}s to index {goal}.")
-    edit.guard(span.sheet, span.box)
-    edit.shift(span.sheet, moved(span.sheet.id, span.axis, span.start, span.end, goal))
-    return {}
 
 
 def append_dimension(edit: Edit, told: Json) -> Json:

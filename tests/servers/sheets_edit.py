@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from tests.servers.sheets_a1 import Box, box_name
 from tests.servers.sheets_errors import ApiError, Json, invalid
-from tests.servers.sheets_grid import Cell, Shift
+from tests.servers.sheets_grid import Cell
 from tests.servers.sheets_schema import Mask, mask
 from tests.servers.sheets_state import Sheet, Spreadsheet, grid_area
 from tests.servers.sheets_typing import short
@@ -24,7 +24,6 @@ class Edit(NamedTuple):
     book: Spreadsheet
     caller: str | None = None
     project: str | None = None
-    carries_metadata: bool = False
 
     def sheet(self, told: Json) -> Sheet:
         """The worksheet that a GridRange, a DimensionRange or a request names."""
@@ -61,10 +60,6 @@ class Edit(NamedTuple):
         if value and (text := value.get("stringValue") or value.get("formulaValue")):
             short(text)
         sheet.grid.put(row, column, cell)
-
-    def shift(self, sheet: Sheet, shift: Shift) -> None:
-        """Let everything follow rows or columns that move."""
-        self.book.shift(sheet, shift)
 
 
 def _within(sheet: Sheet, box: Box) -> None:

@@ -88,30 +88,13 @@ def no_permission() -> ApiError:
     return ApiError(403, "The caller does not have permission")
 
 
-def missing_credential(method: str) -> ApiError:
-    """401 for a request without an access token."""
-    text = f"Request is missing required authentication credential. {_EXPECTED} {_SIGN_IN}"
-    return _unauthenticated(text, "CREDENTIALS_MISSING", method)
-
-
 def invalid_credential(method: str) -> ApiError:
-    """401 for an access token that is unknown or has expired."""
+    """401 for a request without an access token, or with one that is unknown or has expired."""
     text = f"Request had invalid authentication credentials. {_EXPECTED} {_SIGN_IN}"
-    return _unauthenticated(text, "ACCESS_TOKEN_EXPIRED", method)
-
-
-def _unauthenticated(text: str, reason: str, method: str) -> ApiError:
     service = "drive.googleapis.com" if method.startswith("drive.") else "sheets.googleapis.com"
-    error = ApiError(401, text, details=[_info(reason, service=service, method=method)])
+    error = ApiError(401, text, details=[_info("ACCESS_TOKEN_EXPIRED", service=service, method=method)])
     error.headers["WWW-Authenticate"] = 'Bearer realm="https://accounts.google.com/"'
     return error
-
-
-def insufficient_scope(method: str) -> ApiError:
-    """403 for a token whose scopes do not cover the method."""
-    text = "Request had insufficient authentication scopes."
-    told = _info("ACCESS_TOKEN_SCOPE_INSUFFICIENT", service="sheets.googleapis.com", method=method)
-    return ApiError(403, text, details=[told])
 
 
 def service_disabled(service: str, project: str) -> ApiError:

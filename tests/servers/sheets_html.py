@@ -40,15 +40,6 @@ def page(book: Spreadsheet) -> str:
     return f"<!doctype html><html><head>{head}</head><body>{body}</body></html>"
 
 
-def index(books: list[Spreadsheet]) -> str:
-    """Links to all spreadsheets."""
-    items = "".join(
-        f'<li><a href="/spreadsheets/d/{escape(book.key)}/view">{escape(str(book.properties["title"]))}</a>'
-        for book in books
-    )
-    return f"<!doctype html><meta charset=utf-8><title>Spreadsheets</title><ul>{items}</ul>"
-
-
 def _sheet(book: Spreadsheet, sheet: Sheet) -> str:
     used = sheet.grid.used()
     box = Box(0, min(max(used.bottom, 3), sheet.grid.rows, _MOST_ROWS), 0, max(used.right, 3))
@@ -100,7 +91,7 @@ def _row(book: Spreadsheet, sheet: Sheet, row: int, box: Box) -> str:
 
 def _cell(book: Spreadsheet, sheet: Sheet, row: int, column: int) -> str:
     cell = sheet.grid.get(row, column)
-    shown = cell_data(book, sheet, cell)
+    shown = cell_data(cell)
     text = escape(shown.get("formattedValue", ""))
     if (link := shown.get("hyperlink", "")) and link.startswith(("http://", "https://", "#")):
         text = f'<a href="{escape(link)}">{text}</a>'

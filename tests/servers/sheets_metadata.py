@@ -4,8 +4,8 @@ import secrets
 from collections.abc import Iterator
 
 from tests.servers.sheets_a1 import Area, Box
-from tests.servers.sheets_edit import Edit, fields_of, overlaps, updated
-from tests.servers.sheets_errors import ApiError, Json, invalid
+from tests.servers.sheets_edit import Edit, fields_of, updated
+from tests.servers.sheets_errors import Json, invalid
 from tests.servers.sheets_read import shown_metadata, visible
 from tests.servers.sheets_state import Sheet, Spreadsheet, axis_of, grid_area, metadata_sheet
 
@@ -66,7 +66,7 @@ def update(edit: Edit, told: Json) -> Json:
         given["location"] = located(edit, given["location"])
     changed = []
     for number, known in enumerate(edit.book.metadata):
-        if any(matches(edit.book, known, one, edit.project) for one in told.get("dataFilters") or []):
+        if any(matches(known, one, edit.project) for one in told.get("dataFilters") or []):
             new = updated(shown_metadata(known), given, tree)
             edit.book.metadata[number] = new | {"project": known["project"]}
             changed.append(new)
@@ -74,73 +74,10 @@ def update(edit: Edit, told: Json) -> Json:
     return {"developerMetadata": changed}
 
 
-def delete(edit: Edit, told: Json) -> Json:
-    """DeleteDeveloperMetadata."""
-    one = told.get("dataFilter") or {}
-    gone = [known for known in edit.book.metadata if matches(edit.book, known, one, edit.project)]
-    edit.book.metadata = [known for known in edit.book.metadata if known not in gone]
-    return {"deletedDeveloperMetadata": [shown_metadata(known) for known in gone]}
-
-
-def search(edit: Edit, body: Json) -> Json:
-    """developerMetadata.search."""
-    found = []
-    filters = body.get("dataFilters") or []
-    for known in edit.book.metadata:
-        hits = [one for one in filters if matches(edit.book, known, one, edit.project)]
-        if hits:
-            found.append({"developerMetadata": shown_metadata(known), "dataFilters": hits})
-    return {"matchedDeveloperMetadata": found} if found else {}
-
-
-def get(edit: Edit, number: int) -> Json:
-    """developerMetadata.get."""
-    for known in edit.book.metadata:
-        if known["metadataId"] == number and visible(known, edit.project):
-            return shown_metadata(known)
-    raise ApiError(404, f"No developer metadata with id: {number}")
-
-
-def matches(book: Spreadsheet, known: Json, one: Json, project: str | None) -> bool:
+def matches(known: Json, one: Json, project: str | None) -> bool:
     """Whether a data filter finds this piece of metadata."""
-    if not visible(known, project):
-        return False
-    if lookup := one.get("developerMetadataLookup"):
-        return _looked_up(book, known, lookup)
-    sheet, area = _area(book, one)
-    box = _metadata_box(book, known)
-    return metadata_sheet(known) == sheet.id and box is not None and overlaps(area, box)
-
-
-def _looked_up(book: Spreadsheet, known: Json, lookup: Json) -> bool:
-    for name in ("metadataId", "metadataKey", "metadataValue", "visibility"):
-        if lookup.get(name) is not None and known.get(name) != lookup[name]:
-            return False
-    if lookup.get("locationType") not in (None, known["location"]["locationType"]):
-        return False
-    where = lookup.get("metadataLocation")
-    if not where:
-        return True
-    if lookup.get("locationMatchingStrategy") == "INTERSECTING_LOCATION":
-        return _intersects(book, known, where)
-    return all(known["location"].get(name) == value for name, value in _normal(where).items())
-
-
-def _normal(where: Json) -> Json:
-    if dimension := where.get("dimensionRange"):
-        return {"dimensionRange": {"sheetId": 0, **dimension}}
-    return {name: value for name, value in where.items() if name != "locationType"}
-
-
-def _intersects(book: Spreadsheet, known: Json, where: Json) -> bool:
-    if where.get("spreadsheet"):
-        return True
-    dimension = where.get("dimensionRange")
-    sheet_id = int((dimension or where).get("sheetId", 0))
-    box = _metadata_box(book, known)
-    if metadata_sheet(known) != sheet_id or box is None:
-        return False
-    return dimension is None or overlaps(_dimension_area(dimension), box)
+    lookup = one.get("developerMetadataLookup") or {}
+    return visible(known, project) and all(known.get(name) == wanted for name, wanted in lookup.items())
 
 
 def _dimension_area(dimension: Json) -> Area:
@@ -148,31 +85,17 @@ def _dimension_area(dimension: Json) -> Area:
     return Area(start, end) if dimension.get("dimension") == "ROWS" else Area(0, None, start, end)
 
 
-def _metadata_box(book: Spreadsheet, known: Json) -> Box | None:
-    number = metadata_sheet(known)
-    if number is None:
-        return None
-    sheet = book.sheet_by_id(number)
-    dimension = known["location"].get("dimensionRange")
-    return sheet.box(_dimension_area(dimension) if dimension else Area())
-
-
-def _area(book: Spreadsheet, one: Json) -> tuple[Sheet, Area]:
-    if one.get("a1Range"):
-        return book.resolve(one["a1Range"])
-    if one.get("gridRange") is not None:
-        return book.sheet_by_id(int(one["gridRange"].get("sheetId", 0))), grid_area(one["gridRange"])
-    raise invalid("DataFilter must have a filter set.")
-
-
 def boxes_of(book: Spreadsheet, one: Json, project: str | None) -> Iterator[tuple[Sheet, Box]]:
-    """The parts of the spreadsheet that a data filter stands for."""
-    if one.get("developerMetadataLookup") is None:
-        sheet, area = _area(book, one)
-        yield sheet, sheet.box(area)
-        return
-    for known in book.metadata:
-        if matches(book, known, one, project):
+    """The parts of the spreadsheet that a data filter stands for: a range, or what metadata is bound to."""
+    if one.get("gridRange") is not None:
+        sheet = book.sheet_by_id(int(one["gridRange"].get("sheetId", 0)))
+        yield sheet, sheet.box(grid_area(one["gridRange"]))
+    elif one.get("developerMetadataLookup") is None:
+        raise invalid("DataFilter must have a filter set.")
+    else:
+        for known in book.metadata:
             number = metadata_sheet(known)
-            if number is not None and (box := _metadata_box(book, known)):
-                yield book.sheet_by_id(number), box
+            if matches(known, one, project) and number is not None:
+                sheet = book.sheet_by_id(number)
+                dimension = known["location"].get("dimensionRange")
+                yield sheet, sheet.box(_dimension_area(dimension) if dimension else Area())

@@ -10,7 +10,7 @@ from tests.servers.sheets_edit import Edit, overlaps
 from tests.servers.sheets_errors import ApiError, Json
 from tests.servers.sheets_grid import Axis, moved
 from tests.servers.sheets_read import formatted
-from tests.servers.sheets_state import Sheet, Spreadsheet, Store, grid_area, grid_range, now
+from tests.servers.sheets_state import Sheet, Spreadsheet, Store, grid_area, grid_range
 from tests.servers.sheets_values import write_value
 
 
@@ -45,7 +45,7 @@ class Person:
             except NotAllowed:
                 self.book.restore(earlier)
                 raise
-            self.book.revision, self.book.modified = self.book.revision + 1, now()
+            self.book.revision += 1
 
     def _warn(self, sheet: Sheet, box: Box) -> None:
         for told in sheet.lists["protectedRanges"]:
@@ -54,7 +54,7 @@ class Person:
 
     def _column(self, sheet: Sheet, column: str, header: int = 1) -> int:
         for index in range(sheet.grid.columns):
-            if formatted(self.book, sheet, sheet.grid.get(header - 1, index)) == column:
+            if formatted(sheet.grid.get(header - 1, index)) == column:
                 return index
         if not column.isascii() or not column.isalpha() or len(column) > 3:
             raise KeyError(column)
@@ -65,7 +65,7 @@ class Person:
         with self.store.lock:
             sheet = self.book.sheet(title)
             box = sheet.box(_area(cell))
-            return formatted(self.book, sheet, sheet.grid.get(box.top, box.left))
+            return formatted(sheet.grid.get(box.top, box.left))
 
     def rows(self, title: str) -> list[list[str]]:
         """All that stands on a worksheet, as shown."""
@@ -73,7 +73,7 @@ class Person:
             sheet = self.book.sheet(title)
             used = sheet.grid.used()
             return [
-                [formatted(self.book, sheet, sheet.grid.get(row, column)) for column in range(used.right)]
+                [formatted(sheet.grid.get(row, column)) for column in range(used.right)]
                 for row in range(used.bottom)
             ]
 
@@ -160,7 +160,7 @@ class Person:
             sheet = edit.book.sheet(title)
             start, goal = self._column(sheet, column), self._column(sheet, before)
             edit.guard(sheet, dimensions.Span(sheet, "COLUMNS", start, start + 1).box)
-            edit.shift(sheet, moved(sheet.id, "COLUMNS", start, start + 1, goal))
+            edit.book.shift(moved(sheet.id, "COLUMNS", start, start + 1, goal))
 
         self._edit(change)
 
@@ -188,14 +188,6 @@ class Person:
         """Give a worksheet another name."""
         self._edit(lambda edit: edit.book.rename_sheet(edit.book.sheet(old), new))
 
-    def rename_file(self, title: str) -> None:
-        """Give the spreadsheet another name."""
-        self._edit(lambda edit: edit.book.properties.update(title=title))
-
-    def add_sheet(self, title: str, index: int | None = None) -> None:
-        """Add a worksheet of one's own."""
-        self._edit(lambda edit: edit.book.add_sheet({"title": title}, index))
-
     def delete_sheet(self, title: str) -> None:
         """Delete a worksheet."""
         self._edit(lambda edit: edit.book.remove_sheet(edit.book.sheet(title)))
@@ -213,10 +205,6 @@ class Person:
             sheet.basic_filter = known | {"criteria": criteria}
 
         self._edit(change)
-
-    def show_all(self, title: str) -> None:
-        """Take the filter off."""
-        self.book.sheet(title).basic_filter = None
 
     def share(self, email: str, held: str = "writer") -> None:
         """Share the file; `held` is reader, commenter, writer or owner, "" takes it back."""

@@ -1,15 +1,10 @@
 """Spreadsheets as the API shows them: resources, grid data, values."""
 
-import re
-from collections.abc import Iterable
-from typing import Any
-
-from tests.servers.sheets_a1 import Box, box_name
-from tests.servers.sheets_compute import effective, shown_error
+from tests.servers.sheets_a1 import Box
 from tests.servers.sheets_errors import Json
 from tests.servers.sheets_grid import Axis, Cell
 from tests.servers.sheets_state import Sheet, Spreadsheet, metadata_sheet
-from tests.servers.sheets_typing import displayed, is_date
+from tests.servers.sheets_typing import displayed, effective
 
 _DEFAULT_FORMAT: Json = {
     "backgroundColor": {"red": 1, "green": 1, "blue": 1},
@@ -27,7 +22,6 @@ _DEFAULT_FORMAT: Json = {
     },
     "backgroundColorStyle": {"rgbColor": {"red": 1, "green": 1, "blue": 1}},
 }
-_LINK = re.compile(r'=HYPERLINK\(\s*"((?:[^"]|"")*)"', re.IGNORECASE)
 _SIZES: dict[Axis, int] = {"ROWS": 21, "COLUMNS": 100}
 
 
@@ -37,20 +31,18 @@ def number_format(cell: Cell) -> Json | None:
     return found
 
 
-def formatted(book: Spreadsheet, sheet: Sheet, cell: Cell) -> str:
+def formatted(cell: Cell) -> str:
     """What stands in the cell on the screen."""
     entered = cell.get("userEnteredValue")
-    return displayed(effective(book, sheet, entered), number_format(cell)) if entered else ""
+    return displayed(effective(entered), number_format(cell)) if entered else ""
 
 
-def cell_data(book: Spreadsheet, sheet: Sheet, cell: Cell) -> Json:
+def cell_data(cell: Cell) -> Json:
     """A cell as CellData."""
     made = dict(cell)
     if entered := cell.get("userEnteredValue"):
-        made["effectiveValue"] = effective(book, sheet, entered)
+        made["effectiveValue"] = effective(entered)
         made["formattedValue"] = displayed(made["effectiveValue"], number_format(cell))
-        if link := _LINK.match(entered.get("formulaValue", "")):
-            made["hyperlink"] = link[1].replace('""', '"')
     given = cell.get("userEnteredFormat")
     if entered or given:
         made["effectiveFormat"] = merged(_DEFAULT_FORMAT, given or {})
@@ -66,56 +58,6 @@ def merged(base: Json, over: Json) -> Json:
         both = isinstance(value, dict) and isinstance(made.get(name), dict) and "olor" not in name
         made[name] = merged(made[name], value) if both else value
     return made
-
-
-def cell_value(book: Spreadsheet, sheet: Sheet, cell: Cell, render: str, dates: str) -> Any:
-    """A cell's value for the values endpoints; an empty one is an empty string."""
-    entered = cell.get("userEnteredValue")
-    if not entered:
-        return ""
-    if render == "FORMULA" and "formulaValue" in entered:
-        return entered["formulaValue"]
-    value = effective(book, sheet, entered)
-    if render == "FORMATTED_VALUE":
-        return displayed(value, number_format(cell))
-    if "errorValue" in value:
-        return shown_error(value["errorValue"]["type"])
-    if dates == "FORMATTED_STRING" and is_date(number_format(cell)):
-        return displayed(value, number_format(cell))
-    return next(iter(value.values()))
-
-
-def value_range(book: Spreadsheet, sheet: Sheet, box: Box, options: Json) -> Json:
-    """The values of a box as a ValueRange, trailing empty cells and rows left out."""
-    render = options.get("valueRenderOption", "FORMATTED_VALUE")
-    dates = options.get("dateTimeRenderOption", "SERIAL_NUMBER")
-    by_rows = options.get("majorDimension") != "COLUMNS"
-    lines = _lines(sheet, box, by_rows)
-    values = [[cell_value(book, sheet, cell, render, dates) for cell in line] for line in lines]
-    made: Json = {"range": box_name(sheet.title, box), "majorDimension": "ROWS" if by_rows else "COLUMNS"}
-    if values := trimmed(values):
-        made["values"] = values
-    return made
-
-
-def _lines(sheet: Sheet, box: Box, by_rows: bool) -> Iterable[list[Cell]]:
-    within = {row: cells for row, cells in sheet.grid.cells.items() if box.top <= row < box.bottom}
-    bottom = max(within, default=-1) + 1
-    right = min(box.right, max((max(cells) for cells in within.values()), default=-1) + 1)
-    get = sheet.grid.get
-    if by_rows:
-        return [[get(row, column) for column in range(box.left, right)] for row in range(box.top, bottom)]
-    return [[get(row, column) for row in range(box.top, bottom)] for column in range(box.left, right)]
-
-
-def trimmed(values: list[list[Any]]) -> list[list[Any]]:
-    """The values without the empty cells and rows at their ends."""
-    for line in values:
-        while line and line[-1] == "":
-            line.pop()
-    while values and not values[-1]:
-        values.pop()
-    return values
 
 
 def sheet_properties(book: Spreadsheet, sheet: Sheet) -> Json:
@@ -176,7 +118,7 @@ def _row(book: Spreadsheet, sheet: Sheet, row: int, box: Box) -> Json:
     cells = sheet.grid.cells.get(row, {})
     last = max((column for column in cells if column < box.right), default=-1)
     columns = range(box.left, last + 1)
-    shown_cells = [cell_data(book, sheet, cells[c]) if c in cells else {} for c in columns]
+    shown_cells = [cell_data(cells[c]) if c in cells else {} for c in columns]
     return {"values": shown_cells} if shown_cells else {}
 
 
@@ -212,7 +154,7 @@ def filtered_rows(book: Spreadsheet, sheet: Sheet) -> set[int]:
         row
         for row in range(first, min(last, sheet.grid.rows))
         for column, told in criteria.items()
-        if formatted(book, sheet, sheet.grid.get(row, column)) in told.get("hiddenValues", ())
+        if formatted(sheet.grid.get(row, column)) in told.get("hiddenValues", ())
     }
 
 
@@ -228,8 +170,6 @@ def resource(book: Spreadsheet, boxes: dict[int, list[Box]] | None, cells: bool,
             continue
         sheets.append(sheet_resource(book, sheet, shown_boxes if cells else None, project))
     made: Json = {"spreadsheetId": book.key, "properties": book.properties, "sheets": sheets}
-    if book.named_ranges:
-        made["namedRanges"] = book.named_ranges
     own = [told for told in book.metadata if metadata_sheet(told) is None and visible(told, project)]
     if own:
         made["developerMetadata"] = [shown_metadata(told) for told in own]

@@ -7,11 +7,10 @@ from tests.servers import sheets_cells as cells
 from tests.servers import sheets_dimensions as dimensions
 from tests.servers import sheets_metadata as metadata
 from tests.servers import sheets_objects as objects
-from tests.servers.sheets_edit import PROTECTED, Edit, fields_of, updated
+from tests.servers.sheets_edit import PROTECTED, Edit
 from tests.servers.sheets_errors import ApiError, Json, invalid, within
-from tests.servers.sheets_grid import Axis
 from tests.servers.sheets_read import sheet_properties
-from tests.servers.sheets_state import Sheet, Spreadsheet, axis_of
+from tests.servers.sheets_state import Sheet
 
 Handler = Callable[[Edit, Json], Json]
 
@@ -60,50 +59,6 @@ def _sheet(edit: Edit, number: int) -> Sheet:
         return edit.book.sheet_by_id(int(number))
     except ApiError:
         raise invalid(f"No sheet with id: {number}") from None
-
-
-def _update_sheet_properties(edit: Edit, told: Json) -> Json:
-    tree = fields_of(told, "SheetProperties", "properties")
-    given = dict(told.get("properties") or {})
-    sheet = _sheet(edit, given.get("sheetId", 0))
-    grid = sheet.grid
-    known = sheet_properties(edit.book, sheet)
-    new = updated(known, given, tree)
-    if new.get("title", "") != sheet.title:
-        if not new.get("title"):
-            raise invalid("Sheet name cannot be empty.")
-        edit.book.rename_sheet(sheet, new["title"])
-    size = new.get("gridProperties", {})
-    for axis, name, old in (("ROWS", "rowCount", grid.rows), ("COLUMNS", "columnCount", grid.columns)):
-        _resize(edit, sheet, axis_of(axis), old, int(size.get(name, old)))
-    _reorder(edit.book, sheet, known["index"], int(new.get("index", 0)))
-    sheet.properties = {"sheetId": sheet.id, "title": sheet.title, "index": 0, "sheetType": "GRID"} | {
-        name: value for name, value in new.items() if name not in ("sheetId", "title", "index")
-    }
-    _check_frozen(sheet)
-    if all(every.properties.get("hidden") for every in edit.book.sheets):
-        raise invalid("You can't hide all the sheets in a document.")
-    return {}
-
-
-def _resize(edit: Edit, sheet: Sheet, axis: Axis, old: int, new: int) -> None:
-    if new < 1:
-        raise invalid("gridProperties.rowCount and columnCount must be positive.")
-    if new < old:
-        dimensions.delete(edit, dimensions.Span(sheet, axis, new, old))
-    elif new > old:
-        sheet.grid.resize(axis, new)
-        edit.book.check_size()
-
-
-def _reorder(book: Spreadsheet, sheet: Sheet, old: int, new: int) -> None:
-    if old == new:
-        return
-    if new > len(book.sheets):
-        raise invalid(f"Sheet index {new} is too high.")
-    # The index counts the worksheet's old place, too.
-    book.sheets.remove(sheet)
-    book.sheets.insert(new - 1 if new > old else new, sheet)
 
 
 def _check_frozen(sheet: Sheet) -> None:
@@ -161,21 +116,16 @@ def _named(name: str, handler: Handler) -> Handler:
 HANDLERS: dict[str, Handler] = {
     "addSheet": _add_sheet,
     "deleteSheet": _delete_sheet,
-    "updateSheetProperties": _update_sheet_properties,
     "duplicateSheet": _duplicate_sheet,
     "updateCells": cells.update_cells,
     "repeatCell": cells.repeat_cell,
-    "setDataValidation": cells.set_data_validation,
-    "sortRange": cells.sort_range,
     "mergeCells": cells.merge_cells,
     "insertDimension": dimensions.insert_dimension,
     "deleteDimension": dimensions.delete_dimension,
-    "moveDimension": dimensions.move_dimension,
     "appendDimension": dimensions.append_dimension,
     "updateDimensionProperties": dimensions.update_dimension_properties,
     "createDeveloperMetadata": _named("createDeveloperMetadata", metadata.create),
     "updateDeveloperMetadata": _named("updateDeveloperMetadata", metadata.update),
-    "deleteDeveloperMetadata": _named("deleteDeveloperMetadata", metadata.delete),
     "addProtectedRange": objects.add_protected_range,
     "setBasicFilter": objects.set_basic_filter,
     "addChart": objects.add_chart,

@@ -3,30 +3,15 @@
 import copy
 import secrets
 import threading
-from collections.abc import Iterator
-from datetime import UTC, datetime
-from typing import Any
 
-from tests.servers.sheets_a1 import Area, Box, parse_area, quoted, split_sheet
+from tests.servers.sheets_a1 import Area, Box
 from tests.servers.sheets_errors import ApiError, Json, invalid
-from tests.servers.sheets_formulas import renamed_in, shifted_formula
 from tests.servers.sheets_grid import Axis, Grid, Shift, shifted
 
 MOST_CELLS = 10_000_000
 LONGEST_CELL = 50_000
 # What a worksheet has lists of, named as in the Sheet resource.
-KEPT_LISTS = (
-    "protectedRanges",
-    "filterViews",
-    "charts",
-    "conditionalFormats",
-    "bandedRanges",
-    "merges",
-    "rowGroups",
-    "columnGroups",
-    "slicers",
-    "tables",
-)
+KEPT_LISTS = ("protectedRanges", "charts", "merges")
 
 
 class Sheet:
@@ -47,12 +32,10 @@ class Sheet:
         """The name on the tab."""
         return str(self.properties["title"])
 
-    def box(self, area: Area, *, clip: bool = False) -> Box:
-        """The area within the grid; one that begins or, without `clip`, ends beyond it is refused."""
+    def box(self, area: Area) -> Box:
+        """The area within the grid; one that begins or ends beyond it is refused."""
         bottom = self.grid.rows if area.bottom is None else area.bottom
         right = self.grid.columns if area.right is None else area.right
-        if clip:
-            bottom, right = min(bottom, self.grid.rows), min(right, self.grid.columns)
         if bottom > self.grid.rows or right > self.grid.columns or area.top >= bottom or area.left >= right:
             raise ApiError(400, "exceeds grid limits")
         return Box(area.top, bottom, area.left, right)
@@ -73,25 +56,16 @@ class Sheet:
 
 
 class Spreadsheet:
-    """A file: its worksheets, named ranges, developer metadata, and who may do what with it."""
+    """A file: its worksheets, developer metadata, and who may do what with it."""
 
-    def __init__(
-        self, key: str, title: str = "t", *, locale: str = "ja_JP", zone: str = "Asia/Tokyo"
-    ) -> None:
+    def __init__(self, key: str, title: str = "t") -> None:
         self.key = key
-        self.properties: Json = {
-            "title": title,
-            "locale": locale,
-            "autoRecalc": "ON_CHANGE",
-            "timeZone": zone,
-        }
+        self.properties: Json = {"title": title, "locale": "ja_JP", "timeZone": "Asia/Tokyo"}
         self.sheets: list[Sheet] = []
-        self.named_ranges: list[Json] = []
         # Each with "project" beside the API's fields: PROJECT metadata is seen by its own project only.
         self.metadata: list[Json] = []
         self.permissions: dict[str, str] = {}
         self.parents: list[str] = []
-        self.created = self.modified = now()
         self.revision = 0
 
     @property
@@ -104,7 +78,7 @@ class Spreadsheet:
         made = copy.copy(self)
         made.properties = dict(self.properties)
         made.sheets = [sheet.copy() for sheet in self.sheets]
-        made.named_ranges, made.metadata = list(self.named_ranges), list(self.metadata)
+        made.metadata = list(self.metadata)
         made.permissions, made.parents = dict(self.permissions), list(self.parents)
         return made
 
@@ -145,9 +119,8 @@ class Spreadsheet:
         return sheet
 
     def _free_title(self) -> str:
-        stem = "シート" if self.properties["locale"].startswith("ja") else "Sheet"
         taken = {sheet.title for sheet in self.sheets}
-        return next(f"{stem}{n}" for n in range(1, len(taken) + 2) if f"{stem}{n}" not in taken)
+        return next(f"シート{n}" for n in range(1, len(taken) + 2) if f"シート{n}" not in taken)
 
     def _check_title(self, title: str, of: Sheet | None) -> None:
         if any(s.title.casefold() == title.casefold() for s in self.sheets if s is not of):
@@ -156,10 +129,9 @@ class Spreadsheet:
             raise invalid("Sheet name cannot be greater than 100 characters.")
 
     def rename_sheet(self, sheet: Sheet, title: str) -> None:
-        """Another name on the tab; formulas that name it follow."""
+        """Another name on the tab."""
         self._check_title(title, sheet)
-        old, sheet.properties["title"] = sheet.title, title
-        self._map_formulas(lambda text, _: renamed_in(text, old, title))
+        sheet.properties["title"] = title
 
     def check_size(self) -> None:
         """Refuse more than 10 million cells in all."""
@@ -167,28 +139,11 @@ class Spreadsheet:
             limit = f"the limit of {MOST_CELLS} cells."
             raise invalid("This action would increase the number of cells in the workbook above " + limit)
 
-    def shift(self, sheet: Sheet, shift: Shift) -> None:
-        """Rows or columns move: cells, ranges, metadata and formulas follow."""
+    def shift(self, shift: Shift) -> None:
+        """Rows or columns move: cells, ranges and metadata follow."""
         for every in self.sheets:
             every.shift(shift)
-        self.named_ranges = shifted(self.named_ranges, shift)
         self.metadata = shifted(self.metadata, shift)
-        title = sheet.title
-        self._map_formulas(lambda text, own: shifted_formula(text, shift, title, own == title))
-
-    def _map_formulas(self, change: Any) -> None:
-        for sheet, row, column, formula in self.formulas():
-            if (new := change(formula, sheet.title)) != formula:
-                cell = sheet.grid.get(row, column) | {"userEnteredValue": {"formulaValue": new}}
-                sheet.grid.put(row, column, cell)
-
-    def formulas(self) -> Iterator[tuple[Sheet, int, int, str]]:
-        """All formulas: worksheet, row, column, text."""
-        for sheet in self.sheets:
-            for row, cells in list(sheet.grid.cells.items()):
-                for column, cell in list(cells.items()):
-                    if formula := cell.get("userEnteredValue", {}).get("formulaValue"):
-                        yield sheet, row, column, formula
 
     def remove_sheet(self, sheet: Sheet) -> None:
         """Remove a worksheet and what is bound to it; the last visible one is kept."""
@@ -196,40 +151,6 @@ class Spreadsheet:
             raise invalid("You can't remove all the visible sheets in a document.")
         self.sheets.remove(sheet)
         self.metadata = [told for told in self.metadata if metadata_sheet(told) != sheet.id]
-        self.named_ranges = [n for n in self.named_ranges if n["range"].get("sheetId", 0) != sheet.id]
-
-    def resolve(self, text: str) -> tuple[Sheet, Area]:
-        """The worksheet and area of `Sheet!A1:B2`, `Sheet`, `A1:B2` or a named range."""
-        title, rest = split_sheet(text)
-        if title is not None:
-            sheet, area = self._titled(title), parse_area(rest) if rest else Area()
-            if area is None and (named := self._named(rest)):
-                return self.sheet_by_id(named["range"].get("sheetId", 0)), grid_area(named["range"])
-        elif (area := parse_area(text)) is not None:
-            sheet = self.sheets[0]
-        elif named := self._named(text):
-            return self.sheet_by_id(named["range"].get("sheetId", 0)), grid_area(named["range"])
-        else:
-            sheet, area = self._titled(text), Area()
-        if sheet is None or area is None:
-            raise invalid(f"Unable to parse range: {text}")
-        return sheet, area
-
-    def _named(self, name: str) -> Json | None:
-        return next((n for n in self.named_ranges if n["name"] == name), None)
-
-    def _titled(self, title: str) -> Sheet | None:
-        return next((s for s in self.sheets if s.title.casefold() == title.casefold()), None)
-
-    def box(self, text: str, *, clip: bool = False) -> tuple[Sheet, Box]:
-        """The worksheet and box of a range within the grid; for reading its end may lie beyond: `clip`."""
-        sheet, area = self.resolve(text)
-        try:
-            return sheet, sheet.box(area, clip=clip)
-        except ApiError:
-            name = f"{quoted(sheet.title)}!{split_sheet(text)[1] or text}"
-            limits = f"Max rows: {sheet.grid.rows}, max columns: {sheet.grid.columns}"
-            raise invalid(f"Range ({name}) exceeds grid limits. {limits}") from None
 
 
 def grid_area(grid_range: Json) -> Area:
@@ -258,11 +179,6 @@ def axis_of(text: str) -> Axis:
     if text not in ("ROWS", "COLUMNS"):
         raise invalid("No dimension specified.")
     return "ROWS" if text == "ROWS" else "COLUMNS"
-
-
-def now() -> str:
-    """The time as Drive writes it."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 class Store:

@@ -4,10 +4,11 @@ import json
 from typing import Any, Literal, cast
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
+from tests.properties import examples
 from tests.servers.faults import FAULTS, Faults, Reply
 from tests.servers.replies import play
 
@@ -45,6 +46,7 @@ LEAVES: list[tuple[dict[str, Any], Any]] = [
 
 
 @pytest.mark.parametrize(("schema", "fits"), LEAVES, ids=[json.dumps(schema) for schema, _ in LEAVES])
+@settings(max_examples=examples(15))
 @given(text=st.text())
 def test_any_value_fits_its_schema(schema: dict[str, Any], fits: Any, text: str) -> None:
     """Whatever was said, the value drawn keeps to the schema's limits."""

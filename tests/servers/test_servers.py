@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from tests.paths import ROOT
 from tests.servers.faults import BAD_GATEWAY
-from tests.servers.openai import FAULTS, OpenAIServer, Reply, error, ngram_vector, script, serve, tokens
+from tests.servers.openai import FAULTS, OpenAIServer, Reply, error, ngram_vector, script, tokens
 
 QUESTION = "返品の期限を教えてください。"
 
@@ -99,14 +99,6 @@ async def test_json_schema_answer_fits_the_schema() -> None:
     assert {verdict.overall for verdict in verdicts} == {1, 2, 3, 4, 5}
 
 
-async def test_parse_of_the_client_reads_the_answer() -> None:
-    """The client's own structured outputs work on it."""
-    async with OpenAIServer() as server, client(server) as made:
-        messages: Any = [{"role": "user", "content": QUESTION}]
-        answer = await made.chat.completions.parse(model="m", messages=messages, response_format=Verdict)
-    assert isinstance(answer.choices[0].message.parsed, Verdict)
-
-
 async def test_json_mode_without_a_schema_is_a_customer_who_stays() -> None:
     """JSON mode alone brings a message, stay and a reason."""
     async with OpenAIServer() as server:
@@ -178,12 +170,6 @@ async def test_embeddings_can_be_told_and_can_fail() -> None:
     assert server.counts["embeddings"] == 3
 
 
-async def test_models_are_listed() -> None:
-    """The client can list the models."""
-    async with OpenAIServer(models=["a", "b"]) as server, client(server) as made:
-        assert [model.id async for model in made.models.list()] == ["a", "b"]
-
-
 async def test_wrong_key_is_401() -> None:
     """With a key set, another one is an authentication error; Bearer and api-key are both read."""
     async with OpenAIServer(key="secret") as server, client(server, api_key="other") as made:
@@ -220,14 +206,6 @@ async def test_errors_reach_the_client_as_its_exceptions(
             await ask(server)
         await ask(server)
     assert getattr(met.value, "code", None) == code
-
-
-async def test_headers_of_a_reply_are_sent() -> None:
-    """Retry-After reaches the client with the error."""
-    async with OpenAIServer(script([Reply(status=429, headers={"retry-after": "7"})])) as server:
-        with pytest.raises(openai.RateLimitError) as met:
-            await ask(server)
-    assert met.value.response.headers["retry-after"] == "7"
 
 
 async def test_stall_outlasts_the_client_and_the_server_still_stops() -> None:
@@ -295,13 +273,6 @@ async def test_requests_counts_and_flights_are_kept() -> None:
     assert seen.body["messages"][1]["role"] == "user"
     assert (len(server.requests), server.counts["chat"], server.max_in_flight) == (5, 6, 5)
     assert server.statuses == {200: 6}
-
-
-def test_thread_serves_callers_without_a_loop() -> None:
-    """A synchronous client gets its answers from the thread."""
-    with serve(lambda _: "はい") as server, openai.OpenAI(base_url=server.url, api_key="x") as made:
-        answer = made.chat.completions.create(model="m", messages=[{"role": "user", "content": "a"}])
-    assert answer.choices[0].message.content == "はい"
 
 
 def test_process_prints_its_address_and_tells_its_counts() -> None:
