@@ -1,6 +1,6 @@
 # Everything runs in .venv of this checkout; the first target that needs it makes it.
 .DEFAULT_GOAL := help
-.PHONY: baseline bench-intervals bench-rows bench-metrics bench-choices bench-classification bench-cluster help install demo story test check audit format messages coverage golden bench crash soak bench-blame bench-refusals bench-sheets bench-changes bench-many bench-money bench-validity bench-simulator lock clean
+.PHONY: baseline bench-intervals bench-rows bench-metrics bench-choices bench-classification bench-cluster help install demo story test check audit format messages coverage mutate golden bench crash soak bench-blame bench-refusals bench-sheets bench-changes bench-many bench-money bench-validity bench-simulator lock clean
 
 BIN := .venv/bin
 READY := .venv/.ready
@@ -46,6 +46,10 @@ audit: $(READY)
 
 coverage: $(READY)
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile --cov --cov-report=term --cov-fail-under=95
+
+# Whether tests notice small changes of the program: half an hour on two cores, at least 90 % must be noticed.
+mutate: $(READY)
+	$(BIN)/python -m scripts.mutate --seed $(or $(SEED),1)
 
 # Rewrites the golden files from what the program does now; look at the difference before you commit.
 golden: $(READY)

@@ -18,7 +18,7 @@ ROUTER = Passage(id="kb/router", text="# ルーターの設定\n\nルーター�
 OTHER = Passage(id="kb/other", text="# 請求\n\n請求書は毎月10日に発行します。")
 
 
-def missed() -> Results:
+def missed(brought: Passage = OTHER) -> Results:
     """The rehearsed run, in which every question was about るーたー and brought another article."""
     results = rehearsed("ja")
     case = {
@@ -32,7 +32,7 @@ def missed() -> Results:
             turn.model_copy(
                 update={
                     "user": case["question"],
-                    "answer": turn.answer.model_copy(update={"passages": (OTHER,)}),
+                    "answer": turn.answer.model_copy(update={"passages": (brought,)}),
                 }
             )
             for turn in conversation.turns
@@ -73,6 +73,22 @@ def test_a_spelling_is_told_from_a_broken_search() -> None:
     broken = {b.cause for b in root_causes(results, summary, articles=articles, found=never)}
     assert "retrieval" in broken
     assert "spelling" not in broken
+
+
+def test_an_article_cut_in_the_wrong_place_is_only_likely() -> None:
+    """That the piece lacks the answer rests on words, whatever came when the bot was asked again."""
+    articles = (ROUTER, OTHER)
+    again = asyncio.run(check_again(bot, missed_searches(missed(), summary_of(missed()), articles), 5))
+    never = {
+        at: found.model_copy(update={"hit": False, "ids": ("kb/other",), "pair": None})
+        for at, found in again.items()
+    }
+    results = missed(ROUTER.model_copy(update={"text": "# ルーターの設定\n\nはじめに。"}))
+    causes = root_causes(results, summary_of(results), articles=articles, found=never)
+    cut = [each for each in causes if "cut in the wrong places" in said(each.evidence, "en")]
+
+    assert cut
+    assert not any(each.sure for each in cut)
 
 
 def test_a_bot_that_shows_nothing_leaves_it_open() -> None:

@@ -259,3 +259,18 @@ def test_an_earlier_part_does_not_stand_in_for_a_broken_later_one() -> None:
 
     assert isinstance(parts["one"], MalformedReply)
     assert parts["two"].model_dump() == {"reason": "b", "grade": 2}  # type: ignore[union-attr]
+
+
+def test_a_key_within_another_part_is_no_part() -> None:
+    """A part may be called like a field of another: only an object in its place is that part."""
+    form = create_form(
+        "grades",
+        {
+            "grade": create_form("grade", {"reason": str, "grade": int}),
+            "two": create_form("two", {"reason": str, "grade": int}),
+        },
+    )
+    parts = parse_parts('{"grade": {"reason": "a", "grade": 1}, "two": {"reason": "b", "grade": 2}, x', form)
+
+    assert parts["grade"].model_dump() == {"reason": "a", "grade": 1}  # type: ignore[union-attr]
+    assert parts["two"].model_dump() == {"reason": "b", "grade": 2}  # type: ignore[union-attr]

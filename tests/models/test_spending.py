@@ -99,6 +99,17 @@ async def test_a_call_that_could_exceed_the_budget_is_not_made() -> None:
             pytest.fail("what was spent before an interruption counts")
 
 
+async def test_the_budget_counts_bytes_not_characters() -> None:
+    """A Japanese character may be three tokens, so three are held for it; escaped it would be six."""
+    body = {"model": PRICED, "messages": [{"role": "user", "content": "解" * 10_000}]}
+    most = cost_usd(Usage(model=PRICED, tokens_in=30_100, tokens_out=2000)) or 0.0
+    async with Ledger({}, budget=most).room("judge", body):
+        pass
+    with pytest.raises(BudgetSpent):
+        async with Ledger({}, budget=most * 0.9).room("judge", body):
+            pytest.fail("less than a token for each byte")
+
+
 async def test_a_long_reply_makes_room_for_longer_ones() -> None:
     """Twice the longest reply seen is held from then on; embeddings have no reply."""
     ledger = Ledger({}, budget=1.0)
@@ -106,6 +117,10 @@ async def test_a_long_reply_makes_room_for_longer_ones() -> None:
     with pytest.raises(BudgetSpent):
         async with ledger.room("judge", BODY):
             pytest.fail("0.40 USD are spent, and 0.80 may follow")
+    enough = Ledger({}, budget=1.25)
+    enough.charge("judge", Usage(model=PRICED, tokens_out=50_000))
+    async with enough.room("judge", BODY):
+        pass
     async with Ledger({}, budget=0.003).room("embed", {"model": PRICED, "input": ["?" * 1000]}):
         pass
 

@@ -253,6 +253,14 @@ async def test_a_megabyte_is_cut() -> None:
     assert answer.text == ("長い。" * 66_000)[:LONGEST_ANSWER] + CUT_MARK
 
 
+@pytest.mark.parametrize(("length", "mark"), [(20_000, ""), (20_001, CUT_MARK)])
+async def test_an_answer_of_just_the_limit_is_whole(length: int, mark: str) -> None:
+    """20,000 characters are kept without a mark, one more is cut."""
+    answer = await ask(lambda query: "あ" * length, QUERY, 5)
+
+    assert answer.text == "あ" * 20_000 + mark
+
+
 async def test_odd_characters_can_be_stored() -> None:
     """Lone surrogates and NULs become U+FFFD everywhere in an answer; other control codes are kept."""
     odd = "\ud800a\x00\x1b[31m"

@@ -151,6 +151,16 @@ def test_program_cells_that_people_overwrote_are_put_right(server: SheetsServer)
     assert now["userEnteredFormat"]["backgroundColorStyle"] == {"rgbColor": {"green": 1.0}}
 
 
+def test_a_formula_in_a_cell_that_should_be_empty_goes(server: SheetsServer) -> None:
+    """Also one that shows nothing is no empty cell."""
+    pushed(review(question=""))
+    place = at(server, "r1/a", "question")
+    server.person(KEY).type(TITLE, place, '=""')
+    pushed(review(question=""))
+
+    assert not cell(server, place).get("userEnteredValue")
+
+
 def test_a_copy_without_metadata_is_known_by_its_note_and_titles(server: SheetsServer) -> None:
     """A worksheet copied from another file is adopted, with all that people wrote in it."""
     filled(server)

@@ -124,6 +124,14 @@ def test_agreement() -> None:
     assert of_counts(60, 796, 0).mcc is None
 
 
+def test_agreement_of_several_classes() -> None:
+    """Nine of twelve right, evenly spread over three classes: a third by chance."""
+    found = classify_counts(np.array([[3, 1, 0, 0], [0, 3, 1, 0], [1, 0, 3, 0]]), ("a", "b", "c"))
+
+    assert found.kappa == pytest.approx((9 / 12 - 1 / 3) / (1 - 1 / 3))
+    assert found.mcc == pytest.approx((9 * 12 - 48) / (12**2 - 48))
+
+
 def test_repeats_of_a_row_are_no_new_rows() -> None:
     """Three answers to each question are drawn together: the error is that of the questions."""
     rows = [ClassifiedRow("1" if i % 3 else "0", "1" if i % 5 else "0", f"c{i}") for i in range(300)]

@@ -5,6 +5,7 @@ import random
 import statistics
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -117,6 +118,15 @@ def test_it_reaches_no_less_far_than_the_bound_of_the_gate(values: list[float]) 
     low, _ = interval_of_mean(values, names(len(values)), seed=1, ends=(0.2, 1.0)) or (1, 1)
 
     assert low <= lower_bound(cluster_values(values, names(len(values)), 0.2), 0.95) + 0.01
+
+
+@pytest.mark.parametrize(("value", "count", "ends"), [(0.2, 6, (0.2, 1.0)), (0.6, 30, None), (0.7, 30, None)])
+def test_the_mean_is_never_outside(value: float, count: int, ends: tuple[float, float] | None) -> None:
+    """Not by a digit of rounding either, where all cases say the same."""
+    values = [value] * count
+    low, high = interval_of_mean(values, names(count), seed=1, ends=ends) or (1, 0)
+
+    assert low <= np.mean(values) <= high
 
 
 def test_where_no_grade_is_below_a_fifth_the_worst_is_not_zero() -> None:

@@ -57,6 +57,15 @@ def test_what_no_rule_names_is_not_red(score: Score) -> None:
     assert kinds(grade("turn", 5), score) == []
 
 
+@pytest.mark.parametrize("judge", ["claims", "facts"])
+@pytest.mark.parametrize(("share", "severity"), [(0.49, "major"), (0.5, "moderate"), (0.99, "moderate")])
+def test_half_of_it_right_is_not_grave(judge: str, share: float, severity: str) -> None:
+    """A turn is gravely wrong where less than half of its claims or facts hold."""
+    (mark,) = red_marks(TALK, (grade("turn", 5), grade(judge, share)), RedRules())
+
+    assert (mark.kind, mark.severity) == (judge, severity)
+
+
 def test_every_rule_can_be_switched_off() -> None:
     """None and False switch a rule off."""
     off = RedRules(overall=None, groundedness=None, correctness=None, claims=False, facts=False)

@@ -145,6 +145,17 @@ def test_there_is_one_writer(file: RunFile) -> None:
     assert (third.returncode, third.stderr) == (0, "")
 
 
+def test_the_lock_names_its_holder_not_an_earlier_one(file: RunFile) -> None:
+    """The number of a process that died is replaced, whatever its length."""
+    file.close()
+    (file.path.parent / "run.lock").write_text("9999999999", encoding="utf-8")
+    with (
+        contextlib.closing(RunFile.reopen(file.path)),
+        pytest.raises(RunFileError, match=rf"by process {os.getpid()};"),
+    ):
+        RunFile.reopen(file.path)
+
+
 def test_a_bug_while_writing_leaves_nothing_half_done(file: RunFile) -> None:
     """An exception of ours takes its transaction back, and the file can be written on."""
 

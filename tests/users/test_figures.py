@@ -251,6 +251,22 @@ def test_facts_that_are_taken_up_are_no_style() -> None:
     assert persona_guesses(conversations, ()).of == 4
 
 
+def test_a_question_that_is_taken_up_cut_is_no_style_either() -> None:
+    """As far as the line follows it, wherever in the line it stands: as if it were not there."""
+    question = "引っ越し先の住所で光回線を使い続けるには、どのような手続きが必要ですか"
+    before = "ですから、何度も申し上げているとおり、"
+
+    def guessed(quoted: str) -> CustomerFigure:
+        talks = [
+            a_talk((question, OTHER), (line, OTHER), persona=who, case=a_case(id=rest, question=question))
+            for rest in ("もう一度。", "早く。")
+            for who, line in (("angry", before + quoted + rest), ("calm", before + rest))
+        ]
+        return persona_guesses(talks, ())
+
+    assert guessed(f"{question[:20]}…") == guessed("")
+
+
 def test_a_goal_is_met_or_missed_only_where_there_is_enough_to_tell() -> None:
     """Ten at least; a limit is met from below, a goal from above."""
     assert CustomerFigure(value=0.5, n=1, of=2, goal=0.9).met is None
