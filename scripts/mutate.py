@@ -20,7 +20,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from itertools import chain
 from pathlib import Path
 
 from cosmic_ray.commands.init import _all_work_items
@@ -107,7 +109,7 @@ class Touching:
         }
 
     def tests(self, mutant: MutationSpec) -> list[str]:
-        """The tests that may notice, the nearest first.
+        """The tests that may notice; first those of the line, of its package, of most of its module.
 
         What runs when the module is read (limits, defaults of arguments), or nowhere, concerns all tests that
         touch the module; a line inside a longer statement is the statement's.
@@ -115,10 +117,10 @@ class Touching:
         lines = self._lines.get(mutant.module_path, {})
         line = max((each for each in lines if each <= mutant.start_pos[0]), default=0)
         first = lines.get(line, set())
-        others = set().union(*lines.values()) if len(first) < 2 or "" in first else set()
+        touched = Counter(chain(*lines.values())) if len(first) < 2 or "" in first else Counter(first)
         own = f"tests/{mutant.module_path.parent.name}/"
-        near = sorted((first | others) - {""}, key=lambda test: (test not in first, own not in test, test))
-        return near[:_MOST]
+        near = sorted(touched, key=lambda test: (test not in first, own not in test, -touched[test], test))
+        return [test for test in near if test][:_MOST]
 
 
 def _enter_copy(folder: str) -> None:
@@ -129,10 +131,7 @@ def _enter_copy(folder: str) -> None:
 
 
 def _try(mutant: MutationSpec, tests: list[str], until: float) -> tuple[str, str] | None:
-    """Changes this worker's copy and runs the tests: a line about it, and the difference if none noticed it.
-
-    None when the time is over.
-    """
+    """Changes this copy: a line about it, and the difference if no test noticed; None when it is too late."""
     if time.monotonic() > until:
         return None
     chosen = Path("tests.txt").resolve()

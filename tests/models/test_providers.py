@@ -75,7 +75,7 @@ async def test_a_form_may_come_as_text(server: AnthropicServer) -> None:
     assert (await model(server).ask(ASKED, NextLine, str)).next == "gave_up"
 
 
-@pytest.mark.parametrize("status", [429, 500, 529])
+@pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 504, 529])
 async def test_what_passes_is_tried_again(server: AnthropicServer, status: int) -> None:
     """Two refusals, then the line; LangChain does not retry on its own."""
     left = [status, status]
@@ -85,9 +85,10 @@ async def test_what_passes_is_tried_again(server: AnthropicServer, status: int) 
     assert len(server.requests) == 3
 
 
-async def test_a_refused_key_stops_the_run(server: AnthropicServer) -> None:
-    """401 is not tried again, and its message holds no key."""
-    server.answer = lambda _: (401, [])
+@pytest.mark.parametrize("status", [401, 403, 404])
+async def test_a_refused_key_or_model_stops_the_run(server: AnthropicServer, status: int) -> None:
+    """It is not tried again, and its message holds no key."""
+    server.answer = lambda _: (status, [])
 
     with pytest.raises(AccessDenied) as error:
         await model(server).say(ASKED)
