@@ -193,6 +193,7 @@ def test_the_nearest_reference_counts() -> None:
         ("ja", "25%", ()),
         ("ja", "まず https://mizunara.example/status をご確認ください。", ()),
         ("ja", "You can cancel your contract online.", ("foreign", "mixed")),
+        ("ja", "You can cancel it onlineです。", ("foreign",)),
         ("ja", "お客様的合同可以在网上取消合同", ()),
         ("ja", "您可以在网上取消合同您可以在网上", ("foreign",)),
         ("en", "解約金は4,800円です。", ("foreign",)),
