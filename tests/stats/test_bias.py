@@ -57,6 +57,17 @@ async def test_a_perfect_judge_holds_every_bound() -> None:
     assert row(bias, "longer", "turn").held is True or row(bias, "longer", "turn").bound is None
 
 
+async def test_red_alone_catches_no_flipped_fact() -> None:
+    """A judge that sees a wrong fact as one grade worse has not seen it, although the turn becomes red."""
+
+    async def lenient(context: GradingContext) -> list[Score]:
+        return [score(context, 4 if right(CHANGED, context) else 3)]
+
+    flipped = row(await measure_bias(MADE, lenient), "flipped_fact", "turn")
+
+    assert (flipped.fell, flipped.turned, flipped.held) == (0, 1, False)
+
+
 async def test_a_judge_that_likes_thanks_is_flagged() -> None:
     """Correctness that rises by more than 0.2 for courtesy breaks its bound; missed flips break theirs."""
     bias = await measure_bias(MADE, flattered)

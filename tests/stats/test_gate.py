@@ -55,6 +55,8 @@ def test_a_near_miss_never_reads_as_equal() -> None:
 
     assert reason.startswith("score 0.8996 is 0.0004 below the target 0.9000")
     assert texts_apart(0.5, 0.9) == ("0.50", "0.40", "0.90")
+    for places in range(2, 7):
+        assert texts_apart(0.5 - 10**-places, 0.5)[2] == f"{0.5:.{places}f}"
 
 
 @pytest.mark.parametrize(("failed", "incomplete"), [(5, False), (6, True)])
