@@ -13,6 +13,7 @@ from simulator.core.types import Conversation, Spending
 from simulator.models.pricing import check_prices, total_spending
 from simulator.report.estimate import forecast_report
 from simulator.report.painters.console import print_report
+from simulator.report.tables import money
 from simulator.runner.context import RunContext
 from simulator.runner.estimate import Forecast, by_role, forecast
 
@@ -90,11 +91,6 @@ def total(spendings: Iterable[Spending]) -> Message:
         tokens=ngettext("{n} token", "{n} tokens", n=whole.tokens_in + whole.tokens_out),
         money=money(whole.cost_usd),
     )
-
-
-def money(amount: float | None) -> Message:
-    """`0.12 USD`; small amounts with the digits they need."""
-    return _("price unknown") if amount is None else _("{amount} USD", amount=dollars(amount))
 
 
 def _forecast_json(estimate: Forecast) -> dict[str, Any]:
