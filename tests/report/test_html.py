@@ -1,17 +1,23 @@
 """The page: complete, escaped, self-contained, quick."""
 
 import re
+import sys
 from base64 import b64encode
 from functools import cache
 from hashlib import sha256
 from html.parser import HTMLParser
+from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulator.core.types import Language, RedRules, Results
+from simulator.report import run_page
 from simulator.report.context import JudgeTrust, JudgeTrusts
+from simulator.report.painters import html as painter
 from simulator.report.run_page import LONGEST
 from simulator.stats.gate import decide
 from simulator.stats.summary import summarise
@@ -254,3 +260,30 @@ def test_anchors_stay_when_a_run_is_painted_again() -> None:
 
     assert anchors[0] == anchors[1]
     assert "c3-t2" in anchors[0]
+
+
+def test_drawing_a_page_enters_ten_files_and_none_that_works_anything_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A page gets finished values; the painter has no cause, gate or mean to work out."""
+    entered: set[str] = set()
+
+    def watch(frame: FrameType, event: str, _value: object) -> None:
+        path = Path(frame.f_code.co_filename)
+        if event == "call" and "simulator" in path.parts:
+            entered.add("/".join(path.parts[path.parts.index("simulator") + 1 :]))
+
+    def drawn(*parts: Any, **values: Any) -> bytes:
+        sys.setprofile(watch)
+        try:
+            return painter.render(*parts, **values)
+        finally:
+            sys.setprofile(None)
+
+    monkeypatch.setattr(run_page, "render", drawn)
+    rendered(full())
+    assert "report/painters/run_page.html.j2" in entered
+    assert len(entered) <= 10
+    # What is read of figures are their finished values.
+    places = ("core/", "report/painters/", "stats/figures.py")
+    assert [path for path in entered if not path.startswith(places)] == []
