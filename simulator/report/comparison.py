@@ -461,13 +461,14 @@ def comparison_sections(
     rows: tuple[tuple[Text, ...], ...] = (
         (_("Score"), points(before.summary.score), points(after.summary.score)),
         (_("Red turns"), *(f"{s.red:,} / {s.turns:,}" for s in (before.summary, after.summary))),
-        (_("Run"), before.results.run.id, after.results.run.id),
     )
     table = Table.of("runs", columns, rows)
+    # Ids are long: as a row of the table they would push "now" out of a telephone's sight.
+    ids = Line(f"{before.results.run.id} → {after.results.run.id}", "soft")
     if not runs.both:
         nothing = Line(_("nothing to compare"), "strong")
         reason = Line(_("The two runs have no question and customer in common."))
-        yield Section("compare", _("What changed"), (nothing, reason, table))
+        yield Section("compare", _("What changed"), (nothing, reason, table, ids))
         return
     pairs = [_Pair.of(runs, key) for key in runs.both]
     parts = _Parts(changes or compared(before, after), after.summary, language)
@@ -477,7 +478,7 @@ def comparison_sections(
         n = ngettext("{n} conv.", "{n} conv.", n=numbers[change])
         counts.append(_("{mark} {change} {conversations}", mark=mark, change=text, conversations=n))
     paired = Line(_("Pairs of the same question and customer: {n}.", n=len(pairs)), "soft")
-    summed = (*parts.verdict(), table, Line(_("{parts}", parts=counts)), paired)
+    summed = (*parts.verdict(), table, Line(_("{parts}", parts=counts)), paired, ids)
     yield Section("compare", _("What changed"), summed)
     yield from parts.differences()
     order = list(_CHANGES)
