@@ -24,7 +24,7 @@ from simulator.addons.compare.grade import (
     VerdictCache,
     judge_pairs,
 )
-from simulator.addons.compare.plan import Pair
+from simulator.addons.compare.plan import Pair, TurnPairs
 from simulator.core import shelves
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings
@@ -178,7 +178,7 @@ def _show_set(path: Path, pairs: Sequence[Preferred], settings: Settings, ledger
         for scored in all_scorers:
             print(_line(scored, at, pairs))
     _show_mean(pairs, all_scorers)
-    _show_biases(compared(("a", "b"), outcomes, {("a", "b"): (0, 0, 0)}, settings.seed))
+    _show_biases(compared(("a", "b"), outcomes, {("a", "b"): TurnPairs(())}, settings.seed))
 
 
 def _judge_name(settings: Settings) -> str:

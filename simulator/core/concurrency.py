@@ -1,15 +1,19 @@
-"""Ordinary functions beside the event loop: what blocks or counts must not hold up a dialogue."""
+"""Much work at once: calls of models side by side, and ordinary functions beside the event loop."""
 
 import asyncio
 import contextlib
 import inspect
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextvars import Context, copy_context
 from functools import partial
 from queue import SimpleQueue
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
+from simulator.core.errors import RehearsalError
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 Outcome = asyncio.Future[Any]
 _Settled = tuple[Outcome, Callable[[Any], None], Any]
 
@@ -17,6 +21,45 @@ _Settled = tuple[Outcome, Callable[[Any], None], Any]
 def is_async(function: Callable[..., Any]) -> bool:
     """Whether calling it gives something to await: an async function, or an object with such a `__call__`."""
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
+
+
+async def for_each(
+    items: Sequence[Item], work: Callable[[Item], Awaitable[Result]], at_once: int
+) -> list[Result]:
+    """The result of each item, in their order; `at_once` items are worked on together.
+
+    An expected error (a RehearsalError: no money, no access) ends it. Nothing more is begun then, but what is
+    under way still arrives, since it is paid for; the first such error is raised. A bug cancels everything.
+    """
+    results: dict[int, Result] = {}
+    errors: list[RehearsalError] = []
+    waiting = iter(enumerate(items))
+
+    async def worker() -> None:
+        for at, item in waiting:
+            await asyncio.sleep(0)  # work that never waits would keep Ctrl-C waiting
+            try:
+                results[at] = await work(item)
+            except RehearsalError as error:
+                errors.append(error)
+            if errors:
+                return
+
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            for _unused in range(min(len(items), at_once)):
+                tasks.create_task(worker())
+    except BaseExceptionGroup as group:
+        raise first_error(group) from None
+    if errors:
+        raise errors[0]
+    return [results[at] for at in range(len(items))]
+
+
+def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The first error within nested groups."""
+    first = group.exceptions[0]
+    return first_error(first) if isinstance(first, BaseExceptionGroup) else first
 
 
 async def on_a_thread(function: Callable[..., Any], *args: Any, name: str = "own") -> Any:

@@ -7,7 +7,7 @@ variable that the program does not fill. So no mistake shows only in the middle 
 import hashlib
 import re
 import tomllib
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from functools import cached_property
 from pathlib import Path
 from string import Template
@@ -103,6 +103,28 @@ def filled(language: Language, text: str, values: Mapping[str, object]) -> str:
     return Template(text).substitute(shown)
 
 
+class Prompts:
+    """The prompts of a TOML file in both languages; checked when they are read."""
+
+    def __init__(self, path: Path, variables: Mapping[str, Set[str]]) -> None:
+        """`variables` are those that each prompt may use. Raises PromptError."""
+        self.tables = read_toml(path)
+        check_languages(path, self.tables, variables)
+
+    def text(self, language: Language, key: str, /, **values: str) -> str:
+        """A rendered text."""
+        return render(self.tables[language][key], **values)
+
+    def again(self, language: Language) -> Callable[[str], str]:
+        """How a model is asked once more, by what was wrong with its reply."""
+        return lambda problem: self.text(language, "again", problem=problem)
+
+
+def request(system: str, user: str) -> list[dict[str, str]]:
+    """The messages of one request."""
+    return [{"role": "system", "content": system}, {"role": "user", "content": user}]
+
+
 class Texts:
     """The texts of a TOML file in both languages: `texts("ja", "missing", items="9,800円")`."""
 
@@ -127,6 +149,11 @@ def quote(tag: str, text: str, seal: str = "") -> str:
     text = str(encodable(text))
     code = hashlib.sha256(f"{tag}\0{seal}\0{text}".encode()).hexdigest()[:16]
     return f"<{tag}-{code}>\n{text}\n</{tag}-{code}>"
+
+
+def quote_lines(lines: Iterable[tuple[str, str]], seal: str) -> str:
+    """A dialogue of (tag, text), each line quoted by itself, so that none can forge another."""
+    return "\n".join(quote(tag, text, f"{seal}{at}") for at, (tag, text) in enumerate(lines))
 
 
 def fingerprint(*parts: str) -> str:

@@ -5,16 +5,17 @@ import contextlib
 import glob
 import gzip
 import io
+import json
 import os
 import re
 import shutil
 import sys
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from simulator.core.errors import CaseFileError, InputError, RunFileError
 from simulator.core.messages import Message, _
@@ -51,6 +52,31 @@ def replaced(path: Path) -> Iterator[Path]:
     finally:
         with contextlib.suppress(OSError):
             new.unlink(missing_ok=True)
+
+
+def append_line(path: Path, entry: Mapping[str, Any]) -> None:
+    """Adds an entry to a file of JSON lines at once, so that an interruption loses nothing that is paid for.
+
+    Raises InputError where it cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch(mode=0o600)
+        with path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(entry, ensure_ascii=False) + "\n")
+    except OSError as error:
+        msg = _("{path}: cannot be written ({strerror}).", path=path, strerror=error.strerror)
+        raise InputError(msg) from None
+
+
+def appended_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """The entries of such a file; a line that an interruption cut off is left out."""
+    if path.is_file():
+        for line in path.read_text(encoding="utf-8", errors="replace").split("\n"):
+            with contextlib.suppress(ValueError):
+                entry = json.loads(line)
+                if isinstance(entry, dict):
+                    yield entry
 
 
 def _remove(path: Path) -> None:

@@ -203,7 +203,7 @@ class ModelJudge:
             detail=detail,
             rubric=self.rubric_hash,
         )
-        _unused, left_out = within(context, LONGEST_MATERIAL)
+        _unused, left_out = within(context.turn.answer.passages, LONGEST_MATERIAL)
         return _unseen(score, left_out, context, self.frame) if left_out else score
 
 

@@ -11,7 +11,15 @@ from pydantic import ValidationError
 from simulator.core import replies, shelves
 from simulator.core.errors import PromptError
 from simulator.core.messages import _
-from simulator.core.templates import LANGUAGES, check_languages, fingerprint, quote, read_toml, render
+from simulator.core.templates import (
+    LANGUAGES,
+    check_languages,
+    fingerprint,
+    quote,
+    quote_lines,
+    read_toml,
+    render,
+)
 from simulator.core.types import GradingContext, Language, Passage
 
 # What a judge may need: a reference, passages, or at least that the bot says what it retrieved.
@@ -329,8 +337,8 @@ class PromptFrame:
     def _material(self, context: GradingContext) -> str:
         language, answer = context.case.language, context.turn.answer
         nothing = self.text(language, "nothing")
-        fitting, left_out = within(context, LONGEST_MATERIAL)
-        history = _earlier_messages(context)
+        fitting, left_out = within(answer.passages, LONGEST_MATERIAL)
+        history = earlier_lines(context)
         passage_texts = [f"[{passage.id}] {passage.text}" for passage in fitting] or [nothing]
         references = context.references or context.case_references or (nothing,)
         # A bot that knows its own answer and passages still cannot know the code of any block.
@@ -342,8 +350,7 @@ class PromptFrame:
         return self.text(
             language,
             "material",
-            history="\n".join(quote(role, text, f"{seal}{at}") for at, (role, text) in enumerate(history))
-            or nothing,
+            history=quote_lines(history, seal) or nothing,
             question=quote("question", context.turn.user, seal),
             passages="\n".join(passages),
             answer=quote("answer", answer.text, seal),
@@ -364,8 +371,8 @@ class PromptFrame:
         return self.text(language, "first_reference", question=question, reference="\n".join(quoted))
 
 
-def _earlier_messages(context: GradingContext) -> list[tuple[str, str]]:
-    """Role and text of every earlier message; quoted one by one, so that none can forge another."""
+def earlier_lines(context: GradingContext) -> list[tuple[str, str]]:
+    """Tag (customer or desk) and text of everything that was said before this turn."""
     history = context.case.history
     lines = [("customer" if message.role == "user" else "desk", message.content) for message in history]
     for turn in context.earlier:
@@ -373,11 +380,10 @@ def _earlier_messages(context: GradingContext) -> list[tuple[str, str]]:
     return [(role, text[:LONGEST_EARLIER]) for role, text in lines]
 
 
-def within(context: GradingContext, limit: int) -> tuple[list[Passage], int]:
+def within(passages: Sequence[Passage], limit: int) -> tuple[list[Passage], int]:
     """The passages that fit into `limit` characters, in the retriever's order, and how many do not."""
     fitting: list[Passage] = []
     used = 0
-    passages = context.turn.answer.passages
     for passage in passages:
         used += len(passage.text)
         if used > limit and fitting:

@@ -1,6 +1,6 @@
 """Answers labelled by people: their files, the dimensions of the labels, and a judge's grades of them."""
 
-import asyncio
+import contextlib
 import hashlib
 import json
 import math
@@ -13,18 +13,19 @@ from typing import Any, Literal, NamedTuple, TypeGuard
 from pydantic import JsonValue
 
 from simulator.core import shelves
-from simulator.core.errors import CaseFileError, InputError, RehearsalError, UnknownName
+from simulator.core.concurrency import for_each
+from simulator.core.errors import CaseFileError, InputError, UnknownName
 from simulator.core.messages import _
 from simulator.core.settings import Settings
 from simulator.core.templates import fingerprint
 from simulator.core.types import Answer, Case, Failure, GradingContext, Passage, Score, Spending, Turn
 from simulator.data.cases import read_cases
-from simulator.data.files import printable, quote, read_bytes
+from simulator.data.files import append_line, appended_lines, printable, quote, read_bytes
 from simulator.data.rows import read_rows, split_sheet
 from simulator.data.values import Row, field_of, has_question, is_empty, is_extra, row_fault
 from simulator.grading.judge import FunctionJudge, JudgeCall, ModelJudge, Panel
 from simulator.grading.rubric import ReplySchema, Rubric, load_form, load_judge
-from simulator.models.pricing import BudgetSpent, total_spending
+from simulator.models.pricing import total_spending
 from simulator.runner.context import RunContext
 from simulator.runner.estimate import GRADE, GRADES, prompt_tokens
 
@@ -415,24 +416,14 @@ class LabelledGrading:
         """The rows with their scores, in order; raises BudgetSpent, or what makes grading impossible."""
         contexts = [labelled_context(row, separator) for row in rows]
         saved = self._saved()
-        scores = [saved.get(_key(context)) if saved else None for context in contexts]
-        for score in filter(None, scores):
+
+        async def graded(context: GradingContext) -> Score:
+            score = (saved.get(_key(context)) if saved else None) or await self._score(context)
             progress(score)
-        ungraded = iter([at for at, score in enumerate(scores) if score is None])
+            return score
 
-        async def work() -> None:
-            for at in ungraded:
-                await asyncio.sleep(0)  # judges that never await would block Ctrl-C
-                scores[at] = score = await self._score(contexts[at])
-                progress(score)
-
-        try:
-            async with asyncio.TaskGroup() as tasks:
-                for _unused in range(min(len(rows), self.run_context.settings.calls)):
-                    tasks.create_task(work())
-        except BaseExceptionGroup as group:
-            raise worst_error(group) from None
-        return [GradedRow(row, score) for row, score in zip(rows, scores, strict=True) if score is not None]
+        scores = await for_each(contexts, graded, self.run_context.settings.calls)
+        return [GradedRow(row, score) for row, score in zip(rows, scores, strict=True)]
 
     def forget(self) -> None:
         """Deletes the saved lines, once the result is stored."""
@@ -444,30 +435,16 @@ class LabelledGrading:
         score = next(score for score in scores if score.judge == self.judge)
         if score.state == "failed" or not self._partial:
             return score
-        line = json.dumps({"row": _key(context), "score": score.model_dump(mode="json")}, ensure_ascii=False)
-        try:
-            self._partial.parent.mkdir(parents=True, exist_ok=True)
-            with self._partial.open("a", encoding="utf-8") as file:
-                file.write(line + "\n")
-        except OSError as error:
-            msg = _("{path}: cannot be written ({strerror}).", path=self._partial, strerror=error.strerror)
-            raise InputError(msg) from None
+        append_line(self._partial, {"row": _key(context), "score": score.model_dump(mode="json")})
         return score
 
     def _saved(self) -> dict[str, Score]:
         """The scores that an interruption left, as far as they were given by the same rubric."""
         scores: dict[str, Score] = {}
-        if not self._partial or not self._partial.is_file():
-            return scores
-        for line in self._partial.read_text(encoding="utf-8", errors="replace").splitlines():
-            try:
-                entry = json.loads(line)
-                score = Score.model_validate(entry["score"])
-            except (ValueError, KeyError, TypeError):  # the last line may be cut off
-                continue
-            if score.rubric in ("", self.rubric):
-                scores[str(entry["row"])] = score
-        return scores
+        for entry in appended_lines(self._partial) if self._partial else ():
+            with contextlib.suppress(ValueError, KeyError):
+                scores[str(entry["row"])] = Score.model_validate(entry["score"])
+        return {row: score for row, score in scores.items() if score.rubric in ("", self.rubric)}
 
 
 def row_grades(graded: Sequence[GradedRow], field: str = "") -> list[RowGrade]:
@@ -525,12 +502,6 @@ def score_names(judging: JudgeCall) -> Collection[str]:
 def _key(context: GradingContext) -> str:
     """A hash of everything that a judge sees."""
     return fingerprint(context.model_dump_json())
-
-
-def worst_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The most important error within nested groups: a bug before an expected error, a spent budget last."""
-    errors = (worst_error(e) if isinstance(e, BaseExceptionGroup) else e for e in group.exceptions)
-    return min(errors, key=lambda e: (isinstance(e, RehearsalError), isinstance(e, BudgetSpent)))
 
 
 def grading_estimate(run_context: RunContext, panel: Panel, contexts: Sequence[GradingContext]) -> Spending:

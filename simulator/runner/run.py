@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from simulator.core.concurrency import first_error
 from simulator.core.errors import RehearsalError, RunFileError
 from simulator.core.messages import Message, _, message_of
 from simulator.core.settings import Settings
@@ -479,9 +480,3 @@ def count_turns(conversations: Conversations) -> int:
         msg = _("the run has no turns to grade.")
         raise RunFileError(msg)
     return count
-
-
-def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The first error within nested groups."""
-    first = group.exceptions[0]
-    return first_error(first) if isinstance(first, BaseExceptionGroup) else first

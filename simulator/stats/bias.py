@@ -1,6 +1,5 @@
 """Probes graded and compared: what moves a judge although it should not, and what should and does not."""
 
-import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
@@ -9,6 +8,7 @@ from pathlib import Path
 from string import Template
 from typing import Any, Literal
 
+from simulator.core.concurrency import for_each
 from simulator.core.replies import FIFTHS
 from simulator.core.templates import read_toml
 from simulator.core.types import GradingContext, Language, RedRules, Score, Value
@@ -137,18 +137,11 @@ async def measure_bias(
 ) -> Bias:
     """Grades every context of the probes once, `at_once` of them at a time, and compares the pairs.
 
-    What `grade` raises is raised in an exception group; nothing is compared then.
+    Raises what `grade` raises; nothing is compared then.
     """
     contexts = _distinct(probes)
-    turn = asyncio.Semaphore(at_once)
-
-    async def graded(context: GradingContext) -> list[Score]:
-        async with turn:
-            return await grade(context)
-
-    async with asyncio.TaskGroup() as tasks:
-        running = {name: tasks.create_task(graded(context)) for name, context in contexts.items()}
-    scores = {name: task.result() for name, task in running.items()}
+    graded = await for_each(tuple(contexts.values()), grade, at_once)
+    scores = dict(zip(contexts, graded, strict=True))
     present = {(probe.language, probe.kind) for probe in probes}
     languages: tuple[Language, Language] = ("ja", "en")
     rows: list[BiasRow] = []

@@ -167,8 +167,8 @@ def test_long_material_is_cut_between_passages() -> None:
     one = an_exhibit(turn=a_turn(1, passages=(giant, half)))
     old = an_exhibit(a_case(), a_turn(1, text="長" * 10_000))
 
-    assert within(many, LONGEST_MATERIAL) == ([half, half], 2)
-    assert [len(p.text) for p in within(one, LONGEST_MATERIAL)[0]] == [LONGEST_MATERIAL]
+    assert within(many.turn.answer.passages, LONGEST_MATERIAL) == ([half, half], 2)
+    assert [len(p.text) for p in within(one.turn.answer.passages, LONGEST_MATERIAL)[0]] == [LONGEST_MATERIAL]
     assert "ほかの資料2件" in FRAME.prompt(many, ALL, alone=False)[1]["content"]
     assert "長" * LONGEST_EARLIER + "\n" in FRAME.prompt(old, ALL, alone=False)[1]["content"]
 

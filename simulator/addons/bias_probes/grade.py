@@ -1,6 +1,5 @@
 """`calibrate --probes`: generated pairs graded by judges, and the result stored for each judge."""
 
-import asyncio
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -20,7 +19,7 @@ from simulator.grading.judge import Panel
 from simulator.grading.rubric import Rubric, load_judge
 from simulator.models.pricing import Ledger
 from simulator.runner.context import RunContext
-from simulator.runner.labelled_answers import GraderKind, grading_estimate, score_names, worst_error
+from simulator.runner.labelled_answers import GraderKind, grading_estimate, score_names
 from simulator.stats import judge_trust
 from simulator.stats.bias import Bias, Probe, measure_bias
 from simulator.stats.judge_trust import BUNDLED, StoredBias, save_bias
@@ -93,7 +92,6 @@ class ProbeRun:
         """
 
         async def one(context: GradingContext) -> list[Score]:
-            await asyncio.sleep(0)  # judges that never wait would keep Ctrl-C waiting
             graded = {score.judge: score for score in await self.panel.grade(context)}
             scores = [graded[judge] for judge in self.judges if judge in graded]
             for score in scores:
@@ -106,8 +104,6 @@ class ProbeRun:
         rules, seed, calls = self.settings.red, self.settings.seed, self.settings.calls
         try:
             return await measure_bias(self.probes, one, rules=rules, seed=seed, at_once=calls)
-        except BaseExceptionGroup as group:
-            raise worst_error(group) from None
         finally:
             await self.context.close(None)
 

@@ -1,10 +1,10 @@
 """Thresholds for scores, from answers that people said are right or wrong."""
 
-import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from simulator.addons.calibration.grade import domain_of
+from simulator.core.concurrency import for_each
 from simulator.core.errors import InputError, RunFileError
 from simulator.core.messages import _
 from simulator.core.roles import endpoints
@@ -39,7 +39,6 @@ from simulator.runner.labelled_answers import (
     read_labels,
     reference_separator,
     sample_rows,
-    worst_error,
 )
 from simulator.stats.calibration import Method, Suggestion, suggest
 from simulator.stats.corrected import blind_grades
@@ -141,8 +140,15 @@ class LabelledAnswers:
 
     async def evidence(self, told: Callable[[Score], None]) -> JudgedScores:
         """All rows graded, and every connection closed; raises what makes grading impossible."""
+
+        async def graded_row(context: GradingContext) -> list[Score]:
+            scores = await self.panel.grade(context)
+            for score in scores[:1]:
+                told(score)
+            return scores
+
         try:
-            graded = await self._graded(told)
+            graded = await for_each(self.contexts, graded_row, self.context.settings.calls)
         finally:
             await self.context.close(None)
         judged = [
@@ -152,24 +158,6 @@ class LabelledAnswers:
         ]
         states = [score.state for scores in graded for score in scores]
         return JudgedScores(tuple(judged), self.unlabelled, states.count("skipped"), states.count("failed"))
-
-    async def _graded(self, told: Callable[[Score], None]) -> list[list[Score]]:
-        found: list[list[Score]] = [[] for _unused in self.contexts]
-        waiting = iter(range(len(found)))
-
-        async def work() -> None:
-            for at in waiting:
-                await asyncio.sleep(0)  # judges that never wait would keep Ctrl-C waiting
-                found[at] = await self.panel.grade(self.contexts[at])
-                told(found[at][0]) if found[at] else None
-
-        try:
-            async with asyncio.TaskGroup() as tasks:
-                for _unused in range(min(len(found), self.context.settings.calls)):
-                    tasks.create_task(work())
-        except BaseExceptionGroup as group:
-            raise worst_error(group) from None
-        return found
 
     def _judged(
         self, row: LabelledAnswer, context: GradingContext, scores: Iterable[Score]

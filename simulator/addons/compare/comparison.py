@@ -42,15 +42,14 @@ REPLY_TOKENS = 320
 class PairwiseResult(NamedTuple):
     """All that a report is made from.
 
-    `overall` has the grades (0..1) of each run by conversation and turn, `names` the titles of personas by
-    their ids.
+    `overall` has the grades (0..1) by run, conversation and turn, `names` the titles of personas.
     """
 
     figures: PairwiseFigures
     outcomes: Sequence[Outcome]
     model: str
     language: Language
-    overall: Mapping[str, Mapping[tuple[str, int], float]]
+    overall: Mapping[tuple[str, str, int], float]
     names: Mapping[str, str]
 
 
@@ -87,8 +86,7 @@ class Comparison:
             for one, other in combinations(self.runs.values(), 2)
             if not anchor or one is first
         }
-        self.pairs = [pair for match in self.matches.values() for pair in match.pairs]
-        if not self.pairs:
+        if not any(match.pairs for match in self.matches.values()):
             one, other = next(iter(self.matches))
             msg = _(
                 "no turn of {one} and {other} can be compared: other questions, personas, or"
@@ -100,9 +98,9 @@ class Comparison:
         self.ledger = Ledger.of(settings)
         self._connections = Connections.of(settings)
         self._models = Models(endpoints(settings), self._connections, self.ledger)
-        self.unjudged = dict.fromkeys(self.matches, 0)
-        if self._models.endpoints["judge"] is None:
+        if self.model == LEXICAL:
             self._leave_out_unjudged()
+        self.pairs = [pair for match in self.matches.values() for pair in match.pairs]
         guidelines = Path(settings.guidelines or shelves.JUDGES / "_guidelines.toml")
         self.prompt = PairPrompt(shelves.JUDGES / "_pairwise.toml", guidelines)
 
@@ -110,14 +108,12 @@ class Comparison:
         """Without a model, only pairs with evidence are compared: by length or overlap alone is by chance."""
         for names, match in self.matches.items():
             judged = tuple(filter(has_evidence, match.pairs))
-            self.unjudged[names] = len(match.pairs) - len(judged)
-            self.matches[names] = match._replace(pairs=judged)
-        self.pairs = [pair for match in self.matches.values() for pair in match.pairs]
-        if not self.pairs:
+            self.matches[names] = match._replace(pairs=judged, unjudged=len(match.pairs) - len(judged))
+        if not any(match.pairs for match in self.matches.values()):
             msg = _(
                 "without a model, compare holds answers against references or passages, and none of the"
                 " {n} pairs has any. Set a key, or give the questions references.",
-                n=sum(self.unjudged.values()),
+                n=sum(match.unjudged for match in self.matches.values()),
             )
             raise InputError(msg)
 
@@ -171,23 +167,17 @@ class Comparison:
 
     def result(self, outcomes: Sequence[Outcome]) -> PairwiseResult:
         """What the outcomes say."""
-        uncompared = {
-            names: (match.differing, match.alone, self.unjudged[names])
-            for names, match in self.matches.items()
-        }
         runs = {results.run.id: results for results in self.runs.values()}
         # The run's own Overall tells which wins are clear.
         overall = {
-            run: {
-                (score.conversation, score.turn): score.value
-                for score in results.scores
-                if score.judge == "turn" and score.value is not None
-            }
+            (run, score.conversation, score.turn): score.value
             for run, results in runs.items()
+            for score in results.scores
+            if score.judge == "turn" and score.value is not None
         }
         personas = [persona for results in runs.values() for persona in results.personas]
         return PairwiseResult(
-            compared(tuple(runs), outcomes, uncompared, self.settings.seed),
+            compared(tuple(runs), outcomes, self.matches, self.settings.seed),
             outcomes,
             self.model,
             self.language,

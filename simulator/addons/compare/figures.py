@@ -1,6 +1,7 @@
 """What the outcomes of a comparison say: wins and losses, bias of the judge, ratings."""
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -8,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.addons.compare.grade import Outcome
+from simulator.addons.compare.plan import TurnPairs
 from simulator.core.types import Value
 from simulator.stats.agreement import Floats, spearman
 from simulator.stats.comparison import mcnemar
@@ -39,33 +41,34 @@ class Share(Value):
     n: int = 0
 
 
-class PersonaShare(Value):
-    """The verdicts on the turns of one persona; `share` is what `b` has, ties as halves."""
+class Wins(Value):
+    """Verdicts on the turns of two runs; `share` is what `b` has of them, ties as halves."""
 
-    name: str
     wins_a: int
     ties: int
     wins_b: int
     share: Share
 
 
-class Duel(Value):
-    """Two runs: the verdicts, what `b` has of them, and how many turns could not be compared.
+class PersonaShare(Wins):
+    """The verdicts on the turns of one persona."""
+
+    name: str
+
+
+class Duel(Wins):
+    """All verdicts on two runs, and how many turns could not be compared (see `TurnPairs`).
 
     `p_value` is that of the two-sided sign test over cases, by which side has more of the case.
     """
 
     a: str
     b: str
-    wins_a: int
-    ties: int
-    wins_b: int
     failed: int
     by_rule: int
     differing: int
     alone: int
     unjudged: int
-    share: Share
     cases: int
     p_value: float
     personas: tuple[PersonaShare, ...] = ()
@@ -128,56 +131,47 @@ class PairwiseFigures(Value):
 def compared(
     runs: Sequence[str],
     outcomes: Sequence[Outcome],
-    uncompared: Mapping[tuple[str, str], tuple[int, int, int]],
+    matches: Mapping[tuple[str, str], TurnPairs],
     seed: int,
 ) -> PairwiseFigures:
-    """The figures of all outcomes.
-
-    `uncompared` has the pairs of runs in the order of the report, with how many turns differ, stand alone, or
-    are left out without a model for want of evidence.
-    """
+    """The figures of all outcomes; `matches` has the pairs of runs in the order of the report."""
     decided = [outcome for outcome in outcomes if outcome.verdict is not None]
-    failed = [outcome for outcome in outcomes if outcome.verdict is None]
+    problems = [outcome.problem for outcome in outcomes if outcome.verdict is None]
     return PairwiseFigures(
         runs=tuple(runs),
         pairs=len(outcomes),
         asked=sum(outcome.how != "rule" for outcome in outcomes),
-        failed=len(failed),
-        problem=failed[0].problem if failed else "",
-        duels=tuple(_duel(outcomes, names, turns, seed) for names, turns in uncompared.items()),
+        failed=len(problems),
+        problem=next(iter(problems), ""),
+        duels=tuple(_duel(outcomes, names, match, seed) for names, match in matches.items()),
         ratings=_ratings(runs, decided, seed),
         position=_position(decided, seed),
         length=_length(decided, seed, two=len(runs) == 2),
     )
 
 
-def _duel(
-    outcomes: Sequence[Outcome], runs: tuple[str, str], uncompared: tuple[int, int, int], seed: int
-) -> Duel:
+def _duel(outcomes: Sequence[Outcome], runs: tuple[str, str], match: TurnPairs, seed: int) -> Duel:
     of_both = [outcome for outcome in outcomes if (outcome.a, outcome.b) == runs]
     decided = [outcome for outcome in of_both if outcome.verdict is not None]
-    lean: dict[str, float] = {}
+    lean: dict[str, float] = defaultdict(float)
+    by_persona: dict[str, list[Outcome]] = defaultdict(list)
     for outcome in decided:
-        lean[outcome.case] = lean.get(outcome.case, 0.0) + outcome.share - 0.5
-    personas = sorted({outcome.persona for outcome in decided})
-    by_persona = [
-        PersonaShare(name=name, **_wins([each for each in decided if each.persona == name], seed))
-        for name in personas
-        if len(personas) > 1
-    ]
+        lean[outcome.case] += outcome.share - 0.5
+        by_persona[outcome.persona].append(outcome)
+    personas = sorted(by_persona.items()) if len(by_persona) > 1 else ()
     return Duel(
         a=runs[0],
         b=runs[1],
         **_wins(decided, seed),
         failed=len(of_both) - len(decided),
         by_rule=sum(outcome.how == "rule" for outcome in decided),
-        differing=uncompared[0],
-        alone=uncompared[1],
-        unjudged=uncompared[2],
+        differing=match.differing,
+        alone=match.alone,
+        unjudged=match.unjudged,
         cases=len(lean),
         # The sign test is McNemar's: both count what leans one way and what leans the other.
         p_value=mcnemar(sum(each < 0 for each in lean.values()), sum(each > 0 for each in lean.values())),
-        personas=tuple(by_persona),
+        personas=tuple(PersonaShare(name=name, **_wins(own, seed)) for name, own in personas),
     )
 
 

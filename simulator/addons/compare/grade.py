@@ -5,34 +5,33 @@ asked twice.
 """
 
 import asyncio
-import json
 import unicodedata
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from itertools import accumulate
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from statistics import mean
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator
 
 from simulator.addons.compare.plan import Pair
-from simulator.core.errors import AccessDenied, InputError, ModelFailure, PromptError, RehearsalError
-from simulator.core.messages import Message, _, shown
+from simulator.core.concurrency import for_each
+from simulator.core.errors import AccessDenied, ModelFailure, PromptError
+from simulator.core.messages import _, shown
 from simulator.core.replies import Reply, encodable, skeleton
 from simulator.core.templates import (
     LANGUAGES,
-    check_languages,
+    Prompts,
     fingerprint,
     quote,
-    read_toml,
-    render,
+    quote_lines,
+    request,
     stable_int,
 )
 from simulator.core.types import GradingContext, Language, Value
+from simulator.data.files import append_line, appended_lines
 from simulator.grading.lexical import turn
-from simulator.grading.rubric import LONGEST_EARLIER, LONGEST_MATERIAL, read_guidelines
-from simulator.models.client import Model
-from simulator.models.pricing import BudgetSpent
-from simulator.runner.run import first_error
+from simulator.grading.rubric import LONGEST_EARLIER, LONGEST_MATERIAL, read_guidelines, within
+from simulator.models.client import Messages, Model
 from simulator.text.evidence import TurnEvidence
 
 NAME = "pairwise.jsonl"
@@ -54,18 +53,6 @@ class Ballot(Value):
     def position(self) -> Literal["first", "second", "tie"]:
         """The place of the preferred answer."""
         return "tie" if self.verdict == "tie" else "first" if self.verdict == self.first else "second"
-
-
-class OrderedVerdict(Value):
-    """What a model said of two answers in the order shown, whichever runs they are from."""
-
-    verdict: Literal["1", "2", "tie"]
-    reason: str = ""
-
-    def ballot(self, first: Side) -> Ballot:
-        """The verdict by run, where the answer of `first` was answer 1."""
-        by_run: dict[str, Verdict] = {"1": first, "2": "b" if first == "a" else "a", "tie": "tie"}
-        return Ballot(first=first, verdict=by_run[self.verdict], reason=self.reason)
 
 
 class Outcome(Value):
@@ -147,36 +134,14 @@ def by_rule(pair: Pair) -> Outcome | None:
 async def judge_pairs(
     pairs: Sequence[Pair], judge: PairJudge, at_once: int, on_outcome: Callable[[Outcome], None]
 ) -> list[Outcome]:
-    """The outcome of every pair, in their order; raises what makes going on pointless (no money, no access).
+    """The outcome of every pair, in their order. Raises BudgetSpent and AccessDenied."""
 
-    When the budget is spent, the calls in flight still arrive and are kept: they are paid for.
-    """
-    outcomes: dict[int, Outcome] = {}
-    waiting, spent = iter(range(len(pairs))), list[BudgetSpent]()
-    stopped: BaseException | None
+    async def judged(pair: Pair) -> Outcome:
+        result = by_rule(pair) or await judge(pair)
+        on_outcome(result)
+        return result
 
-    async def work() -> None:
-        for at in waiting:
-            await asyncio.sleep(0)  # judges that never wait would keep Ctrl-C waiting
-            try:
-                outcomes[at] = by_rule(pairs[at]) or await judge(pairs[at])
-            except BudgetSpent as error:
-                spent.append(error)
-            if spent:
-                return
-            on_outcome(outcomes[at])
-
-    try:
-        async with asyncio.TaskGroup() as tasks:
-            for _unused in range(min(len(pairs), at_once)):
-                tasks.create_task(work())
-    except* RehearsalError as group:
-        stopped = first_error(group)
-    else:
-        stopped = spent[0] if spent else None
-    if stopped is not None:
-        raise stopped
-    return [outcomes[at] for at in range(len(pairs))]
+    return await for_each(pairs, judged, at_once)
 
 
 # --- asking a model ---
@@ -215,45 +180,43 @@ class Preference(Reply):
     verdict: Annotated[Literal["1", "2", "tie"], BeforeValidator(_preferred)]
 
 
-class PairPrompt:
+class PairPrompt(Prompts):
     """The prompt of a pair, in the language of its case."""
 
     def __init__(self, path: Path, guidelines: Path) -> None:
         """Reads and checks both files."""
-        self._tables = read_toml(path)
-        check_languages(path, self._tables, _VARIABLES)
+        super().__init__(path, _VARIABLES)
         for language in LANGUAGES:
-            meanings = self._tables[language].get("fields", {})
-            if list(meanings) != list(Preference.model_fields):
-                fields = ", ".join(Preference.model_fields)
+            if list(self.tables[language].get("fields", {})) != list(Preference.model_fields):
                 msg = _(
                     "{path}: [{language}.fields] must be {fields}, in this order.",
                     path=path,
                     language=language,
-                    fields=fields,
+                    fields=", ".join(Preference.model_fields),
                 )
                 raise PromptError(msg)
         self._guidelines = read_guidelines(guidelines)
-
-    def text(self, language: Language, key: str, /, **values: str) -> str:
-        """A rendered text."""
-        return render(self._tables[language][key], **values)
 
     def fingerprint(self, model: str) -> str:
         """Stands for everything but the material: texts in both languages, guidelines, model."""
         texts: list[str] = []
         for language in LANGUAGES:
-            texts += [self._tables[language][key] for key in _VARIABLES]
+            texts += [self.tables[language][key] for key in _VARIABLES]
             texts += [self._form(language), self._guidelines[language]]
         return fingerprint(*texts, model)
 
-    def messages(self, pair: Pair, first: Side) -> list[dict[str, str]]:
+    def messages(self, pair: Pair, first: Side) -> Messages:
         """What the model is sent, with the answer of `first` as answer 1."""
         language = pair.one.case.language
         contexts = (pair.one, pair.other) if first == "a" else (pair.other, pair.one)
         nothing = self.text(language, "nothing")
         dialogue = _dialogue(*contexts)
-        passages, left_out = _passages(pair)
+        # What either run retrieved, once each and in one order for all readings.
+        sides = sorted([(pair.a, pair.one), (pair.b, pair.other)], key=lambda side: side[0])
+        retrieved = [passage for _run, context in sides for passage in context.turn.answer.passages]
+        different = {passage.text: passage for passage in retrieved}
+        fitting, left_out = within(tuple(different.values()), LONGEST_MATERIAL)
+        passages = [passage.text for passage in fitting]
         references = pair.one.references or (nothing,)
         one, other = (context.turn.answer.text for context in contexts)
         question = contexts[0].turn.user
@@ -266,8 +229,7 @@ class PairPrompt:
         task = self.text(
             language,
             "task",
-            history="\n".join(quote(who, text, f"{seal}{at}") for at, (who, text) in enumerate(dialogue))
-            or nothing,
+            history=quote_lines(dialogue, seal) or nothing,
             question=quote("question", question, seal),
             reference="\n".join(quote("reference", text, seal) for text in references),
             passages="\n".join(quoted),
@@ -275,11 +237,10 @@ class PairPrompt:
             answer_2=quote("answer_2", other, seal),
             form=self._form(language),
         )
-        system = self.text(language, "system", guidelines=self._guidelines[language])
-        return [{"role": "system", "content": system}, {"role": "user", "content": task}]
+        return request(self.text(language, "system", guidelines=self._guidelines[language]), task)
 
     def _form(self, language: Language) -> str:
-        return skeleton({key: ("text", text) for key, text in self._tables[language]["fields"].items()})
+        return skeleton({key: ("text", text) for key, text in self.tables[language]["fields"].items()})
 
 
 def _dialogue(one: GradingContext, other: GradingContext) -> list[tuple[str, str]]:
@@ -294,55 +255,23 @@ def _dialogue(one: GradingContext, other: GradingContext) -> list[tuple[str, str
     return [(tag, text[:LONGEST_EARLIER]) for tag, text in lines]
 
 
-def _passages(pair: Pair) -> tuple[list[str], int]:
-    """What either run retrieved, once each and in one order for all readings, and how many do not fit."""
-    sides = sorted([(pair.a, pair.one), (pair.b, pair.other)], key=lambda side: side[0])
-    texts = dict.fromkeys(
-        passage.text for _unused, context in sides for passage in context.turn.answer.passages
-    )
-    lengths = accumulate(map(len, texts))
-    fitting = [
-        text[:LONGEST_MATERIAL]
-        for at, (text, length) in enumerate(zip(texts, lengths, strict=True))
-        if length <= LONGEST_MATERIAL or at == 0
-    ]
-    return fitting, len(texts) - len(fitting)
-
-
 class VerdictCache:
     """The verdicts in one folder by one rubric, each under a hash of all that the model was sent."""
 
     def __init__(self, folder: Path, rubric: str) -> None:
         """Reads the file; lines of other rubrics stay where they are."""
         self.path, self.rubric = folder / NAME, rubric
-        self._verdicts = dict(self._read())
+        lines = (line for line in appended_lines(self.path) if line.get("rubric") == rubric)
+        self._lines = {line["key"]: line for line in lines if "key" in line}
 
-    def get(self, key: str) -> OrderedVerdict | None:
-        """The verdict of an earlier comparison."""
-        return self._verdicts.get(key)
+    def get(self, key: str) -> dict[str, Any] | None:
+        """The line of an earlier comparison: `verdict` (1, 2 or tie, in the order shown) and `reason`."""
+        return self._lines.get(key)
 
-    def put(self, key: str, verdict: OrderedVerdict, **about: object) -> None:
-        """Writes a verdict at once; `about` is for people who read the file."""
-        self._verdicts[key] = verdict
-        line = {"key": key, "rubric": self.rubric, **about, **verdict.model_dump(mode="json")}
-        try:
-            self.path.touch(mode=0o600)
-            with self.path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(line, ensure_ascii=False) + "\n")
-        except OSError as error:
-            msg = _("{path}: cannot be written ({strerror}).", path=self.path, strerror=error.strerror)
-            raise InputError(msg) from None
-
-    def _read(self) -> Iterator[tuple[str, OrderedVerdict]]:
-        if not self.path.is_file():
-            return
-        for line in self.path.read_text(encoding="utf-8", errors="replace").splitlines():
-            try:
-                row = json.loads(line)
-                if row["rubric"] == self.rubric:
-                    yield str(row["key"]), OrderedVerdict(verdict=row["verdict"], reason=row["reason"])
-            except (ValueError, KeyError, TypeError):  # the last line may be cut off
-                continue
+    def put(self, key: str, **line: object) -> None:
+        """Writes a line at once."""
+        self._lines[key] = {"key": key, "rubric": self.rubric, **line}
+        append_line(self.path, self._lines[key])
 
 
 class PairModelJudge:
@@ -369,30 +298,31 @@ class PairModelJudge:
             return outcome(pair, "model", None, ballots=ballots, problem=" ".join(str(errors[0]).split()))
         return outcome(pair, "model", settled(ballots), reason=ballots[0].reason, ballots=ballots)
 
-    def open_calls(self, pair: Pair) -> list[list[dict[str, str]]]:
+    def open_calls(self, pair: Pair) -> list[Messages]:
         """The messages that would have to be paid for."""
         cache = self.cache_for(pair)
         both = [self.prompt.messages(pair, first) for first in ORDERS]
         return [messages for messages in both if cache.get(self._key(messages)) is None]
 
     async def _ballot(self, pair: Pair, first: Side) -> Ballot:
+        """The verdict by run, where the answer of `first` was answer 1."""
         messages, cache = self.prompt.messages(pair, first), self.cache_for(pair)
-        key = self._key(messages)
-        if cached := cache.get(key):
-            return cached.ballot(first)
-        language, turn = pair.one.case.language, pair.one.turn.index
-        reply = await self.model.ask(
-            messages,
-            Preference,
-            lambda problem: self.prompt.text(language, "again", problem=problem),
-            seed=stable_int(self.seed, pair.one.conversation, turn, first),
-        )
-        verdict = OrderedVerdict(verdict=reply.verdict, reason=encodable(reply.reason))
-        shown = (pair.a, pair.b) if first == "a" else (pair.b, pair.a)
-        cache.put(key, verdict, shown=shown, conversation=pair.one.conversation, turn=turn)
-        return verdict.ballot(first)
+        key, turn = self._key(messages), pair.one.turn.index
+        line = cache.get(key)
+        if line is None:
+            reply = await self.model.ask(
+                messages,
+                Preference,
+                self.prompt.again(pair.one.case.language),
+                seed=stable_int(self.seed, pair.one.conversation, turn, first),
+            )
+            shown = (pair.a, pair.b) if first == "a" else (pair.b, pair.a)
+            line = {"verdict": reply.verdict, "reason": encodable(reply.reason)}
+            cache.put(key, shown=shown, conversation=pair.one.conversation, turn=turn, **line)
+        by_run: dict[str, Verdict] = {"1": first, "2": "b" if first == "a" else "a", "tie": "tie"}
+        return Ballot(first=first, verdict=by_run[line["verdict"]], reason=line["reason"])
 
-    def _key(self, messages: list[dict[str, str]]) -> str:
+    def _key(self, messages: Messages) -> str:
         return fingerprint(
             self.model.endpoint.model, str(self.model.temperature), str(self.seed),
             *(message["content"] for message in messages),
@@ -403,41 +333,27 @@ class PairModelJudge:
 
 # What differs by less is a tie.
 LEVEL = 0.02
-_MEASURES: dict[str, Message] = {
-    "agreement": _("agreement with the reference"),
-    "support": _("support by the passages"),
-    "conduct": _("declining or handing over"),
-}
 
 
-class Merit(NamedTuple):
-    """How good (0..1) an answer looks, and the shares (0..1) that this was made of, by name."""
+def merits(context: GradingContext) -> dict[str, float]:
+    """How good (0..1) an answer looks, by its reference and its passages as far as there are any.
 
-    value: float
-    parts: Mapping[str, float]
+    Where the right answer declines or comforts, by the rules of the turn judge's stand-in.
+    """
+    reading = TurnEvidence(context)
+    if reading.expected != "answer":
+        return {"conduct": (turn(reading).raw or 0) / 5}
+    found: dict[str, float] = {}
+    if context.references:
+        found["agreement"] = reading.agreement.score
+    if reading.passages:
+        found["support"] = reading.support.score
+    return found
 
 
 def has_evidence(pair: Pair) -> bool:
     """Whether anything is known that two answers can be held against without a model."""
-    one, other = TurnEvidence(pair.one), TurnEvidence(pair.other)
-    known = pair.one.references or (one.passages and other.passages) or one.expected != "answer"
-    return bool(known) or by_rule(pair) is not None
-
-
-def merit(context: GradingContext) -> Merit:
-    """By its reference and passages, as far as there are any.
-
-    Where the right answer declines or comforts, by the rules of the turn judge's stand-in.
-    """
-    reading, parts = TurnEvidence(context), dict[str, float]()
-    if reading.expected != "answer":
-        parts["conduct"] = (turn(reading).raw or 0) / 5
-    else:
-        if context.references:
-            parts["agreement"] = reading.agreement.score
-        if reading.passages:
-            parts["support"] = reading.support.score
-    return Merit(sum(parts.values()) / max(1, len(parts)), parts)
+    return by_rule(pair) is not None or bool(merits(pair.one) and merits(pair.other))
 
 
 class PairLexicalJudge:
@@ -445,17 +361,21 @@ class PairLexicalJudge:
 
     async def __call__(self, pair: Pair) -> Outcome:
         """The same verdict in either order, by construction: it casts no ballots."""
-        if not has_evidence(pair):
+        language, one, other = pair.one.case.language, merits(pair.one), merits(pair.other)
+        if not (one and other):
             problem = _("There is neither a reference nor passages to hold the answers against.")
-            return outcome(pair, "stand_in", None, problem=shown(problem, pair.one.case.language))
-        one, other = merit(pair.one), merit(pair.other)
-        difference = other.value - one.value
+            return outcome(pair, "stand_in", None, problem=shown(problem, language))
+        difference = mean(other.values()) - mean(one.values())
         verdict: Verdict = "tie" if abs(difference) < LEVEL else "b" if difference > 0 else "a"
+        measures = {
+            "agreement": _("agreement with the reference"),
+            "support": _("support by the passages"),
+            "conduct": _("declining or handing over"),
+        }
         parts = []
-        for name in {**one.parts, **other.parts}:
-            shares = [merit.parts.get(name) for merit in (one, other)]
-            texts = ["-" if share is None else f"{100 * share:.0f}%" for share in shares]
-            measure = _MEASURES[name]
-            parts.append(_("{measure} {one} to {other}", measure=measure, one=texts[0], other=texts[1]))
-        reason = shown(_("Lexical stand-in: {parts}", parts=parts), pair.one.case.language)
+        for name in {**one, **other}:
+            shares = [f"{100 * each[name]:.0f}%" if name in each else "-" for each in (one, other)]
+            say = _("{measure} {one} to {other}", measure=measures[name], one=shares[0], other=shares[1])
+            parts.append(say)
+        reason = shown(_("Lexical stand-in: {parts}", parts=parts), language)
         return outcome(pair, "stand_in", verdict, reason=reason, margin=abs(difference))

@@ -25,12 +25,14 @@ class TurnPairs(NamedTuple):
     """The comparable turns of two runs, and how many turns cannot be compared.
 
     `differing` turns exist in both runs, but the customer said something else; `alone` were answered in one
-    run only, because the other one ends before, or is a log without an answer to them.
+    run only, because the other one ends before, or is a log without an answer to them; `unjudged` have
+    nothing that two answers can be held against without a model.
     """
 
     pairs: tuple[Pair, ...]
-    differing: int
-    alone: int
+    differing: int = 0
+    alone: int = 0
+    unjudged: int = 0
 
 
 def matched(one: Results, other: Results) -> TurnPairs:

@@ -1,6 +1,7 @@
 """What a comparison says, as a report and as JSON."""
 
 from collections.abc import Iterator, Sequence
+from string import ascii_uppercase
 
 from simulator.addons.compare.comparison import PairwiseResult
 from simulator.addons.compare.figures import Duel, PersonaShare, Share
@@ -46,17 +47,19 @@ class _Builder:
 
     def __init__(self, result: PairwiseResult) -> None:
         self.result, self.figures, self.duels = result, result.figures, result.figures.duels
-        self.letters = {run: chr(ord("A") + at) for at, run in enumerate(self.figures.runs)}
+        self.letters = dict(zip(self.figures.runs, ascii_uppercase, strict=False))
 
     def about(self) -> Iterator[Text | Line]:
         """The runs, the judge, and how many pairs there were."""
         figures, model = self.figures, self.result.model
         for run, letter in self.letters.items():
             yield _("{letter} = {run}", letter=letter, run=run)
+        judge = _("Judge: {model} (each pair twice, in both orders; disagreement is a tie)", model=model)
         if model == LEXICAL:
-            yield _("Judge: an offline stand-in (common words, no language model; blind to order and length)")
-        else:
-            yield _("Judge: {model} (each pair twice, in both orders; disagreement is a tie)", model=model)
+            judge = _(
+                "Judge: an offline stand-in (common words, no language model; blind to order and length)"
+            )
+        yield judge
         yield _(
             "Pairs of answers compared: {n} ({asked} read by the judge, {ruled} settled by rule)",
             n=figures.pairs,
@@ -75,15 +78,15 @@ class _Builder:
         """Wins, ratings, bias, customers, examples, and what could not be compared."""
         yield Section("duels", _("Wins and losses"), tuple(self._wins()))
         if len(self.figures.runs) > 2:
-            rows = (
-                (
-                    self.letters[each.run],
-                    _with_interval("{:.0f}", each.rating, each.low, each.high),
-                    f"{each.wins}-{each.ties}-{each.losses}",
-                )
-                for each in self.figures.ratings
+            ratings = Table.listing(
+                "ratings",
+                self.figures.ratings,
+                {
+                    _("Run"): lambda each: self.letters[each.run],
+                    _("Points"): lambda each: _with_interval("{:.0f}", each.rating, each.low, each.high),
+                    _("W-T-L"): lambda each: f"{each.wins}-{each.ties}-{each.losses}",
+                },
             )
-            ratings = Table.of("ratings", (_("Run"), _("Points"), _("W-T-L")), rows)
             note = _(
                 "Strength with a mean of 1000 (Bradley-Terry): of two answers side by side, that of a run"
                 " 100 points ahead is chosen about 64 times in 100."
@@ -96,12 +99,12 @@ class _Builder:
             for side in ("b", "a"):
                 yield self._examples(duel, side)
         if apart := [duel for duel in self.duels if duel.differing or duel.alone or duel.unjudged]:
-            lines = [self._apart(duel) for duel in apart]
             hint = _(
                 "To have customers say the same after the first question, run with --replay {run}.",
                 run=apart[0].a,
             )
-            yield Section("apart", _("Not compared"), (Notes.of(lines), Line(hint, "soft")))
+            notes = Notes.of(map(self._apart, apart))
+            yield Section("apart", _("Not compared"), (notes, Line(hint, "soft")))
 
     def _sides(self, duel: Duel) -> dict[str, str]:
         return {"a": self.letters[duel.a], "b": self.letters[duel.b]}
@@ -114,32 +117,30 @@ class _Builder:
 
     def _wins(self) -> Iterator[Block]:
         """Who is better, and the wins of each."""
-        rows, labels, bars = [], [], []
         for duel in self.duels:
             sides = self._sides(duel)
-            counts = {"wins_a": duel.wins_a, "ties": duel.ties, "wins_b": duel.wins_b}
             verdict = _("No clear difference between {a} and {b}.", **sides)
             if duel.cases == 1:
                 verdict = _("{a} vs {b}: There is only one question, too few to show a difference.", **sides)
             elif duel.lead != "level":
                 verdict = _("{a} vs {b}: {winner} is better beyond chance.", **sides, winner=sides[duel.lead])
             yield Line(verdict, "strong")
-            if any(counts.values()):
-                bars.append(tuple(counts.values()))
-                labels.append(_("{a} wins {wins_a} / Ties {ties} / {b} wins {wins_b}", **sides, **counts))
-            rows.append((_("{a} vs {b}", **sides), duel))
-        if bars:
+        if decided := [duel for duel in self.duels if duel.share.n]:
+            counts = [{"wins_a": duel.wins_a, "ties": duel.ties, "wins_b": duel.wins_b} for duel in decided]
             yield Chart(
                 kind="shares",
                 title="",
                 description=_("Wins and losses"),
-                labels=tuple(labels),
-                series=tuple(Series("", values) for values in zip(*bars, strict=True)),
+                labels=tuple(
+                    _("{a} wins {wins_a} / Ties {ties} / {b} wins {wins_b}", **self._sides(duel), **wins)
+                    for duel, wins in zip(decided, counts, strict=True)
+                ),
+                series=tuple(Series("", tuple(wins[part] for wins in counts)) for part in counts[0]),
             )
         columns: tuple[Text, ...] = ("", *self._columns(self.duels[0]))
         if len(self.duels) > 1:
             columns = (_("Pair"), _("Left wins"), _("Ties"), _("Right wins"), _("Win rate, right"))
-        yield _table("", columns, rows)
+        yield _table("", columns, [(_("{a} vs {b}", **self._sides(duel)), duel) for duel in self.duels])
         note = _(
             "A tie counts half. [ ] is the 95 % interval (by question; it takes five); there is a difference"
             " when it leaves out 50 % and the sign test over questions is below 5 %."
@@ -149,19 +150,19 @@ class _Builder:
     def _bias(self) -> Iterator[Fact]:
         """Whether the judge prefers what stands first, or answers of some length."""
         position, length = self.figures.position, self.figures.length
-        if position is not None:
+        line, warnings = _("No pair needed the judge."), tuple[Text, ...]()
+        if self.result.model == LEXICAL:
+            line = _("The stand-in does not see the order, so it has no such bias.")
+        elif position is not None:
             line = _(
                 "The answer shown first was chosen in {first} (50 % without bias). Verdicts that changed with"
                 " the order: {disagreed}",
                 first=bounded(position.first),
                 disagreed=bounded(position.disagreed),
             )
-            warning = _("Order decides much of it. Do not rely on this judge; try another model.")
-            yield Fact(_("Order"), line, (warning,) if _is_off(position.first) else ())
-        elif self.result.model == LEXICAL:
-            yield Fact(_("Order"), _("The stand-in does not see the order, so it has no such bias."))
-        else:
-            yield Fact(_("Order"), _("No pair needed the judge."))
+            if _is_off(position.first):
+                warnings = (_("Order decides much of it. Do not rely on this judge; try another model."),)
+        yield Fact(_("Order"), line, warnings)
         line = _("No pair had both a winner and answers of different length.")
         if length.longer.n:
             line = _(
@@ -191,13 +192,13 @@ class _Builder:
 
     def _examples(self, duel: Duel, side: str) -> Section:
         """The clearest wins of one run over another, each of another case; what a judge read stands first."""
-        sides, single, overall = self._sides(duel), len(self.duels) == 1, self.result.overall
+        sides, single = self._sides(duel), len(self.duels) == 1
 
         def clearness(outcome: Outcome) -> tuple[bool, float]:
-            at = (outcome.conversation, outcome.turn)
-            one, other = (overall.get(run, {}).get(at) for run in (outcome.a, outcome.b))
-            difference = 0.0 if one is None or other is None else other - one
-            return outcome.how != "rule", outcome.margin or (difference if side == "b" else -difference)
+            places = ((run, outcome.conversation, outcome.turn) for run in (outcome.a, outcome.b))
+            one, other = map(self.result.overall.get, places)
+            lead = 0.0 if one is None or other is None else other - one
+            return outcome.how != "rule", outcome.margin or (lead if side == "b" else -lead)
 
         by_case: dict[str, Outcome] = {}
         for outcome in sorted(self.result.outcomes, key=clearness, reverse=True):

@@ -29,6 +29,7 @@ from pydantic import BaseModel
 
 from simulator import __version__
 from simulator.core import shelves
+from simulator.core.concurrency import first_error
 from simulator.core.errors import RehearsalError
 from simulator.core.messages import Message, _
 from simulator.core.roles import endpoints
@@ -48,7 +49,7 @@ from simulator.core.types import (
 )
 from simulator.models.pricing import JUDGE, Allowance, Ledger
 from simulator.runner.context import PACKAGES, RunContext
-from simulator.runner.run import Runner, Unwatched, first_error
+from simulator.runner.run import Runner, Unwatched
 
 # Seconds between two looks whether the driver still waits for a batch.
 LOOK = 0.5

@@ -19,6 +19,7 @@ import yaml
 from pydantic import ValidationError
 
 from simulator.core import shelves
+from simulator.core.concurrency import first_error
 from simulator.core.errors import CaseFileError, InputError
 from simulator.core.messages import _, sentences
 from simulator.core.replies import encodable
@@ -44,7 +45,6 @@ from simulator.runner.conversation import call_bot
 from simulator.runner.masking import masked_case
 from simulator.runner.plan import read_plan
 from simulator.runner.prompts import PromptRenderer, RenderedPrompt
-from simulator.runner.run import first_error
 
 S = TypeVar("S")
 T = TypeVar("T")

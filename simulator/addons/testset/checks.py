@@ -1,6 +1,5 @@
 """Which made questions are rejected: by their form, by a reader of the passages, or as duplicates."""
 
-import asyncio
 import math
 import re
 from collections import defaultdict
@@ -10,11 +9,11 @@ from typing import Literal, Protocol, TypeVar
 
 from simulator.addons.testset.plan import OUT_OF_SCOPE, Article, Kind
 from simulator.addons.testset.prompts import Check, FollowUpCheck, OutsideCheck, PairCheck
+from simulator.core.concurrency import for_each
 from simulator.core.errors import AccessDenied, ModelFailure
 from simulator.core.types import Case, Language, Value
 from simulator.data.files import language_of
 from simulator.grading.lexical import grade_of
-from simulator.runner.labelled_answers import worst_error
 from simulator.text.evidence import best_agreement
 from simulator.text.numerals import quantities, unmatched
 from simulator.text.segments import normalise, tokens
@@ -115,24 +114,19 @@ class TestSet:
         AccessDenied, BudgetSpent and unexpected errors end all and are raised; what was finished is kept.
         """
         results: dict[str, tuple[Case, RejectedQuestion | None] | str] = {}
-        waiting, before = iter(items), len(self.cases)
+        before = len(self.cases)
 
-        async def worker() -> None:
-            for item in waiting:
-                try:
-                    results[item.id] = await make(item)
-                except AccessDenied:
-                    raise
-                except ModelFailure as error:
-                    results[item.id] = error.failure.kind
-                progress(before + len(results), before + len(items))
+        async def made_of(item: Item) -> None:
+            try:
+                results[item.id] = await make(item)
+            except AccessDenied:
+                raise
+            except ModelFailure as error:
+                results[item.id] = error.failure.kind
+            progress(before + len(results), before + len(items))
 
         try:
-            async with asyncio.TaskGroup() as group:
-                for _unused in range(at_once):
-                    group.create_task(worker())
-        except BaseExceptionGroup as errors:
-            raise worst_error(errors) from None
+            await for_each(items, made_of, at_once)
         finally:
             for item in items:
                 match results.get(item.id):

@@ -8,16 +8,18 @@ from hypothesis import strategies as st
 
 from simulator.addons.compare.figures import PairwiseFigures, compared
 from simulator.addons.compare.grade import Outcome, Verdict
+from simulator.addons.compare.plan import TurnPairs
 from tests.compare_runs import an_outcome
 from tests.properties import examples
 
+NOTHING = TurnPairs(())
 RUNS = ("run-a", "run-b")
 VERDICTS: tuple[Verdict, ...] = ("a", "b", "tie")
 
 
 def figures(outcomes: list[Outcome], runs: tuple[str, ...] = RUNS) -> PairwiseFigures:
     """Of two runs."""
-    return compared(runs, outcomes, {("run-a", "run-b"): (0, 0, 0)}, 42)
+    return compared(runs, outcomes, {("run-a", "run-b"): NOTHING}, 42)
 
 
 def of(*verdicts: Verdict | None, **changes: Any) -> list[Outcome]:
@@ -96,7 +98,7 @@ def test_three_runs_are_rated_together() -> None:
         *of(*won("b", 6), "a", a="run-b", b="run-c"),
         *of(*won("b", 7), a="run-a", b="run-c"),
     ]
-    pairs = {(o.a, o.b): (0, 0, 0) for o in outcomes}
+    pairs = {(o.a, o.b): NOTHING for o in outcomes}
     ratings = compared(("run-a", "run-b", "run-c"), outcomes, pairs, 42).ratings
 
     assert [each.run for each in ratings] == ["run-c", "run-b", "run-a"]
@@ -125,7 +127,7 @@ def test_swapping_the_runs_turns_everything_round(verdicts: list[Verdict]) -> No
     back = compared(
         ("run-b", "run-a"),
         of(*(turned[verdict] for verdict in verdicts), a="run-b", b="run-a"),
-        {("run-b", "run-a"): (0, 0, 0)},
+        {("run-b", "run-a"): NOTHING},
         42,
     )
     one, other = there.duels[0], back.duels[0]

@@ -8,7 +8,6 @@ import pytest
 
 from simulator.addons.compare.grade import (
     NAME,
-    OrderedVerdict,
     PairLexicalJudge,
     PairPrompt,
     Preference,
@@ -176,14 +175,14 @@ def test_rules_need_no_judge() -> None:
 
 def test_verdicts_are_kept_line_by_line(tmp_path: Path) -> None:
     """A cut-off last line and lines of another rubric cost nothing but themselves."""
-    read = OrderedVerdict(verdict="2", reason="理由")
-    VerdictCache(tmp_path, "r1").put("k1", read, conversation="angry/c#1")
-    VerdictCache(tmp_path, "r2").put("k2", read)
+    read = {"verdict": "2", "reason": "理由", "conversation": "angry/c#1"}
+    VerdictCache(tmp_path, "r1").put("k1", **read)
+    VerdictCache(tmp_path, "r2").put("k2", **read)
     with (tmp_path / NAME).open("a", encoding="utf-8") as file:
         file.write('{"key": "k3", "rub')
     again = VerdictCache(tmp_path, "r1")
 
-    assert again.get("k1") == read
+    assert again.get("k1") == {"key": "k1", "rubric": "r1", **read}
     assert again.get("k2") is None
     assert again.get("k3") is None
 
