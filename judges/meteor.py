@@ -15,8 +15,7 @@ from judges._text_metrics import graded
 from simulator import GradingContext, InputError, Score, _, metrics
 
 if find_spec("nltk") is None:
-    msg = _("the judge meteor needs the extra 'metrics': pip install 'nltk>=3.10'.")
-    raise InputError(msg)
+    raise InputError(_("the judge meteor needs the extra 'metrics': pip install 'nltk>=3.10'."))
 
 SCALE = (0, 1)
 

@@ -61,8 +61,7 @@ def variables_in(name: str, value: Any) -> set[str]:
     """The `$variables` that a setting uses; raises InputError for a lone dollar."""
     templates = [Template(text) for text in _texts_in(value)]
     if not all(template.is_valid() for template in templates):
-        msg = _("{name} has a lone dollar; write $$ for a plain one.", name=name)
-        raise InputError(msg)
+        raise InputError(_("{name} has a lone dollar; write $$ for a plain one.", name=name))
     return {used for template in templates for used in template.get_identifiers()}
 
 

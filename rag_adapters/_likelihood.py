@@ -86,8 +86,7 @@ class Chooser:
                     " or --set completions=on where it can echo a prompt",
                     where=self.where,
                 )
-            msg = _("--choosing likelihood: {what}.", what=what)
-            raise InputError(msg)
+            raise InputError(_("--choosing likelihood: {what}.", what=what))
 
     async def _request(self, choices: Sequence[str], messages: Messages) -> LikelihoodReply:
         try:

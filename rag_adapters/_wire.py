@@ -83,11 +83,9 @@ def checked_address(name: str, address: str) -> str:
         parts = urlsplit(address)
         _unused = parts.port  # brackets and port are only checked on access
     except ValueError as error:
-        msg = _("{name}: {error}.", name=name, error=error)
-        raise InputError(msg) from None
+        raise InputError(_("{name}: {error}.", name=name, error=error)) from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        msg = _("{name}: must begin with http:// or https:// and name a host.", name=name)
-        raise InputError(msg)
+        raise InputError(_("{name}: must begin with http:// or https:// and name a host.", name=name))
     return address
 
 
@@ -153,8 +151,7 @@ def _trusting(ca: str) -> ssl.SSLContext:
     except (OSError, ValueError) as error:
         unreadable = isinstance(error, OSError) and not isinstance(error, ssl.SSLError)
         reason = getattr(error, "strerror", "") if unreadable else _("it holds no certificate in PEM form")
-        msg = _("ca={ca}: the file cannot be used ({reason}).", ca=ca, reason=reason)
-        raise InputError(msg) from None
+        raise InputError(_("ca={ca}: the file cannot be used ({reason}).", ca=ca, reason=reason)) from None
     return context
 
 

@@ -104,8 +104,7 @@ def connect(*, knowledge: str = "", top: int = 4, chat: Chat | None = None) -> B
     Each answer rests on the `top` nearest passages. Without `chat` it is made of their own sentences.
     """
     if top < 1:
-        msg = _("top={top}: at least one passage is needed to answer from.", top=top)
-        raise InputError(msg)
+        raise InputError(_("top={top}: at least one passage is needed to answer from.", top=top))
     wording = read_wording(PROMPT)
     passages = list(read_knowledge(knowledge or BUNDLED))
     cache = cache_folder()
@@ -402,8 +401,7 @@ def _read(folder: Path) -> PassageIndex:
     passages = tuple(Passage.model_validate(row) for row in sidecar["passages"])
     rarity = np.array(sidecar["rarity"], dtype=np.float32)
     if (vectors.ntotal, vectors.d) != (len(passages), len(rarity)):
-        msg = _("the index and its passages do not belong together")
-        raise ValueError(msg)
+        raise ValueError(_("the index and its passages do not belong together"))
     return PassageIndex(passages, rarity, vectors)
 
 

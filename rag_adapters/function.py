@@ -106,8 +106,7 @@ async def _awaited(result: Awaitable[Any]) -> Any:
 def arguments_of(declared: list[inspect.Parameter] | None, prompt: str) -> Callable[[Query], Call]:
     """A function from a query to the arguments; None declares none. Raises InputError for an unknown one."""
     if declared == []:
-        msg = _("the function takes no parameter; it needs one for the question.")
-        raise InputError(msg)
+        raise InputError(_("the function takes no parameter; it needs one for the question."))
     parameters = [each for each in declared or () if each.kind not in _VARIADIC]
     positional: list[Value] = [] if parameters else [_text]
     named: dict[str, Value] = {}

@@ -198,8 +198,7 @@ def http_settings(template: str, given: dict[str, Any]) -> HttpSettings:
         first = error.errors()[0]
         name = ".".join(map(str, first["loc"]))
         place = f"{name}={given[name]}" if name in given else f"template={template}: {name}"
-        msg = _("{place}: {problem}.", place=place, problem=value_problem(first))
-        raise InputError(msg) from None
+        raise InputError(_("{place}: {problem}.", place=place, problem=value_problem(first))) from None
     if not settings.answer:
         there = ", ".join(template_names())
         msg = _(
@@ -208,19 +207,15 @@ def http_settings(template: str, given: dict[str, Any]) -> HttpSettings:
         )
         raise InputError(msg)
     if settings.stream not in ("", *FORMS):
-        msg = _("stream={stream}: use {forms}.", stream=settings.stream, forms=" or ".join(FORMS))
-        raise InputError(msg)
+        raise InputError(_("stream={stream}: use {forms}.", stream=settings.stream, forms=" or ".join(FORMS)))
     if settings.stream and settings.poll:
-        msg = _("stream and poll exclude each other: an answer is either streamed or fetched.")
-        raise InputError(msg)
+        raise InputError(_("stream and poll exclude each other: an answer is either streamed or fetched."))
     if settings.until and not (settings.stream or settings.poll):
-        msg = _("until needs stream or poll beside it.")
-        raise InputError(msg)
+        raise InputError(_("until needs stream or poll beside it."))
     for name, other in _NEEDS.items():
         changed = getattr(settings, name) != HttpSettings.model_fields[name].default
         if changed and not getattr(settings, other):
-            msg = _("{name} needs {other} beside it.", name=name, other=other)
-            raise InputError(msg)
+            raise InputError(_("{name} needs {other} beside it.", name=name, other=other))
     return settings
 
 
@@ -249,8 +244,7 @@ def read_template(name: str) -> dict[str, Any]:
         msg = _("template={name}: the file cannot be read ({reason}).", name=name, reason=reason)
         raise InputError(msg) from None
     if not isinstance(read, dict):
-        msg = _("template={name}: must be an object of settings.", name=name)
-        raise InputError(msg)
+        raise InputError(_("template={name}: must be an object of settings.", name=name))
     return read
 
 
@@ -260,8 +254,7 @@ def headers_of(text: str) -> dict[str, str]:
     for line in filter(None, (part.strip() for part in _NEXT_HEADER.split(text))):
         name, colon, value = line.partition(":")
         if not colon or not _HEADER_NAME.fullmatch(name.strip()):
-            msg = _("headers: write 'Name: value; Other-Name: value', secrets as ${{VARIABLE}}.")
-            raise InputError(msg)
+            raise InputError(_("headers: write 'Name: value; Other-Name: value', secrets as ${{VARIABLE}}."))
         found[name.strip()] = value.strip()
     return found
 
@@ -279,8 +272,7 @@ def _environment(settings: HttpSettings, body: Any, headers: Mapping[str, str]) 
         msg = _("$conversation is used: say where the reply names it, as in conversation=conversation_id.")
         raise InputError(msg)
     if settings.poll and "job" not in used["poll"]:
-        msg = _("poll has no $job: write it like $url/$job, in a shell in single quotes.")
-        raise InputError(msg)
+        raise InputError(_("poll has no $job: write it like $url/$job, in a shell in single quotes."))
     used["poll"] -= {"job", "url"}
     for name in of_all:
         if of_the_dialogue := sorted(used[name].intersection(OF_THE_DIALOGUE)):
@@ -312,8 +304,7 @@ def token_request(
         raise InputError(msg)
     place = settings.token_auth
     if place not in ("basic", "body"):
-        msg = _("token_auth={place}: use basic or body.", place=place)
-        raise InputError(msg)
+        raise InputError(_("token_auth={place}: use basic or body.", place=place))
     form = {"grant_type": "client_credentials"}
     form |= {name: told[name] for name in ("scope", "audience") if told[name]}
     sent = {"Accept": "application/json"}
@@ -347,8 +338,7 @@ class RequestTemplate:
             raise InputError(msg)
         checked_address("url", self.address(_NOBODY))
         if not all(map(str.isprintable, self._header_values(_NOBODY).values())):
-            msg = _("headers: a value from the environment has line breaks or control codes.")
-            raise InputError(msg)
+            raise InputError(_("headers: a value from the environment has line breaks or control codes."))
 
     def address(self, query: Query, conversation: str = "") -> str:
         """The address for this query; values of the dialogue are percent-encoded."""

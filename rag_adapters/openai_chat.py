@@ -78,8 +78,7 @@ def connect(
         raise InputError(msg)
     more = parsed("extra", extra)
     if not isinstance(more, dict):
-        msg = _('extra must be a JSON object, as in {{"temperature": 0}}.')
-        raise InputError(msg)
+        raise InputError(_('extra must be a JSON object, as in {{"temperature": 0}}.'))
     if stream:
         more = {"stream": True, "stream_options": {"include_usage": True}, **more}
     way = Way(choosing, top_logprobs, completions, per_token)

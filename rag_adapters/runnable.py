@@ -107,10 +107,9 @@ async def _runnable(found: Any, target: str) -> Any:
         if hasattr(runnable, "ainvoke"):
             return runnable
         name, found = _("what {target} gives", target=target), runnable
-    msg = _(
-        "{target} is {type}, not a runnable: it has no ainvoke().", target=name, type=type(found).__name__
+    raise InputError(
+        _("{target} is {type}, not a runnable: it has no ainvoke().", target=name, type=type(found).__name__)
     )
-    raise InputError(msg)
 
 
 def _check_factory(found: Any, target: str) -> None:

@@ -17,7 +17,7 @@ from simulator.core.messages import _, localised, safe_text, sentences
 from simulator.core.settings import Settings
 from simulator.core.shelves import user_object
 from simulator.core.types import Language
-from simulator.data.files import replaced
+from simulator.data.files import REPORT_AGAIN, replaced
 from simulator.report.context import ReportContext
 from simulator.storage.run_file import RUN_FILE, add_note
 
@@ -79,7 +79,7 @@ def check_destinations(settings: Settings) -> None:
 def write_atomically(path: Path, content: str | bytes | Iterable[str]) -> None:
     """Writes the whole file or leaves the old one, piece by piece; only its owner can read it."""
     pieces = [content] if isinstance(content, str | bytes) else content
-    with replaced(path) as new, new.open("wb") as file:
+    with replaced(path, REPORT_AGAIN) as new, new.open("wb") as file:
         for piece in pieces:
             file.write(piece.encode("utf-8") if isinstance(piece, str) else piece)
 

@@ -17,8 +17,8 @@ from simulator.grading.fitting import (
     AnswerProfile,
     UnreachableThreshold,
     answer_profiles,
-    metric_file_text,
     reason,
+    suggested_file,
     unreachable_thresholds,
 )
 from simulator.grading.metric_file import DEFAULT, read_metric_file
@@ -43,7 +43,7 @@ def examine_cases(name: str, outputs: str | None, settings: Settings) -> int:
             "rows": len(rows),
             "skipped": data.skipped.as_json(),
             "outputs": {look.output: look.as_json() for look in forms},
-            "metrics": json.loads(metric_file_text(forms) or "null"),
+            "metrics": json.loads(suggested_file(forms) or "null"),
             "evaluate": list(data.profile.judges(offline=_is_offline(settings)).judges),
             "warnings": [_warning_json(warning) for warning in warnings],
         }
@@ -106,7 +106,7 @@ def _lines(
         yield ""
         yield from _output_lines(look, rows, data.profile.form)
     yield from (_("! {warning}", warning=_warning(warning)) for warning in warnings)
-    if file := metric_file_text(forms).rstrip():
+    if file := suggested_file(forms).rstrip():
         yield ""
         yield _("Metric file (save it, for example as metric_output_info.json, for evaluate --outputs):")
         yield file

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from simulator.core.errors import CaseFileError, InputError, RunFileError
-from simulator.core.messages import Message, _
+from simulator.core.messages import Message, _, sentences
 from simulator.core.types import Language
 
 
@@ -31,11 +31,15 @@ def temporary_path(path: Path) -> Path:
     return path.with_name(f".{path.name}.{os.getpid()}")
 
 
+# What to do when a report of a run could not be written.
+REPORT_AGAIN = _("The run is safe: write the report again with `report`.")
+
+
 @contextmanager
-def replaced(path: Path) -> Iterator[Path]:
+def replaced(path: Path, advice: Message | None = None) -> Iterator[Path]:
     """A new file beside `path`, which takes its place at the end: whole, or not at all, for its owner only.
 
-    Raises RunFileError where it cannot be written.
+    Raises RunFileError with this advice where it cannot be written.
     """
     new = temporary_path(path)
     try:
@@ -43,12 +47,8 @@ def replaced(path: Path) -> Iterator[Path]:
         yield new
         new.replace(path)
     except OSError as error:
-        msg = _(
-            "{path}: cannot be written ({strerror}). The run is safe: write the report again with `report`.",
-            path=path,
-            strerror=error.strerror,
-        )
-        raise RunFileError(msg) from error
+        msg = _("{path}: cannot be written ({strerror}).", path=path, strerror=error.strerror)
+        raise RunFileError(sentences(msg, advice)) from error
     finally:
         with contextlib.suppress(OSError):
             new.unlink(missing_ok=True)

@@ -1,6 +1,5 @@
 """The right answers of a data set, output by output: their form, and the judges that fit it."""
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from statistics import median
@@ -11,7 +10,7 @@ from simulator.core.templates import LANGUAGES
 from simulator.core.types import Case, Language
 from simulator.data.datasets import answer_form, judges_of_form
 from simulator.data.files import language_of
-from simulator.grading.metric_file import DEFAULT, Metric, MetricFile, threshold_text
+from simulator.grading.metric_file import DEFAULT, Metric, MetricFile, metric_file_text
 from simulator.grading.outputs import output_text, whole_object
 from simulator.text.normalise import plain_form
 from simulator.text.normalise import tokenizer as tokenizer_called
@@ -188,18 +187,16 @@ def reason(form: AnswerForm, judge: str) -> Message:
     return _REASONS[form][judge]
 
 
-def metric_file_text(profiles: Iterable[AnswerProfile]) -> str:
+def suggested_file(profiles: Iterable[AnswerProfile]) -> str:
     """A metric file to begin with: the judges that fit, with thresholds where they need one; "" for none."""
-    entries_of = {
-        profile.output: [_entry(fit) for fit in profile.fits if fit.fits and fit.in_file]
-        for profile in profiles
-    }
-    lines = [
-        f"  {json.dumps(output, ensure_ascii=False)}: [{', '.join(entries)}]"
-        for output, entries in entries_of.items()
-        if entries
-    ]
-    return "{\n" + ",\n".join(lines) + "\n}\n" if lines else ""
+    return metric_file_text(
+        {
+            (profile.output, fit.judge): fit.threshold
+            for profile in profiles
+            for fit in profile.fits
+            if fit.fits and fit.in_file
+        }
+    )
 
 
 class UnreachableThreshold(NamedTuple):
@@ -278,13 +275,6 @@ def _look(output: str, found: list[tuple[str, AnswerForm]]) -> AnswerProfile:
         different=different,
         length=median(len(text) for text, _ in found),
         example=next((text for text, form in found if form == common), found[0][0]),
-    )
-
-
-def _entry(fit: JudgeFit) -> str:
-    name = json.dumps(fit.judge, ensure_ascii=False)
-    return (
-        name if fit.threshold is None else f'{{"name": {name}, "threshold": {threshold_text(fit.threshold)}}}'
     )
 
 

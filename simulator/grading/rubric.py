@@ -213,8 +213,7 @@ def load_form(name: str) -> ReplySchema:
 def _fields(path: Path, tables: Mapping[str, Any]) -> dict[str, str]:
     fields = tables.get("fields")
     if not isinstance(fields, dict) or not fields:
-        msg = _("{path}: the table [fields] is missing.", path=path)
-        raise PromptError(msg)
+        raise PromptError(_("{path}: the table [fields] is missing.", path=path))
     for key, kind in fields.items():
         if kind not in replies.FIELD_KINDS:
             msg = _(
@@ -228,10 +227,9 @@ def _fields(path: Path, tables: Mapping[str, Any]) -> dict[str, str]:
         for language in LANGUAGES:
             meaning = tables[language].get("fields", {}).get(key)
             if not meaning:
-                msg = _(
-                    "{path}: [{language}.fields] {key} is missing.", path=path, language=language, key=key
+                raise PromptError(
+                    _("{path}: [{language}.fields] {key} is missing.", path=path, language=language, key=key)
                 )
-                raise PromptError(msg)
             items = replies.FIELD_KINDS[kind].items
             if items and (not isinstance(meaning, dict) or tuple(meaning) != items):
                 msg = _(

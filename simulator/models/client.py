@@ -467,8 +467,7 @@ def _rows(data: Any, count: int) -> list[Any]:
     """The embeddings of a reply in the order of the texts; raises ValueError unless there are `count`."""
     rows = sorted(data["data"], key=lambda row: int(row["index"]))
     if len(rows) != count:
-        msg = _("{n} embeddings for {count} texts", n=len(rows), count=count)
-        raise ValueError(msg)
+        raise ValueError(_("{n} embeddings for {count} texts", n=len(rows), count=count))
     return [row["embedding"] for row in rows]
 
 
@@ -500,6 +499,5 @@ def _vector(embedding: Any) -> list[float]:
     else:
         vector = np.asarray(embedding, dtype=float)
     if vector.ndim != 1 or not vector.size or not np.isfinite(vector).all():
-        msg = _("not a vector of numbers")
-        raise ValueError(msg)
+        raise ValueError(_("not a vector of numbers"))
     return [float(x) for x in vector]

@@ -129,8 +129,7 @@ def _chat_model(endpoint: Endpoint, temperature: float | None, timeout: float) -
     try:
         chat: BaseChatModel = init_chat_model(endpoint.model, **options)
     except ImportError as error:
-        msg = _("{model}: {error} (extra 'other').", model=endpoint.model, error=error)
-        raise InputError(msg) from None
+        raise InputError(_("{model}: {error} (extra 'other').", model=endpoint.model, error=error)) from None
     except Exception as error:  # a missing key or a refused argument, in the provider's own words
         msg = _(
             "{model}: cannot be used: {error}", model=endpoint.model, error=" ".join(str(error).split())[:200]

@@ -26,7 +26,7 @@ from xlsxwriter.utility import quote_sheetname, xl_col_to_name
 from simulator.core.errors import InputError, RunFileError
 from simulator.core.messages import _, say
 from simulator.core.types import Language
-from simulator.data.files import read_archive, readable_or_error, replaced
+from simulator.data.files import REPORT_AGAIN, read_archive, readable_or_error, replaced
 from simulator.data.values import WorksheetRow
 from simulator.data.workbooks import read_workbook
 from simulator.sheets.merge import (
@@ -180,7 +180,7 @@ def write(
     now = _fingerprint(unedited)
     hashes = {_WRITTEN: now, **({_FRESH: now} if alone else {})}
     try:
-        with replaced(path) as new:
+        with replaced(path, REPORT_AGAIN) as new:
             paint(worksheets, new, {**(properties or {}), **hashes}, language)
             if stamp is not None and path.exists() and _stamp(path) != stamp:
                 raise _LockedFile

@@ -16,8 +16,8 @@ from simulator.grading.fitting import (
     AnswerForm,
     answer_profiles,
     fits_of,
-    metric_file_text,
     reason,
+    suggested_file,
 )
 from simulator.grading.metric_file import read_metric_file
 from simulator.runner.plan import read_plan
@@ -131,7 +131,7 @@ def test_the_offered_file_is_valid(tmp_path: Path) -> None:
         answer_profiles(cases(text))[0]._replace(output=text)
         for text in ("山", "3", CURL, CAT, "説明です。" * 30)
     ]
-    Path("m.json").write_text(metric_file_text(found), encoding="utf-8")
+    Path("m.json").write_text(suggested_file(found), encoding="utf-8")
 
     assert [m.name for m in read_metric_file("m.json").named[CURL]] == ["rougeL"]
     assert read_metric_file("m.json").decides

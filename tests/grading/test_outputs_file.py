@@ -41,19 +41,18 @@ REFUSED = {
     '{"path": [{"name": "similarity", "threshold": 0.8}]}': (
         "line 1: path: similarity: threshold 0.8 is outside of its scale, 1 to 5."
     ),
-    '{"a": {"path": ["em"]}}': "line 1: a: an output inside of an output; they stand side by side",
-    '{"a": [["em"]]}': "line 1: a: a list is no judge;",
+    '{"a": {"path": ["em"]}}': """line 1: a: '{"path": ["em"]}' is no judge; write "em", or""",
+    '{"a": [["em"]]}': """line 1: a: '["em"]' is no judge;""",
     '{"a": 1}': "line 1: a: '1' is no judge;",
     '{"a": []}': "line 1: a: names no judge.",
     '{"a": ["em"],\n\n"a": ["rougeL"]}': "line 3: 'a' stands here twice;",
     '{"a": ["em", "exact_match"]}': "line 1: a: exact_match stands here twice.",
-    '{"a": [{"threshold": 1}]}': "line 1: a: its name is missing.",
-    '{"a": [{"name": 1}]}': "line 1: a: '1' is no name of a judge.",
-    '{"a": [{"name": "em", "treshold": 1}]}': "line 1: a: unknown key 'treshold'; there are name, threshold.",
-    '{"a": [{"name": "em", "threshold": "1"}]}': "line 1: a: em: threshold '1' is not a number.",
-    '{"a": [{"name": "em", "threshold": true}]}': "line 1: a: em: threshold 'True' is not a number.",
-    '{"a": [{"name": "em", "threshold": NaN}]}': "line 1: a: em: threshold 'nan' is not a number.",
-    '{"a": [{"name": "em", "threshold": null}]}': "line 1: a: em: the threshold is null;",
+    '{"a": [{"threshold": 1}]}': "line 1: a: '{\"threshold\": 1}' is no judge;",
+    '{"a": [{"name": 1}]}': "line 1: a: '{\"name\": 1}' is no judge;",
+    '{"a": [{"name": "em", "treshold": 1}]}': """line 1: a: '{"name": "em", "treshold": 1}' is no judge;""",
+    '{"a": [{"name": "em", "threshold": "1"}]}': 'line 1: a: \'{"name": "em", "threshold": "1"}\' is no',
+    '{"a": [{"name": "em", "threshold": true}]}': 'line 1: a: \'{"name": "em", "threshold": true}\' is no',
+    '{"a": [{"name": "em", "threshold": NaN}]}': 'line 1: a: \'{"name": "em", "threshold": NaN}\' is no',
     '{"": ["em"]}': "line 1: '' is no name for an output.",
     "{}": "line 1: it names no output;",
     '["em"]': "line 1: not an object;",
@@ -62,10 +61,10 @@ REFUSED = {
 }
 REFUSED_TOML = {
     'default = ["em"]\n[[path]]\nname = "em"\n[[path]]\nname = "meteor"\nthreshold = 2\n': (
-        "line 4: path: meteor: threshold 2 is outside of its scale, 0 to 1."
+        "line 5: path: meteor: threshold 2 is outside of its scale, 0 to 1."
     ),
     'default = ["em"\n': "line 1: not valid TOML",
-    'default = ["em"]\n\n[path]\nx = ["em"]\n': "line 3: path: an output inside of an output;",
+    'default = ["em"]\n\n[path]\nx = ["em"]\n': """line 3: path: '{"x": ["em"]}' is no judge;""",
 }
 
 
