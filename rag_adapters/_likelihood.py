@@ -7,9 +7,11 @@ their sum. Tokens are compared as bytes, for one may end within a Japanese chara
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from itertools import combinations
+from itertools import accumulate, combinations
 from math import exp, isfinite, log
 from typing import Any, Literal, NamedTuple
+
+from pydantic import BaseModel
 
 from simulator import Answer, BotFailure, InputError, Query, Sentence, Usage, _, say
 
@@ -110,9 +112,8 @@ class Chooser:
         wholes = [prompt + between(prompt) + choice for choice in choices]
         options = {"prompt": wholes, "max_tokens": 1, "echo": True, "logprobs": 1, "temperature": 0}
         reply = await self.post(COMPLETIONS, {**self.body, **options})
-        listed = reply.get("choices") if isinstance(reply, dict) else None
-        echoes = sorted(listed, key=lambda each: each.get("index", 0)) if isinstance(listed, list) else []
-        sums = [echoed(each, prompt, whole) for each, whole in zip(echoes, wholes, strict=False)]
+        echoes = sorted(_echoes(reply), key=lambda echo: echo.index)
+        sums = [echoed(echo.logprobs, prompt, whole) for echo, whole in zip(echoes, wholes, strict=False)]
         known = [each for each in sums if each is not None]
         if len(known) < len(wholes):
             return LikelihoodReply(known=False)
@@ -178,13 +179,31 @@ class Place(NamedTuple):
     likely: tuple[Token, ...]
 
 
+class _ChatToken(BaseModel):
+    """A token of a chat completion as the endpoint tells it; the fields of OpenAI's API."""
+
+    token: str
+    logprob: float
+    bytes: list[int] | None = None
+    top_logprobs: list["_ChatToken"] | None = None
+
+    def read(self) -> Token:
+        """The token, by its bytes where they are told."""
+        return Token(bytes(self.bytes) if self.bytes else self.token.encode(), self.logprob)
+
+
 def places_of(reply: Any) -> list[Place] | None:
     """The places of a chat completion; None where the endpoint tells no log-likelihoods."""
     try:
-        content = reply["choices"][0]["logprobs"]["content"]
-        return [_place(each) for each in content] or None
+        told = [_ChatToken.model_validate(each) for each in reply["choices"][0]["logprobs"]["content"]]
+        places = []
+        for each in told:
+            said = each.read()
+            likely = {token.text: token for token in (said, *(t.read() for t in each.top_logprobs or ()))}
+            places.append(Place(said, tuple(likely.values())))
     except (KeyError, IndexError, TypeError, ValueError):
         return None
+    return places or None
 
 
 def scores_of(places: Sequence[Place], choices: Sequence[str]) -> dict[str, float] | None:
@@ -238,39 +257,55 @@ def _alike(one: str, other: str) -> int:
     return next((at for at, pair in enumerate(zip(one, other, strict=False)) if len({*pair}) > 1), len(one))
 
 
-def echoed(choice: Any, prompt: str, whole: str) -> tuple[float, int] | None:
+class _EchoedTokens(BaseModel):
+    """The tokens of an echoed prompt and what follows it; the fields of OpenAI's API."""
+
+    tokens: list[str] = []
+    token_logprobs: list[float | None]
+    text_offset: list[int] | None = None
+    top_logprobs: list[dict[str, float] | None] | None = None
+
+    def starts(self, whole: str) -> list[int]:
+        """Where each token begins: as told, else counted, where the tokens are the text."""
+        if not whole.startswith("".join(self.tokens[:-1])[: len(whole)]) and self.text_offset:
+            return self.text_offset
+        return list(accumulate(map(len, self.tokens[:-1]), initial=0))
+
+
+class _Echo(BaseModel):
+    """One echoed completion."""
+
+    index: int = 0
+    text: str = ""
+    logprobs: _EchoedTokens
+
+
+def _echoes(reply: Any) -> list[_Echo]:
+    """The echoed completions of a reply; none where it tells no log-likelihoods."""
+    try:
+        return [_Echo.model_validate(each) for each in reply["choices"]]
+    except (KeyError, TypeError, ValueError):
+        return []
+
+
+def echoed(told: _EchoedTokens, prompt: str, whole: str) -> tuple[float, int] | None:
     """The log-likelihood of what follows `prompt` in `whole`, and its tokens, of one echoed completion.
 
     A token that lies across the border belongs to what follows. None where nothing was told.
     """
-    told: Any = choice.get("logprobs") if isinstance(choice, dict) else None
-    try:
-        tokens, values, starts = told["tokens"], told["token_logprobs"], _starts(told, whole)
-    except (KeyError, TypeError):
-        return None
     of_it = [
         value
-        for token, value, start in zip(tokens, values, starts, strict=False)
+        for token, value, start in zip(told.tokens, told.token_logprobs, told.starts(whole), strict=False)
         if start + len(token) > len(prompt) and start < len(whole)
     ]
-    return (sum(of_it), len(of_it)) if of_it and all(_is_number(value) for value in of_it) else None
+    known = [value for value in of_it if value is not None and isfinite(value)]
+    return (sum(known), len(known)) if known and len(known) == len(of_it) else None
 
 
 def summed(values: Sequence[float]) -> float:
     """The logarithm of the sum of likelihoods that are given as logarithms."""
     top = max(values, default=-float("inf"))
     return top + log(sum(exp(value - top) for value in values)) if isfinite(top) else top
-
-
-def _place(told: Mapping[str, Any]) -> Place:
-    said = _token(told)
-    likely = {token.text: token for token in (said, *map(_token, told.get("top_logprobs") or ()))}
-    return Place(said, tuple(likely.values()))
-
-
-def _token(told: Mapping[str, Any]) -> Token:
-    raw = told.get("bytes")
-    return Token(bytes(raw) if raw else str(told["token"]).encode(), float(told["logprob"]))
 
 
 def _without_marks(text: bytes) -> bytes:
@@ -282,21 +317,6 @@ def _without_marks(text: bytes) -> bytes:
 def _ends(name: bytes, start: bytes) -> bool:
     """Whether a word that was said is over: 1 is not the beginning of 10."""
     return not (name[-1:].isalnum() and start[len(name) : len(name) + 1].isalnum())
-
-
-def _starts(told: Mapping[str, Any], whole: str) -> list[int]:
-    """Where each token begins: as told, else counted, where the tokens are the text."""
-    tokens = told["tokens"]
-    if not whole.startswith("".join(tokens[:-1])[: len(whole)]) and told.get("text_offset"):
-        return [int(each) for each in told["text_offset"]]
-    starts = [0]
-    for token in tokens[:-1]:
-        starts.append(starts[-1] + len(token))
-    return starts
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and isfinite(value)
 
 
 # --- Of each token of a text ---
@@ -321,24 +341,24 @@ def _prompt_tokens(reply: Any, text: str) -> Tokens | None:
 
     Some endpoints accept `echo` but report only what they generated: every text would be equally likely.
     """
-    try:
-        choice = reply["choices"][0]
-        values, likeliest = choice["logprobs"]["token_logprobs"], choice["logprobs"].get("top_logprobs") or []
-        counted = (reply.get("usage") or {}).get("prompt_tokens")
-        echoes = str(choice.get("text")).startswith(text)
-    except (KeyError, IndexError, TypeError, AttributeError):
+    echo = next(iter(_echoes(reply)), None)
+    if echo is None:
         return None
-    number = counted if isinstance(counted, int) and counted > 0 else len(values) - 1 if echoes else 0
+    values, likeliest = echo.logprobs.token_logprobs, echo.logprobs.top_logprobs or []
+    usage = usage_of(reply.get("usage"), "")
+    number = usage.tokens_in if usage else 0
+    if number <= 0:
+        number = len(values) - 1 if echo.text.startswith(text) else 0
     if not 0 < number <= len(values) <= number + 1:
         return None
-    prompt = values[:number]
-    if not all(_is_number(value) for value in prompt[1:]) or not (prompt[0] is None or _is_number(prompt[0])):
+    first, *others = values[:number]
+    if not all(value is not None and isfinite(value) for value in (first or 0.0, *others)):
         return None
-    return [(value, _leads(value, likeliest[at : at + 1])) for at, value in enumerate(prompt)]
+    return [(value, _leads(value, likeliest[at : at + 1])) for at, value in enumerate(values[:number])]
 
 
-def _leads(value: float | None, likeliest: list[Any]) -> bool:
+def _leads(value: float | None, likeliest: list[dict[str, float] | None]) -> bool:
     """Whether no other token is reported as likelier; True for the first token, which has no value."""
-    if value is None or not likeliest or not isinstance(likeliest[0], Mapping):
+    if value is None or not likeliest or not likeliest[0]:
         return value is None
     return all(value >= other - 1e-9 for other in likeliest[0].values())

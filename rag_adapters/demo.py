@@ -4,17 +4,11 @@ First the bot, which retrieves passages and answers from them; then how it answe
 passages' own sentences; then the FAISS index; and last what texts are compared by: character n-grams and
 words, weighted by how rare they are.
 
-An index is made once per content and kept in the user's cache folder. Its file stands beside a JSON file with
-the passages; nothing is pickled. Vectors are dense float32: 88 bundled passages take 6 MB, 10,000 passages
-80 MB.
+The index is made at the start and kept in memory. Vectors are dense float32: 88 bundled passages take 6 MB
+and a tenth of a second, 10,000 passages 80 MB and a few seconds.
 """
 
-import contextlib
-import hashlib
-import json
-import os
 import re
-import shutil
 import tomllib
 import unicodedata
 import warnings
@@ -43,10 +37,7 @@ from simulator import (
     Passage,
     Query,
     _,
-    close_to_others,
     passages_of,
-    private_file,
-    private_folder,
     read_knowledge,
 )
 
@@ -75,8 +66,6 @@ _SENTENCE_END = re.compile(r"(?<=[。！？])(?![」』）])\s*|(?<=[.!?])\s+(?=
 # One query reads every vector: 4 million places take about a millisecond.
 _PLACES, _FEWEST, _MOST = 4_000_000, 2_048, 16_384
 _BATCH = 256
-
-VERSION = "ngrams-1"  # part of an index's name on disk: raise it with every change of what is counted
 
 _WORD = re.compile(r"[^\W_ぁ-ヿ㐀-鿿々]+(?:[-.,:][^\W_ぁ-ヿ㐀-鿿々]+)*")
 _PART = re.compile(r"[^\W_]+")
@@ -107,10 +96,9 @@ def connect(*, knowledge: str = "", top: int = 4, chat: Chat | None = None) -> B
         raise InputError(_("top={top}: at least one passage is needed to answer from.", top=top))
     wording = read_wording(PROMPT)
     passages = list(read_knowledge(knowledge or BUNDLED))
-    cache = cache_folder()
     chains: dict[str, Runnable[Query, Answer]] = {}
     for language, texts in by_language(passages).items():
-        index = open_index(texts, cache)
+        index = build(texts)
         answer = _generative(wording, chat) if chat else _extractive(wording, index)
         chains[language] = grounded_chain(index, top, answer)
     fallback = next(iter(chains.values()))
@@ -130,15 +118,6 @@ def by_language(passages: Sequence[Passage]) -> dict[str, list[Passage]]:
     for passage in passages:
         groups.setdefault(passage.id.partition("/")[0], []).append(passage)
     return groups if set(groups) <= {"ja", "en"} else {"": list(passages)}
-
-
-def cache_folder() -> Path | None:
-    """Where indexes are kept between runs; None when this user has no such place."""
-    base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
-    try:
-        return (Path(base) if base else Path.home() / ".cache") / "rehearsal" / "faiss"
-    except RuntimeError:
-        return None
 
 
 def read_wording(path: Path) -> dict[str, Any]:
@@ -333,32 +312,6 @@ class FaissRetriever(BaseRetriever):
         ]
 
 
-def open_index(passages: Sequence[Passage], cache: Path | None) -> PassageIndex:
-    """The index of these passages: from `cache` when it is there and whole, else made and kept there."""
-    folder = cache / content_hash(passages) if cache else None
-    if folder is not None:
-        # A cache never costs a run: what cannot be read is made anew, what cannot be written is not kept.
-        with contextlib.suppress(OSError, RuntimeError, MemoryError, ValueError, KeyError, TypeError):
-            for place in (folder, *folder.iterdir()):
-                close_to_others(place)
-            private_folder(folder)
-            return _read(folder)
-    made = build(passages)
-    if folder is not None:
-        with contextlib.suppress(OSError, RuntimeError):
-            _write(made, folder)
-    return made
-
-
-def content_hash(passages: Sequence[Passage]) -> str:
-    """A name for this knowledge and this way of counting; the same whenever both are the same."""
-    digest = hashlib.sha256(VERSION.encode())
-    for passage in passages:
-        row = json.dumps([passage.id, passage.text, passage.source], ensure_ascii=False)
-        digest.update(row.encode("utf-8", "surrogatepass") + b"\n")
-    return digest.hexdigest()[:32]
-
-
 def build(passages: Sequence[Passage]) -> PassageIndex:
     """The index, made in memory; the texts are counted twice so that the counts need not be held."""
     fitting = 1 << (_PLACES // max(len(passages), 1)).bit_length() - 1
@@ -372,37 +325,6 @@ def build(passages: Sequence[Passage]) -> PassageIndex:
     while batch := list(islice(texts, _BATCH)):
         vectors.add(np.stack([unit_vector(grams(passage.text), rarity) for passage in batch]))
     return PassageIndex(tuple(passages), rarity, vectors)
-
-
-def _write(index: PassageIndex, folder: Path) -> None:
-    """Both files appear together: they are written aside and the folder is then renamed."""
-    aside = folder.with_name(f"{folder.name}.{os.getpid()}.tmp")
-    try:
-        private_folder(aside)
-        for name in ("index.faiss", "passages.json"):
-            private_file(aside / name)
-        # Through our own handle: the library cannot open paths with Japanese in them everywhere.
-        with (aside / "index.faiss").open("wb") as file:
-            faiss.write_index(index.vectors, faiss.PyCallbackIOWriter(file.write))  # type: ignore[attr-defined]
-        with (aside / "passages.json").open("w", encoding="utf-8", errors="surrogatepass") as text:
-            rows = [passage.model_dump(exclude_none=True) for passage in index.passages]
-            json.dump({"passages": rows, "rarity": index.rarity.tolist()}, text, ensure_ascii=False)
-        shutil.rmtree(folder, ignore_errors=True)
-        aside.rename(folder)
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
-
-
-def _read(folder: Path) -> PassageIndex:
-    with (folder / "passages.json").open(encoding="utf-8", errors="surrogatepass") as text:
-        sidecar = json.load(text)
-    with (folder / "index.faiss").open("rb") as file:
-        vectors = faiss.read_index(faiss.PyCallbackIOReader(file.read))  # type: ignore[attr-defined]
-    passages = tuple(Passage.model_validate(row) for row in sidecar["passages"])
-    rarity = np.array(sidecar["rarity"], dtype=np.float32)
-    if (vectors.ntotal, vectors.d) != (len(passages), len(rarity)):
-        raise ValueError(_("the index and its passages do not belong together"))
-    return PassageIndex(passages, rarity, vectors)
 
 
 # --- What texts are compared by ---

@@ -7,13 +7,14 @@ the three ways to its reply (at once, streamed, by polling a job), and how an an
 import asyncio
 import base64
 import codecs
+import inspect
 import io
 import json
 import re
 import tomllib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from urllib.parse import quote, quote_plus, urljoin, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
 V = TypeVar("V", bound=BaseModel)
 TEMPLATES = Path(__file__).with_name("templates")
 METHODS = ("POST", "PUT", "PATCH", "GET")
-FORMS = ("sse", "lines")
 OF_THE_DIALOGUE = ("question", "system", "session", "history", "language", "conversation")
 
 _OF_THE_TOKEN = ("token_url", "client_id", "client_secret", "scope", "audience", "token_auth")
@@ -55,44 +55,6 @@ _NOBODY = Query(text="-")
 _FAILED = ("failed", "failure", "error", "cancelled", "canceled", "expired", "aborted", "rejected")
 _STATUS = (JsonPath("", "status"), JsonPath("", "state"))
 _NOTHING = object()
-
-
-@limited
-def connect(
-    *,
-    url: str,
-    template: str = "",
-    answer: str | None = None,
-    request: str | None = None,
-    passages: str | None = None,
-    passage_text: str | None = None,
-    passage_id: str | None = None,
-    headers: str | None = None,
-    method: str | None = None,
-    conversation: str | None = None,
-    stream: str | None = None,
-    until: str | None = None,
-    restart: str | None = None,
-    poll: str | None = None,
-    job: str | None = None,
-    interval: float | None = None,
-    token_url: str | None = None,
-    client_id: str | None = None,
-    client_secret: str | None = None,
-    scope: str | None = None,
-    audience: str | None = None,
-    token_auth: str | None = None,
-    proxy: str | None = None,
-    ca: str | None = None,
-) -> "HttpBot":
-    """The bot at `url`; `request` is what it is sent, `answer` the path to its words in the reply.
-
-    What is not given comes from `template`, else from the defaults of HttpSettings. `$question`,
-    `$system` (of a prompt), `$session`, `$history`, `$language` and `$conversation` are the dialogue's; any
-    other variable is read from the environment.
-    """
-    given = {name: value for name, value in locals().items() if value is not None}
-    return HttpBot(http_settings(given.pop("template"), given))
 
 
 class HttpBot:
@@ -168,7 +130,7 @@ class HttpSettings(BaseModel):
     headers: str = ""
     method: str = "POST"
     conversation: str = ""
-    stream: str = ""
+    stream: Literal["", "sse", "lines"] = ""
     until: str = ""
     restart: str = ""
     poll: str = ""
@@ -179,7 +141,7 @@ class HttpSettings(BaseModel):
     client_secret: str = ""
     scope: str = ""
     audience: str = ""
-    token_auth: str = "basic"  # noqa: S105 - a place, not a password
+    token_auth: Literal["basic", "body"] = "basic"  # noqa: S105 - a place, not a password
     proxy: str = ""
     ca: str = ""
 
@@ -206,8 +168,6 @@ def http_settings(template: str, given: dict[str, Any]) -> HttpSettings:
             there=there,
         )
         raise InputError(msg)
-    if settings.stream not in ("", *FORMS):
-        raise InputError(_("stream={stream}: use {forms}.", stream=settings.stream, forms=" or ".join(FORMS)))
     if settings.stream and settings.poll:
         raise InputError(_("stream and poll exclude each other: an answer is either streamed or fetched."))
     if settings.until and not (settings.stream or settings.poll):
@@ -302,13 +262,10 @@ def token_request(
             "client_secret: write it as ${{VARIABLE}}: settings are stored with the run, secrets must not be."
         )
         raise InputError(msg)
-    place = settings.token_auth
-    if place not in ("basic", "body"):
-        raise InputError(_("token_auth={place}: use basic or body.", place=place))
     form = {"grant_type": "client_credentials"}
     form |= {name: told[name] for name in ("scope", "audience") if told[name]}
     sent = {"Accept": "application/json"}
-    if place == "body":
+    if settings.token_auth == "body":  # noqa: S105 - a place, not a password
         form |= {"client_id": told["client_id"], "client_secret": told["client_secret"]}
     else:
         # The standard requires percent-encoding of both before they are joined.
@@ -651,3 +608,21 @@ class ReplyPaths:
                 if document not in entries:
                     entries.append(document)
         return passages_of(entries)
+
+
+def connect(*, template: str = "", **given: Any) -> HttpBot:
+    """The bot behind an endpoint; `request` is what it is sent, `answer` the path to its words in the reply.
+
+    What is not given comes from `template`, else from the defaults of HttpSettings. `$question`,
+    `$system` (of a prompt), `$session`, `$history`, `$language` and `$conversation` are the dialogue's; any
+    other variable is read from the environment.
+    """
+    return HttpBot(http_settings(template, given))
+
+
+# The settings are those of HttpSettings, for `--set` and `list` too, which read a signature.
+_own = [each for each in inspect.signature(connect).parameters.values() if each.kind is each.KEYWORD_ONLY]
+vars(connect)["__signature__"] = inspect.Signature(
+    [*inspect.signature(HttpSettings).parameters.values(), *_own], return_annotation=HttpBot
+)
+connect = limited(connect)

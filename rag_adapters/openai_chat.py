@@ -239,12 +239,14 @@ async def _joined(stream: AsyncIterator[Any]) -> dict[str, Any]:
         if not isinstance(chunk, dict):
             continue
         whole |= {key: value for key, value in chunk.items() if value is not None and key != "choices"}
-        for choice in chunk.get("choices") or ():
-            delta = choice.get("delta") or {}
-            for key, value in delta.items():
-                message[key] = message[key] + (value or "") if key in ("content", "refusal") else value
-            whole["finish_reason"] = choice.get("finish_reason") or whole.get("finish_reason")
-            whole["choices"] = [{"message": message, "finish_reason": whole["finish_reason"]}]
+        choice = _CHOICE.within(chunk)
+        if not isinstance(choice, dict):
+            continue
+        delta = choice.get("delta")
+        for key, value in delta.items() if isinstance(delta, dict) else ():
+            message[key] = message[key] + _text(value) if key in ("content", "refusal") else value
+        whole["finish_reason"] = choice.get("finish_reason") or whole.get("finish_reason")
+        whole["choices"] = [{"message": message, "finish_reason": whole["finish_reason"]}]
     return whole
 
 

@@ -9,16 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from rag_adapters.demo import open_index
-from simulator import Passage
 from simulator.cli.app import main
 from simulator.models.cache import ResponseCache, cache_folder
 from tests.servers.openai import serve
-
-PASSAGES = [
-    Passage(id="a", text="送料は550円です。", source="a"),
-    Passage(id="b", text="返品は14日以内。", source="b"),
-]
 
 
 @pytest.fixture(params=[0o000, 0o022, 0o277], ids=["open", "usual", "closed"])
@@ -74,28 +67,6 @@ def test_what_an_earlier_version_left_open_is_closed() -> None:
             assert_private(cache_folder())
 
     assert modes(cache_folder().parent)["."] == "0o777"
-
-
-def test_the_index_of_articles_is_private(umask: None, tmp_path: Path) -> None:
-    """The texts and what is searched."""
-    folder = cache_folder() / "faiss"
-    open_index(PASSAGES, folder)
-
-    assert {each.name for each in folder.rglob("*.*")} == {"index.faiss", "passages.json"}
-    assert_private(tmp_path / "cache")
-
-
-def test_an_index_that_was_open_is_closed_when_it_is_read() -> None:
-    """It is not made anew for it."""
-    folder = cache_folder() / "faiss"
-    open_index(PASSAGES, folder)
-    opened(folder)
-    index = next(folder.rglob("index.faiss"))
-    made = index.stat().st_ino
-    open_index(PASSAGES, folder)
-
-    assert_private(folder)
-    assert index.stat().st_ino == made
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022], indirect=True)

@@ -2,7 +2,6 @@
 
 import asyncio
 import inspect
-import os
 import subprocess
 import sys
 import time
@@ -140,32 +139,6 @@ def test_a_language_without_texts_gets_the_others(tmp_path: Path) -> None:
     (tmp_path / "ja" / "a.md").write_text("Wi-Fi 7に対応しています。", encoding="utf-8")
 
     assert demo.connect(knowledge=str(tmp_path))(EN).passages[0].id == "ja/a"
-
-
-def test_its_index_is_kept_in_the_users_cache(tmp_path: Path) -> None:
-    """One index per language, reused as long as the texts are the same."""
-    (tmp_path / "own").mkdir()
-    os.environ["XDG_CACHE_HOME"] = str(tmp_path / "own")
-    demo.connect()
-    made = sorted((tmp_path / "own" / "rehearsal" / "faiss").rglob("*"))
-    demo.connect()
-
-    assert sum(path.name == "index.faiss" for path in made) == 2
-    assert sorted((tmp_path / "own" / "rehearsal" / "faiss").rglob("*")) == made
-
-
-def test_without_a_place_for_caches_it_works_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A service account without a home can rehearse too."""
-
-    def homeless() -> Path:
-        raise RuntimeError("Could not determine home directory.")
-
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    monkeypatch.delenv("LOCALAPPDATA", raising=False)
-    monkeypatch.setattr(Path, "home", homeless)
-
-    assert demo.cache_folder() is None
-    assert "4,180円" in demo.connect()(JA).text
 
 
 async def test_with_a_model_the_material_is_in_the_prompt() -> None:

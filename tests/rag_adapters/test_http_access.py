@@ -237,7 +237,7 @@ async def test_a_port_without_tls_is_told_as_such() -> None:
         ({"client_secret": "${NO_SUCH}"}, r"\$NO_SUCH is not set in the environment"),
         ({"token_url": "auth.example"}, "token_url: must begin with http"),
         ({"token_url": ""}, "client_id needs token_url beside it"),
-        ({"token_auth": "header"}, "token_auth=header: use basic or body"),
+        ({"token_auth": "header"}, "token_auth=header: Input should be 'basic' or 'body'"),
         ({"headers": "authorization: Bearer x"}, "headers has an Authorization, and token_url gives one too"),
         ({"proxy": "socks5://127.0.0.1"}, "proxy: must begin with http"),
         ({"client_id": "$session"}, r"client_id cannot use \$session: it is the same for all customers"),

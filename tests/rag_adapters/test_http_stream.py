@@ -203,7 +203,7 @@ async def test_many_streams_at_once(server: StreamServer) -> None:
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"stream": "yes"}, "stream=yes: use sse or lines"),
+        ({"stream": "yes"}, "stream=yes: Input should be '', 'sse' or 'lines'"),
         ({"stream": "", "until": "event=end"}, "until needs stream or poll beside it"),
         ({"stream": "", "restart": "event=end"}, "restart needs stream beside it"),
         ({"until": "=end"}, "until=: not a path"),

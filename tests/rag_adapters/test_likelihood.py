@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rag_adapters._likelihood import Place, Token, scores_of, tokens_needed
+from rag_adapters._likelihood import Place, Token, scores_of, tokens_needed, tokens_of
 from rag_adapters.openai_chat import connect
 from simulator import Answer, BotFailure, InputError, Message, Query
 from tests.servers.faults import Reply, error
@@ -229,3 +229,25 @@ async def test_completions_that_are_not_there() -> None:
         answer = await asked(server, completions=True)
 
     assert answer.text == "適切"
+
+
+HOSTILE_LOGPROBS = (
+    "x",
+    {"token_logprobs": 3},
+    {"token_logprobs": [None, "x"]},
+    {"token_logprobs": [None, -1.0], "top_logprobs": [None, {"a": "x"}]},
+    {"token_logprobs": [None, -1.0], "top_logprobs": {"a": 1}},
+    {"token_logprobs": [None, float("nan"), -1.0]},
+)
+
+
+@pytest.mark.parametrize("logprobs", HOSTILE_LOGPROBS)
+async def test_echoes_of_another_form_tell_nothing(logprobs: Any) -> None:
+    """Whatever stands where log-likelihoods should, it is no crash."""
+    whole = {"choices": [{"text": "ab", "logprobs": logprobs}], "usage": {"prompt_tokens": 2}}
+
+    async def post(_path: str, _body: dict[str, Any]) -> Any:
+        return whole
+
+    with pytest.raises(BotFailure, match="tells no log-likelihoods of the prompt"):
+        await tokens_of("ab", {"model": "m"}, post)

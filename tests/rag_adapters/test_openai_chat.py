@@ -287,3 +287,16 @@ def test_slips_are_found_before_the_start(settings: dict[str, str], said: str) -
 async def test_closing_an_unused_bot_is_quiet() -> None:
     """No client was made, so there is none to close."""
     await connect(url="http://127.0.0.1/v1", model="m").aclose()
+
+
+async def test_chunks_of_another_form_are_passed_over() -> None:
+    """A gateway's own chunks beside those of the model are no crash."""
+    odd = [{"choices": 3}, {"choices": ["x"]}, {"choices": [{"delta": "x"}]}, {"choices": {"delta": {}}}]
+    odd += [{"choices": [{"delta": {"content": each}}]} for each in (3, ["x"], {"text": "x"}, None)]
+    lines = [*odd, {"choices": [{"delta": {"content": "990円です。"}}]}]
+    body = "".join(f"data: {json.dumps(each)}\n\n" for each in lines).encode() + b"data: [DONE]\n\n"
+    reply = Reply(body=body, headers={"content-type": "text/event-stream"})
+    async with OpenAIServer(lambda _: reply) as server:
+        answer = await asked(server, stream=True)
+
+    assert answer.text == "990円です。"
