@@ -5,19 +5,18 @@ A doubtful case is no fault: falsely accusing the customer would hide a fault of
 
 import re
 from collections.abc import Iterator, Sequence, Set
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from functools import cache
-from itertools import combinations
+from itertools import chain, combinations
 from pathlib import Path
 from string import Template
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from simulator.core.templates import read_toml
 from simulator.core.types import Conversation, Language, Persona, Results, Turn, Value
 from simulator.storage.results import cache_latest
-from simulator.text.entities import Specific, located, specifics_of
-from simulator.text.entity_meaning import Date, Measure
 from simulator.text.evidence import coverage, topic_units, total_weight
+from simulator.text.numerals import Quantity, quantities
 from simulator.text.segments import sentences
 from simulator.text.typography import straight, straight_pattern
 from simulator.users.guard import Guard
@@ -33,9 +32,7 @@ from simulator.users.leaving import (
 FILE = Path(__file__).with_name("faults.toml")
 
 FaultKind = Literal["invented", "off_goal", "left_early", "left_late", "repeated", "broke_role", "impatient"]
-KINDS: tuple[FaultKind, ...] = (
-    "invented", "off_goal", "left_early", "left_late", "repeated", "broke_role", "impatient",
-)  # fmt: skip
+KINDS: tuple[FaultKind, ...] = get_args(FaultKind)
 # These make the grade of their turn doubtful. The others concern when the customer left, which changes
 # nothing about the answer.
 SPOILING: frozenset[FaultKind] = frozenset({"invented", "off_goal", "repeated", "broke_role"})
@@ -45,23 +42,30 @@ ROLE_RULES = frozenset({"reasoning", "both_sides", "stage", "desk", "flip", "lan
 OTHER_MATTER, STRANGE = 10, 0.05
 # Characters of a line that a reason quotes.
 QUOTED = 40
-# Twelve months and double prices: sums that anyone does in their head.
+# Twelve months and double prices: sums that anyone does in their head. Nobody calculates a date.
 _MENTAL_FACTORS = (Decimal(12), Decimal(2))
+_DATE_UNITS = frozenset({"月", "日", "th"})
+# From as many digits on, a number without unit is a code; fewer mostly number a product or a step.
+_CODE_DIGITS = 5
+# An order or contract number, in letters and figures; an e-mail address.
+_CODE = re.compile(
+    rf"(?<![\w-])(?=[\d-]*[a-z])(?=(?:[a-z-]*\d){{{_CODE_DIGITS}}})[a-z\d-]*\d|[\w.+-]+@[\w-]+\.[\w.-]*\w",
+    re.IGNORECASE | re.ASCII,
+)
 
 
 class FaultPatterns:
     """The patterns and sentences of faults.toml in one language."""
 
-    def __init__(self, language: Language, table: dict[str, Any]) -> None:
+    def __init__(self, table: dict[str, Any]) -> None:
         """`table` is the language's part of the file."""
-        self.language = language
         self.question, self.supposing, self.conversation, self._thanks, self._no_thanks = (
             re.compile(straight_pattern(table[name]), re.IGNORECASE)
             for name in ("question", "supposing", "talk", "thanks", "no_thanks")
         )
         self._names = [re.compile(straight_pattern(each)) for each in table["names"]]
         self.own_counts = frozenset(table["own_counts"])
-        self._reasons: dict[str, str] = table["reasons"]
+        self.reasons: dict[str, str] = table["reasons"]
 
     def asks(self, line: str) -> bool:
         """Whether a line holds a question."""
@@ -85,26 +89,21 @@ class FaultPatterns:
             line[slice(*match.span(1))] for name in self._names for match in name.finditer(straight(line))
         ]
 
-    def reason(self, kind: str, **values: str) -> str:
-        """The sentence for a fault."""
-        return Template(self._reasons[kind]).safe_substitute(values)
-
 
 @cache
 def fault_patterns(language: Language) -> FaultPatterns:
     """The patterns of a language."""
-    return FaultPatterns(language, _file()[language])
-
-
-@cache
-def is_exempt(kind: str, persona: str) -> bool:
-    """Whether this is how the persona is meant to behave."""
-    return persona in _file()["exempt"].get(kind, ())
+    return FaultPatterns(_file()[language])
 
 
 @cache
 def _file() -> dict[str, Any]:
     return read_toml(FILE)
+
+
+def is_exempt(kind: FaultKind, persona: str) -> bool:
+    """Whether this is how the persona is meant to behave."""
+    return persona in _file()["exempt"].get(kind, ())
 
 
 class CustomerFault(Value):
@@ -152,7 +151,7 @@ def _line_faults(conversation: Conversation, persona: Persona | None, turn: Turn
     if turn.meant == conversation.case.question:
         return
     known = known_before(conversation, persona, turn)
-    if invented := inventions(turn.meant, known, fault_patterns(conversation.case.language)):
+    if invented := inventions(turn.meant, known, conversation.case.language):
         yield _fault(conversation, turn.index, "invented", what=invented[0])
     if turn.index == 1:
         return
@@ -201,7 +200,8 @@ def _leaving_faults(
 
 
 def _fault(conversation: Conversation, at: int, kind: FaultKind, **values: str) -> CustomerFault:
-    reason = fault_patterns(conversation.case.language).reason(kind, **values)
+    sentence = fault_patterns(conversation.case.language).reasons[kind]
+    reason = Template(sentence).safe_substitute(values)
     return CustomerFault(conversation=conversation.id, turn=at, kind=kind, reason=reason)
 
 
@@ -224,54 +224,39 @@ def known_before(conversation: Conversation, persona: Persona | None, turn: Turn
     )
 
 
-def inventions(line: str, known: Sequence[str], patterns: FaultPatterns) -> list[str]:
-    """The details that a line states and no text of `known` holds, as the line writes them.
+def inventions(line: str, known: Sequence[str], language: Language) -> list[str]:
+    """The codes, figures and names that a line states and no text of `known` holds.
 
     Questions and suppositions state nothing; counts of what happens in the conversation itself (the third
     time, ten minutes) are not made up, and a number that follows from two known ones is known.
     """
-    statements = "\n".join(patterns.statements(line))
-    invented = [each.text for each in specifics_of(statements) if not _is_known(each, known, patterns)]
-    everything = straight("\n".join(known)).lower()
-    return invented + [
-        name for name in patterns.names(statements) if straight(name).lower() not in everything
+    patterns = fault_patterns(language)
+    stated = patterns.statements(line)
+    told = straight("\n".join(known)).lower()
+    figures = frozenset(chain.from_iterable(map(quantities, known)))
+    numbers = {Decimal(each.value) for each in figures if ":" not in each.value}
+
+    def is_known(figure: Quantity) -> bool:
+        if not figure.unit and ":" not in figure.value and len(figure.value) < _CODE_DIGITS:
+            return True
+        if figure in figures or figure.unit in patterns.own_counts:
+            return True
+        return ":" not in figure.value and _follows(Decimal(figure.value), figure.unit, numbers)
+
+    words = [code for each in stated for code in _CODE.findall(straight(each))]
+    words += [name for each in stated for name in patterns.names(each)]
+    made_up = [figure for each in stated for figure in sorted(quantities(each)) if not is_known(figure)]
+    return [
+        *(word for word in words if straight(word).lower() not in told),
+        *(figure.shown(language) for figure in made_up),
     ]
 
 
-def _is_known(detail: Specific, known: Sequence[str], patterns: FaultPatterns) -> bool:
-    everything = straight("\n".join(known)).lower()
-    if located(detail, known) is not None or straight(detail.text).lower() in everything:
-        return True
-    meanings = [each.meaning for text in known for each in specifics_of(text)]
-    if isinstance(detail.meaning, Date):  # a known text may have the same day or month, only less fully
-        dates = (each for each in meanings if isinstance(each, Date))
-        return any(
-            reading.is_part_of(own)
-            for each in dates
-            for reading in each.readings
-            for own in detail.meaning.readings
-        )
-    if not isinstance(detail.meaning, Measure):
-        return False
-    if detail.meaning.unit in patterns.own_counts:
-        return True
-    values = (value for each in meanings if isinstance(each, Measure) for value in each.values)
-    numbers = {number for value in values if (number := _number(value)) is not None}
-    return all(_follows(_number(value), numbers) for value in detail.meaning.values)
-
-
-def _follows(number: Decimal | None, known: Set[Decimal]) -> bool:
+def _follows(number: Decimal, unit: str, known: Set[Decimal]) -> bool:
     """Whether a number is one of the known ones, whatever it counts, or computed from two of them."""
-    if number is None or number in known:
-        return number is not None
+    if number in known or unit in _DATE_UNITS:
+        return number in known
     return any(
         number in (one + other, other - one, one * other, other / one if one else None)
         for one, other in combinations(sorted({*known, *_MENTAL_FACTORS}), 2)
     )
-
-
-def _number(value: str) -> Decimal | None:
-    try:
-        return Decimal(value)
-    except InvalidOperation:
-        return None

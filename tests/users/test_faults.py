@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from simulator.core.shelves import persona, persona_names
 from simulator.core.types import Conversation, Ended, Facts, Language, Message, Results
-from simulator.users.faults import customer_faults, fault_patterns, inventions
+from simulator.users.faults import customer_faults, inventions
 from simulator.users.offline import filled
 from tests.customer_conversations import (
     QUESTION,
@@ -42,6 +42,7 @@ def said(line: str, language: Language = "ja", heard: str | None = None, **case:
         ("毎月7,980円払っています。", "ja"),
         ("090-1234-5678にかけてください。", "ja"),
         ("佐藤と申します。", "ja"),
+        ("taro@example.comに送ってください。", "ja"),
         ("担当の鈴木さんに聞きました。", "ja"),
         ("My contract number is AB-40912.", "en"),
         ("I signed up on March 5.", "en"),
@@ -93,11 +94,9 @@ def test_everything_the_customer_was_given_is_known() -> None:
 
 def test_sums_of_what_is_known_are_known() -> None:
     """3,300 and 22,000 make 25,300; 2,200 in 24 instalments make 52,800."""
-    lines = fault_patterns("ja")
-
-    assert inventions("合計25,300円になります。", ["手数料3,300円", "工事費22,000円"], lines) == []
-    assert inventions("全部で52,800円になります。", ["月2,200円を24回"], lines) == []
-    assert inventions("全部で52,801円になります。", ["月2,200円を24回"], lines) == ["52,801円"]
+    assert inventions("合計25,300円になります。", ["手数料3,300円", "工事費22,000円"], "ja") == []
+    assert inventions("全部で52,800円になります。", ["月2,200円を24回"], "ja") == []
+    assert inventions("全部で52,801円になります。", ["月2,200円を24回"], "ja") == ["52,801円"]
 
 
 def test_another_matter_is_off_goal_unless_straying_is_the_role() -> None:
