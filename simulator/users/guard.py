@@ -7,8 +7,8 @@ Patterns and limits are data, in personas/_guard.toml.
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache, cached_property, lru_cache
-from itertools import groupby, islice, takewhile
+from functools import cache, lru_cache
+from itertools import chain, groupby, islice, takewhile
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -55,16 +55,16 @@ Patterns = tuple[re.Pattern[str], ...]
 
 
 class Draft(NamedTuple):
-    """A line in three views, and what it is compared with.
+    """A line in four views, and what it is compared with.
 
     `written` lacks only invisible characters, `plain` also has plain signs for full-width and curly ones,
     `own` also lacks quoted words of others.
     """
 
+    text: str
     written: str
     plain: str
     own: str
-    length: float
     said: Sequence[str]
     references: Sequence[str]
     known: Sequence[str]
@@ -72,18 +72,37 @@ class Draft(NamedTuple):
 
 
 class Guard:
-    """The rules of one language."""
+    """The rules of one language: the patterns and limits of the file."""
 
     def __init__(
         self, language: Language, desk_phrases: Iterable[str] = (), reasoning_marks: Iterable[str] = ()
     ) -> None:
         """`desk_phrases` and `reasoning_marks` are a team's own patterns, beside those of the file."""
-        self.language = language
-        self._rules = _rules(language)
-        self._own_patterns = {
-            "desk": _compiled(tuple(desk_phrases), "_user.toml"),
-            "reasoning": _compiled(tuple(reasoning_marks), "_user.toml"),
-        }
+        self.language, self.by_words = language, language == "en"
+        extra = {"desk": tuple(desk_phrases), "reasoning": tuple(reasoning_marks)}
+        for patterns in extra.values():  # an invalid one is reported before anything starts
+            _compiled(patterns, "_user.toml")
+        tables = _tables()
+        try:
+            both, table = tables["both"], tables[language]
+            self.limits: dict[str, float] = {key: table["limits"][key] for key in _LIMITS}
+            self.script: dict[str, Any] = {key: table["language"][key] for key in _SCRIPT}
+            self._others: tuple[str, ...] = (both["quoted"], table["reported"])
+            self._filler = tuple(table["filler"])
+            self._patterns: dict[str, tuple[str, ...]] = {
+                rule: tuple(
+                    chain(*(each.get(rule, ()) for each in (both["patterns"], table["patterns"], extra)))
+                )
+                for rule in RULES
+            }
+        except KeyError as error:
+            msg = _(
+                "{file}: {error} is missing from [{language}] or [both].",
+                file=FILE,
+                error=error,
+                language=language,
+            )
+            raise PromptError(msg) from None
 
     def broken_rule(
         self,
@@ -99,12 +118,15 @@ class Guard:
         `references` are right answers, of which the customer knows only what is `known` to them: what the
         desk said, the facts, the aim. `norm` is the usual length of a line (see `norm`), None if unknown.
         """
-        written, plain, own = self._rules.views(text[:MOST])
-        length = len(text.strip()) if norm is None else self._rules.length(text)
-        draft = Draft(written, plain, own, length, said, references, known, norm)
+        written, plain = _seen(text[:MOST])
+        own = plain
+        for pattern in _compiled(self._others):
+            left = pattern.sub(" ", own)
+            # A line that is nothing but a quotation is the customer's own words in disguise.
+            own = left if _LETTER.search(left) else own
+        draft = Draft(text.strip(), written, plain, own, said, references, known, norm)
         for rule in RULES:
-            check = _CHECKS.get(rule)
-            if self._matches(rule, draft) or (check is not None and check(self._rules, draft)):
+            if self._matches(rule, draft) or (rule in _CHECKS and _CHECKS[rule](self, draft)):
                 return rule
         return None
 
@@ -114,11 +136,16 @@ class Guard:
         The median of the persona's phrases, or what is usual in the language if that is longer.
         """
         phrases = [phrase.replace("$question", "") for lines in voice.phrases.values() for phrase in lines]
-        own = median(map(self._rules.length, phrases)) if phrases else 0
-        return float(max(own, self._rules.limits["norm"]))
+        own = median(map(self._length, phrases)) if phrases else 0
+        return float(max(own, self.limits["norm"]))
+
+    def _length(self, text: str) -> float:
+        """Characters in Japanese, words in English; ten letters at most make a word."""
+        text = text.strip()
+        return max(len(text.split()), len(text) / 10) if self.by_words else len(text)
 
     def _matches(self, rule: str, draft: Draft) -> bool:
-        patterns = (*self._rules.patterns[rule], *self._own_patterns.get(rule, ()))
+        patterns = _compiled(self._patterns[rule])
         if rule == "list":
             lines = straight(draft.written).splitlines()
             items = (line for line in lines if any(pattern.match(line) for pattern in patterns))
@@ -126,45 +153,11 @@ class Guard:
         text = getattr(draft, _VIEWS.get(rule, "plain"))
         return any(pattern.search(text) for pattern in patterns)
 
-
-class _Rules:
-    """The patterns and limits of one language, ready for use."""
-
-    def __init__(self, language: Language, tables: dict[str, Any]) -> None:
-        both, table = tables["both"], tables[language]
-        self.language, self.by_words = language, language == "en"
-        self.limits: dict[str, float] = {key: table["limits"][key] for key in _LIMITS}
-        self.script: dict[str, Any] = {key: table["language"][key] for key in _SCRIPT}
-        self.others = _compiled((both["quoted"], table["reported"]))
-        self.filler = _compiled(tuple(table["filler"]))
-        self._texts: dict[str, tuple[str, ...]] = {
-            rule: (*both["patterns"].get(rule, ()), *table["patterns"].get(rule, ())) for rule in RULES
-        }
-
-    @cached_property
-    def patterns(self) -> dict[str, Patterns]:
-        """By rule; compiled when the first line of this language is looked at."""
-        return {rule: _compiled(texts) for rule, texts in self._texts.items()}
-
-    def views(self, text: str) -> tuple[str, str, str]:
-        """The line as written, in plain characters, and in the customer's own words."""
-        written, plain = _seen(text)
-        own = plain
-        for pattern in self.others:
-            left = pattern.sub(" ", own)
-            # A line that is nothing but a quotation is the customer's own words in disguise.
-            own = left if _LETTER.search(left) else own
-        return written, plain, own
-
-    def length(self, text: str) -> float:
-        """Characters in Japanese, words in English; ten letters at most make a word."""
-        text = text.strip()
-        return max(len(text.split()), len(text) / 10) if self.by_words else len(text)
-
     def is_too_long(self, draft: Draft) -> bool:
         """Several times as long as usual."""
-        most = LONGEST[self.language] if draft.norm is None else self.limits["times"] * draft.norm
-        return draft.length > most
+        if draft.norm is None:
+            return len(draft.text) > LONGEST[self.language]
+        return self._length(draft.text) > self.limits["times"] * draft.norm
 
     def is_foreign(self, draft: Draft) -> bool:
         """Mostly of another script, or with words of another language; names and codes are let through."""
@@ -210,10 +203,10 @@ class _Rules:
 
     def is_repeated(self, draft: Draft) -> bool:
         """Nearly repeats an earlier line; short answers may recur, and questions in a new frame."""
-        core = _core(draft.plain, self.filler)
+        core = _core(draft.plain, _compiled(self._filler))
         if len(core) < self.limits["answer"] or core.isdigit():
             return False
-        earlier = [_core(line, self.filler) for line in draft.said]
+        earlier = [_core(line, _compiled(self._filler)) for line in draft.said]
         inner = max((_quoted_part(line, core) for line in earlier), key=len, default="")
         if len(inner) < self.limits["answer"]:
             return any(self._are_alike(core, line) for line in earlier)
@@ -231,29 +224,20 @@ class _Rules:
 
 
 # Rules that more than patterns decide.
-_CHECKS: dict[str, Callable[[_Rules, Draft], bool]] = {
+_CHECKS: dict[str, Callable[[Guard, Draft], bool]] = {
     "empty": lambda _, draft: not draft.plain.strip(),
-    "language": _Rules.is_foreign,
-    "too_long": _Rules.is_too_long,
-    "reference": _Rules.is_leaked,
-    "repeat": _Rules.is_repeated,
+    "language": Guard.is_foreign,
+    "too_long": Guard.is_too_long,
+    "reference": Guard.is_leaked,
+    "repeat": Guard.is_repeated,
 }
 # What the patterns of a rule see, where that is not the plain text.
 _VIEWS = {"emoji": "written", "language": "own", "desk": "own", "flip": "own"}
 
 
 @cache
-def _rules(language: Language) -> _Rules:
-    try:
-        return _Rules(language, read_toml(FILE))
-    except KeyError as error:
-        msg = _(
-            "{file}: {error} is missing from [{language}] or [both].",
-            file=FILE,
-            error=error,
-            language=language,
-        )
-        raise PromptError(msg) from None
+def _tables() -> dict[str, Any]:
+    return read_toml(FILE)
 
 
 @lru_cache(maxsize=256)

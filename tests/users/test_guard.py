@@ -230,12 +230,12 @@ def test_a_missing_table_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyP
     path = tmp_path / "_guard.toml"
     path.write_text(guard.FILE.read_text(encoding="utf-8").replace("[ja.limits]", "[ja.limit]"), "utf-8")
     monkeypatch.setattr(guard, "FILE", path)
-    guard._rules.cache_clear()
+    guard._tables.cache_clear()
     try:
         with pytest.raises(PromptError, match=r"'limits' is missing from \[ja\]"):
             Guard("ja")
     finally:
-        guard._rules.cache_clear()
+        guard._tables.cache_clear()
 
 
 @settings(deadline=None)
