@@ -6,10 +6,9 @@ import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
@@ -17,9 +16,10 @@ from simulator.core.errors import InputError, RehearsalError, RunFileError, Said
 from simulator.core.messages import Message, _
 from simulator.core.settings import Settings, Shard, read_shard, stored_settings
 from simulator.core.templates import fingerprint
-from simulator.core.types import Conversation, Persona, Results, Run, Score, Status, Value
+from simulator.core.types import Conversation, Results, Run, Status, Value
 from simulator.runner.plan import read_plan
 from simulator.runner.run import AGAIN
+from simulator.storage.results import conversations_with_scores
 from simulator.storage.run_file import RUN_FILE, RunFile, find_run, new_run_id, read_run
 
 # The note of a run that is one shard of a larger one.
@@ -32,8 +32,8 @@ _FREE_SETTINGS = frozenset({"shard", "concurrency", "calls", "rpm", "tpm", "budg
 _LISTED, _MAX_VALUE = 3, 40
 # Notes that belong to one file only: its position in the plan, its sources, the sheet it was pushed to.
 _OWN_NOTES = frozenset({SHARD_NOTE, MERGED_NOTE, "sheet"})
-# The columns of the table of conversations that are written with the plan of the new file.
-_PLAN_COLUMNS = frozenset({"id", "position", "persona", "repeat", "case"})
+# The tables whose rows are copied from a part, beside those that the plan has already.
+_TABLES = ("turns", "scores", "verdicts", "calls")
 
 
 class ShardPosition(Value):
@@ -116,48 +116,32 @@ def merge_summary(notes: Mapping[str, Any]) -> MergeSummary | None:
         return None
 
 
-@dataclass(frozen=True)
-class PartConversation:
-    """One conversation of a part, without its turns.
+class Part(NamedTuple):
+    """One run to merge: the numbers of its `shards`, of `count` altogether; none of an undivided plan.
 
-    `place` is its position in the plan, `content` a hash of its turns and scores; `begun` if it has a turn.
+    By conversation, `places` are positions in the plan, and `contents` hashes of turns and grades, "" where
+    nothing has begun. `plan` is the digest of the whole plan.
     """
 
-    conversation: Conversation
-    place: int
-    content: str
-    begun: bool
-
-
-@dataclass(frozen=True)
-class Part:
-    """One run to merge. It has `shards` (their numbers) out of `count`; none if its plan was not divided."""
-
     path: Path
-    run: Run
+    results: Results
     settings: Settings
-    personas: tuple[Persona, ...]
-    notes: dict[str, Any]
-    conversations: tuple[PartConversation, ...]
     plan: str
-    count: int = 0
-    shards: frozenset[int] = frozenset()
-    rubrics: dict[str, frozenset[str]] = field(default_factory=dict)
+    places: Mapping[str, int]
+    contents: Mapping[str, str]
+    count: int
+    shards: frozenset[int]
 
     @property
     def name(self) -> str:
         """The run's id, for messages."""
-        return self.run.id
+        return self.results.run.id
 
     @property
     def is_whole(self) -> bool:
         """Whether everything planned in it was done; shards missing from an earlier merge do not count."""
-        summary = merge_summary(self.notes)
-        return self.run.status == "finished" or (summary is not None and not summary.unfinished)
-
-
-# By the id of a conversation: the number of the part it is taken from (from 0), and the conversation there.
-Owners = Mapping[str, tuple[int, PartConversation]]
+        summary = merge_summary(self.results.notes)
+        return self.results.run.status == "finished" or (summary is not None and not summary.unfinished)
 
 
 def find_parts(names: Iterable[str], runs: Path) -> list[Path]:
@@ -174,29 +158,33 @@ def read_part(path: Path) -> Part:
     """Reads a run to merge; raises RunFileError if it is still being written or damaged."""
     _check_is_free(path)
     results = read_run(path)
-    settings, position = stored_settings(results.run.settings), _position(results, path)
+    first = [conversation for conversation in results.conversations if not conversation.id.endswith(AGAIN)]
+    position = _position(results, path, len(first))
     shard = read_shard(position.shard) if position else None
     count, shards = (shard.parts, frozenset({shard.number})) if shard else _merged_shards(results)
+    places = dict(
+        zip((each.id for each in first), position.places if position else range(len(first)), strict=True)
+    )
+    contents = {}
+    for conversation, scores in conversations_with_scores(results):
+        grades = [score.model_dump_json() for by_judge in scores.values() for score in by_judge.values()]
+        has_begun = conversation.turns or conversation.ended
+        contents[conversation.id] = fingerprint(conversation.model_dump_json(), *grades) if has_begun else ""
+        places.setdefault(conversation.id, places.get(conversation.id.removesuffix(AGAIN), len(places)))
     return Part(
         path=path,
-        run=results.run,
-        settings=settings,
-        personas=results.personas,
-        notes=dict(results.notes),
-        conversations=_part_conversations(results, position),
-        plan=position.plan if position else plan_digest(_first_attempts(results)),
+        results=results,
+        settings=stored_settings(results.run.settings),
+        plan=position.plan if position else plan_digest(first),
+        places=places,
+        contents=contents,
         count=count,
         shards=shards,
-        rubrics=_rubrics(results.scores),
     )
 
 
-def _first_attempts(results: Results) -> list[Conversation]:
-    return [conversation for conversation in results.conversations if not conversation.id.endswith(AGAIN)]
-
-
-def _position(results: Results, path: Path) -> ShardPosition | None:
-    """The position of a shard in the whole plan; None for a run that is no shard."""
+def _position(results: Results, path: Path, count: int) -> ShardPosition | None:
+    """The position of a shard of `count` conversations in the whole plan; None for a run that is no shard."""
     note = results.notes.get(SHARD_NOTE)
     if note is None and results.run.settings.get("shard") is None:
         return None
@@ -205,13 +193,12 @@ def _position(results: Results, path: Path) -> ShardPosition | None:
     except ValidationError:
         msg = _("{path}: its position in the whole run is missing. Run that shard again.", path=path)
         raise RunFileError(msg) from None
-    count, places = len(_first_attempts(results)), len(position.places)
-    if count != places:
+    if count != len(position.places):
         msg = _(
             "{path}: has {count} conversations, but positions for {places}: the file is damaged.",
             path=path,
             count=count,
-            places=places,
+            places=len(position.places),
         )
         raise RunFileError(msg)
     return position
@@ -226,35 +213,6 @@ def _merged_shards(results: Results) -> tuple[int, frozenset[int]]:
     resumed = results.run.status == "finished" and summary.planned
     missing = set() if resumed else {read_shard(shard).number for shard in summary.missing}
     return summary.shards, frozenset(range(1, summary.shards + 1)) - missing
-
-
-def _part_conversations(results: Results, position: ShardPosition | None) -> tuple[PartConversation, ...]:
-    scores: dict[str, list[str]] = {}
-    for score in results.scores:
-        scores.setdefault(score.conversation, []).append(score.model_dump_json())
-    places: dict[str, int] = {}
-    for conversation in results.conversations:
-        again = conversation.id.endswith(AGAIN)
-        first = places.get(conversation.id.removesuffix(AGAIN), len(places)) if again else len(places)
-        places[conversation.id] = first
-    return tuple(
-        PartConversation(
-            conversation=conversation.model_copy(update={"turns": ()}),
-            place=position.places[places[conversation.id]] if position else places[conversation.id],
-            content=fingerprint(conversation.model_dump_json(), *scores.get(conversation.id, [])),
-            begun=bool(conversation.turns or conversation.ended),
-        )
-        for conversation in results.conversations
-    )
-
-
-def _rubrics(scores: Iterable[Score]) -> dict[str, frozenset[str]]:
-    """The hashes of the rubrics that each judge used; grades given by rule have none."""
-    hashes: dict[str, set[str]] = {}
-    for score in scores:
-        if score.state == "scored" and score.rubric and not score.by_rule:
-            hashes.setdefault(score.judge, set()).add(score.rubric)
-    return {judge: frozenset(rubrics) for judge, rubrics in hashes.items()}
 
 
 def _check_is_free(path: Path) -> None:
@@ -287,11 +245,19 @@ def check_agreement(parts: Sequence[Part], *, force: bool) -> tuple[Message | st
 
 
 def _differences(one: Part, other: Part) -> Iterator[Message | str]:
-    settings = [
-        {key: value for key, value in part.settings.stored_values().items() if key not in _FREE_SETTINGS}
-        for part in (one, other)
-    ]
-    yield from _value_differences("", one, settings[0], other, settings[1])
+    conditions, others = _conditions(one), _conditions(other)
+    for key in dict.fromkeys((*conditions, *others)):
+        if conditions.get(key) != others.get(key):
+            texts = (" ".join(str(values.get(key)).split()) for values in (conditions, others))
+            was, now = (t if len(t) <= _MAX_VALUE else t[: _MAX_VALUE - 1] + "…" for t in texts)
+            yield _(
+                "{name} is {value} in {one} and {changed} in {other}",
+                name=key,
+                value=was,
+                one=one.name,
+                changed=now,
+                other=other.name,
+            )
     if one.plan != other.plan:
         yield _("the questions or customers of {one} and {other} differ", one=one.name, other=other.name)
     if one.count and other.count and one.count != other.count:
@@ -302,41 +268,19 @@ def _differences(one: Part, other: Part) -> Iterator[Message | str]:
             other=other.name,
             others=other.count,
         )
-    if one.personas != other.personas:
-        yield _("the personas of {one} and {other} differ", one=one.name, other=other.name)
-    yield from _value_differences("prompt", one, one.run.prompts, other, other.run.prompts)
-    yield from _value_differences("model", one, one.run.models, other, other.run.models)
+
+
+def _conditions(part: Part) -> dict[str, Any]:
+    """What has to be the same in every part; prompts are also those of personas and rubrics."""
+    run = part.results.run
     # Python's version without its patch level: two images of a machine seldom have the same for long.
-    versions = [
-        part.run.versions | {"python": ".".join(part.run.versions.get("python", "").split(".")[:2])}
-        for part in (one, other)
-    ]
-    yield from _value_differences("version", one, versions[0], other, versions[1])
-    for judge in one.rubrics.keys() & other.rubrics.keys():
-        if one.rubrics[judge] != other.rubrics[judge]:
-            yield _(
-                "{judge} graded by different rubrics in {one} and {other}",
-                judge=judge,
-                one=one.name,
-                other=other.name,
-            )
-
-
-def _value_differences(
-    kind: str, one: Part, first: Mapping[str, Any], other: Part, second: Mapping[str, Any]
-) -> Iterator[Message | str]:
-    for key in sorted(first.keys() | second.keys()):
-        if first.get(key) != second.get(key):
-            texts = (" ".join(str(values.get(key)).split()) for values in (first, second))
-            was, now = (t if len(t) <= _MAX_VALUE else t[: _MAX_VALUE - 1] + "…" for t in texts)
-            yield _(
-                "{name} is {value} in {one} and {changed} in {other}",
-                name=f"{kind} {key}".strip(),
-                value=was,
-                one=one.name,
-                changed=now,
-                other=other.name,
-            )
+    versions = run.versions | {"python": ".".join(run.versions.get("python", "").split(".")[:2])}
+    return {
+        **{key: value for key, value in part.settings.stored_values().items() if key not in _FREE_SETTINGS},
+        **{f"prompt {key}": value for key, value in run.prompts.items()},
+        **{f"model {key}": value for key, value in run.models.items()},
+        **{f"version {key}": value for key, value in versions.items()},
+    }
 
 
 def merged_notes(notes: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
@@ -358,20 +302,28 @@ def _merged_value(one: Any, other: Any) -> Any:
     return one
 
 
-def copy_rows(whole: Path, part: Path, conversations: Iterable[str]) -> None:
-    """Copies all rows of these conversations from a part, and rows that belong to none, such as calls.
+def _copy_rows(whole: Path, part: Path, conversations: Iterable[str]) -> None:
+    """Copies all rows of these conversations from a part, and its calls, which belong to no conversation.
 
-    The part is only read. Raises RunFileError if the copy fails.
+    The part is only read; one of an earlier version has fewer tables and columns. Raises RunFileError.
     """
+    ids, chosen = json.dumps(list(conversations)), "(SELECT value FROM json_each(:ids))"
     try:
         with closing(sqlite3.connect(whole, isolation_level=None, timeout=10)) as file:
             file.execute("ATTACH DATABASE ? AS part", (str(part),))
             file.execute("BEGIN")
-            file.execute("CREATE TEMP TABLE chosen (id TEXT PRIMARY KEY)")
-            file.executemany("INSERT INTO chosen VALUES (?)", ((each,) for each in conversations))
-            for table in _tables(file):
-                _copy_table(file, table)
-            file.execute("DROP TABLE temp.chosen")
+            file.execute(
+                "UPDATE main.conversations SET ended = p.ended, reason = p.reason, closing = p.closing "  # noqa: S608 - ours
+                f"FROM part.conversations AS p WHERE p.id = main.conversations.id AND p.id IN {chosen}",
+                {"ids": ids},
+            )
+            for table in _TABLES:
+                names = [row[1] for row in file.execute(f"PRAGMA part.table_info({table})")]
+                columns = ", ".join(name for name in names if name != "id")  # verdicts are numbered anew
+                condition = f"WHERE conversation IN {chosen}" if "conversation" in names else ""
+                if columns:
+                    source = f"SELECT {columns} FROM part.{table} {condition}"  # noqa: S608 - ours
+                    file.execute(f"INSERT OR IGNORE INTO main.{table} ({columns}) {source}", {"ids": ids})
             file.execute("COMMIT")
     except sqlite3.Error as error:
         msg = _(
@@ -382,42 +334,14 @@ def copy_rows(whole: Path, part: Path, conversations: Iterable[str]) -> None:
         raise RunFileError(msg) from None
 
 
-def _tables(file: sqlite3.Connection) -> list[str]:
-    query = "SELECT name FROM main.sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
-    return [name for (name,) in file.execute(query)]
-
-
-def _copy_table(file: sqlite3.Connection, table: str) -> None:
-    """Copies the columns that both files have, for a part may be of an earlier version."""
-    names = _columns(file, "main", table)
-    shared = [name for name in _columns(file, "part", table) if name in names]
-    if table == "conversations":  # planned already: only how they ended
-        sets = ", ".join(f'"{name}" = p."{name}"' for name in shared if name not in _PLAN_COLUMNS)
-        file.execute(
-            f"UPDATE main.conversations SET {sets} FROM part.conversations AS p "  # noqa: S608 - our own schema
-            "WHERE p.id = main.conversations.id AND p.id IN (SELECT id FROM chosen)"
-        )
-    elif table != "about" and shared:
-        columns = ", ".join(f'"{name}"' for name in shared)
-        condition = " WHERE conversation IN (SELECT id FROM chosen)" if "conversation" in shared else ""
-        source = f'SELECT {columns} FROM part."{table}"{condition}'  # noqa: S608 - as above
-        file.execute(f'INSERT OR IGNORE INTO main."{table}" ({columns}) {source}')
-
-
-def _columns(file: sqlite3.Connection, schema: str, table: str) -> list[str]:
-    """The columns of a table without its row number; none if there is no such table."""
-    columns = list(file.execute(f'PRAGMA {schema}.table_info("{table}")'))
-    keys = [row for row in columns if row[5]]
-    row_number = keys[0][1] if len(keys) == 1 and keys[0][2].upper() == "INTEGER" else None
-    return [row[1] for row in columns if row[1] != row_number]
-
-
 def merge(parts: Sequence[Part], runs: Path, *, force: bool = False) -> tuple[Path, MergeSummary]:
     """Merges the parts into a new run in the folder `runs`; the parts are not changed.
 
     Returns its run file, and what of it is incomplete. Raises InputError if they are not parts of one run,
     or if a conversation differs between two of them.
     """
+    # A run that is given twice was paid for once.
+    parts = list({(part.name, *part.contents.items()): part for part in parts}.values())
     forced = check_agreement(parts, force=force)
     owners = _owners(parts)
     missing = _missing(parts)
@@ -433,30 +357,31 @@ def merge(parts: Sequence[Part], runs: Path, *, force: bool = False) -> tuple[Pa
     status: Status = "interrupted" if missing or summary.unfinished else "finished"
     with closing(_create(parts, _ordered(parts, owners, whole), runs)) as file:
         try:
-            _copy_parts(file, parts, owners)
+            for number, part in enumerate(parts):
+                _copy_rows(file.path, part.path, [key for key, owner in owners.items() if owner == number])
+            for key, value in merged_notes(part.results.notes for part in parts).items():
+                file.save_note(key, json.dumps(value, ensure_ascii=False))
             file.save_note(MERGED_NOTE, summary.model_dump_json())
-            file.finish(status, sum(part.run.seconds for part in parts))
+            file.finish(status, sum(part.results.run.seconds for part in parts))
         except RehearsalError:
             shutil.rmtree(file.path.parent, ignore_errors=True)  # half a run is worth nothing
             raise
     return file.path, summary
 
 
-def _owners(parts: Sequence[Part]) -> Owners:
-    """The part that each conversation is taken from: the first in which it has begun, else the first."""
-    owners: dict[str, tuple[int, PartConversation]] = {}
+def _owners(parts: Sequence[Part]) -> dict[str, int]:
+    """By conversation the part that it is taken from: the first in which it has begun, else the first."""
+    owners: dict[str, int] = {}
     for number, part in enumerate(parts):
-        for conversation in part.conversations:
-            name = conversation.conversation.id
-            known = owners.get(name)
-            if known is None or (conversation.begun and not known[1].begun):
-                owners[name] = (number, conversation)
-            elif conversation.begun and conversation.content != known[1].content:
-                one = parts[known[0]].name
+        for name, content in part.contents.items():
+            known = parts[owners.setdefault(name, number)]
+            if content and not known.contents[name]:
+                owners[name] = number
+            elif content and content != known.contents[name]:
                 msg = _(
                     "{name} is not the same in {one} and {part}: leave one of the two out.",
                     name=name,
-                    one=one,
+                    one=known.name,
                     part=part.name,
                 )
                 raise InputError(msg)
@@ -482,22 +407,23 @@ def _whole_plan(part: Part) -> Sequence[Conversation] | None:
 
 
 def _ordered(
-    parts: Sequence[Part], owners: Owners, whole: Sequence[Conversation] | None
-) -> list[Conversation]:
+    parts: Sequence[Part], owners: Mapping[str, int], whole: Sequence[Conversation] | None
+) -> Iterator[Conversation]:
     """The whole plan, or where it is not known what the parts have of it; second attempts come last."""
     is_one_plan = len({part.plan for part in parts}) == 1
 
-    def order(owned: tuple[int, PartConversation]) -> tuple[int, int]:
-        number, conversation = owned
-        return 0 if is_one_plan else number, conversation.place
+    def order(name: str) -> tuple[bool, int, int]:
+        number = owners[name]
+        return name.endswith(AGAIN), 0 if is_one_plan else number, parts[number].places[name]
 
-    in_order = [owned.conversation for _unused, owned in sorted(owners.values(), key=order)]
-    first = [each for each in in_order if not each.id.endswith(AGAIN)]
-    return [*(first if whole is None else whole), *(each for each in in_order if each.id.endswith(AGAIN))]
+    yield from whole or ()
+    for name in sorted(owners, key=order):
+        if whole is None or name.endswith(AGAIN):
+            yield from parts[owners[name]].results.conversations.with_ids([name])
 
 
-def _create(parts: Sequence[Part], plan: Sequence[Conversation], runs: Path) -> RunFile:
-    first, now = parts[0], datetime.now(tz=UTC)
+def _create(parts: Sequence[Part], plan: Iterable[Conversation], runs: Path) -> RunFile:
+    first, now = parts[0].results, datetime.now(tz=UTC)
     budgets = [part.settings.budget for part in parts]
     budget = sum(each for each in budgets if each) if all(budgets) else None
     run = Run(
@@ -507,20 +433,7 @@ def _create(parts: Sequence[Part], plan: Sequence[Conversation], runs: Path) -> 
         versions=first.run.versions,
         prompts=first.run.prompts,
         models=first.run.models,
-        offline=all(part.run.offline for part in parts),
+        offline=all(part.results.run.offline for part in parts),
     )
-    personas = {each.id: each for part in parts for each in part.personas}
+    personas = {each.id: each for part in parts for each in part.results.personas}
     return RunFile.create(runs / run.id, run, plan, personas.values())
-
-
-def _copy_parts(file: RunFile, parts: Sequence[Part], owners: Owners) -> None:
-    """Copies what every part has of the run, and its notes."""
-    copied: set[tuple[str, frozenset[str]]] = set()
-    for number, part in enumerate(parts):
-        content = (part.run.id, frozenset(conversation.content for conversation in part.conversations))
-        if content not in copied:  # a run that is given twice was paid for once
-            own = [key for key, (owner, _unused) in owners.items() if owner == number]
-            copy_rows(file.path, part.path, own)
-        copied.add(content)
-    for key, value in merged_notes(part.notes for part in parts).items():
-        file.save_note(key, json.dumps(value, ensure_ascii=False))
