@@ -31,7 +31,7 @@ from simulator.runner.labelled_answers import (
     GradedRow,
     LabelFile,
     LabelledAnswer,
-    LabelledGrading,
+    grade_rows,
     judge_settings,
     read_dimension,
     read_labels,
@@ -99,9 +99,7 @@ class Bench:
 
         async def grade() -> list[GradedRow]:
             try:
-                return await LabelledGrading(context, score_name(context, judge)).grade(
-                    rows, separator=separator
-                )
+                return await grade_rows(context, score_name(context, judge), rows, separator=separator)
             finally:
                 await context.close(None)
 

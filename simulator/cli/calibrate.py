@@ -162,15 +162,14 @@ def _check_mode(
 
 def _calibrate(run: "CalibrationRun") -> int:
 
-    runner = run.runner()
-    estimate = run.forecast(runner)
+    estimate = run.forecast()
     if run.settings.dry_run:
         return show_calls({"judge": estimate}, as_json=run.settings.json_output)
     if estimate.calls:
         check_prices(run.settings, [("judge", run.context.models()["judge"])])
     _announce(run, estimate)
     with progress_bar(len(run.rows), _("graded")) as bar:
-        graded = run_async(run.grade(runner, bar.advance))
+        graded = run_async(run.grade(bar.advance))
     if graded is None:
         return INCOMPLETE
     compared = run.compare(graded)
@@ -180,7 +179,6 @@ def _calibrate(run: "CalibrationRun") -> int:
         say(_("Not saved: {folder} is based on more answers than these.", folder=run.folder / run.file_name))
     else:
         path = judge_trust.save_calibration(calibration, run.folder)
-    runner.forget()
     _show(run, compared, calibration, path)
     counts = compared.counts
     failed, tried = counts.failed, counts.rows - counts.skipped

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import inspect
 import threading
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
 from contextvars import Context, copy_context
 from functools import partial
 from queue import SimpleQueue
@@ -24,7 +24,7 @@ def is_async(function: Callable[..., Any]) -> bool:
 
 
 async def for_each(
-    items: Sequence[Item], work: Callable[[Item], Awaitable[Result]], at_once: int
+    items: Iterable[Item], work: Callable[[Item], Awaitable[Result]], at_once: int
 ) -> list[Result]:
     """The result of each item, in their order; `at_once` items are worked on together.
 
@@ -47,13 +47,13 @@ async def for_each(
 
     try:
         async with asyncio.TaskGroup() as tasks:
-            for _unused in range(min(len(items), at_once)):
+            for _unused in range(at_once):
                 tasks.create_task(worker())
     except BaseExceptionGroup as group:
         raise first_error(group) from None
     if errors:
         raise errors[0]
-    return [results[at] for at in range(len(items))]
+    return [results[at] for at in range(len(results))]
 
 
 def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:

@@ -1,6 +1,5 @@
 """Answers labelled by people: their files, the dimensions of the labels, and a judge's grades of them."""
 
-import contextlib
 import hashlib
 import json
 import math
@@ -17,13 +16,12 @@ from simulator.core.concurrency import for_each
 from simulator.core.errors import CaseFileError, InputError, UnknownName
 from simulator.core.messages import _
 from simulator.core.settings import Settings
-from simulator.core.templates import fingerprint
 from simulator.core.types import Answer, Case, Failure, GradingContext, Passage, Score, Spending, Turn
 from simulator.data.cases import read_cases
-from simulator.data.files import append_line, appended_lines, printable, quote, read_bytes
+from simulator.data.files import printable, quote, read_bytes
 from simulator.data.rows import read_rows, split_sheet
 from simulator.data.values import Row, field_of, has_question, is_empty, is_extra, row_fault
-from simulator.grading.judge import FunctionJudge, JudgeCall, ModelJudge, Panel
+from simulator.grading.judge import FunctionJudge, JudgeCall, LexicalStandIn, ModelJudge, Panel
 from simulator.grading.rubric import ReplySchema, Rubric, load_form, load_judge
 from simulator.models.pricing import total_spending
 from simulator.runner.context import RunContext
@@ -394,57 +392,32 @@ class RowGrade(NamedTuple):
     scale: tuple[float, float]
 
 
-class LabelledGrading:
-    """Grades many rows with one judge; a model's grades are saved line by line, so none is paid twice."""
+def judge_panel(run_context: RunContext, judge: str) -> Panel:
+    """The part of a run's panel that gives the scores of one judge."""
+    return Panel([call for call in run_context.panel.judge_calls if judge in score_names(call)])
 
-    def __init__(self, run_context: RunContext, judge: str, partial: Path | None = None) -> None:
-        """`judge` is the name of its scores; `partial` is the file of the saved lines, None to save none."""
-        self.run_context, self.judge = run_context, judge
-        calls = [call for call in run_context.panel.judge_calls if judge in score_names(call)]
-        self.panel = Panel(calls)
-        # Only a model's grades are worth saving, and its rubric tells whether they are still valid.
-        self.rubric = str(getattr(calls[0], "rubric_hash", "")) if calls else ""
-        self._partial = partial if self.rubric else None
 
-    async def grade(
-        self,
-        rows: Sequence[LabelledAnswer],
-        *,
-        separator: str = "",
-        progress: Callable[[Score], None] = lambda _: None,
-    ) -> list[GradedRow]:
-        """The rows with their scores, in order; raises BudgetSpent, or what makes grading impossible."""
-        contexts = [labelled_context(row, separator) for row in rows]
-        saved = self._saved()
+async def grade_rows(
+    run_context: RunContext,
+    judge: str,
+    rows: Sequence[LabelledAnswer],
+    *,
+    separator: str = "",
+    progress: Callable[[Score], None] = lambda _: None,
+) -> list[GradedRow]:
+    """The rows with their scores of a judge, in order; `judge` is the name of its scores.
 
-        async def graded(context: GradingContext) -> Score:
-            score = (saved.get(_key(context)) if saved else None) or await self._score(context)
-            progress(score)
-            return score
+    Raises BudgetSpent, or what makes grading impossible. What was graded before is in the cache.
+    """
+    panel = judge_panel(run_context, judge)
 
-        scores = await for_each(contexts, graded, self.run_context.settings.calls)
-        return [GradedRow(row, score) for row, score in zip(rows, scores, strict=True)]
+    async def graded(row: LabelledAnswer) -> GradedRow:
+        scores = await panel.grade(labelled_context(row, separator))
+        score = next(score for score in scores if score.judge == judge)
+        progress(score)
+        return GradedRow(row, score)
 
-    def forget(self) -> None:
-        """Deletes the saved lines, once the result is stored."""
-        if self._partial:
-            self._partial.unlink(missing_ok=True)
-
-    async def _score(self, context: GradingContext) -> Score:
-        scores = await self.panel.grade(context)
-        score = next(score for score in scores if score.judge == self.judge)
-        if score.state == "failed" or not self._partial:
-            return score
-        append_line(self._partial, {"row": _key(context), "score": score.model_dump(mode="json")})
-        return score
-
-    def _saved(self) -> dict[str, Score]:
-        """The scores that an interruption left, as far as they were given by the same rubric."""
-        scores: dict[str, Score] = {}
-        for entry in appended_lines(self._partial) if self._partial else ():
-            with contextlib.suppress(ValueError, KeyError):
-                scores[str(entry["row"])] = Score.model_validate(entry["score"])
-        return {row: score for row, score in scores.items() if score.rubric in ("", self.rubric)}
+    return await for_each(rows, graded, run_context.settings.calls)
 
 
 def row_grades(graded: Sequence[GradedRow], field: str = "") -> list[RowGrade]:
@@ -491,17 +464,11 @@ def score_name(run_context: RunContext, judge: str) -> str:
     return list(run_context.judges)[run_context.settings.judges.index(judge)]
 
 
-def score_names(judging: JudgeCall) -> Collection[str]:
+def score_names(call: JudgeCall) -> Collection[str]:
     """The names of the scores that one judge call gives."""
-    mark = getattr(judging, "filed", "")
-    rubrics: Any = getattr(judging, "rubrics", None) or filter(None, [getattr(judging, "rubric", None)])
-    names = {f"{rubric.name}{mark}" for rubric in rubrics if isinstance(rubric, Rubric)}
-    return names or {str(getattr(judging, "name", ""))}
-
-
-def _key(context: GradingContext) -> str:
-    """A hash of everything that a judge sees."""
-    return fingerprint(context.model_dump_json())
+    if isinstance(call, ModelJudge):
+        return {rubric.name + call.suffix for rubric in call.rubrics}
+    return {call.rubric.name if isinstance(call, LexicalStandIn) else str(getattr(call, "name", ""))}
 
 
 def grading_estimate(run_context: RunContext, panel: Panel, contexts: Sequence[GradingContext]) -> Spending:

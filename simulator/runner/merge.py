@@ -6,9 +6,10 @@ import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -116,7 +117,8 @@ def merge_summary(notes: Mapping[str, Any]) -> MergeSummary | None:
         return None
 
 
-class Part(NamedTuple):
+@dataclass(frozen=True)
+class Part:
     """One run to merge: the numbers of its `shards`, of `count` altogether; none of an undivided plan.
 
     By conversation, `places` are positions in the plan, and `contents` hashes of turns and grades, "" where

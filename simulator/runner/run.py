@@ -9,12 +9,12 @@ import contextlib
 import json
 import signal
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from simulator.core.concurrency import first_error
+from simulator.core.concurrency import first_error, for_each
 from simulator.core.errors import RehearsalError, RunFileError
 from simulator.core.messages import Message, _, message_of
 from simulator.core.settings import Settings
@@ -444,33 +444,25 @@ async def regrade(
     early (budget spent, no access), None if it did not.
     """
 
-    def usable(scores: Mapping[str, Score]) -> dict[str, Score]:
-        return {judge: score for judge, score in scores.items() if score.state != "failed" and not again}
+    async def grade(turn: tuple[GradingContext, Collection[str]]) -> None:
+        context, done = turn
+        on_graded(context, await grading.panel.grade(context, done, file.save_scores))
 
-    work_left = (
-        (grading_context(conversation, turn.index), usable(by_turn.get(turn.index, {})))
+    def done(scores: Mapping[str, Score]) -> Collection[str]:
+        return [judge for judge, score in scores.items() if score.state != "failed" and not again]
+
+    turns = (
+        (grading_context(conversation, turn.index), done(by_turn.get(turn.index, {})))
         for conversation, by_turn in conversations_with_scores(file.results())
         for turn in conversation.turns
     )
-    spent: list[BudgetSpent] = []
-
-    async def work() -> None:
-        for context, known in work_left:
-            if spent:
-                return
-            try:
-                on_graded(context, await grading.panel.grade(context, known, file.save_scores))
-            except BudgetSpent as error:
-                spent.append(error)
-
-    stopped: str | None = None
     try:
-        async with asyncio.TaskGroup() as tasks:
-            for _unused in range(grading.settings.calls):
-                tasks.create_task(work())
-    except* RehearsalError as group:
-        stopped = str(first_error(group))
-    return _("{spent}; a larger --budget goes on", spent=spent[0]) if spent else stopped
+        await for_each(turns, grade, grading.settings.calls)
+    except BudgetSpent as error:
+        return _("{error}; a larger --budget goes on", error=error)
+    except RehearsalError as error:
+        return message_of(error)
+    return None
 
 
 def count_turns(conversations: Conversations) -> int:

@@ -11,7 +11,7 @@ from simulator.grading.rubric import JudgeName
 from simulator.models.cache import ResponseCache
 from simulator.runner.context import RunContext
 from simulator.runner.labelled_answers import (
-    LabelledGrading,
+    grade_rows,
     read_labels,
     reference_separator,
     row_grades,
@@ -64,9 +64,8 @@ async def drift(context: RunContext, frozen: FrozenRows, *, seed: int, rows: int
     name = JudgeName.of(calibration.judge)
     file = read_labels(frozen.path)
     drawn = sample_rows([row for row in file.rows if row.case.id in old], rows, seed)
-    runner = LabelledGrading(context, name.judge)
     with _asked_anew(context.connections.cache):
-        graded = await runner.grade(drawn, separator=reference_separator(file.rows))
+        graded = await grade_rows(context, name.judge, drawn, separator=reference_separator(file.rows))
     grades = row_grades(graded, name.field)
     low, high = calibration.scale
     changes = [(grade.value - old[grade.row.case.id]) / (high - low) for grade in grades]

@@ -19,9 +19,10 @@ from simulator.runner.labelled_answers import (
     GraderKind,
     LabelFile,
     LabelledAnswer,
-    LabelledGrading,
     RowGrade,
+    grade_rows,
     grading_estimate,
+    judge_panel,
     judge_settings,
     labelled_context,
     read_dimension,
@@ -117,14 +118,12 @@ class CalibrationRun:
         """What the calibration is called in its folder."""
         return judge_trust.calibration_file_name(self.title, self.label.name, self.file.dataset)
 
-    def runner(self) -> LabelledGrading:
-        """Grades with the judge; a model's grades are kept in a partial file until the result is stored."""
-        return LabelledGrading(self.context, self.judge, self.folder / f".{self.file_name}.partial.jsonl")
-
-    async def grade(self, runner: LabelledGrading, progress: Callable[[Score], None]) -> list[GradedRow]:
+    async def grade(self, progress: Callable[[Score], None]) -> list[GradedRow]:
         """All rows graded, and every connection closed."""
         try:
-            return await runner.grade(self.rows, separator=self.separator, progress=progress)
+            return await grade_rows(
+                self.context, self.judge, self.rows, separator=self.separator, progress=progress
+            )
         finally:
             await self.context.close(None)
 
@@ -168,9 +167,13 @@ class CalibrationRun:
             scale=compared.figures.scale,
         )
 
-    def forecast(self, runner: LabelledGrading) -> Spending:
+    def forecast(self) -> Spending:
         """Calls, tokens and dollars at most, from the real prompts; nothing where no model grades."""
-        return grading_estimate(self.context, runner.panel, [labelled_context(row) for row in self.rows])
+        return grading_estimate(
+            self.context,
+            judge_panel(self.context, self.judge),
+            [labelled_context(row) for row in self.rows],
+        )
 
 
 def compare(

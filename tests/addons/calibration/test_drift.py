@@ -44,7 +44,7 @@ async def calibrated(server: OpenAIServer, path: Path) -> Calibration:
         CalibrationRequest(str(path), "groundedness", "faithfulness"), Settings(offline=True)
     )
     work.context, work.judge = context, "groundedness"
-    graded = await work.grade(work.runner(), lambda _: None)
+    graded = await work.grade(lambda _: None)
     calibration = work.calibration(work.compare(graded))
     save_calibration(calibration)
     return calibration

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from simulator.core.errors import AccessDenied, UnknownName
+from simulator.core.errors import UnknownName
 from simulator.core.settings import Settings
 from simulator.grading.rubric import JudgeName
 from simulator.models.pricing import BudgetSpent
 from simulator.runner.context import RunContext
 from simulator.runner.labelled_answers import (
     LabelFile,
-    LabelledGrading,
+    grade_rows,
     judge_settings,
     read_labels,
     row_grades,
@@ -23,8 +23,7 @@ from simulator.runner.labelled_answers import (
 )
 from tests.labelled_answers import labelled, written
 from tests.run_helpers import a_stage
-from tests.servers.faults import Reply
-from tests.servers.openai import OpenAIServer, play, serve
+from tests.servers.openai import OpenAIServer, serve
 
 Staged = Callable[..., RunContext]
 
@@ -72,7 +71,7 @@ def test_a_part_of_a_verdict_has_a_name(given: str, judge: str, field: str) -> N
 
 async def test_a_stand_in_grades_every_row_in_order(staged: Staged, file: LabelFile) -> None:
     """The right answer above the wrong one, each beside its row."""
-    graded = await LabelledGrading(staged(judges=("groundedness",)), "groundedness").grade(file.rows)
+    graded = await grade_rows(staged(judges=("groundedness",)), "groundedness", file.rows)
     grades = {grade.row.case.id: grade.value for grade in row_grades(graded)}
 
     assert [each.row.case.id for each in graded] == [row.case.id for row in file.rows]
@@ -88,9 +87,7 @@ async def test_judges_that_share_a_call_share_it_here(
     """The rubric is that of a combined run; alone it is another one, and no other judge is called."""
     together = staged(server, judges=("turn", "groundedness", "cosine"))
     alone = staged(server, judges=("groundedness",))
-    both = [
-        await LabelledGrading(context, "groundedness").grade(file.rows[:2]) for context in (together, alone)
-    ]
+    both = [await grade_rows(context, "groundedness", file.rows[:2]) for context in (together, alone)]
 
     assert both[0][0].score.rubric == together.panel.judge_calls[0].rubric_hash  # type: ignore[attr-defined]
     assert both[0][0].score.rubric != both[1][0].score.rubric
@@ -110,53 +107,11 @@ def test_a_calibration_uses_the_judges_of_the_run() -> None:
     assert judge_settings(separate, "turn", by_model=True).judges == ("turn",)
 
 
-async def test_an_interrupted_sitting_goes_on_where_it_stopped(
-    staged: Staged, file: LabelFile, server: OpenAIServer, tmp_path: Path
-) -> None:
-    """What was graded is on disk, line by line, and asked no second time; failures are tried again."""
-    answered = 0
-
-    def ten(request: dict[str, Any]) -> str | Reply:
-        nonlocal answered
-        answered += 1
-        return play(request) if answered <= 10 else Reply(status=401)
-
-    server.reply = ten
-    partial = tmp_path / "there" / "x.partial.jsonl"
-    context = staged(server, judges=("groundedness",), calls=1)
-    with pytest.raises(AccessDenied):
-        await LabelledGrading(context, "groundedness", partial).grade(file.rows)
-    with partial.open("a", encoding="utf-8") as kept:
-        kept.write('{"row": "cut o')
-    server.reply = play
-    server.counts.clear()
-    again = LabelledGrading(staged(server, judges=("groundedness",)), "groundedness", partial)
-    told: list[int] = []
-    graded = await again.grade(file.rows, progress=lambda _: told.append(1))
-    again.forget()
-
-    assert len(graded) == len(told) == 36
-    assert server.counts["chat"] == 26
-    assert not partial.exists()
-
-
-async def test_lines_of_another_prompt_do_not_count(
-    staged: Staged, file: LabelFile, server: OpenAIServer, tmp_path: Path
-) -> None:
-    """Another model's grades are not taken for this one's."""
-    partial = tmp_path / "x.partial.jsonl"
-    for model in ("one", "other"):
-        context = staged(server, judges=("groundedness",), judge_model=model)
-        await LabelledGrading(context, "groundedness", partial).grade(file.rows[:3])
-
-    assert server.counts["chat"] == 6
-
-
 async def test_a_spent_budget_stops_it(staged: Staged, file: LabelFile, server: OpenAIServer) -> None:
     """Nothing more is asked once the money is gone."""
     context = staged(server, judges=("groundedness",), budget=0.05, judge_model="gpt-4.1", calls=1)
     with pytest.raises(BudgetSpent, match=r"the budget of 0\.05 USD is spent"):
-        await LabelledGrading(context, "groundedness").grade(file.rows)
+        await grade_rows(context, "groundedness", file.rows)
 
     assert 0 < server.counts["chat"] < 36
 
@@ -179,6 +134,6 @@ def test_an_own_judge_is_filed_under_its_function(tmp_path: Path) -> None:
     )
     file = read_labels(written(tmp_path / "labels.jsonl", labelled()))
     context = a_stage(judges=("mine.py:strict",))
-    graded = asyncio.run(LabelledGrading(context, score_name(context, "mine.py:strict")).grade(file.rows[:2]))
+    graded = asyncio.run(grade_rows(context, score_name(context, "mine.py:strict"), file.rows[:2]))
 
     assert [each.score.raw for each in graded] == [5, 5]
