@@ -3,14 +3,13 @@
 Each worker gets a batch of conversations as a task, plays them to their end and returns all that happened;
 this process writes that down and gives the worker the next batch. What is written is the whole state: after
 kill -9 of this process, or with the scheduler gone, any engine resumes the run. A batch whose worker is lost
-is given to another one, a bounded number of times.
+is given to another one, a bounded number of times; the response cache answers again what it knows.
 
 Limits are those of the whole run. Calls at a time, and requests and tokens a minute, are divided among the
 workers that are there at the start; one that comes later takes the place of one that went. The budget is
-granted in shares: a batch gets an equal part of what is neither spent nor granted, and comes back unfinished
-where that is too little. When little is left, batches go one at a time, and each may spend all of it. What a
-lost worker has spent is not known, so its whole share counts as spent: the budget may end early, and is never
-exceeded.
+granted in shares: a batch gets an equal part of what is neither spent nor granted. As soon as that is too
+little for a batch, batches go one at a time, and each may spend all that is left. What a lost worker has
+spent is not known, so its whole share counts as spent: the budget may end early, and is never exceeded.
 """
 
 import asyncio
@@ -22,7 +21,6 @@ import uuid
 from collections import Counter, defaultdict, deque
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,11 +30,10 @@ from simulator.addons.dask.files import UserFiles
 from simulator.addons.dask.worker import Batch, Played, Setup
 from simulator.core import shelves
 from simulator.core.errors import InputError, RehearsalError
-from simulator.core.messages import Message, _, say
-from simulator.core.roles import LEXICAL
-from simulator.core.secrets import missing_secrets, without_secrets
-from simulator.core.settings import Settings
-from simulator.core.types import Bot, Conversation, Ended, GradingContext, Query, Score
+from simulator.core.messages import Message, _, message_of, say
+from simulator.core.secrets import missing_secrets
+from simulator.core.settings import PREFIX, Settings
+from simulator.core.types import Conversation, Ended, GradingContext, Query, Score
 from simulator.models.pricing import JUDGE
 from simulator.runner.context import RunContext
 from simulator.runner.conversation import grading_context
@@ -55,6 +52,7 @@ from simulator.storage.run_file import RunFile
 PATIENCE, FIRST_TIMEOUT, ALL_TIMEOUT = 10.0, 30.0, 300.0
 # Seconds that a run waits without any worker: a killed one is often started again.
 MAX_ALONE = 60.0
+# Seconds between two looks at which workers are there.
 POLL_INTERVAL = 1.0
 # After this many lost batches with the same conversation the run stops.
 MAX_LOSSES = 4
@@ -68,61 +66,67 @@ _LOCAL_CONFIG: dict[str, Any] = {
 }
 
 
+class BatchLost(Exception):
+    """The worker is gone, or its process could not play a batch; says why."""
+
+
 class Workers:
-    """The workers of a run: `ready` has the addresses of those that can play, at most `slots` at a time."""
+    """The workers of a run: those `there`, and those `ready`, which have connected the bot."""
 
     def __init__(self, client: Any, context: RunContext, plan: Sequence[Conversation]) -> None:
-        """Looks for the files to send; contacts no worker yet."""
+        """Contacts no worker yet."""
         self.client, self.context, self.plan = client, context, plan
         self.run = f"rehearsal-{uuid.uuid4().hex}"
+        self.there: set[str] = set()
         self.ready: set[str] = set()
+        # How many of them play at a time.
         self.slots = 1
         self.address: Message | str = context.settings.scheduler or LOCAL
         self._is_here = context.settings.scheduler is None
         self._environment = worker.environment()
         self._setup, self._files = "", dict[str, bytes]()
-        self._preparing: dict[str, asyncio.Task[None]] = {}
-        self._refused: dict[str, str] = {}
-        self._alone_since: float | None = None
-        self._looked_at = 0.0
 
     async def open(self) -> None:
         """Waits for the workers and sets them up. Raises InputError for anything the user has to fix."""
         settings = self.context.settings
         count = settings.workers or 1
         patience = ALL_TIMEOUT if count > 1 else FIRST_TIMEOUT
-        try:
+        with contextlib.suppress(TimeoutError):
             await self.client.wait_for_workers(count, timeout=patience)
-        except TimeoutError:
+        await self.look()
+        if len(self.there) < count:
             msg = _(
                 "{address} has {n} of {count} workers after {patience:g} s; start them with:"
                 " dask worker (docs/scale.md).",
                 address=self.address,
-                n=len(await self._addresses()),
+                n=len(self.there),
                 count=count,
                 patience=patience,
             )
-            raise InputError(msg) from None
-        addresses = await self._addresses()
+            raise InputError(msg)
         rates = [end.rpm for end in self.context.endpoints.values() if end and end.rpm]
-        self.slots = max(1, min(len(addresses), settings.concurrency, settings.calls, len(self.plan), *rates))
+        most = min(len(self.there), settings.concurrency, settings.calls, len(self.plan), *rates)
+        self.slots = max(1, most)
         self._setup = self._packed().model_dump_json()
-        for error in await asyncio.gather(*map(self._set_up, addresses), return_exceptions=True):
+        for error in await asyncio.gather(*map(self.set_up, self.there), return_exceptions=True):
             if error is not None:
                 raise error
 
-    async def _addresses(self) -> set[str]:
+    async def look(self) -> None:
+        """Sees which workers are there. Raises RehearsalError where the scheduler does not answer."""
         with contextlib.suppress(TimeoutError, OSError):
             addresses = set(await asyncio.wait_for(self.client.nthreads(), PATIENCE))
             if self.client.status == "running":
-                return addresses
+                self.there = addresses
+                self.ready &= addresses
+                return
         msg = _("the scheduler at {address} is lost; any engine can finish the run.", address=self.address)
         raise RehearsalError(msg)
 
     def _packed(self) -> Setup:
         """What workers need. Secrets stay here; a value of --set that is one has to be named, not given."""
         context, settings, folder = self.context, self.context.settings, str(Path.cwd())
-        if secrets := missing_secrets(without_secrets(settings.set)):
+        if secrets := missing_secrets(settings.stored_values()["set"]):
             msg = _(
                 "--set {name}: secrets do not travel to workers. Write ${{NAME}} instead, and set that"
                 " variable where the workers run.",
@@ -135,82 +139,48 @@ class Workers:
             if files.left_out:
                 names = ", ".join(files.left_out[:8])
                 say(_("Not sent to the workers, as they look like secrets: {names}.", names=names))
-        shares = {
-            role: {what: n and max(1, n // self.slots) for what, n in (("rpm", end.rpm), ("tpm", end.tpm))}
+        limits = {
+            f"{PREFIX}{role}_{limit}".upper(): str(max(1, most // self.slots)) if most else ""
             for role, end in context.endpoints.items()
-            if end
+            for limit, most in (("rpm", end and end.rpm), ("tpm", end and end.tpm))
         }
-        changes = {
-            **{f"{role}_model": model for role, model in context.models().items()},
-            "calls": max(1, settings.calls // self.slots),
-            "engine": "local", "scheduler": None, "workers": None, "budget": None, "check": (), "to": (),
-            "cases": None, "resume": None, "dry_run": False, "sequential": False, "confidence": None,
-            "target": None, "knowledge": None, "rpm": None, "tpm": None, "shard": None,
-        }  # fmt: skip
+        own = {f"{role}_model": model for role, model in context.models().items()}
         offered = context.offered(self.plan)
         connect = shelves.connector(settings.adapter)
         bound = shelves.adapter_arguments(settings.adapter, connect, settings.set, offered)
         return Setup(
-            settings=settings.model_copy(update=changes).model_dump(mode="json"),
+            settings=settings.stored_values() | own | {"calls": max(1, settings.calls // self.slots)},
             personas=tuple(context.personas.values()),
             # Only for an adapter that takes them: there may be a million.
             cases=tuple(offered["cases"]) if "cases" in bound else (),
-            rates=shares,
+            models=worker.models(context),
+            limits=limits,
             folder=folder,
             is_here=self._is_here,
         )
 
-    async def _set_up(self, address: str) -> None:
+    async def set_up(self, address: str) -> None:
         """Checks a worker and has it connect the bot; from then on it is `ready`. Raises InputError."""
         prefix = "" if self._is_here else _("worker {address}: ", address=address)
         try:
-            there = await self._call(address, worker.environment)
-        except Exception as error:  # whatever keeps a foreign process from loading our module
+            # Outside the worker's tasks, for the scheduler would keep those.
+            await self.client.run(
+                worker.prepare, self.run, self._environment, self._setup, self._files, workers=[address]
+            )
+        except RehearsalError as error:
+            raise InputError(_("{process}{reason}", process=prefix, reason=message_of(error))) from None
+        except Exception as error:  # whatever keeps a foreign process from loading our module, or the bot
             msg = _(
-                "{prefix}cannot load the program ({why}); start it with PYTHONPATH naming the"
-                " folder of run.py (docs/scale.md).",
+                "{prefix}cannot load the program or the bot ({why}); its log says more. PYTHONPATH has to"
+                " name the folder of run.py there (docs/scale.md).",
                 prefix=prefix,
                 why=_brief(error),
             )
             raise InputError(msg) from None
-        if differs := worker.difference(self._environment, there):
-            msg = _(
-                "{prefix}{differs}; make them the same before anything is paid (docs/scale.md).",
-                prefix=prefix,
-                differs=differs,
-            )
-            raise InputError(msg)
-        try:
-            prepared = await self._call(address, worker.prepare, self.run, self._setup, self._files)
-        except Exception as error:  # the bot has ended its process, or failed in a way of its own
-            msg = _(
-                "{prefix}the bot cannot be set up there: {lost}; its own words are in the worker's log.",
-                prefix=prefix,
-                lost=_brief(error),
-            )
-            raise InputError(msg) from None
-        if "refused" in prepared:
-            raise InputError(_("{process}{reason}", process=prefix, reason=prepared["refused"]))
-        for role, model in worker.models(self.context).items():
-            other = prepared["models"].get(role, LEXICAL)
-            if other != model:
-                msg = _(
-                    "{prefix}{other} would play the role {role} there, here it is {model}: give"
-                    " the worker the same OPENAI_ and REHEARSAL_ variables.",
-                    prefix=prefix,
-                    other=other,
-                    role=role,
-                    model=model,
-                )
-                raise InputError(msg)
         self.ready.add(address)
 
-    async def _call(self, address: str, function: Callable[..., Any], *args: Any) -> Any:
-        """The result of a function on one worker, outside its tasks: the scheduler keeps nothing of it."""
-        return (await self.client.run(function, *args, workers=[address]))[address]
-
-    def submit(self, address: str, batch: Batch) -> Any:
-        """The future of a task for this one worker; no other would know the run."""
+    async def play(self, address: str, batch: Batch) -> Played:
+        """What happened in a batch, on this one worker: no other knows the run. Raises BatchLost."""
 
         def play(run: str, batch: str) -> Any:
             # Sent as code, for a scheduler reads tasks and may not have this program.
@@ -218,43 +188,29 @@ class Workers:
 
             return importlib.import_module("simulator.addons.dask.worker").play(run, batch)
 
-        return self.client.submit(
+        future = self.client.submit(
             play, self.run, batch.model_dump_json(),
             key=f"{self.run}-{uuid.uuid4().hex}", workers=[address], allow_other_workers=False, pure=False,
         )  # fmt: skip
-
-    async def refresh(self) -> None:
-        """Forgets workers that are gone, and sets up new ones while the run goes on."""
-        now = time.monotonic()
-        if now - self._looked_at < POLL_INTERVAL:
-            return
-        self._looked_at = now
-        addresses = await self._addresses()
-        self.ready &= addresses
-        for address in addresses - self.ready - self._preparing.keys() - self._refused.keys():
-            self._preparing[address] = asyncio.create_task(self._add(address))
-        self._alone_since = None if self.ready else (self._alone_since or now)
-        if self._alone_since is not None and now - self._alone_since > MAX_ALONE:
-            why = next(iter(self._refused.values()), _("none came back"))
-            raise RehearsalError(_("no worker is left at {address} ({why})", address=self.address, why=why))
-
-    async def _add(self, address: str) -> None:
+        result = asyncio.ensure_future(future.result())
         try:
-            await self._set_up(address)
-        except InputError as error:  # it has another version, or is gone already
-            self._refused[address] = str(error)
-        finally:
-            del self._preparing[address]
-
-    def doubt(self, address: str) -> None:
-        """Has a worker that lost a batch checked and set up again: it may have been restarted."""
-        self.ready.discard(address)
-        self._looked_at = 0.0
+            # The task of a worker that has gone would wait for its return.
+            while address in self.ready and not result.done():
+                await asyncio.wait({result}, timeout=POLL_INTERVAL)
+            if not result.done() or result.cancelled():  # the latter with the scheduler
+                raise BatchLost(_("the worker is gone"))
+            if error := result.exception():
+                raise BatchLost(_brief(error))
+            return Played.model_validate_json(result.result())
+        except BatchLost:
+            self.ready.discard(address)  # it may have been restarted
+            raise
+        finally:  # cancelled or not, no worker goes on when nobody waits for it
+            result.cancel()
+            future.release()
 
     async def close(self) -> None:
         """Has the workers close what they opened; those that are gone have."""
-        for task in self._preparing.values():
-            task.cancel()
         if self.ready and self.client.status == "running":
             with contextlib.suppress(Exception):
                 leaving = self.client.run(
@@ -267,61 +223,57 @@ def _brief(error: BaseException) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())[:200]
 
 
-@dataclass
-class Given:
-    """A batch that a worker is playing. `grant` is its share of the budget, in dollars."""
-
-    address: str
-    ids: list[str]
-    grant: float | None
-    future: Any
-    # Whether it was the only batch and may spend all that is left.
-    has_all: bool
-
-
 class BatchRunner(Runner):
     """Divides the open conversations into batches, one for each worker, and writes down what they return."""
 
     file: RunFile
 
-    def __init__(  # noqa: PLR0917 - like every Runner, after the workers
-        self,
-        workers: Workers,
-        file: RunFile,
-        context: RunContext,
-        bot: Bot,
-        progress: Progress,
-        plan: Sequence[Conversation] | None = None,
-    ) -> None:
-        """Continues from what the file has."""
-        super().__init__(file, context, bot, progress, plan)
-        self.workers, self._stored = workers, file.conversations()
-        self._given: dict[asyncio.Task[str], Given] = {}
+    def __init__(self, workers: Workers, *args: Any) -> None:
+        """The workers, and what every Runner takes."""
+        super().__init__(*args)
+        self.workers, self._stored = workers, self.file.conversations()
+        self._slots = workers.slots
+        self._serving: dict[str, asyncio.Task[None]] = {}
+        self._refused: dict[str, str] = {}
         # What is still to be played: batches that came back, and the unread rest of the plan.
         self._again: deque[str] = deque()
         self._read = 0
         self._unread = self._open_conversations()
         self._losses: Counter[str] = Counter()
+        # Dollars of batches that are out, by worker, and of batches that were lost.
+        self._granted: dict[str, float] = {}
         self._lost_grants = 0.0
-        self._is_tight = False
 
     async def run(self) -> None:
         """Plays all open conversations and grades all ungraded turns; ends early if the budget is spent."""
-        try:
-            while True:
-                await self.workers.refresh()
-                is_over = self._give_out()
-                if is_over and not self._given:
-                    break
-                await self._take_back()
-        finally:  # cancelled or not, no worker goes on when this process has ended
-            for task, given in self._given.items():
-                task.cancel()
-                given.future.release()
+        last_served = time.monotonic()
+        async with asyncio.TaskGroup() as tasks:
+            while self._serving or (self._waiting and not self.out_of_budget):
+                await self.workers.look()
+                free = sorted(self.workers.there - self._serving.keys() - self._refused.keys())
+                places = self._slots - len(self._serving) if self._waiting else 0
+                for address in free[: max(0, places)]:
+                    self._serving[address] = tasks.create_task(self._serve(address))
+                if self._serving:
+                    last_served = time.monotonic()
+                    await asyncio.wait(
+                        self._serving.values(), timeout=POLL_INTERVAL, return_when=asyncio.FIRST_COMPLETED
+                    )
+                elif time.monotonic() - last_served > MAX_ALONE:
+                    where = self.workers.address
+                    why = next(iter(self._refused.values()), _("none came back"))
+                    raise RehearsalError(_("no worker is left at {address} ({why})", address=where, why=why))
+                else:
+                    await asyncio.sleep(POLL_INTERVAL)
         for conversation in self._stored.with_ids([*self._again, *self._unread]):
             if conversation.ended is None:
                 self.file.save_ending(conversation.id, Ended.BUDGET, "", "")
                 self.progress.ended(conversation.model_copy(update={"ended": Ended.BUDGET}))
+
+    @property
+    def _waiting(self) -> int:
+        """How many conversations may still have to be given to a worker."""
+        return len(self._again) + len(self._plan) - self._read
 
     def _open_conversations(self) -> Iterator[str]:
         """Reads the plan as far as it is asked for: shows what is done, and returns the ids of the rest."""
@@ -351,34 +303,40 @@ class BatchRunner(Runner):
             if {s.judge for s in by_turn[context.turn.index]} >= self.context.grading.names_of(context)
         ]
 
-    def _give_out(self) -> bool:
-        """Gives every free worker a batch; returns whether there is nothing left to give, or no money."""
-        while not self.out_of_budget:
-            busy = {given.address for given in self._given.values()}
-            free = next(iter(sorted(self.workers.ready - busy)), None)
-            slots = 1 if self._is_tight else self.workers.slots
-            if free is None or len(self._given) >= slots:
-                return False
-            left = self._left()
-            grant = None if left is None else left / (slots - len(self._given))
-            if grant is not None and grant <= 0:
-                if self._given:
-                    return False  # they may return some of it
-                self._stop()
-                break
-            size = self._size()
-            ids = [self._again.popleft() for _unused in range(min(size, len(self._again)))]
-            ids += itertools.islice(self._unread, size - len(ids))
-            if not ids:
-                break
-            future = self.workers.submit(free, self._batch(ids, grant))
-            task = asyncio.ensure_future(future.result())
-            self._given[task] = Given(free, ids, grant, future, has_all=self._is_tight)
-        return True
+    async def _serve(self, address: str) -> None:
+        """Gives one worker batch after batch, until nothing is left, or the worker or the money is gone."""
+        try:
+            if address not in self.workers.ready:  # it came while the run goes on, or lost a batch
+                await self.workers.set_up(address)
+            while not self.out_of_budget and len(self._serving) <= self._slots and (ids := self._take()):
+                await self._have_played(address, ids)
+        except InputError as error:  # it has another version, or is gone already
+            self._refused[address] = str(error)
+        except BatchLost:
+            pass
+        finally:
+            del self._serving[address]
 
-    def _batch(self, ids: list[str], grant: float | None) -> Batch:
+    def _take(self) -> list[str]:
+        """The ids of the next batch: fewer towards the end, so that all workers end together."""
+        size = min(ROUNDS * self._share, max(1, -(-self._waiting // (2 * self.workers.slots))))
+        ids = [self._again.popleft() for _unused in range(min(size, len(self._again)))]
+        return [*ids, *itertools.islice(self._unread, size - len(ids))]
+
+    @property
+    def _share(self) -> int:
+        """How many conversations one worker plays at a time."""
+        return -(-self.context.settings.concurrency // self.workers.slots)
+
+    async def _have_played(self, address: str, ids: list[str]) -> None:
+        """Has a batch played, and writes it down. Raises BatchLost, after too many losses RehearsalError."""
+        budget, has_all, grant = self.context.ledger.budget, self._slots == 1, None
+        if budget is not None:
+            spent = sum(role.cost_usd or 0.0 for role in self.context.ledger.roles.values())
+            left = budget - spent - sum(self._granted.values()) - self._lost_grants
+            grant = self._granted[address] = max(0.0, left / (self._slots - len(self._granted)))
         conversations = tuple(self._stored.with_ids(ids))
-        return Batch(
+        batch = Batch(
             run=self._run_id,
             conversations=conversations,
             pending={key: self._pending[key] for key in ids if key in self._pending},
@@ -388,47 +346,33 @@ class BatchRunner(Runner):
             concurrency=self._share,
             budget=grant,
         )
+        try:
+            played = await self.workers.play(address, batch)
+        except BatchLost as error:
+            self._again.extendleft(reversed(ids))
+            self._lost_grants += grant or 0.0
+            self._losses.update(ids)
+            if worst := next((key for key in ids if self._losses[key] >= MAX_LOSSES), None):
+                msg = _(
+                    "{conversation} was lost with {n} workers ({why}); see what the workers logged",
+                    conversation=worst,
+                    n=MAX_LOSSES,
+                    why=error.args[0],
+                )
+                raise RehearsalError(msg) from None
+            raise
+        finally:
+            self._granted.pop(address, None)
+        self._write(ids, played)
+        if played.out_of_budget:
+            self._again.extendleft(reversed(ids))
+            self._slots = 1  # the others may still return some of what they were granted
+            if has_all:
+                spent_all = _("the budget of {budget} USD is spent", budget=f"{budget:g}")
+                self.out_of_budget = _("{error}; a larger --budget goes on", error=spent_all)
 
-    @property
-    def _share(self) -> int:
-        """How many conversations one worker plays at a time."""
-        return -(-self.context.settings.concurrency // self.workers.slots)
-
-    def _size(self) -> int:
-        """Conversations in the next batch: fewer towards the end, so that all workers end together."""
-        waiting = len(self._again) + len(self._plan) - self._read
-        return min(ROUNDS * self._share, max(1, -(-waiting // (2 * self.workers.slots))))
-
-    def _left(self) -> float | None:
-        """Dollars that are neither spent nor granted; None without a budget."""
-        ledger = self.context.ledger
-        if ledger.budget is None:
-            return None
-        spent = sum(role.cost_usd or 0.0 for role in ledger.roles.values())
-        granted = sum(given.grant or 0.0 for given in self._given.values())
-        return ledger.budget - spent - granted - self._lost_grants
-
-    async def _take_back(self) -> None:
-        """Waits a moment for batches to end; writes down what they return, and queues lost ones again."""
-        if not self._given:
-            await asyncio.sleep(POLL_INTERVAL / 5)  # no worker is ready
-            return
-        done, _unused = await asyncio.wait(
-            self._given, timeout=POLL_INTERVAL, return_when=asyncio.FIRST_COMPLETED
-        )
-        for task, given in list(self._given.items()):
-            if task not in done and given.address in self.workers.ready:
-                continue
-            if task not in done or task.cancelled():  # the latter with the scheduler
-                self._lost(task, _("the worker is gone"))
-            elif error := task.exception():
-                self._lost(task, _brief(error))
-            else:
-                del self._given[task]
-                self._apply(given, Played.model_validate_json(task.result()))
-
-    def _apply(self, given: Given, played: Played) -> None:
-        """Writes down a batch, what was paid first; shows it; decides about what it could not pay for."""
+    def _write(self, ids: Sequence[str], played: Played) -> None:
+        """Writes down a batch, what was paid first, and shows it. Raises RehearsalError where it stopped."""
         for role, usage, cached, judge in played.calls:
             JUDGE.set(judge)
             self.context.ledger.charge(role, usage, cached=cached)
@@ -443,21 +387,15 @@ class BatchRunner(Runner):
             self.file.save_ending(*ended)
         self.file.save_scores(played.scores)
         self.file.commit()
-        self._show(played)
+        self._show(ids, played)
         if played.stopped:
             raise RehearsalError(played.stopped)
-        if played.out_of_budget:
-            self._again.extendleft(reversed(given.ids))
-            if given.has_all:
-                self._stop()
-            self._is_tight = self._is_tight or (self._left() or 0.0) < 2 * (given.grant or 0.0)
 
-    def _show(self, played: Played) -> None:
+    def _show(self, ids: Sequence[str], played: Played) -> None:
         """Tells the progress of every turn, grade and ending that a batch returned."""
         answered = {(key, index) for key, index, _unused in played.answered}
         graded = {(score.conversation, score.turn) for score in played.scores}
-        ended = {key for key, *_unused in played.ended}
-        ids = sorted({key for key, _turn in answered | graded} | ended)
+        over = {key for key, *_unused in played.ended}
         for conversation in self._stored.with_ids(ids):
             for turn in conversation.turns:
                 if (conversation.id, turn.index) in answered:
@@ -466,31 +404,8 @@ class BatchRunner(Runner):
             for context, scores in self._graded(conversation, self.file.scores(conversation.id)):
                 if (conversation.id, context.turn.index) in graded:
                     self.progress.graded(context, scores)
-            if conversation.id in ended:
+            if conversation.id in over:
                 self.progress.ended(conversation)
-
-    def _lost(self, task: "asyncio.Task[str]", why: Message | str) -> None:
-        """Queues a batch again that its worker lost. Raises RehearsalError after too many losses."""
-        given = self._given.pop(task)
-        task.cancel()
-        given.future.release()
-        self.workers.doubt(given.address)
-        self._lost_grants += given.grant or 0.0
-        self._losses.update(given.ids)
-        if worst := next((key for key in given.ids if self._losses[key] >= MAX_LOSSES), None):
-            msg = _(
-                "{conversation} was lost with {n} workers ({why}); see what the workers logged",
-                conversation=worst,
-                n=MAX_LOSSES,
-                why=why,
-            )
-            raise RehearsalError(msg)
-        self._again.extendleft(reversed(given.ids))
-
-    def _stop(self) -> None:
-        budget = self.context.ledger.budget or 0.0
-        spent = _("the budget of {budget} USD is spent", budget=f"{budget:g}")
-        self.out_of_budget = _("{error}; a larger --budget goes on", error=spent)
 
 
 @asynccontextmanager
@@ -553,19 +468,11 @@ async def perform(  # noqa: PLR0917 - the same as of the local engine
             workers = Workers(client, context, plan)
             try:
                 await workers.open()
-                file = open_file()
-                try:
+                batches = partial(BatchRunner, workers)
+                with contextlib.closing(open_file()) as file:
                     return file.path, await rehearse(
-                        file,
-                        context,
-                        _remote_bot,
-                        progress,
-                        prepare,
-                        partial(BatchRunner, workers),
-                        stopping_rule,
+                        file, context, _remote_bot, progress, prepare, batches, stopping_rule
                     )
-                finally:
-                    file.close()
             finally:
                 await workers.close()
     finally:
@@ -573,6 +480,5 @@ async def perform(  # noqa: PLR0917 - the same as of the local engine
 
 
 async def _remote_bot(_query: Query) -> str:
-    """Stands in for the bot, which is connected on the workers only."""
-    msg = _("the bot answers on the workers")
-    raise RuntimeError(msg)
+    """Stands in for the bot, which is connected and asked on the workers only."""
+    raise NotImplementedError

@@ -1,7 +1,7 @@
 """What runs in a Dask worker: it connects the bot once, and plays batches of conversations.
 
-The driver calls three functions of this module: `environment` before anything else, `prepare` once, and
-`play` for each batch, as a task. A worker process plays one run at a time, and one batch at a time however
+The driver calls three functions of this module: `prepare` once, `play` for each batch, as a task, and
+`dismiss` at the end. A worker process plays one run at a time, and one batch at a time however
 many threads it has: inside a batch, conversations overlap on an event loop as they do without workers.
 
 Nothing is saved here. `play` returns everything that happened, in order, and the driver writes it down; so a
@@ -20,23 +20,21 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from pydantic import BaseModel
 
-from simulator import __version__
 from simulator.core import shelves
 from simulator.core.concurrency import first_error
-from simulator.core.errors import RehearsalError
-from simulator.core.messages import Message, _
-from simulator.core.roles import endpoints
-from simulator.core.settings import PREFIX, stored_settings
+from simulator.core.errors import InputError, RehearsalError, Said
+from simulator.core.messages import Message, _, message_of
+from simulator.core.roles import LEXICAL, endpoints
+from simulator.core.settings import stored_settings
 from simulator.core.types import (
     Answer,
-    Bot,
     Case,
     Conversation,
     Ended,
@@ -73,36 +71,38 @@ _LOADED = _program_hash()
 
 
 def environment() -> dict[str, str]:
-    """Versions of Python, this program and packages, and hashes of the program as loaded and as it is now."""
-    versions = {"rehearsal": __version__, "python": ".".join(platform.python_version_tuple()[:2])}
+    """Versions of Python, this program and packages, and a hash of the program's files as loaded."""
+    found = {"program": _LOADED, "python": ".".join(platform.python_version_tuple()[:2])}
     for package in (*PACKAGES, "numpy", "dask", "distributed"):
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            versions[package] = importlib.metadata.version(package)
-    return versions | {"program": f"{_LOADED} {_program_hash()}"}
+            found[package] = importlib.metadata.version(package)
+    return found
 
 
 def difference(here: Mapping[str, str], there: Mapping[str, str]) -> Message | None:
     """The first difference between two environments, as a sentence without subject; None if there is none."""
-    for name, version in here.items():
-        other = there.get(name, "none")
-        if other != version and name == "program":
-            return _("it runs other files of the program than this machine: update it, and start it anew")
-        if other != version:
-            return _("it has {name} {other}, this machine {version}", name=name, other=other, version=version)
-    return None
+    name = next((name for name, version in here.items() if there.get(name) != version), None)
+    if name is None:
+        return None
+    if name == "program":
+        return _("it runs other files of the program than this machine: update it, and start it anew")
+    other, version = there.get(name, "none"), here[name]
+    return _("it has {name} {other}, this machine {version}", name=name, other=other, version=version)
 
 
 class Setup(BaseModel):
     """What a worker needs for a run, beside files and keys.
 
-    `folder` is where a worker on this machine plays it; elsewhere it is below the files that were sent.
-    `rates` are this worker's share of each role's requests and tokens a minute.
+    `models` are those that the driver would use, by role; `limits` are environment variables with this
+    worker's share of each role's requests and tokens a minute. `folder` is where a worker on this machine
+    plays it; elsewhere it is below the files that were sent.
     """
 
     settings: dict[str, Any]
     personas: tuple[Persona, ...]
     cases: tuple[Case, ...]
-    rates: dict[str, dict[str, int | None]]
+    models: dict[str, str]
+    limits: dict[str, str]
     folder: str
     is_here: bool
 
@@ -130,7 +130,7 @@ class Played(BaseModel):
     ended: list[tuple[str, Ended, str, str]] = []
     scores: list[Score] = []
     calls: list[tuple[Role, Usage, bool, str]] = []
-    stopped: str | None = None
+    stopped: Said | None = None
     out_of_budget: bool = False
 
 
@@ -185,21 +185,45 @@ class BatchLedger(Ledger):
 
 
 class Session:
-    """A run on this worker: its settings and models, its bot, and the event loop on which they live."""
+    """A run on this worker: its models, its bot, its folder, and the event loop on which they live."""
 
-    def __init__(self, run: str, setup: Setup, loop: asyncio.Runner) -> None:
-        """Reads settings, judges and the user's files; connects to nothing yet."""
-        self.run, self.loop, self.cases = run, loop, setup.cases
-        _share_rates(setup.rates)
-        settings = stored_settings(setup.settings)
-        self.ledger = BatchLedger({}, None, Ledger.of(settings).prices)
-        self.context = RunContext(settings, endpoints(settings, strict=False), setup.personas, self.ledger)
-        self.bot: Bot | None = None
-
-    async def connect(self) -> None:
-        """Connects the bot."""
-        plan = [Conversation(id=case.id, case=case, persona="", repeat=1) for case in self.cases]
-        self.bot = await self.context.bot(plan)
+    def __init__(self, run: str, setup: Setup, files: Mapping[str, bytes], scratch: str) -> None:
+        """Connects the bot in the run's own folder; raises InputError where other models would play."""
+        self.run = run
+        with contextlib.ExitStack() as opened:
+            folder = Path(setup.folder)
+            if not setup.is_here:
+                root = opened.enter_context(tempfile.TemporaryDirectory(prefix="rehearsal-", dir=scratch))
+                opened.callback(_forget_modules, Path(root).resolve())
+                for name, content in files.items():
+                    path = Path(root, name)
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    path.write_bytes(content)
+                folder = Path(root, setup.folder)
+                folder.mkdir(parents=True, exist_ok=True)
+            opened.enter_context(contextlib.chdir(folder))
+            # Where endpoints look, and the models of a panel, which are no roles.
+            os.environ.update(setup.limits)
+            settings = stored_settings(setup.settings)
+            self.ledger = BatchLedger({}, None, Ledger.of(settings).prices)
+            self.context = RunContext(
+                settings, endpoints(settings, strict=False), setup.personas, self.ledger
+            )
+            for role, model in setup.models.items():
+                if (other := models(self.context).get(role, LEXICAL)) != model:
+                    msg = _(
+                        "{other} would play the role {role} there, here it is {model}: give the worker the"
+                        " same OPENAI_ and REHEARSAL_ variables.",
+                        other=other,
+                        role=role,
+                        model=model,
+                    )
+                    raise InputError(msg)
+            self.loop = opened.enter_context(asyncio.Runner())
+            plan = [Conversation(id=case.id, case=case, persona="", repeat=1) for case in setup.cases]
+            self.bot = self.loop.run(self.context.bot(plan))
+            opened.callback(lambda: self.loop.run(self.context.close(self.bot)))
+            self.close = opened.pop_all().close
 
     async def play(self, batch: Batch, is_wanted: Callable[[], bool]) -> Played:
         """Plays and grades a batch; cancelled as soon as nobody wants it any more."""
@@ -207,7 +231,6 @@ class Session:
         self.ledger.grant(batch.budget)
         self.ledger.record = record.save_call
         self.context.settings = self.context.settings.model_copy(update={"concurrency": batch.concurrency})
-        assert self.bot is not None  # noqa: S101 - `prepare` has connected it
         runner = Runner(record, self.context, self.bot, Unwatched())
         playing = asyncio.create_task(runner.run())
         while not (await asyncio.wait({playing}, timeout=LOOK))[0]:
@@ -216,7 +239,7 @@ class Session:
         try:
             await playing
         except* RehearsalError as group:
-            record.played.stopped = str(first_error(group))
+            record.played.stopped = message_of(first_error(group))
         record.played.out_of_budget = runner.out_of_budget is not None
         return record.played
 
@@ -224,31 +247,32 @@ class Session:
 # Tasks run on threads of the worker; the lock is held by the one that prepares or plays.
 _lock = threading.Lock()
 _session: Session | None = None
-_opened = contextlib.ExitStack()
 
 
-async def prepare(run: str, setup: str, files: dict[str, bytes], dask_worker: Any) -> dict[str, Any]:
-    """Makes this worker ready for a run; returns its `models`, or why it has `refused`."""
+async def prepare(
+    run: str, driver: dict[str, str], setup: str, files: dict[str, bytes], dask_worker: Any
+) -> None:
+    """Makes this worker ready for a run. Raises RehearsalError where it is not like the `driver`, or busy."""
+    if differs := difference(driver, environment()):
+        msg = _("{differs}; make them the same before anything is paid (docs/scale.md).", differs=differs)
+        raise InputError(msg)
     parsed = Setup.model_validate_json(setup)
     if parsed.is_here:
         os.dup2(2, 1)  # what a bot prints must not stand on the driver's stdout, beside --json
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes of a terminal
-    return await asyncio.to_thread(_prepare, run, parsed, files, dask_worker.local_directory)
 
+    def connect() -> None:
+        global _session  # noqa: PLW0603 - a process has one
+        if not _lock.acquire(timeout=_PATIENCE):
+            raise InputError(_("it is playing another run"))
+        try:
+            if _session is None or _session.run != run:
+                _close()
+                _session = Session(run, parsed, files, dask_worker.local_directory)
+        finally:
+            _lock.release()
 
-def _prepare(run: str, setup: Setup, files: dict[str, bytes], scratch: str) -> dict[str, Any]:
-    global _session  # noqa: PLW0603 - a process has one
-    if not _lock.acquire(timeout=_PATIENCE):
-        return {"refused": str(_("it is playing another run"))}
-    try:
-        if _session is None or _session.run != run:
-            _close()
-            _session = _opened.enter_context(_session_of(run, setup, files, scratch))
-        return {"models": models(_session.context)}
-    except RehearsalError as error:
-        return {"refused": str(error)}
-    finally:
-        _lock.release()
+    await asyncio.to_thread(connect)
 
 
 async def dismiss(run: str) -> None:
@@ -264,38 +288,9 @@ async def dismiss(run: str) -> None:
 
 def _close() -> None:
     global _session  # noqa: PLW0603
+    if _session is not None:
+        _session.close()
     _session = None
-    _opened.close()
-
-
-@contextlib.contextmanager
-def _session_of(run: str, setup: Setup, files: Mapping[str, bytes], scratch: str) -> Iterator[Session]:
-    """A session in the run's own folder, which the process leaves as if it had never been there."""
-    with contextlib.ExitStack() as stack:
-        folder = Path(setup.folder)
-        if not setup.is_here:
-            root = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rehearsal-", dir=scratch)))
-            stack.callback(_forget_modules, root.resolve())
-            folder = _unpacked(files, root) / setup.folder
-            folder.mkdir(parents=True, exist_ok=True)
-        stack.enter_context(contextlib.chdir(folder))
-        session = Session(run, setup, stack.enter_context(asyncio.Runner()))
-        stack.callback(lambda: session.loop.run(session.context.close(session.bot)))
-        session.loop.run(session.connect())
-        yield session
-
-
-def _unpacked(files: Mapping[str, bytes], root: Path) -> Path:
-    """Writes the files, readable by this user only."""
-    for name, content in files.items():
-        path = root / name
-        if not path.resolve().is_relative_to(root.resolve()):
-            msg = _("{name}: not below the folder of the run", name=name)
-            raise ValueError(msg)
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        path.write_bytes(content)
-        path.chmod(0o600)
-    return root
 
 
 def _forget_modules(root: Path) -> None:
@@ -304,16 +299,6 @@ def _forget_modules(root: Path) -> None:
         if str(getattr(module, "__file__", None) or "").startswith(str(root)):
             del sys.modules[name]
     sys.path[:] = [folder for folder in sys.path if not folder.startswith(str(root))]
-
-
-def _share_rates(rates: Mapping[str, Mapping[str, int | None]]) -> None:
-    """Limits each endpoint to this process's share; a panel's models read the same variables."""
-    for role in get_args(Role):
-        for what in ("rpm", "tpm"):
-            name = f"{PREFIX}{role.upper()}_{what.upper()}"
-            os.environ.pop(name, None)
-            if share := rates.get(role, {}).get(what):
-                os.environ[name] = str(share)
 
 
 def models(context: RunContext) -> dict[str, str]:
