@@ -7,7 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from simulator.cli.options import takes
-from simulator.cli.publish import pair_of_runs, report_language, run_parts, write_pair
+from simulator.cli.publish import report_language
+from simulator.cli.side_by_side import pair_of_runs, run_parts, write_pair
 from simulator.cli.terminal import DONE, MISSED, print_json, unread_output_allowed
 from simulator.core.document import Report
 from simulator.core.errors import InputError, RunFileError

@@ -13,15 +13,14 @@ from simulator.core.errors import InputError, RehearsalError
 from simulator.core.messages import Message, _, sentences
 from simulator.core.roles import LEXICAL
 from simulator.core.settings import Settings, stored_settings
-from simulator.core.types import Language, RedRules, Results
+from simulator.core.types import Language, Results
 from simulator.diagnosis.recommendations import Improvements, improvements_of, improvements_of_run
 from simulator.report.context import JudgeTrusts, ReportContext
 from simulator.report.painters.console import paint
-from simulator.report.run import feature, run_report
-from simulator.report.run_page import run_page
+from simulator.report.run import run_report
+from simulator.report.run_page import Beside, run_page
+from simulator.report.sections import feature
 from simulator.stats.answerability import answerability, handovers
-from simulator.stats.comparison import RunComparison, RunFigures
-from simulator.stats.contest import contest_result, is_contest, printed_result, ungraded_metrics
 from simulator.stats.figures import Summary
 from simulator.stats.gate import Gate, as_json, gate_of
 from simulator.stats.summary import figures_of
@@ -73,11 +72,11 @@ def _publish(path: Path, settings: Settings) -> int:
     if is_silent:
         say_bot_silent(results)
     report = run_report(context)
-    write_atomically(Path(context.page), page_html(context, report=report))
-    paint(report, Console(stderr=settings.json_output or is_contest(results)))
+    write_atomically(Path(context.page), page_html(context, report))
+    paint(report, Console(stderr=settings.json_output or results.run.is_contest))
     if settings.json_output:
         print_json(shown)
-    elif is_contest(results):
+    elif results.run.is_contest:
         _print_contest(results)
     _write_reports(ReportOutput(context, report, path.parent, settings, shown))
     # Stand-ins that had neither references nor passages to count by are no failure, unless a target was set.
@@ -94,26 +93,21 @@ def report_context(path: Path, results: Results, settings: Settings) -> ReportCo
         gate=gate_of(results, summary, settings),
         language=language,
         improvements=improvements_for(results, summary, settings),
-        trusts=_judge_trusts(results, summary, language),
+        trusts=judge_trusts_of(results, summary, language),
         page=str(path.with_name("report.html")),
         check=settings.check_format,
     )
 
 
-def page_html(
-    context: ReportContext,
-    earlier: RunFigures | None = None,
-    changes: RunComparison | None = None,
-    report: "Report | None" = None,
-) -> bytes:
-    """The page of a run, beside an `earlier` one where there is one, with as many conversations as fit.
+def page_html(context: ReportContext, report: Report | None = None, beside: Beside | None = None) -> bytes:
+    """The page of a run with as many conversations as fit.
 
-    A `report` that was made already is drawn as it is. `changes` are the statistics of the two; they
-    are worked out where they are not passed.
+    A `report` that was made already is drawn as it is. `beside` makes the sections that compare it with
+    an earlier run.
     """
     share, shown = 1.0, report or run_report(context)
     for _attempt in range(ATTEMPTS):
-        page = run_page(context, shown, share, earlier, changes)
+        page = run_page(context, shown, share, beside)
         if len(page) <= LARGEST:
             break
         share *= 0.9 * LARGEST / len(page)
@@ -131,10 +125,11 @@ def say_bot_silent(results: Results) -> None:
 
 def _print_contest(results: Results) -> None:
     """The result of the contest alone on stdout; which rows are not in it on stderr."""
-    result = contest_result(results)
-    for line in ungraded_metrics(result):
+    contest = feature("contest")
+    result = contest.contest_result(results)
+    for line in contest.ungraded_metrics(result):
         say(line)
-    sys.stdout.write(f"{printed_result(result)}\n")
+    sys.stdout.write(f"{contest.printed_result(result)}\n")
 
 
 def _write_reports(output: ReportOutput) -> None:
@@ -147,44 +142,6 @@ def _write_reports(output: ReportOutput) -> None:
             failures.append(error)
     if failures:
         raise failures[0]
-
-
-def publish_pair(before: Path, after: Path) -> int:
-    """Writes the page of two runs beside the later one, and prints where it is."""
-    earlier, later = pair_of_runs(before, after)
-    sys.stdout.write(f"{write_pair(earlier, later, after)}\n")
-    return DONE
-
-
-def write_pair(
-    earlier: RunFigures, later: RunFigures, path: Path, changes: RunComparison | None = None
-) -> Path:
-    """Writes the page of two runs beside the run file of the later one; returns its path."""
-    language = report_language(later.results)
-    settings = stored_settings(later.results.run.settings)
-    context = ReportContext(
-        *later,
-        gate_of(*later, settings),
-        language,
-        improvements_for(*later, settings),
-        _judge_trusts(*later, language),
-    )
-    page = path.with_name("side-by-side.html")
-    write_atomically(page, page_html(context, earlier, changes))
-    return page
-
-
-def pair_of_runs(before: Path, after: Path) -> tuple[RunFigures, RunFigures]:
-    """Two runs with their figures, both red by the rules of the later one."""
-    later = run_parts(after)
-    return run_parts(before, later.summary.rules), later
-
-
-def run_parts(path: Path, rules: RedRules | None = None) -> RunFigures:
-    """A finished run with its figures, by its own settings or by other rules for red."""
-    results = without_superseded(read_run(path))
-    settings = stored_settings(results.run.settings, **({"red": rules} if rules else {}))
-    return RunFigures(results, figures_of(results, settings))
 
 
 def _json_object(context: ReportContext, path: Path) -> dict[str, Any]:
@@ -216,7 +173,7 @@ def improvements_for(results: Results, summary: Summary, settings: Settings) -> 
         return improvements_of(results, summary)
 
 
-def _judge_trusts(results: Results, summary: Summary, language: Language) -> JudgeTrusts:
+def judge_trusts_of(results: Results, summary: Summary, language: Language) -> JudgeTrusts:
     """How far each judge is to be trusted; of stand-ins that counted words there is nothing to say."""
     settings = results.run.settings
     is_plain = not (results.notes or settings.get("replay") or stored_settings(settings).redacts)

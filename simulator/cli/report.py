@@ -1,5 +1,6 @@
 """`report RUN`: writes the reports of a run again."""
 
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -7,7 +8,7 @@ import typer
 
 from simulator.cli.destinations import check_destinations
 from simulator.cli.options import Run, takes
-from simulator.cli.publish import publish, publish_pair
+from simulator.cli.publish import publish
 from simulator.core.settings import load_settings, stored_settings
 from simulator.stats.gate import check_certainty
 from simulator.storage.run_file import find_run, read_run
@@ -16,6 +17,8 @@ Later = Annotated[
     str | None,
     typer.Argument(metavar="[LATER]", help="A later run to show beside the first.", show_default=False),
 ]
+# What only some reports need, by the argument that asks for it.
+FEATURES = {"later": "simulator.cli.side_by_side"}
 # How to report it; all other settings stay those of the run.
 REPORTING = (
     "to",
@@ -28,6 +31,11 @@ REPORTING = (
     "json_output",
     "runs",
 )
+
+
+def feature(argument: str) -> Any:
+    """The module behind an argument."""
+    return import_module(FEATURES[argument])
 
 
 @takes(*REPORTING, "target", "max_major", "confidence", "customer_faults", "knowledge")
@@ -45,7 +53,8 @@ def command(flags: dict[str, Any], run: Run = "latest", later: Later = None) -> 
         if flags[name] is not None:
             changes[name] = getattr(today, name)
     if later is not None:
-        return publish_pair(path, find_run(later, Path(today.runs)))
+        published: int = feature("later").publish_pair(path, find_run(later, Path(today.runs)))
+        return published
     settings = stored_settings(read_run(path).run.settings, **changes)
     if flags["confidence"] is not None:
         check_certainty(settings)

@@ -449,13 +449,13 @@ def compared(before: RunFigures, after: RunFigures) -> RunComparison:
 def comparison_sections(
     before: RunFigures,
     after: RunFigures,
-    anchors: Mapping[str, str],
     language: Language,
-    changes: RunComparison | None = None,
+    changes: RunComparison | None,
+    anchors: Mapping[str, str],
 ) -> Iterator[Section]:
     """The run `after` beside `before` for its page: verdict, figures, and conversations that changed first.
 
-    `anchors` lead to its conversations by id; `changes` are worked out where they are not passed.
+    `anchors` lead to its conversations by id; `changes` are worked out where they are None.
     """
     runs, columns = PairedRuns(before, after), ("", _("Before"), _("Now"))
     rows: tuple[tuple[Text, ...], ...] = (

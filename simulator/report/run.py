@@ -2,7 +2,6 @@
 
 import shlex
 from collections.abc import Iterator, Mapping
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -37,17 +36,16 @@ from simulator.report.context import (
     lowest_score,
     verdict,
 )
-from simulator.report.sections import SPOILT_SHOWN, course_sections, customer_remarks, customers_section
+from simulator.report.sections import (
+    SPOILT_SHOWN,
+    course_sections,
+    customer_remarks,
+    customers_section,
+    feature,
+)
 from simulator.stats.figures import Summary
 
-# What only some reports need: imported where a run has it.
-FEATURES = {"masks": "simulator.runner.masking", "trust": "simulator.report.judges"}
 _NO_CALLS = _("no model was called for customers or grading")
-
-
-def feature(name: str) -> Any:
-    """The module behind a part of the report."""
-    return import_module(FEATURES[name])
 
 
 def run_report(context: ReportContext) -> Report:

@@ -11,7 +11,7 @@ marked at the sentence nearest to it, or not at all.
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from typing import Any, Literal, NamedTuple
@@ -23,13 +23,11 @@ from simulator.core.messages import _, pgettext, safe_text
 from simulator.core.types import Conversation, Passage, Results, Score, Turn, TurnScores
 from simulator.diagnosis.recommendations import CAUSE_NAMES, Fix, certainty, heading_of
 from simulator.report import fixes, tables
-from simulator.report.comparison import comparison_sections
 from simulator.report.context import ReportContext, corrected_line, lowest_score, verdict
 from simulator.report.painters.html import render
 from simulator.report.run import score_lines
 from simulator.report.sections import SPOILT_SHOWN
 from simulator.report.tables import FEELING, signed
-from simulator.stats.comparison import RunComparison, RunFigures
 from simulator.stats.figures import RedTurn, Summary
 from simulator.stats.red import RANK, worst_severity
 from simulator.stats.summary import excerpt, weakest_mean
@@ -67,6 +65,8 @@ _FEELINGS = {
 # What else a score says of its grade, beside the figures behind it.
 _NO_FIGURES = {"overall", "failed_votes", "spread", FEELING, "feeling"}
 
+# From where a page has each conversation, by id, to sections.
+Beside = Callable[[Mapping[str, str]], Iterable[Section]]
 FlawKind = Literal["contradicted", "not_found"]
 _RANK: Mapping[FlawKind, int] = {"contradicted": 0, "not_found": 1}
 # A sentence that shares less than this of the claim's pairs of characters is not the one that was meant.
@@ -78,13 +78,11 @@ def run_page(
     context: ReportContext,
     report: Report,
     share: float = 1.0,
-    earlier: RunFigures | None = None,
-    changes: RunComparison | None = None,
+    beside: Beside | None = None,
 ) -> bytes:
     """The page of a run, with what fits into this share (0..1) of the room for conversations.
 
-    `earlier` is a run that this one is compared with, and `changes` are the statistics of the two, which are
-    worked out where they are not passed.
+    `beside` makes the sections that compare it with an earlier run.
     """
     results, summary, gate = context.results, context.summary, context.gate
     every, mends = red_questions(summary), context.improvements.fixes[: CARDS_SHOWN + CARDS_FOLDED]
@@ -115,7 +113,7 @@ def run_page(
             for section in report.shown_in("page")
             if section.key in leads
         ],
-        compared=_compared(context, earlier, talks, changes) if earlier else [],
+        compared=list(beside(_places(results, talks))) if beside else [],
         run=results.run,
         created=f"{local_time(results.run.created):%Y-%m-%d %H:%M %Z}",
         summary=summary,
@@ -243,17 +241,10 @@ def _part(context: ReportContext, talks: Sequence[Mapping[str, Any]]) -> Text:
     return text.format(n=len(talks), all=total, of=summary.red, red=red)
 
 
-def _compared(
-    context: ReportContext,
-    earlier: RunFigures,
-    talks: Sequence[Mapping[str, Any]],
-    changes: RunComparison | None,
-) -> list[Section]:
-    """The comparison with an earlier run; conversations that are not shown link to the list."""
-    anchors = dict.fromkeys(context.results.conversations.ids, ELSEWHERE)
-    anchors |= {talk["conversation"].id: talk["anchor"] for talk in talks}
-    later = RunFigures(context.results, context.summary)
-    return list(comparison_sections(earlier, later, anchors, context.language, changes))
+def _places(results: Results, talks: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Where the page has each conversation; those that are not shown are in the list."""
+    places = dict.fromkeys(results.conversations.ids, ELSEWHERE)
+    return places | {talk["conversation"].id: talk["anchor"] for talk in talks}
 
 
 def shown_conversations(

@@ -79,11 +79,6 @@ def contest_settings(settings: Settings) -> Settings:
     return settings.model_copy(update={"judges": judges, "judging": judging})
 
 
-def is_contest(results: Results) -> bool:
-    """Whether a run was scored as a contest."""
-    return results.run.settings.get("scoring") == "contest"
-
-
 def contest_result(results: Results) -> ContestResult:
     """The metrics that the settings of a run name, with their means and costs."""
     names: Any = results.run.settings.get("judges") or ()

@@ -1,5 +1,6 @@
 """The views of a run, from its results and figures."""
 
+from functools import partial
 from typing import Any, NamedTuple
 
 from rich.console import Console
@@ -7,6 +8,7 @@ from rich.console import Console
 from simulator.cli.publish import page_html
 from simulator.core.types import Language, Results
 from simulator.diagnosis.recommendations import Improvements, improvements_of
+from simulator.report.comparison import comparison_sections
 from simulator.report.context import UNKNOWN, JudgeTrusts, ReportContext
 from simulator.report.painters import console as painter
 from simulator.report.painters import markdown as markdown_painter
@@ -53,7 +55,9 @@ def side_by_side(
     before: PageParts, after: PageParts, language: Language, changes: RunComparison | None = None
 ) -> str:
     """The page of the run `after`, with the section that compares it to `before`."""
-    return page_html(context_of(*after, language), RunFigures(*before[:2]), changes).decode()
+    runs = RunFigures(*before[:2]), RunFigures(*after[:2])
+    beside = partial(comparison_sections, *runs, language, changes)
+    return page_html(context_of(*after, language), beside=beside).decode()
 
 
 def paint(  # noqa: PLR0917 - the three parts of a run, how, where, and one more to name

@@ -11,7 +11,7 @@ import pytest
 
 from simulator.cli.app import main
 from simulator.core.types import Answer, Case, Conversation, Results, Run, Score, Turn
-from simulator.report.sections import classes_section
+from simulator.report.row_sections import classes_section
 from simulator.stats.classification import (
     Classification,
     ClassifiedRow,

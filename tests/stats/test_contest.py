@@ -17,7 +17,7 @@ from simulator.core.settings import Settings, load_settings
 from simulator.core.shelves import CONTEST_NAMES
 from simulator.core.templates import read_toml
 from simulator.core.types import Answer, Case, Conversation, Language, Results, Run, Score, Spending, Turn
-from simulator.report.sections import contest_section
+from simulator.report.row_sections import contest_section
 from simulator.stats.contest import contest_result, contest_settings, printed_result, ungraded_metrics
 from tests.paths import ROOT
 from tests.servers.openai import OpenAIServer, serve

@@ -7,7 +7,7 @@ from simulator.addons.lm_eval.tasks import metric_name
 from simulator.core.document import Cell, Section, Table, Text, figures_section
 from simulator.core.messages import _, ngettext
 from simulator.core.types import Results
-from simulator.report.sections import figure_cell
+from simulator.report.row_sections import figure_cell
 from simulator.storage.runs import HARNESS_NOTE
 
 

@@ -1,0 +1,450 @@
+"""Sections that only single-turn data sets have.
+
+Each function makes one, or returns None where the run has nothing to show: the contest's total, skipped rows,
+outputs of JSON answers, classes, and choices.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from itertools import islice
+
+from simulator.core.document import (
+    Cell,
+    Section,
+    Table,
+    Text,
+    figures_section,
+    share_text,
+)
+from simulator.core.messages import Message, _, listed, ngettext, pgettext, sentences
+from simulator.core.types import Results, Spending
+from simulator.data.datasets import SkippedRows
+from simulator.models.pricing import total_spending
+from simulator.report.tables import spending_table
+from simulator.stats.choices import Choices, choices
+from simulator.stats.classification import (
+    LABEL_JUDGE,
+    ClassFigures,
+    Classification,
+    classifications,
+)
+from simulator.stats.contest import contest_result
+from simulator.stats.figures import rounded
+from simulator.stats.outputs import OutputsFigures, Share, outputs_of
+from simulator.text.choices import LETTERS
+
+# So many reasons of skipped rows are listed, each with so many places; all are in the run file and in --json.
+_REASONS_SHOWN, _PLACES_SHOWN = 20, 4
+# With more labels than this, the most frequent confusions stand in place of the matrix.
+_LARGEST_MATRIX, _CONFUSIONS_SHOWN = 12, 20
+# Shares of a row below this have no colour.
+_LEAST_COLOURED = 0.02
+# So many keys that no reference has are named.
+_EXTRA_KEYS_SHOWN = 5
+# What guessers that read nothing predict.
+_BASELINES: dict[str, Message] = {
+    "all_positive": _("always {label}"),
+    "all_negative": _("always {label}"),
+    "majority": _("the most frequent, {label}"),
+    "uniform": _("by lot, all alike"),
+    "prior": _("by lot, as frequent as each is"),
+}
+
+
+def row_sections(results: Results) -> Iterator[Section | None]:
+    """The sections of a data set, in the order in which reports show them."""
+    yield contest_section(results)
+    yield skipped_section(results)
+    yield outputs_section(results)
+    yield classes_section(results)
+    yield choices_section(results)
+
+
+# The contest
+
+
+def contest_section(results: Results) -> Section | None:
+    """The contest's total, the mean of every metric and what each cost."""
+    if not results.run.is_contest:
+        return None
+    found = contest_result(results)
+    rows = []
+    for each in found.metrics:
+        mean = Cell(text="–" if each.mean is None else f"{round(each.mean, 4):g}", number=each.mean)
+        rows.append((each.name, mean, each.n, each.planned))
+    columns = (_("Metric"), _("Mean"), _("Graded"), pgettext("a number of them", "Rows"))
+    tables = [Table.of("metrics", columns, rows, _("Metrics"))]
+    notes = [_("No model was called, so that nothing was spent.")]
+    if found.cost:
+        spending: list[tuple[Text, Spending]] = list(found.cost.items())
+        if len(spending) > 1:
+            spending.append((_("Total"), total_spending(list(found.cost.values()))))
+        tables.append(spending_table("cost", _("Metric"), spending, _("Cost per metric")))
+        notes = []
+    if any("," in name for name in found.cost):
+        note = _(
+            "What metrics of one call cost cannot be told apart; --judging separate asks for each by itself."
+        )
+        notes.append(note)
+    return figures_section(
+        key="contest",
+        title=_("Contest scoring"),
+        line=_(
+            "Total {total} of {of}: the sum of the metrics' means, each from 1 to 5",
+            total="–" if found.total_score is None else f"{found.total_score:.3f}",
+            of=5 * sum(each.mean is not None for each in found.metrics),
+        ),
+        tables=tables,
+        notes=notes,
+        figures=found.as_json(),
+    )
+
+
+# Outputs of JSON answers
+
+
+def outputs_section(results: Results) -> Section | None:
+    """How each output of JSON answers did; None where answers were graded as a whole."""
+    found = outputs_of(results)
+    if found is None:
+        return None
+    metrics = Table.listing(
+        "metrics",
+        [each for output in found.outputs for each in output.metrics],
+        {
+            _("Output.judge"): lambda each: each.name,
+            _("Mean ± standard error"): lambda each: figure_cell(each.mean, each.stderr),
+            _("Threshold"): lambda each: None if each.threshold is None else f"{each.threshold:g}",
+            pgettext("a share", "Passed"): lambda each: _share_cell(each.passed),
+            _("95 % interval"): lambda each: _interval_text(each.passed),
+            _("Graded"): lambda each: f"{each.n:,}/{each.planned:,}",
+            _("Not extracted"): lambda each: each.not_extracted,
+        },
+        _("Judges of each output"),
+    )
+    tables = [metrics]
+    passed = _("No output has a threshold, so no row is passed or missed.")
+    if whole := found.passed:
+        share = share_text(whole.right, whole.of, 1)
+        passed = _("Rows in which every output reached its thresholds: {share}.", share=share)
+        shares: list[tuple[Text, Share | None]] = [(each.output, each.passed) for each in found.outputs]
+        if len(shares) > 1:
+            shares.append((_("All outputs"), whole))
+        rows = ((name, _share_cell(share), _interval_text(share)) for name, share in shares)
+        columns = (_("Output"), pgettext("a share", "Passed"), _("95 % interval"))
+        tables.insert(0, Table.of("outputs", columns, rows, _("Outputs")))
+    missing = ngettext("Not extracted: {n} row.", "Not extracted: {n} rows.", n=found.not_extracted)
+    return figures_section(
+        key="outputs",
+        title=_("Results by output"),
+        line=sentences(passed, missing),
+        tables=tables,
+        notes=_outputs_notes(found),
+        figures=found.as_json(),
+    )
+
+
+def _share_cell(share: Share | None) -> Cell | None:
+    if share is None:
+        return None
+    return Cell(text=share_text(share.right, share.of, 1), number=rounded(share.value))
+
+
+def _interval_text(share: Share | None) -> Text | None:
+    if share is None or share.interval is None:
+        return None
+    low, high = (f"{100 * end:.1f}" for end in share.interval)
+    return _("{low}-{high} %", low=low, high=high)
+
+
+def _outputs_notes(found: OutputsFigures) -> Iterator[Message]:
+    """How the figures are to be read, each note only where it applies."""
+    if found.passed:
+        yield _(
+            "A score at or above its threshold passes. A text that is the reference after normalisation"
+            " passes even where METEOR and others give it less."
+        )
+    if found.missing:
+        yield _(
+            "What could not be extracted (no JSON: {json}, no such key: {key}) is wrong: 0 in means and"
+            " shares.",
+            json=ngettext("{n} row", "{n} rows", n=found.missing.get("json", 0)),
+            key=ngettext("{n} row", "{n} rows", n=found.missing.get("key", 0)),
+        )
+    if found.failed:
+        yield ngettext(
+            "{n} row could not be decided because grading failed; no share counts them.",
+            "{n} rows could not be decided because grading failed; no share counts them.",
+            n=found.failed,
+        )
+    if found.extra:
+        named = list(found.extra.items())[:_EXTRA_KEYS_SHOWN]
+        yield _(
+            "Keys of answers that no reference has (they cost nothing): {keys}",
+            keys=[_("{key} ({n})", key=key, n=n) for key, n in named],
+        )
+
+
+# Cells
+
+
+def figure_cell(value: float | None, error: float | None = None) -> Cell:
+    """A figure with its standard error."""
+    return Cell(text=with_error(value, error), number=rounded(value))
+
+
+# Skipped rows
+
+
+def skipped_section(results: Results) -> Section | None:
+    """The rows of the data set that were left out, by reason."""
+    skipped = SkippedRows.of(results.notes)
+    if not skipped.count:
+        return None
+    unlisted = skipped.count - len(skipped.listed)
+    more = [_("Of {n} more, place and reason are not kept.", n=unlisted)] if unlisted > 0 else []
+    places_by_reason: dict[Text, list[Text]] = {}
+    for row in skipped.listed:
+        places_by_reason.setdefault(row.why, []).append(row.place)
+    rows = (
+        (reason, len(places), listed(places, _PLACES_SHOWN))
+        for reason, places in islice(places_by_reason.items(), _REASONS_SHOWN)
+    )
+    columns = (
+        pgettext("a column", "Why"),
+        pgettext("a number of them", "Rows"),
+        pgettext("a place in a file", "Where"),
+    )
+    return figures_section(
+        key="rows_skipped",
+        title=_("Skipped rows"),
+        line=ngettext(
+            "{count} of {n} row skipped: {first}",
+            "{count} of {n} rows skipped: {first}",
+            n=skipped.rows,
+            count=skipped.count,
+            first=skipped.listed[0].message,
+        ),
+        tables=[Table.of("rows_skipped", columns, rows)],
+        notes=(*more, _("Skipped rows are no part of the score; fix them and evaluate again.")),
+        figures=skipped.as_json(),
+    )
+
+
+# Multiple choice
+
+
+def choices_section(results: Results) -> Section | None:
+    """Accuracy on multiple-choice questions, by subject, and the letters that were chosen."""
+    found = choices(results)
+    if found is None:
+        return None
+    all_of_them = found.accuracy
+    subjects = {name or _("(no subject)"): each for name, each in found.subjects.items()}
+    if len(subjects) > 1:
+        subjects[_("All")] = all_of_them
+    columns = (
+        _("Subject"),
+        _("Accuracy ± standard error"),
+        _("Right"),
+        pgettext("a number of them", "Questions"),
+        _("Not extracted"),
+    )
+    rows = (
+        (name, figure_cell(each.value, each.stderr), each.right, each.n, each.not_extracted)
+        for name, each in subjects.items()
+    )
+
+    def letter_cell(counts: Mapping[str, int], letter: str) -> Cell:
+        n = counts.get(letter, 0)
+        return Cell(text=f"{n:,}", number=n, note=f"{100 * n / all_of_them.n:.1f}%")
+
+    letters = (
+        (letter, letter_cell(found.chosen, letter), letter_cell(found.right, letter))
+        for letter in LETTERS
+        if letter in found.chosen or letter in found.right
+    )
+    return figures_section(
+        key="choices",
+        title=_("Multiple choice"),
+        line=ngettext(
+            "Accuracy {accuracy} on {n} question. Guessing would reach {chance}, always the longest choice"
+            " {longest}.",
+            "Accuracy {accuracy} on {n} questions. Guessing would reach {chance}, always the longest choice"
+            " {longest}.",
+            accuracy=with_error(all_of_them.value, all_of_them.stderr),
+            n=all_of_them.n,
+            chance=f"{found.chance:.3f}",
+            longest=f"{found.longest:.3f}",
+        ),
+        tables=[
+            Table.of("subjects", columns, rows, _("By subject")),
+            Table.of("letters", (_("Letter"), _("Chosen"), _("Right answers")), letters, _("Letters chosen")),
+        ],
+        notes=_choices_notes(found),
+        figures=found.as_json(),
+    )
+
+
+def _choices_notes(found: Choices) -> Iterator[Message]:
+    yield _("The standard error is √(p(1−p)/(n−1)).")
+    if n := found.accuracy.not_extracted:
+        yield ngettext(
+            "No choice could be read from {n} answer ({share}%); they count as wrong.",
+            "No choice could be read from {n} answers ({share}%); they count as wrong.",
+            n=n,
+            share=f"{100 * n / found.accuracy.n:.1f}",
+        )
+    if found.failed:
+        yield ngettext(
+            "Not counted: {n} answer that could not be graded.",
+            "Not counted: {n} answers that could not be graded.",
+            n=found.failed,
+        )
+
+
+# Classification
+
+
+def classes_section(results: Results) -> Section | None:
+    """Accuracy and F1 of labelled rows, by class, with the confusion matrix and trivial baselines."""
+    found = classifications(results)
+    if not found:
+        return None
+    return figures_section(
+        key="classification",
+        title=_("Classification"),
+        line=sentences(*map(_classes_line, found)),
+        tables=[table for each in found for table in _classes_tables(each, alone=len(found) == 1)],
+        notes=[note for each in found for note in _classes_notes(each)],
+        figures={each.judge: each.as_json() for each in found},
+    )
+
+
+def with_error(value: float | None, error: float | None = None) -> str:
+    """`0.9579 ± 0.0069`, to four decimals; a dash for None."""
+    return "–" if value is None else f"{value:.4f}" if error is None else f"{value:.4f} ± {error:.4f}"
+
+
+def _classes_line(found: Classification) -> Message:
+    line = ngettext(
+        "accuracy {accuracy}, F1 ({positive}) {f1}, {n} row; not extracted: {missing}.",
+        "accuracy {accuracy}, F1 ({positive}) {f1}, {n} rows; not extracted: {missing}.",
+        accuracy=with_error(found.accuracy, found.accuracy_stderr),
+        positive=found.positive or _("macro average"),
+        f1=with_error(found.f1, found.f1_stderr),
+        n=found.n,
+        missing=found.not_extracted,
+    )
+    return line if found.judge == LABEL_JUDGE else _("{judge}: {line}", judge=found.judge, line=line)
+
+
+def _classes_tables(found: Classification, *, alone: bool) -> Iterator[Table]:
+    classes: list[tuple[Text, ClassFigures]] = [(each.label, each) for each in found.per_class]
+    averages = (
+        (_("macro avg"), found.macro),
+        (_("weighted avg"), found.weighted),
+        (_("micro avg"), found.micro),
+    )
+    per_class = Table.of(
+        "classes",
+        (_("Label"), _("Precision"), _("Recall"), "F1", _("Support")),
+        (
+            (name, *map(figure_cell, (of.precision, of.recall, of.f1)), of.support)
+            for name, of in (*classes, *averages)
+        ),
+        _("Per class"),
+        counts=3,
+    )
+    is_small = len(found.labels) <= _LARGEST_MATRIX
+    confusion = _confusion_table(found) if is_small else _most_confused_table(found)
+    for table in (per_class, confusion, _baselines_table(found)):
+        title = table.title if alone else _("{judge} {table}", judge=found.judge, table=table.title)
+        yield table.model_copy(update={"name": f"{found.judge}.{table.name}", "title": title})
+
+
+def _confusion_table(found: Classification) -> Table:
+    return Table.of(
+        "confusion",
+        (_("expected \\ predicted"), *found.labels, _("not extracted"), _("Support")),
+        (
+            (label, *_confusion_cells(expected, row), sum(row))
+            for expected, (label, row) in enumerate(zip(found.labels, found.confusion, strict=True))
+        ),
+        _("Confusion matrix (rows: expected, columns: predicted)"),
+        counts=len(found.labels) + 2,
+        shaded=True,
+    )
+
+
+def _confusion_cells(expected: int, row: tuple[int, ...]) -> Iterator[Cell]:
+    """Counts with their share of the row; on the diagonal a large share is good, elsewhere it is bad."""
+    total = sum(row)
+    for predicted, n in enumerate(row):
+        share = n / total if total else 0.0
+        good = 0.6 + 0.4 * share if predicted == expected else 0.7 - share / 2
+        shade = None if share < _LEAST_COLOURED else good
+        yield Cell(text=f"{n:,}", number=n, note=f"{100 * share:.0f}%" if n else "", shade=shade)
+
+
+def _most_confused_table(found: Classification) -> Table:
+    labels: tuple[Text, ...] = (*found.labels, _("not extracted"))
+    pairs = Counter(
+        {
+            (expected, predicted): n
+            for expected, row in enumerate(found.confusion)
+            for predicted, n in enumerate(row)
+            if n and predicted != expected
+        }
+    )
+    rows = (
+        (_("{expected} → {predicted}", expected=labels[expected], predicted=labels[predicted]), n)
+        for (expected, predicted), n in pairs.most_common(_CONFUSIONS_SHOWN)
+    )
+    columns = (_("expected → predicted"), pgettext("a number of them", "Rows"))
+    return Table.of("confused", columns, rows, _("Confused most often"))
+
+
+def _baselines_table(found: Classification) -> Table:
+    """The run among the baselines, by F1; baselines that predict the same appear once."""
+    f1, accuracy = figure_cell(found.f1, found.f1_stderr), figure_cell(found.accuracy, found.accuracy_stderr)
+    rows: list[tuple[Text, Cell, Cell, Cell]] = [(_("this run"), f1, accuracy, figure_cell(found.macro.f1))]
+    distinct = {(each.accuracy, each.f1, each.label): each for each in reversed(found.baselines)}
+    for each in distinct.values():
+        name = _BASELINES[each.name].format(label=each.label)
+        rows.append((name, figure_cell(each.f1), figure_cell(each.accuracy), figure_cell(each.macro_f1)))
+    rows.sort(key=lambda row: -(row[1].number or 0))
+    columns = (_("Who"), "F1", _("Accuracy"), _("Macro F1"))
+    return Table.of("baselines", columns, rows, _("Beside guessers that read nothing"))
+
+
+def _classes_notes(found: Classification) -> Iterator[Message]:
+    yield _(
+        "± is the standard error: of accuracy sqrt(p(1-p)/(n-1)), of F1 the standard"
+        " deviation of {draws} bootstrap resamples (seed {seed:d}).",
+        draws=found.draws,
+        seed=found.seed,
+    )
+    kappa, mcc = map(with_error, (found.kappa, found.mcc))
+    yield _("Agreement with the labels: kappa {kappa}, MCC {mcc}.", kappa=kappa, mcc=mcc)
+    if n := found.not_extracted:
+        yield ngettext(
+            "{n} answer ({share} %) gave no label that could be read. They count as wrong.",
+            "{n} answers ({share} %) gave no label that could be read. They count as wrong.",
+            n=n,
+            share=f"{100 * n / found.n:.1f}",
+        )
+    if found.by_likelihood:
+        yield _(
+            "How labels were chosen: {likelihood} by log-likelihood, {generation} from what was written.",
+            likelihood=found.by_likelihood,
+            generation=found.n - found.by_likelihood,
+        )
+    if found.failed or found.skipped:
+        yield ngettext(
+            "Not counted: {n} row that could not be graded, {skipped} without a label.",
+            "Not counted: {n} rows that could not be graded, {skipped} without a label.",
+            n=found.failed,
+            skipped=found.skipped,
+        )
+    yield _("Guessing by lot is worked out from expected counts.")
