@@ -4,7 +4,6 @@ Nothing here does I/O, and of our modules only errors and the program's own sent
 """
 
 import asyncio
-from abc import abstractmethod
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -390,61 +389,6 @@ Selection = Literal["begun", "unfinished", "english", "with_passages", "with_exp
 TurnScores = dict[int, dict[str, Score]]
 
 
-class Conversations(Sequence[Conversation]):
-    """The conversations of a run in the order of its plan, in memory or in the run's file."""
-
-    @property
-    @abstractmethod
-    def ids(self) -> Sequence[str]:
-        """Their ids, in the same order."""
-
-    @abstractmethod
-    def with_ids(self, ids: Sequence[str]) -> Iterator[Conversation]:
-        """The conversations with these ids, in the order of `ids`."""
-
-    @abstractmethod
-    def select(self, which: Selection) -> "Conversations":
-        """Those that fulfil this."""
-
-    @abstractmethod
-    def without(self, ids: Collection[str]) -> "Conversations":
-        """Those with other ids."""
-
-    @abstractmethod
-    def lengths(self) -> Counter[int]:
-        """How many conversations have how many turns; those without a turn count as 0."""
-
-    @property
-    def turns(self) -> int:
-        """How many turns they have."""
-        return sum(length * count for length, count in self.lengths().items())
-
-    @abstractmethod
-    def usages(self) -> Iterator[Usage]:
-        """The tokens that the bot's models used for each answer; for a chain, those of each step."""
-
-
-class Scores(Sequence[Score]):
-    """The scores of a run, in memory or in the run's file."""
-
-    @property
-    @abstractmethod
-    def judges(self) -> set[str]:
-        """The judges that gave at least one score."""
-
-    @abstractmethod
-    def of_judge(self, judge: str, state: State | None = None) -> Iterator[Score]:
-        """The scores of one judge in the order of the run, `state` None: in any state."""
-
-    @abstractmethod
-    def of_conversations(self, ids: Sequence[str]) -> Mapping[str, TurnScores]:
-        """The scores of these conversations, by conversation; one without scores is missing."""
-
-    @abstractmethod
-    def without(self, conversations: Collection[str]) -> "Scores":
-        """The scores of other conversations."""
-
-
 _SELECTED: dict[Selection, Callable[[Conversation], Any]] = {
     "begun": lambda conversation: conversation.turns,
     "unfinished": lambda conversation: conversation.ended in {None, Ended.INTERRUPTED, Ended.BUDGET},
@@ -457,27 +401,30 @@ _SELECTED: dict[Selection, Callable[[Conversation], Any]] = {
 }
 
 
-class ConversationTuple(tuple[Conversation, ...], Conversations):
-    """Conversations in memory."""
+class Conversations(Sequence[Conversation]):
+    """The conversations of a run in the order of its plan, in memory or in the run's file.
 
-    @cached_property
-    def _by_id(self) -> dict[str, Conversation]:
-        return {conversation.id: conversation for conversation in self}
+    What is worked out here by looking at each of them, a file may look up.
+    """
 
     @property
     def ids(self) -> Sequence[str]:
         """Their ids, in the same order."""
         return [conversation.id for conversation in self]
 
+    @cached_property
+    def _by_id(self) -> dict[str, Conversation]:
+        return {conversation.id: conversation for conversation in self}
+
     def with_ids(self, ids: Sequence[str]) -> Iterator[Conversation]:
         """The conversations with these ids, in the order of `ids`."""
         return map(self._by_id.__getitem__, ids)
 
-    def select(self, which: Selection) -> "ConversationTuple":
+    def select(self, which: Selection) -> "Conversations":
         """Those that fulfil this."""
         return ConversationTuple(filter(_SELECTED[which], self))
 
-    def without(self, ids: Collection[str]) -> "ConversationTuple":
+    def without(self, ids: Collection[str]) -> "Conversations":
         """Those with other ids."""
         return ConversationTuple(conversation for conversation in self if conversation.id not in ids)
 
@@ -485,19 +432,23 @@ class ConversationTuple(tuple[Conversation, ...], Conversations):
         """How many conversations have how many turns; those without a turn count as 0."""
         return Counter(len(conversation.turns) for conversation in self)
 
+    @property
+    def turns(self) -> int:
+        """How many turns they have."""
+        return sum(length * count for length, count in self.lengths().items())
+
     def usages(self) -> Iterator[Usage]:
         """The tokens that the bot's models used for each answer; for a chain, those of each step."""
-        for conversation in self:
-            for turn in conversation.turns:
-                yield from turn.answer.usages
+        turns = (turn for conversation in self for turn in conversation.turns)
+        return (usage for turn in turns for usage in turn.answer.usages)
 
 
-class ScoreTuple(tuple[Score, ...], Scores):
-    """Scores in memory."""
+class ConversationTuple(tuple[Conversation, ...], Conversations):
+    """Conversations in memory."""
 
-    @cached_property
-    def _by_conversation(self) -> dict[str, TurnScores]:
-        return scores_by_conversation(self)
+
+class Scores(Sequence[Score]):
+    """The scores of a run, in memory or in the run's file; see Conversations."""
 
     @property
     def judges(self) -> set[str]:
@@ -508,13 +459,21 @@ class ScoreTuple(tuple[Score, ...], Scores):
         """The scores of one judge in the order of the run, `state` None: in any state."""
         return (score for score in self if score.judge == judge and state in {None, score.state})
 
+    @cached_property
+    def _by_conversation(self) -> dict[str, TurnScores]:
+        return scores_by_conversation(self)
+
     def of_conversations(self, ids: Sequence[str]) -> Mapping[str, TurnScores]:
         """The scores of these conversations, by conversation; one without scores is missing."""
         return {key: self._by_conversation[key] for key in ids if key in self._by_conversation}
 
-    def without(self, conversations: Collection[str]) -> "ScoreTuple":
+    def without(self, conversations: Collection[str]) -> "Scores":
         """The scores of other conversations."""
         return ScoreTuple(score for score in self if score.conversation not in conversations)
+
+
+class ScoreTuple(tuple[Score, ...], Scores):
+    """Scores in memory."""
 
 
 def scores_by_conversation(scores: Iterable[Score]) -> dict[str, TurnScores]:
