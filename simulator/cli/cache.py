@@ -2,31 +2,26 @@
 
 import sys
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-import typer
-
-from simulator.cli.options import takes
+from simulator.cli.options import argument, option, takes
 from simulator.cli.terminal import DONE, padded, print_json
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _, localised, ngettext, safe_text
 from simulator.core.settings import load_settings
 from simulator.models.cache import CacheContents, cache_file, cached_endpoints, clear, size_on_disk
 
-# fmt: off
-Action = Annotated[Literal["show", "clear"], typer.Argument(
-    help="Show the cache or clear it.", show_default=True,
-)]
-OlderThan = Annotated[float | None, typer.Option(
-    "--older-than", metavar="DAYS", min=0, show_default=False,
-    help="Clear only answers older than this; those of unknown age count as older.",
-)]
-# fmt: on
 UNKNOWN = _("unknown endpoint")
 
 
 @takes("json_output")
-def command(flags: dict[str, Any], action: Action = "show", older_than: OlderThan = None) -> int:
+def command(
+    flags: dict[str, Any],
+    action: Literal["show", "clear"] = argument("", "Show the cache or clear it.", "show"),
+    older_than: float | None = option(
+        "--older-than DAYS", "Clear only answers older than this; those of unknown age count as older.", min=0
+    ),
+) -> int:
     """Show how many answers of models are cached on this machine, or delete them.
 
     python run.py cache clear --older-than 30

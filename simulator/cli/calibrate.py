@@ -3,16 +3,14 @@
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from simulator.addons.bias_probes import report
 from simulator.addons.bias_probes.grade import ProbeRequest, ProbeRun, judge_names, probe_language
 from simulator.addons.calibration.grade import CalibrationRequest, CalibrationRun, LabelComparison
 from simulator.addons.calibration.report import CalibrationOutcome, calibration_report
 from simulator.cli.forecast import show_calls, total
-from simulator.cli.options import Good, takes
+from simulator.cli.options import GOOD, argument, option, takes
 from simulator.cli.terminal import (
     INCOMPLETE,
     exit_code_of_failures,
@@ -39,55 +37,6 @@ from simulator.stats.judge_trust import Calibration
 # Options by name, as they were typed.
 OptionValues = Mapping[str, str | None]
 
-# fmt: off
-File = Annotated[str | None, typer.Argument(
-    metavar="FILE", help="Labelled answers: JSONL, CSV, YAML, Excel (also .gz). Not needed with --probes.",
-    show_default=False,
-)]
-Judge = Annotated[str, typer.Option(
-    "--judge", metavar="NAME", show_default=False,
-    help="The judge to calibrate: a name from `list`, your own file, or a part like turn.completeness. "
-    "With --probes, one or more: turn,claims.",
-)]
-Label = Annotated[str | None, typer.Option(
-    "--label", metavar="NAME", show_default=False, help="The label to compare with: a key of `labels`.",
-)]
-Precision = Annotated[float, typer.Option(
-    "--precision", metavar="SHARE", min=0.01, max=1.0, show_default=False,
-    help="Also show the grade from which this share of the answers is good. [default: 0.9]",
-)]
-By = Annotated[str | None, typer.Option(
-    "--by", metavar="FIELD", show_default=False,
-    help="Show the agreement for each value of this column or `meta` field. Default: the file's own domains.",
-)]
-Limit = Annotated[int | None, typer.Option(
-    "--limit", metavar="N", min=1, show_default=False,
-    help="Use only N answers, drawn at random; with --probes, N pairs of each kind.",
-)]
-Probes = Annotated[bool, typer.Option(
-    "--probes", help="Test the judge without labels, on pairs of answers with one known difference.",
-)]
-Cases = Annotated[str | None, typer.Option(
-    "--cases", metavar="FILE", show_default=False,
-    help="With --probes: your questions, with right answers. Default: the bundled ones.",
-)]
-Knowledge = Annotated[str | None, typer.Option(
-    "--knowledge", metavar="FOLDER", show_default=False,
-    help="With --cases: the folder of the passages that your questions name.",
-)]
-ProbeLanguage = Annotated[str | None, typer.Option(
-    "--language", metavar="ja|en", show_default=False, help="With --probes: use only this language.",
-)]
-Judges = Annotated[str | None, typer.Option(
-    "--judges", metavar="NAME,...", show_default=False,
-    help="The judges of your runs: with --judging combined they share one prompt with this one.",
-)]
-Folder = Annotated[str, typer.Option(
-    "--calibrations", metavar="FOLDER", show_default=False,
-    help="Folder of the calibrations. [default: calibrations]",
-)]
-# fmt: on
-
 
 @takes(
     "offline", "judge_model", "embed_model", "judge_temperature", "judging", "votes", "guidelines",
@@ -97,19 +46,46 @@ Folder = Annotated[str, typer.Option(
 )  # fmt: skip
 def command(  # noqa: PLR0917 - one for each option
     flags: dict[str, Any],
-    judge: Judge,
-    file: File = None,
-    label: Label = None,
-    good: Good = None,
-    precision: Precision = 0.9,
-    by: By = None,
-    limit: Limit = None,
-    judges: Judges = None,
-    calibrations: Folder = "calibrations",
-    probes: Probes = False,
-    cases: Cases = None,
-    knowledge: Knowledge = None,
-    language: ProbeLanguage = None,
+    judge: str = option(
+        "--judge NAME",
+        "The judge to calibrate: a name from `list`, your own file, or a part like turn.completeness. "
+        "With --probes, one or more: turn,claims.",
+        ...,
+    ),
+    file: str | None = argument(
+        "FILE", "Labelled answers: JSONL, CSV, YAML, Excel (also .gz). Not needed with --probes."
+    ),
+    label: str | None = option("--label NAME", "The label to compare with: a key of `labels`."),
+    good: str | None = GOOD,
+    precision: float = option(
+        "--precision SHARE",
+        "Also show the grade from which this share of the answers is good.",
+        0.9,
+        min=0.01,
+        max=1.0,
+    ),
+    by: str | None = option(
+        "--by FIELD",
+        "Show the agreement for each value of this column or `meta` field. Default: the file's own domains.",
+    ),
+    limit: int | None = option(
+        "--limit N", "Use only N answers, drawn at random; with --probes, N pairs of each kind.", min=1
+    ),
+    judges: str | None = option(
+        "--judges NAME,...",
+        "The judges of your runs: with --judging combined they share one prompt with this one.",
+    ),
+    calibrations: str = option("--calibrations FOLDER", "Folder of the calibrations.", "calibrations"),
+    probes: bool = option(
+        "--probes", "Test the judge without labels, on pairs of answers with one known difference."
+    ),
+    cases: str | None = option(
+        "--cases FILE", "With --probes: your questions, with right answers. Default: the bundled ones."
+    ),
+    knowledge: str | None = option(
+        "--knowledge FOLDER", "With --cases: the folder of the passages that your questions name."
+    ),
+    language: str | None = option("--language ja|en", "With --probes: use only this language."),
 ) -> int:
     """Compare a judge with people's labels: agreement, leniency, and from which grade on to trust it.
 

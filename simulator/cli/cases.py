@@ -3,15 +3,13 @@
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, cast
-
-import typer
+from typing import Any, cast
 
 from simulator.addons.testset.files import check, check_name
 from simulator.addons.testset.make import TestSetRequest, TestSetRun
 from simulator.cli.case_report import Outcome, show
 from simulator.cli.forecast import show_calls, total
-from simulator.cli.options import takes
+from simulator.cli.options import argument, option, takes
 from simulator.cli.terminal import (
     DONE,
     INCOMPLETE,
@@ -26,53 +24,6 @@ from simulator.core.settings import Settings, load_settings
 from simulator.core.types import Language
 from simulator.models.pricing import check_prices
 
-# fmt: off
-Knowledge = Annotated[str | None, typer.Argument(
-    metavar="KNOWLEDGE", show_default=False,
-    help="Your documents, file or folder: Markdown, text, HTML, CSV, JSONL, Excel, Word, PowerPoint, PDF.",
-)]
-Out = Annotated[str, typer.Option(
-    "--out", metavar="FILE", show_default=False,
-    help="The file to write: .csv, .jsonl or .yaml. [default: cases-made.csv]",
-)]
-Overwrite = Annotated[bool, typer.Option(
-    "--overwrite", help="Replace FILE, with all that people changed in it.",
-)]
-Number = Annotated[int, typer.Option(
-    "--number", metavar="N", min=1, show_default=False, help="How many questions. [default: 40]",
-)]
-Kinds = Annotated[list[str] | None, typer.Option(
-    "--kinds", metavar="NAME,...", show_default=False,
-    help="Only these kinds: simple, number, procedure, two-passages, comparison, follow-up, complaint; "
-    "out of scope: false-fact, neighbour, competitor, private, small-talk. [default: all, mixed]",
-)]
-Wordings = Annotated[list[str] | None, typer.Option(
-    "--wordings", metavar="NAME,...", show_default=False,
-    help="Wordings to use in turn: plain, keigo, casual, keywords. [default: all]",
-)]
-DocumentLanguage = Annotated[str | None, typer.Option(
-    "--language", metavar="ja|en", show_default=False,
-    help="Use only documents in this language. [default: all, each in its own]",
-)]
-Logs = Annotated[str | None, typer.Option(
-    "--from-logs", metavar="FILE", show_default=False,
-    help="Recorded dialogues (a question file with history, turns or answers), for goals and wordings; "
-    "personal data is masked.",
-)]
-PersonasOut = Annotated[str | None, typer.Option(
-    "--personas-out", metavar="FOLDER", show_default=False,
-    help="With --from-logs: write personas that speak like these customers to FOLDER.",
-)]
-RedactPatterns = Annotated[list[str] | None, typer.Option(
-    "--redact-pattern", metavar="REGEX", show_default=False,
-    help="With --from-logs: also mask what matches this regular expression; repeatable.",
-)]
-To = Annotated[str | None, typer.Option(
-    "--to", metavar="sheets", show_default=False,
-    help="Also add them to the sheet's worksheet of test questions, to be approved; with --sheet.",
-)]
-# fmt: on
-
 
 @takes(
     "offline", "user_model", "judge_model", "cache", "budget", "prices", "jpy_per_usd",
@@ -81,17 +32,40 @@ To = Annotated[str | None, typer.Option(
 )  # fmt: skip
 def make(  # noqa: PLR0917 - one for each option
     flags: dict[str, Any],
-    knowledge: Knowledge = None,
-    out: Out = "cases-made.csv",
-    overwrite: Overwrite = False,
-    number: Number = 40,
-    kinds: Kinds = None,
-    wordings: Wordings = None,
-    language: DocumentLanguage = None,
-    from_logs: Logs = None,
-    personas_out: PersonasOut = None,
-    redact: RedactPatterns = None,
-    to: To = None,
+    knowledge: str | None = argument(
+        "KNOWLEDGE",
+        "Your documents, file or folder: Markdown, text, HTML, CSV, JSONL, Excel, Word, PowerPoint, PDF.",
+    ),
+    out: str = option("--out FILE", "The file to write: .csv, .jsonl or .yaml.", "cases-made.csv"),
+    overwrite: bool = option("--overwrite", "Replace FILE, with all that people changed in it."),
+    number: int = option("--number N", "How many questions.", 40, min=1),
+    kinds: list[str] | None = option(
+        "--kinds NAME,...",
+        "Only these kinds: simple, number, procedure, two-passages, comparison, follow-up, complaint; "
+        "out of scope: false-fact, neighbour, competitor, private, small-talk. [default: all, mixed]",
+    ),
+    wordings: list[str] | None = option(
+        "--wordings NAME,...", "Wordings to use in turn: plain, keigo, casual, keywords. [default: all]"
+    ),
+    language: str | None = option(
+        "--language ja|en", "Use only documents in this language. [default: all, each in its own]"
+    ),
+    from_logs: str | None = option(
+        "--from-logs FILE",
+        "Recorded dialogues (a question file with history, turns or answers), for goals and wordings; "
+        "personal data is masked.",
+    ),
+    personas_out: str | None = option(
+        "--personas-out FOLDER", "With --from-logs: write personas that speak like these customers to FOLDER."
+    ),
+    redact: list[str] | None = option(
+        "--redact-pattern REGEX",
+        "With --from-logs: also mask what matches this regular expression; repeatable.",
+    ),
+    to: str | None = option(
+        "--to sheets",
+        "Also add them to the sheet's worksheet of test questions, to be approved; with --sheet.",
+    ),
 ) -> int:
     """Make test questions with right answers and gold passages from your documents.
 

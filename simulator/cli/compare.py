@@ -1,15 +1,13 @@
 """`compare A B`: which of two or more runs answers better, turn by turn, in both orders."""
 
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from simulator.addons.compare.comparison import Comparison, as_json
 from simulator.addons.compare.report import pairwise_report
 from simulator.cli.destinations import write_atomically
 from simulator.cli.forecast import show_calls, total
-from simulator.cli.options import takes
+from simulator.cli.options import argument, option, takes
 from simulator.cli.terminal import (
     INCOMPLETE,
     exit_code_of_failures,
@@ -27,21 +25,6 @@ from simulator.report.painters.console import print_report
 from simulator.report.painters.html import page
 from simulator.report.painters.markdown import markdown as markdown_of
 
-# fmt: off
-Runs = Annotated[list[str], typer.Argument(
-    metavar="RUN", help="Two or more runs: id, start of an id, latest, or path.", show_default=False,
-)]
-Anchor = Annotated[bool, typer.Option(
-    "--anchor", help="Compare the first run with each of the others, instead of all with all.",
-)]
-Markdown = Annotated[str | None, typer.Option(
-    "--markdown", metavar="FILE", show_default=False, help="Write the comparison as Markdown.",
-)]
-Html = Annotated[str | None, typer.Option(
-    "--html", metavar="FILE", show_default=False, help="Write the comparison as a page.",
-)]
-# fmt: on
-
 
 @takes(
     "offline", "judge_model", "judge_temperature", "guidelines", "cache", "budget", "prices", "jpy_per_usd",
@@ -50,11 +33,13 @@ Html = Annotated[str | None, typer.Option(
 )  # fmt: skip
 def command(
     flags: dict[str, Any],
-    compared: Runs,
+    compared: list[str] = argument("RUN", "Two or more runs: id, start of an id, latest, or path.", ...),
     *,
-    anchor: Anchor = False,
-    markdown: Markdown = None,
-    html: Html = None,
+    anchor: bool = option(
+        "--anchor", "Compare the first run with each of the others, instead of all with all."
+    ),
+    markdown: str | None = option("--markdown FILE", "Write the comparison as Markdown."),
+    html: str | None = option("--html FILE", "Write the comparison as a page."),
 ) -> int:
     """Have a judge pick the better answer of two or more runs, turn by turn.
 

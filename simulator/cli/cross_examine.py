@@ -4,9 +4,7 @@ import contextlib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from simulator.addons.consistency.figures import consistency
 from simulator.addons.consistency.grade import (
@@ -22,7 +20,7 @@ from simulator.addons.consistency.grade import (
 from simulator.addons.consistency.plan import WHICH, estimate, targets
 from simulator.addons.consistency.report import consistency_report
 from simulator.cli.forecast import show_calls
-from simulator.cli.options import Run, takes
+from simulator.cli.options import RUN, option, takes
 from simulator.cli.publish import report_language
 from simulator.cli.terminal import (
     DONE,
@@ -46,24 +44,6 @@ from simulator.stats.summary import figures_of
 from simulator.storage.results import without_superseded
 from simulator.storage.run_file import RunFile, find_run, read_run
 
-# fmt: off
-Limit = Annotated[int, typer.Option(
-    "--limit", metavar="N", min=1, show_default=False, help="Ask about at most N answers. [default: 10]",
-)]
-Questions = Annotated[int, typer.Option(
-    "--questions", metavar="N", min=1, max=10, show_default=False,
-    help="Ask at most N follow-up questions about each answer. [default: 3]",
-)]
-Which = Annotated[str, typer.Option(
-    "--answers", metavar="specific|red|all", show_default=False,
-    help="Which answers: those with most figures and dates, the red ones, or all. [default: specific]",
-)]
-Only = Annotated[bool, typer.Option(
-    "--consistency-only", help="Ask nothing; only check whether the run told every customer the same.",
-)]
-Again = Annotated[bool, typer.Option("--again", help="Ask again what was asked before.")]
-AsMarkdown = Annotated[bool, typer.Option("--markdown", help="Print the result as Markdown.")]
-# fmt: on
 # What today's command line may change; the rest stays as in the run.
 OPTIONS = (
     "adapter",
@@ -92,13 +72,21 @@ OPTIONS = (
 @takes(*OPTIONS)
 def command(  # noqa: PLR0917 - one for each option
     flags: dict[str, Any],
-    run: Run = "latest",
-    limit: Limit = 10,
-    questions: Questions = 3,
-    answers: Which = "specific",
-    consistency_only: Only = False,
-    again: Again = False,
-    markdown: AsMarkdown = False,
+    run: str = RUN,
+    limit: int = option("--limit N", "Ask about at most N answers.", 10, min=1),
+    questions: int = option(
+        "--questions N", "Ask at most N follow-up questions about each answer.", 3, min=1, max=10
+    ),
+    answers: str = option(
+        "--answers specific|red|all",
+        "Which answers: those with most figures and dates, the red ones, or all.",
+        "specific",
+    ),
+    consistency_only: bool = option(
+        "--consistency-only", "Ask nothing; only check whether the run told every customer the same."
+    ),
+    again: bool = option("--again", "Ask again what was asked before."),
+    markdown: bool = option("--markdown", "Print the result as Markdown."),
 ) -> int:
     """Ask the bot about its own claims, and find where it contradicts itself.
 

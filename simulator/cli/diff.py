@@ -2,11 +2,9 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from simulator.cli.options import takes
+from simulator.cli.options import argument, option, takes
 from simulator.cli.publish import report_language
 from simulator.cli.side_by_side import pair_of_runs, run_parts, write_pair
 from simulator.cli.terminal import DONE, MISSED, print_json, unread_output_allowed
@@ -27,34 +25,21 @@ from simulator.stats.comparison import (
 from simulator.storage.run_file import RUN_FILE, find_run, run_ids
 from simulator.storage.runs import read_newest_questions, read_questions, replay_of
 
-# fmt: off
-Before = Annotated[str, typer.Argument(
-    metavar="A", help="The earlier run: id, start of an id, or path.", show_default=False,
-)]
-After = Annotated[str, typer.Argument(
-    metavar="B", help="The later run. [default: latest]", show_default=False,
-)]
-Free = Annotated[str | None, typer.Option(
-    "--free", metavar="C", show_default=False,
-    help="A third run to show beside: a free run of the new version if B replays A, or a replay of A if B is "
-    "a free run. Found automatically in the folder of the runs.",
-)]
-Markdown = Annotated[str | None, typer.Option(
-    "--markdown", metavar="FILE", show_default=False,
-    help="Write the comparison as Markdown, for a pull request.",
-)]
-# fmt: on
 REGRESSION = MISSED
 
 
 @takes("runs", "json_output")
 def command(
     flags: dict[str, Any],
-    before: Before,
-    after: After = "latest",
+    before: str = argument("A", "The earlier run: id, start of an id, or path.", ...),
+    after: str = argument("B", "The later run.", "latest"),
     *,
-    free: Free = None,
-    markdown: Markdown = None,
+    free: str | None = option(
+        "--free C",
+        "A third run to show beside: a free run of the new version if B replays A, or a replay of A "
+        "if B is a free run. Found automatically in the folder of the runs.",
+    ),
+    markdown: str | None = option("--markdown FILE", "Write the comparison as Markdown, for a pull request."),
 ) -> int:
     """Say whether the bot got better from run A to run B, and what broke; exit code 1 on a regression.
 

@@ -5,13 +5,11 @@ import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from simulator.cli.destinations import check_destinations
 from simulator.cli.doctor_cases import examine_cases
-from simulator.cli.options import run_settings, takes_settings
+from simulator.cli.options import argument, option, run_settings, takes_settings
 from simulator.cli.preflight import check_folder, check_target
 from simulator.cli.terminal import DONE, TO_FIX, padded, print_json, stdout_to_stderr
 from simulator.core.errors import BotFailure, InputError, MalformedReply, ModelFailure, RehearsalError
@@ -33,18 +31,17 @@ Check = Callable[[], Awaitable[Message | str]]
 _FORMATS = {"schema": _("strict JSON"), "json": "JSON", "text": _("JSON in plain text")}
 
 
-Cases = Annotated[str | None, typer.Argument(
-    metavar="CASES", show_default=False,
-    help="Check a data set instead: what its right answers look like, and which judges fit them.",
-)]  # fmt: skip
-Outputs = Annotated[str | None, typer.Option(
-    "--outputs", metavar="FILE", show_default=False,
-    help="With CASES: a metric file, to see which of its thresholds even a reference would miss.",
-)]  # fmt: skip
-
-
 @takes_settings("dialogue")
-def command(flags: dict[str, Any], data: Cases = None, outputs: Outputs = None) -> int:
+def command(
+    flags: dict[str, Any],
+    data: str | None = argument(
+        "CASES", "Check a data set instead: what its right answers look like, and which judges fit them."
+    ),
+    outputs: str | None = option(
+        "--outputs FILE",
+        "With CASES: a metric file, to see which of its thresholds even a reference would miss.",
+    ),
+) -> int:
     """Check keys, models, bot and folders with one real call each, before money is spent.
 
     Takes the options of a rehearsal, and says in one sentence what is wrong. With CASES nothing is called.

@@ -1,34 +1,14 @@
 """`evaluate`: single-turn data sets, whose rows are asked once each; also a matrix, or a chain of prompts."""
 
 from importlib import import_module
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from simulator.cli.options import run_settings, takes_settings
+from simulator.cli.options import argument, option, run_settings, takes_settings
 from simulator.cli.simulate import run_or_resume
 from simulator.core.settings import load_settings
 
 # Several data sets, prompts or models, and chains of prompts: imported where there may be some.
 MATRIX = "simulator.cli.matrix"
-Cases = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="CASES",
-        help="The rows: CSV, JSONL, YAML, Excel (also .gz), or sheet:KEY; or a matrix or chain (TOML). "
-        "Not needed with --resume.",
-        show_default=False,
-    ),
-]
-Link = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help="Of a chain (TOML), only this link; `chain` is the chain as a whole.",
-        rich_help_panel="Rows",
-        show_default=False,
-    ),
-]
 
 
 @takes_settings(
@@ -37,7 +17,19 @@ Link = Annotated[
     repeated=frozenset({"prompt"}),
     defaults={"judges": "those that fit the data"},
 )
-def command(flags: dict[str, Any], cases: Cases = None, link: Link = None) -> int:
+def command(
+    flags: dict[str, Any],
+    cases: list[str] | None = argument(
+        "CASES",
+        "The rows: CSV, JSONL, YAML, Excel (also .gz), or sheet:KEY; or a matrix or chain (TOML). Not "
+        "needed with --resume.",
+    ),
+    link: str | None = option(
+        "--link NAME",
+        "Of a chain (TOML), only this link; `chain` is the chain as a whole.",
+        rich_help_panel="Rows",
+    ),
+) -> int:
     """Evaluate a data set: each row is asked once, answers are graded, a report is written.
 
     Without --judges, the judges are chosen to fit the data: its labels, choices or references. Several

@@ -3,12 +3,10 @@
 import asyncio
 import sys
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from simulator.cli.destinations import write_atomically
-from simulator.cli.options import Run, takes
+from simulator.cli.options import RUN, option, takes
 from simulator.cli.publish import report_language
 from simulator.cli.terminal import (
     DONE,
@@ -41,35 +39,6 @@ TOP = 10
 # Articles that the bot is asked about at most.
 MOST_ARTICLES = 20
 
-AskAgain = Annotated[
-    bool,
-    typer.Option(
-        "--ask-again",
-        help="Ask the bot a few questions in the words of its articles, to learn whether search misses them "
-        "or only the customer's wording; once per run.",
-    ),
-]
-Focus = Annotated[
-    Path | None,
-    typer.Option(
-        "--focus",
-        metavar="FILE",
-        help="Write the failed questions to FILE (.csv, .jsonl or .yaml), for a short run of only these.",
-        show_default=False,
-    ),
-]
-Top = Annotated[
-    int | None,
-    typer.Option(
-        "--top", metavar="N", min=1, help="Show only the N best fixes. [default: 10]", show_default=False
-    ),
-]
-Markdown = Annotated[
-    Path | None,
-    typer.Option(
-        "--markdown", metavar="FILE", help="Write all fixes as Markdown, to pass on.", show_default=False
-    ),
-]
 # What today's command line may change; the rest stays as in the run.
 OPTIONS = ("knowledge", "offline", "timeout", "runs", "json_output")
 
@@ -77,11 +46,18 @@ OPTIONS = ("knowledge", "offline", "timeout", "runs", "json_output")
 @takes(*OPTIONS)
 def command(  # noqa: PLR0917 - one for each option
     flags: dict[str, Any],
-    run: Run = "latest",
-    ask_again: AskAgain = False,
-    focus: Focus = None,
-    top: Top = None,
-    markdown: Markdown = None,
+    run: str = RUN,
+    ask_again: bool = option(
+        "--ask-again",
+        "Ask the bot a few questions in the words of its articles, to learn whether search misses "
+        "them or only the customer's wording; once per run.",
+    ),
+    focus: Path | None = option(
+        "--focus FILE",
+        "Write the failed questions to FILE (.csv, .jsonl or .yaml), for a short run of only these.",
+    ),
+    top: int | None = option("--top N", "Show only the N best fixes. [default: 10]", min=1),
+    markdown: Path | None = option("--markdown FILE", "Write all fixes as Markdown, to pass on."),
 ) -> int:
     """Show what to fix first: red turns grouped by their fix, and what each fix would bring.
 

@@ -5,12 +5,10 @@ import contextlib
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from simulator.cli.destinations import check_destinations
-from simulator.cli.options import Run, takes
+from simulator.cli.options import RUN, option, takes
 from simulator.cli.publish import publish
 from simulator.cli.terminal import stdout_to_stderr
 from simulator.core.messages import Message, _, localised, say
@@ -24,9 +22,6 @@ from simulator.models.providers import Models
 from simulator.runner.run import count_turns, regrade
 from simulator.storage.run_file import RunFile, find_run, read_run
 
-Again = Annotated[
-    bool, typer.Option("--again", help="Also grade what a judge has graded before, and replace its grades.")
-]
 # What today's command line may change; the rest stays as in the run.
 OPTIONS = (
     "judges", "outputs", "judging", "votes", "panel", "guidelines", "contacts", "ng_words", "tokenizer",
@@ -37,7 +32,11 @@ OPTIONS = (
 
 
 @takes(*OPTIONS)
-def command(flags: dict[str, Any], run: Run = "latest", again: Again = False) -> int:
+def command(
+    flags: dict[str, Any],
+    run: str = RUN,
+    again: bool = option("--again", "Also grade what a judge has graded before, and replace its grades."),
+) -> int:
     """Grade a finished run with more judges, without any new conversation.
 
     python run.py grade latest --judges claims,facts

@@ -5,16 +5,14 @@ import sys
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from simulator.addons.lm_eval.grade import evaluate
 from simulator.addons.lm_eval.model import TaskRequest, bot_settings
 from simulator.addons.lm_eval.task_files import write_tasks
 from simulator.addons.lm_eval.tasks import begin_session, check_installed
 from simulator.cli.destinations import check_destinations
-from simulator.cli.options import OWN_SETTINGS, PANELS, run_settings, takes
+from simulator.cli.options import OWN_SETTINGS, PANELS, argument, option, run_settings, takes
 from simulator.cli.preflight import check_folder
 from simulator.cli.progress import progress_on_stderr
 from simulator.cli.publish import publish
@@ -29,30 +27,6 @@ from simulator.runner.bot_choice import is_bundled, unknown_bot_error
 from simulator.storage.run_file import find_run, read_run
 from simulator.storage.runs import HARNESS_NOTE
 
-Cases = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="CASES", help="Data sets to evaluate as tasks of lm_eval.", show_default=False),
-]
-Tasks = Annotated[
-    list[str] | None,
-    typer.Option("--tasks", metavar="NAME,...", help="Tasks of lm_eval, or your own FILE.yaml; repeatable."),
-]
-Include = Annotated[
-    list[str] | None,
-    typer.Option("--include", metavar="FOLDER", help="A folder of task files, which --tasks can then name."),
-]
-Write = Annotated[
-    str | None,
-    typer.Option(
-        "--write-task", metavar="FILE.yaml", help="Write the task and the files it needs; ask nothing."
-    ),
-]
-Filters = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--filter", metavar="NAME=REGEX", help="Grade only what this finds in the answer; repeatable."
-    ),
-]
 # Settings that neither lm_eval nor a task file has.
 _WITHOUT = frozenset({
     "cases", "repeats", "replay", "check", "sequential", "knowledge", "shard", "engine", "scheduler",
@@ -65,11 +39,19 @@ _OPTIONS = tuple(name for names in PANELS.values() for name in names if name not
 @takes(*_OPTIONS)
 def command(  # noqa: PLR0917 - one parameter for each option
     flags: dict[str, Any],
-    cases: Cases = None,
-    tasks: Tasks = None,
-    include: Include = None,
-    write_task: Write = None,
-    filters: Filters = None,
+    cases: list[str] | None = argument("CASES", "Data sets to evaluate as tasks of lm_eval."),
+    tasks: list[str] | None = option(
+        "--tasks NAME,...", "Tasks of lm_eval, or your own FILE.yaml; repeatable."
+    ),
+    include: list[str] | None = option(
+        "--include FOLDER", "A folder of task files, which --tasks can then name."
+    ),
+    write_task: str | None = option(
+        "--write-task FILE.yaml", "Write the task and the files it needs; ask nothing."
+    ),
+    filters: list[str] | None = option(
+        "--filter NAME=REGEX", "Grade only what this finds in the answer; repeatable."
+    ),
 ) -> int:
     """Evaluate the bot with lm-evaluation-harness: its tasks or yours, as a run with reports.
 
@@ -176,15 +158,15 @@ def _as_stored(path: Path, settings: Settings) -> Settings:
 def _patterns(filters: Iterable[str]) -> dict[str, str]:
     """The regular expressions of `--filter NAME=REGEX` by name; raises InputError for an invalid one."""
     patterns: dict[str, str] = {}
-    for option in filters:
-        name, equals, pattern = option.partition("=")
+    for given in filters:
+        name, equals, pattern = given.partition("=")
         try:
             re.compile(pattern)
         except re.error as error:
-            msg = _("--filter {option}: invalid regular expression ({error}).", option=option, error=error)
+            msg = _("--filter {option}: invalid regular expression ({error}).", option=given, error=error)
             raise InputError(msg) from None
         if not (name.strip() and equals and pattern):
-            msg = _("--filter {option}: write NAME=REGEX, as in number=([0-9.]+).", option=option)
+            msg = _("--filter {option}: write NAME=REGEX, as in number=([0-9.]+).", option=given)
             raise InputError(msg)
         patterns[name.strip()] = pattern
     return patterns

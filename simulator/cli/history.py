@@ -1,11 +1,9 @@
 """`history`: the runs so far, whether the bot gets better or worse, and where it fell."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from simulator.cli.options import takes
+from simulator.cli.options import option, takes
 from simulator.cli.terminal import DONE, print_json
 from simulator.core.errors import InputError
 from simulator.core.messages import _
@@ -17,18 +15,14 @@ from simulator.report.painters.html import page
 from simulator.runner.plan import read_plan
 from simulator.stats.history import History, PastRun, history, history_json, past_runs
 
-# fmt: off
-Last = Annotated[int, typer.Option(
-    "--last", metavar="N", min=2, help="Show the trend of the newest N comparable runs.",
-)]
-Html = Annotated[str | None, typer.Option(
-    "--html", metavar="FILE", show_default=False, help="Write the history as a page with a chart.",
-)]
-# fmt: on
-
 
 @takes("cases", "adapter", "language", "runs", "json_output")
-def command(flags: dict[str, Any], *, last: Last = 20, html: Html = None) -> int:
+def command(
+    flags: dict[str, Any],
+    *,
+    last: int = option("--last N", "Show the trend of the newest N comparable runs.", 20, min=2),
+    html: str | None = option("--html FILE", "Write the history as a page with a chart."),
+) -> int:
     """Show how the runs developed: score, red turns, trend; a slow decline is pointed out.
 
     The trend is over the runs with the same questions, bot and rubric as the newest run. --adapter shows

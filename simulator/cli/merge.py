@@ -1,12 +1,10 @@
 """`merge A B ...`: shards of a run become the run that one machine would have made."""
 
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from simulator.cli.destinations import check_destinations
-from simulator.cli.options import takes
+from simulator.cli.options import argument, option, takes
 from simulator.cli.publish import publish
 from simulator.cli.report import REPORTING
 from simulator.cli.terminal import say
@@ -15,15 +13,13 @@ from simulator.core.settings import load_settings, stored_settings
 from simulator.runner.merge import find_parts, merge, read_part
 from simulator.storage.run_file import read_run
 
-Runs = Annotated[
-    list[str],
-    typer.Argument(metavar="RUN...", help="Runs: ids, folders, run files, or a folder with runs in it."),
-]
-Force = Annotated[bool, typer.Option("--force", help="Merge runs that differ in more than their shard.")]
-
 
 @takes(*REPORTING, "target", "max_major", "confidence", "customer_faults")
-def command(flags: dict[str, Any], parts: Runs, force: Force = False) -> int:
+def command(
+    flags: dict[str, Any],
+    parts: list[str] = argument("RUN...", "Runs: ids, folders, run files, or a folder with runs in it.", ...),
+    force: bool = option("--force", "Merge runs that differ in more than their shard."),
+) -> int:
     """Merge the runs of --shard 1/5, 2/5 ... into one run, with one report and one gate.
 
     python run.py merge shard-1 shard-2 shard-3 --target 80

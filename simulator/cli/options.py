@@ -91,26 +91,36 @@ _METAVARS = {
     "demo_model": "MODEL",
 }
 
+
+def option(flag: str, text: str, default: Any = None, **more: Any) -> Any:
+    """An option of one command alone, as the default of its parameter: `--limit N`, or `--strict` for a switch.
+
+    A `default` other than None and False is shown in the help; `...` means that the option must be given.
+    """
+    name, _unused, metavar = flag.partition(" ")
+    value = default if metavar else False
+    return typer.Option(
+        value, name, metavar=metavar or None, help=text + _shown(value), show_default=False, **more
+    )
+
+
+def argument(metavar: str, text: str, default: Any = None) -> Any:
+    """A word of a command line that is no option; see `option`."""
+    return typer.Argument(default, metavar=metavar or None, help=text + _shown(default), show_default=False)
+
+
+def _shown(default: Any) -> str:
+    return "" if default in (None, False, ...) else f" [default: {default}]"
+
+
 # The run that a command is about.
-Run = Annotated[
-    str,
-    typer.Argument(
-        metavar="RUN",
-        help="A run: id, start of an id, latest, or path. [default: latest]",
-        show_default=False,
-    ),
-]
+RUN = argument("RUN", "A run: id, start of an id, latest, or path.", "latest")
 # Of labelled answers: `calibrate` and `thresholds suggest`.
-Good = Annotated[
-    str | None,
-    typer.Option(
-        "--good",
-        metavar="VALUE",
-        show_default=False,
-        help="The lowest label of a right answer, or the text that marks one. "
-        "Default: what rounds to the top of the scale.",
-    ),
-]
+GOOD = option(
+    "--good VALUE",
+    "The lowest label of a right answer, or the text that marks one. "
+    "Default: what rounds to the top of the scale.",
+)
 # Takes the flags, and parameters of its own; returns the exit code.
 Command = Callable[..., int]
 

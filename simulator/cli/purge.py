@@ -2,11 +2,9 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from simulator.cli.options import takes
+from simulator.cli.options import argument, option, takes
 from simulator.cli.terminal import DONE, print_json
 from simulator.core.errors import InputError
 from simulator.core.messages import _, localised, say
@@ -16,19 +14,15 @@ from simulator.storage.purge import Purge, cached_replies, delete_replies, delet
 # Other places that are listed at most.
 _LISTED = 10
 
-# fmt: off
-Run = Annotated[str, typer.Argument(
-    metavar="RUN", help="A run: id, start of an id, latest, or path.", show_default=False,
-)]
-Yes = Annotated[bool, typer.Option("--yes", help="Delete without asking.", show_default=False)]
-Cache = Annotated[bool, typer.Option(
-    "--cache", help="Also delete the models' replies of this run from the response cache.",
-)]
-# fmt: on
-
 
 @takes("runs", "json_output")
-def command(flags: dict[str, Any], run: Run, *, yes: Yes = False, cache: Cache = False) -> int:
+def command(
+    flags: dict[str, Any],
+    run: str = argument("RUN", "A run: id, start of an id, latest, or path.", ...),
+    *,
+    yes: bool = option("--yes", "Delete without asking."),
+    cache: bool = option("--cache", "Also delete the models' replies of this run from the response cache."),
+) -> int:
     """Delete a run: its folder with run file, reports and verdicts.
 
     Also lists where else its text may be: in the response cache (--cache deletes it there), in Google Sheets

@@ -2,21 +2,15 @@
 
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from simulator.cli.destinations import check_destinations
-from simulator.cli.options import Run, takes
+from simulator.cli.options import RUN, argument, takes
 from simulator.cli.publish import publish
 from simulator.core.settings import load_settings, stored_settings
 from simulator.stats.gate import check_certainty
 from simulator.storage.run_file import find_run, read_run
 
-Later = Annotated[
-    str | None,
-    typer.Argument(metavar="[LATER]", help="A later run to show beside the first.", show_default=False),
-]
 # What only some reports need, by the argument that asks for it.
 FEATURES = {"later": "simulator.cli.side_by_side"}
 # How to report it; all other settings stay those of the run.
@@ -39,7 +33,11 @@ def feature(argument: str) -> Any:
 
 
 @takes(*REPORTING, "target", "max_major", "confidence", "customer_faults", "knowledge")
-def command(flags: dict[str, Any], run: Run = "latest", later: Later = None) -> int:
+def command(
+    flags: dict[str, Any],
+    run: str = RUN,
+    later: str | None = argument("[LATER]", "A later run to show beside the first."),
+) -> int:
     """Write the reports of a run again: report.html, the summary, and what --to names.
 
     Two runs give one page, side-by-side.html in the folder of the later one. --target and --confidence

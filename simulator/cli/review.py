@@ -3,15 +3,13 @@
 import contextlib
 import sys
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from simulator.addons.review.labels import as_lines
 from simulator.addons.review.report import ReadCounts, ReviewOutcome, review_report
 from simulator.addons.review.sources import ReviewTarget, Taken, entries_of, take
 from simulator.cli.destinations import write_atomically
-from simulator.cli.options import Run, takes
+from simulator.cli.options import RUN, option, takes
 from simulator.cli.publish import page_html, report_context, report_language
 from simulator.cli.terminal import DONE, print_json, say
 from simulator.core.document import Report
@@ -29,36 +27,25 @@ from simulator.storage.run_file import RunFile, find_run, read_run
 # Sheet and worksheet: of the command line, and of all settings.
 SheetOptions = tuple[tuple[str | None, str | None], tuple[str | None, str | None]]
 
-# fmt: off
-From = Annotated[str | None, typer.Option(
-    "--from", metavar="WHERE", show_default=False,
-    help="What the team wrote: `sheet` (that of the run, or --sheet), sheet:KEY_OR_URL, or the "
-    "workbook of --to xlsx. Or a file of blind grades (JSONL, CSV, Excel, also .gz) with the columns "
-    "conversation, turn, reviewer, grade (1-5) and comment, as --export writes it.",
-)]
-Strict = Annotated[bool, typer.Option(
-    "--strict", help="Store nothing if a row is invalid. Otherwise invalid rows are listed and skipped.",
-)]
-Export = Annotated[str | None, typer.Option(
-    "--export", metavar="FILE", show_default=False,
-    help="Write all blind grades to FILE, as labels for `calibrate`.",
-)]
-Markdown = Annotated[str | None, typer.Option(
-    "--markdown", metavar="FILE", show_default=False,
-    help="Write the review as Markdown, for a meeting.",
-)]
-# fmt: on
-
 
 @takes("sheet", "worksheet", "runs", "json_output")
 def command(
     flags: dict[str, Any],
-    run: Run = "latest",
-    source: From = None,
+    run: str = RUN,
+    source: str | None = option(
+        "--from WHERE",
+        "What the team wrote: `sheet` (that of the run, or --sheet), sheet:KEY_OR_URL, or the "
+        "workbook of --to xlsx. Or a file of blind grades (JSONL, CSV, Excel, also .gz) with the "
+        "columns conversation, turn, reviewer, grade (1-5) and comment, as --export writes it.",
+    ),
     *,
-    strict: Strict = False,
-    export: Export = None,
-    markdown: Markdown = None,
+    strict: bool = option(
+        "--strict", "Store nothing if a row is invalid. Otherwise invalid rows are listed and skipped."
+    ),
+    export: str | None = option(
+        "--export FILE", "Write all blind grades to FILE, as labels for `calibrate`."
+    ),
+    markdown: str | None = option("--markdown FILE", "Write the review as Markdown, for a meeting."),
 ) -> int:
     """Read the team's reviews, compare the judge with people's blind grades, and correct the score.
 

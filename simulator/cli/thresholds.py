@@ -1,9 +1,7 @@
 """`thresholds suggest FILE`: from which score on an answer is right, by what people called right."""
 
 from pathlib import Path
-from typing import Annotated, Any, cast
-
-import typer
+from typing import Any, cast
 
 from simulator.addons.calibration import thresholds
 from simulator.addons.calibration.report import ThresholdsOutcome, thresholds_report
@@ -15,7 +13,7 @@ from simulator.addons.calibration.thresholds import (
     scores_of_run,
 )
 from simulator.cli.forecast import show_calls, total
-from simulator.cli.options import Good, takes
+from simulator.cli.options import GOOD, argument, option, takes
 from simulator.cli.publish import report_language
 from simulator.cli.terminal import (
     DONE,
@@ -40,43 +38,6 @@ from simulator.stats.calibration import Method
 from simulator.stats.summary import figures_of
 from simulator.storage.run_file import find_run, read_run
 
-# fmt: off
-File = Annotated[str, typer.Argument(
-    metavar="FILE", show_default=False,
-    help="Labelled answers (JSONL, CSV, YAML, Excel, also .gz), or a run that people have reviewed: "
-    "id, start of an id, latest, or path.",
-)]
-Judges = Annotated[str | None, typer.Option(
-    "--judges", metavar="NAME,...", show_default=False,
-    help="The judges that need thresholds. Default: those of the --write file; of a run, all its judges.",
-)]
-Label = Annotated[str | None, typer.Option(
-    "--label", metavar="NAME", show_default=False,
-    help="The label to go by: a key of `labels`. Default: the only one; for an output, that of its name.",
-)]
-By = Annotated[str | None, typer.Option(
-    "--by", metavar="FIELD", show_default=False,
-    help="Suggest a threshold for each value of this column or `meta` field; of a run: tags or persona. "
-    "Default: the file's own domains.",
-)]
-MethodName = Annotated[str, typer.Option(
-    "--method", metavar="NAME", show_default=False,
-    help="quantile: what nearly all right answers reach. balanced: what separates right from wrong best. "
-    "[default: quantile]",
-)]
-Quantile = Annotated[float, typer.Option(
-    "--quantile", metavar="SHARE", min=0.0, max=0.5, show_default=False,
-    help="The share of right answers that may stay below the threshold. [default: 0.05]",
-)]
-Write = Annotated[str | None, typer.Option(
-    "--write", metavar="FILE", show_default=False,
-    help="Write the thresholds to this metric file (metric_output_info.json or TOML); the rest of it stays.",
-)]
-Limit = Annotated[int | None, typer.Option(
-    "--limit", metavar="N", min=1, show_default=False, help="Use only N answers, drawn at random.",
-)]
-# fmt: on
-
 
 @takes(
     "offline", "judge_model", "embed_model", "judge_temperature", "votes", "guidelines", "tokenizer",
@@ -85,15 +46,43 @@ Limit = Annotated[int | None, typer.Option(
 )  # fmt: skip
 def suggest(  # noqa: PLR0917 - one for each option
     flags: dict[str, Any],
-    file: File,
-    judges: Judges = None,
-    label: Label = None,
-    good: Good = None,
-    by: By = None,
-    method: MethodName = "quantile",
-    quantile: Quantile = 0.05,
-    write: Write = None,
-    limit: Limit = None,
+    file: str = argument(
+        "FILE",
+        "Labelled answers (JSONL, CSV, YAML, Excel, also .gz), or a run that people have reviewed: "
+        "id, start of an id, latest, or path.",
+        ...,
+    ),
+    judges: str | None = option(
+        "--judges NAME,...",
+        "The judges that need thresholds. Default: those of the --write file; of a run, all its judges.",
+    ),
+    label: str | None = option(
+        "--label NAME",
+        "The label to go by: a key of `labels`. Default: the only one; for an output, that of its name.",
+    ),
+    good: str | None = GOOD,
+    by: str | None = option(
+        "--by FIELD",
+        "Suggest a threshold for each value of this column or `meta` field; of a run: tags or "
+        "persona. Default: the file's own domains.",
+    ),
+    method: str = option(
+        "--method NAME",
+        "quantile: what nearly all right answers reach. balanced: what separates right from wrong best.",
+        "quantile",
+    ),
+    quantile: float = option(
+        "--quantile SHARE",
+        "The share of right answers that may stay below the threshold.",
+        0.05,
+        min=0.0,
+        max=0.5,
+    ),
+    write: str | None = option(
+        "--write FILE",
+        "Write the thresholds to this metric file (metric_output_info.json or TOML); the rest of it stays.",
+    ),
+    limit: int | None = option("--limit N", "Use only N answers, drawn at random.", min=1),
 ) -> int:
     """Suggest thresholds from answers that people called right or wrong.
 
