@@ -1,6 +1,5 @@
 """The command line: which word runs which command, and which line and exit code an error gives."""
 
-import difflib
 import gc
 import io
 import os
@@ -18,7 +17,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from simulator import __version__
 from simulator.cli.terminal import DONE, INCOMPLETE, OUR_ERROR, TO_FIX, discard_output, is_closed_output
-from simulator.core.errors import GONE, InputError, RehearsalError, gone, value_problem
+from simulator.core.errors import GONE, InputError, RehearsalError, UnknownName, gone, value_problem
 from simulator.core.messages import (
     HELP,
     Message,
@@ -182,18 +181,11 @@ class CommandGroup(TyperGroup):
     """A command with subcommands, whose help is in the reader's language."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The subcommand that the first word names. Raises InputError where there is none."""
+        """The subcommand that the first word names. Raises UnknownName where there is none."""
         word = args[0]
         if word.startswith("-") or self.get_command(ctx, word):
             return super().resolve_command(ctx, args)
-        near = difflib.get_close_matches(word, self.list_commands(ctx))
-        raise InputError(
-            sentences(
-                _("No such command '{name}'.", name=word),
-                _("Did you mean {names}?", names=", ".join(map(repr, near))) if near else None,
-                _("See: {path} --help", path=ctx.command_path),
-            )
-        )
+        raise UnknownName(_("command"), word, self.list_commands(ctx))
 
     def get_help(self, ctx: Any) -> str:
         """The page, as text."""
@@ -202,17 +194,6 @@ class CommandGroup(TyperGroup):
 
 class PanelCommand(TyperCommand):
     """A command whose help shows its options under titles, aligned over the whole page."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """The words that are left. Raises InputError for words that nothing takes."""
-        try:
-            return super().parse_args(ctx, args)
-        except Exception as error:
-            if type(error).__name__ != "UsageError":  # its subclasses say of what kind they are
-                raise
-            words = str(error.message).partition(" (")[2].removesuffix(")")  # type: ignore[attr-defined]
-            extra = _("Got unexpected extra argument(s) ({words}).", words=words)
-            raise InputError(sentences(extra, _("See: {path} --help", path=ctx.command_path))) from None
 
     def get_help(self, ctx: Any) -> str:
         """The page, as text, in the reader's language."""
@@ -375,31 +356,28 @@ def _say_error(error: BaseException, arguments: Sequence[str]) -> int:
 
 def _command_line_mistake(error: Any, arguments: Sequence[str]) -> Message | str:
     """What is wrong with the command line, by the class of the parser's exception."""
-    kind, option, param = (
-        type(error).__name__,
-        getattr(error, "option_name", ""),
-        getattr(error, "param", None),
-    )
+    kind, option = type(error).__name__, getattr(error, "option_name", "")
+    name = error.param.get_error_hint() if getattr(error, "param", None) else ""
     mistake: Message | str = str(error.format_message())
-    if kind == "NoSuchOption" and (name := option.removeprefix("--").replace("-", "_")) in GONE:
-        return gone(option, name)
-    if kind == "NoSuchOption":
-        mistake = _("No such option: {option}", option=option)
-        if near := ", ".join(sorted(error.possibilities or ())):
-            mistake = _("No such option: {option} (Possible options: {names})", option=option, names=near)
+    if kind == "NoSuchOption" and (setting := option.removeprefix("--").replace("-", "_")) in GONE:
+        mistake = gone(option, setting)
+    elif kind == "NoSuchOption":
+        near = ", ".join(sorted(error.possibilities or ()))
+        did_you_mean = _("Did you mean {names}?", names=near) if near else None
+        mistake = sentences(_("No such option: {option}.", option=option), did_you_mean)
+    elif kind == "BadOptionUsage" and any(each.startswith(f"{option}=") for each in arguments):
+        mistake = _("Option '{option}' does not take a value.", option=option)
     elif kind == "BadOptionUsage":
         mistake = _("Option '{option}' requires an argument.", option=option)
-        if any(each.startswith(f"{option}=") for each in arguments):
-            mistake = _("Option '{option}' does not take a value.", option=option)
-    elif kind == "MissingParameter" and param:
-        name = param.get_error_hint()
-        mistake = _("Missing option {name}.", name=name)
-        if param.param_type_name == "argument":
-            mistake = _("Missing argument {name}.", name=name)
-    elif kind == "BadParameter" and param:
+    elif kind == "UsageError":  # itself; its subclasses say of what kind they are
+        words = str(error.message).partition(" (")[2].removesuffix(")")
+        mistake = _("Got unexpected extra argument(s) ({words}).", words=words)
+    elif kind == "MissingParameter" and name:
+        mistake = _("{name} is missing.", name=name)
+    elif kind == "BadParameter" and name:
         cause = error.__cause__
         problem = value_problem(cause.errors()[0]) if isinstance(cause, ValidationError) else error.message
-        mistake = _("Invalid value for {name}: {problem}", name=param.get_error_hint(), problem=problem)
+        mistake = _("Invalid value for {name}: {problem}", name=name, problem=problem)
     return mistake
 
 

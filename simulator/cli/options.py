@@ -2,8 +2,8 @@
 
 import inspect
 from collections.abc import Callable, Mapping
-from types import MappingProxyType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from types import MappingProxyType
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import typer
 from pydantic.fields import FieldInfo
@@ -43,57 +43,42 @@ OWN_SETTINGS: Mapping[Protocol, frozenset[str]] = {
         "customer_faults",
     }),
 }  # fmt: skip
-# Text on the command line, whatever Settings makes of it.
-_AS_TEXT = frozenset({"budget", "prices", "confidence"})
-_METAVARS = {
-    "set": "KEY=VALUE",
-    "redact_patterns": "REGEX",
-    "cases": "FILE",
-    "columns": "CASE=FILE,...",
-    "guidelines": "FILE",
-    "contacts": "FILE",
-    "ng_words": "FILE",
-    "check": "FILE",
-    "sheet": "KEY",
-    "worksheet": "NAME",
-    "new_sheet": "TITLE",
-    "folder": "ID",
-    "panel": "MODEL,...",
-    "resume": "RUN",
-    "runs": "FOLDER",
-    "judges": "NAME,...",
-    "to": "NAME,...",
-    "target": "SCORE",
-    "max_failed": "SHARE",
-    "max_major": "SHARE",
-    "confidence": "SHARE",
-    "customer_faults": "HOW",
-    "knowledge": "PATH",
-    "budget": "AMOUNT",
-    "prices": "FILE",
-    "jpy_per_usd": "YEN",
-    "script": "FILE",
-    "replay": "RUN",
-    "shard": "K/N",
-    "prompt": "NAME",
-    "outputs": "FILE",
-    "sample": "N[:SEED]",
-    "labels": "NAME,...",
-    "positive": "LABEL",
-    "scheduler": "ADDRESS",
-    "arrival": "RATE",
-    "think": "SECONDS",
-    "timeout": "SECONDS",
-    "patience": "SECONDS",
-    "user_model": "MODEL",
-    "judge_model": "MODEL",
-    "embed_model": "MODEL",
-    "demo_model": "MODEL",
+# What an option's value looks like, where it is neither a name nor one of a few words: by what help shows.
+_SHAPES = {
+    "FILE": "cases guidelines contacts ng_words check prices script outputs",
+    "KEY=VALUE": "set",
+    "CASE=FILE,...": "columns",
+    "REGEX": "redact_patterns",
+    "NAME,...": "judges to labels",
+    "MODEL,...": "panel",
+    "RUN": "resume replay",
+    "FOLDER": "runs",
+    "KEY": "sheet",
+    "TITLE": "new_sheet",
+    "ID": "folder",
+    "SCORE": "target",
+    "SHARE": "max_failed max_major confidence",
+    "HOW": "customer_faults",
+    "PATH": "knowledge",
+    "AMOUNT": "budget",
+    "YEN": "jpy_per_usd",
+    "K/N": "shard",
+    "N[:SEED]": "sample",
+    "LABEL": "positive",
+    "ADDRESS": "scheduler",
+    "RATE": "arrival",
+    "SECONDS": "think timeout patience",
+    "MODEL": "user_model judge_model embed_model demo_model",
+    "N": "limit turns repeats votes seed concurrency calls rpm tpm customers workers shots",
+    "X": "user_temperature judge_temperature",
 }
+_METAVARS = {name: shape for shape, names in _SHAPES.items() for name in names.split()}
+# Takes the flags, and parameters of its own; returns the exit code.
+Command = Callable[..., int]
 
 
 def option(flag: str, text: str, default: Any = None, **more: Any) -> Any:
-    """An option of one command alone, as the default of its parameter: `--limit N`, or `--strict` for a switch.
+    """An option of one command alone, as its parameter's default: `--limit N`, or `--strict` for a switch.
 
     A `default` other than None and False is shown in the help; `...` means that the option must be given.
     """
@@ -121,8 +106,6 @@ GOOD = option(
     "The lowest label of a right answer, or the text that marks one. "
     "Default: what rounds to the top of the scale.",
 )
-# Takes the flags, and parameters of its own; returns the exit code.
-Command = Callable[..., int]
 
 
 def takes_settings(
@@ -193,65 +176,34 @@ def takes(
     return with_options
 
 
-def _parameter(
-    name: str, title: str | None, *, repeated: bool = False, default: str | None = None
-) -> inspect.Parameter:
+def _parameter(name: str, title: str | None, *, repeated: bool, default: str | None) -> inspect.Parameter:
+    """The option of a setting. Its value is text, or a list of texts, which Settings reads and checks."""
     field = Settings.model_fields[name]
-    read_as = _option_type(field.annotation)
-    shown_default = f" [default: {default}]" if default else _default_text(name, field)
-    if name in _AS_TEXT:
-        read_as = str | None
-    if repeated:
-        read_as = list[str] | None
+    kinds = {get_origin(kind) or kind: kind for kind in (field.annotation, *get_args(field.annotation))}
+    is_switch = bool in kinds
+    # Prices are one file.
+    is_list = repeated or (name != "prices" and (tuple in kinds or dict in kinds))
+    words = get_args(kinds.get(Literal))
+    metavar = None if is_switch else _METAVARS.get(name, "|".join(words) or "NAME")
     option = typer.Option(
-        flag(name), help=f"{field.description}{shown_default}", rich_help_panel=title, show_default=False,
-        metavar=_metavar(name, field),
+        flag(name), help=f"{field.description}{_shown(default or _default_of(name, field))}", metavar=metavar,
+        rich_help_panel=title, show_default=False,
     )  # fmt: skip
-    annotation: Any = Annotated[read_as, option]
-    missing = False if read_as is bool else None
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=missing, annotation=annotation)
+    read_as: Any = bool if is_switch else list[str] | None if is_list else str | None
+    return inspect.Parameter(
+        name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=False if is_switch else None,
+        annotation=Annotated[read_as, option],
+    )
 
 
-def _option_type(annotation: Any) -> Any:
-    """The type of an option; Settings checks ranges and choices, in one place."""
-    if annotation is bool:
-        return bool
-    members = _members(annotation)
-    if any(get_origin(o) in (tuple, dict) for o in members):
-        return list[str] | None
-    if str in members:
-        return str | None
-    if any(_is(o, int) for o in members):
-        return int | None
-    if any(_is(o, float) for o in members):
-        return float | None
-    return str | None
-
-
-def _members(annotation: Any) -> tuple[Any, ...]:
-    """The members of a union, or the one type."""
-    return get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
-
-
-def _is(annotation: Any, kind: type) -> bool:
-    return annotation is kind or (get_origin(annotation) is Annotated and get_args(annotation)[0] is kind)
-
-
-def _metavar(name: str, field: FieldInfo) -> str | None:
-    if field.annotation is bool or name in _METAVARS:
-        return _METAVARS.get(name)
-    for member in _members(field.annotation):
-        if get_origin(member) is Literal:
-            return "|".join(map(str, get_args(member)))
-    read_as = get_args(_option_type(field.annotation))
-    return "N" if int in read_as else "X" if float in read_as else "NAME"
-
-
-def _default_text(name: str, field: FieldInfo) -> str:
+def _default_of(name: str, field: FieldInfo) -> str | None:
+    """The default of a setting as help shows it; None where it has none, or one that is told in words."""
     models: dict[str, str] = {f"{role}_model": model for role, model in DEFAULT_MODELS.items()}
     value = models.get(name, field.default)
-    if field.default_factory is not None or value is None or value is False or value in ((), {}):
-        return ""
+    if field.default_factory is not None or value in (None, False, (), {}):
+        return None
     if isinstance(value, tuple):
-        value = ", ".join(value)
-    return f" [default: {value:g}]" if isinstance(value, float) else f" [default: {value}]"
+        return ", ".join(value)
+    return f"{value:g}" if isinstance(value, float) else str(value)
