@@ -9,8 +9,8 @@ from typing import Any
 
 from simulator.cli.destinations import check_destinations
 from simulator.cli.doctor_cases import examine_cases
-from simulator.cli.options import argument, option, run_settings, takes_settings
-from simulator.cli.preflight import check_folder, check_target
+from simulator.cli.options import argument, option, takes_settings
+from simulator.cli.preflight import check_folder, check_target, run_settings
 from simulator.cli.terminal import DONE, TO_FIX, padded, print_json, stdout_to_stderr
 from simulator.core.errors import BotFailure, InputError, MalformedReply, ModelFailure, RehearsalError
 from simulator.core.messages import Message, _, localised, ngettext, pgettext, safe_text

@@ -1,16 +1,14 @@
 """`--check`: before a run, whether its judges still grade the answers of their calibration as they did."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from pydantic import JsonValue
 
-from simulator.addons.calibration.drift import MAX_ROWS, FrozenRows, drift, frozen_sets
+from simulator.addons.calibration.drift import MAX_ROWS, drift, frozen_sets
 from simulator.cli.terminal import say
 from simulator.core.messages import Message, _, sentences
-from simulator.core.settings import Settings
 from simulator.runner.context import RunContext
 from simulator.runner.run import Preparation, no_preparation
 from simulator.stats.judge_trust import Drift
@@ -19,40 +17,24 @@ from simulator.storage.run_file import RunFile
 NOTE = "drift"
 
 
-def frozen_answers(
-    settings: "Settings", context: "RunContext", notes: Mapping[str, JsonValue] | None = None
-) -> tuple["FrozenRows", ...]:
-    """The calibrated answers to grade again, by judge; empty without --check, or if the run has been checked.
+def checking(context: RunContext, notes: Mapping[str, JsonValue]) -> Preparation:
+    """What a run does first: it grades calibrated answers again, stores the drift of each judge, and says it.
 
-    Raises InputError where none of the run's judges was calibrated with that file.
+    Nothing if its notes say that the run was checked before. That it takes calls is said at once, because the
+    forecast of the conversations has none of them. Raises InputError where none of the run's judges was
+    calibrated with that file.
     """
-    if settings.calibration_file is None or NOTE in (notes or {}):
-        return ()
-
-    return frozen_sets(Path(settings.calibration_file), list(context.grading.answer_judges))
-
-
-def announce_check(frozen: Sequence["FrozenRows"]) -> None:
-    """Says on stderr that it takes calls, because the forecast of the conversations has none of them."""
-    if not frozen:
-        return
-
-    rows = [min(MAX_ROWS, len(answers.calibration.rows)) for answers in frozen]
-    judges = ", ".join(answers.calibration.judge for answers in frozen)
+    if NOTE in notes:
+        return no_preparation
+    frozen = frozen_sets(Path(str(context.settings.calibration_file)), list(context.grading.answer_judges))
     say(
         _(
             "--check: first, {rows} calibrated answers are graded again by {judges}, without the"
             " cache; these calls are not in the forecast.",
-            rows=sum(rows),
-            judges=judges,
+            rows=sum(min(MAX_ROWS, len(answers.calibration.rows)) for answers in frozen),
+            judges=", ".join(answers.calibration.judge for answers in frozen),
         )
     )
-
-
-def checking(context: "RunContext", frozen: Sequence["FrozenRows"]) -> "Preparation":
-    """What a run does first: it grades these answers, stores the drift of each judge, and says it."""
-    if not frozen:
-        return no_preparation
 
     async def first(file: RunFile) -> None:
         drifts = [await drift(context, answers, seed=context.settings.seed) for answers in frozen]
@@ -63,26 +45,17 @@ def checking(context: "RunContext", frozen: Sequence["FrozenRows"]) -> "Preparat
     return first
 
 
-def _message(drift: "Drift") -> Message:
+def _message(drift: Drift) -> Message:
     bounds = [f"{100 * bound:+.0f}" for bound in (drift.low, drift.high) if bound is not None]
-    figures: dict[str, Any] = {
-        "judge": drift.judge,
-        "points": f"{100 * drift.shift:+.0f}" + (f" [{', '.join(bounds)}]" if bounds else ""),
-        "n": drift.n,
-        "equal": f"{100 * drift.equal:.0f}",
-    }
-    line = (
-        _(
-            "Drift check: {judge} has DRIFTED since it was calibrated: {points} points of 100 on"
-            " {n} answers, {equal} % graded the same.",
-            **figures,
-        )
-        if drift.drifted
-        else _(
-            "Drift check: {judge} has not drifted: {points} points of 100 on {n} answers,"
-            " {equal} % graded the same.",
-            **figures,
-        )
+    told = _("{judge} has not drifted", judge=drift.judge)
+    if drift.drifted:
+        told = _("{judge} has DRIFTED since it was calibrated", judge=drift.judge)
+    line = _(
+        "Drift check: {told}: {points} points of 100 on {n} answers, {equal} % graded the same.",
+        told=told,
+        points=f"{100 * drift.shift:+.0f}" + (f" [{', '.join(bounds)}]" if bounds else ""),
+        n=drift.n,
+        equal=f"{100 * drift.equal:.0f}",
     )
     return sentences(
         line,

@@ -3,8 +3,8 @@
 from importlib import import_module
 from typing import Any
 
-from simulator.cli.options import argument, option, run_settings, takes_settings
-from simulator.cli.simulate import run_or_resume
+from simulator.cli.options import argument, option, takes_settings
+from simulator.cli.simulate import PREFLIGHT, REHEARSAL
 from simulator.core.settings import load_settings
 
 # Several data sets, prompts or models, and chains of prompts: imported where there may be some.
@@ -44,7 +44,8 @@ def command(
         if matrix := matrices.matrix_or_record(files, prompts, one):
             return int(matrices.run_matrix(matrix, one))
     settings = load_settings(one | {"cases": files[0] if files else None})
-    return run_or_resume(run_settings(settings, "single_turn"))
+    settings = import_module(PREFLIGHT).run_settings(settings, "single_turn")
+    return int(import_module(REHEARSAL).run_or_resume(settings))
 
 
 def _may_be_matrix(files: list[str], prompts: list[str], flags: dict[str, Any]) -> bool:

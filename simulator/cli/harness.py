@@ -12,8 +12,8 @@ from simulator.addons.lm_eval.model import TaskRequest, bot_settings
 from simulator.addons.lm_eval.task_files import write_tasks
 from simulator.addons.lm_eval.tasks import begin_session, check_installed
 from simulator.cli.destinations import check_destinations
-from simulator.cli.options import OWN_SETTINGS, PANELS, argument, option, run_settings, takes
-from simulator.cli.preflight import check_folder
+from simulator.cli.options import OWN_SETTINGS, PANELS, argument, option, takes
+from simulator.cli.preflight import check_folder, run_settings
 from simulator.cli.progress import progress_on_stderr
 from simulator.cli.publish import publish
 from simulator.cli.terminal import DONE, say, stdout_to_stderr

@@ -46,11 +46,10 @@ from simulator.addons.matrix.record import (
 )
 from simulator.addons.matrix.report import matrix_report, matrix_worksheets
 from simulator.cli.destinations import check_destinations, push_to_sheet, write_atomically
-from simulator.cli.engine import check_engine
 from simulator.cli.forecast import show_forecast, total
-from simulator.cli.options import run_settings
+from simulator.cli.preflight import check_engine, run_settings
 from simulator.cli.publish import page_html, report_context, say_stopped
-from simulator.cli.simulate import FinishedRun, resume, run_or_resume, start
+from simulator.cli.rehearsal import FinishedRun, resume, run_or_resume, start
 from simulator.cli.terminal import DONE, INCOMPLETE, MISSED, print_json, say, stdout_to_stderr
 from simulator.core.document import Report
 from simulator.core.errors import InputError, RehearsalError, RunFileError, UnknownName

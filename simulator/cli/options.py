@@ -10,8 +10,6 @@ from pydantic.fields import FieldInfo
 
 from simulator.core.roles import DEFAULT_MODELS
 from simulator.core.settings import Protocol, Settings, flag
-from simulator.core.types import PASSED
-from simulator.stats.contest import contest_settings
 
 PANELS = {
     "What to rehearse": (
@@ -115,31 +113,13 @@ def takes_settings(
     defaults: Mapping[str, str] = MappingProxyType({}),
 ) -> Callable[[Command], Callable[..., int]]:
     """The command with every setting of a protocol as an option but those in `without`; see `takes`."""
-    foreign = _foreign_settings(protocol)
+    foreign = foreign_settings(protocol)
     names = (name for names in PANELS.values() for name in names if name not in foreign | without)
     return takes(*names, repeated=repeated, defaults=defaults)
 
 
-def run_settings(settings: Settings, protocol: Protocol) -> Settings:
-    """The settings of a run of a protocol: those of the other one, which rehearsal.toml may hold, are unset.
-
-    Raises InputError for a way of scoring that does not fit the judges.
-    """
-    values: dict[str, Any] = {"protocol": protocol}
-    values |= {name: Settings.model_fields[name].get_default() for name in _foreign_settings(protocol)}
-    if protocol == "single_turn":
-        values["turns"] = 1
-    elif settings.outputs:
-        judges = tuple(name for name in settings.judges if name != PASSED)
-        values["judges"] = judges or Settings.model_fields["judges"].get_default()
-    settings = settings.model_copy(update=values)
-    if settings.scoring is None:
-        return settings
-
-    return contest_settings(settings)
-
-
-def _foreign_settings(protocol: Protocol) -> frozenset[str]:
+def foreign_settings(protocol: Protocol) -> frozenset[str]:
+    """The settings that only runs of another protocol have."""
     return frozenset(name for other, names in OWN_SETTINGS.items() if other != protocol for name in names)
 
 

@@ -1,21 +1,59 @@
 """Before a run: what rules it out, what of the data is ignored, which models play, what it will cost."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
+from simulator.cli.options import foreign_settings
 from simulator.cli.terminal import say
-from simulator.core.errors import RunFileError
+from simulator.core.errors import InputError, RunFileError
 from simulator.core.messages import Message, _, listed, ngettext, pgettext, sentences
 from simulator.core.roles import check_players
-from simulator.core.settings import Settings
-from simulator.core.types import Conversation, Role
+from simulator.core.settings import Protocol, Settings
+from simulator.core.types import PASSED, Conversation, Role
 from simulator.data.knowledge import unread_files
 from simulator.runner.context import RunContext
+from simulator.stats.contest import contest_settings
 from simulator.stats.gate import check_evidence
 
 # Unread files that are named at most.
 LISTED = 8
+
+
+def run_settings(settings: Settings, protocol: Protocol) -> Settings:
+    """The settings of a run of a protocol: those of the other one, which rehearsal.toml may hold, are unset.
+
+    Raises InputError for a way of scoring that does not fit the judges.
+    """
+    values: dict[str, Any] = {"protocol": protocol}
+    values |= {name: Settings.model_fields[name].get_default() for name in foreign_settings(protocol)}
+    if protocol == "single_turn":
+        values["turns"] = 1
+    elif settings.outputs:
+        judges = tuple(name for name in settings.judges if name != PASSED)
+        values["judges"] = judges or Settings.model_fields["judges"].get_default()
+    settings = settings.model_copy(update=values)
+    return settings if settings.scoring is None else contest_settings(settings)
+
+
+def check_engine(settings: Settings) -> None:
+    """Raises InputError for options that cannot be used together, and where the extra is missing."""
+    if settings.engine == "local":
+        if settings.scheduler or settings.workers:
+            given = "--scheduler" if settings.scheduler else "--workers"
+            raise InputError(_("{value} can only be used with --engine dask.", value=given))
+        return
+    if find_spec("distributed") is None or find_spec("cryptography") is None:
+        msg = _(
+            "--engine dask needs the extra 'cluster': pip install 'distributed>=2025.4' 'cryptography>=45'."
+        )
+        raise InputError(msg)
+    if not (settings.scheduler or settings.workers):
+        raise InputError(_("--engine dask needs --workers N on this machine, or --scheduler ADDRESS."))
+    if settings.customers:
+        raise InputError(_("--customers needs one machine to measure from: leave out --engine dask."))
 
 
 def check_folder(runs: Path) -> None:
@@ -55,8 +93,9 @@ ROLE_NAMES: dict[str, Message] = {
 
 def announce(settings: Settings, context: RunContext, plan: Sequence[Conversation]) -> None:
     """Says on stderr what is ignored, what will run, and, if it is paid for, what it will cost."""
-    for note in _unread_knowledge(settings):
-        say(note)
+    knowledge = settings.set.get("knowledge", "") if settings.adapter == "demo" else ""
+    if knowledge and (files := unread_files(knowledge)):
+        say(_("{knowledge}: not read: {files}.", knowledge=knowledge, files=listed(files, LISTED)))
     size = _size(settings, context, plan)
     if not context.models():
         say(sentences(size, _("No model is used besides the bot.")))
@@ -64,11 +103,8 @@ def announce(settings: Settings, context: RunContext, plan: Sequence[Conversatio
     if context.offline:
         reason = _("Offline as requested") if settings.offline else _("No model configured")
         roles = _("customer and judges") if context.has_customers else _("the judges")
-        why = _(
-            "{reason}: lexical stand-ins play {roles} (no language model, no cost).",
-            reason=reason,
-            roles=roles,
-        )
+        stand_ins = {"reason": reason, "roles": roles}
+        why = _("{reason}: lexical stand-ins play {roles} (no language model, no cost).", **stand_ins)
         say(sentences(size, why))
         return
     roles_played = [role for role in context.models() if role != "demo" or settings.adapter == "demo"]
@@ -76,12 +112,6 @@ def announce(settings: Settings, context: RunContext, plan: Sequence[Conversatio
         _("{role} {model}", role=ROLE_NAMES[role], model=context.models()[role]) for role in roles_played
     )
     say(sentences(size, _("Models: {models}.", models=models)))
-
-
-def _unread_knowledge(settings: Settings) -> Iterator[Message]:
-    knowledge = settings.set.get("knowledge", "") if settings.adapter == "demo" else ""
-    if knowledge and (files := unread_files(knowledge)):
-        yield _("{knowledge}: not read: {files}.", knowledge=knowledge, files=listed(files, LISTED))
 
 
 def _size(settings: Settings, context: RunContext, plan: Sequence[Conversation]) -> Message:

@@ -9,7 +9,7 @@ import pytest
 
 from simulator.addons.dask import files, worker
 from simulator.addons.dask.files import UserFiles
-from simulator.cli import engine
+from simulator.cli import preflight
 from simulator.cli.app import main
 from simulator.core.errors import InputError
 from simulator.core.settings import Settings
@@ -102,7 +102,7 @@ def test_a_missing_extra_is_named(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """One line that says what to install."""
-    monkeypatch.setattr(engine, "find_spec", lambda _: None)
+    monkeypatch.setattr(preflight, "find_spec", lambda _: None)
 
     assert main(["--engine", "dask", "--workers", "2"]) == 2
     assert "extra 'cluster'" in capsys.readouterr().err
