@@ -308,6 +308,26 @@ def safe_text(text: str) -> str:
     return _LONE_SURROGATE.sub("\ufffd", text)
 
 
+def encodable(value: Any) -> Any:
+    """A text, or the texts within mappings and sequences, with lone surrogates and NULs shown as U+FFFD.
+
+    What a bot or a model says can hold them; no file, request or report can.
+    """
+    if value is None or isinstance(value, (int, float)):
+        return value
+    if isinstance(value, str):
+        if value.isascii() and "\0" not in value:
+            return value
+        # By way of UTF-16, so that the two halves of one character find each other.
+        whole = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return whole.replace("\0", "\ufffd")
+    if isinstance(value, (dict, Mapping)):  # dict first: the check for Mapping is slow
+        return {encodable(key): encodable(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [encodable(item) for item in value]
+    return value
+
+
 # Japanese breaks between any two characters, but not before a closing mark or after an opening one.
 _WIDE = "\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6"
 _OPENING, _ENDING = "（「『【〈《［", "、。，．）」』】〉》］！？：；・…"

@@ -29,30 +29,10 @@ from pydantic import (
 from pydantic_core import from_json
 
 from simulator.core.errors import MalformedReply, ModelFailure
-from simulator.core.messages import _
+from simulator.core.messages import _, encodable
 from simulator.core.types import GradingContext, Score, Severity
 
 Model = TypeVar("Model", bound=BaseModel)
-
-
-def encodable(value: Any) -> Any:
-    """A text, or the texts within mappings and sequences, with lone surrogates and NULs shown as U+FFFD.
-
-    What a bot or a model says can hold them; no file, request or report can.
-    """
-    if value is None or isinstance(value, (int, float)):
-        return value
-    if isinstance(value, str):
-        if value.isascii() and "\0" not in value:
-            return value
-        # By way of UTF-16, so that the two halves of one character find each other.
-        whole = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        return whole.replace("\0", "\ufffd")
-    if isinstance(value, (dict, Mapping)):  # dict first: the check for Mapping is slow
-        return {encodable(key): encodable(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [encodable(item) for item in value]
-    return value
 
 
 def revalidated(kind: type[Model], value: BaseModel) -> Model:

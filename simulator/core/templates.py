@@ -14,9 +14,7 @@ from string import Template
 from typing import Any
 
 from simulator.core.errors import PromptError
-from simulator.core.messages import _
-from simulator.core.replies import encodable
-from simulator.core.types import Language
+from simulator.core.messages import Language, _, encodable
 
 LANGUAGES: tuple[Language, Language] = ("ja", "en")
 # What is counted in texts for people.

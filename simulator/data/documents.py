@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 from unicodedata import east_asian_width, normalize
 
 from simulator.core.errors import CaseFileError
-from simulator.core.messages import _
-from simulator.core.replies import encodable
+from simulator.core.messages import _, encodable
 from simulator.data.files import language_of, read_archive, read_bytes, readable_or_error
 
 # The length of a passage in characters; a kana or kanji says about as much as two letters.

@@ -16,8 +16,7 @@ from openpyxl.worksheet._reader import FORMULA_TAG, WorkSheetParser
 from pydantic import JsonValue
 
 from simulator.core.errors import CaseFileError
-from simulator.core.messages import _
-from simulator.core.replies import encodable
+from simulator.core.messages import _, encodable
 from simulator.data.files import printable, quote, read_archive, readable_or_error
 from simulator.data.values import (
     Fits,

@@ -13,8 +13,8 @@ from pydantic import JsonValue
 from simulator.core import replies
 from simulator.core.concurrency import Worker, is_async, on_a_thread
 from simulator.core.errors import AccessDenied, InputError, MalformedReply, ModelFailure, RunFileError
-from simulator.core.messages import _
-from simulator.core.replies import FIFTHS, SHARE, encodable, revalidated, score_of, share_of
+from simulator.core.messages import _, encodable
+from simulator.core.replies import FIFTHS, SHARE, revalidated, score_of, share_of
 from simulator.core.templates import stable_int
 from simulator.core.types import GradingContext, Score, State
 from simulator.data.datasets import labels_of

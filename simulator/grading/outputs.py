@@ -8,8 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from simulator.core import shelves
 from simulator.core.errors import CaseFileError
-from simulator.core.messages import Message, _, listed, shown
-from simulator.core.replies import encodable
+from simulator.core.messages import Message, _, encodable, listed, shown
 from simulator.core.settings import Settings
 from simulator.core.types import PASSED, Case, GradingContext, Score
 from simulator.data.files import quote

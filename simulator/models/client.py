@@ -16,8 +16,7 @@ from tenacity.wait import wait_base
 
 from simulator.core import replies
 from simulator.core.errors import AccessDenied, MalformedReply, ModelFailure, OutOfPatience
-from simulator.core.messages import Message, _, changed, sentences
-from simulator.core.replies import encodable
+from simulator.core.messages import Message, _, changed, encodable, sentences
 from simulator.core.roles import Endpoint
 from simulator.core.settings import Settings
 from simulator.core.types import Usage

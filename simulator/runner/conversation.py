@@ -12,8 +12,8 @@ from simulator.core.answers import answer_of
 from simulator.core.concurrency import is_async, on_a_thread
 from simulator.core.errors import AccessDenied, BotFailure, BoundaryFailure, ModelFailure, RunFileError
 from simulator.core.messages import Message as Sentence
-from simulator.core.messages import _, changed
-from simulator.core.replies import encodable, revalidated
+from simulator.core.messages import _, changed, encodable
+from simulator.core.replies import revalidated
 from simulator.core.types import (
     Answer,
     Bot,

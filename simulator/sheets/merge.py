@@ -10,8 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
-from simulator.core.messages import Message, _, ngettext, shown
-from simulator.core.replies import encodable
+from simulator.core.messages import Message, _, encodable, ngettext, shown
 from simulator.core.types import Language
 from simulator.data.values import WorksheetRow
 from simulator.sheets.model import Column, Layout, PulledRow, Row, SheetCell, Worksheet, folded

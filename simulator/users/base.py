@@ -6,8 +6,8 @@ from typing import Any, TypeVar
 
 from simulator.core import replies
 from simulator.core.errors import MalformedReply, ModelFailure, PromptError
-from simulator.core.messages import _
-from simulator.core.replies import NextLine, encodable
+from simulator.core.messages import _, encodable
+from simulator.core.replies import NextLine
 from simulator.core.templates import (
     LANGUAGES,
     check_languages,

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from simulator.core.errors import CaseFileError
-from simulator.core.messages import Message, _
-from simulator.core.replies import encodable
+from simulator.core.messages import Message, _, encodable
 from simulator.core.templates import read_toml
 from simulator.core.types import Case, Conversation, Turn, User, Utterance
 from simulator.data.files import plain_suffix, read_text

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from simulator.core import shelves
 from simulator.core.errors import PromptError
-from simulator.core.replies import encodable
+from simulator.core.messages import encodable
 from simulator.core.templates import check_languages, fingerprint, quote, read_toml, render
 
 TEXT = st.text(st.characters(codec="utf-8"))

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from simulator.core.replies import encodable
+from simulator.core.messages import encodable
 from simulator.core.types import Answer, Case, GradingContext, Score, Turn
 from tests.run_helpers import a_case, an_exhibit
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from simulator.core.replies import encodable
+from simulator.core.messages import encodable
 from simulator.core.types import Answer, GradingContext, Language, Message, Passage, Turn
 from simulator.grading.judge import ModelJudge
 from simulator.grading.lexical import LexicalJudge

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from simulator.core import shelves
 from simulator.core.errors import PromptError
-from simulator.core.replies import encodable
+from simulator.core.messages import encodable
 from simulator.core.types import Answer, GradingContext, Language, Passage, Turn
 from simulator.grading.judge import FormFiller
 from simulator.grading.rubric import (

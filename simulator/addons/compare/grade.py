@@ -16,8 +16,8 @@ from pydantic import BeforeValidator
 from simulator.addons.compare.plan import Pair
 from simulator.core.concurrency import for_each
 from simulator.core.errors import AccessDenied, ModelFailure, PromptError
-from simulator.core.messages import _, shown
-from simulator.core.replies import Reply, encodable, skeleton
+from simulator.core.messages import _, encodable, shown
+from simulator.core.replies import Reply, skeleton
 from simulator.core.templates import (
     LANGUAGES,
     Prompts,

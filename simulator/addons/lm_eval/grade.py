@@ -36,8 +36,7 @@ from simulator.addons.lm_eval.tasks import (
     sources_of,
 )
 from simulator.core.errors import InputError, RehearsalError, RunFileError
-from simulator.core.messages import Message, _, say, sentences, shown
-from simulator.core.replies import encodable
+from simulator.core.messages import Message, _, encodable, say, sentences, shown
 from simulator.core.settings import Settings
 from simulator.core.shelves import ROOT, describe_error
 from simulator.core.types import (

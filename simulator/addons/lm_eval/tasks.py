@@ -21,8 +21,7 @@ from pydantic import ValidationError
 from simulator.core import shelves
 from simulator.core.concurrency import first_error
 from simulator.core.errors import CaseFileError, InputError
-from simulator.core.messages import _, sentences
-from simulator.core.replies import encodable
+from simulator.core.messages import _, encodable, sentences
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, load_settings, stored_settings
 from simulator.core.types import (
