@@ -5,8 +5,7 @@ answer is a wrong answer, and counted.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from simulator.core.types import Results, Value
 from simulator.stats.figures import rounded
@@ -21,7 +20,7 @@ class Accuracy(Value):
     """How many of `n` questions were answered rightly; of `not_extracted` no choice could be read."""
 
     n: int
-    right: int
+    right: int = 0
     not_extracted: int = 0
 
     @property
@@ -68,68 +67,37 @@ class Choices(Value):
         }
 
 
-class _Row(NamedTuple):
-    """What figures need of one question and its answer; many rows are equal."""
-
-    subject: str
-    right: str | None
-    chosen: Any
-    is_right: bool
-    not_extracted: bool
-    choices: int
-    right_is_longest: bool
-
-
 def choices(results: Results) -> Choices | None:
     """The figures of the judge `choice`, also of one output of an answer; None where it graded nothing."""
     judges = [j for j in results.scores.judges if j == CHOICE_JUDGE or j.endswith(f".{CHOICE_JUDGE}")]
-    rows, failed = Counter[_Row](), 0  # in the order of the data set
+    subjects: dict[str, Counter[str]] = {}
+    chosen, right, sizes = Counter[Any](), Counter[Any](), Counter[int]()
+    longest = failed = 0
     for conversation, by_turn in conversations_with_scores(results) if judges else ():
         case = conversation.case
         every = [score for by_judge in by_turn.values() for score in by_judge.values()]
         graded = [score for score in every if score.judge in judges and case.choices]
         failed += sum(score.state == "failed" for score in graded)
-        for score in [score for score in graded if score.state == "scored"][-1:]:
-            right = right_letter(case)
-            # The first of the longest on a tie.
-            longest = max(range(len(case.choices)), key=lambda place: len(case.choices[place]))
-            row = _Row(
-                subject=case.tags[0] if case.tags else "",
-                right=right,
-                chosen=score.detail.get("letter"),
-                is_right=score.value == 1,
-                not_extracted="not_extracted" in score.detail,
-                choices=len(case.choices),
-                right_is_longest=LETTERS[longest] == right,
-            )
-            rows[row] += 1
-    if not rows:
+        scored = [score for score in graded if score.state == "scored"]
+        if not scored:
+            continue
+        last, letter = scored[-1], right_letter(case)
+        counts = subjects.setdefault(case.tags[0] if case.tags else "", Counter())
+        counts.update(n=1, right=last.value == 1, not_extracted="not_extracted" in last.detail)
+        chosen[last.detail.get("letter")] += 1
+        right[letter] += 1
+        sizes[len(case.choices)] += 1
+        # The first of the longest on a tie.
+        longest += LETTERS[max(range(len(case.choices)), key=lambda at: len(case.choices[at]))] == letter
+    if not subjects:
         return None
-    by_subject: dict[str, Counter[_Row]] = {}
-    for row, n in rows.items():
-        by_subject.setdefault(row.subject, Counter())[row] = n
+    n = sizes.total()
     return Choices(
-        accuracy=_accuracy(rows),
-        subjects={subject: _accuracy(own) for subject, own in by_subject.items()},
-        chosen=_letters((row.chosen, n) for row, n in rows.items()),
-        right=_letters((row.right, n) for row, n in rows.items()),
-        chance=sum(n / row.choices for row, n in rows.items()) / rows.total(),
-        longest=sum(n * row.right_is_longest for row, n in rows.items()) / rows.total(),
+        accuracy=Accuracy(**sum(subjects.values(), Counter())),
+        subjects={name: Accuracy(**counts) for name, counts in subjects.items()},
+        chosen={letter: chosen[letter] for letter in LETTERS if chosen[letter]},
+        right={letter: right[letter] for letter in LETTERS if right[letter]},
+        chance=sum(rows / size for size, rows in sizes.items()) / n,
+        longest=longest / n,
         failed=failed,
     )
-
-
-def _accuracy(rows: Mapping[_Row, int]) -> Accuracy:
-    return Accuracy(
-        n=sum(rows.values()),
-        right=sum(n * row.is_right for row, n in rows.items()),
-        not_extracted=sum(n * row.not_extracted for row, n in rows.items()),
-    )
-
-
-def _letters(counted: Iterable[tuple[Any, int]]) -> dict[str, int]:
-    """How often each letter occurs, in the order of the alphabet; what is no letter is left out."""
-    counts = Counter[Any]()
-    for letter, n in counted:
-        counts[letter] += n
-    return {letter: counts[letter] for letter in LETTERS if counts[letter]}

@@ -132,9 +132,18 @@ class Clusters(NamedTuple):
         filled = np.flatnonzero(counts.ravel())
         return cls(np.eye(counts.size, dtype=np.int64)[filled], counts.ravel()[filled])
 
+    @classmethod
+    def of_cases(cls, flat: Counts, owners: Sequence[str], cells: int) -> "Clusters":
+        """The rows of one owner are one case; `flat` is the cell of each row."""
+        names, owner = np.unique(owners, return_inverse=True)
+        added = np.zeros((len(names), cells), dtype=np.int64)
+        np.add.at(added, (owner, flat), 1)
+        kinds, number = np.unique(added, axis=0, return_counts=True)
+        return cls(kinds, number.astype(np.int64))
+
 
 def classify(
-    rows: Iterable[ClassifiedRow],
+    rows: Sequence[ClassifiedRow],
     labels: Sequence[str],
     *,
     positive: str = "",
@@ -146,62 +155,48 @@ def classify(
 
     Rows of one case are drawn together. A prediction outside of `labels` is one that was not extracted.
     """
-    table = list(rows)
-    cells, per_row = _cells(table, labels)
-    clusters = _clusters(per_row, table, cells.size)
-    if clusters is not None:
-        right = [float(row.expected == row.predicted) for row in table]
-        owners = [row.case or f"\0{at}" for at, row in enumerate(table)]
-        more["accuracy_stderr"] = clustered_stderr(right, owners)
-    return classify_counts(
-        cells, labels, positive=positive, seed=seed, draws=draws, clusters=clusters, **more
+    # The table: a row for each label, a column for each and one for not extracted; `flat` is each row's cell.
+    place, width = {label: at for at, label in enumerate(labels)}, len(labels) + 1
+    flat = np.array(
+        [place[row.expected] * width + place.get(row.predicted or "", len(labels)) for row in rows],
+        dtype=np.int64,
     )
-
-
-def classify_counts(
-    counts: Counts,
-    labels: Sequence[str],
-    *,
-    positive: str = "",
-    seed: int = SEED,
-    draws: int = DRAWS,
-    clusters: "Clusters | None" = None,
-    **more: Any,
-) -> Classification:
-    """All figures of a table of counts: a row for each label, a column for each and one for not extracted."""
-    looked_for = positive or positive_of(labels, counts.sum(axis=1))
+    counts = np.bincount(flat, minlength=len(labels) * width).reshape(len(labels), width)
+    shares, support, n = per_class(counts), counts.sum(axis=1), len(rows)
+    hits, said = int(np.trace(counts[:, :-1])), int(counts[:, :-1].sum())
+    looked_for = positive or positive_of(labels, support)
     at = list(labels).index(looked_for) if looked_for else None
-    shares, support = per_class(counts), counts.sum(axis=1)
-    n = int(counts.sum())
-    drawn = drawn_f1(clusters or Clusters.of(counts), len(labels), at, seed=seed, draws=draws)
-    right = float(np.trace(counts[:, :-1]) / n) if n else 0.0
-    given: dict[str, Any] = {"accuracy_stderr": standard_error(right, n)} | more
-    said = counts[
-        :, :-1
-    ].sum()  # what was not extracted lowers the recall of all rows pooled, not the precision
-    hits = np.trace(counts[:, :-1])
+    right = hits / n if n else 0.0
+    stderr, clusters = standard_error(right, n), Clusters.of(counts)
+    owners = [row.case or f"\0{at}" for at, row in enumerate(rows)]
+    if len(set(owners)) < n:  # some case was asked more than once
+        stderr = clustered_stderr([float(row.expected == row.predicted) for row in rows], owners)
+        clusters = Clusters.of_cases(flat, owners, counts.size)
+    drawn = drawn_f1(clusters, len(labels), at, seed=seed, draws=draws)
+    # What was not extracted lowers the recall of all rows pooled, not the precision.
     pooled = (float(_share(a, b)) for a, b in ((hits, said), (hits, n), (2 * hits, said + n)))
     return Classification(
         labels=tuple(labels),
         positive=looked_for,
         n=n,
         accuracy=right,
+        accuracy_stderr=stderr,
         f1=float(headline_f1(shares, at)),
         f1_stderr=float(drawn.std(ddof=1)) if n > 1 and len(drawn) > 1 else None,
         per_class=tuple(
-            _class(label, row, rows) for label, row, rows in zip(labels, shares.T, support, strict=True)
+            _class(label, row, size) for label, row, size in zip(labels, shares.T, support, strict=True)
         ),
         macro=_class("macro", shares.mean(axis=1), n),
         micro=_class("micro", pooled, n),
         weighted=_class("weighted", shares @ support / (n or 1), n),
         confusion=tuple(tuple(map(int, row)) for row in counts),
-        not_extracted=int(counts[:, -1].sum()),
+        not_extracted=n - said,
         kappa=kappa(counts),
         mcc=mcc(counts),
         baselines=tuple(baselines(support, labels, at)),
         draws=len(drawn),
         seed=seed,
-        **given,
+        **more,
     )
 
 
@@ -291,28 +286,6 @@ def _guesser(name: str, shares: Floats, support: Counts, positive: int | None, l
         f1=float(headline_f1(figures, positive)),
         macro_f1=float(headline_f1(figures, None)),
     )
-
-
-def _cells(table: Sequence[ClassifiedRow], labels: Sequence[str]) -> tuple[Counts, Counts]:
-    """The table of counts, and the flat cell of each row."""
-    place, width = {label: at for at, label in enumerate(labels)}, len(labels) + 1
-    flat = np.array(
-        [place[row.expected] * width + place.get(row.predicted or "", len(labels)) for row in table],
-        dtype=np.int64,
-    )
-    return np.bincount(flat, minlength=len(labels) * width).reshape(len(labels), width), flat
-
-
-def _clusters(flat: Counts, table: Sequence[ClassifiedRow], cells: int) -> Clusters | None:
-    """The kinds of cases, where some case was asked more than once."""
-    sizes = Counter(row.case for row in table if row.case)
-    if max(sizes.values(), default=1) == 1:
-        return None
-    _, owner = np.unique([row.case or f"\0{at}" for at, row in enumerate(table)], return_inverse=True)
-    added = np.zeros((int(np.max(owner)) + 1, cells), dtype=np.int64)
-    np.add.at(added, (owner, flat), 1)
-    kinds, number = np.unique(added, axis=0, return_counts=True)
-    return Clusters(kinds, number.astype(np.int64))
 
 
 def _class(label: str, figures: Iterable[float], support: int) -> ClassFigures:

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,6 @@ from simulator.stats.classification import (
     ClassifiedRow,
     classifications,
     classify,
-    classify_counts,
     positive_of,
 )
 from tests.paths import ROOT
@@ -28,9 +28,16 @@ BINARY = ("0", "1")
 POSITIVES, ALL = 60, 856
 
 
+def of_table(counts: Sequence[Sequence[int]], labels: Sequence[str] = BINARY) -> Classification:
+    """The figures of a table of counts: expected by predicted label."""
+    cells = product(enumerate(counts), enumerate(labels))
+    rows = [[ClassifiedRow(labels[i], said)] * row[j] for (i, row), (j, said) in cells]
+    return classify([each for same in rows for each in same], labels)
+
+
 def of_counts(tp: int, fp: int, fn: int) -> Classification:
     """The figures of a binary classifier on the article's rows."""
-    return classify_counts(np.array([[ALL - tp - fp - fn, fp, 0], [fn, tp, 0]]), BINARY)
+    return of_table([[ALL - tp - fp - fn, fp], [fn, tp]])
 
 
 def delta_stderr(tp: int, fp: int, fn: int) -> float:
@@ -117,7 +124,7 @@ def test_what_was_not_extracted_is_wrong() -> None:
 
 def test_agreement() -> None:
     """Cohen's kappa and Matthews' correlation by their definitions; none where a side is constant."""
-    found = classify_counts(np.array([[45, 15, 0], [25, 15, 0]]), BINARY)
+    found = of_table([[45, 15], [25, 15]])
 
     assert found.kappa == pytest.approx(0.1304, abs=1e-4)
     assert found.mcc == pytest.approx((45 * 15 - 15 * 25) / (60 * 40 * 70 * 30) ** 0.5)
@@ -126,7 +133,7 @@ def test_agreement() -> None:
 
 def test_agreement_of_several_classes() -> None:
     """Nine of twelve right, evenly spread over three classes: a third by chance."""
-    found = classify_counts(np.array([[3, 1, 0, 0], [0, 3, 1, 0], [1, 0, 3, 0]]), ("a", "b", "c"))
+    found = of_table([[3, 1, 0], [0, 3, 1], [1, 0, 3]], ("a", "b", "c"))
 
     assert found.kappa == pytest.approx((9 / 12 - 1 / 3) / (1 - 1 / 3))
     assert found.mcc == pytest.approx((9 * 12 - 48) / (12**2 - 48))
