@@ -8,13 +8,11 @@ zeros, and many judges. Under "nothing changed" every difference may as well hav
 counts how many of these assignments are as extreme as what was found.
 """
 
-import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
-from math import ceil, comb, fsum, sqrt
-from statistics import NormalDist, stdev
-from typing import Any, Literal, NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from math import ceil, comb, sqrt
+from statistics import NormalDist, fmean, stdev
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -32,9 +30,10 @@ TurnKey = tuple[str, int]
 # Tags of a case that must stay as good as it is.
 GUARDED = frozenset({"must-not-break", "壊さない", "必須"})
 _PROMPT = "prompt:"
+# Why a comparison may mislead, gravest first.
 Kind = Literal[
-    "same_run", "unfinished", "rubrics", "models", "prompt_text", "prompt_version", "customers", "settings",
-    "rules", "questions", "unpaired",
+    "same_run", "rubrics", "models", "prompt_text", "prompt_version", "customers", "settings", "rules",
+    "questions", "unfinished", "unpaired",
 ]  # fmt: skip
 # The bot may differ: it is what is tested. These must be the same for the scores to be comparable.
 _OF_THE_CUSTOMERS = ("turns", "voice_opening", "script", "user_temperature", "language", "greeting")
@@ -49,8 +48,9 @@ FEWEST_PAIRS = FEWEST_CASES = 6
 # The difference (0..1) that a plan for more questions aims at, and how surely it is to be seen.
 WORTH_SEEING, POWER = 0.05, 0.8
 _NORMAL = NormalDist()
-# A case with a mean before and after.
+# A case with a mean before and after; a customer by case and persona.
 Pair = tuple[str, float, float]
+CustomerKey = tuple[str, str]
 SHOWN_TAGS = 5
 # Up to as many differences other than zero the assignments are counted; above, the normal approximation.
 EXACT_UP_TO = 25
@@ -77,66 +77,43 @@ class PairedTurn(NamedTuple):
 
 
 class PairedRuns:
-    """The conversations of two runs, side by side."""
+    """The conversations of two runs, side by side.
+
+    `both` are the conversations that both have, `turns` those turns that can be compared: the first of each
+    conversation, and those with the same message. On `same_lines` of all `lines` (turns of paired
+    conversations) the customers said the same. `guarded` cases must not break: either run marks them so.
+    """
 
     def __init__(self, before: RunFigures, after: RunFigures) -> None:
         """`before` is the run that `after` is compared with."""
         self.before, self.after = (
             RunFigures(without_superseded(s.results), s.summary) for s in (before, after)
         )
-        self.earlier, self.later = (
-            begun_conversations(self.before.results),
-            begun_conversations(self.after.results),
-        )
+        self.earlier, self.later = map(_begun_conversations, (self.before.results, self.after.results))
         self.both = [key for key in self.later if key in self.earlier]
-
-    @cached_property
-    def reds(self) -> tuple[dict[TurnKey, RedTurn], dict[TurnKey, RedTurn]]:
-        """The red turns of both runs, by conversation and turn."""
-        sides = (self.before, self.after)
-        first, second = ({(r.conversation, r.turn): r for r in side.summary.reddest} for side in sides)
-        return first, second
-
-    @cached_property
-    def means(self) -> tuple[dict[str, dict[str, float]], dict[str, dict[str, float]]]:
-        """The means of both runs, by judge and conversation."""
-        return means_by_judge(self.before), means_by_judge(self.after)
-
-    @cached_property
-    def lines(self) -> tuple[int, int]:
-        """On how many turns the customers said the same, and how many turns the paired conversations have."""
-        same = total = 0
-        for one, other in self._pairs():
-            total += max(len(one.turns), len(other.turns))
-            same += sum(a.user == b.user for a, b in zip(one.turns, other.turns, strict=False))
-        return same, total
-
-    @cached_property
-    def turns(self) -> tuple[PairedTurn, ...]:
-        """The turns that can be compared: the first of each conversation, and those with the same message."""
+        self.reds: tuple[dict[TurnKey, RedTurn], dict[TurnKey, RedTurn]]
+        self.reds = _red_turns(self.before), _red_turns(self.after)
         was, became = self.reds
-        return tuple(
-            PairedTurn(one, other, a, b, was.get((one.id, a.index)), became.get((other.id, b.index)))
-            for one, other in self._pairs()
-            for a, b in zip(one.turns, other.turns, strict=False)
-            if a.index == 1 or a.user == b.user
-        )
-
-    @cached_property
-    def guarded(self) -> tuple[str, ...]:
-        """The ids of the cases that must not break: marked so in either run."""
+        turns, self.same_lines, self.lines = list[PairedTurn](), 0, 0
+        for one, other in ((self.earlier[key], self.later[key]) for key in self.both):
+            self.lines += max(len(one.turns), len(other.turns))
+            for a, b in zip(one.turns, other.turns, strict=False):
+                self.same_lines += a.user == b.user
+                if a.index == 1 or a.user == b.user:
+                    red = was.get((one.id, a.index)), became.get((other.id, b.index))
+                    turns.append(PairedTurn(one, other, a, b, *red))
+        self.turns = tuple(turns)
         conversations = (*self.earlier.values(), *self.later.values())
-        return tuple(dict.fromkeys(c.case.id for c in conversations if is_guarded(c.case.tags)))
-
-    def _pairs(self) -> Iterable[tuple[Conversation, Conversation]]:
-        return ((self.earlier[key], self.later[key]) for key in self.both)
+        self.guarded = tuple(dict.fromkeys(c.case.id for c in conversations if is_guarded(c.case.tags)))
 
 
-class PromptVersion(NamedTuple):
-    """A prompt as a run recorded it: the version that its file states, and the hash of its text."""
+def _begun_conversations(results: Results) -> dict[ConversationKey, Conversation]:
+    """The conversations that began, by question, customer and repetition."""
+    return {(c.case.id, c.persona, c.repeat): c for c in results.conversations if c.turns or c.ended}
 
-    version: str
-    hash: str
+
+def _red_turns(side: RunFigures) -> dict[TurnKey, RedTurn]:
+    return {(red.conversation, red.turn): red for red in side.summary.reddest}
 
 
 class Caution(Value):
@@ -331,56 +308,36 @@ def find_companion(before: Run, after: RunQuestions, runs: Iterable[RunQuestions
     return min(candidates, key=lambda run: abs(run.created - after.run.created), default=None)
 
 
-def begun_conversations(results: Results) -> dict[ConversationKey, Conversation]:
-    """The conversations that began, by question, customer and repetition."""
-    return {(c.case.id, c.persona, c.repeat): c for c in results.conversations if c.turns or c.ended}
-
-
 def is_guarded(tags: Iterable[str]) -> bool:
     """Whether a case must not break."""
     return any(tag.strip().casefold().replace("_", "-").replace(" ", "-") in GUARDED for tag in tags)
 
 
-def means_by_judge(side: RunFigures) -> dict[str, dict[str, float]]:
-    """For each judge the mean (0..1) of every conversation that it graded, over the turns that count."""
-    counted = {(conversation.id, turn.index) for conversation, turn in counted_turns(*side)}
-    values: dict[str, dict[str, list[float]]] = {}
+def means_by_customer(side: RunFigures) -> dict[str, dict[CustomerKey, float]]:
+    """For each judge the mean (0..1) of every case and persona, over their repetitions.
+
+    A conversation's mean is that of the turns that the judge graded and that count.
+    """
+    counted = {(c.id, turn.index): (c.case.id, c.persona) for c, turn in counted_turns(*side)}
+    values: dict[str, dict[CustomerKey, dict[str, list[float]]]] = {}
     for score in side.results.scores:
-        if (
-            score.value is not None
-            and score.state == "scored"
-            and (score.conversation, score.turn) in counted
-        ):
-            values.setdefault(score.judge, {}).setdefault(score.conversation, []).append(score.value)
+        customer = counted.get((score.conversation, score.turn))
+        if customer and score.value is not None and score.state == "scored":
+            by_conversation = values.setdefault(score.judge, {}).setdefault(customer, {})
+            by_conversation.setdefault(score.conversation, []).append(score.value)
     return {
-        judge: {conversation: sum(own) / len(own) for conversation, own in by_conversation.items()}
-        for judge, by_conversation in values.items()
+        judge: {customer: fmean(map(fmean, found.values())) for customer, found in by.items()}
+        for judge, by in values.items()
     }
 
 
-def means_by_customer(
-    conversations: Mapping[ConversationKey, Conversation], means: Mapping[str, float]
-) -> dict[tuple[str, str], float]:
-    """The mean of each case and persona that has one, over however often it was repeated."""
-    values_by_customer: dict[tuple[str, str], list[float]] = {}
-    for (case, persona, _), conversation in conversations.items():
-        if conversation.id in means:
-            values_by_customer.setdefault((case, persona), []).append(means[conversation.id])
-    return {key: sum(values) / len(values) for key, values in values_by_customer.items()}
-
-
-def _prompts(run: Run) -> dict[str, PromptVersion]:
-    """The prompts of a run by name: one, or those of a chain; empty where rows were sent as they are."""
+def _prompts(run: Run) -> dict[str, tuple[str, str]]:
+    """Version and hash of a run's prompts by name: one, or those of a chain; empty where rows were sent."""
     return {
-        name.removeprefix(_PROMPT): PromptVersion(run.versions.get(name, ""), digits)
+        name.removeprefix(_PROMPT): (run.versions.get(name, ""), digits)
         for name, digits in run.prompts.items()
         if name.startswith(_PROMPT)
     }
-
-
-def prompt_versions(run: Run) -> str:
-    """The prompts of a run with version and hash, as reports show them: `choose:expert 2 (331ef023326d)`."""
-    return ", ".join(f"{name} {prompt.version} ({prompt.hash})" for name, prompt in _prompts(run).items())
 
 
 def other_rubrics(before: Summary, after: Summary) -> tuple[str, ...]:
@@ -405,66 +362,60 @@ def cautions(pairs: PairedRuns) -> Iterator[Caution]:
     """The reasons to distrust a plain comparison, gravest first."""
     before, after = pairs.before.results.run, pairs.after.results.run
     replayed = is_replayed(before, after)
-    if before.id == after.id:
-        yield Caution(kind="same_run", names=(after.id,))
-    if names := other_rubrics(pairs.before.summary, pairs.after.summary):
-        yield Caution(kind="rubrics", names=names)
     # In a replay nobody plays the customer.
-    roles = (role for role in _NOT_THE_BOT if not (replayed and role == "user"))
-    if names := tuple(role for role in roles if before.models.get(role) != after.models.get(role)):
-        yield Caution(kind="models", names=names)
-    yield from _prompt_cautions(before, after, replayed=replayed)
+    roles = [role for role in _NOT_THE_BOT if not (replayed and role == "user")]
     settings = (*(() if replayed else _OF_THE_CUSTOMERS), *_OF_THE_GRADING)
-    if names := tuple(name for name in settings if before.settings.get(name) != after.settings.get(name)):
-        yield Caution(kind="settings", names=names)
-    if before.settings.get("red") != after.settings.get("red"):
-        yield Caution(kind="rules")
-    if reworded := sum(pairs.earlier[k].case.question != pairs.later[k].case.question for k in pairs.both):
-        yield Caution(kind="questions", after=reworded)
-    if names := tuple(dict.fromkeys(run.id for run in (before, after) if run.status != "finished")):
-        yield Caution(kind="unfinished", names=names)
-    unpaired = len(pairs.earlier) - len(pairs.both), len(pairs.later) - len(pairs.both)
-    if any(unpaired):
-        yield Caution(kind="unpaired", before=unpaired[0], after=unpaired[1])
-
-
-def _prompt_cautions(before: Run, after: Run, *, replayed: bool) -> Iterator[Caution]:
-    """A text that changed while the version stayed, the reverse, or customers who got another prompt."""
-    # If the number of examples differs, that alone changes the text.
+    # If the number of examples differs, that alone changes the text of a prompt.
     same_shots = before.settings.get("shots") == after.settings.get("shots")
     first, second = (_prompts(run) if same_shots else {} for run in (before, after))
     changed = [name for name in first if name in second and first[name] != second[name]]
-    if names := tuple(name for name in changed if first[name].version == second[name].version):
-        yield Caution(kind="prompt_text", names=names)
-    if names := tuple(name for name in changed if first[name].hash == second[name].hash):
-        yield Caution(kind="prompt_version", names=names)
-    # Whether a persona that both runs have got another prompt.
-    shared = [name for name in before.prompts if name in after.prompts]
-    personas = (name for name in shared if name.startswith(("user:", "opening:")))
-    if not replayed and any(before.prompts[name] != after.prompts[name] for name in personas):
-        yield Caution(kind="customers")
+    names: tuple[tuple[Kind, Iterable[str]], ...] = (
+        ("same_run", [after.id] if before.id == after.id else []),
+        ("rubrics", other_rubrics(pairs.before.summary, pairs.after.summary)),
+        ("models", (role for role in roles if before.models.get(role) != after.models.get(role))),
+        # A text that changed while the version stayed, and the reverse.
+        ("prompt_text", (name for name in changed if first[name][0] == second[name][0])),
+        ("prompt_version", (name for name in changed if first[name][1] == second[name][1])),
+        ("settings", (name for name in settings if before.settings.get(name) != after.settings.get(name))),
+        ("unfinished", dict.fromkeys(run.id for run in (before, after) if run.status != "finished")),
+    )
+    found = {kind: Caution(kind=kind, names=each) for kind, some in names if (each := tuple(some))}
+    personas = (name for name in before.prompts if name.startswith(("user:", "opening:")))
+    if not replayed and any(after.prompts.get(p, before.prompts[p]) != before.prompts[p] for p in personas):
+        found["customers"] = Caution(kind="customers")
+    if before.settings.get("red") != after.settings.get("red"):
+        found["rules"] = Caution(kind="rules")
+    if reworded := sum(pairs.earlier[k].case.question != pairs.later[k].case.question for k in pairs.both):
+        found["questions"] = Caution(kind="questions", after=reworded)
+    unpaired = len(pairs.earlier) - len(pairs.both), len(pairs.later) - len(pairs.both)
+    if any(unpaired):
+        found["unpaired"] = Caution(kind="unpaired", before=unpaired[0], after=unpaired[1])
+    return (found[kind] for kind in get_args(Kind) if kind in found)
 
 
 def changed_settings(before: Run, after: Run) -> tuple[ChangedSetting, ...]:
     """What is known to differ in the bot: adapter, settings, prompts, model."""
-
-    def text(value: object) -> str:
-        if value is None or isinstance(value, str):
-            return value or ""
-        return json.dumps(value, ensure_ascii=False)
-
-    first, second = before.settings, after.settings
-    found = [("adapter", text(first.get("adapter")), text(second.get("adapter")))]
-    one, other = first.get("set"), second.get("set")
-    if isinstance(one, dict) and isinstance(other, dict):
-        found += [(key, text(one.get(key)), text(other.get(key))) for key in dict.fromkeys((*one, *other))]
-    found.append(("prompt", prompt_versions(before), prompt_versions(after)))
-    found.append(("demo_model", before.models.get("demo", ""), after.models.get("demo", "")))
-    return tuple(ChangedSetting(name=name, before=was, after=now) for name, was, now in found if was != now)
+    one: Any = before.settings.get("set") or {}
+    other: Any = after.settings.get("set") or {}
+    prompts = (
+        ", ".join(f"{name} {version} ({digits})" for name, (version, digits) in _prompts(run).items())
+        for run in (before, after)
+    )
+    found = [
+        ("adapter", before.settings.get("adapter"), after.settings.get("adapter")),
+        *((key, one.get(key), other.get(key)) for key in dict.fromkeys((*one, *other))),
+        ("prompt", *prompts),
+        ("demo_model", before.models.get("demo"), after.models.get("demo")),
+    ]
+    return tuple(
+        ChangedSetting(name=name, before=str(was or ""), after=str(now or ""))
+        for name, was, now in found
+        if (was or "") != (now or "")
+    )
 
 
 def differences(
-    pairs: Mapping[str, Sequence[Pair]], *, primary: str, seed: int, apart: frozenset[str] = frozenset()
+    pairs: Mapping[str, Sequence[Pair]], *, primary: str, seed: int, apart: Collection[str] = ()
 ) -> tuple[Difference, ...]:
     """One row per judge, from its pairs (case, before, after); those in `apart` graded by another rubric.
 
@@ -472,31 +423,24 @@ def differences(
     case are not independent. `primary` decides about the run. Better or worse is said when the p as
     `_corrected` is below 5 % and the interval, too, leaves out 0.
     """
-    by_case: dict[str, list[float]] = {}
-    for judge, rows in pairs.items():
-        values: dict[str, list[float]] = {}
-        for case, before, after in rows:
-            values.setdefault(case, []).append(after - before)
-        by_case[judge] = [fsum(own) / len(own) for own in values.values()]
+    by_case = {judge: _case_changes(rows) for judge, rows in pairs.items()}
     tested = {
         judge: wilcoxon(means)
         for judge, means in by_case.items()
         if judge not in apart and _enough(len(pairs[judge]), len(means))
     }
-    testable = {judge: p for judge, p in tested.items() if _moved(by_case[judge]) >= FEWEST_CASES}
-    adjusted = tested | _corrected(testable, primary)
+    adjusted = tested | _corrected(
+        {judge: p for judge, p in tested.items() if _moved(by_case[judge]) >= FEWEST_CASES}, primary
+    )
     found = []
     for judge, rows in pairs.items():
         cases, by = by_case[judge], [after - before for _case, before, after in rows]
-        interval, verdict = None, "not_comparable"
-        if _enough(len(by), len(cases)):
-            interval = interval_of_mean(by, [case for case, *_means in rows], seed=seed, ends=None)
-        if judge not in apart:
-            verdict = "not_enough"
-            if judge in adjusted and interval is not None:
-                low, high = interval
-                sure = adjusted[judge] < 1 - LEVEL and (low > 0 or high < 0)
-                verdict = ("better" if low > 0 else "worse") if sure else "no_difference"
+        interval = _interval([case for case, *_means in rows], by, seed)
+        verdict: Verdict = "not_comparable" if judge in apart else "not_enough"
+        if judge in adjusted and interval is not None:
+            low, high = interval
+            sure = adjusted[judge] < 1 - LEVEL and (low > 0 or high < 0)
+            verdict = ("better" if low > 0 else "worse") if sure else "no_difference"
         found.append(
             Difference(
                 judge=judge,
@@ -504,9 +448,9 @@ def differences(
                 pairs=len(rows),
                 cases=len(cases),
                 moved=_moved(cases),
-                before=_mean([before for _case, before, _after in rows]),
-                after=_mean([after for *_rest, after in rows]),
-                difference=_mean(by),
+                before=fmean(before for _case, before, _after in rows) if rows else None,
+                after=fmean(after for *_rest, after in rows) if rows else None,
+                difference=fmean(by) if by else None,
                 interval=interval,
                 p=tested.get(judge),
                 p_holm=adjusted.get(judge),
@@ -515,6 +459,20 @@ def differences(
             )
         )
     return tuple(found)
+
+
+def _case_changes(rows: Iterable[Pair]) -> list[float]:
+    """The mean difference of each case."""
+    values: dict[str, list[float]] = {}
+    for case, before, after in rows:
+        values.setdefault(case, []).append(after - before)
+    return list(map(fmean, values.values()))
+
+
+def _interval(cases: Sequence[str], values: Sequence[float], seed: int) -> tuple[float, float] | None:
+    """The interval of a mean difference; None of too few pairs or cases."""
+    enough = _enough(len(values), len(set(cases)))
+    return interval_of_mean(values, cases, seed=seed, ends=None) if enough else None
 
 
 def _corrected(testable: Mapping[str, float], primary: str) -> dict[str, float]:
@@ -597,10 +555,6 @@ def holm(p_values: Mapping[str, float]) -> dict[str, float]:
     return {name: adjusted[name] for name in p_values}
 
 
-def _mean(values: Sequence[float]) -> float | None:
-    return fsum(values) / len(values) if values else None
-
-
 def red_changes(turns: Sequence[PairedTurn]) -> RedChanges:
     """The comparable turns by colour, and whether more cases changed one way than the other."""
     colours = Counter((bool(t.was), bool(t.became)) for t in turns)
@@ -621,9 +575,8 @@ def red_changes(turns: Sequence[PairedTurn]) -> RedChanges:
 
 def turn_changes(pairs: PairedRuns, *, red: bool) -> tuple[TurnChange, ...]:
     """The turns that turned red (or green), those of guarded cases first, then by how much."""
-    primary = pairs.after.summary.primary
     before, after = (
-        {(s.conversation, s.turn): s for s in side.results.scores.of_judge(primary)}
+        {(s.conversation, s.turn): s for s in side.results.scores.of_judge(pairs.after.summary.primary)}
         for side in (pairs.before, pairs.after)
     )
     changes = []
@@ -675,89 +628,92 @@ def broken_cases(pairs: PairedRuns) -> tuple[BrokenCase, ...]:
     return tuple(broken)
 
 
-def unchecked_cases(pairs: PairedRuns) -> tuple[str, ...]:
-    """The guarded cases that only one of the runs has, so that nobody knows whether they broke."""
-    first, second = ({c.case.id for c in side.values() if c.turns} for side in (pairs.earlier, pairs.later))
-    return tuple(case for case in pairs.guarded if case not in first & second)
-
-
-def compare_personas(pairs: PairedRuns, seed: int) -> tuple[GroupComparison, ...]:
-    """One row per persona, in order of appearance."""
-    names = dict.fromkeys(persona for _case, persona, _repeat in pairs.both)
-    return _groups(pairs, names, lambda name, _case, persona: persona == name, seed)
-
-
-def compare_tags(pairs: PairedRuns, seed: int) -> tuple[GroupComparison, ...]:
-    """One row for each of the tags with most pairs, without the tags that guard a case."""
-    tags = {
-        key[0]: dict.fromkeys(tag for tag in pairs.later[key].case.tags if not is_guarded((tag,)))
-        for key in pairs.both
-    }
-    every = Counter(tag for key in pairs.both for tag in tags[key[0]])
-    shown = [tag for tag, _n in every.most_common(SHOWN_TAGS)]
-    return _groups(pairs, shown, lambda tag, case, _persona: tag in tags.get(case, ()), seed)
-
-
-def _groups(
-    pairs: PairedRuns, names: Iterable[str], belongs: Callable[[str, str, str], bool], seed: int
-) -> tuple[GroupComparison, ...]:
-    """A row for each name that has a pair; `belongs` says whether a case and a persona do."""
-    by = {
-        (case, persona): now - was for case, persona, was, now in _paired(pairs, pairs.after.summary.primary)
-    }
-    rows = []
-    for name in names:
-        inside = {key: value for key, value in by.items() if belongs(name, *key)}
-        if not inside:
-            continue
-        cases, values, interval = [case for case, _persona in inside], list(inside.values()), None
-        if _enough(len(inside), len(set(cases))):
-            interval = interval_of_mean(values, cases, seed=seed, ends=None)
-        turns = [t for t in pairs.turns if belongs(name, t.later.case.id, t.later.persona)]
-        colours = red_changes(turns)
-        rows.append(
-            GroupComparison(
-                name=name,
-                pairs=len(inside),
-                difference=fsum(values) / len(values),
-                interval=interval,
-                turned_red=colours.turned_red,
-                turned_green=colours.turned_green,
-            )
-        )
-    return tuple(rows)
-
-
 def compare_runs(before: RunFigures, after: RunFigures, *, seed: int) -> RunComparison:
     """The run `after` compared with `before`; both summaries are made by the same red rules."""
     pairs = PairedRuns(before, after)
     primary = after.summary.primary
-    rows = _judge_rows(pairs, primary, seed)
-    verdict: Verdict = next((row.verdict for row in rows if row.judge == primary), "not_comparable")
+    one, other = means_by_customer(pairs.before), means_by_customer(pairs.after)
+    # The mean before and after of every customer (case and persona) that both runs have, by judge.
+    means = {
+        judge: {
+            key: (one[judge][key], other[judge][key])
+            for key in sorted(one[judge].keys() & other[judge].keys())
+        }
+        for judge in sorted(after.summary.judges, key=lambda name: name != primary)
+        if judge in one and judge in other
+    }
+    judges = differences(
+        {judge: [(case, *both) for (case, _persona), both in by.items()] for judge, by in means.items()},
+        primary=primary,
+        seed=seed,
+        apart=other_rubrics(before.summary, after.summary),
+    )
+    changes = {key: now - was for key, (was, now) in means.get(primary, {}).items()}
+    customers = {(case, persona) for case, persona, _repeat in pairs.both} | changes.keys()
+    # Personas in order of appearance, and the tags with most pairs but for those that guard a case.
+    personas = dict.fromkeys(persona for _case, persona, _repeat in pairs.both)
+    tags = {
+        key[0]: dict.fromkeys(tag for tag in pairs.later[key].case.tags if not is_guarded((tag,)))
+        for key in pairs.both
+    }
+    commonest = Counter(tag for case, *_rest in pairs.both for tag in tags[case]).most_common(SHOWN_TAGS)
+    verdict: Verdict = next((row.verdict for row in judges if row.judge == primary), "not_comparable")
     reds, broken = red_changes(pairs.turns), broken_cases(pairs)
-    same, lines = pairs.lines
+    first, second = ({c.case.id for c in side.values() if c.turns} for side in (pairs.earlier, pairs.later))
     return RunComparison(
         before=_compared_run(before),
         after=_compared_run(after),
         primary=primary,
         verdict=verdict,
-        regression=bool(broken) or is_regression(rows, verdict, redder=reds.redder),
-        judges=rows,
+        regression=bool(broken) or is_regression(judges, verdict, redder=reds.redder),
+        judges=judges,
         paired=len(pairs.both),
         replayed=is_replayed(before.results.run, after.results.run),
-        same_lines=same,
-        lines=lines,
+        same_lines=pairs.same_lines,
+        lines=pairs.lines,
         reds=reds,
         turned_red=turn_changes(pairs, red=True),
         turned_green=turn_changes(pairs, red=False),
         broken=broken,
         guarded=len(pairs.guarded),
-        unchecked=unchecked_cases(pairs),
-        personas=compare_personas(pairs, seed),
-        tags=compare_tags(pairs, seed),
+        unchecked=tuple(case for case in pairs.guarded if case not in first & second),
+        personas=_groups(
+            pairs, {name: {c for c in customers if c[1] == name} for name in personas}, changes, seed
+        ),
+        tags=_groups(
+            pairs,
+            {tag: {c for c in customers if tag in tags.get(c[0], ())} for tag, _n in commonest},
+            changes,
+            seed,
+        ),
         cautions=tuple(cautions(pairs)),
         changed=changed_settings(before.results.run, after.results.run),
     )
+
+
+def _groups(
+    pairs: PairedRuns,
+    groups: Mapping[str, Collection[CustomerKey]],
+    changes: Mapping[CustomerKey, float],
+    seed: int,
+) -> tuple[GroupComparison, ...]:
+    """A row for each group of customers in which the score of anybody is known in both runs."""
+    rows = []
+    for name, customers in groups.items():
+        inside = {key: by for key, by in changes.items() if key in customers}
+        if inside:
+            colours = red_changes([t for t in pairs.turns if (t.later.case.id, t.later.persona) in customers])
+            rows.append(
+                GroupComparison(
+                    name=name,
+                    pairs=len(inside),
+                    difference=fmean(inside.values()),
+                    interval=_interval([case for case, _persona in inside], list(inside.values()), seed),
+                    turned_red=colours.turned_red,
+                    turned_green=colours.turned_green,
+                )
+            )
+    return tuple(rows)
 
 
 def is_regression(rows: Sequence[Difference], verdict: Verdict, *, redder: bool) -> bool:
@@ -782,24 +738,6 @@ def _compared_run(side: RunFigures) -> ComparedRun:
         conversations=summary.graded,
         offline=summary.offline,
     )
-
-
-def _judge_rows(pairs: PairedRuns, primary: str, seed: int) -> tuple[Difference, ...]:
-    """One row per judge that graded both runs, the deciding one first."""
-    before, after = pairs.means
-    names = [name for name in pairs.after.summary.judges if name in before and name in after]
-    names.sort(key=lambda name: name != primary)
-    rows = {name: [(case, was, now) for case, _persona, was, now in _paired(pairs, name)] for name in names}
-    apart = frozenset(other_rubrics(pairs.before.summary, pairs.after.summary))
-    return differences(rows, primary=primary, seed=seed, apart=apart)
-
-
-def _paired(pairs: PairedRuns, judge: str) -> list[tuple[str, str, float, float]]:
-    """Case, persona, mean before and mean after of every customer that both runs have, in a fixed order."""
-    before, after = pairs.means
-    one = means_by_customer(pairs.earlier, before.get(judge, {}))
-    other = means_by_customer(pairs.later, after.get(judge, {}))
-    return [(*key, one[key], other[key]) for key in sorted(one.keys() & other.keys())]
 
 
 def comparison_json(comparison: RunComparison) -> dict[str, Any]:
