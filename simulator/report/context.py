@@ -78,12 +78,6 @@ _DECISIONS: dict[str, Message] = {
     "missed": pgettext("of a target", "Missed"),
     "undecided": _("Undecided"),
 }
-# By whether asking the same questions once more may settle a condition.
-_REPEATS = {
-    None: None,
-    True: _("Asking the same questions more often may be enough."),
-    False: _("Asking the same questions more often would not: it takes new ones."),
-}
 
 
 def verdict(gate: Gate, score: float | None) -> Message:  # noqa: PLR0911 - one for each verdict
@@ -538,7 +532,6 @@ def _condition_note(checked: CheckedCondition) -> Message:
             " like this, about {questions} more questions ({conversations} conversations) would settle it."
         )
         values |= {"questions": checked.more.questions, "conversations": checked.more.conversations}
-        return sentences(text.format(**values), _REPEATS[checked.more.repeats])
     return text.format(**values)
 
 

@@ -10,9 +10,10 @@ its settings say (`gate_of`); what is wrong with them is told before the run beg
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import NormalDist
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from pydantic import Field
 
 from simulator.core.errors import InputError
 from simulator.core.messages import _
@@ -52,46 +53,17 @@ _READERS = frozenset({"turn", "relevance"})
 _UNJUDGED = frozenset({"failed", "p95_seconds", "latency_p95", "cost_usd"})
 # Scores are means of fifths: what differs by less is the same number in floating point.
 _SAME = 1e-9
+# What the gate can find; of conditions and personas the sentence is all there is.
 Problem = Literal[
     "below", "unsure", "corrected_below", "corrected_unsure", "ungraded", "judge", "simulator", "unfinished",
-    "running", "major", "evidence",
+    "running", "major", "evidence", "condition", "personas",
 ]  # fmt: skip
-# Problems of conditions: a verdict, but nothing that could be finished.
-ConditionProblem = Literal[
-    "few", "nothing", "no_cost", "unmeasured", "close", "never", "missed", "missed_major", "personas"
-]
-CONDITION_PROBLEMS: frozenset[str] = frozenset(get_args(ConditionProblem))
+CONDITION_PROBLEMS: frozenset[Problem] = frozenset({"condition", "personas"})
 _TOO_MANY = (
     "{major} of {cases} questions have a turn with a major mark ({share} %),"
     " more than --max-major allows ({allowed} %)"
 )
-_SENTENCES: dict[Problem | ConditionProblem, str] = {
-    "below": "score {score} is {short} below the target {target}: {red} of {turns} turns are red",
-    "unsure": "score {score} reaches the target {target}, but its 95 % interval begins at {low}",
-    "corrected_below": "score {score}, corrected by {n} human grades, is {short} below the target {target}:"
-    " its 95 % interval ends at {high}",
-    "corrected_unsure": "it is not settled whether the target {target} is reached: the 95 % interval of"
-    " score {score}, corrected by {n} human grades, is {low} to {high}",
-    "ungraded": "nothing was graded, so there is no score",
-    "judge": "{failed} of {of} grades failed ({share} %), more than --max-failed allows ({allowed} %)",
-    "simulator": "{failed} of {of} messages of the simulated customer failed ({share} %),"
-    " more than --max-failed allows ({allowed} %)",
-    "unfinished": "the run stopped after {finished} of {planned} conversations",
-    "running": "the run is not finished: {finished} of {planned} conversations",
-    "major": _TOO_MANY,
-    "missed_major": _TOO_MANY,
-    "evidence": "the judge {judge} had nothing to hold the answers against:"
-    " no reference, no passages, no facts",
-    "few": "{condition}: only {cases} questions say anything about it, it takes {least}",
-    "nothing": "{condition}: nothing in this run says anything about it",
-    "no_cost": "{condition}: a model has no known price",
-    "unmeasured": "{condition}: {failed} of {of} values are missing",
-    "close": "{condition} is not settled: {value} ({low} to {high}); about {conversations} more conversations"
-    " on {questions} more questions would settle it",
-    "never": "{condition} is not settled: {value} ({low} to {high}), too close for more questions to settle",
-    "missed": "{condition} is missed: {value}{range}",
-    "personas": "no graded conversation of {personas}, who took part",
-}
+_SECONDS = ("p95_seconds", "latency_p95")
 
 
 class MeasuredFigure(NamedTuple):
@@ -117,15 +89,10 @@ class MeasuredFigure(NamedTuple):
 
 
 class MoreQuestions(Value):
-    """How many more questions, and conversations about them, would settle a condition at today's figures.
-
-    `repeats` says whether asking the same questions more often could settle it, too; None where each was
-    asked once, so that nobody knows.
-    """
+    """How many more questions, and conversations about them, would settle a condition at today's figures."""
 
     questions: int
     conversations: int
-    repeats: bool | None
 
 
 class CheckedCondition(Value):
@@ -154,10 +121,8 @@ class CheckedCondition(Value):
 
     def as_json(self) -> dict[str, Any]:
         """The object that `--json` prints of it, figures rounded to 4 decimals."""
-        value, low, high = (
-            None if figure is None or math.isinf(figure) else figure
-            for figure in (self.value, self.low, self.high)
-        )
+        figures = (self.value, self.low, self.high)
+        value, low, high = (None if each is None or math.isinf(each) else each for each in figures)
         shown = {
             "condition": self.condition.text,
             "decision": self.decision,
@@ -166,21 +131,17 @@ class CheckedCondition(Value):
             "n": self.n,
             "cases": self.cases,
             "by_default": self.by_default,
-            "more": self.more and self.more.model_dump(include={"questions", "conversations"}),
+            "more": self.more and self.more.model_dump(),
         }
         return rounded(shown)  # type: ignore[no-any-return]
 
 
 class Finding(Value):
-    """One thing the gate found; `figures` are the numbers its sentence is made of, as text."""
+    """One thing the gate found, as an English sentence and as the figures that it is made of."""
 
-    problem: Problem | ConditionProblem
-    figures: dict[str, str]
-
-    @property
-    def sentence(self) -> str:
-        """The finding in English."""
-        return _SENTENCES[self.problem].format(**self.figures)
+    problem: Problem
+    sentence: str
+    figures: dict[str, str] = Field(default={})
 
 
 class Gate(Value):
@@ -197,7 +158,6 @@ class Gate(Value):
 
     target: float | None
     passed: bool | None
-    reasons: tuple[str, ...] = ()
     incomplete: bool = False
     findings: tuple[Finding, ...] = ()
     corrected: CorrectedScore | None = None
@@ -205,6 +165,11 @@ class Gate(Value):
     confidence: float | None = None
     decision: Decision | None = None
     conditions: tuple[CheckedCondition, ...] = ()
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """What is missing or in doubt, in English sentences."""
+        return tuple(finding.sentence for finding in self.findings)
 
     @property
     def unsettled(self) -> bool:
@@ -252,33 +217,33 @@ def measure_condition(condition: Condition, results: Results, summary: Summary) 
 
 
 def _turn_figure(condition: Condition, results: Results, summary: Summary) -> MeasuredFigure:
-    """A figure of single turns: which are red, how gravely, which got no answer or a late one."""
-    name, conversations = condition.name, len(results.conversations.select("begun"))
+    """The share of turns that are red, or so gravely, or got no answer, or a quick one.
 
-    def share(value: Callable[[Conversation, Turn], float | None]) -> MeasuredFigure:
-        """The share of turns of which something is true; None where that is not known."""
-        known = [(value(c, turn), c.case.id) for c, turn in counted_turns(results, summary)]
-        pairs = [(each, case) for each, case in known if each is not None]
-        return _mean_figure(pairs, conversations, len(known) - len(pairs))
-
-    if name == "failed":
-        return share(lambda _c, turn: float(turn_failure(turn) is not None))
-    if name in ("p95_seconds", "latency_p95"):
-        times = [s for _c, turn in counted_turns(results, summary) if (s := _seconds(turn)) is not None]
-        quick = share(
-            lambda _c, turn: None if (s := _seconds(turn)) is None else float(s <= condition.threshold)
-        )
-        slow = float(np.quantile(times, QUICK_SHARE, method="higher")) if times else None
-        return quick._replace(value=slow, goal=QUICK_SHARE)
-    severity = None if name == "red" else name.removeprefix("severity_")
+    Of seconds the value is how long 95 % of the answers took at most, of a severity how many turns have it.
+    """
+    name, severity = condition.name, condition.name.removeprefix("severity_")
     red = {
         (t.conversation, t.turn)
         for t in summary.reddest
-        if severity is None or worst_severity(t.marks) == severity
+        if name == "red" or worst_severity(t.marks) == severity
     }
-    found = share(lambda conversation, turn: float((conversation.id, turn.index) in red))
-    # A severity is counted; the share of turns stands behind the count.
-    return found if severity is None or found.found is None else found._replace(value=len(red))
+
+    def value(conversation: Conversation, turn: Turn) -> float | None:
+        """0 or 1; None where a log does not tell how long the bot took."""
+        if name == "failed":
+            return float(turn_failure(turn) is not None)
+        if name in _SECONDS:
+            return None if (s := _seconds(turn)) is None else float(s <= condition.threshold)
+        return float((conversation.id, turn.index) in red)
+
+    known = [(value(c, turn), c.case.id) for c, turn in counted_turns(results, summary)]
+    pairs = [(each, case) for each, case in known if each is not None]
+    share = _mean_figure(pairs, len(results.conversations.select("begun")), len(known) - len(pairs))
+    if name in _SECONDS:
+        times = [s for _c, turn in counted_turns(results, summary) if (s := _seconds(turn)) is not None]
+        slow = float(np.quantile(times, QUICK_SHARE, method="higher")) if times else None
+        return share._replace(value=slow, goal=QUICK_SHARE)
+    return share._replace(value=len(red)) if name != severity and share.found is not None else share
 
 
 def _graded_figure(name: str, results: Results, summary: Summary) -> MeasuredFigure:
@@ -339,49 +304,47 @@ def check_condition(
 
     What was seen decides, too, about counts, costs, `== 0` and questions gone wrong.
     """
-    counted = condition.measure in ("count", "cost")
-    fact = level is None or counted or condition.name == MAJOR or condition.comparison == "=="
+    grows = condition.measure in ("count", "cost") or condition.comparison == "=="
+    fact = level is None or grows or condition.name == MAJOR
     holds = found.value is not None and condition.holds(found.value)
+    # What it will come to at least: more questions cannot undo that.
+    least = found.value if grows and found.least is None else found.least
+    decision: Decision = "undecided"
     lack: Lack = ""
+    more = None
     if found.value is None:
         lack = "nothing"
+    elif least is not None and not condition.holds(least):
+        decision = "missed"
     elif found.failed > (found.n + found.failed) * max_failed + _SAME:
         lack = "ungraded"
     elif condition.measure != "cost" and found.cases < MIN_QUESTIONS:
         lack = "few"
-    bounds: dict[str, float] = {}
-    if level is not None and found.found is not None:
-        bounds = {"low": lower_bound(found.found, level), "high": upper_bound(found.found, level)}
-    decided: dict[str, object] = {}
-    if found.value is not None and _exceeded(condition, found):
-        decided = {"decision": "missed", "lack": ""}
-    elif fact and not lack and (holds or found.least is None):
-        decided = {"decision": "passed" if holds else "missed"}
-    elif fact and not lack:
-        decided = {"lack": "close"}  # those that are not asked yet may go well
-    elif not lack:
-        decided = _decided_by_bound(condition, found, 1 - (level or 0))
-    fields = {"decision": "undecided", "lack": lack, **bounds, **decided}
+    elif not fact:
+        decision, lack, more = _decided_by_bound(condition, found, 1 - (level or 0))
+    elif holds or found.least is None:
+        decision = "passed" if holds else "missed"
+    else:
+        lack = "close"  # those that are not asked yet may go well
+    values = None if level is None else found.found
     return CheckedCondition(
         condition=condition,
+        decision=decision,
         value=found.value,
+        low=None if values is None else lower_bound(values, level or 0),
+        high=None if values is None else upper_bound(values, level or 0),
         n=found.n,
         cases=found.cases,
         fact=fact,
+        lack=lack,
         failed=found.failed,
-        **fields,
+        more=more,
     )
 
 
-def _exceeded(condition: Condition, found: MeasuredFigure) -> bool:
-    """Whether it is missed already, however few were asked: more questions cannot undo it."""
-    if found.least is not None:
-        return not condition.holds(found.least)
-    grows = condition.measure in ("count", "cost") or condition.comparison == "=="
-    return grows and found.value is not None and not condition.holds(found.value)
-
-
-def _decided_by_bound(condition: Condition, found: MeasuredFigure, alpha: float) -> dict[str, object]:
+def _decided_by_bound(
+    condition: Condition, found: MeasuredFigure, alpha: float
+) -> tuple[Decision, Lack, MoreQuestions | None]:
     """Passed or missed when the bound on that side says so; otherwise what would settle it."""
     values = found.found
     assert values is not None  # noqa: S101 - without values nothing was decided before
@@ -391,18 +354,15 @@ def _decided_by_bound(condition: Condition, found: MeasuredFigure, alpha: float)
     else:
         good, bad, target = values.turned(), values, 1 - condition.threshold
     if p_below(good, target) <= alpha:
-        return {"decision": "passed"}
+        return "passed", "", None
     if p_below(bad, 1 - target) <= alpha:
-        return {"decision": "missed"}
-    towards, aim = (good, target) if good.mean > target else (bad, 1 - target)
-    questions = _more_questions(towards, aim, alpha)
+        return "missed", "", None
+    questions = _more_questions(*((good, target) if good.mean > target else (bad, 1 - target)), alpha)
     if questions is None:
-        return {"lack": "close"}
+        return "undecided", "close", None
     each = max(1.0, found.conversations / found.cases)
-    asked_again = towards.scatter is not None and found.conversations > found.cases
-    repeats = p_below(towards.without_scatter(), aim) <= alpha if asked_again else None
-    more = MoreQuestions(questions=questions, conversations=math.ceil(questions * each), repeats=repeats)
-    return {"lack": "close", "more": more}
+    more = MoreQuestions(questions=questions, conversations=math.ceil(questions * each))
+    return "undecided", "close", more
 
 
 def _more_questions(found: Clusters, target: float, alpha: float) -> int | None:
@@ -450,27 +410,23 @@ def decide(
     `max_major` is the largest share of questions with a major turn, and `blind` says that the deciding judge
     had no evidence.
     """
-    missing, of_score = _missing_findings(summary, max_failed), _score_findings(summary, target)
+    missing = _missing_findings(summary, max_failed, blind=blind and target is not None)
     if target is None and 0 < summary.turns == summary.unrecorded:
         missing = [finding for finding in missing if finding.problem != "ungraded"]  # a log, only to be read
-    major = list[Finding]()
-    if target is not None:
-        cases = major_cases(summary)
-        hits = sum(cases.values())
-        if hits > len(cases) * max_major + _SAME:
-            major = [Finding(problem="major", figures=_major_texts(hits, len(cases), max_major))]
-        missing = [*([_no_evidence(summary)] if blind else []), *missing]
+    of_score, major = _score_findings(summary, target), list[Finding]()
+    cases = major_cases(summary)
+    hits = sum(cases.values())
+    if target is not None and hits > len(cases) * max_major + _SAME:
+        major = [_finding("major", _TOO_MANY, **_major_texts(hits, len(cases), max_major))]
     decisive = summary.corrected.interval[0] if summary.corrected else summary.score
     reached = target is not None and decisive is not None and decisive >= target - _SAME and not major
-    findings = tuple(of_score + major + missing)
     open_still = bool(missing) or (not major and any(f.problem == "corrected_unsure" for f in of_score))
     decision: Decision = "undecided" if open_still else "passed" if reached else "missed"
     return Gate(
         target=target,
         passed=None if target is None else reached and not missing,
-        reasons=tuple(finding.sentence for finding in findings),
         incomplete=bool(missing),
-        findings=findings,
+        findings=(*of_score, *major, *missing),
         corrected=summary.corrected,
         asked=target,
         decision=None if target is None else decision,
@@ -491,10 +447,17 @@ def decide_conditions(
 
     `ungraded_personas` are those that took part without a graded conversation; `blind` as for `decide`.
     """
-    missing = [*([_no_evidence(summary)] if blind else []), *_missing_findings(summary, max_failed)]
-    findings = [_condition_finding(each) for each in conditions if each.decision != "passed"]
+    missing = _missing_findings(summary, max_failed, blind=blind)
+    findings = [
+        Finding(problem="condition", sentence=_condition_sentence(each))
+        for each in conditions
+        if each.decision != "passed"
+    ]
     if ungraded_personas:
-        findings.append(_finding("personas", personas=", ".join(ungraded_personas)))
+        names = ", ".join(ungraded_personas)
+        findings.append(
+            _finding("personas", "no graded conversation of {personas}, who took part", personas=names)
+        )
     findings += missing
     decision: Decision = "passed" if not findings else "undecided"
     if not missing and any(each.decision == "missed" for each in conditions):
@@ -505,7 +468,6 @@ def decide_conditions(
     return Gate(
         target=next(of_score, None),
         passed=decision == "passed",
-        reasons=tuple(finding.sentence for finding in findings),
         incomplete=bool(missing),
         findings=tuple(findings),
         corrected=summary.corrected,
@@ -516,44 +478,42 @@ def decide_conditions(
     )
 
 
-def _finding(problem: Problem | ConditionProblem, **figures: object) -> Finding:
-    return Finding(problem=problem, figures={name: str(figure) for name, figure in figures.items()})
+def _finding(problem: Problem, sentence: str, **figures: object) -> Finding:
+    texts = {name: str(figure) for name, figure in figures.items()}
+    return Finding(problem=problem, sentence=sentence.format(**texts), figures=texts)
 
 
-def _no_evidence(summary: Summary) -> Finding:
-    return _finding("evidence", judge=summary.primary)
-
-
-def _condition_finding(checked: CheckedCondition) -> Finding:
+def _condition_sentence(checked: CheckedCondition) -> str:
     """Why a condition has not passed: a share by two decimals or more, a count as it is."""
     condition, is_share = checked.condition, checked.condition.measure == "share"
-    value = "-" if checked.value is None else f"{checked.value:.4g}"
+    value, between = "-" if checked.value is None else f"{checked.value:.4g}", "- to -"
     if is_share and checked.value is not None:
         value = texts_apart(checked.value, condition.threshold)[0]
-    figures: dict[str, object] = {"condition": condition.text, "value": value}
-    figures |= {"low": "-", "high": "-", "range": ""}
     if checked.low is not None and checked.high is not None:
         threshold = condition.threshold if is_share else 0.0
-        low, high = (texts_apart(end, threshold)[0] for end in (checked.low, checked.high))
-        # Other bounds are not about the figure that is shown.
-        between = f" ({low} to {high})" if is_share and not checked.fact else ""
-        figures |= {"low": low, "high": high, "range": between}
-    problem: ConditionProblem = "never"
+        between = " to ".join(texts_apart(end, threshold)[0] for end in (checked.low, checked.high))
+    if checked.decision == "missed" and condition.name == MAJOR:
+        return _TOO_MANY.format(**major_texts(checked))
     if checked.decision == "missed":
-        problem = "missed_major" if condition.name == MAJOR else "missed"
-        figures |= major_texts(checked) if condition.name == MAJOR else {}
-    elif checked.lack == "ungraded":
-        problem = "unmeasured"
-        figures |= {"failed": checked.failed, "of": checked.n + checked.failed}
+        # Other bounds are not about the figure that is shown.
+        shown = f" ({between})" if is_share and not checked.fact and checked.low is not None else ""
+        return f"{condition.text} is missed: {value}{shown}"
+    why = "nothing in this run says anything about it"
+    if checked.lack == "ungraded":
+        why = f"{checked.failed} of {checked.n + checked.failed} values are missing"
     elif checked.lack == "few":
-        problem = "few"
-        figures |= {"cases": checked.cases, "least": MIN_QUESTIONS}
-    elif checked.lack == "nothing":
-        problem = "no_cost" if condition.measure == "cost" else "nothing"
-    elif checked.more is not None:
-        problem = "close"
-        figures |= checked.more.model_dump(include={"questions", "conversations"})
-    return _finding(problem, **figures)
+        why = f"only {checked.cases} questions say anything about it, it takes {MIN_QUESTIONS}"
+    elif checked.lack == "nothing" and condition.measure == "cost":
+        why = "a model has no known price"
+    elif checked.lack == "close":
+        settles = ", too close for more questions to settle"
+        if more := checked.more:
+            settles = (
+                f"; about {more.conversations} more conversations on {more.questions} more questions would"
+                " settle it"
+            )
+        return f"{condition.text} is not settled: {value} ({between}){settles}"
+    return f"{condition.text}: {why}"
 
 
 def major_texts(checked: CheckedCondition) -> dict[str, str]:
@@ -567,58 +527,78 @@ def _major_texts(major: int, cases: int, allowed: float) -> dict[str, str]:
     return {"major": str(major), "cases": str(cases), "share": share, "allowed": f"{100 * allowed:g}"}
 
 
-def _missing_findings(summary: Summary, max_failed: float) -> list[Finding]:
+def _missing_findings(summary: Summary, max_failed: float, *, blind: bool) -> list[Finding]:
     """What keeps the run from being judged at all.
 
-    Conversations that are still to be held, failures of judges and of the simulated customer beyond the
-    limit, and a run without a single grade.
+    A judge without evidence (`blind`), conversations that are still to be held, failures of judges and of the
+    simulated customer beyond the limit, and a run without a single grade.
     """
     found = []
-    if summary.status != "finished" or summary.finished + summary.spared < summary.planned:
-        problem: Problem = "running" if summary.status == "running" else "unfinished"
-        found.append(_finding(problem, finished=summary.finished, planned=summary.planned))
-    judges = summary.judges
+    if blind:
+        sentence = (
+            "the judge {judge} had nothing to hold the answers against: no reference, no passages, no facts"
+        )
+        found.append(_finding("evidence", sentence, judge=summary.primary))
+    done = {"finished": summary.finished, "planned": summary.planned}
+    if summary.status == "running":
+        sentence = "the run is not finished: {finished} of {planned} conversations"
+        found.append(_finding("running", sentence, **done))
+    elif summary.status != "finished" or summary.finished + summary.spared < summary.planned:
+        sentence = "the run stopped after {finished} of {planned} conversations"
+        found.append(_finding("unfinished", sentence, **done))
     # All judges together, or the one that decides: its failures must not hide among the others.
-    grades = [
-        (sum(judge.failed for judge in some), sum(judge.n + judge.failed for judge in some))
-        for some in (judges.values(), [judges[summary.primary]] if summary.primary in judges else [])
+    judges, lost = summary.judges, summary.simulator.failed
+    deciding = [judges[summary.primary]] if summary.primary in judges else []
+    counts: list[tuple[Problem, str, int, int]] = [
+        ("judge", "grades", sum(j.failed for j in some), sum(j.n + j.failed for j in some))
+        for some in (judges.values(), deciding)
     ]
-    messages = summary.simulator.failed, summary.turns + summary.simulator.failed
-    failures: list[tuple[Problem, int, int]] = [("judge", *each) for each in grades]
-    over = [each for each in failures if each[1] > each[2] * max_failed + _SAME][:1]
-    if messages[0] > messages[1] * max_failed + _SAME:
-        over.append(("simulator", *messages))
-    for name, failed, of in over:
-        share, allowed = f"{100 * failed / of:.1f}", f"{100 * max_failed:g}"
-        found.append(_finding(name, failed=failed, of=of, share=share, allowed=allowed))
+    counts.append(("simulator", "messages of the simulated customer", lost, summary.turns + lost))
+    for problem, what, failed, of in counts:
+        if failed > of * max_failed + _SAME and problem not in {each.problem for each in found}:
+            sentence = (
+                "{failed} of {of} {what} failed ({share} %), more than --max-failed allows ({allowed} %)"
+            )
+            shares = {"share": f"{100 * failed / of:.1f}", "allowed": f"{100 * max_failed:g}"}
+            found.append(_finding(problem, sentence, failed=failed, of=of, what=what, **shares))
     if summary.score is None:
-        found.append(_finding("ungraded"))
+        found.append(_finding("ungraded", "nothing was graded, so there is no score"))
     return found
 
 
-def _score_findings(summary: Summary, target: float | None) -> list[Finding]:
+def _score_findings(  # noqa: PLR0911 - one for each way to miss or to reach it
+    summary: Summary, target: float | None
+) -> list[Finding]:
     """What there is to say about the score and the target."""
     if target is None or summary.score is None:
         return []
-    decisive = summary.corrected or summary
-    score, short, goal = texts_apart(decisive.score or 0.0, target)
-    low, high = decisive.interval or (None, None)
-    if summary.corrected and low is not None and high is not None:
+    if corrected := summary.corrected:
+        low, high = corrected.interval
         if low >= target - _SAME:
             return []
+        score, short, _goal = texts_apart(corrected.score, target)
         (low_text, _short, goal), high_text = texts_apart(low, target), texts_apart(high, target)[0]
-        texts = {"score": score, "n": summary.corrected.n, "low": low_text, "high": high_text, "target": goal}
-        below = high < target - _SAME
-        return [
-            _finding("corrected_below", **texts, short=short)
-            if below
-            else _finding("corrected_unsure", **texts)
-        ]
+        texts = {"score": score, "n": corrected.n, "low": low_text, "high": high_text, "target": goal}
+        if high < target - _SAME:
+            sentence = (
+                "score {score}, corrected by {n} human grades, is {short} below the target {target}:"
+                " its 95 % interval ends at {high}"
+            )
+            return [_finding("corrected_below", sentence, **texts, short=short)]
+        sentence = (
+            "it is not settled whether the target {target} is reached: the 95 % interval of"
+            " score {score}, corrected by {n} human grades, is {low} to {high}"
+        )
+        return [_finding("corrected_unsure", sentence, **texts)]
+    score, short, goal = texts_apart(summary.score, target)
     if summary.score < target - _SAME:
+        sentence = "score {score} is {short} below the target {target}: {red} of {turns} turns are red"
         red = {"red": summary.red, "turns": summary.turns}
-        return [_finding("below", score=score, short=short, target=goal, **red)]
-    if low is not None and low < target - _SAME:
-        return [_finding("unsure", score=score, target=goal, low=texts_apart(low, target)[0])]
+        return [_finding("below", sentence, score=score, short=short, target=goal, **red)]
+    if summary.interval and summary.interval[0] < target - _SAME:
+        sentence = "score {score} reaches the target {target}, but its 95 % interval begins at {low}"
+        low_text = texts_apart(summary.interval[0], target)[0]
+        return [_finding("unsure", sentence, score=score, target=goal, low=low_text)]
     return []
 
 
@@ -753,6 +733,10 @@ def certain_decision(results: Results, settings: Settings) -> Decision | None:
     return None if decision == "undecided" else decision
 
 
+# In this order.
+_SHOWN_OF_JUDGES = ("mean", "stderr", "raw_mean", "n", "planned", "failed", "skipped")
+
+
 def as_json(summary: Summary, gate: Gate, store: str = "") -> dict[str, Any]:
     """The object that `--json` prints, figures rounded to 4 decimals; `store` is the run file's path."""
     played, customers = summary.simulator, summary.simulator.customers
@@ -760,7 +744,7 @@ def as_json(summary: Summary, gate: Gate, store: str = "") -> dict[str, Any]:
         "run": summary.run,
         "store": store,
         "score": rounded(summary.score),
-        "interval": [rounded(end) for end in summary.interval] if summary.interval else None,
+        "interval": rounded(summary.interval),
         "corrected": summary.corrected and summary.corrected.as_json(),
         "target": gate.asked if isinstance(gate.asked, str) else rounded(gate.asked),
         "passed": gate.passed,
@@ -769,20 +753,12 @@ def as_json(summary: Summary, gate: Gate, store: str = "") -> dict[str, Any]:
         "conditions": [checked.as_json() for checked in gate.conditions],
         "reasons": list(gate.reasons),
         "judges": {
-            name: {
-                **{key: rounded(getattr(judge, key)) for key in ("mean", "stderr", "raw_mean")},
-                **{key: getattr(judge, key) for key in ("n", "planned", "failed", "skipped")},
-                **({"excluded": judge.excluded} if judge.excluded else {}),
-            }
+            name: {key: rounded(getattr(judge, key)) for key in _SHOWN_OF_JUDGES}
+            | ({"excluded": judge.excluded} if judge.excluded else {})
             for name, judge in summary.judges.items()
         },
-        "total": {"value": rounded(summary.total.value), "of": summary.total.of},
-        "conversations": {
-            "planned": summary.planned,
-            "finished": summary.finished,
-            "spared": summary.spared,
-            "ended": summary.ended,
-        },
+        "total": rounded(summary.total.model_dump()),
+        "conversations": summary.model_dump(include={"planned", "finished", "spared", "ended"}),
         "turns": summary.turns,
         "red": summary.red,
         "simulator": {
@@ -795,14 +771,10 @@ def as_json(summary: Summary, gate: Gate, store: str = "") -> dict[str, Any]:
             "score_with_spoilt": rounded(played.with_spoilt),
             "score_without_spoilt": rounded(played.without_spoilt),
             "figures": {
-                name: rounded(each.model_dump(include={"value", "n", "of"}))
-                | {"goal": each.goal, "met": each.met}
+                name: rounded(each.model_dump(exclude={"at_most"})) | {"met": each.met}
                 for name, each in customers.figures.items()
             },
-            "lengths": {
-                language: {who: each.model_dump() for who, each in found.items()}
-                for language, found in customers.lengths.items()
-            },
+            "lengths": customers.model_dump(include={"lengths"})["lengths"],
         },
         "calls": {role: spent.calls for role, spent in summary.spending.items()},
         "tokens": {

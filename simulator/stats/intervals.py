@@ -32,14 +32,12 @@ _ENDS = (-20.0, 12.0)
 class Clusters(NamedTuple):
     """Values (0..1) question by question: their sums, and how many there are.
 
-    `floor` is the lowest value there can be: a grade of 1 out of 5 is 0.2. `scatter` is the variance of the
-    values of one and the same question; None where each was asked once.
+    `floor` is the lowest value there can be: a grade of 1 out of 5 is 0.2.
     """
 
     sums: Floats
     sizes: Floats
     floor: float = 0.0
-    scatter: float | None = None
 
     @property
     def mean(self) -> float:
@@ -48,19 +46,7 @@ class Clusters(NamedTuple):
 
     def turned(self) -> "Clusters":
         """The values as 1 - value, so that a lower bound becomes an upper one."""
-        return Clusters(self.sizes - self.sums, self.sizes, 0.0, self.scatter)
-
-    def without_scatter(self) -> "Clusters":
-        """As if each question had been asked so often that chance averages out: only questions differ.
-
-        Their means are drawn together by the share of variance between questions (the intraclass
-        correlation of a mean; Donner and Koval, 1980).
-        """
-        means = self.sums / self.sizes
-        observed = float(means.var(ddof=1)) if len(means) > 1 else 0.0
-        chance = (self.scatter or 0.0) * float((1 / self.sizes).mean())
-        share = np.sqrt(max(0.0, 1 - chance / observed)) if observed > 0 else 1.0
-        return self._replace(sums=self.sizes * (self.mean + share * (means - self.mean)), scatter=0.0)
+        return Clusters(self.sizes - self.sums, self.sizes)
 
 
 class Draws:
@@ -162,11 +148,8 @@ def ends_of(scales: Iterable[tuple[float, float]]) -> tuple[float, float]:
 def cluster_values(values: Sequence[float], names: Sequence[str], floor: float = 0.0) -> Clusters:
     """Values by the names of their questions, in the order of the names."""
     _, places = np.unique(np.asarray(names, dtype=object).astype(str), return_inverse=True)
-    column = np.asarray(values, dtype=float)
-    sums, sizes = np.bincount(places, weights=column).astype(float), np.bincount(places).astype(float)
-    free = len(column) - len(sizes)
-    scatter = float(((column - (sums / sizes)[places]) ** 2).sum() / free) if free else None
-    return Clusters(sums, sizes, floor, scatter)
+    sums = np.bincount(places, weights=np.asarray(values, dtype=float))
+    return Clusters(sums.astype(float), np.bincount(places).astype(float), floor)
 
 
 def p_below(values: Clusters, target: float, times: float = 1.0) -> float:

@@ -49,16 +49,6 @@ def test_it_is_the_bayesian_bootstrap_with_one_question_more() -> None:
     )
 
 
-def test_without_chance_only_questions_differ() -> None:
-    """What repeats could remove is removed; the mean stays."""
-    alike = cluster_values([1, 0, 1, 0, 1, 0], ["a", "a", "b", "b", "c", "c"])
-    mixed = cluster_values([1, 1, 1, 0, 0, 0], ["a", "a", "b", "b", "c", "c"])
-
-    assert np.allclose(alike.without_scatter().sums, [1, 1, 1])
-    assert np.ptp(mixed.without_scatter().sums) < np.ptp(mixed.sums)
-    assert mixed.without_scatter().mean == pytest.approx(mixed.mean)
-
-
 def test_all_at_the_target_is_full_of_doubt() -> None:
     """Nothing above it, nothing for sure; and nothing is certain below the lowest value there is."""
     found = cluster_values([0.5] * 8, names(8))

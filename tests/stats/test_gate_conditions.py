@@ -128,17 +128,12 @@ def test_what_would_settle_it_does() -> None:
     assert p_below(values, 0.8, (40 + found.more.questions / 2) / 40) > 0.05
 
 
-def test_repeats_help_only_against_chance() -> None:
-    """Questions that always fail fail again; each further question costs as many conversations as before."""
+def test_a_question_that_is_asked_thrice_costs_three_conversations() -> None:
+    """Each further question costs as many conversations as before."""
     found = checked("turn >= 0.8", shares(18, 20, repeats=3))
     assert found.more is not None
 
     assert found.more.conversations == 3 * found.more.questions
-    assert found.more.repeats is False
-    assert shares(18, 20).found is not None
-    single = checked("turn >= 0.8", shares(18, 20)).more
-    assert single is not None
-    assert single.repeats is None
 
 
 def test_missing_values_and_missing_questions_never_pass() -> None:
