@@ -28,7 +28,7 @@ FLOORS = (
 WRONG: frozenset[str] = frozenset(())
 # Both may only shrink.
 MOST_IMPORTS_IN_FUNCTIONS = 36
-LONGEST_CHAIN = 18
+LONGEST_CHAIN = 17
 # Heavy libraries, and the only places that may import them.
 DOORS = {
     "openai": ("simulator/models/", "rag_adapters/openai_chat.py"),

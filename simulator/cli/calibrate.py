@@ -23,9 +23,8 @@ from simulator.cli.terminal import (
 )
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _, ngettext, safe_text, sentences, shown
-from simulator.core.roles import LEXICAL
 from simulator.core.settings import load_settings
-from simulator.core.types import Spending
+from simulator.core.types import LEXICAL, Spending
 from simulator.models.pricing import Ledger, check_prices
 from simulator.report.judges import family_notes
 from simulator.report.painters.console import print_report

@@ -18,8 +18,8 @@ from simulator.cli.terminal import (
     unread_output_allowed,
 )
 from simulator.core.messages import _, ngettext, sentences
-from simulator.core.roles import LEXICAL
 from simulator.core.settings import load_settings
+from simulator.core.types import LEXICAL
 from simulator.models.pricing import check_prices
 from simulator.report.painters.console import print_report
 from simulator.report.painters.html import page

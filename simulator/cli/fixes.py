@@ -17,9 +17,8 @@ from simulator.cli.terminal import (
 )
 from simulator.core.document import Report
 from simulator.core.messages import Message, _, shown
-from simulator.core.roles import LEXICAL
 from simulator.core.settings import Settings, load_settings, stored_settings
-from simulator.core.types import Results
+from simulator.core.types import LEXICAL, Results
 from simulator.diagnosis.ask_again import MOST_PAIRS, ask_again, missed_searches
 from simulator.diagnosis.focus import case_file, failed_cases, replay_options, rerun_options
 from simulator.diagnosis.recommendations import Fix, Improvements, improvements_of_run

@@ -11,9 +11,8 @@ from simulator.cli.terminal import DONE, INCOMPLETE, MISSED, TO_FIX, print_json,
 from simulator.core.document import Report
 from simulator.core.errors import InputError, RehearsalError
 from simulator.core.messages import Message, _, sentences
-from simulator.core.roles import LEXICAL
 from simulator.core.settings import Settings, stored_settings
-from simulator.core.types import Language, Results
+from simulator.core.types import LEXICAL, Language, Results
 from simulator.diagnosis.recommendations import Improvements, improvements_of, improvements_of_run
 from simulator.report.context import JudgeTrusts, ReportContext
 from simulator.report.painters.console import paint

@@ -21,10 +21,10 @@ from simulator.cli.publish import publish, say_stopped
 from simulator.cli.terminal import DONE, INCOMPLETE, is_closed_output, print_json, say, stdout_to_stderr
 from simulator.core.errors import InputError, RehearsalError, Unforeseen, gone
 from simulator.core.messages import Message, _
-from simulator.core.roles import LEXICAL, endpoints
+from simulator.core.roles import endpoints
 from simulator.core.secrets import restore_secrets
 from simulator.core.settings import NOT_STORED, Settings, read_shard, stored_settings
-from simulator.core.types import Conversation, Run
+from simulator.core.types import LEXICAL, Conversation, Run
 from simulator.models.pricing import Ledger
 from simulator.runner import run
 from simulator.runner.context import RunContext

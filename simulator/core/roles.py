@@ -10,9 +10,8 @@ from pydantic import BaseModel, ConfigDict, SecretStr
 from simulator.core.errors import InputError
 from simulator.core.messages import _
 from simulator.core.settings import PREFIX, Settings
-from simulator.core.types import Role
+from simulator.core.types import LEXICAL, Role
 
-LEXICAL = "lexical"
 OPENAI = "https://api.openai.com/v1"
 # What may stand before a model's name (anthropic:...), to be reached through LangChain; other colons are
 # part of a name (llama3:8b).

@@ -365,6 +365,7 @@ class Run(Value):
 # Notes of a run: which conversations do not count and which stand in for them; that the gate's answer was
 # certain before the last conversation.
 SUPERSEDED, STOPPED_EARLY = "superseded", "stopped_early"
+LEXICAL = "lexical"
 # The judge of a row whose outputs have thresholds: 1 when every output reached all of its own, else 0.
 PASSED = "passed"
 # The judge that decides where lm_eval measured tasks of different metrics: the first one of each.

@@ -10,10 +10,10 @@ from simulator import __version__
 from simulator.core import shelves
 from simulator.core.errors import InputError
 from simulator.core.messages import _
-from simulator.core.roles import LEXICAL, panelists
+from simulator.core.roles import panelists
 from simulator.core.settings import Settings
 from simulator.core.templates import fingerprint
-from simulator.core.types import PASSED, GradingContext
+from simulator.core.types import LEXICAL, PASSED, GradingContext
 from simulator.data.files import read_text
 from simulator.grading.judge import (
     FormFiller,

@@ -15,9 +15,8 @@ from typing import Any
 
 from simulator.core.errors import InputError, RehearsalError
 from simulator.core.messages import Message, _
-from simulator.core.roles import LEXICAL
 from simulator.core.settings import JPY_PER_USD, Price, Settings, dollars, missing_price
-from simulator.core.types import Results, Role, Spending, Usage
+from simulator.core.types import LEXICAL, Results, Role, Spending, Usage
 
 __all__ = ["JUDGE", "BudgetSpent", "Ledger", "Prices", "check_prices", "total_spending"]
 

@@ -640,3 +640,21 @@ class ReportContext:
     def key(self, *parts: object) -> str:
         """A row's key: it names the run, so that the rows of several runs can stand in one worksheet."""
         return "/".join(map(str, (self.results.run.id, *parts)))
+
+
+def score_lines(context: ReportContext) -> Iterator[Message]:
+    """The score with its interval, the corrected one where people's grades made it, and its coverage."""
+    summary, target = context.summary, context.gate.target
+    if summary.corrected:
+        yield _("Score {score}", score=corrected_line(summary, target))
+        yield _("by {n} human grades", n=summary.corrected.n)
+    elif summary.score is None:
+        yield _("Score {score}", score=_("No grade"))
+    else:
+        yield _("Score {score} / 100", score=points(summary.score, against=target))
+        if summary.interval:
+            low, high = map(points, summary.interval)
+            yield _("95 % interval {low}–{high}", low=low, high=high)
+        else:
+            yield _("no interval (it takes five questions)")
+    yield _("{n} of {planned} conversations graded", n=summary.graded, planned=summary.planned)

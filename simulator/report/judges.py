@@ -14,10 +14,9 @@ from pydantic import ValidationError
 
 from simulator.core.document import Fact, Facts, Line, Section, Text
 from simulator.core.messages import Message, _, ngettext, sentences
-from simulator.core.roles import LEXICAL
 from simulator.core.shelves import canonical_judge
 from simulator.core.titles import title
-from simulator.core.types import PASSED, Language, Results
+from simulator.core.types import LEXICAL, PASSED, Language, Results
 from simulator.grading.rubric import JudgeName
 from simulator.models.families import same_family
 from simulator.privacy.patterns import mask

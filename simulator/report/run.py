@@ -20,7 +20,6 @@ from simulator.core.document import (
     Text,
     Tone,
     local_time,
-    points,
     target_points,
 )
 from simulator.core.messages import Message, _, ngettext, sentences
@@ -31,9 +30,9 @@ from simulator.report.context import (
     STAND_INS,
     ReportContext,
     conditions_table,
-    corrected_line,
     counts_text,
     lowest_score,
+    score_lines,
     verdict,
 )
 from simulator.report.sections import (
@@ -108,24 +107,6 @@ def _sections(context: ReportContext) -> Iterator[Section | None]:
     yield Section("shelf", _("Retrieved passages"), views=PAGE)
     yield _technical(context)
     yield Section("next", _("Next"), (Notes(tuple(_next(context))),), views=TERMINAL)
-
-
-def score_lines(context: ReportContext) -> Iterator[Message]:
-    """The score with its interval, the corrected one where people's grades made it, and its coverage."""
-    summary, target = context.summary, context.gate.target
-    if summary.corrected:
-        yield _("Score {score}", score=corrected_line(summary, target))
-        yield _("by {n} human grades", n=summary.corrected.n)
-    elif summary.score is None:
-        yield _("Score {score}", score=_("No grade"))
-    else:
-        yield _("Score {score} / 100", score=points(summary.score, against=target))
-        if summary.interval:
-            low, high = map(points, summary.interval)
-            yield _("95 % interval {low}–{high}", low=low, high=high)
-        else:
-            yield _("no interval (it takes five questions)")
-    yield _("{n} of {planned} conversations graded", n=summary.graded, planned=summary.planned)
 
 
 def _means(context: ReportContext) -> tuple[Block, ...]:

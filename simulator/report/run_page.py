@@ -23,9 +23,8 @@ from simulator.core.messages import _, pgettext, safe_text
 from simulator.core.types import Conversation, Passage, Results, Score, Turn, TurnScores
 from simulator.diagnosis.recommendations import CAUSE_NAMES, Fix, certainty, heading_of
 from simulator.report import fixes, tables
-from simulator.report.context import ReportContext, corrected_line, lowest_score, verdict
+from simulator.report.context import ReportContext, corrected_line, lowest_score, score_lines, verdict
 from simulator.report.painters.html import render
-from simulator.report.run import score_lines
 from simulator.report.sections import SPOILT_SHOWN
 from simulator.report.tables import FEELING, signed
 from simulator.stats.figures import RedTurn, Summary

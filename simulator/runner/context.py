@@ -16,11 +16,22 @@ from simulator import __version__
 from simulator.core import shelves
 from simulator.core.errors import InputError, UnknownName
 from simulator.core.messages import _
-from simulator.core.roles import LEXICAL, Endpoint
+from simulator.core.roles import Endpoint
 from simulator.core.secrets import known_secrets, missing_secrets, used_secrets
 from simulator.core.settings import Settings
 from simulator.core.templates import LANGUAGES, fingerprint, stable_int
-from simulator.core.types import SCRIPTED, Bot, Chat, Conversation, Persona, Role, Run, User, Utterance
+from simulator.core.types import (
+    LEXICAL,
+    SCRIPTED,
+    Bot,
+    Chat,
+    Conversation,
+    Persona,
+    Role,
+    Run,
+    User,
+    Utterance,
+)
 from simulator.grading.judge import Panel
 from simulator.grading.panel import Grading
 from simulator.grading.rubric import Rubric

@@ -10,9 +10,9 @@ from simulator.addons.bias_probes.plan import bundled, probes
 from simulator.core import shelves
 from simulator.core.errors import InputError, UnknownName
 from simulator.core.messages import _
-from simulator.core.roles import LEXICAL, endpoints
+from simulator.core.roles import endpoints
 from simulator.core.settings import Settings
-from simulator.core.types import Case, GradingContext, Language, Passage, Score, Spending
+from simulator.core.types import LEXICAL, Case, GradingContext, Language, Passage, Score, Spending
 from simulator.data.cases import read_cases
 from simulator.data.knowledge import read_knowledge
 from simulator.grading.judge import Panel

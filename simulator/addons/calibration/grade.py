@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from simulator.core.errors import InputError, UnknownName
 from simulator.core.messages import _, sentences
-from simulator.core.roles import LEXICAL, endpoints
+from simulator.core.roles import endpoints
 from simulator.core.settings import Settings
-from simulator.core.types import Language, Score, Spending
+from simulator.core.types import LEXICAL, Language, Score, Spending
 from simulator.grading.rubric import JudgeName, Rubric
 from simulator.models.pricing import Ledger
 from simulator.runner.context import RunContext

@@ -22,9 +22,9 @@ from simulator.addons.compare.plan import matched
 from simulator.core import shelves
 from simulator.core.errors import InputError
 from simulator.core.messages import _
-from simulator.core.roles import LEXICAL, endpoints
+from simulator.core.roles import endpoints
 from simulator.core.settings import Settings
-from simulator.core.types import Language, Results, Spending
+from simulator.core.types import LEXICAL, Language, Results, Spending
 from simulator.models.client import Connections
 from simulator.models.limiter import GRADING
 from simulator.models.pricing import Ledger

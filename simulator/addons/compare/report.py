@@ -22,7 +22,7 @@ from simulator.core.document import (
     Text,
 )
 from simulator.core.messages import Message, _
-from simulator.core.roles import LEXICAL
+from simulator.core.types import LEXICAL
 from simulator.stats.summary import excerpt
 
 # Clear wins shown of each run.

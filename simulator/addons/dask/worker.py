@@ -31,9 +31,10 @@ from simulator.core import shelves
 from simulator.core.concurrency import first_error
 from simulator.core.errors import InputError, RehearsalError, Said
 from simulator.core.messages import Message, _, message_of
-from simulator.core.roles import LEXICAL, endpoints
+from simulator.core.roles import endpoints
 from simulator.core.settings import stored_settings
 from simulator.core.types import (
+    LEXICAL,
     Answer,
     Case,
     Conversation,
