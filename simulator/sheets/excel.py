@@ -7,18 +7,18 @@ it, and how it is painted, row by row, with formats, notes, dropdowns and print 
 import hashlib
 import json
 import re
+import time
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import date, datetime
 from itertools import zip_longest
 from math import ceil
 from operator import itemgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 import xlsxwriter
 from xlsxwriter.utility import quote_sheetname, xl_col_to_name
@@ -33,19 +33,19 @@ from simulator.sheets.merge import (
     OTHER,
     EditedSheet,
     EditedSheets,
-    by_title,
     cell_text,
     edited_sheet,
     merge,
     read_value,
+    recognised,
     units,
     visible,
 )
 from simulator.sheets.model import (
     FILLS,
+    HEADINGS,
     Chart,
     Column,
-    Layout,
     Mark,
     PulledRow,
     Row,
@@ -67,92 +67,78 @@ _OTHER_WIDTH = 20
 _Words = tuple[str, list[str], Iterable[PulledRow]]
 
 
-def save(worksheets: Sequence[Worksheet], run_file: Path, language: Language = "ja") -> Path:
-    """Writes report.xlsx beside the run file, or report-2.xlsx ... once the team has written in one.
-
-    What the team wrote into the newest workbook beside the run file is carried over. A workbook that is
-    open in Excel is left alone; stderr says where the report stands instead.
-    """
-    paths = [path for path in run_file.parent.glob("report*.xlsx") if path.is_file()]
-    workbooks = [_existing(path) for path in sorted(paths, key=_stamp, reverse=True)]
-    edited = next((workbook for workbook in workbooks if workbook.edited), None)
-    carried, properties = tuple(worksheets), dict[str, str]()
-    if edited and edited.content:
-        source = edited.path.name
-        for note in edited.content.notes:
-            say(_("{workbook}, {note:sentence}", workbook=source, note=note.text))
-        for name in edited.content.foreign:
-            say(_("{edited}: the worksheet {name} is your own; it stays there.", edited=source, name=name))
-        carried = tuple(_with_edits(sheet, edited.content, properties) for sheet in worksheets)
-    for path, stamp in _free(run_file.parent, workbooks, edited):
-        try:
-            return write(carried, path, language, properties=properties, stamp=stamp, alone=not edited)
-        except _LockedFile:
-            say(_("{path} is open in another program; the report goes into the next one.", path=path.name))
-    msg = _("{n} workbooks of this run and none to write to; move them away.", n=_MOST_FILES)
-    raise RunFileError(msg)
+class _LockedFile(Exception):
+    """A file that another program holds open, or has just written."""
 
 
-@dataclass(frozen=True)
-class _ExistingWorkbook:
+class _Workbook(NamedTuple):
     """A workbook beside the run file.
 
     `edited`: it is not what the program alone would have written. `touched`: it is not as the program left
     it; one that cannot be read counts as touched.
     """
 
-    path: Path
-    stamp: int
-    content: EditedSheets | None = None
+    content: EditedSheets = EditedSheets({})
     edited: bool = False
     touched: bool = True
 
 
-def _existing(path: Path) -> _ExistingWorkbook:
+def save(worksheets: Sequence[Worksheet], run_file: Path, language: Language = "ja") -> Path:
+    """Writes report.xlsx beside the run file, or report-2.xlsx ... once the team has written in one.
+
+    What the team wrote into the newest workbook beside the run file is carried over. A workbook that is
+    open in Excel is left alone; stderr says where the report stands instead.
+    """
+    folder, started = run_file.parent, time.time_ns()
+    paths = [path for path in folder.glob("report*.xlsx") if path.is_file()]
+    paths.sort(key=lambda path: path.stat().st_mtime_ns, reverse=True)
+    workbooks = {path: _existing(path) for path in paths}
+    edited = next((path for path in paths if workbooks[path].edited), None)
+    carried, properties, first = tuple(worksheets), dict[str, str](), 1
+    if edited:
+        content, number = workbooks[edited].content, _NUMBERED.fullmatch(edited.name)
+        for note in content.notes:
+            say(_("{workbook}, {note:sentence}", workbook=edited.name, note=note.text))
+        for name in content.foreign:
+            say(
+                _(
+                    "{edited}: the worksheet {name} is your own; it stays there.",
+                    edited=edited.name,
+                    name=name,
+                )
+            )
+        carried = tuple(_with_edits(sheet, content, properties) for sheet in worksheets)
+        first = int((number and number[1]) or 1) + workbooks[edited].touched
+    for n in range(first, first + _MOST_FILES):
+        path = folder / ("report.xlsx" if n == 1 else f"report-{n}.xlsx")
+        known = workbooks.get(path)
+        # What is there may go only as the program left it, and with the team's words if they come along.
+        if known and (known.touched or (known.edited and path != edited)):
+            continue
+        try:
+            return write(carried, path, language, properties=properties, alone=not edited, since=started)
+        except _LockedFile:
+            say(_("{path} is open in another program; the report goes into the next one.", path=path.name))
+    msg = _("{n} workbooks of this run and none to write to; move them away.", n=_MOST_FILES)
+    raise RunFileError(msg)
+
+
+def _existing(path: Path) -> _Workbook:
     """The workbook as it is now; stderr says so where it cannot be read."""
-    stamp = _stamp(path)
     try:
         content = read_edited(path)
     except InputError as error:
         say(_("{fault} It is left alone.", fault=error))
-        return _ExistingWorkbook(path, stamp)
+        return _Workbook()
     if not content.sheets:
-        return _ExistingWorkbook(path, stamp)
+        return _Workbook()
     words = (
         (name, [title for _place, title in sorted(sheet.titles.items())], sheet.rows)
         for name, sheet in content.sheets.items()
     )
     now = "" if content.foreign else _fingerprint(words)
     fresh, written = (content.properties.get(name) == now for name in (_FRESH, _WRITTEN))
-    return _ExistingWorkbook(path, stamp, content, edited=not fresh, touched=not written)
-
-
-def _stamp(path: Path) -> int:
-    """When the file was last written, in nanoseconds."""
-    return path.stat().st_mtime_ns
-
-
-def _free(
-    folder: Path, workbooks: Sequence[_ExistingWorkbook], edited: _ExistingWorkbook | None
-) -> Iterator[tuple[Path, int | None]]:
-    """Paths that are free, or whose file can be replaced without losing edits; and that file's time stamp.
-
-    The first is the edited workbook itself where nobody wrote in it since it was made, else the next one.
-    """
-    existing = {workbook.path: workbook for workbook in workbooks}
-    number = _NUMBERED.fullmatch(edited.path.name) if edited else None
-    first = int((number and number[1]) or 1) + (edited is not None and edited.touched)
-    for n in range(first, first + _MOST_FILES):
-        path = folder / ("report.xlsx" if n == 1 else f"report-{n}.xlsx")
-        workbook = existing.get(path)
-        if workbook is None:
-            yield path, None
-        elif not workbook.touched and (workbook is edited or not workbook.edited):
-            yield path, workbook.stamp
-
-
-class _LockedFile(Exception):
-    """A file that another program holds open, or has just written."""
+    return _Workbook(content, edited=not fresh, touched=not written)
 
 
 def write(
@@ -161,28 +147,27 @@ def write(
     language: Language = "ja",
     *,
     properties: Mapping[str, str] | None = None,
-    stamp: int | None = None,
     alone: bool = True,
+    since: int | None = None,
 ) -> Path:
     """Writes a workbook with hashes that tell edits; `alone` says that nothing in it is the team's.
 
-    Raises RunFileError where it cannot be written; _LockedFile where the old file is open, or is no longer
-    that of the `stamp`.
+    Raises RunFileError where it cannot be written; _LockedFile where the old file is open, or was written
+    after `since` (nanoseconds).
     """
     # Excel and LibreOffice each keep a lock file beside a workbook that they have open.
     if any(path.with_name(name).exists() for name in (f"~${path.name}", f".~lock.{path.name}#")):
         raise _LockedFile
     # The worksheets as they are read back while nobody has edited them.
-    unedited = (
+    now = _fingerprint(
         (sheet.name, [visible(c.title) for c in sheet.columns if c.title.strip()], _unedited(sheet, language))
         for sheet in worksheets
     )
-    now = _fingerprint(unedited)
     hashes = {_WRITTEN: now, **({_FRESH: now} if alone else {})}
     try:
         with replaced(path, REPORT_AGAIN) as new:
             paint(worksheets, new, {**(properties or {}), **hashes}, language)
-            if stamp is not None and path.exists() and _stamp(path) != stamp:
+            if since and path.exists() and path.stat().st_mtime_ns > since:
                 raise _LockedFile
     except RunFileError as error:
         # On Windows a file that another program holds open cannot be replaced.
@@ -291,8 +276,6 @@ def _ordered(order: list[str], new: list[Row], rows: list[Row]) -> list[Row]:
 
 # --- Reading ---
 
-# Titles and notes of people may stand above the header, in at most this many rows.
-_MOST_TITLE_ROWS = 30
 _NAMED = re.compile(r"rehearsal_([a-z]+)_(\w+)")
 _PLACE = re.compile(r"=?\$?(?:'((?:[^']|'')+)'|([^'!]+))!\$([A-Z]{1,3})\$(\d{1,7})")
 
@@ -330,7 +313,7 @@ def read_edited(path: Path) -> EditedSheets:
     tabs = {sheet.name: sheet.lines for tab in ("", *hidden) for sheet in read_workbook(path, tab)}
     names = _identified(tabs, places)
     sheets = {
-        name: _sheet(tab, tabs[tab], layouts()[name], places.get((tab, name), {}), frozenset(ever[name]))
+        name: _sheet(tab, tabs[tab], name, places.get((tab, name), {}), ever[name])
         for name, tab in names.items()
     }
     foreign = tuple(tab for tab, lines in tabs.items() if tab not in names.values() and lines)
@@ -342,41 +325,25 @@ def _identified(
 ) -> dict[str, str]:
     """The tab of each worksheet, found by the names in it, else by its title, else by its column titles."""
     found: dict[str, str] = {}
-    for tab, name in ((tab, name) for tab in tabs for name in layouts() if (tab, name) in places):
-        if name not in found or len(places[tab, name]) > len(places[found[name], name]):
-            found[name] = tab
+    for name in layouts():
+        if named := [tab for tab in tabs if (tab, name) in places]:
+            found[name] = max(named, key=lambda tab: len(places[tab, name]))
     for name, layout in layouts().items():
-        free = [tab for tab in tabs if tab not in found.values()]
-        titled = [tab for tab in free if folded(tab) in layout.tabs]
-        alike = titled or [tab for tab in free if _best(tabs[tab], layout)[0] >= layout.least]
-        if name not in found and alike:
-            found[name] = alike[0]
-    return {name: found[name] for name in layouts() if name in found}
-
-
-def _best(lines: Sequence[WorksheetRow], layout: Layout) -> tuple[int, WorksheetRow]:
-    """The line with the most titles of the layout, and how many those are."""
-    counts = [
-        (len(by_title(line.texts, layout, {})), -line.number, line) for line in lines[:_MOST_TITLE_ROWS]
-    ]
-    most, _, line = max(counts, default=(0, 0, WorksheetRow(0, {})))
-    return most, line
+        free = {tab: lines for tab, lines in tabs.items() if tab not in found.values()}
+        titled = next((tab for tab in free if folded(tab) in layout.tabs), None)
+        if name not in found and (tab := titled or recognised(free, layout)):
+            found[name] = tab
+    return found
 
 
 def _sheet(
-    tab: str, lines: Sequence[WorksheetRow], layout: Layout, places: Places, ever: frozenset[str]
+    tab: str, lines: Sequence[WorksheetRow], name: str, places: Places, ever: Collection[str]
 ) -> EditedSheet:
-    """The header is where the columns' names are, or where their titles are."""
-    number = Counter(row for row, _ in places.values()).most_common(1)[0][0] if places else 0
-    named = {key: column for key, (row, column) in places.items() if row == number}
-    top = next((line for line in lines if line.number == number), WorksheetRow(number, {}))
-    # Names are stale when a program moved the columns and left them behind: they stand at other titles.
-    stale = any(layout.column(top.texts.get(place, "")) not in (None, key) for key, place in named.items())
-    most, titled = _best(lines, layout)
-    if not named or stale or most > 2 > _best([top], layout)[0]:
-        top, named = titled, {}
-    columns = by_title(top.texts, layout, named)
-    return edited_sheet(tab, lines, top.number, columns, layout=layout, ever=ever)
+    """A worksheet by the names of its header cells, most of which are in one row."""
+    header = Counter(row for row, _column in places.values()).most_common(1)[0][0] if places else 0
+    columns = {key: column for key, (row, column) in places.items() if row == header}
+    known = frozenset(ever)
+    return edited_sheet(tab, lines, layouts()[name], columns, header=header, ever=known, by_titles=True)
 
 
 # --- Painting ---
@@ -392,7 +359,6 @@ AUTHOR = "Rehearsal"
 # The font with which each language is read, and the height of one of its lines in points.
 FONTS: dict[Language, tuple[str, float]] = {"ja": ("Yu Gothic", 16.5), "en": ("Calibri", 13.5)}
 SIZE = 10
-_GREY, _BLUE = "E7E6E6", "BDD7EE"
 # On paper there are no gridlines, and over a fill there are none on the screen.
 _BORDER = {"border": 1, "border_color": "D0D0D0"}
 # Dropdowns reach so many rows below the last one: people add rows.
@@ -416,7 +382,7 @@ def paint(
     """Writes the workbook; `properties` are kept in it for the program itself."""
     # Beside the workbook, where what a killed process leaves behind is deleted with the rest.
     with TemporaryDirectory(prefix=f"{path.name}-", dir=path.parent) as folder:
-        workbook = _Workbook(path, folder, language)
+        workbook = _Painter(path, folder, language)
         try:
             for worksheet in worksheets:
                 workbook.add(worksheet)
@@ -425,7 +391,7 @@ def paint(
             workbook.release()
 
 
-class _Workbook:
+class _Painter:
     """A workbook being written row by row; rows that are written are no longer in memory."""
 
     def __init__(self, path: Path, folder: str, language: Language) -> None:
@@ -508,12 +474,9 @@ class _Workbook:
     def _column(self, sheet: Any, worksheet: Worksheet, number: int, column: Column) -> None:
         """The header of a column with its note and its name, and what holds for all of its cells."""
         sheet.set_column(number, number, column.width, self._cell_format(column), {"hidden": column.hidden})
-        colour = _BLUE if column.owner == "team" else _GREY
-        title = cell_text(column.title, self.language, LONGEST)
-        sheet.write_string(0, number, title, self._format(bold=True, text_wrap=True, bg_color=colour))
-        # The first column is hidden or narrow: what the worksheet is for stands over the second.
-        about = worksheet.help if number == min(1, len(worksheet.columns) - 1) else ""
-        self._note(sheet, 0, number, "\n\n".join(filter(None, (about, column.help))))
+        heading = self._format(bold=True, text_wrap=True, bg_color=HEADINGS[column.owner])
+        sheet.write_string(0, number, cell_text(column.title, self.language, LONGEST), heading)
+        self._note(sheet, 0, number, worksheet.note(column))
         if column.owner == "team" and (column.choices or column.help):
             last = len(worksheet.rows) + _SPARE_ROWS
             sheet.data_validation(1, number, last, number, self._rule(column))
@@ -641,7 +604,7 @@ def _view(sheet: Any, worksheet: Worksheet) -> None:
     sheet.freeze_panes(1, worksheet.frozen_columns)
     sheet.autofilter(0, 0, max(len(worksheet.rows), 1), len(worksheet.columns) - 1)
     if any(column.owner == "team" for column in worksheet.columns):
-        sheet.set_tab_color(_BLUE)
+        sheet.set_tab_color(HEADINGS["team"])
     printed = list(worksheet.columns)
     while len(printed) > 1 and printed[-1].key in _LOOKUP_COLUMNS:
         printed.pop()

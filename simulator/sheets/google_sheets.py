@@ -2,8 +2,8 @@
 
 A worksheet and its columns are found by developer metadata, which follows them through renames, moves and
 insertions. Rows are found by their key cell, which moves along when people sort; Google does not promise that
-for metadata of rows. A copy of a worksheet has lost its metadata: it is recognised by the note of its key
-column's header or by its titles, and its columns by theirs.
+for metadata of rows. A copy of a worksheet has lost its metadata: it is recognised by its titles, and its
+columns by theirs.
 
 A push goes in rounds: it reads the sheet, writes what is missing, and reads again, for people may sort or
 insert in between. Text is never a formula.
@@ -27,15 +27,16 @@ from simulator.sheets.merge import (
     EditedSheet,
     EditedSheets,
     Merged,
-    by_title,
     cell_text,
     edited_sheet,
     merge,
+    recognised,
     team_kept,
     visible,
 )
 from simulator.sheets.model import (
     FILLS,
+    HEADINGS,
     Chart,
     Column,
     Layout,
@@ -144,10 +145,16 @@ def _tab(sheet: Json) -> Tab:
 
 
 def _tags(resource: Json) -> tuple[dict[str, str], dict[str, int]]:
-    """The developer metadata of a worksheet or a column by its keys, and its ids."""
-    listed = resource.get("developerMetadata", ())
-    values = {tag["metadataKey"]: str(tag.get("metadataValue", "")) for tag in listed}
-    return values, {tag["metadataKey"]: int(tag["metadataId"]) for tag in listed}
+    """The developer metadata of a worksheet or a column by its keys, and its ids.
+
+    Columns that come later are named in a piece of their own: all values of a key count.
+    """
+    values, ids = dict[str, str](), dict[str, int]()
+    for tag in resource.get("developerMetadata", ()):
+        key, value = tag["metadataKey"], str(tag.get("metadataValue", ""))
+        values[key] = f"{values[key]} {value}" if key in values else value
+        ids[key] = int(tag["metadataId"])
+    return values, ids
 
 
 def box(sheet_id: int, rows: Span = (0, None), columns: Span = (0, None)) -> Json:
@@ -187,59 +194,37 @@ def read_sheets(
 ) -> tuple[dict[str, Tab], EditedSheets]:
     """Our worksheets of these names that are there: one read, or two where there are copies.
 
-    `parts` are the areas that are read of each; copies, which have lost their metadata, are read whole.
+    `parts` are the areas that are read of each; copies, which have lost their metadata, are read whole. Whose
+    copy it is titles do not tell, so there are none where teams share the spreadsheet.
     """
     tabs = {name: tab for name in layouts if (tab := found.tab(identity(name, target.suffix)))}
-    untagged = [tab for tab in found.tabs if WORKSHEET not in tab.tags]
-    lost = [name for name in layouts if name not in tabs]
+    lost = [] if target.suffix else [name for name in layouts if name not in tabs]
+    free = {tab.id: tab for tab in found.tabs if lost and WORKSHEET not in tab.tags}
     areas = [part for name, tab in tabs.items() for part in parts(name, tab)]
-    areas += [head(tab) for tab in untagged if lost]
-    cells = read_cells(client, target.key, areas, mask)
+    cells = read_cells(client, target.key, [*areas, *map(head, free.values())], mask)
+    lines = {number: _lines(tab, cells.get(number, {})) for number, tab in free.items()}
     copies = []
     for name in lost:
-        if copy := _recognised(untagged, cells, identity(name, target.suffix), layouts[name]):
-            tabs[name] = copy
-            copies.append(box(copy.id))
-            untagged.remove(copy)
+        if (copy := recognised(lines, layouts[name])) is not None:
+            tabs[name] = free[copy]
+            copies.append(box(copy))
+            del lines[copy]
     cells |= read_cells(client, target.key, copies, mask)
     sheets = {name: _edited(tab, cells.get(tab.id, {}), layouts[name]) for name, tab in tabs.items()}
     return tabs, EditedSheets(sheets)
 
 
-def _recognised(tabs: Sequence[Tab], heads: Mapping[int, Cells], identity: str, layout: Layout) -> Tab | None:
-    """A copy that has lost its metadata: by the note on its key header, else by most of its titles."""
-    for tab in tabs:
-        if f"rehearsal:{identity}" in map(_marker, heads.get(tab.id, {}).values()):
-            return tab
-    for tab in tabs if " " not in identity else ():
-        keys = {layout.column(text_of(cell)) for cell in heads.get(tab.id, {}).values()} - {None}
-        if "key" in keys and len(keys) >= layout.least:
-            return tab
-    return None
-
-
-def _marker(cell: Json) -> str:
-    first = str(cell.get("note", "")).partition("\n")[0]
-    return first if first.startswith("rehearsal:") else ""
-
-
 def _edited(tab: Tab, cells: Cells, layout: Layout) -> EditedSheet:
-    """The header is where the key's is: by its note, by its title, else in the last frozen row."""
     columns = {key: index + 1 for key, index in tab.places.items()}
-    lines = _lines(tab, cells)
-    copied = WORKSHEET not in tab.tags
-    header = max(tab.frozen, 1)
-    if copied or "key" in columns:
-        titled = ((line.number, n) for line in lines for n, text in line.texts.items()
-                  if line.number <= _HEAD and layout.column(text) == "key")  # fmt: skip
-        marked = ((row + 1, column + 1) for (row, column), cell in sorted(cells.items()) if _marker(cell))
-        heads = (at for at in (*marked, *titled) if at[1] == columns.get("key", at[1]))
-        header, columns["key"] = next(heads, (header, columns.get("key", 1)))
-    if copied:
-        titles = next((line.texts for line in lines if line.number == header), {})
-        columns = by_title(titles, layout, columns)
-    known = frozenset(tab.tags[EVER].split() if EVER in tab.tags else columns)
-    return edited_sheet(tab.title, lines, header, columns, layout=layout, ever=known)
+    return edited_sheet(
+        tab.title,
+        _lines(tab, cells),
+        layout,
+        columns,
+        header=max(tab.frozen, 1),
+        ever=frozenset(tab.tags[EVER].split() if EVER in tab.tags else columns),
+        by_titles=WORKSHEET not in tab.tags,
+    )
 
 
 def _lines(tab: Tab, cells: Cells) -> list[WorksheetRow]:
@@ -312,7 +297,7 @@ LONGEST_NOTE = 5_000
 # What an update of a cell writes; widths, wraps and number formats stay as people like them.
 _FILL = "userEnteredFormat.backgroundColorStyle"
 WRITTEN = f"userEnteredValue,note,{_FILL}"
-GREY, BLUE = "EFEFEF", "CFE2F3"
+_KEYS = "userEnteredValue,note"
 # Rows below the last one and columns beside it in which people may write; a chart takes more of these.
 SPARE_ROWS, SPARE_COLUMNS, CHART_COLUMNS = 100, 2, 9
 # So long that wrapped rows would fill the screen: they are cut where the cell ends.
@@ -320,10 +305,7 @@ CLIPPED = frozenset({"passages", "earlier", "config"})
 _PIXELS_A_CHARACTER, _MARGIN = 7, 16
 _PROTECTED = "Rehearsal writes this column anew; write in the blue columns. / 自動で書き直される列です"
 # Google recommends at most 2 MB a request. Rows that are inserted bring the looks of their columns along.
-LARGEST = 1_900_000
-_PORTION = 1_500_000
-_KEYS = "userEnteredValue,note"
-_CONTENT_FIELDS = "userEnteredValue,note,userEnteredFormat(backgroundColorStyle)"
+LARGEST, _PORTION = 1_900_000, 1_500_000
 # Gaps of so many rows are read along: fewer, larger areas.
 _GAP = 50
 
@@ -361,11 +343,6 @@ def _tag(tag: int, key: str, value: str, location: Json) -> Json:
     return {"createDeveloperMetadata": {"developerMetadata": metadata | {"location": location}}}
 
 
-def _by_tag(tag: int) -> Json:
-    """The data filter of what has this piece of metadata."""
-    return {"developerMetadataLookup": {"metadataId": tag}}
-
-
 def _span(sheet_id: int, dimension: str, start: int, end: int) -> Json:
     return {"sheetId": sheet_id, "dimension": dimension, "startIndex": start, "endIndex": end}
 
@@ -381,22 +358,21 @@ def spans(indexes: Iterable[int], gap: int = 0) -> list[tuple[int, int]]:
     return found
 
 
-def column_format(column: Column, box: Json) -> Json:
+def column_format(column: Column, area: Json) -> Json:
     """How cells of a column look, and what may be picked in them; other entries are never refused."""
     wrap = "WRAP" if column.wrap and column.key not in CLIPPED else "CLIP"
     look: Json = {"wrapStrategy": wrap, "verticalAlignment": "TOP"}
+    condition: Json = {}
     if column.kind == "date":
         look["numberFormat"] = {"type": "DATE", "pattern": "yyyy/mm/dd"}
-    cell: Json = {"userEnteredFormat": look}
-    condition: Json = {}
+        condition = {"type": "DATE_IS_VALID"}
     if column.choices:
         values = [{"userEnteredValue": choice.title} for choice in column.choices]
         condition = {"type": "ONE_OF_LIST", "values": values}
-    elif column.kind == "date" and column.owner == "team":
-        condition = {"type": "DATE_IS_VALID"}
+    cell: Json = {"userEnteredFormat": look}
     if condition:
         cell["dataValidation"] = {"condition": condition, "strict": False, "showCustomUi": True}
-    return {"repeatCell": {"range": box, "cell": cell, "fields": "userEnteredFormat,dataValidation"}}
+    return {"repeatCell": {"range": area, "cell": cell, "fields": "userEnteredFormat,dataValidation"}}
 
 
 class Changes:
@@ -423,16 +399,14 @@ class Changes:
         self.created, self.sheet_id = tab is None, tab.id if tab else _new_id()
         self.places = {key: n - 1 for key, n in merged.places.items() if not key.startswith(OTHER)}
         self.tags = {key: (tab and tab.tag_ids.get(key)) or _new_id() for key in self.places}
-        columns = {self.places[c.key]: c for c in sheet.columns if c.key in self.places}
-        self.added = [{n: self._cell(row, column.key) for n, column in columns.items()} for row in merged.new]
-        structure = [*(self._columns(tab, edited, merged) if tab else self._new_worksheet())]
-        if tab and self.added and self.top >= tab.rows:
-            below = {"sheetId": tab.id, "dimension": "ROWS", "length": SPARE_ROWS}
-            structure.append({"appendDimension": below})
+        self.columns = {self.places[c.key]: c for c in sheet.columns if c.key in self.places}
+        self.added = [{n: self._cell(row, c.key) for n, c in self.columns.items()} for row in merged.new]
+        self.added_keys = {visible(row.key) for row in merged.new}
         # The last rows first, for each portion goes to the top.
         portions = reversed(packed(self.added, _PORTION))
-        rows = ([*self._insert_rows(columns, portion)] for portion in portions)
-        self.groups = [group for group in (structure, *rows) if group]
+        last = tab is not None and self.top >= tab.rows
+        rows = ([*self._insert_rows(portion, last=last)] for portion in portions)
+        self.groups = [group for group in ([*self._structure(tab, edited, merged)], *rows) if group]
         if self.created and sheet.chart:
             self.groups.append([self._chart(sheet.chart)])
         self.values: list[Json] = []
@@ -452,30 +426,37 @@ class Changes:
             body["userEnteredFormat"] = {"backgroundColorStyle": color(FILLS[cell.mark])}
         return body
 
-    def _columns(self, tab: Tab, edited: EditedSheet, merged: Merged) -> Iterator[Json]:
-        """Metadata that a copy has lost, and new columns."""
-        if WORKSHEET not in tab.tags:
-            yield from self._tag_worksheet()
-        for key, place in edited.columns.items():
-            if key not in tab.tag_ids:
+    def _structure(self, tab: Tab | None, edited: EditedSheet, merged: Merged) -> Iterator[Json]:
+        """A new worksheet, new columns, and the metadata by which both are known; a copy has lost its own."""
+        sheet, whole = self.sheet, {"sheetId": self.sheet_id}
+        added = [*merged.added] if tab else [(sheet.columns[0], 1), *merged.added]
+        known = edited.columns if tab else {}
+        if tab is None:
+            grid = {"rowCount": 1 + SPARE_ROWS, "frozenRowCount": 1}
+            grid["columnCount"] = len(added) + (CHART_COLUMNS if sheet.chart else SPARE_COLUMNS)
+            grid["frozenColumnCount"] = min(sheet.frozen_columns, len(added) - 1)
+            yield {"addSheet": {"properties": {**whole, "title": self.title, "gridProperties": grid}}}
+            filtered = box(self.sheet_id, columns=(0, len(added)))
+            yield {"setBasicFilter": {"filter": {"range": filtered}}}
+        tags = tab.tags if tab else {}
+        if WORKSHEET not in tags:
+            yield _tag(_new_id(), WORKSHEET, self.called, whole)
+            yield _tag(_new_id(), OWN_ID, str(self.sheet_id), whole)
+        if ever := [*(() if EVER in tags else known), *(column.key for column, _unused in added)]:
+            yield _tag(_new_id(), EVER, " ".join(ever), whole)
+        for key, place in known.items():
+            if tab and key not in tab.tag_ids:
                 yield self._tag_column(key, place - 1)
-        for column, place in merged.added:
-            # After the last column there is only the one before to take over from.
-            span = _span(self.sheet_id, "COLUMNS", place - 1, place)
-            yield {"insertDimension": {"range": span, "inheritFromBefore": True}}
+        for column, place in added:
+            if tab:
+                # After the last column there is only the one before to take over from.
+                span = _span(self.sheet_id, "COLUMNS", place - 1, place)
+                yield {"insertDimension": {"range": span, "inheritFromBefore": True}}
             yield from self._add_column(column, place - 1)
-            if column.owner == "program":
-                yield self._protect((place - 1, place))
-        if merged.added and EVER in tab.tags:
-            value = " ".join((tab.tags[EVER], *(column.key for column, _unused in merged.added)))
-            update = {"developerMetadata": {"metadataValue": value}, "fields": "metadataValue"}
-            yield {"updateDeveloperMetadata": {"dataFilters": [_by_tag(tab.tag_ids[EVER])], **update}}
-
-    def _tag_worksheet(self) -> Iterator[Json]:
-        """What it is, that it is no copy, and its columns."""
-        columns = " ".join(column.key for column in self.sheet.columns)
-        for key, value in ((WORKSHEET, self.called), (OWN_ID, str(self.sheet_id)), (EVER, columns)):
-            yield _tag(_new_id(), key, value, {"sheetId": self.sheet_id})
+        for columns in spans(self.places[c.key] for c, _unused in added if c.owner == "program"):
+            area = box(self.sheet_id, (1, None), columns)
+            protected = {"range": area, "description": _PROTECTED, "warningOnly": True}
+            yield {"addProtectedRange": {"protectedRange": protected}}
 
     def _tag_column(self, key: str, index: int) -> Json:
         span = _span(self.sheet_id, "COLUMNS", index, index + 1)
@@ -486,17 +467,14 @@ class Changes:
         yield self._tag_column(column.key, index)
         # What an inserted column takes over from its neighbour goes.
         yield column_format(column, box(self.sheet_id, (self.top, None), (index, index + 1)))
-        note = f"rehearsal:{self.called}" if column.key == "key" else column.help
-        if column == self.sheet.columns[min(1, len(self.sheet.columns) - 1)]:
-            note = "\n".join(filter(None, (note, self.sheet.help)))
         look = {
-            "backgroundColorStyle": color(BLUE if column.owner == "team" else GREY),
+            "backgroundColorStyle": color(HEADINGS[column.owner]),
             "textFormat": {"bold": True},
             "wrapStrategy": "WRAP",
             "verticalAlignment": "MIDDLE",
         }
         header: Json = {"userEnteredValue": {"stringValue": column.title}, "userEnteredFormat": look}
-        if note:
+        if note := self.sheet.note(column):
             header["note"] = note
         fields = "userEnteredValue,note,userEnteredFormat,dataValidation"
         yield self._update(self.top - 1, index, [{"values": [header]}], fields)
@@ -511,39 +489,21 @@ class Changes:
         start = {"sheetId": self.sheet_id, "rowIndex": row, "columnIndex": column}
         return {"updateCells": {"start": start, "rows": rows, "fields": fields}}
 
-    def _protect(self, columns: Span) -> Json:
-        area = box(self.sheet_id, (1, None), columns)
-        protected = {"range": area, "description": _PROTECTED, "warningOnly": True}
-        return {"addProtectedRange": {"protectedRange": protected}}
+    def _insert_rows(self, rows: Sequence[Mapping[int, Json]], *, last: bool) -> Iterator[Json]:
+        """Rows below the header, filled in the same batch: no sort can come between the two.
 
-    def _insert_rows(
-        self, columns: Mapping[int, Column], rows: Sequence[Mapping[int, Json]]
-    ) -> Iterator[Json]:
-        """Rows below the header, filled in the same batch: no sort can come between the two."""
+        `last`: there is none below to take over the look of, for people deleted them all.
+        """
         new = self.top, self.top + len(rows)
-        yield {"insertDimension": {"range": _span(self.sheet_id, "ROWS", *new)}}
+        span = _span(self.sheet_id, "ROWS", *new)
+        yield {"insertDimension": {"range": span, "inheritFromBefore": last}}
         # The look of the row below is taken over, its colours and choices with it.
         yield {"repeatCell": {"range": box(self.sheet_id, new), "cell": {}, "fields": _FILL}}
-        for index, column in columns.items():
+        for index, column in self.columns.items():
             yield column_format(column, box(self.sheet_id, new, (index, index + 1)))
-        for first, last in spans(columns):
-            lines = [{"values": [row[index] for index in range(first, last)]} for row in rows]
+        for first, end in spans(self.columns):
+            lines = [{"values": [row[index] for index in range(first, end)]} for row in rows]
             yield self._update(self.top, first, lines, WRITTEN)
-
-    def _new_worksheet(self) -> Iterator[Json]:
-        """The worksheet with its header, looks, filter, and the metadata that it is known by."""
-        sheet, columns = self.sheet, self.sheet.columns
-        grid = {"rowCount": 1 + SPARE_ROWS, "frozenRowCount": 1}
-        grid["columnCount"] = len(columns) + (CHART_COLUMNS if sheet.chart else SPARE_COLUMNS)
-        grid["frozenColumnCount"] = min(sheet.frozen_columns, len(columns) - 1)
-        properties = {"sheetId": self.sheet_id, "title": self.title, "gridProperties": grid}
-        yield {"addSheet": {"properties": properties}}
-        yield from self._tag_worksheet()
-        for index, column in enumerate(columns):
-            yield from self._add_column(column, index)
-        for span in spans(index for index, column in enumerate(columns) if column.owner == "program"):
-            yield self._protect(span)
-        yield {"setBasicFilter": {"filter": {"range": box(self.sheet_id, columns=(0, len(columns)))}}}
 
     def _chart(self, chart: Chart) -> Json:
         """Beside the table; it grows with the rows. The newest is at the top, and so at the right."""
@@ -571,29 +531,28 @@ class Changes:
         Values go by column metadata, wherever it is by then; fills and notes by place.
         """
         values: dict[str, dict[int, str | float]] = {}
-        looks = []
         for number, row in changed.items():
             cells = [
                 (key, self._cell(row, key), now.get((number - 1, columns.get(key, 0) - 1), {}))
                 for key in row.cells
             ]
-            wrong = [key for key, want, have in cells if _entered(want) != _entered(have)]
-            if not wrong:
+            if all(_entered(want) == _entered(have) for _unused, want, have in cells):
                 continue
             index = number - 1 + len(self.added) * (number > self.top)
             self.updated[visible(row.key)] = index
             for key, want, have in cells:
-                value = want.pop("userEnteredValue", {"stringValue": ""})
-                if key in wrong:
+                if _entered(want) != _entered(have):
+                    value = want.get("userEnteredValue", {"stringValue": ""})
                     values.setdefault(key, {})[index] = next(iter(value.values()))
-                if names := _looks(want, have):
-                    looks.append(self._update(index, self.places[key], [{"values": [want]}], ",".join(names)))
-        self.groups += [looks] if looks else []
+                if fields := _looks(want, have):
+                    shown = {name: cell for name, cell in want.items() if name != "userEnteredValue"}
+                    line = [{"values": [shown]}]
+                    self.groups.append([self._update(index, self.places[key], line, ",".join(fields))])
         for key, rows in values.items():
             # What is null is left alone.
-            line = [rows.get(row) for row in range(max(rows) + 1)]
-            tag = _by_tag(self.tags[key])
-            self.values.append({"dataFilter": tag, "majorDimension": "COLUMNS", "values": [line]})
+            cells_of_column = [rows.get(row) for row in range(max(rows) + 1)]
+            tag = {"developerMetadataLookup": {"metadataId": self.tags[key]}}
+            self.values.append({"dataFilter": tag, "majorDimension": "COLUMNS", "values": [cells_of_column]})
 
 
 def _entered(cell: Json) -> Json:
@@ -664,14 +623,23 @@ class _Push:
         """Reads heads and keys, then the rows whose keys are pushed; compares, writes, and verifies."""
         found = read_spreadsheet(self.client, self.target.key)
         self.url = found.url
+
+        def parts(name: str, tab: Tab) -> Iterator[Json]:
+            """A worksheet's head, its keys, and what tells rows without a key apart."""
+            sheet = self.worksheets[name]
+            yield head(tab)
+            for key in ("key", sheet.columns[1].key) if team_kept(sheet) else ("key",):
+                if key in tab.places:
+                    yield box(tab.id, columns=(tab.places[key], tab.places[key] + 1))
+
         layouts = {name: layout_of(sheet) for name, sheet in self.worksheets.items()}
-        tabs, edited = read_sheets(self.client, self.target, found, layouts, parts=self._parts, mask=_KEYS)
+        tabs, edited = read_sheets(self.client, self.target, found, layouts, parts=parts, mask=_KEYS)
         areas = []
         for name, tab in tabs.items():
             pushed = {visible(row.key) for row in self.worksheets[name].rows}
             rows = [row.number - 1 for row in edited.sheets[name].rows if row.key in pushed]
             areas += [box(tab.id, span) for span in spans(rows, _GAP)]
-        now = read_cells(self.client, self.target.key, areas, _CONTENT_FIELDS)
+        now = read_cells(self.client, self.target.key, areas, WRITTEN)
         work = [
             changes
             for name, sheet in self.worksheets.items()
@@ -681,14 +649,6 @@ class _Push:
         if work:
             self._write(work, found)
             self._verify(work)
-
-    def _parts(self, name: str, tab: Tab) -> Iterator[Json]:
-        """A worksheet's head, its keys, and what tells rows without a key apart."""
-        sheet = self.worksheets[name]
-        yield head(tab)
-        for key in ("key", sheet.columns[1].key) if team_kept(sheet) else ("key",):
-            if key in tab.places:
-                yield box(tab.id, columns=(tab.places[key], tab.places[key] + 1))
 
     def _changes(
         self,
@@ -705,8 +665,7 @@ class _Push:
             stem, taken = identity(sheet.title, self.target.suffix), {t.title.casefold() for t in found.tabs}
             names = chain([stem], (f"{stem} ({number})" for number in count(2)))
             title = next(name for name in names if name.casefold() not in taken)
-            columns = {column.key: place for place, column in enumerate(sheet.columns, 1)}
-            edited = EditedSheet(title, 1, columns)
+            edited = EditedSheet(title, 1, {"key": 1})
         elif "key" not in edited.columns:
             note = _(
                 "{title}: its column of keys (キー) was deleted, so its rows cannot be told apart; undo that"
@@ -733,22 +692,17 @@ class _Push:
             self._send(":batchUpdate", {"requests": [*chain.from_iterable(batch)]})
         for values in packed(values for changes in work for values in changes.values):
             self._send("/values:batchUpdateByDataFilter", {"valueInputOption": "RAW", "data": values})
-        for changes in work:
-            index = changes.places["key"]
-            self.rows |= {(changes.sheet.name, text_of(row[index])) for row in changes.added}
+        self.rows |= {(changes.sheet.name, key) for changes in work for key in changes.added_keys}
 
     def _send(self, method: str, body: Json) -> None:
         self.client.write(f"{SPREADSHEETS}/{self.target.key}{method}", body)
 
-    def _read(self, areas: Sequence[Json]) -> dict[int, Tab]:
-        found = read_spreadsheet(self.client, self.target.key, areas, "userEnteredValue")
-        return {tab.id: tab for tab in found.tabs}
-
     def _verify(self, work: Sequence[Changes]) -> None:
         """Reads keys and columns again; raises Conflict where something is not where it was written."""
-        heads = [box(changes.sheet_id, (changes.top - 1, changes.top)) for changes in work]
-        keys = [box(c.sheet_id, columns=(c.places["key"], c.places["key"] + 1)) for c in work]
-        tabs = self._read([*heads, *keys])
+        areas = [box(changes.sheet_id, (changes.top - 1, changes.top)) for changes in work]
+        areas += [box(c.sheet_id, columns=(c.places["key"], c.places["key"] + 1)) for c in work]
+        found = read_spreadsheet(self.client, self.target.key, areas, "userEnteredValue")
+        tabs = {tab.id: tab for tab in found.tabs}
         moved = []
         for changes in work:
             tab = tabs.get(changes.sheet_id)
@@ -759,8 +713,10 @@ class _Push:
             index = changes.places["key"]
             rows = {row: text_of(cell) for (row, column), cell in tab.cells.items() if column == index}
             hit = [row for key, row in changes.updated.items() if rows.get(row) != key]
-            pushed = {visible(row.key) for row in changes.sheet.rows}
+            if hit or not changes.added_keys <= set(rows.values()):
+                moved.append(changes.title)
             # Rows of other runs, or of people's own, that may show what was meant for another row.
+            pushed = {visible(row.key) for row in changes.sheet.rows} if hit else set()
             for row in hit:
                 if rows.get(row) not in pushed:
                     how = _("push {key} again", key=rows[row]) if rows.get(row) else _("look at it")
@@ -772,8 +728,6 @@ class _Push:
                         how=how,
                     )
                     self.notes[note] = None
-            if hit or not {text_of(row[index]) for row in changes.added} <= set(rows.values()):
-                moved.append(changes.title)
         if moved:
             raise Conflict(", ".join(moved))
 
@@ -782,21 +736,17 @@ class _Push:
 
         Where the columns were moved only after the rows were written, the rows are right and none is found.
         """
-        if not changes.added:
-            return
         area = box(changes.sheet_id, (changes.top, changes.top + len(changes.added)))
+        found = read_cells(self.client, self.target.key, [area] if changes.added else [], "userEnteredValue")
         lines: dict[int, dict[int, Json]] = {}
-        for tab in self._read([area]).values():
-            for (row, column), cell in tab.cells.items():
-                if entered := _entered(cell):
-                    lines.setdefault(row, {})[column] = entered
+        for (row, column), cell in found.get(changes.sheet_id, {}).items():
+            if entered := _entered(cell):
+                lines.setdefault(row, {})[column] = entered
         written = [{n: _entered(cell) for n, cell in row.items() if _entered(cell)} for row in changes.added]
-        wrong = [row for row, line in lines.items() if line in written]
-        delete = [
-            {"deleteDimension": {"range": _span(changes.sheet_id, "ROWS", *span)}}
-            for span in reversed(spans(wrong))
-        ]
-        if delete:
+        wrong = spans(row for row, line in lines.items() if line in written)
+        if wrong:
+            areas = [_span(changes.sheet_id, "ROWS", *span) for span in reversed(wrong)]
+            delete = [{"deleteDimension": {"range": area}} for area in areas]
             self._send(":batchUpdate", {"requests": delete})
 
 

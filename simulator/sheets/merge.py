@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 from simulator.core.messages import Message, _, encodable, ngettext, shown
 from simulator.core.types import Language
@@ -23,8 +23,12 @@ _OVERLAPPING = re.compile(r"(_x[0-9A-Fa-f]{4})_(?=x[0-9A-Fa-f]{4}_)")
 # C0 controls have pictures of their own (␀ ␁ ...); C1 controls have none.
 _PICTURES = {code: 0x2400 + code for code in range(0x20) if code not in (0x09, 0x0A)}
 _PICTURES |= {0x7F: 0x2421, 0xFFFE: 0xFFFD, 0xFFFF: 0xFFFD} | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
+# Titles and notes of people may stand above the header, in at most this many rows.
+_MOST_TITLE_ROWS = 30
 # Columns that people added have this and their number for a key.
 OTHER = "other."
+
+Place = TypeVar("Place")
 
 
 class Note(NamedTuple):
@@ -102,20 +106,45 @@ def by_title(titles: Mapping[int, str], layout: Layout, known: Mapping[str, int]
     return columns
 
 
+def best_header(lines: Sequence[WorksheetRow], layout: Layout) -> tuple[int, int]:
+    """How many of a layout's titles the row has that has most of them, and its number."""
+    counts = [
+        (len(by_title(line.texts, layout, {})), -line.number, line.number)
+        for line in lines[:_MOST_TITLE_ROWS]
+    ]
+    most, _unused, number = max(counts, default=(0, 0, 0))
+    return most, number
+
+
+def recognised(tabs: Mapping[Place, Sequence[WorksheetRow]], layout: Layout) -> Place | None:
+    """The first of these worksheets with so many titles of a layout that it must be a copy of that one."""
+    return next((tab for tab, lines in tabs.items() if best_header(lines, layout)[0] >= layout.least), None)
+
+
 def edited_sheet(
     tab: str,
     lines: Sequence[WorksheetRow],
-    header: int,
+    layout: Layout,
     columns: Mapping[str, int],
     *,
-    layout: Layout,
+    header: int,
     ever: frozenset[str],
+    by_titles: bool,
 ) -> EditedSheet:
-    """A worksheet's lines as rows by key, in their order; where `ever` is empty, it had all columns once.
+    """A worksheet's lines as rows by key, in their order.
 
+    `columns` and `header` are where its marks say; the header is where the titles are, if that is somewhere
+    else. `by_titles`: the marks may be stale or gone, and columns without one are known by their titles.
+    `ever` are the columns that it once had; where it is empty, it had all.
     Rows above the header count where they have a key: people sort a worksheet with its header.
     """
+    most, titled = best_header(lines, layout)
+    header = titled if most > 1 else header or titled
     titles = next((line.texts for line in lines if line.number == header), {})
+    if by_titles:
+        # A program that moved the columns left their marks behind: they stand at other titles.
+        stale = any(layout.column(titles.get(n, "")) not in (None, key) for key, n in columns.items())
+        columns = by_title(titles, layout, {} if stale else columns)
     filled = {place for line in lines if line.number >= header for place in line.texts}
     others = tuple(sorted(filled - set(columns.values())))
     notes = []

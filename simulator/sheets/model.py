@@ -21,7 +21,9 @@ Item = TypeVar("Item")
 # How a cell is marked; its text says so, too, for those who see no colour.
 Mark = Literal["red", "warn", "failed", "good", ""]
 Owner = Literal["program", "team"]
+# Fills of marked cells, and of headings: blue ones are the team's.
 FILLS: dict[Mark, str] = {"red": "FADBDA", "warn": "FFF2CC", "failed": "D9D9D9", "good": "E2F0D9"}
+HEADINGS: dict[Owner, str] = {"program": "EFEFEF", "team": "CFE2F3"}
 
 
 class Choice(Value):
@@ -134,6 +136,11 @@ class Worksheet(Value):
     def column(self, key: str) -> Column:
         """The column of that key."""
         return next(column for column in self.columns if column.key == key)
+
+    def note(self, column: Column) -> str:
+        """The note of a column's heading; what the worksheet is for stands over the first that people see."""
+        first = self.columns[min(1, len(self.columns) - 1)]
+        return "\n\n".join(filter(None, (self.help if column == first else "", column.help)))
 
 
 # Columns that are repeated for every turn, with its number.

@@ -8,10 +8,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from simulator.core.errors import InputError
+from simulator.report.worksheets import worksheets
 from simulator.sheets.google_api import target
 from simulator.sheets.google_sheets import pull
 from simulator.sheets.model import Row, SheetCell
 from tests.properties import examples
+from tests.report.test_worksheets import report_context
 from tests.servers.sheets import SheetsServer
 from tests.servers.sheets_people import Person
 from tests.sheets_sink import (
@@ -39,7 +41,7 @@ def filled(server: SheetsServer) -> Person:
     return mari
 
 
-def comments(title: str = TITLE) -> dict[str, str]:
+def comments() -> dict[str, str]:
     """The team's comments by the rows' keys, as read back; rows without a key are left out."""
     rows = pull(target(KEY), ["review"], client=Counting()).rows["review"]
     return {row.key: row.cells.get("comment", "") for row in rows if row.key}
@@ -161,17 +163,20 @@ def test_a_formula_in_a_cell_that_should_be_empty_goes(server: SheetsServer) -> 
     assert not cell(server, place).get("userEnteredValue")
 
 
-def test_a_copy_without_metadata_is_known_by_its_note_and_titles(server: SheetsServer) -> None:
+def test_a_copy_without_metadata_is_known_by_its_titles(server: SheetsServer) -> None:
     """A worksheet copied from another file is adopted, with all that people wrote in it."""
-    filled(server)
+    sheet = next(sheet for sheet in worksheets(report_context()) if sheet.name == "review")
+    key, mari = sheet.rows[0].key, server.person(KEY)
+    pushed(sheet.model_copy(update={"rows": sheet.rows[:2]}))
+    mari.type(sheet.title, at(server, key, "comment", sheet.title), "私見")
     server.book(KEY).metadata.clear()
-    done = pushed(review("r2"))
+    done = pushed(sheet)
 
-    assert (done.worksheets, done.rows) == ((), 3)
-    assert comments()["r1/c"] == "私見 c"
-    server.person(KEY).rename_header(TITLE, "コメント", "メモ")
-    assert comments()["r1/c"] == "私見 c", "it has its metadata again"
-    assert pushed(review("r2")).writes == 0
+    assert (done.worksheets, done.rows) == ((), len(sheet.rows) - 2)
+    assert comments()[key] == "私見"
+    mari.rename_header(sheet.title, "コメント", "メモ")
+    assert comments()[key] == "私見", "it has its metadata again"
+    assert pushed(sheet).writes == 0
 
 
 def test_a_copy_beside_the_original_is_a_copy(server: SheetsServer) -> None:

@@ -75,7 +75,6 @@ def test_the_layout_of_a_worksheet(server: SheetsServer) -> None:
         cell(server, f"{c}1")["userEnteredFormat"]["backgroundColorStyle"]["rgbColor"]["blue"] for c in "BD"
     ]
     assert fills == [0xEF / 255, 0xF3 / 255]
-    assert cell(server, "A1")["note"] == "rehearsal:review"
     assert cell(server, "B1")["note"] == "上から順に"
     assert cell(server, "C1")["note"] == "ボットの回答"
     for row in (2, 4, 90):
