@@ -12,8 +12,7 @@ import warnings
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import date, datetime
-from itertools import zip_longest
+from datetime import datetime
 from math import ceil
 from operator import itemgetter
 from pathlib import Path
@@ -231,24 +230,20 @@ def _with_edits(sheet: Worksheet, content: EditedSheets, properties: dict[str, s
         }
         rows.append(Row(ours.key if ours else row.key, cells | (dict(ours.cells) if ours else {})))
     ordered = _ordered([visible(row.key) for row in sheet.rows], merged.new, rows)
-    # One of our own titles may be in the other language.
-    known = any(folded(edited.tab) in layout.tabs for layout in layouts().values())
-    title = sheet.title if known else edited.tab
-    return sheet.model_copy(update={"title": title, "columns": columns, "rows": tuple(ordered)})
+    return sheet.model_copy(update={"title": edited.tab, "columns": columns, "rows": tuple(ordered)})
 
 
 def _columns(sheet: Worksheet, edited: EditedSheet, places: Mapping[str, int]) -> tuple[Column, ...]:
     """The columns in the order that people gave them, under the titles that people gave them; keys first."""
-    layout = layout_of(sheet)
     known = {column.key: column for column in sheet.columns}
+    team = layout_of(sheet).team
     columns = [known["key"]]
     theirs = {**edited.columns, **{f"{OTHER}{n}": place for n, place in enumerate(edited.others)}}
     for key in sorted(places.keys() - {"key"}, key=places.__getitem__):
         title = edited.titles.get(theirs.get(key, 0), "")
         if key in known:
-            own = title and layout.column(title) is None
-            columns.append(known[key].model_copy(update={"title": title}) if own else known[key])
-        elif key in layout.team or key.startswith(OTHER):
+            columns.append(known[key].model_copy(update={"title": title or known[key].title}))
+        elif key in team or key.startswith(OTHER):
             columns.append(Column(key=key, title=title, owner="team", width=_OTHER_WIDTH, wrap=True))
     return tuple(columns)
 
@@ -352,6 +347,7 @@ def _sheet(
 LONGEST = 32_767
 # What a spreadsheet takes for a formula as soon as somebody edits the cell.
 _FORMULA = tuple("=+-@\t\n|%＝＋－＠")
+# Where earlier workbooks have the lists of their dropdowns.
 LISTS = "rehearsal_lists"
 # Of a worksheet's columns, those that the team deleted.
 DELETED = "rehearsal_deleted_"
@@ -369,11 +365,10 @@ _MOST_LINES = 14
 # At the right end of a worksheet they are not printed.
 _LOOKUP_COLUMNS, _MOST_POINTS = frozenset({"scores", "passages", "earlier", "run"}), 90
 _MOST_NOTE = 3000
-_SHORT = 25
 # So many narrow characters across a page can still be read.
 _PAGE = 190
 _A4 = 9
-_FIRST_DAY = date(1900, 3, 1)
+_FIRST_DAY = datetime(1900, 3, 1)
 
 
 def paint(
@@ -398,7 +393,6 @@ class _Painter:
         self.language = language
         self.font, self.line = FONTS[language]
         self._formats: dict[tuple[tuple[str, Any], ...], Any] = {}
-        self._lists: dict[tuple[str, ...], int] = {}
         self._file = xlsxwriter.Workbook(
             str(path),
             {
@@ -428,15 +422,9 @@ class _Painter:
         _view(sheet, worksheet)
 
     def close(self, properties: Mapping[str, str]) -> None:
-        """Adds the properties and the lists of dropdowns, and writes the file."""
+        """Adds the properties, and writes the file."""
         for name, value in properties.items():
             self._file.set_custom_property(name, value, "text")
-        lists = self._file.add_worksheet(LISTS)
-        for row, titles in enumerate(zip_longest(*self._lists)):
-            for column, title in enumerate(titles):
-                # A number that people type is found in the list only where it is a number there, too.
-                lists.write(row, column, int(title) if title and title.isdecimal() else title)
-        lists.hide()
         try:
             self._file.close()
         except xlsxwriter.exceptions.FileCreateError as error:
@@ -507,7 +495,7 @@ class _Painter:
             form = self._cell_format(column, cell.mark, _number_format(text))
             sheet.write_number(*place, cell.number, form)
         elif day:
-            sheet.write_datetime(*place, datetime(day.year, day.month, day.day), self._cell_format(column))
+            sheet.write_datetime(*place, day, self._cell_format(column))
         elif text.startswith("<r>") and text.endswith("</r>"):
             # xlsxwriter would write this unescaped, as markup of its own; in two pieces it does not.
             form = self._cell_format(column, cell.mark)
@@ -529,17 +517,14 @@ class _Painter:
     def _rule(self, column: Column) -> dict[str, Any]:
         """A dropdown that warns and does not forbid, and the column's help beside each of its cells."""
         rule: dict[str, Any] = {"validate": "any"}
-        if titles := tuple(choice.title for choice in column.choices):
-            # A range: listed in the rule itself they could not contain a comma.
-            letter = xl_col_to_name(self._lists.setdefault(titles, len(self._lists)), col_abs=True)
-            source = f"={LISTS}!{letter}$1:{letter}${len(titles)}"
-            rule = {"validate": "list", "source": source, "error_type": "warning"}
+        if titles := [choice.title for choice in column.choices]:
+            rule = {"validate": "list", "source": titles, "error_type": "warning"}
         if column.help and units(column.help) <= 255:
             rule |= {"input_title": column.title[:32], "input_message": column.help}
         return rule
 
     def _chart(self, sheet: Any, worksheet: Worksheet, chart: Chart, keys: list[str]) -> None:
-        """Below a short table, beside a long one; from the oldest run to the newest."""
+        """Below the table; from the oldest run to the newest."""
         last = len(worksheet.rows)
         picture = self._file.add_chart({"type": "line"})
         for key in chart.ys:
@@ -555,8 +540,7 @@ class _Painter:
         picture.set_y_axis({"num_font": font, "major_gridlines": gridlines})
         picture.set_legend({"position": "bottom", "font": font})
         picture.set_size({"width": 640, "height": 320})
-        corner = (last + 2, 1) if last <= _SHORT else (1, len(keys) + 1)
-        sheet.insert_chart(*corner, picture, {"object_position": 2})
+        sheet.insert_chart(last + 2, 1, picture, {"object_position": 2})
 
 
 def text_width(text: str) -> float:
@@ -574,13 +558,13 @@ def line_count(text: str, width: float, most: int) -> int:
     return high
 
 
-def day_of(text: str) -> date | None:
+def day_of(text: str) -> datetime | None:
     """The day that an ISO date names, where Excel has such a day."""
     try:
-        day = date.fromisoformat(text)
+        day = datetime.strptime(text, "%Y-%m-%d")
     except ValueError:
         return None
-    return day if len(text) == 10 and day >= _FIRST_DAY else None
+    return day if day >= _FIRST_DAY else None
 
 
 def _wraps(column: Column, text: str) -> bool:

@@ -19,7 +19,7 @@ from simulator.report.worksheets import worksheets
 from simulator.sheets import excel
 from simulator.sheets.excel import paint, read_edited
 from simulator.sheets.merge import units
-from simulator.sheets.model import Choice, Column, LazyRows, Row, SheetCell, Worksheet
+from simulator.sheets.model import Column, LazyRows, Row, SheetCell, Worksheet
 from simulator.stats.gate import decide
 from simulator.stats.summary import grading_judges, summarise
 from tests.excel import read
@@ -190,19 +190,6 @@ def test_rows_are_as_high_as_their_text_up_to_a_screen(tmp_path: Path) -> None:
     assert heights[0] < 25
     assert 75 < heights[1] < 110
     assert 200 < heights[2] <= 409
-
-
-def test_a_choice_may_hold_a_comma(tmp_path: Path) -> None:
-    """Dropdowns are read from a hidden worksheet: a list within the rule would be split at the comma."""
-    choices = (Choice(id="a", title="Go, with conditions"), Choice(id="b", title="5"))
-    column = Column(key="status", title="s", owner="team", choices=choices)
-    sheet = one("x")
-    path = excel.write([sheet.model_copy(update={"columns": (*sheet.columns, column)})], tmp_path / "a.xlsx")
-    book: Any = openpyxl.load_workbook(path)
-
-    assert [row[0].value for row in book["rehearsal_lists"].iter_rows()] == ["Go, with conditions", 5]
-    assert book["rehearsal_lists"].sheet_state == "hidden"
-    assert book.worksheets[0].data_validations.dataValidation[0].formula1 == "rehearsal_lists!$A$1:$A$2"
 
 
 def test_a_missing_folder(tmp_path: Path) -> None:
