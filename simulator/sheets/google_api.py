@@ -129,10 +129,7 @@ def _credentials(scopes: list[str]) -> Any:
             kind=kind,
         )
         raise InputError(msg) from None
-    if not isinstance(found, dict):
-        msg = _("{name}: no key file of Google's; download a service account's JSON key.", name=name)
-        raise InputError(msg)
-    return _from_json(found, name, scopes)
+    return _from_json(found if isinstance(found, dict) else {}, name, scopes)
 
 
 def _from_json(found: dict[str, Any], name: str, scopes: list[str]) -> Any:

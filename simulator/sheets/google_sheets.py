@@ -191,7 +191,7 @@ def read_sheets(
     *,
     parts: Callable[[str, Tab], Iterable[Json]],
     mask: str,
-) -> tuple[dict[str, Tab], EditedSheets]:
+) -> dict[str, tuple[Tab, EditedSheet]]:
     """Our worksheets of these names that are there: one read, or two where there are copies.
 
     `parts` are the areas that are read of each; copies, which have lost their metadata, are read whole. Whose
@@ -210,8 +210,7 @@ def read_sheets(
             copies.append(box(copy))
             del lines[copy]
     cells |= read_cells(client, target.key, copies, mask)
-    sheets = {name: _edited(tab, cells.get(tab.id, {}), layouts[name]) for name, tab in tabs.items()}
-    return tabs, EditedSheets(sheets)
+    return {name: (tab, _edited(tab, cells.get(tab.id, {}), layouts[name])) for name, tab in tabs.items()}
 
 
 def _edited(tab: Tab, cells: Cells, layout: Layout) -> EditedSheet:
@@ -255,7 +254,8 @@ def pull(target: Target, names: Sequence[str], *, client: SheetsClient | None = 
     def read() -> EditedSheets:
         found = read_spreadsheet(client, target.key)
         named = {name: layouts()[name] for name in names}
-        return read_sheets(client, target, found, named, parts=lambda _, tab: [box(tab.id)], mask=_SHOWN)[1]
+        sheets = read_sheets(client, target, found, named, parts=lambda _, tab: [box(tab.id)], mask=_SHOWN)
+        return EditedSheets({name: edited for name, (_tab, edited) in sheets.items()})
 
     return client.persist(read, _("sheet {key}", key=target.key))
 
@@ -297,7 +297,6 @@ LONGEST_NOTE = 5_000
 # What an update of a cell writes; widths, wraps and number formats stay as people like them.
 _FILL = "userEnteredFormat.backgroundColorStyle"
 WRITTEN = f"userEnteredValue,note,{_FILL}"
-_KEYS = "userEnteredValue,note"
 # Rows below the last one and columns beside it in which people may write; a chart takes more of these.
 SPARE_ROWS, SPARE_COLUMNS, CHART_COLUMNS = 100, 2, 9
 # So long that wrapped rows would fill the screen: they are cut where the cell ends.
@@ -384,34 +383,34 @@ class Changes:
     """
 
     def __init__(
-        self,
-        sheet: Worksheet,
-        called: str,
-        tab: Tab | None,
-        edited: EditedSheet,
-        merged: Merged,
-        *,
-        now: Mapping[int, Cells],
-        language: Language,
+        self, push: "_Push", sheet: Worksheet, tab: Tab | None, edited: EditedSheet, now: Cells
     ) -> None:
-        self.sheet, self.called, self.title, self.top = sheet, called, edited.tab, edited.header
-        self.language = language
+        fresh = push.fresh[sheet.name]
+        merged = merge(sheet, edited, fresh=fresh)
+        fresh |= {column.key for column, _unused in merged.added}
+        for column in merged.deleted:
+            note = _(
+                "{tab}: the column {title} was deleted and is left out.", tab=edited.tab, title=column.title
+            )
+            push.notes[note] = None
+        self.sheet, self.title, self.top = sheet, edited.tab, edited.header
+        self.called, self.language = identity(sheet.name, push.target.suffix), push.language
         self.created, self.sheet_id = tab is None, tab.id if tab else _new_id()
         self.places = {key: n - 1 for key, n in merged.places.items() if not key.startswith(OTHER)}
         self.tags = {key: (tab and tab.tag_ids.get(key)) or _new_id() for key in self.places}
         self.columns = {self.places[c.key]: c for c in sheet.columns if c.key in self.places}
         self.added = [{n: self._cell(row, c.key) for n, c in self.columns.items()} for row in merged.new]
         self.added_keys = {visible(row.key) for row in merged.new}
+        self.groups = [[*self._structure(tab, edited, merged)]]
         # The last rows first, for each portion goes to the top.
-        portions = reversed(packed(self.added, _PORTION))
         last = tab is not None and self.top >= tab.rows
-        rows = ([*self._insert_rows(portion, last=last)] for portion in portions)
-        self.groups = [group for group in ([*self._structure(tab, edited, merged)], *rows) if group]
+        self.groups += [[*self._insert_rows(rows, last)] for rows in reversed(packed(self.added, _PORTION))]
         if self.created and sheet.chart:
             self.groups.append([self._chart(sheet.chart)])
         self.values: list[Json] = []
         self.updated: dict[str, int] = {}
-        self._change_rows(merged.changed, edited.columns, now.get(self.sheet_id, {}))
+        self._change_rows(merged.changed, edited.columns, now)
+        self.groups = [group for group in self.groups if group]
 
     def _cell(self, row: Row, key: str) -> Json:
         """A cell of ours as it is sent, whole: a missing value, fill or note is cleared."""
@@ -489,7 +488,7 @@ class Changes:
         start = {"sheetId": self.sheet_id, "rowIndex": row, "columnIndex": column}
         return {"updateCells": {"start": start, "rows": rows, "fields": fields}}
 
-    def _insert_rows(self, rows: Sequence[Mapping[int, Json]], *, last: bool) -> Iterator[Json]:
+    def _insert_rows(self, rows: Sequence[Mapping[int, Json]], last: bool) -> Iterator[Json]:
         """Rows below the header, filled in the same batch: no sort can come between the two.
 
         `last`: there is none below to take over the look of, for people deleted them all.
@@ -617,7 +616,7 @@ class _Push:
         self.rows: set[tuple[str, str]] = set()
         self.notes: dict[Message | str, None] = {}
         # The columns that this push made, for what a broken connection leaves to the next round.
-        self._fresh: dict[str, set[str]] = {name: set() for name in self.worksheets}
+        self.fresh: dict[str, set[str]] = {name: set() for name in self.worksheets}
 
     def round(self) -> None:
         """Reads heads and keys, then the rows whose keys are pushed; compares, writes, and verifies."""
@@ -633,56 +632,39 @@ class _Push:
                     yield box(tab.id, columns=(tab.places[key], tab.places[key] + 1))
 
         layouts = {name: layout_of(sheet) for name, sheet in self.worksheets.items()}
-        tabs, edited = read_sheets(self.client, self.target, found, layouts, parts=parts, mask=_KEYS)
+        there = read_sheets(self.client, self.target, found, layouts, parts=parts, mask="userEnteredValue")
         areas = []
-        for name, tab in tabs.items():
+        for name, (tab, edited) in there.items():
             pushed = {visible(row.key) for row in self.worksheets[name].rows}
-            rows = [row.number - 1 for row in edited.sheets[name].rows if row.key in pushed]
+            rows = [row.number - 1 for row in edited.rows if row.key in pushed]
             areas += [box(tab.id, span) for span in spans(rows, _GAP)]
         now = read_cells(self.client, self.target.key, areas, WRITTEN)
-        work = [
-            changes
-            for name, sheet in self.worksheets.items()
-            if (changes := self._changes(sheet, found, tabs.get(name), edited.sheets.get(name), now))
-            and (changes.groups or changes.values)
-        ]
-        if work:
-            self._write(work, found)
-            self._verify(work)
-
-    def _changes(
-        self,
-        sheet: Worksheet,
-        found: Spreadsheet,
-        tab: Tab | None,
-        edited: EditedSheet | None,
-        now: Mapping[int, Cells],
-    ) -> Changes | None:
-        """What is to be written into a worksheet; None where its rows cannot be told apart."""
-        fresh = self._fresh[sheet.name]
-        if tab is None or edited is None:
-            fresh.add("key")
-            stem, taken = identity(sheet.title, self.target.suffix), {t.title.casefold() for t in found.tabs}
-            names = chain([stem], (f"{stem} ({number})" for number in count(2)))
-            title = next(name for name in names if name.casefold() not in taken)
-            edited = EditedSheet(title, 1, {"key": 1})
-        elif "key" not in edited.columns:
+        work = []
+        for name, sheet in self.worksheets.items():
+            if name not in there:
+                self.fresh[name].add("key")
+                new = EditedSheet(self._free_title(sheet, found), 1, {"key": 1})
+                work.append(Changes(self, sheet, None, new, {}))
+                continue
+            tab, edited = there[name]
+            if "key" in edited.columns:
+                work.append(Changes(self, sheet, tab, edited, now.get(tab.id, {})))
+                continue
             note = _(
                 "{title}: its column of keys (キー) was deleted, so its rows cannot be told apart; undo that"
                 " in the version history (変更履歴), or delete the worksheet, and push again.",
                 title=sheet.title,
             )
             self.notes[note] = None
-            return None
-        merged = merge(sheet, edited, fresh=fresh)
-        fresh |= {column.key for column, _unused in merged.added}
-        for column in merged.deleted:
-            note = _(
-                "{tab}: the column {title} was deleted and is left out.", tab=edited.tab, title=column.title
-            )
-            self.notes[note] = None
-        called = identity(sheet.name, self.target.suffix)
-        return Changes(sheet, called, tab, edited, merged, now=now, language=self.language)
+        if work := [changes for changes in work if changes.groups or changes.values]:
+            self._write(work, found)
+            self._verify(work)
+
+    def _free_title(self, sheet: Worksheet, found: Spreadsheet) -> str:
+        """The title of a new worksheet, with a number where people have one of that name."""
+        title, taken = identity(sheet.title, self.target.suffix), {t.title.casefold() for t in found.tabs}
+        names = chain([title], (f"{title} ({number})" for number in count(2)))
+        return next(name for name in names if name.casefold() not in taken)
 
     def _write(self, work: Sequence[Changes], found: Spreadsheet) -> None:
         groups = [group for changes in work for group in changes.groups]
