@@ -13,14 +13,13 @@ from simulator.core.document import (
     Text,
     points,
 )
-from simulator.core.messages import Message, _, changed, ngettext, pgettext, safe_text
+from simulator.core.messages import Message, _, changed, ngettext, pgettext
 from simulator.core.titles import Titles, title
 from simulator.core.types import Language
 from simulator.diagnosis.evidence import Cause
 from simulator.diagnosis.recommendations import CAUSE_NAMES, LEAST, Example, Fix, Improvements, certainty
-from simulator.report.context import STAND_INS, ReportContext
+from simulator.report.context import STAND_INS
 from simulator.report.tables import mark_text, turn_text
-from simulator.sheets.model import LazyRows, Row, SheetCell, Worksheet, number_cell, text_cell, worksheet
 from simulator.stats.figures import RedTurn, Summary
 from simulator.stats.summary import excerpt
 
@@ -189,32 +188,3 @@ def red_turns_section(summary: Summary, language: Language, *, folded: bool) -> 
     name = _("Gravest turns ({n}/{red})", n=len(shown), red=summary.red)
     views = MARKDOWN if folded else TERMINAL
     return Section("gravest", name, (Items(items, numbered=True),), views=views, folded=folded)
-
-
-def fixes_sheet(context: ReportContext) -> Worksheet:
-    """What to fix, the largest gain first; faults of the simulated customer stand below, without a rank."""
-    found = context.improvements
-    rows = LazyRows((*found.fixes, *found.customer), lambda fix: _row(fix, context))
-    return worksheet("fixes", context.text, rows, context.wording)
-
-
-def _row(fix: Fix, context: ReportContext) -> Row:
-    first = fix.examples[0]
-    evidence = excerpt(context.text(first.evidence))
-    cells = {
-        "what": text_cell(context.text(fix.what)),
-        "where": text_cell(context.text(fix.where)),
-        "found_cause": text_cell(context.text(CAUSE_NAMES[fix.cause]), note=evidence),
-        "sure": SheetCell(text=context.text(certainty(fix.sure))),
-        "turns": number_cell(len(fix.turns)),
-        **({} if context.summary.rows else {"customers": number_cell(len(fix.personas))}),
-        "question": text_cell(first.question),
-        "answer": text_cell(context.text(failure_text(first)) or first.answer),
-        "reason": text_cell(first.reason),
-        "run": text_cell(context.results.run.id),
-    }
-    if fix.rank:
-        cells["rank"] = number_cell(fix.rank)
-    if fix.rank and context.improvements.foretells:
-        cells["gain"] = number_cell(round(100 * fix.gain, 1))
-    return Row(key=safe_text(fix.key), cells=cells)

@@ -10,8 +10,9 @@ from simulator.core.messages import Message, _, pgettext, safe_text, shown
 from simulator.core.settings import dollars
 from simulator.core.types import Case, Conversation, Language, Score, Severity, Turn
 from simulator.core.types import Message as Line
+from simulator.diagnosis.recommendations import CAUSE_NAMES, Fix, certainty
 from simulator.report.context import STAND_INS, ReportContext, conditions_table, verdict
-from simulator.report.fixes import cause_text, fixes_sheet
+from simulator.report.fixes import cause_text, failure_text
 from simulator.report.sections import customers_section
 from simulator.report.tables import (
     answer_text,
@@ -37,7 +38,7 @@ from simulator.sheets.model import (
 from simulator.stats.figures import RedTurn, turn_failure
 from simulator.stats.red import RANK, worst_severity
 from simulator.stats.review import blind_sample
-from simulator.stats.summary import MAX_QUOTED
+from simulator.stats.summary import MAX_QUOTED, excerpt
 from simulator.storage.results import select_conversations
 from simulator.storage.runs import replay_of
 
@@ -65,7 +66,7 @@ def worksheets(context: ReportContext) -> tuple[Worksheet, ...]:
     return (
         summary_sheet(context),
         review_sheet(context),
-        fixes_sheet(context),
+        _fixes_sheet(context),
         conversations_sheet(context),
         blind_sheet(context),
         questions_sheet(context),
@@ -465,3 +466,32 @@ def blind_sheet(context: ReportContext) -> Worksheet:
         }
         rows.append(Row(key=context.key(conversation.id, turn.index), cells=cells))
     return worksheet("blind", context.text, tuple(rows), context.wording)
+
+
+def _fixes_sheet(context: ReportContext) -> Worksheet:
+    """What to fix, the largest gain first; faults of the simulated customer stand below, without a rank."""
+    found = context.improvements
+    rows = LazyRows((*found.fixes, *found.customer), lambda fix: _fix_row(fix, context))
+    return worksheet("fixes", context.text, rows, context.wording)
+
+
+def _fix_row(fix: Fix, context: ReportContext) -> Row:
+    first = fix.examples[0]
+    evidence = excerpt(context.text(first.evidence))
+    cells = {
+        "what": text_cell(context.text(fix.what)),
+        "where": text_cell(context.text(fix.where)),
+        "found_cause": text_cell(context.text(CAUSE_NAMES[fix.cause]), note=evidence),
+        "sure": SheetCell(text=context.text(certainty(fix.sure))),
+        "turns": number_cell(len(fix.turns)),
+        **({} if context.summary.rows else {"customers": number_cell(len(fix.personas))}),
+        "question": text_cell(first.question),
+        "answer": text_cell(context.text(failure_text(first)) or first.answer),
+        "reason": text_cell(first.reason),
+        "run": text_cell(context.results.run.id),
+    }
+    if fix.rank:
+        cells["rank"] = number_cell(fix.rank)
+    if fix.rank and context.improvements.foretells:
+        cells["gain"] = number_cell(round(100 * fix.gain, 1))
+    return Row(key=safe_text(fix.key), cells=cells)
