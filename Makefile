@@ -1,6 +1,6 @@
 # Everything runs in .venv of this checkout; the first target that needs it makes it.
 .DEFAULT_GOAL := help
-.PHONY: baseline bench-intervals bench-rows bench-metrics bench-choices bench-classification bench-cluster help install demo story test check audit format messages coverage mutate golden bench crash soak bench-blame bench-refusals bench-sheets bench-changes bench-many bench-money bench-validity bench-simulator lock clean
+.PHONY: baseline bench-intervals bench-rows bench-metrics bench-choices bench-classification bench-cluster bench-text help install demo story test check audit format messages coverage mutate golden bench crash soak bench-blame bench-refusals bench-sheets bench-changes bench-many bench-money bench-validity bench-simulator lock clean
 
 BIN := .venv/bin
 READY := .venv/.ready
@@ -92,6 +92,10 @@ bench-choices: $(READY)
 # Rows a second and memory of the text metrics, beside other packages, with the values compared.
 bench-metrics: $(READY)
 	$(BIN)/python -m benchmarks.metrics
+
+# How the time of every function over text grows with hostile texts, doubled again and again: ten minutes.
+bench-text: $(READY)
+	$(BIN)/python -m benchmarks.text_growth
 
 bench-simulator: $(READY)
 	$(BIN)/python -m benchmarks.customers

@@ -1,13 +1,12 @@
 """The letters of choices, and which of them is right."""
 
 import re
-import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 from simulator.core.types import Case
-from simulator.text.typography import straight
+from simulator.text.typography import nfkc, straight
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -46,7 +45,7 @@ def place_of_text(given: str, choices: Sequence[str]) -> int | None:
 
 def folded_choice(text: str) -> str:
     """A text without what makes no difference: width, case, spaces, marks around it."""
-    plain = " ".join(unicodedata.normalize("NFKC", straight(text)).casefold().split())
+    plain = " ".join(nfkc(straight(text)).casefold().split())
     return plain.strip(" 。.、,!「」『』\"'") or plain
 
 
@@ -186,7 +185,7 @@ def _plain(answer: str) -> str:
     """The reply without its draft, Markdown, LaTeX and differences of width, in short lines of text."""
     parts = _DRAFT.split(answer)
     said = parts[-1] if not _opens_draft(answer) else parts[0]
-    text = unicodedata.normalize("NFKC", straight(said))
+    text = nfkc(straight(said))
     if "\\" in text:
         text = _LATEX.sub("", _BOXED.sub(_BOX, text))
     text = _TAG.sub("", text.translate(_MARKS).replace("__", ""))

@@ -309,7 +309,8 @@ def _detail_index(text: str) -> DetailIndex:
         for detail in _scan(plain):
             detail.meaning.add_to(index)
         index.bare |= bare_numbers(plain.lower)
-        index.measures |= implied(plain.lower)
+        for value, unit in implied(plain.lower):
+            index.measures[value].add(unit)
     return index
 
 

@@ -1,6 +1,8 @@
 """What a checkable detail of a text means, however it is written, and whether a text has the same."""
 
+from collections import defaultdict
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Literal, NamedTuple
 
 Kind = Literal["amount", "date", "time", "hours", "phone", "url", "email", "number"]
@@ -31,11 +33,12 @@ class DetailIndex:
     """All the details of one text, for looking them up."""
 
     tokens: set[tuple[Kind, str]] = field(default_factory=set)
+    # Every date with each of its parts also left out: as much as the text says, and less.
     readings: set[CalendarDate] = field(default_factory=set)
     clocks: set[int] = field(default_factory=set)
     lone_clocks: set[int] = field(default_factory=set)
-    hours: "list[Hours]" = field(default_factory=list)
-    measures: set[tuple[str, str]] = field(default_factory=set)
+    hours: dict[tuple[int, int], set[frozenset[str]]] = field(default_factory=dict)
+    measures: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     bare: set[str] = field(default_factory=set)
 
 
@@ -71,14 +74,16 @@ class Date(NamedTuple):
 
     def add_to(self, index: DetailIndex) -> None:
         """Add all readings."""
-        index.readings.update(self.readings)
+        for reading in self.readings:
+            parts = ((None,) if part is None else (part, None) for part in reading)
+            index.readings.update(CalendarDate(*some) for some in product(*parts) if any(some))
 
     def is_in(self, index: DetailIndex) -> bool:
         """Whether a date of the text says as much or more: 4月1日 is in 2024年4月1日, not the reverse."""
         lone = self.readings[0]
-        if lone.year is None and lone.month is None and (str(lone.day), DAY_OR_DAYS) in index.measures:
+        if lone.year is None and lone.month is None and DAY_OR_DAYS in index.measures.get(str(lone.day), ()):
             return True
-        return any(own.is_part_of(other) for own in self.readings for other in index.readings)
+        return not index.readings.isdisjoint(self.readings)
 
 
 class Clock(NamedTuple):
@@ -116,7 +121,7 @@ class Hours(NamedTuple):
 
     def add_to(self, index: DetailIndex) -> None:
         """Add the hours, and both ends as times."""
-        index.hours.append(self)
+        index.hours.setdefault((self.start, self.end), set()).add(self.days)
         index.clocks.update((self.start, self.end))
 
     def is_in(self, index: DetailIndex) -> bool:
@@ -124,10 +129,8 @@ class Hours(NamedTuple):
 
         A text that names the two ends apart (opens at nine, closes at six) has them, too.
         """
-        same = [other for other in index.hours if (other.start, other.end) == (self.start, self.end)]
-        if same:
-            days = frozenset().union(*(other.days for other in same))
-            return any(not other.days for other in same) or self.days <= days
+        if same := index.hours.get((self.start, self.end)):
+            return frozenset() in same or self.days <= frozenset().union(*same)
         return {self.start, self.end} <= index.lone_clocks
 
 
@@ -147,7 +150,8 @@ class Measure(NamedTuple):
 
     def add_to(self, index: DetailIndex) -> None:
         """Add each value with the unit."""
-        index.measures.update((value, self.unit) for value in self.values)
+        for value in self.values:
+            index.measures[value].add(self.unit)
         if not self.unit:
             index.bare.update(self.values)
 
@@ -156,15 +160,13 @@ class Measure(NamedTuple):
         return all(self._has(value, index) for value in self.values)
 
     def _has(self, value: str, index: DetailIndex) -> bool:
-        if not self.unit:
-            return value in index.bare or any(value == other for other, _ in index.measures)
-        if (value, self.unit) in index.measures or value in index.bare:
+        units = index.measures.get(value, set())
+        if value in index.bare or self.unit in units or (units and not self.unit):
             return True
         if self.unit == DAYS:
-            return (value, DAY_OR_DAYS) in index.measures
-        if self.unit != DAY_OR_DAYS:
-            return False
-        return (value, DAYS) in index.measures or any(str(day) == value for *_, day in index.readings)
+            return DAY_OR_DAYS in units
+        is_day = value.isdecimal() and CalendarDate(day=int(value)) in index.readings
+        return self.unit == DAY_OR_DAYS and (DAYS in units or is_day)
 
 
 Meaning = Token | Date | Clock | Hours | Measure

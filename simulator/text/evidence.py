@@ -169,7 +169,7 @@ def passage_contents(passages: tuple[str, ...]) -> PassageContents:
 def support(text: str, known: PassageContents, asked: str = "") -> Support:
     """How far passages support a text; the customer's own numbers count as known."""
     units, amounts = content_units(text), quantities(text)
-    numbers = unmatched(amounts, known.numbers | quantities(asked)) if amounts else []
+    numbers = unmatched(unmatched(amounts, known.numbers), quantities(asked)) if amounts else []
     return Support(text, share(units, known.units), total_weight(units), tuple(numbers))
 
 

@@ -1,7 +1,6 @@
 """Texts as they are compared: what does not change an answer is taken away."""
 
 import re
-import unicodedata
 from collections.abc import Callable
 from functools import lru_cache
 from importlib import import_module
@@ -11,7 +10,7 @@ from typing import Any, NamedTuple
 from simulator.core.errors import InputError, UnknownName
 from simulator.core.messages import _
 from simulator.text.segments import CJK
-from simulator.text.typography import straight
+from simulator.text.typography import nfkc, straight
 
 # How answers are compared word for word, and the version of these rules.
 PLAIN_FORM_VERSION = "nfkc-2"
@@ -32,7 +31,7 @@ def folded(text: str) -> str:
     Of the hyphens, dashes, apostrophes, quotation marks and wave dashes that look alike, one each is left.
     """
     # NFKC makes a space and an accent of \u00b4, which people type for an apostrophe.
-    whole = straight(unicodedata.normalize("NFKC", text).replace(" \u0301", "'"))
+    whole = straight(nfkc(text).replace(" \u0301", "'"))
     plain = whole.casefold().replace("\u301c", "~")
     return _GROUPING.sub("", plain) if "," in plain else plain
 

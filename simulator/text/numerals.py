@@ -1,7 +1,6 @@
 """Numbers as Japanese and English write them: 12,345.6, 1万5千, 一万五千, 二〇二四, two, 1.5 million."""
 
 import re
-import unicodedata
 from collections.abc import Iterable
 from decimal import Context, Decimal
 from functools import lru_cache
@@ -9,7 +8,7 @@ from typing import NamedTuple
 
 from simulator.core.types import Language
 from simulator.text.segments import normalise
-from simulator.text.typography import straight
+from simulator.text.typography import nfkc, straight
 
 _DIGITS = {digit: value for value, digit in enumerate("〇一二三四五六七八九")} | {
     "零": 0, "壱": 1, "弐": 2, "参": 3,
@@ -37,13 +36,14 @@ _SPELT = rf"\b(?:{_ONES})(?:[- ](?:{'|'.join(_POWERS)}|{_ONES})){{0,5}}\b"
 # Not within another number, nor in 数千, 第三, 三分の一.
 NUMERAL = rf"(?:(?<![\d{KANJI}数何幾第])(?<![\d][.,])(?:{_SCALED}|[{KANJI}]{{1,24}}+)|{_SPELT})"
 
+_MOST_PIECES = 40
 _SPLIT = re.compile(rf"{PLAIN}|[{KANJI}]|[a-z]+")
 
 
 def value_of(numeral: str) -> Decimal | None:
     """The value of a numeral in lower case; None of what is none (万, 百 twice) or beyond 10 to the 18th."""
     pieces = _SPLIT.findall(numeral)
-    if not pieces:
+    if not 0 < len(pieces) <= _MOST_PIECES:
         return None
     if all(piece in _DIGITS for piece in pieces) and len(pieces) > 1:
         return Decimal("".join(str(_DIGITS[piece]) for piece in pieces))
@@ -234,15 +234,22 @@ def ordinal(number: int) -> str:
 
 def unmatched(stated: Iterable[Quantity], known: Iterable[Quantity]) -> list[Quantity]:
     """The stated numbers that are not among the known ones; a missing unit matches any."""
+    by_value = _units(frozenset(known))
+    missing = []
+    for quantity in stated:
+        units = by_value.get(quantity.value)
+        if units is None or (quantity.unit and units.isdisjoint((quantity.unit, ""))):
+            missing.append(quantity)
+    return sorted(missing)
+
+
+@lru_cache(maxsize=64)
+def _units(known: frozenset[Quantity]) -> dict[str, set[str]]:
+    """The units of each value; remembered, since many sentences are held against the same passages."""
     units: dict[str, set[str]] = {}
     for quantity in known:
         units.setdefault(quantity.value, set()).add(quantity.unit)
-    return sorted(q for q in stated if not _is_among(q, units))
-
-
-def _is_among(quantity: Quantity, known: dict[str, set[str]]) -> bool:
-    units = known.get(quantity.value)
-    return units is not None and (not quantity.unit or quantity.unit in units or "" in units)
+    return units
 
 
 def _arabic(match: re.Match[str]) -> str:
@@ -284,7 +291,7 @@ def number_text(text: str) -> str | None:
 
     「１，０００」 is 1000, 1.50 is 1.5, 1e3 is 1000. With a leading zero it is a code, not a number: 007.
     """
-    plain = unicodedata.normalize("NFKC", straight(text)).strip()
+    plain = nfkc(straight(text)).strip()
     if len(plain) > _LONGEST or not plain or not _NUMBER.fullmatch(plain):
         return None
     written = f"{Decimal(plain.replace(',', '')):f}"

@@ -5,7 +5,7 @@ import unicodedata
 from functools import lru_cache
 from itertools import chain
 
-from simulator.text.typography import cut, straight
+from simulator.text.typography import cut, nfkc, straight
 
 # Kana, kanji and their iteration and length marks: scripts without spaces, in which a character is a token.
 CJK = (
@@ -34,7 +34,7 @@ _CLAUSE_END = re.compile(r"(?<=[、，;；])(?!\d)|(?<=,)\s{1,4}|\s{1,4}(?=but\b
 @lru_cache(maxsize=1024)
 def normalise(text: str) -> str:
     """NFKC, lower case and straight marks: full-width letters, half-width kana and ’ become plain."""
-    return unicodedata.normalize("NFKC", straight(text)).lower()
+    return nfkc(straight(text)).lower()
 
 
 def tokens(text: str) -> list[str]:
@@ -113,4 +113,4 @@ def _plain(text: str, start: int, end: int) -> str:
         form.startswith("<compat>") and form.endswith("002E")
     ):
         return " "
-    return unicodedata.normalize("NFKC", text[start:end])
+    return nfkc(text[start:end])

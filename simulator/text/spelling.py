@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from simulator.text.evidence import STOP_WORDS, stem
 from simulator.text.segments import normalise
-from simulator.text.typography import half_width
+from simulator.text.typography import half_width, nfkc
 
 _KANA = re.compile("[\u3041-\u309f]")
 _SMALL = str.maketrans("ぁぃぅぇぉゃゅょゎゕゖ", "あいうえおやゆよわかけ")
@@ -33,6 +33,8 @@ _ROMAN = {
 }
 _ROMAN |= {"や": "ya", "ゆ": "yu", "よ": "yo", "わ": "wa", "を": "o", "ん": "n", "ゔ": "v"}
 _ROMAN |= {"し": "shi", "ち": "chi", "つ": "tsu", "ふ": "fu", "じ": "ji", "ぢ": "ji", "づ": "zu"}
+# What is longer is no word; the dictionary takes ever longer for it.
+_LONGEST_WORD = 60
 _GLIDES = {"ゃ": "a", "ゅ": "u", "ょ": "o", "ぁ": "a", "ぃ": "i", "ぅ": "u", "ぇ": "e", "ぉ": "o"}
 
 
@@ -50,11 +52,11 @@ def folded_kana(text: str) -> str:
 
 @lru_cache(maxsize=16384)
 def reading(word: str) -> str:
-    """How a word is read, in hiragana; empty for kanji when no dictionary (extra ja) is installed."""
+    """How a word is read, in hiragana; empty for kanji without a dictionary (extra ja), and of a long run."""
     plain = hiragana(word)
     if not _KANJI.search(plain):
         return plain
-    tagger = _dictionary()
+    tagger = _dictionary() if len(plain) <= _LONGEST_WORD else None
     return hiragana(tagger(word)) if tagger else ""
 
 
@@ -84,7 +86,7 @@ def _glided(syllable: str, kana: str) -> str:
 
 
 def _unaccented(text: str) -> str:
-    return "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
+    return "".join(c for c in unicodedata.normalize("NFKD", nfkc(text)) if not unicodedata.combining(c))
 
 
 @cache

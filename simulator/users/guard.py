@@ -17,7 +17,7 @@ from simulator.core.errors import PromptError
 from simulator.core.messages import _
 from simulator.core.templates import read_toml
 from simulator.core.types import Language, PersonaText
-from simulator.text.typography import straight, straight_pattern
+from simulator.text.typography import nfkc, straight, straight_pattern
 
 FILE = Path(__file__).resolve().parent.parent.parent / "personas" / "_guard.toml"
 # In the order of checking: the first that is broken is named.
@@ -259,7 +259,7 @@ def _seen(text: str) -> tuple[str, str]:
     """The text without invisible characters; and with plain signs for full-width and curly ones."""
     written = _INVISIBLE.sub("", "".join(c for c in text if unicodedata.category(c) != "Cf"))
     written = _BLANK.sub(lambda gap: "\n" if "\n" in gap[0] else " ", written)
-    return written, unicodedata.normalize("NFKC", straight(written).translate(_KEPT))
+    return written, nfkc(straight(written).translate(_KEPT))
 
 
 def _count(pattern: str, text: str) -> int:

@@ -1,0 +1,323 @@
+"""How the time of every function over text grows with hostile texts: doubled, linear takes twice as long.
+
+`python -m benchmarks.text_growth` prints a line per function with the text that it grows fastest on, and
+fails where a doubling of the text takes more than three times as long. `--of sentences` measures some
+functions only, `--on blanks` some texts, and `--every` prints a line for each text.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import count
+from typing import Any, NamedTuple
+
+from simulator.core.types import Answer, Case, GradingContext, Language, Passage, Turn
+from simulator.grading import lexical, outputs
+from simulator.privacy import redactor
+from simulator.text import (
+    acts,
+    choices,
+    dates,
+    embedding,
+    entities,
+    evidence,
+    normalise,
+    numerals,
+    overlap,
+    segments,
+    spelling,
+    typography,
+    wording,
+)
+from simulator.users.guard import Guard
+
+# A doubling that takes more than this many times as long is no longer linear: a square takes four times.
+MOST_GROWTH = 3.0
+# The shortest text in characters, the seconds after which none is doubled again, and the most characters.
+SHORTEST, ENOUGH, LONGEST = 2_000, 0.04, 256_000
+
+Use = Callable[[str], object]
+
+
+def _repeated(piece: str) -> Callable[[int], str]:
+    return lambda length: piece * (length // len(piece) + 1)
+
+
+def _numbered(piece: str) -> Callable[[int], str]:
+    """The piece again and again, each time with another number in place of `N`."""
+    return lambda length: "".join(piece.replace("N", str(at)) for at in range(length // len(piece) + 1))
+
+
+# Texts of about so many characters, by what they are full of.
+TEXTS: dict[str, Callable[[int], str]] = {
+    "Mr. Mr. Mr.": _repeated("Mr. "),
+    "e.g.e.g.e.g.": _repeated("e.g."),
+    "1,1,1,1": _repeated("1,"),
+    "1,000,000,000": lambda length: "1" + ",000" * (length // 4),
+    "1.1.1.1": _repeated("1."),
+    "11111111": _repeated("1"),
+    "1-1-1-1-1": _repeated("1-"),
+    "((((((((": _repeated("("),
+    "{{{{{{{{": _repeated("{"),
+    "「「「「「「": _repeated("「"),
+    '"""""""': _repeated('"'),
+    "'''''''": _repeated("'"),
+    "。。。。。": _repeated("。"),
+    "!?!?!?!?": _repeated("!?"),
+    "--------": _repeated("-"),
+    "————————": _repeated("—"),
+    "a—a—a—a": _repeated("a—"),
+    "########": _repeated("#"),
+    "********": _repeated("*"),
+    "```` ````": _repeated("`"),
+    "blanks": _repeated(" "),
+    "line breaks": _repeated("\n"),
+    "blanks and breaks": _repeated(" \n"),
+    "aaaaaaaa": _repeated("a"),
+    "AAAAAAAA": _repeated("A"),
+    "a a a a a": _repeated("a "),
+    "A b A b A b": _repeated("Aki ben "),
+    "a.a.a.a.a": _repeated("a."),
+    "a@a@a@a@a": _repeated("a@"),
+    "a_a_a_a_a": _repeated("a_"),
+    "あああああ": _repeated("あ"),
+    "アイアイアイ": _repeated("アイ"),
+    "ｱｲｱｲｱｲ": _repeated("ｱｲ"),
+    "漢漢漢漢漢": _repeated("漢"),
+    "十十十十十": _repeated("十"),
+    "高橋高橋高橋": _repeated("高橋"),
+    "日本東京日本": _repeated("日本東京"),
+    "marks on one letter": _repeated("\u3099\u0316\u0301"),
+    "half-width marks": _repeated("ﾞ\u0301"),
+    "answer is answer is": _repeated("the answer is "),
+    "答えは答えは": _repeated("答えは"),
+    "not not not": _repeated("not "),
+    "ないないない": _repeated("ない"),
+    "ですが、ですが、": _repeated("ですが、"),
+    "short sentences": _numbered("Fee N is due. "),
+    "短い文": _numbered("料金Nです。"),
+    "サイトN。": _numbered("サイトN。"),
+    "short lines": _numbered("- fee N\n"),
+    "refusals": _repeated("I cannot help with that. "),
+    "できません。": _repeated("お答えできません。"),
+    "dates": _numbered("N月3日、"),
+    "2026/4/1 2026/4/1": _repeated("2026/4/1 "),
+    "April 1, April 1": _repeated("April 1, "),
+    "9時から9時から": _repeated("9時から"),
+    "月曜・火曜・": _repeated("月曜・火曜・"),
+    "Monday to Monday to": _repeated("Monday to "),
+    "two hundred two hundred": _repeated("two hundred "),
+    "3日以内3日以内": _repeated("3日以内"),
+    "100円100円": _numbered("N円"),
+    "mails": _numbered("a.N@example.com "),
+    "mails without an end": _numbered("aN@a."),
+    "https://https://": _repeated("https://"),
+    "hosts": _numbered("aN.example.com "),
+    "telephones": _repeated("03-1234-5678 "),
+    "+81 +81 +81": _repeated("+81 "),
+    "田中様": _repeated("田中様"),
+    "東京都港区1-2": _repeated("東京都港区1-2-3 "),
+    "I'm Kevin": _repeated("I'm Kevin Smith. "),
+    "12 High Street": _repeated("12 High Street, "),
+    "「a」。": _repeated("「a」。"),
+    "「a。a。": lambda length: "「" + "a。" * (length // 2),
+    '{"a": {"a":': _repeated('{"a": '),
+    '{"a":1}': _repeated('{"a":1} '),
+    "<think>": _repeated("<think>"),
+    "A B A B": _repeated("A B "),
+    "A, or B": _repeated("the answer is A, or B. "),
+    "a, b, but a": _repeated("a, b, but a, "),
+}
+
+_CHOICES = ("the Nile", "the Danube", "ナイル川", "ドナウ川")
+_ASKED = "料金はいくらですか。 What does the plan cost, and when is it due?"
+_HELD = "料金は1,980円で、毎月27日のお支払いです。 The plan costs 20 dollars a month, due on the 27th."
+
+
+def context_of(text: str, reference: str = "", passage: str = "") -> GradingContext:
+    """A turn whose answer is this text, as are the reference and the passage where none is given."""
+    case = Case(id="1", question=_ASKED, language="ja", references=((reference or text,),))
+    passages = (Passage(id="p", text=passage or text),)
+    turn = Turn(index=1, user=_ASKED, answer=Answer(text=text, passages=passages))
+    return GradingContext(conversation="c", case=case, persona="calm", turn=turn)
+
+
+def functions() -> dict[str, Use]:
+    """Every function over text of the packages that read what strangers write, as a function of one text.
+
+    Where one takes several texts, the long one stands in each place that a bot or a customer fills.
+    """
+    found: dict[str, Use] = {
+        "acts.parts": lambda text: (acts.parts(text, "ja"), acts.parts(text, "en")),
+        "acts.is_refusal": lambda text: acts.is_refusal(text, "en"),
+        "acts.is_handover": lambda text: acts.is_handover(text, "en"),
+        "acts.apologises": lambda text: (acts.apologises(text, "ja"), acts.apologises(text, "en")),
+        "acts.claims": lambda text: acts.claims(text, "ja"),
+        "acts.negated_words": acts.negated_words,
+        "choices.stated": lambda text: choices.stated(text, _CHOICES),
+        "choices.place_of": lambda text: choices.place_of(text, _CHOICES),
+        "choices.place_of_text": lambda text: choices.place_of_text(text, _CHOICES),
+        "choices.folded_choice": choices.folded_choice,
+        "dates.dates": dates.dates,
+        "dates.days_of": dates.days_of,
+        "embedding.hash_embed": lambda text: embedding.hash_embed([text]),
+        "entities.bare_numbers": entities.bare_numbers,
+        "entities.implied": entities.implied,
+        "entities.specifics_of": entities.specifics_of,
+        "entities.located": lambda text: [
+            entities.located(one, [_HELD, text]) for one in entities.specifics_of(text)
+        ],
+        "evidence.stem": evidence.stem,
+        "evidence.content_units": evidence.content_units,
+        "evidence.topic_units": evidence.topic_units,
+        "evidence.coverage": lambda text: evidence.coverage(text, [text, _HELD]),
+        "evidence.passage_contents": lambda text: evidence.passage_contents((text,)),
+        "evidence.support": lambda text: evidence.support(text, evidence.passage_contents((text,)), text),
+        "evidence.agreement": lambda text: evidence.agreement(text, f"{text} ", "ja"),
+        "evidence.best_agreement": lambda text: evidence.best_agreement(text, [_HELD], "ja"),
+        "evidence.without_courtesies": lambda text: evidence.without_courtesies(text, "ja"),
+        "normalise.folded": normalise.folded,
+        "normalise.plain_form": normalise.plain_form,
+        "normalise.squad_form": normalise.squad_form,
+        "normalise.cjk_characters": normalise.cjk_characters,
+        "normalise.ascii_words": normalise.ascii_words,
+        "normalise.blank_words": normalise.blank_words,
+        "normalise.squad_words": normalise.squad_words,
+        "numerals.quantities": numerals.quantities,
+        "numerals.number_text": numerals.number_text,
+        "numerals.value_of": numerals.value_of,
+        "numerals.unmatched": lambda text: numerals.unmatched(numerals.quantities(text), []),
+        "overlap.exact_match": lambda text: overlap.exact_match(text, [text]),
+        "overlap.contains": lambda text: overlap.contains(f"{text}{text}", [text]),
+        "overlap.token_f1": lambda text: overlap.token_f1(text, [text]),
+        # Of two long texts it is the square by nature, 60 bits at a time; a bot fills one of them only.
+        "overlap.rouge_l": lambda text: overlap.rouge_l(text, [_HELD]),
+        "overlap.chrf": lambda text: overlap.chrf(text, [text], word_order=2),
+        "segments.normalise": segments.normalise,
+        "segments.tokens": segments.tokens,
+        "segments.sentences": segments.sentences,
+        "segments.clauses": segments.clauses,
+        "segments.MaskedText": segments.MaskedText,
+        "spelling.hiragana": spelling.hiragana,
+        "spelling.folded_kana": spelling.folded_kana,
+        "spelling.reading": spelling.reading,
+        "spelling.roman": spelling.roman,
+        "spelling.words": spelling.words,
+        "spelling.unknown_words": lambda text: spelling.unknown_words(text, [_HELD]),
+        "spelling.spelling_pairs": lambda text: spelling.spelling_pairs(text, [_HELD]),
+        "spelling.spelling_pairs of an article": lambda text: spelling.spelling_pairs(_ASKED, [text]),
+        "spelling.spelling_likeness": lambda text: spelling.spelling_likeness(text, "ひっこし"),
+        "spelling.codes": spelling.codes,
+        "typography.nfkc": typography.nfkc,
+        "typography.straight": typography.straight,
+        "typography.half_width": typography.half_width,
+        "typography.straight_pattern": typography.straight_pattern,
+        "typography.cut": lambda text: typography.cut(segments._SENTENCE_END, text),
+        "wording.quoted": wording.quoted,
+        "redactor.repeated_names": lambda text: list(redactor.repeated_names(text, ["高橋 花子", "Smith"])),
+        "redactor.Redactor": lambda text: redactor.Redactor().redact(text, "ja"),
+        "redactor.redacted_json": lambda text: redactor.redacted_json(
+            {"会員番号": text}, redactor.Redactor(), "ja"
+        ),
+        "outputs.whole_object": outputs.whole_object,
+        "outputs.unfenced": outputs.unfenced,
+        "outputs.object_within": lambda text: outputs.object_within(text, ["a"]),
+        "outputs.text_at": lambda text: outputs.text_at({"a": {"b": text}}, "a.b"),
+    }
+    for name in ("times", "urls", "emails", "phones", "codes", "measures"):
+        found[f"{'dates' if name == 'times' else 'entities'}.{name}"] = partial(
+            _exhausted, getattr(dates if name == "times" else entities, name)
+        )
+    for name in lexical.STAND_INS:
+        found[f"lexical.{name}"] = partial(_graded, lexical.LexicalJudge(name))
+    languages: tuple[Language, ...] = ("ja", "en")
+    for language in languages:
+        found[f"guard.broken_rule {language}"] = partial(_guarded, Guard(language))
+    return found
+
+
+def _exhausted(finder: Callable[[str], Iterator[object]], text: str) -> int:
+    return sum(1 for _unused in finder(text))
+
+
+def _graded(judge: lexical.LexicalJudge, text: str) -> object:
+    """With the text as answer, passage and reference, and beside other ones."""
+    return judge.grade(context_of(text)), judge.grade(context_of(text, _HELD, _HELD))
+
+
+def _guarded(guard: Guard, text: str) -> object:
+    return guard.broken_rule(text, [text, _ASKED], references=[text, _HELD], known=[text], norm=40)
+
+
+class Growth(NamedTuple):
+    """How the time of a function grew on one kind of text: `factor` per doubling, 2 where it is linear."""
+
+    text: str
+    length: int
+    seconds: float
+    factor: float
+
+
+def grown(use: Use, kind: str, shortest: int = SHORTEST, enough: float = ENOUGH) -> Growth:
+    """The growth over the last two doublings; as of 2 where it is too fast to tell.
+
+    What seems to grow too fast is measured again, and the lower factor counts: other work comes between.
+    """
+    found = _once(use, kind, shortest, enough)
+    if found.factor > MOST_GROWTH:
+        found = min(found, _once(use, kind, shortest, enough), key=lambda each: each.factor)
+    return found
+
+
+_serial = count()
+
+
+def _once(use: Use, kind: str, shortest: int, enough: float) -> Growth:
+    taken: list[float] = []
+    length = shortest
+    while True:
+        # An end of its own: what was read before is remembered.
+        text = f"{TEXTS[kind](length)} {next(_serial)}"
+        began = time.process_time()
+        use(text)
+        taken.append(time.process_time() - began)
+        if taken[-1] >= enough or length >= LONGEST:
+            break
+        length *= 2
+    steps = min(2, len(taken) - 1)
+    clear = steps > 0 and taken[-1] >= enough / 3
+    factor = (taken[-1] / max(taken[-1 - steps], 1e-9)) ** (1 / steps) if clear else 2.0
+    return Growth(kind, length, taken[-1], factor)
+
+
+def line(name: str, growth: Growth) -> str:
+    """A line of the output: the factor, the seconds a million characters would take if it were linear."""
+    rate = 1e6 * growth.seconds / growth.length
+    return f"{growth.factor:5.2f}  {name:<38} {rate:8.2f} s per million  {growth.length:9,}  {growth.text}"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """A line per function, the worst text of each; the exit code is 1 where one grows faster than linear."""
+    reader = argparse.ArgumentParser(prog="benchmarks.text_growth", description=__doc__)
+    reader.add_argument("--of", nargs="+", default=[""], metavar="NAME")
+    reader.add_argument("--on", nargs="+", default=list(TEXTS), choices=list(TEXTS), metavar="TEXT")
+    reader.add_argument("--every", action="store_true")
+    options: Any = reader.parse_args(arguments)
+    print("times per doubling of the text (2 is linear)", flush=True)
+    faster = []
+    for name, use in functions().items():
+        if not any(part in name for part in options.of):
+            continue
+        use(_HELD)  # what is read from files or compiled is not measured
+        found = sorted((grown(use, kind) for kind in options.on), key=lambda each: -each.factor)
+        for each in found if options.every else found[:1]:
+            print(line(name, each), flush=True)
+        faster += [f"{name} on {each.text}" for each in found if each.factor > MOST_GROWTH]
+    if faster:
+        sys.exit("faster than linear: " + "; ".join(faster))
+
+
+if __name__ == "__main__":
+    main()
