@@ -8,14 +8,11 @@ from typing import Any
 
 from simulator.addons.consistency.figures import consistency
 from simulator.addons.consistency.grade import (
-    CrossExamination,
     Examiner,
-    FollowUpStore,
-    Target,
     TurnFollowUps,
     examined_json,
     examined_of,
-    still_open,
+    kept_in,
 )
 from simulator.addons.consistency.plan import WHICH, estimate, targets
 from simulator.addons.consistency.report import consistency_report
@@ -35,7 +32,7 @@ from simulator.core.errors import ModelFailure, UnknownName
 from simulator.core.messages import _
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, load_settings, stored_settings
-from simulator.core.types import Results
+from simulator.core.types import GradingContext, Results
 from simulator.models.pricing import Ledger, check_prices
 from simulator.report.painters.console import print_report
 from simulator.report.painters.markdown import markdown as as_markdown
@@ -121,7 +118,7 @@ def _settings(results: "Results", flags: dict[str, Any], today: Settings) -> Set
     return stored_settings({**stored, **bot, **changed, **always})
 
 
-def _targets(results: "Results", limit: int, which: str) -> "Sequence[Target]":
+def _targets(results: "Results", limit: int, which: str) -> Sequence[GradingContext]:
     """The answers that the bot is asked about."""
     red: set[tuple[str, int]] = set()
     if which == "red":
@@ -131,18 +128,19 @@ def _targets(results: "Results", limit: int, which: str) -> "Sequence[Target]":
 
 
 def _examine(
-    file: "RunFile", settings: Settings, targets: "Sequence[Target]", *, questions: int, again: bool
+    file: "RunFile", settings: Settings, targets: Sequence[GradingContext], *, questions: int, again: bool
 ) -> int:
     """Asks what was not asked before; returns the exit code."""
     results = file.results()
     earlier = () if again else examined_of(results)
-    targets = still_open(targets, earlier)
+    done = {(turn.conversation, turn.turn) for turn in earlier}
+    targets = [target for target in targets if (target.conversation, target.turn.index) not in done]
     if not targets:
         return DONE
     ledger = Ledger.of(settings, results)
     with stdout_to_stderr():
         context = RunContext(settings, endpoints(settings), results.personas, ledger)
-        context.check_adapter([target.conversation for target in targets])
+        context.check_adapter(results.conversations)
     examiner = Examiner(context, questions)
     if settings.dry_run:
         return show_calls(estimate(context, examiner, targets), as_json=settings.json_output)
@@ -176,14 +174,14 @@ async def _ask(
     file: "RunFile",
     context: "RunContext",
     examiner: "Examiner",
-    targets: "Sequence[Target]",
+    targets: Sequence[GradingContext],
     earlier: "Sequence[TurnFollowUps]",
 ) -> "list[ModelFailure]":
     """What went wrong with single answers; the others are in the run file."""
     bot = None
     try:
-        bot = await context.bot([target.conversation for target in targets])
-        return await CrossExamination(examiner, bot, context, FollowUpStore(file, earlier)).all(targets)
+        bot = await context.bot(file.conversations())
+        return await examiner.examine(targets, bot, kept_in(file, earlier))
     finally:
         await context.close(bot)
 

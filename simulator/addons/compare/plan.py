@@ -3,7 +3,8 @@
 from itertools import takewhile
 from typing import NamedTuple
 
-from simulator.core.types import Case, Conversation, GradingContext, Results
+from simulator.core.types import Conversation, GradingContext, Results
+from simulator.runner.conversation import grading_context
 
 
 class Pair(NamedTuple):
@@ -48,18 +49,13 @@ def matched(one: Results, other: Results) -> TurnPairs:
         if partner is None:
             alone += len(conversation.turns)
             continue
-        case = (conversation if one.run.id > other.run.id else partner).case
         same = _turns_after_same_lines(conversation, partner)
+        case = {"case": (conversation if one.run.id > other.run.id else partner).case}
+        a, b = (held.model_copy(update=case) for held in (conversation, partner))
         answered = [
-            Pair(
-                one.run.id,
-                other.run.id,
-                _context(conversation, case, at),
-                _context(partner, case, at),
-                conversation.repeat,
-            )
-            for at in range(same)
-            if not (conversation.turns[at].unrecorded or partner.turns[at].unrecorded)
+            Pair(one.run.id, other.run.id, grading_context(a, at), grading_context(b, at), a.repeat)
+            for at in range(1, same + 1)
+            if not (a.turns[at - 1].unrecorded or b.turns[at - 1].unrecorded)
         ]
         shorter, longer = sorted((len(conversation.turns), len(partner.turns)))
         pairs += answered
@@ -82,13 +78,3 @@ def _turns_after_same_lines(one: Conversation, other: Conversation) -> int:
         zip(one.turns, other.turns, strict=False),
     )
     return sum(1 for _ in same)
-
-
-def _context(conversation: Conversation, case: Case, at: int) -> GradingContext:
-    return GradingContext(
-        conversation=conversation.id,
-        case=case,
-        persona=conversation.persona,
-        turn=conversation.turns[at],
-        earlier=conversation.turns[:at],
-    )

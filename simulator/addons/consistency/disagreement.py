@@ -6,6 +6,7 @@ Counted without a model. What one answer says and the other does not mention is 
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import product
 from typing import Literal
 
 from simulator.core.types import Value
@@ -28,8 +29,9 @@ REPLIES = 0.3
 ALIKE_DENIED = 0.8
 # What names one of several things: プランA, eSIM, マンション. A name on one side only makes two subjects.
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9\-]*|[ァ-ヺー]{2,}")
+_ENGLISH_NAME = re.compile(r"[A-Z0-9]|[^ -~]")
 # What a reply to a yes-or-no question begins with.
-_YES_NO = re.compile(r"\s*(?:(はい|ええ|yes\b)|(いいえ|いえ、|no\b(?=[,.]| )))", re.IGNORECASE)
+YES_NO = re.compile(r"\s*(?:(はい|ええ|yes\b)|(いいえ|いえ、|no\b(?=[,.]| )))", re.IGNORECASE)
 # A price with these words is the same as without them.
 _WITH_TAX = re.compile(
     r"[(（]?(?:税込み?|消費税込み?)(?:で|の)?[)）]?|,? ?\(?(?:incl(?:uding|\.)? tax|tax included)\)?",
@@ -64,25 +66,27 @@ def disagreement(one: str, other: str) -> Disagreement | None:
 def _differing(one: str, other: str) -> Iterator[Disagreement]:
     """Statements that are alike but for a figure that the other answer does not have anywhere."""
 
-    def missing(statement: str, answer: str) -> list[Specific]:
-        return [detail for detail in checkable(statement) if located(detail, (answer,)) is None]
+    def only_in(answer: str, elsewhere: str) -> list[tuple[str, Specific]]:
+        return [
+            (sentence, detail)
+            for sentence in sentences(answer)
+            for detail in checkable(sentence)
+            if not is_in(detail, elsewhere)
+        ]
 
-    for sentence in sentences(one):
-        for detail in missing(sentence, other):
-            for against in sentences(other):
-                others = [each for each in missing(against, one) if unit_of(each) == unit_of(detail)]
-                if others and alike(sentence, against):
-                    details = (detail.text, others[0].text)
-                    yield Disagreement(what="detail", one=sentence, other=against, details=details)
+    others = only_in(other, one)
+    for sentence, detail in only_in(one, other):
+        for against, figure in others:
+            if unit_of(figure) == unit_of(detail) and alike(sentence, against):
+                details = (detail.text, figure.text)
+                yield Disagreement(what="detail", one=sentence, other=against, details=details)
 
 
 def _denying(one: str, other: str) -> Disagreement | None:
     """A clause that affirms what one of the other answer denies, both about the same thing."""
-    against = stated_clauses(other)
-    for clause in stated_clauses(one):
-        for opposite in against:
-            if denies(clause) != denies(opposite) and _is_same_matter(clause, opposite):
-                return Disagreement(what="polarity", one=clause, other=opposite)
+    for clause, opposite in product(stated_clauses(one), stated_clauses(other)):
+        if denies(clause) != denies(opposite) and _is_same_matter(clause, opposite):
+            return Disagreement(what="polarity", one=clause, other=opposite)
     return None
 
 
@@ -127,9 +131,8 @@ def across_languages(one: str, other: str, expected: tuple[str, ...]) -> Disagre
     details_one, details_other = _lone_details(one), _lone_details(other)
     for unit in sorted(details_one.keys() & details_other.keys()):
         detail, against = details_one[unit], details_other[unit]
-        if located(detail, (other,)) is not None or located(against, (one,)) is not None:
-            continue
-        if (located(detail, expected) is None) != (located(against, expected) is None):
+        is_said = is_in(detail, other) or is_in(against, one)
+        if not is_said and is_in(detail, *expected) != is_in(against, *expected):
             return Disagreement(
                 what="detail",
                 one=_sentence_with(detail, one),
@@ -137,7 +140,7 @@ def across_languages(one: str, other: str, expected: tuple[str, ...]) -> Disagre
                 details=(detail.text, against.text),
             )
     # はい against No, where both answers begin with one of them.
-    yes_no_one, yes_no_other = _YES_NO.match(one), _YES_NO.match(other)
+    yes_no_one, yes_no_other = YES_NO.match(one), YES_NO.match(other)
     if yes_no_one and yes_no_other and bool(yes_no_one[1]) != bool(yes_no_other[1]):
         return Disagreement(what="polarity", one=sentences(one)[0], other=sentences(other)[0])
     return None
@@ -184,6 +187,11 @@ def checkable(text: str) -> tuple[Specific, ...]:
     return tuple(detail for detail in specifics_of(text) if detail.kind not in _UNCHECKED)
 
 
+def is_in(detail: Specific, *texts: str) -> bool:
+    """Whether one of the texts has this detail, however it is written."""
+    return located(detail, texts) is not None
+
+
 def unit_of(specific: Specific) -> str:
     """What a detail can be compared with: its kind, and its unit."""
     meaning = specific.meaning
@@ -206,16 +214,7 @@ def _names(statement: str) -> frozenset[str]:
     """
     words = _NAME.findall(straight(statement))
     if not re.search("[ぁ-んァ-ヶ一-鿿]", statement):
-        first = statement.lstrip()
-        words = [
-            word
-            for word in words
-            if not word.isascii()
-            or any(map(str.isdigit, word))
-            or (
-                word[0].isupper()
-                and word != "I"
-                and (not first.startswith(word) or (word.isupper() and len(word) > 1))
-            )
-        ]
+        # The capital at the beginning of a sentence is none of a name.
+        no_names = {"I", *(word.capitalize() for word in words[:1])}
+        words = [word for word in words if _ENGLISH_NAME.search(word) and word not in no_names]
     return frozenset(map(str.lower, words))

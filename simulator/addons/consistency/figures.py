@@ -2,7 +2,6 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, product
 from typing import Any, Literal
 
@@ -10,9 +9,8 @@ from simulator.addons.consistency.disagreement import Disagreement, across_langu
 from simulator.core.types import Case, Conversation, Results, Turn, Value
 from simulator.stats.intervals import interval_of_mean
 
-# Why two conversations must agree: the same case; the same question in other words or another language; or,
-# of different questions, the same gold passages. Those of the last kind count only where they disagree.
-Link = Literal["same_case", "same_question", "same_passages"]
+# Why two conversations must agree: the same case; or the same question in other words or another language.
+Link = Literal["same_case", "same_question"]
 VARIANT = "variant:"
 SEED = 42
 _LANGUAGE_PART = re.compile(r"[-_./](?:ja|en)(?=$|[-_./])|^(?:ja|en)[-_./]")
@@ -45,12 +43,10 @@ class CaseConsistency(Value):
 class Consistency(Value):
     """The consistency of a run: the mean share of agreeing pairs over its questions, 0..1.
 
-    `low` and `high` are its 95 % interval over questions; None for too few of them. `beside` are
-    disagreements between different questions on the same passages: they are shown, not counted.
+    `low` and `high` are its 95 % interval over questions; None for too few of them.
     """
 
     cases: tuple[CaseConsistency, ...] = ()
-    beside: tuple[Clash, ...] = ()
     low: float | None = None
     high: float | None = None
 
@@ -61,8 +57,8 @@ class Consistency(Value):
 
     @property
     def clashes(self) -> tuple[Clash, ...]:
-        """Every disagreement, those between different questions last."""
-        return (*(clash for case in self.cases for clash in case.clashes), *self.beside)
+        """Every disagreement."""
+        return tuple(clash for case in self.cases for clash in case.clashes)
 
     def as_json(self) -> dict[str, Any]:
         """The figures for `--json`, with every disagreement."""
@@ -89,7 +85,7 @@ def consistency(results: Results) -> Consistency:
             cases.append(CaseConsistency(case=case, pairs=len(pairs), clashes=clashes))
     shares, names = [case.share for case in cases], [case.case for case in cases]
     low, high = interval_of_mean(shares, names, seed=SEED) or (None, None)
-    return Consistency(cases=tuple(cases), beside=tuple(_same_passages(groups.values())), low=low, high=high)
+    return Consistency(cases=tuple(cases), low=low, high=high)
 
 
 def subject(case: Case) -> str:
@@ -98,40 +94,25 @@ def subject(case: Case) -> str:
     return tagged or _LANGUAGE_PART.sub("", case.id) or case.id
 
 
-def _clash(one: Conversation, other: Conversation, link: Link = "same_question") -> Clash | None:
+def _clash(one: Conversation, other: Conversation) -> Clash | None:
     """The first disagreement of two conversations; turns of the same number first, which are most alike.
 
     In two languages only the first answers are compared: they are the ones to the same question.
     """
-    if one.case.id == other.case.id:
-        link = "same_case"
-    pairs = list(product(_answered(one), _answered(other)))
-    expected = None
-    if one.case.language != other.case.language:
-        pairs = [(a, b) for a, b in pairs if a is one.turns[0] and b is other.turns[0]]
-        expected = (*one.case.references_at(1), *other.case.references_at(1))
+    link: Link = "same_case" if one.case.id == other.case.id else "same_question"
+    expected = (*one.case.references_at(1), *other.case.references_at(1))
+    pairs = product(_answered(one), _answered(other))
     for turn, against in sorted(pairs, key=lambda pair: abs(pair[0].index - pair[1].index)):
         texts = turn.answer.text, against.answer.text
-        found = disagreement(*texts) if expected is None else across_languages(*texts, expected)
+        found = None
+        if one.case.language == other.case.language:
+            found = disagreement(*texts)
+        elif turn.index == against.index == 1:
+            found = across_languages(*texts, expected)
         if found:
             turns = {"one_turn": turn.index, "other_turn": against.index}
             return Clash(link=link, one=one.id, other=other.id, found=found, **turns)
     return None
-
-
-def _same_passages(groups: Iterable[Sequence[Conversation]]) -> Iterator[Clash]:
-    """Different questions whose gold passages are the same: one clash for each pair of questions."""
-    by_passages: dict[tuple[str, ...], list[Sequence[Conversation]]] = defaultdict(list)
-    for members in groups:
-        cases = [conversation.case for conversation in members if conversation.case.passages]
-        for language, *passages in sorted({(case.language, *sorted(case.passages)) for case in cases}):
-            sharing = [conversation for conversation in members if conversation.case.language == language]
-            by_passages[language, *passages].append(sharing)
-    for sharing_groups in by_passages.values():
-        for one, other in combinations(sharing_groups, 2):
-            clashes = (_clash(a, b, "same_passages") for a, b in product(one, other))
-            if clash := next(filter(None, clashes), None):
-                yield clash
 
 
 def _answered(conversation: Conversation) -> list[Turn]:

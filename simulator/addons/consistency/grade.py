@@ -3,7 +3,6 @@
 Models write the questions and compare the answers; without them rules do (`stand_in_follow_ups`, `compare`).
 """
 
-import asyncio
 import json
 import re
 from collections import Counter
@@ -14,27 +13,30 @@ from typing import Any, Literal, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from simulator.addons.consistency.disagreement import (
+    YES_NO,
     Disagreement,
     checkable,
     denies,
     disagreement,
+    is_in,
     stated_clauses,
     takes_up,
     unit_of,
 )
-from simulator.core import replies
+from simulator.core.concurrency import for_each
 from simulator.core.errors import AccessDenied, ModelFailure, RunFileError
 from simulator.core.messages import Message as Sentence
 from simulator.core.messages import _, shown
-from simulator.core.replies import Reply
-from simulator.core.templates import check_languages, fingerprint, quote, read_toml, render, stable_int
-from simulator.core.types import Bot, Conversation, Language, Message, Query, Results, Turn, Value
+from simulator.core.replies import Reply, skeleton
+from simulator.core.templates import Prompts as PromptFile
+from simulator.core.templates import fingerprint, quote, quote_lines, request, stable_int
+from simulator.core.types import Bot, GradingContext, Language, Message, Query, Results, Value
+from simulator.grading.rubric import LONGEST_EARLIER, earlier_lines
 from simulator.models.client import Messages, Model
 from simulator.runner.context import RunContext
 from simulator.runner.conversation import ask
 from simulator.storage.run_file import RunFile
 from simulator.text.acts import claims, is_handover, is_refusal
-from simulator.text.entities import Specific, located
 from simulator.text.evidence import share, topic_units
 from simulator.text.segments import sentences
 from simulator.text.typography import half_width, straight
@@ -42,6 +44,7 @@ from simulator.text.typography import half_width, straight
 # `unproven`: a model named a disagreement whose quotes are not in the answers. `no_answer`: the bot failed.
 Outcome = Literal["consistent", "contradicts", "corrects", "evades", "unproven", "no_answer"]
 OUTCOMES: tuple[Outcome, ...] = ("contradicts", "corrects", "evades", "unproven", "no_answer", "consistent")
+NOTE = "cross_examination"
 
 
 class FollowUp(Value):
@@ -99,26 +102,32 @@ def examined_json(examined: Sequence[TurnFollowUps]) -> dict[str, Any]:
     }
 
 
-class Target(Value):
-    """A turn to be examined, within its conversation."""
+def examined_of(results: Results) -> tuple[TurnFollowUps, ...]:
+    """The examined turns, in the order of the run; raises RunFileError for an unreadable note."""
+    try:
+        stored: Any = results.notes.get(NOTE, [])
+        examined = TypeAdapter(tuple[TurnFollowUps, ...]).validate_python(stored)
+    except ValidationError:
+        msg = _("the cross-examination in this run file is of another version: cross-examine RUN --again.")
+        raise RunFileError(msg) from None
+    order = {conversation.id: place for place, conversation in enumerate(results.conversations)}
+    return tuple(sorted(examined, key=lambda turn: (order.get(turn.conversation, -1), turn.turn)))
 
-    conversation: Conversation
-    turn: Turn
 
-    @property
-    def key(self) -> tuple[str, int]:
-        """The ids of conversation and turn."""
-        return self.conversation.id, self.turn.index
+def kept_in(file: RunFile, earlier: Iterable[TurnFollowUps]) -> Callable[[TurnFollowUps], None]:
+    """What writes an examined turn to the run file, beside the `earlier` ones or in place of one."""
+    turns = {(turn.conversation, turn.turn): turn for turn in earlier}
 
-    @property
-    def earlier(self) -> tuple[Turn, ...]:
-        """The turns before it."""
-        return self.conversation.turns[: self.turn.index - 1]
+    def keep(examined: TurnFollowUps) -> None:
+        turns[examined.conversation, examined.turn] = examined
+        body = [turn.model_dump(mode="json") for turn in turns.values()]
+        file.save_note(NOTE, json.dumps(body, ensure_ascii=False))
+
+    return keep
 
 
 # --- what models are asked ---
 
-LONGEST_TEXT = 4000
 _VARIABLES: dict[str, set[str]] = {
     "examiner_system": set(),
     "examiner": {"history", "question", "answer", "count", "form"},
@@ -153,50 +162,36 @@ class Comparison(Reply):
     verdict: Literal["consistent", "contradicts", "corrects", "evades"]
 
 
-class Prompts:
-    """The prompts of prompts.toml; checked when they are read."""
+class Prompts(PromptFile):
+    """The prompts of prompts.toml."""
 
     def __init__(self) -> None:
-        path = Path(__file__).with_name("prompts.toml")
-        self._tables = read_toml(path)
-        check_languages(path, self._tables, _VARIABLES)
+        super().__init__(Path(__file__).with_name("prompts.toml"), _VARIABLES)
 
-    def text(self, language: Language, key: str, /, **values: str) -> str:
-        """A rendered text."""
-        return render(self._tables[language][key], **values)
-
-    def examiner(self, target: Target, count: int) -> Messages:
+    def examiner(self, target: GradingContext, count: int) -> Messages:
         """The request for `count` follow-up questions about one answer."""
-        fields = self._tables[target.conversation.case.language]["fields"]
-        head = replies.skeleton({"thoughts": ("text", fields["thoughts"])}).rstrip().removesuffix("}")
-        one = replies.skeleton({key: ("text", str(fields[key])) for key in ("claim", "question")}).strip()
-        # A list of claims with questions has no kind of its own in a skeleton.
-        form = f'{head.rstrip().rstrip(",")},\n  "questions": [{" ".join(one.split())}]\n}}'
+        shapes = {key: f'"<{text}>"' for key, text in self.tables[target.case.language]["fields"].items()}
+        one = f'{{ "claim": {shapes["claim"]}, "question": {shapes["question"]} }}'
+        form = f'{{\n  "thoughts": {shapes["thoughts"]},\n  "questions": [{one}]\n}}'
         return self._messages("examiner", target, {}, count=str(count), form=form)
 
-    def comparer(self, target: Target, follow_up: FollowUp, later: str) -> Messages:
+    def comparer(self, target: GradingContext, follow_up: FollowUp, later: str) -> Messages:
         """The request to compare the answer with the `later` one, to a follow-up question."""
-        fields = self._tables[target.conversation.case.language]["fields"]
-        keys = ("reasoning", "first_quote", "later_quote", "verdict")
-        form = replies.skeleton({key: ("text", str(fields[key])) for key in keys})
+        fields = self.tables[target.case.language]["fields"]
+        form = skeleton({key: ("text", fields[key]) for key in Comparison.model_fields})
         material = {"claim": follow_up.claim, "followup": follow_up.question, "later": later}
         return self._messages("comparer", target, material, form=form)
 
-    def _messages(self, prompt: str, target: Target, material: dict[str, str], **plain: str) -> Messages:
+    def _messages(
+        self, prompt: str, target: GradingContext, material: dict[str, str], **plain: str
+    ) -> Messages:
         """The material under tags whose codes depend on all of it, so that nothing quoted can forge one."""
-        case, language = target.conversation.case, target.conversation.case.language
-        tags = {"user": "customer", "assistant": "desk"}
-        lines = [(tags[message.role], message.content) for message in case.history]
-        for turn in target.earlier:
-            lines += [("customer", turn.user), ("desk", turn.answer.text)]
-        lines = [(tag, text[:LONGEST_TEXT]) for tag, text in lines]
+        language, lines = target.case.language, earlier_lines(target)
         material = {"question": target.turn.user, "answer": target.turn.answer.text, **material}
         seal = fingerprint(*(text for line in lines for text in line), *material.values())
-        quoted = {key: quote(key, text[:LONGEST_TEXT], seal) for key, text in material.items()}
-        history = "\n".join(quote(tag, text, f"{seal}{at}") for at, (tag, text) in enumerate(lines)) or "-"
-        user = self.text(language, prompt, history=history, **quoted, **plain)
-        system = self.text(language, f"{prompt}_system")
-        return [{"role": "system", "content": system}, {"role": "user", "content": user}]
+        quoted = {key: quote(key, text[:LONGEST_EARLIER], seal) for key, text in material.items()}
+        user = self.text(language, prompt, history=quote_lines(lines, seal) or "-", **quoted, **plain)
+        return request(self.text(language, f"{prompt}_system"), user)
 
 
 def follow_ups(reply: Questions, answer: str, count: int) -> tuple[FollowUp, ...]:
@@ -204,7 +199,7 @@ def follow_ups(reply: Questions, answer: str, count: int) -> tuple[FollowUp, ...
     usable: dict[str, FollowUp] = {}
     for row in reply.questions:
         question, claim = row.question.strip(), verbatim(row.claim, answer)
-        if question and claim and len(question) <= LONGEST_TEXT:
+        if question and claim and len(question) <= LONGEST_EARLIER:
             usable.setdefault(question, FollowUp(claim=claim, question=question))
     return tuple(usable.values())[:count]
 
@@ -247,49 +242,41 @@ _ADMITS = re.compile(
     r"|\b(?:correct myself|my mistake|i was wrong|that was (?:wrong|incorrect)|sorry for the mistake)\b",
     re.IGNORECASE,
 )
-_NO = re.compile(r"\s*(?:いいえ|いえ、|no\b(?=[,.]| ))", re.IGNORECASE)
 _IS_NOT = r"\s*(?:(?:で|じゃ)は(?:なく|ありません|ない|ございません)|じゃない)"
 _ENDS = "。.．!！?？ 　"
 
 
-def stand_in_follow_ups(target: Target, count: int) -> tuple[FollowUp, ...]:
+def stand_in_follow_ups(target: GradingContext, count: int) -> tuple[FollowUp, ...]:
     """Questions about the figures of an answer, then about what it denies, else about its first claim.
 
     The first figure of each kind comes before any second one.
     """
-    answer, language = target.turn.answer.text, target.conversation.case.language
+    answer, language = target.turn.answer.text, target.case.language
     asked: dict[str, FollowUp] = {}
 
-    def ask_about(claim: str, question: Sentence) -> None:
-        text = shown(question, language)
+    def ask_about(claim: str, question: Sentence, **values: str) -> None:
+        short = claim.strip().rstrip(_ENDS)
+        if len(short) > LONGEST[language]:
+            short = short[: LONGEST[language]].rstrip() + "…"
+        text = shown(question.format(claim=short, **values), language)
         asked[text] = FollowUp(claim=claim, question=text)
 
     figures = [(figure, sentence) for sentence in sentences(answer) for figure in checkable(sentence)]
     kinds = [figure.kind for figure, _sentence in figures]
     for at in sorted(range(len(figures)), key=lambda at: kinds[at] in kinds[:at]):
         figure, sentence = figures[at]
-        about = {"claim": _short(sentence, language), "figure": figure.text}
-        questions = {
-            "amount": _('You said: "{claim}". Is {figure} right?', **about),
-            "date": _('You said: "{claim}". Is {figure} the right date?', **about),
-            "time": _('You said: "{claim}". Is {figure} the right time?', **about),
-            "hours": _('You said: "{claim}". Are the hours {figure} right?', **about),
-            "phone": _('You said: "{claim}". Is {figure} the right number to call?', **about),
-            "number": _('You said: "{claim}". Are you sure about {figure}?', **about),
-        }
-        ask_about(sentence, questions[figure.kind])
+        ask_about(sentence, _('You said: "{claim}". Is {figure} right?'), figure=figure.text)
     for clause in stated_clauses(answer):
         if denies(clause):
-            claim = _short(clause, language)
-            ask_about(clause, _('You said: "{claim}". Are there no exceptions?', claim=claim))
+            ask_about(clause, _('You said: "{claim}". Are there no exceptions?'))
     for claim in () if asked else claims(answer, language)[:1]:
-        ask_about(claim, _('You said: "{claim}". Is that right?', claim=_short(claim, language)))
+        ask_about(claim, _('You said: "{claim}". Is that right?'))
     return tuple(asked.values())[:count]
 
 
-def compare(target: Target, follow_up: FollowUp, later: str) -> Verdict:
+def compare(target: GradingContext, follow_up: FollowUp, later: str) -> Verdict:
     """Whether the later answer agrees with the claim: by its figures, by yes and no, or not at all."""
-    language = target.conversation.case.language
+    language = target.case.language
     # An admission of a mistake is taken out; what then follows is compared.
     admits = [bool(_ADMITS.search(sentence)) for sentence in sentences(later)]
     statement = "\n".join(
@@ -310,7 +297,7 @@ def compare(target: Target, follow_up: FollowUp, later: str) -> Verdict:
         why = shown(reason, language)
         return Verdict(outcome=outcome, first_quote=found.one, later_quote=found.other, reason=why)
     details = checkable(follow_up.claim)
-    repeated = next((detail for detail in details if located(detail, (later,)) is not None), None)
+    repeated = next((detail for detail in details if is_in(detail, later)), None)
     refuses = is_refusal(later, language) or is_handover(later, language)
     outcome = "consistent"
     if repeated:
@@ -331,26 +318,17 @@ def _disagreeing_reply(follow_up: FollowUp, later: str) -> Disagreement | None:
         if re.search(f"{escaped}{_IS_NOT}|\\bnot {escaped}", straight(later), re.IGNORECASE):
             quote = next((line for line in lines if figure in line), lines[0])
             return Disagreement(what="polarity", one=follow_up.claim, other=quote)
-        if _NO.match(later):
+        if (said := YES_NO.match(later)) and said[2]:
             return Disagreement(what="polarity", one=follow_up.claim, other=lines[0])
-    repeated = {unit_of(detail) for detail in details if located(detail, (later,)) is not None}
-    by_unit: dict[str, Specific] = {}
-    for detail in details:
-        by_unit.setdefault(unit_of(detail), detail)
+    repeated = {unit_of(detail) for detail in details if is_in(detail, later)}
+    changed = {unit_of(detail): detail.text for detail in reversed(details)}
     for line in lines:
-        other = next((d for d in checkable(line) if unit_of(d) in by_unit.keys() - repeated), None)
-        if other and takes_up(line, follow_up.claim):
-            first = by_unit[unit_of(other)]
-            return Disagreement(
-                what="detail", one=follow_up.claim, other=line, details=(first.text, other.text)
-            )
+        for other in checkable(line):
+            first = changed.get(unit_of(other))
+            if first and unit_of(other) not in repeated and takes_up(line, follow_up.claim):
+                pair = (first, other.text)
+                return Disagreement(what="detail", one=follow_up.claim, other=line, details=pair)
     return None
-
-
-def _short(sentence: str, language: Language) -> str:
-    bare = sentence.strip().rstrip(_ENDS)
-    longest = LONGEST[language]
-    return bare if len(bare) <= longest else bare[:longest].rstrip() + "…"
 
 
 # --- asking the bot ---
@@ -365,7 +343,7 @@ class Examiner:
 
     def __init__(self, context: RunContext, questions: int) -> None:
         """At most `questions` are asked about one answer."""
-        self.questions, self.seed = questions, context.settings.seed
+        self.questions, self.settings = questions, context.settings
         self.prompts = Prompts()
         # As a customer would: in the customer model's words. The judge's model reads both answers.
         self.asking = context.model("user", temperature=context.settings.user_temperature)
@@ -374,19 +352,59 @@ class Examiner:
     @property
     def name(self) -> str:
         """The models that ask and compare, or `stand-in`."""
-        parts = [model.endpoint.model if model else STAND_IN for model in (self.asking, self.comparing)]
-        return parts[0] if parts[0] == parts[1] else " / ".join(parts)
+        models = (self.asking, self.comparing)
+        return " / ".join(dict.fromkeys(model.endpoint.model if model else STAND_IN for model in models))
 
-    async def follow_ups(self, target: Target) -> tuple[FollowUp, ...]:
-        """The questions about one answer; raises ModelFailure."""
+    async def examine(
+        self, targets: Sequence[GradingContext], bot: Bot, keep: Callable[[TurnFollowUps], None]
+    ) -> list[ModelFailure]:
+        """Examines these turns, several at a time; `keep` gets each as soon as it is complete.
+
+        Returns models' failures, each of which costs its turn. Raises AccessDenied and BudgetSpent.
+        """
+        failures: list[ModelFailure] = []
+
+        async def examined(target: GradingContext) -> None:
+            try:
+                keep(await self._examined(target, bot))
+            except AccessDenied:
+                raise
+            except ModelFailure as error:
+                failures.append(error)
+
+        await for_each(targets, examined, self.settings.concurrency)
+        return failures
+
+    async def _examined(self, target: GradingContext, bot: Bot) -> TurnFollowUps:
+        """One turn: every follow-up question in a session of its own, after the same earlier dialogue."""
+        about = {"conversation": target.conversation, "turn": target.turn.index}
+        checks = []
+        for number, follow_up in enumerate(await self._follow_ups(target), 1):
+            answer = await ask(bot, query(target, follow_up.question, number), self.settings.timeout)
+            if answer.error is None:
+                verdict = await self._compare(target, follow_up, answer.text)
+            else:
+                reason = shown(answer.error.message, target.case.language)
+                verdict = Verdict(outcome="no_answer", reason=reason)
+            check = FollowUpCheck(
+                **about,
+                number=number,
+                language=target.case.language,
+                asked=follow_up,
+                answer=answer.text,
+                verdict=verdict,
+            )
+            checks.append(check)
+        return TurnFollowUps(**about, by=self.name, crossings=tuple(checks))
+
+    async def _follow_ups(self, target: GradingContext) -> tuple[FollowUp, ...]:
         if self.asking is None:
             return stand_in_follow_ups(target, self.questions)
         messages = self.prompts.examiner(target, self.questions)
         reply = await self._ask(self.asking, messages, Questions, target, "questions")
         return follow_ups(reply, target.turn.answer.text, self.questions)
 
-    async def compare(self, target: Target, follow_up: FollowUp, later: str) -> Verdict:
-        """Whether the answer to a follow-up question agrees with the examined one; raises ModelFailure."""
+    async def _compare(self, target: GradingContext, follow_up: FollowUp, later: str) -> Verdict:
         if self.comparing is None:
             return compare(target, follow_up, later)
         messages = self.prompts.comparer(target, follow_up, later)
@@ -394,123 +412,22 @@ class Examiner:
         return verdict_of(reply, target.turn.answer.text, later)
 
     async def _ask(
-        self, model: Model, messages: Messages, form: type[Form], target: Target, about: str
+        self, model: Model, messages: Messages, form: type[Form], target: GradingContext, about: str
     ) -> Form:
-        language = target.conversation.case.language
-        return await model.ask(
-            messages,
-            form,
-            lambda problem: self.prompts.text(language, "again", problem=problem),
-            seed=stable_int(self.seed, *target.key, about),
-        )
+        seed = stable_int(self.settings.seed, target.conversation, target.turn.index, about)
+        return await model.ask(messages, form, self.prompts.again(target.case.language), seed=seed)
 
 
-class CrossExamination:
-    """Examines turns against a bot; each examined turn is handed to `keep` as soon as it is complete."""
-
-    def __init__(
-        self, examiner: Examiner, bot: Bot, context: RunContext, keep: Callable[[TurnFollowUps], None]
-    ) -> None:
-        self.examiner, self.bot, self.keep = examiner, bot, keep
-        self.timeout = context.settings.timeout
-        self._places = asyncio.Semaphore(context.settings.concurrency)
-
-    async def all(self, chosen: Sequence[Target]) -> list[ModelFailure]:
-        """Examines these turns, several at a time; returns models' failures, each of which costs its turn.
-
-        Raises AccessDenied and BudgetSpent.
-        """
-        failures: list[ModelFailure] = []
-
-        async def one(target: Target) -> None:
-            async with self._places:
-                try:
-                    self.keep(await self.examine(target))
-                except AccessDenied:
-                    raise
-                except ModelFailure as error:
-                    failures.append(error)
-
-        try:
-            async with asyncio.TaskGroup() as tasks:
-                for target in chosen:
-                    tasks.create_task(one(target))
-        except ExceptionGroup as group:
-            raise group.exceptions[0] from None
-        return failures
-
-    async def examine(self, target: Target) -> TurnFollowUps:
-        """One turn: every follow-up question in a session of its own, after the same earlier dialogue."""
-        (conversation, turn), language = target.key, target.conversation.case.language
-        checks = []
-        for number, follow_up in enumerate(await self.examiner.follow_ups(target), 1):
-            answer = await ask(self.bot, query(target, follow_up.question, number), self.timeout)
-            if answer.error is None:
-                verdict = await self.examiner.compare(target, follow_up, answer.text)
-            else:
-                verdict = Verdict(outcome="no_answer", reason=shown(answer.error.message, language))
-            check = FollowUpCheck(
-                conversation=conversation,
-                turn=turn,
-                number=number,
-                language=language,
-                asked=follow_up,
-                answer=answer.text,
-                verdict=verdict,
-            )
-            checks.append(check)
-        by = self.examiner.name
-        return TurnFollowUps(conversation=conversation, turn=turn, by=by, crossings=tuple(checks))
-
-
-def query(target: Target, question: str, number: int) -> Query:
+def query(target: GradingContext, question: str, number: int) -> Query:
     """The query to the bot: the dialogue up to and including the examined answer, then the question."""
-    case, history = target.conversation.case, list(target.conversation.case.history)
+    case, history = target.case, list(target.case.history)
     for turn in (*target.earlier, target.turn):
         history.append(Message(role="user", content=turn.user))
         history.append(Message(role="assistant", content=turn.answer.text))
     return Query(
         text=question,
         history=tuple(history),
-        session=f"cross-examine/{target.conversation.id}/{target.turn.index}/{number}",
+        session=f"cross-examine/{target.conversation}/{target.turn.index}/{number}",
         case=case.id,
         language=case.language,
     )
-
-
-# --- the note in the run file ---
-
-NOTE = "cross_examination"
-
-
-def examined_of(results: Results) -> tuple[TurnFollowUps, ...]:
-    """The examined turns, in the order of the run; raises RunFileError for an unreadable note."""
-    try:
-        stored: Any = results.notes.get(NOTE, [])
-        examined = TypeAdapter(tuple[TurnFollowUps, ...]).validate_python(stored)
-    except ValidationError:
-        msg = _("the cross-examination in this run file is of another version: cross-examine RUN --again.")
-        raise RunFileError(msg) from None
-    order = {conversation.id: place for place, conversation in enumerate(results.conversations)}
-    return tuple(sorted(examined, key=lambda turn: (order.get(turn.conversation, -1), turn.turn)))
-
-
-class FollowUpStore:
-    """Writes each examined turn to the run file as soon as it is complete."""
-
-    def __init__(self, file: RunFile, earlier: Iterable[TurnFollowUps] = ()) -> None:
-        """`earlier` are the turns that were examined before."""
-        self.file = file
-        self._turns = {(turn.conversation, turn.turn): turn for turn in earlier}
-
-    def __call__(self, examined: TurnFollowUps) -> None:
-        """Stores one turn, and replaces an earlier examination of it."""
-        self._turns[examined.conversation, examined.turn] = examined
-        body = [turn.model_dump(mode="json") for turn in self._turns.values()]
-        self.file.save_note(NOTE, json.dumps(body, ensure_ascii=False))
-
-
-def still_open(targets: Iterable[Target], examined: Iterable[TurnFollowUps]) -> list[Target]:
-    """The targets that have not been examined yet."""
-    done = {(turn.conversation, turn.turn) for turn in examined}
-    return [target for target in targets if target.key not in done]

@@ -1,14 +1,16 @@
 """Which answers a cross-examination takes up, and what it will cost at most."""
 
+from collections import defaultdict
 from collections.abc import Collection, Sequence
 from itertools import zip_longest
 from typing import Literal, get_args
 
 from simulator.addons.consistency.disagreement import checkable
-from simulator.addons.consistency.grade import Examiner, FollowUp, Target
-from simulator.core.types import Results, Role, Spending
+from simulator.addons.consistency.grade import Examiner, FollowUp
+from simulator.core.types import GradingContext, Results, Role, Spending
 from simulator.models.pricing import Prices
 from simulator.runner.context import RunContext
+from simulator.runner.conversation import grading_context
 from simulator.runner.estimate import ANSWER, PASSAGE, PASSAGES, prompt_tokens, tokens
 
 Which = Literal["specific", "red", "all"]
@@ -19,42 +21,44 @@ QUESTION, VERDICT = 90, 220
 
 def targets(
     results: Results, limit: int, *, which: Which = "specific", red: Collection[tuple[str, int]] = ()
-) -> tuple[Target, ...]:
+) -> tuple[GradingContext, ...]:
     """At most `limit` answered turns, those with most amounts, dates and numbers first.
 
     Every question's best answer comes before any second one, and an answer that was given word for word
     twice is examined once. `specific` takes only answers with something checkable.
     """
-    candidates: list[tuple[int, Target]] = []
+    candidates: list[tuple[int, GradingContext]] = []
     seen: set[tuple[str, str]] = set()
     for conversation in results.conversations:
         for turn in conversation.turns:
-            text, case = turn.answer.text, conversation.case.id
+            said = (conversation.case.id, turn.answer.text)
             is_chosen = which != "red" or (conversation.id, turn.index) in red
-            if turn.answer.error or not is_chosen or (case, text) in seen or not text.strip():
+            if turn.answer.error or not is_chosen or said in seen or not turn.answer.text.strip():
                 continue
-            seen.add((case, text))
-            details = len({detail.canonical for detail in checkable(text)})
+            seen.add(said)
+            details = len({detail.canonical for detail in checkable(turn.answer.text)})
             if details or which != "specific":
-                candidates.append((details, Target(conversation=conversation, turn=turn)))
-    by_case: dict[str, list[Target]] = {}
+                candidates.append((details, grading_context(conversation, turn.index)))
+    by_case: dict[str, list[GradingContext]] = {}
     for _details, target in sorted(candidates, key=lambda candidate: -candidate[0]):
-        by_case.setdefault(target.conversation.case.id, []).append(target)
+        by_case.setdefault(target.case.id, []).append(target)
     levels = zip_longest(*by_case.values())
     return tuple(target for level in levels for target in level if target is not None)[:limit]
 
 
-def estimate(context: RunContext, examiner: Examiner, chosen: Sequence[Target]) -> dict[Role, Spending]:
+def estimate(
+    context: RunContext, examiner: Examiner, chosen: Sequence[GradingContext]
+) -> dict[Role, Spending]:
     """Calls, tokens and dollars per role, when every answer gets all its questions."""
-    totals: dict[Role, list[int]] = {}
+    totals: dict[Role, list[int]] = defaultdict(lambda: [0, 0, 0])
 
     def add(role: Role, calls: int, tokens_in: int, tokens_out: int) -> None:
         for place, amount in enumerate((calls, calls * tokens_in, calls * tokens_out)):
-            totals.setdefault(role, [0, 0, 0])[place] += amount
+            totals[role][place] += amount
 
     count = examiner.questions
     for target in chosen:
-        language = target.conversation.case.language
+        language = target.case.language
         letter = "あ" if language == "ja" else "a"
         answer, passage = letter * ANSWER[language], letter * PASSAGE[language]
         if examiner.asking is not None:
@@ -64,6 +68,5 @@ def estimate(context: RunContext, examiner: Examiner, chosen: Sequence[Target]) 
             add("judge", count, prompt_tokens(examiner.prompts.comparer(target, claim, answer)), VERDICT)
         if context.endpoints["demo"] and context.settings.adapter == "demo":
             add("demo", count, PASSAGES * tokens(passage) + tokens(answer) + 200, tokens(answer))
-    prices = Prices.of(context.settings)
-    models = {role: endpoint.model if (endpoint := context.endpoints[role]) else "" for role in totals}
+    prices, models = Prices.of(context.settings), context.models()
     return {role: prices.spending(models[role], *total) for role, total in totals.items()}

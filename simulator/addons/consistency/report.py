@@ -21,22 +21,20 @@ _OUTCOMES: dict[Outcome, Message] = {
 _LINKS = {
     "same_case": _("the same question"),
     "same_question": _("the same question in other words or another language"),
-    "same_passages": _("different questions on the same passages (not counted in the figure)"),
 }
 
 
 def consistency_line(results: Results) -> Message | None:
     """One sentence for a report where customers were told different things; None where they were not."""
-    cases = consistency(results).cases
-    clashes = [clash for case in cases for clash in case.clashes]
-    if not clashes:
+    cases = [case for case in consistency(results).cases if case.clashes]
+    if not cases:
         return None
-    first = clashes[0].found
+    first = cases[0].clashes[0].found
     return _(
         "Different customers were told different things about the same question ({n} found;"
         ' {case} and others): "{one}" / "{other}"',
-        n=len(clashes),
-        case=safe_text(next(case.case for case in cases if case.clashes)),
+        n=sum(len(case.clashes) for case in cases),
+        case=safe_text(cases[0].case),
         one=safe_text(first.one),
         other=safe_text(first.other),
     )

@@ -125,17 +125,6 @@ def test_a_language_that_is_told_another_figure_is_found() -> None:
     assert across_languages("はい、使えます。", "No, you cannot use it.", ()) is not None
 
 
-def test_other_questions_on_the_same_passages_are_told_and_not_counted() -> None:
-    """They may say different things; where they contradict each other, that stands beside the figure."""
-    one = conversation("解約金は9,500円です。", case="a", passages=("doc",))
-    other = conversation("解約金は8,000円です。", case="b", passages=("doc",))
-
-    result = consistency(results_of(one, other))
-
-    assert result.share is None
-    assert [clash.link for clash in result.beside] == ["same_passages"]
-
-
 def test_failed_answers_say_nothing() -> None:
     """A bot that did not answer disagrees with nobody."""
     silent = conversation("")

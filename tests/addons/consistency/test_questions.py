@@ -1,6 +1,7 @@
 """The parts of a cross-examination: which answers, which questions, what counts as quoted, what is sealed."""
 
 import re
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
@@ -13,18 +14,18 @@ from simulator.addons.consistency.grade import (
     FollowUpReply,
     Prompts,
     Questions,
-    Target,
     follow_ups,
     query,
     verbatim,
     verdict_of,
 )
 from simulator.addons.consistency.plan import targets
-from simulator.core.types import Answer, Case, Conversation, Language, Message, Results, Turn
+from simulator.core.types import Answer, Case, Conversation, GradingContext, Language, Message, Results, Turn
+from simulator.runner.conversation import grading_context
 from tests.sample_runs import rehearsed
 
 
-def target(*answers: str, language: Language = "ja", case: str = "a") -> Target:
+def target(*answers: str, language: Language = "ja", case: str = "a") -> GradingContext:
     """The last of these answers of one conversation."""
     about = Case(
         id=case, question="解約金は？", language=language, history=(Message(role="user", content="もしもし"),)
@@ -33,14 +34,23 @@ def target(*answers: str, language: Language = "ja", case: str = "a") -> Target:
         Turn(index=n, user=f"質問{n}", answer=Answer(text=text)) for n, text in enumerate(answers, 1)
     )
     conversation = Conversation(id=f"calm/{case}#1", case=about, persona="calm", turns=turns)
-    return Target(conversation=conversation, turn=turns[-1])
+    return grading_context(conversation, len(turns))
 
 
-def results(*chosen: Target) -> Results:
+def results(*chosen: GradingContext) -> Results:
     """A run of these conversations."""
-    return Results(
-        run=rehearsed().run, planned=len(chosen), conversations=tuple(each.conversation for each in chosen)
+    held = tuple(
+        Conversation(
+            id=each.conversation, case=each.case, persona=each.persona, turns=(*each.earlier, each.turn)
+        )
+        for each in chosen
     )
+    return Results(run=rehearsed().run, planned=len(held), conversations=held)
+
+
+def places(chosen: Sequence[GradingContext]) -> list[tuple[str, int]]:
+    """Conversation and turn of each."""
+    return [(each.conversation, each.turn.index) for each in chosen]
 
 
 def test_answers_that_tell_most_come_first_and_every_case_once() -> None:
@@ -49,10 +59,10 @@ def test_answers_that_tell_most_come_first_and_every_case_once() -> None:
     poor, none = target("解約金は9,500円です。", case="b"), target("承知しました。", case="c")
     run = results(poor, none, rich, rich)
 
-    assert [each.key for each in targets(run, 10)] == [("calm/a#1", 1), ("calm/b#1", 1), ("calm/a#1", 2)]
+    assert places(targets(run, 10)) == [("calm/a#1", 1), ("calm/b#1", 1), ("calm/a#1", 2)]
     assert len(targets(run, 1)) == 1
-    assert ("calm/c#1", 1) in {each.key for each in targets(run, 10, which="all")}
-    assert [each.key for each in targets(run, 10, which="red", red={("calm/b#1", 1)})] == [("calm/b#1", 1)]
+    assert ("calm/c#1", 1) in places(targets(run, 10, which="all"))
+    assert places(targets(run, 10, which="red", red={("calm/b#1", 1)})) == [("calm/b#1", 1)]
 
 
 def test_the_stand_in_asks_about_figures_of_every_kind_then_about_denials() -> None:
@@ -63,7 +73,7 @@ def test_the_stand_in_asks_about_figures_of_every_kind_then_about_denials() -> N
 
     assert [each.question for each in asked] == [
         "さきほど「解約金は9,500円です」とのことでしたが、9,500円で間違いありませんか。",
-        "「受付は9:00から18:00です」とのことですが、受付の時間は9:00から18:00で合っていますか。",
+        "さきほど「受付は9:00から18:00です」とのことでしたが、9:00から18:00で間違いありませんか。",
         "「返金はできません」とのことですが、例外はありませんか。",
     ]
     english = grade.stand_in_follow_ups(target("The fee is 9,500 yen.", language="en"), 3)
