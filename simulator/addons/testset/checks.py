@@ -1,11 +1,10 @@
 """Which made questions are rejected: by their form, by a reader of the passages, or as duplicates."""
 
-import math
 import re
-from collections import defaultdict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from difflib import SequenceMatcher
 from itertools import chain
-from typing import Literal, Protocol, TypeVar
+from typing import Literal, TypeVar
 
 from simulator.addons.testset.plan import OUT_OF_SCOPE, Article, Kind
 from simulator.addons.testset.prompts import Check, FollowUpCheck, OutsideCheck, PairCheck
@@ -72,12 +71,7 @@ class RejectedQuestion(Value):
     detail: str = ""
 
 
-class _HasId(Protocol):
-    @property
-    def id(self) -> str: ...
-
-
-Item = TypeVar("Item", bound=_HasId)
+Item = TypeVar("Item")
 
 
 class TestSet:
@@ -103,7 +97,7 @@ class TestSet:
 
     async def collect(
         self,
-        items: Sequence[Item],
+        items: Mapping[str, Item],
         make: Callable[[Item], Awaitable[tuple[Case, RejectedQuestion | None]]],
         at_once: int,
         progress: Callable[[int, int], None],
@@ -113,35 +107,30 @@ class TestSet:
         So the same questions are accepted whichever reply comes first. What a model fails at is counted.
         AccessDenied, BudgetSpent and unexpected errors end all and are raised; what was finished is kept.
         """
-        results: dict[str, tuple[Case, RejectedQuestion | None] | str] = {}
+        results: dict[str, tuple[Case, RejectedQuestion | None]] = {}
         before = len(self.cases)
 
-        async def made_of(item: Item) -> None:
+        async def one(id_: str) -> None:
             try:
-                results[item.id] = await make(item)
+                results[id_] = await make(items[id_])
             except AccessDenied:
                 raise
             except ModelFailure as error:
-                results[item.id] = error.failure.kind
-            progress(before + len(results), before + len(items))
+                self.failures.append((id_, error.failure.kind))
+            progress(before + len(results) + len(self.failures), before + len(items))
 
         try:
-            await for_each(items, made_of, at_once)
+            await for_each(tuple(items), one, at_once)
         finally:
-            for item in items:
-                match results.get(item.id):
-                    case str(kind):
-                        self.failures.append((item.id, kind))
-                    case (made, fault):
-                        self.consider(made, fault)
+            for id_ in filter(results.__contains__, items):
+                self.consider(*results[id_])
 
 
 class NearDuplicates:
-    """Short texts so far, by their trigrams; a new one is compared only with those that share rare ones."""
+    """Short texts so far, by their trigrams."""
 
     def __init__(self) -> None:
         self._known: list[tuple[str, frozenset[str], list[str], tuple[str, ...]]] = []
-        self._postings: dict[str, list[int]] = defaultdict(list)
 
     def add(self, text: str, name: str, about: tuple[str, ...] = ()) -> str | None:
         """The name of an earlier text that says the same; None where there is none, and this one is added.
@@ -153,16 +142,10 @@ class NearDuplicates:
         numbers = re.findall(r"\d+", plain)
         plain = " " + re.sub(r"[\W_]+", "", plain) + " "
         grams = frozenset(plain[at : at + 3] for at in range(max(1, len(plain) - 2)))
-        # Two texts that are the same share one of any (1 - SAME) n + 1 trigrams: the rarest do.
-        count = len(grams) - math.ceil(SAME * len(grams)) + 1
-        rarest = sorted(grams, key=lambda gram: (len(self._postings.get(gram, ())), gram))[:count]
-        for at in sorted({at for gram in rarest for at in self._postings.get(gram, ())}):
-            known, other, figures, passages = self._known[at]
+        for known, other, figures, passages in self._known:
             same = SAME if passages == about else SAME_ELSEWHERE
             if numbers == figures and len(grams & other) / len(grams | other) >= same:
                 return known
-        for gram in grams:
-            self._postings[gram].append(len(self._known))
         self._known.append((name, grams, numbers, about))
         return None
 
@@ -208,21 +191,9 @@ def _fault_of_figures(case: Case, kind: Kind, articles: Sequence[Article]) -> Re
 
 def _copies(question: str, articles: Sequence[Article], language: Language) -> bool:
     words = tokens(question)
-    longest = max((_longest_run(words, tokens(article.text)) for article in articles), default=0)
+    matchers = (SequenceMatcher(None, words, tokens(article.text), autojunk=False) for article in articles)
+    longest = max((matcher.find_longest_match().size for matcher in matchers), default=0)
     return longest >= COPIED_RUN[language] and longest > COPIED_SHARE * len(words)
-
-
-def _longest_run(one: list[str], other: list[str]) -> int:
-    """How many tokens in a row both have in common."""
-    best, before = 0, [0] * (len(other) + 1)
-    for token in one:
-        row = [0] * (len(other) + 1)
-        for at, candidate in enumerate(other, 1):
-            if token == candidate:
-                row[at] = before[at - 1] + 1
-                best = max(best, row[at])
-        before = row
-    return best
 
 
 def fault_of_check(case: Case, check: Check | OutsideCheck) -> RejectedQuestion | None:

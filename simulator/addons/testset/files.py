@@ -1,5 +1,6 @@
 """Writes test questions to a file that `--cases` reads back unchanged, and proposes them in a sheet."""
 
+import contextlib
 import csv
 import io
 import json
@@ -51,18 +52,12 @@ def content_of(cases: Sequence[Case], path: Path) -> bytes:
 
 def rejected_of(rejected: Sequence[RejectedQuestion], reason_of: Callable[[RejectedQuestion], str]) -> bytes:
     """The rejected questions as a CSV table for people; `reason_of` gives the reason in words."""
-    head = ("id", "question", "reference", "passages", "tags", "why", "detail")
-    rows = [
-        [
-            _safe(text)
-            for text in (
-                each.case.id, each.case.question, "|".join(each.case.references_at(1)),
-                "|".join(each.case.passages), "|".join(each.case.tags), reason_of(each), each.detail,
-            )
-        ]
-        for each in rejected
-    ]  # fmt: skip
-    return _csv([head, *rows])
+    rows: list[tuple[str, ...]] = [("id", "question", "reference", "passages", "tags", "why", "detail")]
+    for each in rejected:
+        case = each.case
+        lists = ("|".join(texts) for texts in (case.references_at(1), case.passages, case.tags))
+        rows.append((case.id, case.question, *lists, reason_of(each), each.detail))
+    return _csv([[f"'{text}" if text.startswith(tuple(FORMULA)) else text for text in row] for row in rows])
 
 
 def _csv(rows: Sequence[Sequence[str]]) -> bytes:
@@ -82,34 +77,22 @@ def _record(case: Case) -> dict[str, Any]:
 
 def _cell(case: Case, column: str) -> str:
     """A cell as people write it where that is read back the same, else as JSON."""
-    value = getattr(case, column)
-    plain = _plain(case, column)
-    if not plain or column in ("id", "question", "language", "goal", "answerable", "handover"):
-        return plain
-    try:
-        same = READERS[column](Cell(column, plain, in_table=True)) == value
-    except ValueError:
-        same = False
-    if same and not plain.startswith(tuple(FORMULA)):
-        return plain
-    return json.dumps(case.model_dump(mode="json")[column], ensure_ascii=False)
-
-
-def _plain(case: Case, column: str) -> str:
-    value = getattr(case, column)
-    if column == "history":
-        return history_lines(value, case.language)
-    if column == "facts":
-        return "\n".join([*value.knows, *(f"unknown: {text}" for text in value.unknown)])
-    if column == "references":
-        return "|".join(value[0]) if len(value) == 1 else ("\0" if value else "")
+    value: Any = getattr(case, column)
+    if column in ("id", "question", "language", "goal", "handover"):
+        return str(value or "")
     if column == "answerable":
         return {True: "yes", False: "no", None: ""}[value]
-    return "|".join(value) if isinstance(value, tuple) else str(value or "")
-
-
-def _safe(text: str) -> str:
-    return f"'{text}" if text.startswith(tuple(FORMULA)) else text
+    if column == "history":
+        plain = history_lines(value, case.language)
+    elif column == "facts":
+        plain = "\n".join([*value.knows, *(f"unknown: {text}" for text in value.unknown)])
+    else:
+        plain = "|".join(case.references_at(1) if column == "references" else value)
+    with contextlib.suppress(ValueError):
+        is_same = READERS[column](Cell(column, plain, in_table=True)) == value
+        if not plain or (is_same and not plain.startswith(tuple(FORMULA))):
+            return plain
+    return json.dumps(case.model_dump(mode="json")[column], ensure_ascii=False)
 
 
 class ProposedCases(NamedTuple):
@@ -140,16 +123,12 @@ def propose(cases: Sequence[Case], sheet: str, worksheet: str, language: Languag
     at = target(sheet, worksheet)
     rows = pull(at, (QUESTIONS,)).rows.get(QUESTIONS, ())
     known = NearDuplicates()
-    keys = {row.key for row in rows}
     for row in rows:
-        texts = [row.cells.get("history", ""), row.cells.get("question", "")]
         about = tuple(filter(None, map(str.strip, row.cells.get("gold", "").split("|"))))
-        known.add("\n".join(filter(None, texts)), row.key, about)
+        known.add(f"{row.cells.get('history', '')}\n{row.cells.get('question', '')}", row.key, about)
+    keys = {row.key for row in rows}
     fresh = [case for case in cases if case.id not in keys]
-    unlike = []
-    for case in fresh:
-        texts = [history_lines(case.history, language), case.question]
-        if known.add("\n".join(filter(None, texts)), case.id, case.passages) is None:
-            unlike.append(case)
+    said = ((case, f"{history_lines(case.history, language)}\n{case.question}") for case in fresh)
+    unlike = [case for case, text in said if known.add(text, case.id, case.passages) is None]
     pushed = push((proposals_sheet(unlike, language),), at, language=language)
     return ProposedCases(pushed.url, pushed.rows, len(fresh) - len(unlike), tuple(pushed.notes))

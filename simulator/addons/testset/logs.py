@@ -13,7 +13,7 @@ from simulator.addons.testset.plan import MADE
 from simulator.addons.testset.prompts import DialogueSummary, Prompts, Speaker, Speakers
 from simulator.core.errors import InputError
 from simulator.core.messages import _
-from simulator.core.templates import stable_int
+from simulator.core.templates import LANGUAGES, stable_int
 from simulator.core.types import Case, Facts, Language, Message, Persona
 from simulator.data.cases import read_cases
 from simulator.data.values import NO_QUESTION
@@ -74,10 +74,9 @@ class Logs:
 
         async def question(dialogue: Dialogue) -> tuple[Case, None]:
             id_, language, lines = dialogue
-            summary = self._summaries[id_] = await model.ask(
-                prompts.distil(lines, language, DialogueSummary), DialogueSummary,
-                lambda problem: prompts.again(language, problem), seed=stable_int(seed, id_),
-            )  # fmt: skip
+            messages, again = prompts.distil(lines, language), prompts.again(language)
+            summary = await model.ask(messages, DialogueSummary, again, seed=stable_int(seed, id_))
+            self._summaries[id_] = summary
             case = Case(
                 id=id_,
                 question=bare(_first(lines, language)) or "-",
@@ -91,7 +90,7 @@ class Logs:
             )
             return case, None
 
-        await self.made.collect(self.dialogues, question, calls, progress)
+        await self.made.collect({each.id: each for each in self.dialogues}, question, calls, progress)
 
     async def speakers(
         self, model: Model, prompts: Prompts, names: Sequence[str], seed: int
@@ -108,13 +107,9 @@ class Logs:
         different = list(dict.fromkeys([*manners["ja"], *manners["en"]]))[:MOST_MANNERS]
         if not different:
             return []
-        reply = await model.ask(
-            prompts.speakers(different, language, Speaker, names),
-            Speakers,
-            lambda problem: prompts.again(language, problem),
-            seed=stable_int(seed, "speakers"),
-        )
-        return reply.personas
+        messages = prompts.speakers(different, language, names)
+        again, seed = prompts.again(language), stable_int(seed, "speakers")
+        return (await model.ask(messages, Speakers, again, seed=seed)).personas
 
 
 def _first(lines: Sequence[Message], language: Language) -> str:
@@ -151,27 +146,19 @@ def save_personas(speakers: Sequence[Speaker], folder: Path, shelf: Mapping[str,
 def _save(speaker: Speaker, folder: Path, like: Persona) -> Path:
     stem = re.sub(r"[^a-z0-9]+", "-", speaker.id.lower()).strip("-")[:40] or "customer"
     text = toml_of(speaker, like)
-    for number in itertools.count(1):
-        path = folder / (f"{stem}.toml" if number == 1 else f"{stem}-{number}.toml")
-        try:
-            with path.open("x", encoding="utf-8") as file:
-                file.write(text)
-                break
-        except FileExistsError:
-            if path.read_text(encoding="utf-8") == text:
-                break
+    names = (f"{stem}.toml" if number == 1 else f"{stem}-{number}.toml" for number in itertools.count(1))
+    paths = (folder / name for name in names)
+    path = next(path for path in paths if not path.exists() or path.read_text(encoding="utf-8") == text)
+    path.write_text(text, encoding="utf-8")
     return path
 
 
 def toml_of(speaker: Speaker, like: Persona) -> str:
     """The persona file's text."""
     lines = [HEADER, f"patience = {speaker.patience}"]
-    voices: tuple[tuple[Language, str, str], ...] = (
-        ("ja", speaker.name_ja, speaker.voice_ja),
-        ("en", speaker.name_en, speaker.voice_en),
-    )
-    for language, name, voice in voices:
-        own = like.speaks(language)
+    said = speaker.model_dump()
+    for language in LANGUAGES:
+        own, name, voice = like.speaks(language), said[f"name_{language}"], said[f"voice_{language}"]
         lines += ["", f"[{language}]", f"name = {_text(name)}", f"voice = {_text(voice)}"]
         lines += [f"knows = {_list(own.knows)}", f"unknown = {_list(own.unknown)}"]
         lines += ["", f"[{language}.phrases]"]

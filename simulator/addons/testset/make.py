@@ -29,7 +29,6 @@ from simulator.addons.testset.plan import (
 from simulator.addons.testset.prompts import (
     Check,
     Comparison,
-    DialogueSummary,
     Draft,
     FollowUpDraft,
     Prompts,
@@ -48,8 +47,7 @@ from simulator.models.client import Connections, Messages, Model
 from simulator.models.limiter import GRADING
 from simulator.models.pricing import Ledger, total_spending
 from simulator.models.providers import Models
-from simulator.runner.estimate import ANSWER
-from simulator.runner.estimate import tokens as prompt_tokens
+from simulator.runner.estimate import ANSWER, prompt_tokens, tokens
 
 # An out-of-scope question is checked against its own article and so many of the nearest others.
 NEAREST = 4
@@ -108,29 +106,21 @@ class TestSetRun:
 
     def forecast(self) -> Spending:
         """Calls, tokens and dollars, from the real prompts, if every question is accepted at once."""
-        totals: Counter[tuple[str, str]] = Counter()
+        spendings: list[Spending] = []
 
         def count(role: Role, messages: Messages, answers: int, language: Language) -> None:
-            answer = ("あ" if language == "ja" else "a") * ANSWER[language]
-            totals[role, "calls"] += 1
-            totals[role, "in"] += sum(prompt_tokens(message["content"]) for message in messages)
-            totals[role, "out"] += answers * prompt_tokens(answer)
+            answer = tokens(("あ" if language == "ja" else "a") * ANSWER[language])
+            model, prices = self.models[role], self.ledger.prices
+            spendings.append(prices.spending(model, 1, prompt_tokens(messages), answers * answer))
 
         for task in self._plan().take(quotas(self.kinds, self.request.number)) if self.articles else ():
             messages = self.prompts.write(task)
             count("user", messages, 2, task.language)
             count("judge", messages, 1, task.language)  # the check reads the same passages
         for dialogue in self.logs.dialogues if self.logs else ():
-            messages = self.prompts.distil(dialogue.lines, dialogue.language, DialogueSummary)
+            messages = self.prompts.distil(dialogue.lines, dialogue.language)
             count("judge", messages, 1, dialogue.language)
-        return total_spending(
-            [
-                self.ledger.prices.spending(
-                    model, totals[role, "calls"], totals[role, "in"], totals[role, "out"]
-                )
-                for role, model in self.models.items()
-            ]
-        )
+        return total_spending(spendings)
 
     async def make(self, progress: Callable[[int, int], None] = lambda *_: None) -> None:
         """Adds all questions from the articles to `made`, in rounds until there are enough.
@@ -140,11 +130,11 @@ class TestSetRun:
         plan = self._plan()
         counts = quotas(self.kinds, self.request.number)
         for _round in range(ROUNDS if self.articles else 0):
-            tasks = plan.take(counts)
+            tasks = {task.id: task for task in plan.take(counts)}
             await self.made.collect(tasks, self._question, self.settings.calls, progress)
             # What was rejected is made up for; failures are not tried again, they stay failures.
             good = {case.id for case in self.made.cases} | {id_ for id_, _kind in self.made.failures}
-            counts = Counter(task.kind for task in tasks if task.id not in good)
+            counts = Counter(task.kind for task in tasks.values() if task.id not in good)
 
     async def distil(self, progress: Callable[[int, int], None] = lambda *_: None) -> None:
         """Adds all questions from the logs to `logs.made`. Raises AccessDenied and BudgetSpent."""
@@ -186,11 +176,7 @@ class TestSetRun:
 
     async def _question(self, task: Task) -> tuple[Case, RejectedQuestion | None]:
         """One question, and why it is rejected; raises ModelFailure."""
-
-        def again(problem: str) -> str:
-            return self.prompts.again(task.language, problem)
-
-        seed = stable_int(self.settings.seed, task.id)
+        again, seed = self.prompts.again(task.language), stable_int(self.settings.seed, task.id)
         draft = await self._writes.ask(self.prompts.write(task), draft_form(task.kind), again, seed=seed)
         case = case_of(task, draft)
         fault = fault_of_form(case, task.kind, task.articles, task.name)

@@ -7,7 +7,7 @@ import re
 from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
-from itertools import chain, pairwise
+from itertools import chain, pairwise, zip_longest
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar, get_args
 
@@ -159,10 +159,15 @@ class Index:
     def pairs(self) -> list[tuple[Article, Article]]:
         """Pairs of articles in one language that share rare terms, the nearest pairs first."""
         scores: dict[tuple[int, int], float] = {}
-        for number in range(len(self.articles)):
-            for other, score in self._neighbours(number):
-                pair = (min(number, other), max(number, other))
-                scores[pair] = max(score, scores.get(pair, 0.0))
+        for number, own in enumerate(self.articles):
+            rare = [term for term in self._terms[number] if len(self._postings[term]) <= MOST_SHARED]
+            near = {
+                other: score
+                for other, score in self._shared(rare).items()
+                if self.articles[other].language == own.language and self.articles[other].text != own.text
+            }
+            for other in sorted(near, key=lambda other: (-near[other], other))[:NEIGHBOURS]:
+                scores[min(number, other), max(number, other)] = near[other]
         ranked = sorted(scores, key=lambda pair: (-scores[pair], pair))
         return [(self.articles[one], self.articles[other]) for one, other in ranked]
 
@@ -175,17 +180,6 @@ class Index:
                 for number in holders:
                     scores[number] += rarity
         return scores
-
-    def _neighbours(self, number: int) -> list[tuple[int, float]]:
-        own, terms = self.articles[number], self._terms[number]
-        scores = self._shared([term for term in terms if 1 < len(self._postings[term]) <= MOST_SHARED])
-        near = [
-            (other, score / math.sqrt(len(terms) * len(self._terms[other])))
-            for other, score in scores.items()
-            if other != number and self.articles[other].language == own.language
-            and self.articles[other].text != own.text
-        ]  # fmt: skip
-        return sorted(near, key=lambda pair: (-pair[1], pair[0]))[:NEIGHBOURS]
 
 
 class Task(NamedTuple):
@@ -214,9 +208,7 @@ class Plan:
     def take(self, counts: Mapping[Kind, int]) -> list[Task]:
         """So many further tasks of each kind, the kinds in turn; fewer where there is no pair of articles."""
         rows = [[self._task(kind) for _unused in range(count)] for kind, count in counts.items()]
-        longest = max(map(len, rows), default=0)
-        mixed = (row[at] for at in range(longest) for row in rows if at < len(row))
-        return [task for task in mixed if task is not None]
+        return [task for mixed in zip_longest(*rows) for task in mixed if task is not None]
 
     def _task(self, kind: Kind) -> Task | None:
         if kind not in self._waiting:

@@ -13,11 +13,11 @@ from pydantic import BaseModel, BeforeValidator, Field
 
 from simulator.addons.testset.plan import OUT_OF_SCOPE, PAIRED, Article, Kind, Task
 from simulator.core.replies import Reply
-from simulator.core.templates import check_languages, fingerprint, quote, read_toml, render
+from simulator.core.templates import LANGUAGES, check_languages, fingerprint, quote, quote_lines, request
+from simulator.core.templates import Prompts as PromptFile
 from simulator.core.types import Case, Language, Message
 from simulator.models.client import Messages
 
-FILE = Path(__file__).with_name("questions.toml")
 _VARIABLES: dict[str, set[str]] = {
     "write_system": set(),
     "write": {"kind", "wording", "passages", "focus", "form"},
@@ -36,17 +36,12 @@ _ANSWERS = {
     "はい": "yes", "true": "yes", "可": "yes", "いいえ": "no", "false": "no", "不可": "no",
     "partial": "partly", "partially": "partly", "一部": "partly",
 }  # fmt: skip
-_TRUE = frozenset({"true", "yes", "はい", "1"})
 
 
 def _answer(value: Any) -> Any:
     """`Yes`, `true` and `はい` are yes."""
     word = str(value).strip().casefold() if isinstance(value, (str, bool)) else value
     return _ANSWERS.get(word, word)
-
-
-def _truth(value: Any) -> Any:
-    return value.strip().casefold() in _TRUE if isinstance(value, str) else value
 
 
 def _texts(value: Any) -> Any:
@@ -61,10 +56,7 @@ def _count(value: Any) -> Any:
 
 
 Texts = Annotated[tuple[str, ...], BeforeValidator(_texts)]
-Truth = Annotated[bool, BeforeValidator(_truth)]
 Settled = Annotated[Literal["yes", "partly", "no"], BeforeValidator(_answer)]
-# A Literal, because strict schemas of endpoints know no bounds of numbers.
-Patience = Annotated[Literal[1, 2, 3, 4, 5], BeforeValidator(_count)]
 
 
 # A model is sent the docstrings of these replies, and the names of those within others, in the JSON schema.
@@ -96,19 +88,19 @@ class Check(Reply):
     reason: str
     answer: str
     answerable: Settled
-    names_document: Truth = False
+    names_document: bool = False
 
 
 class PairCheck(Check):
     """The same where two passages should be needed."""
 
-    needed: Annotated[int, BeforeValidator(_count)] = 2
+    needed: int = 2
 
 
 class FollowUpCheck(Check):
     """The same where the turn before should be needed."""
 
-    clear_alone: Truth = False
+    clear_alone: bool = False
 
 
 class OutsideCheck(Reply):
@@ -116,14 +108,14 @@ class OutsideCheck(Reply):
 
     reason: str
     settled: Settled
-    names_document: Truth = False
+    names_document: bool = False
 
 
 class Comparison(Reply):
     """Whether two answers to a question say the same."""
 
     differs: str
-    same: Truth
+    same: bool
 
 
 class DialogueSummary(Reply):
@@ -143,7 +135,8 @@ class Speaker(Reply):
 
     id: str
     like: str = ""
-    patience: Patience = 2
+    # A Literal, because strict schemas of endpoints know no bounds of numbers.
+    patience: Annotated[Literal[1, 2, 3, 4, 5], BeforeValidator(_count)] = 2
     name_ja: str
     voice_ja: str
     name_en: str
@@ -170,28 +163,20 @@ def check_form(kind: Kind) -> type[Check | OutsideCheck]:
     return FollowUpCheck if kind == "follow-up" else Check
 
 
-class Prompts:
+class Prompts(PromptFile):
     """The prompts of questions.toml in both languages; checked when they are read."""
 
-    def __init__(self, path: Path = FILE) -> None:
-        self._tables = read_toml(path)
-        check_languages(path, self._tables, _VARIABLES)
+    def __init__(self) -> None:
+        path = Path(__file__).with_name("questions.toml")
+        super().__init__(path, _VARIABLES)
         for table, variables in (("kinds", {"name"}), ("wordings", set[str]())):
-            parts = {language: self._tables[language][table] for language in ("ja", "en")}
+            parts: dict[str, Any] = {language: self.tables[language][table] for language in LANGUAGES}
             check_languages(path, parts, dict.fromkeys(parts["ja"], variables))
-
-    def text(self, language: Language, key: str, /, **values: str) -> str:
-        """A rendered text."""
-        return render(self._tables[language][key], **values)
-
-    def again(self, language: Language, problem: str) -> str:
-        """The request after a reply that could not be read."""
-        return self.text(language, "again", problem=problem)
 
     def write(self, task: Task) -> Messages:
         """Asks for one question."""
         language = task.language
-        texts = [f"[{number}] {article.text}" for number, article in enumerate(task.articles, 1)]
+        texts = _numbered(task.articles)
         seal = fingerprint(*texts)
         focus = quote("sentence", task.sentence, seal) if task.sentence else ""
         user = self.text(
@@ -199,16 +184,16 @@ class Prompts:
             "write",
             passages="\n".join(quote("document", text, seal) for text in texts),
             focus=self.text(language, "focus", sentence=focus) + "\n" if focus else "",
-            kind=Template(self._tables[language]["kinds"][task.kind]).substitute(name=task.name),
-            wording=self._tables[language]["wordings"][task.wording],
+            kind=Template(self.tables[language]["kinds"][task.kind]).substitute(name=task.name),
+            wording=self.tables[language]["wordings"][task.wording],
             form=self.form(language, "fields", draft_form(task.kind)),
         )
-        return _messages(self.text(language, "write_system"), user)
+        return request(self.text(language, "write_system"), user)
 
     def check(self, case: Case, kind: Kind, articles: Sequence[Article]) -> Messages:
         """Asks whether these articles answer the question, without showing the right answer."""
         language = case.language
-        texts = [f"[{number}] {article.text}" for number, article in enumerate(articles, 1)]
+        texts = _numbered(articles)
         history = [f"{line.role}: {line.content}" for line in case.history]
         seal = fingerprint(*texts, *history, case.question)
         nothing = self.text(language, "nothing")
@@ -216,11 +201,11 @@ class Prompts:
             language,
             "check",
             passages="\n".join(quote("document", text, seal) for text in texts) or nothing,
-            history="\n".join(_line(line, f"{seal}{at}") for at, line in enumerate(case.history)) or nothing,
+            history=quote_lines(_spoken(case.history), seal) or nothing,
             question=quote("question", case.question, seal),
             form=self.form(language, "check_fields", check_form(kind)),
         )
-        return _messages(self.text(language, "check_system"), user)
+        return request(self.text(language, "check_system"), user)
 
     def compare(self, case: Case, answer: str) -> Messages:
         """Asks whether the right answer and that of the check say the same."""
@@ -234,35 +219,26 @@ class Prompts:
             second=quote("answer", reference, f"{seal}2"),
             form=self.form(language, "check_fields", Comparison),
         )
-        return _messages(self.text(language, "compare_system"), user)
+        return request(self.text(language, "compare_system"), user)
 
-    def distil(self, lines: Sequence[Message], language: Language, form: type[BaseModel]) -> Messages:
+    def distil(self, lines: Sequence[Message], language: Language) -> Messages:
         """Asks what a recorded dialogue was about."""
-        seal = fingerprint(*(line.content for line in lines))
-        dialogue = "\n".join(_line(line, f"{seal}{at}") for at, line in enumerate(lines))
-        user = self.text(
-            language, "distil", dialogue=dialogue, form=self.form(language, "distil_fields", form)
-        )
-        return _messages(self.text(language, "distil_system"), user)
+        dialogue = quote_lines(_spoken(lines), fingerprint(*(line.content for line in lines)))
+        form = self.form(language, "distil_fields", DialogueSummary)
+        user = self.text(language, "distil", dialogue=dialogue, form=form)
+        return request(self.text(language, "distil_system"), user)
 
-    def speakers(
-        self, manners: Sequence[str], language: Language, form: type[BaseModel], names: Sequence[str]
-    ) -> Messages:
-        """Asks for the kinds of customers behind these ways of speaking."""
-        one = json.loads(self.form(language, "speaker_fields", form, names=", ".join(names)))
-        return _messages(
-            self.text(language, "distil_system"),
-            self.text(
-                language,
-                "speakers",
-                manners=quote("manners", "\n".join(f"- {manner}" for manner in manners)),
-                form=json.dumps({"personas": [one]}, ensure_ascii=False, indent=1),
-            ),
-        )
+    def speakers(self, manners: Sequence[str], language: Language, names: Sequence[str]) -> Messages:
+        """Asks for the kinds of customers behind these ways of speaking; `names` are the shelf's personas."""
+        one = json.loads(self.form(language, "speaker_fields", Speaker, names=", ".join(names)))
+        form = json.dumps({"personas": [one]}, ensure_ascii=False, indent=1)
+        listed = quote("manners", "\n".join(f"- {manner}" for manner in manners))
+        user = self.text(language, "speakers", manners=listed, form=form)
+        return request(self.text(language, "distil_system"), user)
 
     def form(self, language: Language, table: str, form: type[BaseModel], **values: str) -> str:
         """The form as JSON, with what each key means."""
-        meanings: Mapping[str, str | list[str]] = self._tables[language][table]
+        meanings: Mapping[str, str | list[str]] = self.tables[language][table]
         filled = {
             key: Template(meaning).safe_substitute(values) if isinstance(meaning, str) else meaning
             for key, meaning in ((key, meanings[key]) for key in form.model_fields)
@@ -271,12 +247,12 @@ class Prompts:
 
     def fingerprint(self) -> str:
         """Changes whenever a word of the prompts changes."""
-        return fingerprint(repr(self._tables))
+        return fingerprint(repr(self.tables))
 
 
-def _line(line: Message, seal: str) -> str:
-    return quote("customer" if line.role == "user" else "desk", line.content, seal)
+def _numbered(articles: Sequence[Article]) -> list[str]:
+    return [f"[{number}] {article.text}" for number, article in enumerate(articles, 1)]
 
 
-def _messages(system: str, user: str) -> Messages:
-    return [{"role": "system", "content": system}, {"role": "user", "content": user}]
+def _spoken(lines: Sequence[Message]) -> list[tuple[str, str]]:
+    return [("customer" if line.role == "user" else "desk", line.content) for line in lines]

@@ -42,7 +42,6 @@ from simulator.core import shelves
 from simulator.core.errors import InputError
 from simulator.core.types import Case, Facts, Language, Message, Passage
 from simulator.data.cases import read_cases
-from simulator.text.segments import normalise
 from tests.properties import examples
 
 TEXT = "ホーム1ギガの解約金は4,800円です。光の解約は、毎月20日までに申し込むと、その月の末日で完了します。"
@@ -216,25 +215,6 @@ def test_ids_stand_between_no_signs(id_: str) -> None:
     assert name
     assert len(name) <= 50
     assert not set(name) & set("/#|:\n ")
-
-
-@given(st.lists(SIGNS, max_size=24))
-def test_near_duplicates_are_those_of_a_search_of_all_pairs(texts: list[str]) -> None:
-    """The index misses none that comparing with every text would find."""
-
-    def grams(text: str) -> set[str]:
-        plain = " " + re.sub(r"[\W_]+", "", normalise(text)) + " "
-        return {plain[at : at + 3] for at in range(max(1, len(plain) - 2))}
-
-    def same(one: str, other: str) -> bool:
-        alike = len(grams(one) & grams(other)) / len(grams(one) | grams(other)) >= 0.75
-        return alike and re.findall(r"\d+", normalise(one)) == re.findall(r"\d+", normalise(other))
-
-    near, kept = NearDuplicates(), list[str]()
-    for text in texts:
-        is_near = any(same(old, text) for old in kept)
-        assert (near.add(text, text) is not None) == is_near
-        kept += [] if is_near else [text]
 
 
 def test_numbers_tell_questions_apart() -> None:
