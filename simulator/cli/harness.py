@@ -7,10 +7,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from simulator.addons.lm_eval.grade import evaluate
-from simulator.addons.lm_eval.model import TaskRequest, bot_settings
-from simulator.addons.lm_eval.task_files import write_tasks
-from simulator.addons.lm_eval.tasks import begin_session, check_installed
+from simulator.addons.lm_eval.task_files import TaskRequest, bot_settings, write_tasks
+from simulator.addons.lm_eval.tasks import begin_session, check_installed, evaluation, sources_of
 from simulator.cli.destinations import check_destinations
 from simulator.cli.options import OWN_SETTINGS, PANELS, argument, option, takes
 from simulator.cli.preflight import check_folder, run_settings
@@ -68,7 +66,6 @@ def command(  # noqa: PLR0917 - one parameter for each option
     check_installed()
     if settings.resume:
         return _resume(settings)
-
     names = tuple(name.strip() for listed in tasks or () for name in listed.split(",") if name.strip())
     folders = tuple(include or ())
     _check_bot(settings, (*names, *data))
@@ -89,18 +86,19 @@ def _check_target(settings: Settings) -> None:
         check_players(settings, endpoints(settings), ["judge"])
 
 
-def _evaluate(settings: Settings, request: "TaskRequest", resumed: Path | None = None) -> int:
-
+def _evaluate(settings: Settings, request: TaskRequest, resumed: Path | None = None) -> int:
     check_folder(Path(settings.runs))
     _check_target(settings)
     say(_("lm_eval evaluates {title}; bot: {adapter}.", title=request.title, adapter=settings.adapter))
     with tempfile.TemporaryDirectory(prefix="rehearsal-") as folder, stdout_to_stderr():
         task_files = _task_files(request, settings, Path(folder))
-        path, stopped = evaluate(bot_settings(settings), request, task_files, progress_on_stderr, resumed)
+        sources = sources_of([*request.tasks, *map(str, task_files)], request.include)
+        evaluate = evaluation(online=sources.online).evaluate
+        path, stopped = evaluate(bot_settings(settings), request, sources, progress_on_stderr, resumed)
     return publish(path, _as_stored(path, settings), stopped, "harness --resume {run}")
 
 
-def _task_files(request: "TaskRequest", settings: Settings, folder: Path) -> tuple[Path, ...]:
+def _task_files(request: TaskRequest, settings: Settings, folder: Path) -> tuple[Path, ...]:
     """Writes the task files of the data sets; returns the one that names all of them."""
     if not request.cases:
         return ()

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,7 +18,6 @@ from simulator.addons.lm_eval import tasks
 from simulator.addons.lm_eval.grade import number, scores_of
 from simulator.addons.lm_eval.model import Likelihoods, Tokens, generation, likelihood_summary, logprob_source
 from simulator.addons.lm_eval.tasks import (
-    RowPrompt,
     Sources,
     as_chat,
     begin_session,
@@ -31,6 +32,8 @@ from simulator.cli.app import main
 from simulator.core.errors import BotFailure, InputError, RehearsalError
 from simulator.core.settings import load_settings
 from simulator.core.types import Answer, Case, Conversation, Message, Turn, Usage
+from simulator.runner.prompts import RenderedPrompt
+from tests.paths import ROOT
 from tests.servers.logprobs import completion
 
 LOCAL = "task: mine\ndataset_path: json\ndataset_kwargs: {data_files: x.jsonl}\n"
@@ -69,6 +72,14 @@ def test_an_extra_that_is_missing_is_named(
 
     assert "extra 'harness': pip install 'lm-eval" in refused(capsys, "--tasks", "gsm8k")
     assert main(["harness", "--write-task", "t.yaml", write("faq.csv", FAQ), "--judges", "em"]) == 0
+
+
+def test_lm_eval_is_loaded_only_to_evaluate() -> None:
+    """It and its libraries read when they are loaded whether to stay offline, and to paint no bars."""
+    command = "import sys, simulator.cli.harness; print({'lm_eval', 'datasets', 'tqdm'} & sys.modules.keys())"
+    done = subprocess.run([sys.executable, "-c", command], cwd=ROOT, capture_output=True, check=True)
+
+    assert done.stdout.decode().strip() == "set()"
 
 
 def test_only_tasks_of_the_hub_need_the_network() -> None:
@@ -220,8 +231,8 @@ def test_a_chat_is_sent_as_its_messages() -> None:
     case = Case(id="1", question="2+2", language="en")
     session: Any = SimpleNamespace(masked=lambda text, language: text)
 
-    assert row_prompt(session, request({}, chat, {}), case) == RowPrompt(
-        "2+2", "2+2", "Be brief.", history, ()
+    assert row_prompt(session, request({}, chat, {}), case) == RenderedPrompt(
+        system="Be brief.", user="2+2", history=history
     )
     assert plain_text(chat) == "Be brief.\n\n1+1\n\n2\n\n2+2"
     assert row_prompt(session, request({}, "2+2", {}), case) is None

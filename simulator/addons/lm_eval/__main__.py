@@ -8,8 +8,7 @@ import importlib
 import sys
 from typing import Any
 
-from simulator.addons.lm_eval import tasks as library
-from simulator.addons.lm_eval.tasks import sources_of
+from simulator.addons.lm_eval.tasks import check_installed, evaluation, sources_of
 from simulator.core.errors import InputError, RehearsalError
 from simulator.core.messages import _, say
 
@@ -17,8 +16,8 @@ from simulator.core.messages import _, say
 def main() -> int:
     """lm_eval's exit code; errors that are ours to explain are one line and code 2, or 3."""
     try:
-        library.check_installed()
-        library.registered()
+        check_installed()
+        evaluation(online=True)
         if not _needs_own_tasks(importlib.import_module("lm_eval._cli").HarnessCLI().parse_args()):
             tasks = importlib.import_module("lm_eval.tasks")
             vars(tasks)["TaskManager"] = functools.partial(tasks.TaskManager, include_defaults=False)

@@ -4,24 +4,25 @@ Every answer is committed as it arrives, so that nothing is asked twice after an
 cache is not used for it: it has neither dialogues nor failures, and outlives the bot it was made with.
 """
 
-import importlib
 import itertools
-import json
 import logging
 import math
-import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
 from datasets import Dataset
+from lm_eval import evaluator
 from lm_eval.api.filter import Filter
 from lm_eval.api.registry import register_filter
+from lm_eval.loggers.utils import get_commit_from_path
+from lm_eval.tasks import TaskManager
 
-from simulator.addons.lm_eval import tasks
-from simulator.addons.lm_eval.model import ConversationStore, RehearsalLM, RequestAnswerer, TaskRequest
+from simulator.addons.lm_eval.model import RehearsalLM, RequestAnswerer, RunWriter
+from simulator.addons.lm_eval.task_files import TaskRequest
 from simulator.addons.lm_eval.tasks import (
     PLAIN,
     TASK_SETTINGS,
@@ -33,9 +34,9 @@ from simulator.addons.lm_eval.tasks import (
     documents,
     metric_name,
     row_key,
-    sources_of,
 )
-from simulator.core.errors import InputError, RehearsalError, RunFileError
+from simulator.core.concurrency import for_each
+from simulator.core.errors import InputError, RehearsalError
 from simulator.core.messages import Message, _, encodable, say, sentences, shown
 from simulator.core.settings import Settings
 from simulator.core.shelves import ROOT, describe_error
@@ -55,10 +56,11 @@ from simulator.grading.outputs import object_within, text_at
 from simulator.grading.panel import Grading
 from simulator.runner.context import RunContext
 from simulator.runner.conversation import grading_context
-from simulator.runner.run import Progress, create_run
-from simulator.storage.run_file import RunFile, read_run
-from simulator.storage.runs import HARNESS_NOTE
+from simulator.runner.run import Progress
+from simulator.storage.run_file import read_run
 
+# The same without starting git, which complains on stderr wherever there is no repository.
+vars(evaluator)["get_git_commit_hash"] = lambda: get_commit_from_path(Path.cwd())
 PERCENT = (0.0, 100.0)
 # Pairs of a document's log-likelihood and its length.
 _PERPLEXITIES = frozenset({"word_perplexity", "byte_perplexity", "bits_per_byte"})
@@ -69,68 +71,9 @@ BOOTSTRAP = 1000
 Watching = Callable[[Sequence[Conversation], RunContext], AbstractContextManager[Progress]]
 
 
-class RunWriter(ConversationStore):
-    """Writes the run file of one evaluation, from the first conversation on."""
-
-    def __init__(self, session: Session, settings: Settings, asked: dict[str, Any]) -> None:
-        """`settings` are stored with the run; `asked` is what is needed to resume it."""
-        super().__init__()
-        self.session, self.settings, self.asked = session, settings, asked
-        self._known: dict[str, Conversation] = {}
-        self._started = time.monotonic()
-
-    def resume(self, path: Path) -> None:
-        """Continues a run that was interrupted."""
-        self.file = RunFile.reopen(path)
-        self.file.mark_running()
-        self.waiting = self.file.unanswered()
-        self._known = {conversation.id: conversation for conversation in self.file.conversations()}
-        self.session.ledger.record = self.file.save_call
-
-    @property
-    def path(self) -> Path | None:
-        """The run file; None before the first conversation."""
-        return self.file.path if self.file else None
-
-    def begun(self, conversations: Sequence[Conversation]) -> list[Conversation]:
-        """The conversations as far as they have come; raises RunFileError if a task has changed since."""
-        new = [conversation for conversation in conversations if conversation.id not in self._known]
-        if self.file is None:
-            self._create(tuple(new))
-        elif new:
-            self.file.add_conversations(new)
-        self._known |= {conversation.id: conversation for conversation in new}
-        for conversation in conversations:
-            if self._known[conversation.id].case != conversation.case:
-                msg = _(
-                    "{case}: the task has changed since this run began. Start a new run.",
-                    case=conversation.case.id,
-                )
-                raise RunFileError(msg)
-        return [self._known[conversation.id] for conversation in conversations]
-
-    def _create(self, plan: tuple[Conversation, ...]) -> None:
-        present = {conversation.persona for conversation in plan}
-        personas = tuple(each for each in self.session.context.personas.values() if each.id in present)
-        self.file = create_run(self.settings, self.session.context, plan, personas)
-        self.file.save_note(HARNESS_NOTE, json.dumps(self.asked, ensure_ascii=False))
-        self.session.ledger.record = self.file.save_call
-
-    def save_scores(self, scores: Iterable[Score], measured: dict[str, Any]) -> None:
-        """Saves the scores of all documents, and lm_eval's results in the note."""
-        if self.file:
-            self.file.save_scores(scores)
-            self.file.save_note(HARNESS_NOTE, json.dumps({**self.asked, **measured}, ensure_ascii=False))
-
-    def close(self, status: Status) -> None:
-        """Saves the final status, if there is a run file."""
-        if self.file is not None:
-            self.file.commit()
-            self.file.finish(status, time.monotonic() - self._started)
-            self.file.close()
-
-
+# A document and the bot's answer, or an output of it; and by what its grades are kept.
 Asked = tuple[Mapping[str, Any], str]
+AnswerKey = tuple[str, str]
 
 
 class ExtractedPart(str):
@@ -153,21 +96,25 @@ class Grader:
     def __init__(self, task: str, settings: Settings) -> None:
         """`settings` are the task's own; models, money and limits are those of the session."""
         self.task, self.settings = task, settings
-        self.scores: dict[tuple[str, str], list[Score]] = {}
-        self._grading: tuple[Session, Grading] | None = None
+        self.scores: dict[AnswerKey, list[Score]] = {}
 
-    def grade(self, asked: Sequence[Asked]) -> None:
+    def grade(self, asked: Iterable[Asked]) -> None:
         """Grades the answers that have no scores yet, `--calls` at a time."""
-        by_key = {self._key(doc, text): (doc, text) for doc, text in asked}
-        ungraded = [each for key, each in by_key.items() if key not in self.scores]
+        rows = {self._key(doc, text): doc for doc, text in asked}
+        ungraded = {key: doc for key, doc in rows.items() if key not in self.scores}
+
+        async def grade(answer: tuple[AnswerKey, Mapping[str, Any]]) -> None:
+            key, doc = answer
+            graded = [await self.grading.panel.grade(context) for context in contexts(doc, key[1])]
+            self.scores[key] = [score for of_turn in graded for score in of_turn]
+
         if ungraded:
-            current_session().run_all(self._grade, ungraded, self.grading.settings.calls)
-            self._report_failures(ungraded)
+            current_session().run(for_each(ungraded.items(), grade, self.grading.settings.calls))
+            self._report_failures([score for key in ungraded for score in self.scores[key]])
 
     def metrics(self, doc: Mapping[str, Any], text: str) -> dict[str, float]:
         """The grades of an answer (or of one of its outputs) by judge, from 0 to 1."""
-        if self._key(doc, text) not in self.scores:
-            self.grade([(doc, text)])
+        self.grade([(doc, text)])
         values: dict[str, list[float]] = {}
         for score in self.scores[self._key(doc, text)]:
             if score.state == "scored" and score.value is not None and (name := self._name(score, text)):
@@ -185,26 +132,15 @@ class Grader:
         found = [metric_name(each, name) for name in whole for each in self.grading.names]
         return found + [f"{name}.{metric.score_name}" for name in filters for metric in named.get(name, ())]
 
-    def _key(self, doc: Mapping[str, Any], text: str) -> tuple[str, str]:
+    def _key(self, doc: Mapping[str, Any], text: str) -> AnswerKey:
         return str(doc["id"]), text.whole if isinstance(text, ExtractedPart) else str(text)
 
-    @property
+    @cached_property
     def grading(self) -> Grading:
-        """The judges, with the models of the current session."""
+        """The judges, with the models of the session in which they are first needed."""
         session = current_session()
-        if self._grading is None or self._grading[0] is not session:
-            own = {name: getattr(self.settings, name) for name in TASK_SETTINGS}
-            settings = session.settings.model_copy(update=own)
-            self._grading = (session, Grading(settings, session.context.model_factory))
-        return self._grading[1]
-
-    async def _grade(self, asked: Asked) -> None:
-        doc, text = asked
-        whole = text.whole if isinstance(text, ExtractedPart) else str(text)
-        scores: list[Score] = []
-        for context in contexts(doc, whole):
-            scores += await self.grading.panel.grade(context)
-        self.scores[self._key(doc, text)] = scores
+        own = {name: getattr(self.settings, name) for name in TASK_SETTINGS}
+        return Grading(session.settings.model_copy(update=own), session.context.model_factory)
 
     def _name(self, score: Score, text: str) -> str:
         """The name of a score's metric in the filter of this text; "" if it belongs to another filter."""
@@ -219,8 +155,7 @@ class Grader:
         outputs = self.grading.outputs
         return outputs.file.named if outputs else {}
 
-    def _report_failures(self, asked: Sequence[Asked]) -> None:
-        scores = [score for doc, text in asked for score in self.graded(doc, text)]
+    def _report_failures(self, scores: Sequence[Score]) -> None:
         failed = sum(score.state == "failed" for score in scores)
         if failed and failed == sum(score.state != "skipped" for score in scores):
             why = next(score.reason for score in scores if score.state == "failed")
@@ -341,39 +276,39 @@ def _measured(
 ) -> Score:
     """A metric of one document as a score: its share of the metric's scale."""
     last, language = conversation.turns[-1], conversation.case.language
-    raw = number(sample[metric])
-    bare = Score(
+    raw, low, high = number(sample[metric]), *scales.get(metric, (0.0, 1.0))
+    notes: list[Message] = []
+    changes: dict[str, Any] = {"state": "scored"}
+    if (share := _likelihood(metric, sample[metric])) is not None:
+        raw, low, high = share, 0.0, 1.0
+        notes.append(_("The value is 1 / perplexity: the mean likelihood of a word or byte."))
+    elif raw is None:
+        changes["state"] = "skipped"
+        notes.append(_("{metric} is only defined for all documents of a task together.", metric=metric))
+    elif last.answer.error is not None:
+        raw, share, low, high = 0.0, 0.0, 0.0, 1.0
+        changes |= {"by_rule": True, "severity": "major"}
+        notes.append(_("no answer: {kind}", kind=last.answer.error.kind))
+    else:
+        # Values outside the scale count as its end, and the reason says so.
+        share = (min(max(raw, low), high) - low) / (high - low)
+        shown_value = f"{raw:g}"
+        if not low <= raw <= high:
+            notes.append(
+                _("Its value {raw} is outside the scale and counts as the nearest end.", raw=shown_value)
+            )
+        if is_lower_better:
+            share = 1 - share
+            notes.append(_("Lower is better for this metric (value: {raw}).", raw=shown_value))
+    if raw is not None:
+        changes |= {"raw": raw, "value": share, "scale": (min(low, raw), max(high, raw))}
+    return Score(
         judge=metric_name(metric, str(sample["filter"])),
         conversation=conversation.id,
         turn=last.index,
-        state="skipped",
+        reason=str(encodable(shown(sentences(*notes), language))) if notes else "",
+        **changes,
     )
-
-    def scored(raw: float, value: float, scale: tuple[float, float], reason: Message | None) -> Score:
-        text = str(encodable(shown(reason, language))) if reason else ""
-        changes = {"state": "scored", "raw": raw, "value": value, "scale": scale, "reason": text}
-        return bare.model_copy(update=changes)
-
-    if (share := _likelihood(metric, sample[metric])) is not None:
-        reason = _("The value is 1 / perplexity: the mean likelihood of a word or byte.")
-        return scored(share, share, (0.0, 1.0), reason)
-    if raw is None:
-        reason = _("{metric} is only defined for all documents of a task together.", metric=metric)
-        return bare.model_copy(update={"reason": shown(reason, language)})
-    if last.answer.error is not None:
-        lowest = scored(0.0, 0.0, (0.0, 1.0), _("no answer: {kind}", kind=last.answer.error.kind))
-        return lowest.model_copy(update={"by_rule": True, "severity": "major"})
-    # Values outside the scale count as its end, and the reason says so.
-    low, high = scales[metric]
-    share = (min(max(raw, low), high) - low) / (high - low)
-    notes = []
-    if not low <= raw <= high:
-        notes.append(_("Its value {raw} is outside the scale and counts as the nearest end.", raw=f"{raw:g}"))
-    if is_lower_better:
-        share = 1 - share
-        notes.append(_("Lower is better for this metric (value: {raw}).", raw=f"{raw:g}"))
-    scale = (min(low, raw), max(high, raw))
-    return scored(raw, share, scale, sentences(*notes) if notes else None)
 
 
 def _likelihood(metric: str, value: Any) -> float | None:
@@ -413,19 +348,15 @@ def _scales(samples: Iterable[Sample]) -> dict[str, tuple[float, float]]:
 def evaluate(
     settings: Settings,
     asked: TaskRequest,
-    written: Sequence[Path],
+    sources: Sources,
     watching: Watching,
     resumed: Path | None = None,
 ) -> tuple[Path, str | None]:
     """Has lm_eval evaluate the bot; returns the run file, and why it stopped early, None if it did not.
 
-    `written` are the task files of data sets, and `resumed` is a run to continue. Raises InputError for
-    tasks that cannot be loaded; nothing is written then.
+    `sources` are all its tasks, those written from data sets among them, and `resumed` is a run to continue.
+    Raises InputError for tasks that cannot be loaded; nothing is written then.
     """
-    sources = sources_of([*asked.tasks, *map(str, written)], asked.include)
-    tasks.check_installed()
-    tasks.prepare(online=sources.online)
-    evaluator = tasks.registered()
     logging.getLogger("lm_eval").setLevel(logging.ERROR)
     session = begin_session(settings, read_run(resumed) if resumed else None)
     try:
@@ -433,10 +364,8 @@ def evaluate(
         session.tasks = loaded["tasks"]
         judges = tuple(judge_names(session.tasks))
         stored = settings.model_copy(update={"protocol": "single_turn", "judges": judges or settings.judges})
-        writer = RunWriter(session, stored, asked.model_dump(mode="json"))
-        if resumed:
-            writer.resume(resumed)
-        asking = RequestAnswerer(session, writer, lambda plan: watching(plan, session.context))
+        writer = RunWriter(session, stored, asked.model_dump(mode="json"), resumed)
+        asking = RequestAnswerer(writer, lambda plan: watching(plan, session.context))
         groups = loaded.get("groups") or {}
         inside = {name for group in groups.values() for name in group.child_names}
         every = {**groups, **loaded["tasks"]}
@@ -461,50 +390,48 @@ def evaluate(
 def _written(writer: RunWriter, evaluated: Callable[[], Any]) -> tuple[Path, str | None]:
     """Saves the results; returns the run file and why it stopped. Errors before the run began are raised."""
     status: Status = "interrupted"
+    stopped: str | None = "interrupted"
     try:
         results = evaluated()
-        writer.save_scores(scores_of(writer.session, results["samples"]), measured(results))
-        status = "finished"
+        if writer.file:
+            writer.file.save_scores(scores_of(writer.session, results["samples"]))
+        writer.save_note(measured(results))
+        status, stopped = "finished", None
     except KeyboardInterrupt:
-        if writer.path is None:
+        if writer.file is None:
             raise
-        return writer.path, "interrupted"
     except RehearsalError as error:
-        if isinstance(error, InputError) or writer.path is None:
+        if isinstance(error, InputError) or writer.file is None:
             raise
-        status = "stopped"
-        return writer.path, str(error)
+        status, stopped = "stopped", str(error)
     except Exception as error:  # lm_eval and a task's own code raise what they like
-        if _evaluation_is_ours(error):
+        if _is_ours(traceback.extract_tb(error.__traceback__)[-1].filename):
             raise
         msg = _("lm_eval stopped: {error}", error=_error_text(error))
         raise InputError(msg) from None
     finally:
         writer.close(status)
-    if writer.path is None:
+    if writer.file is None:
         msg = _("these tasks asked nothing.")
         raise InputError(msg)
-    return writer.path, None
+    return writer.file.path, stopped
 
 
 def _error_text(error: BaseException) -> Message:
     """The error and where it is in a task's own code; a place in this program is left out."""
     told = describe_error(error)
     values = dict(told.values)
-    is_here = str(values.get("file", "")).startswith(str(ROOT / "simulator"))
-    return _("{error}.", error=values["error"]) if is_here else told
+    return _("{error}.", error=values["error"]) if _is_ours(str(values.get("file", ""))) else told
 
 
-def _evaluation_is_ours(error: BaseException) -> bool:
-    """Whether the error was raised in this program, and so is a bug."""
-    frames = traceback.extract_tb(error.__traceback__)
-    return bool(frames) and Path(frames[-1].filename).is_relative_to(ROOT / "simulator")
+def _is_ours(file: str) -> bool:
+    """Whether it is a file of this program: an error raised there is a bug."""
+    return Path(file).is_relative_to(ROOT / "simulator")
 
 
 def _loaded(sources: Sources) -> tuple[Any, Mapping[str, Any]]:
     """lm_eval's task manager, and the tasks and groups; raises InputError if one cannot be loaded."""
-    manager_of = importlib.import_module("lm_eval.tasks").TaskManager
-    manager = manager_of(
+    manager = TaskManager(
         include_path=[str(each) for each in sources.include] or None, include_defaults=sources.own
     )
     names = check_known(sources.specs, manager.all_tasks, manager.match_tasks)

@@ -3,98 +3,49 @@
 import asyncio
 import atexit
 import contextlib
-import functools
 import importlib
+import json
 import math
-import secrets
+import tempfile
+import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, TypeVar
 
 from lm_eval.api.model import LM
 from lm_eval.api.registry import register_model
-from pydantic import Field
 from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt, wait_exponential
 
-from simulator.addons.lm_eval.task_files import changed_settings, resolved_name
 from simulator.addons.lm_eval.tasks import (
-    TASK_SETTINGS,
     DocumentKey,
-    RowPrompt,
     RowPromptedBot,
     Session,
     as_chat,
     begin_session,
     conversation_of,
     document_key,
-    gathered,
     plain_text,
     row_key,
     row_prompt,
 )
-from simulator.core.errors import BotFailure, InputError, RehearsalError
+from simulator.core.concurrency import for_each
+from simulator.core.errors import BotFailure, InputError, RehearsalError, RunFileError
 from simulator.core.messages import Message, _, say
 from simulator.core.secrets import without_secrets
-from simulator.core.settings import RowSettings, Settings, load_settings, stored_settings
-from simulator.core.types import SCRIPTED, Answer, Bot, Conversation, Ended, Turn, Utterance, Value
+from simulator.core.settings import Settings, load_settings
+from simulator.core.types import SCRIPTED, Answer, Bot, Conversation, Ended, Status, Turn, Utterance
 from simulator.data.files import language_of
 from simulator.models.cache import ResponseCache, request_key
 from simulator.runner.conversation import converse
 from simulator.runner.estimate import tokens
-from simulator.runner.run import Progress, Unwatched
+from simulator.runner.prompts import RenderedPrompt
+from simulator.runner.run import Progress, Unwatched, create_run
 from simulator.storage.run_file import RunFile
+from simulator.storage.runs import HARNESS_NOTE
 
 T = TypeVar("T")
-
-
-class TaskRequest(Value):
-    """Tasks by name or file, data sets that become tasks, and the settings of their rows.
-
-    `limit` is how many documents of each task, `shots` how many examples lm_eval puts before each.
-    """
-
-    tasks: tuple[str, ...] = ()
-    include: tuple[str, ...] = ()
-    cases: tuple[str, ...] = ()
-    filters: dict[str, str] = Field({})
-    rows: dict[str, Any] = Field({})
-    limit: int | None = None
-    shots: int | None = None
-
-    @classmethod
-    def of(cls, settings: Settings, filters: dict[str, str], **named: tuple[str, ...]) -> Self:
-        """A request with whole file names, so that a run can be resumed from any folder."""
-        known = {key: tuple(map(_whole, names)) for key, names in named.items()}
-        if not known["tasks"] and not known["cases"]:
-            msg = _("harness needs tasks: --tasks NAME or FILE.yaml; or a data set: harness questions.jsonl")
-            raise InputError(msg)
-        rows = changed_settings(settings) if known["cases"] else {}
-        shots = None if known["cases"] else settings.shots  # else they are the prompt's
-        return cls(**known, filters=filters, rows=rows, limit=settings.limit, shots=shots)
-
-    @property
-    def title(self) -> str:
-        """What is evaluated, in a few words."""
-        return ", ".join(Path(name).name for name in (*self.tasks, *self.cases))
-
-    def task_settings(self, settings: Settings) -> Settings:
-        """The settings for writing the tasks of the data sets."""
-        usual = {name: getattr(settings, name) for name in Settings.model_fields if name not in TASK_SETTINGS}
-        return stored_settings({**usual, **self.rows})
-
-
-def _whole(name: str) -> str:
-    """A file or folder with the folder it is in; a task of the same name as a folder is a task."""
-    is_path = Path(name).suffix or "/" in name or "\\" in name
-    return str(Path(name).resolve()) if is_path and Path(name).exists() else resolved_name(name)
-
-
-def bot_settings(settings: Settings) -> Settings:
-    """The settings for asking the bot; those about rows and judges belong to the tasks."""
-    names = (*RowSettings.model_fields, "judges", "cases")
-    return settings.model_copy(update={name: Settings.model_fields[name].get_default() for name in names})
 
 
 # Each token of a text: its natural log-likelihood (None for the first one), and whether the model itself
@@ -137,7 +88,6 @@ class Likelihoods:
         self._source, self._settings = source, settings
         self._bot_key = request_key(settings.adapter, without_secrets(settings.set))
         self._cache = ResponseCache(settings.cache)
-        self._places = asyncio.Semaphore(settings.concurrency)
         self._requests: dict[str, asyncio.Task[Tokens]] = {}
 
     def close(self) -> None:
@@ -148,13 +98,14 @@ class Likelihoods:
 
     async def pairs(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[float, bool]]:
         """The log-likelihood of each continuation of a context, and whether it is the greedy one."""
-        return await gathered([self._pair(*pair) for pair in pairs])
+        return await for_each(pairs, self._pair, self._settings.concurrency)
 
     async def texts(self, texts: Sequence[str]) -> list[float]:
         """The log-likelihood of each text, without a first token that nothing precedes."""
-        return [_total(found) for found in await gathered([self._tokens(text) for text in texts])]
+        return list(map(_total, await for_each(texts, self._tokens, self._settings.concurrency)))
 
-    async def _pair(self, context: str, continuation: str) -> tuple[float, bool]:
+    async def _pair(self, pair: tuple[str, str]) -> tuple[float, bool]:
+        context, continuation = pair
         # As lm_eval does: the space between the two belongs to what follows it.
         bare = context.rstrip()
         before = await self._tokens(bare) if bare else ()
@@ -171,8 +122,7 @@ class Likelihoods:
         key = request_key(self._bot_key, {"echo": text})
         if (known := self._cache.get(key)) is not None and isinstance(known.get("tokens"), list):
             return [(value, bool(greedy)) for value, greedy in known["tokens"]]
-        async with self._places:
-            tokens = await self._with_retries(text)
+        tokens = await self._with_retries(text)
         self._cache.put(key, {"tokens": [list(each) for each in tokens]}, self._settings.adapter)
         return tokens
 
@@ -212,49 +162,69 @@ def _total(tokens: Tokens) -> float:
     return math.fsum(value or 0.0 for value, _unused in tokens)
 
 
-Watch = Callable[[Sequence[Conversation]], AbstractContextManager[Progress]]
+class RunWriter:
+    """Writes the run file of one evaluation, from the first conversation on."""
 
+    def __init__(
+        self, session: Session, settings: Settings, asked: dict[str, Any], resumed: Path | None = None
+    ) -> None:
+        """`settings` are stored with the run, `asked` is what is needed to resume it; `resumed` goes on."""
+        self.session, self.settings, self.asked = session, settings, asked
+        self.file: RunFile | None = None
+        self._waiting: dict[str, tuple[int, Utterance]] = {}
+        self._known: dict[str, Conversation] = {}
+        self._started = time.monotonic()
+        if resumed:
+            self.file = RunFile.reopen(resumed)
+            self.file.mark_running()
+            self._waiting = self.file.unanswered()
+            self._known = {conversation.id: conversation for conversation in self.file.conversations()}
+            session.ledger.record = self.file.save_call
 
-class ConversationStore:
-    """Conversations as they happen. Nothing is saved: lm_eval's own command line saves what it needs.
+    def begun(self, conversations: Sequence[Conversation]) -> tuple[RunFile, list[Conversation]]:
+        """The run file, and the conversations as far as they have come.
 
-    `RunWriter` has a `file` of a run, from the first conversation on.
-    """
-
-    file: RunFile | None = None
-
-    def __init__(self) -> None:
-        """`waiting` has the customers' lines that an interruption left unanswered."""
-        self.waiting: dict[str, tuple[int, Utterance]] = {}
-
-    @functools.cached_property
-    def name(self) -> str:
-        """The name of these conversations, for bots that keep sessions apart."""
-        return self.file.path.parent.name if self.file else secrets.token_hex(4)
-
-    def begun(self, conversations: Sequence[Conversation]) -> list[Conversation]:
-        """The same conversations, each as far as it has come."""
-        return list(conversations)
+        Raises RunFileError if a task has changed since the run began.
+        """
+        new = [conversation for conversation in conversations if conversation.id not in self._known]
+        if self.file is None:
+            present = {conversation.persona for conversation in new}
+            personas = tuple(each for each in self.session.context.personas.values() if each.id in present)
+            self.file = create_run(self.settings, self.session.context, new, personas)
+            self.save_note({})
+            self.session.ledger.record = self.file.save_call
+        elif new:
+            self.file.add_conversations(new)
+        self._known |= {conversation.id: conversation for conversation in new}
+        for conversation in conversations:
+            if self._known[conversation.id].case != conversation.case:
+                msg = _(
+                    "{case}: the task has changed since this run began. Start a new run.",
+                    case=conversation.case.id,
+                )
+                raise RunFileError(msg)
+        return self.file, [self._known[conversation.id] for conversation in conversations]
 
     def pending(self, conversation: Conversation) -> Utterance | None:
-        """The customer's line that the bot has not answered yet, if any."""
-        turn, line = self.waiting.get(conversation.id, (0, None))
+        """The customer's line that an interruption left unanswered, if any."""
+        turn, line = self._waiting.get(conversation.id, (0, None))
         return line if turn == len(conversation.turns) + 1 else None
 
-    def save_utterance(self, conversation: str, turn: int, utterance: Utterance) -> None:
-        """Saves the customer's line."""
+    def save_note(self, measured: Mapping[str, Any]) -> None:
+        """Saves what was asked for and, once it is known, what lm_eval measured."""
         if self.file:
-            self.file.save_utterance(conversation, turn, utterance)
+            self.file.save_note(HARNESS_NOTE, json.dumps({**self.asked, **measured}, ensure_ascii=False))
 
-    def save_answer(self, conversation: str, turn: int, answer: Answer) -> None:
-        """Saves the bot's answer."""
+    def close(self, status: Status) -> None:
+        """Saves the final status, if there is a run file."""
         if self.file:
-            self.file.save_answer(conversation, turn, answer)
+            self.file.commit()
+            self.file.finish(status, time.monotonic() - self._started)
+            self.file.close()
 
-    def save_ending(self, conversation: str, ended: Ended, reason: str, closing: str) -> None:
-        """Saves how and why a conversation ended."""
-        if self.file:
-            self.file.save_ending(conversation, ended, reason, closing)
+
+# Shows the progress of conversations.
+Watch = Callable[[Sequence[Conversation]], AbstractContextManager[Progress]]
 
 
 def unwatched(_plan: Sequence[Conversation]) -> AbstractContextManager[Progress]:
@@ -262,43 +232,38 @@ def unwatched(_plan: Sequence[Conversation]) -> AbstractContextManager[Progress]
     return contextlib.nullcontext(Unwatched())
 
 
-class _Asked(NamedTuple):
-    request: Any
-    conversation: Conversation
-
-
 class RequestAnswerer:
     """Answers lm_eval's three kinds of requests."""
 
-    def __init__(
-        self, session: Session, store: ConversationStore | None = None, watch: Watch = unwatched
-    ) -> None:
-        """`watch` shows the progress of conversations."""
-        self.session, self.store, self.watch = session, store or ConversationStore(), watch
+    def __init__(self, writer: RunWriter, watch: Watch = unwatched) -> None:
+        """The session is the writer's."""
+        self.session, self.writer, self.watch = writer.session, writer, watch
         self._counts: Counter[DocumentKey] = Counter()
 
     def generate(self, requests: Sequence[Any]) -> list[str]:
         """The bot's last answer in each conversation, cut as the request asks; "" if it failed."""
         asked = [self._asked(request) for request in requests]
-        prompts: dict[str, RowPrompt] = {}
-        for request, conversation in asked:
+        prompts: dict[str, tuple[str, RenderedPrompt]] = {}
+        for request, conversation in zip(requests, asked, strict=True):
             if prompt := row_prompt(self.session, request, conversation.case):
-                prompts[conversation.case.id] = prompt
-        begun = self.store.begun([each.conversation for each in asked])
+                prompts[conversation.case.id] = conversation.case.question, prompt
+        file, begun = self.writer.begun(asked)
         bot = self.session.run(self.session.bot(tuple(begun)))
         prompted = RowPromptedBot(bot, prompts) if prompts else bot
         with self.watch(begun) as progress:
-            conversations = self.session.run_all(
-                lambda conversation: self._converse(conversation, prompted, progress),
-                begun,
-                self.session.settings.concurrency,
+            conversations = self.session.run(
+                for_each(
+                    begun,
+                    lambda conversation: self._converse(conversation, prompted, file, progress),
+                    self.session.settings.concurrency,
+                )
             )
-        for each, conversation in zip(asked, conversations, strict=True):
-            self._remember(each.request, conversation)
+        for request, conversation in zip(requests, conversations, strict=True):
+            self._remember(request, conversation)
         _report_failures(conversations)
         return [
-            generation(conversation, each.request.args[1])
-            for each, conversation in zip(asked, conversations, strict=True)
+            generation(conversation, request.args[1])
+            for request, conversation in zip(requests, conversations, strict=True)
         ]
 
     def likelihoods(self, requests: Sequence[Any]) -> list[tuple[float, bool]]:
@@ -321,17 +286,19 @@ class RequestAnswerer:
     def _masked(self, text: str) -> str:
         return self.session.masked(text, language_of(text))
 
-    def _asked(self, request: Any) -> _Asked:
+    def _asked(self, request: Any) -> Conversation:
+        """The conversation that a request asks for, still without turns."""
         self._counts[document_key(request)] += 1
-        number = self._counts[document_key(request)]
-        return _Asked(request, conversation_of(self.session, request, number))
+        return conversation_of(self.session, request, self._counts[document_key(request)])
 
     def _remember(self, request: Any, conversation: Conversation) -> None:
         self.session.conversations.setdefault(document_key(request), []).append(conversation)
         if row := row_key(request.doc):
             self.session.of_rows[row] = conversation
 
-    async def _converse(self, conversation: Conversation, bot: Bot, progress: Progress) -> Conversation:
+    async def _converse(
+        self, conversation: Conversation, bot: Bot, file: RunFile, progress: Progress
+    ) -> Conversation:
         if conversation.ended is not None:
             return conversation
         # One turn and the lines of the document, unless a persona continues from there.
@@ -342,12 +309,12 @@ class RequestAnswerer:
             conversation,
             self.session.context.user(conversation),
             bot,
-            self.store,
+            file,
             turns=turns,
             parting=parting,
-            session=f"{self.store.name}/{conversation.id}",
+            session=f"{file.path.parent.name}/{conversation.id}",
             timeout=self.session.settings.timeout,
-            pending=self.store.pending(conversation),
+            pending=self.writer.pending(conversation),
             on_turn=progress.turn,
         )
         if done.ended is Ended.USER_FAILED:
@@ -357,7 +324,7 @@ class RequestAnswerer:
                 reason=done.reason,
             )
             raise RehearsalError(msg)
-        self.store.save_ending(done.id, done.ended or Ended.TURN_LIMIT, done.reason, done.closing)
+        file.save_ending(done.id, done.ended or Ended.TURN_LIMIT, done.reason, done.closing)
         progress.ended(done)
         return done
 
@@ -370,17 +337,18 @@ class RequestAnswerer:
     def _save(self, documents: Iterator[tuple[Any, str, dict[str, float]]]) -> None:
         """Saves each document as one turn: its text, and the likeliest continuation as the answer."""
         answers = [
-            (self._asked(request), Answer(text=text, logprobs=lls)) for request, text, lls in documents
+            (request, self._asked(request), Answer(text=text, logprobs=lls))
+            for request, text, lls in documents
         ]
-        begun = self.store.begun([asked.conversation for asked, _unused in answers])
-        for (asked, answer), conversation in zip(answers, begun, strict=True):
+        file, begun = self.writer.begun([conversation for _unused, conversation, _unused in answers])
+        for (request, _unused, answer), conversation in zip(answers, begun, strict=True):
             turn = Turn(index=1, user=conversation.case.question, answer=answer)
-            finished = conversation.model_copy(update={"turns": (turn,), "ended": Ended.TURN_LIMIT})
             if conversation.ended is None:
-                self.store.save_utterance(conversation.id, 1, Utterance(text=turn.user))
-                self.store.save_answer(conversation.id, 1, answer)
-                self.store.save_ending(conversation.id, Ended.TURN_LIMIT, "", "")
-            self._remember(asked.request, finished)
+                file.save_utterance(conversation.id, 1, Utterance(text=turn.user))
+                file.save_answer(conversation.id, 1, answer)
+                file.save_ending(conversation.id, Ended.TURN_LIMIT, "", "")
+            finished = conversation.model_copy(update={"turns": (turn,), "ended": Ended.TURN_LIMIT})
+            self._remember(request, finished)
 
 
 def likelihood_summary(requests: Sequence[tuple[Any, float, bool]]) -> tuple[Any, str, dict[str, float]]:
@@ -450,7 +418,10 @@ class RehearsalLM(LM):  # type: ignore[misc]
         if asking is None:
             session = begin_session(settings_of(model_args))
             atexit.register(session.close)
-            asking = RequestAnswerer(session)
+            # lm_eval's own command line saves what it needs; the run file goes with the process.
+            self._folder = tempfile.TemporaryDirectory(prefix="rehearsal-")
+            unsaved = session.settings.model_copy(update={"runs": self._folder.name})
+            asking = RequestAnswerer(RunWriter(session, unsaved, {}))
         self.asking = asking
 
     def generate_until(self, requests: list[Any], disable_tqdm: bool = False) -> list[str]:

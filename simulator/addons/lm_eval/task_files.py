@@ -1,19 +1,21 @@
-"""Tasks of lm_eval, written from data sets."""
+"""What an evaluation is asked for, and tasks of lm_eval, written from data sets."""
 
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from string import Template
-from typing import Any
+from typing import Any, Self
 
 import yaml
+from pydantic import Field
 
 from simulator import __version__
 from simulator.addons.lm_eval.tasks import TASK_SETTINGS, current_session, documents
 from simulator.core import shelves
 from simulator.core.errors import InputError, RunFileError
 from simulator.core.messages import _
-from simulator.core.settings import Settings
+from simulator.core.settings import RowSettings, Settings, stored_settings
+from simulator.core.types import Value
 from simulator.grading.panel import Grading
 
 _FUNCTIONS = Path(__file__).with_name("functions.txt")
@@ -23,6 +25,54 @@ _NAME = re.compile(r"[^\w.-]+")
 # A bot's answers have paragraphs: by default lm_eval would cut them at the first one.
 _GENERATION = {"until": [], "max_gen_toks": 4096}
 _CHOICE_METRICS = ("acc", "acc_norm")
+
+
+class TaskRequest(Value):
+    """Tasks by name or file, data sets that become tasks, and the settings of their rows.
+
+    `limit` is how many documents of each task, `shots` how many examples lm_eval puts before each.
+    """
+
+    tasks: tuple[str, ...] = ()
+    include: tuple[str, ...] = ()
+    cases: tuple[str, ...] = ()
+    filters: dict[str, str] = Field({})
+    rows: dict[str, Any] = Field({})
+    limit: int | None = None
+    shots: int | None = None
+
+    @classmethod
+    def of(cls, settings: Settings, filters: dict[str, str], **named: tuple[str, ...]) -> Self:
+        """A request with whole file names, so that a run can be resumed from any folder."""
+        known = {key: tuple(map(_whole, names)) for key, names in named.items()}
+        if not known["tasks"] and not known["cases"]:
+            msg = _("harness needs tasks: --tasks NAME or FILE.yaml; or a data set: harness questions.jsonl")
+            raise InputError(msg)
+        rows = changed_settings(settings) if known["cases"] else {}
+        shots = None if known["cases"] else settings.shots  # else they are the prompt's
+        return cls(**known, filters=filters, rows=rows, limit=settings.limit, shots=shots)
+
+    @property
+    def title(self) -> str:
+        """What is evaluated, in a few words."""
+        return ", ".join(Path(name).name for name in (*self.tasks, *self.cases))
+
+    def task_settings(self, settings: Settings) -> Settings:
+        """The settings for writing the tasks of the data sets."""
+        usual = {name: getattr(settings, name) for name in Settings.model_fields if name not in TASK_SETTINGS}
+        return stored_settings({**usual, **self.rows})
+
+
+def _whole(name: str) -> str:
+    """A file or folder with the folder it is in; a task of the same name as a folder is a task."""
+    is_path = Path(name).suffix or "/" in name or "\\" in name
+    return str(Path(name).resolve()) if is_path and Path(name).exists() else resolved_name(name)
+
+
+def bot_settings(settings: Settings) -> Settings:
+    """The settings for asking the bot; those about rows and judges belong to the tasks."""
+    names = (*RowSettings.model_fields, "judges", "cases")
+    return settings.model_copy(update={name: Settings.model_fields[name].get_default() for name in names})
 
 
 class _Function(str):

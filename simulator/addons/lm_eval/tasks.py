@@ -8,7 +8,7 @@ import difflib
 import importlib
 import json
 import os
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from functools import partial
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -19,7 +19,6 @@ import yaml
 from pydantic import ValidationError
 
 from simulator.core import shelves
-from simulator.core.concurrency import first_error
 from simulator.core.errors import CaseFileError, InputError
 from simulator.core.messages import _, encodable, sentences
 from simulator.core.roles import endpoints
@@ -45,15 +44,12 @@ from simulator.runner.masking import masked_case
 from simulator.runner.plan import read_plan
 from simulator.runner.prompts import PromptRenderer, RenderedPrompt
 
-S = TypeVar("S")
 T = TypeVar("T")
 # A document: the task's name, and its number there.
 DocumentKey = tuple[str, int]
-_BOT = "assistant"
 # For a document without text: lm_eval may ask for the likelihood of anything.
 NO_TEXT = "…"
 NEEDED = "lm-eval>=0.4.12"
-# The note of a run with its tasks and lm_eval's results.
 # The name of the filter of a task without others.
 PLAIN = "none"
 Document = dict[str, Any]
@@ -67,16 +63,6 @@ YAML = (".yaml", ".yml")
 # Builders of `datasets` that read files; every other path is a folder, or the name of a data set on the hub.
 _READERS = frozenset({"json", "csv", "parquet", "text", "arrow", "pandas", "xml"})
 _PATTERN = frozenset("*?[")
-
-
-async def gathered(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """The results of all of it, in order; the first failure ends the rest."""
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(each) for each in work]
-    except ExceptionGroup as failures:
-        raise first_error(failures) from None
-    return [task.result() for task in tasks]
 
 
 class Session:
@@ -97,18 +83,6 @@ class Session:
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """The result of async work; all of it runs on one event loop, to which connections belong."""
         return self._runner.run(work)
-
-    def run_all(
-        self, work: Callable[[S], Coroutine[Any, Any, T]], items: Iterable[S], at_once: int
-    ) -> list[T]:
-        """The results of work on each item, in order, so many at a time; raises the first failure."""
-        places = asyncio.Semaphore(at_once)
-
-        async def placed(item: S) -> T:
-            async with places:
-                return await work(item)
-
-        return self.run(gathered(map(placed, items)))
 
     async def bot(self, plan: tuple[Conversation, ...]) -> Bot:
         """The bot, connected when it is first needed."""
@@ -144,16 +118,6 @@ def current_session() -> Session:
     return _session or begin_session(load_settings({}))
 
 
-class RowPrompt(NamedTuple):
-    """What is sent instead of a row's question."""
-
-    question: str
-    user: str
-    system: str
-    shots: tuple[Message, ...]
-    choices: tuple[str, ...]
-
-
 def document_key(request: Any) -> DocumentKey:
     """The task and the number of the document that a request is about."""
     return str(request.task_name), int(request.doc_id)
@@ -183,7 +147,7 @@ def conversation_of(session: Session, request: Any, number: int) -> Conversation
     return Conversation(id=f"{persona}/{case.id}#{number}", case=case, persona=persona, repeat=number)
 
 
-def row_prompt(session: Session, request: Any, case: Case) -> RowPrompt | None:
+def row_prompt(session: Session, request: Any, case: Case) -> RenderedPrompt | None:
     """What is sent instead of a conversation's question; None if the question itself is sent.
 
     It is a row's prompt in parts, lm_eval's text with examples before the prompt, or a chat.
@@ -191,20 +155,19 @@ def row_prompt(session: Session, request: Any, case: Case) -> RowPrompt | None:
     doc, context = request.doc, str(request.args[0])
     if chat := messages_of(context):
         system, history, user = _parts(chat)
-        return _masked(session, RowPrompt(case.question, user, system, history, ()), case)
-    if not row_key(doc):
+        prompt = RenderedPrompt(system=system, user=user, history=history)
+    elif not row_key(doc):
         return None
-    if context != doc["text"]:
-        return _masked(session, RowPrompt(case.question, context, "", (), ()), case)
-    shots = tuple(Message(role=each["role"], content=each["content"]) for each in doc["shots"] or ())
-    allowed = tuple(doc["allowed"] or ())
-    return _masked(session, RowPrompt(case.question, doc["user"], doc["system"], shots, allowed), case)
-
-
-def _masked(session: Session, prompt: RowPrompt, case: Case) -> RowPrompt:
+    elif context != doc["text"]:
+        prompt = RenderedPrompt(system="", user=context)
+    else:
+        prompt = RenderedPrompt(
+            system=doc["system"], user=doc["user"], choices=doc["allowed"] or (), history=doc["shots"] or ()
+        )
     hide = partial(session.masked, language=case.language)
-    shots = tuple(each.model_copy(update={"content": hide(each.content)}) for each in prompt.shots)
-    return prompt._replace(user=hide(prompt.user), system=hide(prompt.system), shots=shots)
+    history = tuple(each.model_copy(update={"content": hide(each.content)}) for each in prompt.history)
+    masked = {"user": hide(prompt.user), "system": hide(prompt.system), "history": history}
+    return prompt.model_copy(update=masked)
 
 
 def as_chat(messages: Sequence[Mapping[str, str]]) -> str:
@@ -235,8 +198,8 @@ def _parts(chat: Sequence[Mapping[str, str]]) -> tuple[str, tuple[Message, ...],
 class RowPromptedBot:
     """A bot that is sent each row's prompt instead of its question; it has the attributes of the bot."""
 
-    def __init__(self, bot: Any, prompts: Mapping[str, RowPrompt]) -> None:
-        """`prompts` by case id."""
+    def __init__(self, bot: Any, prompts: Mapping[str, tuple[str, RenderedPrompt]]) -> None:
+        """`prompts` have the question and the prompt, by case id."""
         self.bot, self.prompts = bot, prompts
 
     def __getattr__(self, name: str) -> Any:
@@ -245,17 +208,18 @@ class RowPromptedBot:
 
     async def __call__(self, query: Query) -> Any:
         """The bot's result; later turns of a row that is a dialogue are sent unchanged."""
-        prompt = self.prompts.get(query.case)
-        if prompt is None:
+        if query.case not in self.prompts:
             return await call_bot(self.bot, query)
-        takes = traits_of(self.bot).takes
-        changes: dict[str, Any] = {"choices": prompt.choices}
-        if query.text == prompt.question:
-            is_separate = "system" in takes or not prompt.system
-            changes["text"] = prompt.user if is_separate else f"{prompt.system}\n\n{prompt.user}"
-        if "system" in takes:
+        question, prompt = self.prompts[query.case]
+        changes: dict[str, Any] = {
+            "choices": prompt.choices,
+            "history": (*prompt.history, *query.history),
+            "text": prompt.user if query.text == question else query.text,
+        }
+        if "system" in traits_of(self.bot).takes:
             changes["system"] = prompt.system
-        changes["history"] = (*prompt.shots, *query.history)
+        elif prompt.system and query.text == question:
+            changes["text"] = f"{prompt.system}\n\n{prompt.user}"
         return await call_bot(self.bot, query.model_copy(update=changes))
 
 
@@ -292,11 +256,10 @@ def _targets(session: Session, request: Any) -> Any:
 
 
 def _lines(value: Any) -> list[str]:
-    """The customer's lines: texts, or the messages of a dialogue without the bot's."""
-    items = [each for each in _listed(value) if not (isinstance(each, Mapping) and each.get("role") == _BOT)]
-    texts = [each.get("content") if isinstance(each, Mapping) else each for each in items]
-    are_lines = all(isinstance(text, str) and text.strip() for text in texts)
-    return [str(encodable(text)) for text in texts] if are_lines else []
+    """The customer's lines; none if they are no texts."""
+    lines = _listed(value)
+    are_texts = all(isinstance(line, str) and line.strip() for line in lines)
+    return [str(encodable(line)) for line in lines] if are_texts else []
 
 
 def _history(value: Any) -> tuple[Message, ...]:
@@ -341,21 +304,17 @@ def check_installed() -> None:
         raise InputError(msg)
 
 
-def prepare(*, online: bool) -> None:
-    """Sets environment variables for lm_eval and its libraries; call it before they are imported.
+def evaluation(*, online: bool) -> Any:
+    """The module `grade`, and with it lm_eval; raises InputError where that is too old.
 
-    `online` is whether a task's data may come from the Hugging Face hub.
+    `online` is whether a task's data may come from the Hugging Face hub. lm_eval and the libraries below it
+    read such variables when they are imported: no other module imports `grade`.
     """
     if not online:
         os.environ.setdefault("HF_HUB_OFFLINE", "1")
     # Its progress bars would mix with ours, and its bootstrap would use every core for a thousand numbers.
     for name in ("TQDM_DISABLE", "DISABLE_MULTIPROC"):
         os.environ.setdefault(name, "1")
-
-
-def registered() -> Any:
-    """lm_eval.evaluator, after our model and our filters have registered themselves."""
-    module = importlib.import_module("lm_eval.evaluator")
     if not hasattr(importlib.import_module("lm_eval.tasks").TaskManager, "load"):
         msg = _(
             "lm-eval {version} is too old: pip install '{needed}'.",
@@ -363,11 +322,7 @@ def registered() -> Any:
             needed=NEEDED,
         )
         raise InputError(msg)
-    importlib.import_module("simulator.addons.lm_eval.grade")
-    # The same without starting git, which complains on stderr wherever there is no repository.
-    commit = importlib.import_module("lm_eval.loggers.utils").get_commit_from_path
-    vars(module)["get_git_commit_hash"] = lambda: commit(Path.cwd())
-    return module
+    return importlib.import_module("simulator.addons.lm_eval.grade")
 
 
 def metric_name(metric: str, filter_name: str) -> str:
@@ -458,24 +413,35 @@ def sources_of(names: Sequence[str], include: Sequence[str] = ()) -> Sources:
     """The meaning of `--tasks` and `--include`; raises InputError for missing files and folders."""
     specs: list[str] = []
     folders = [_existing("--include", each) for each in include]
+    # Tasks and groups, whose members are names, or changes to the task of that name.
+    wanted: list[str | Mapping[str, Any]] = []
+    for name in names:
+        if Path(name).suffix.lower() not in YAML:
+            specs.append(name)
+            wanted.append(name)
+            continue
+        path = _existing("--tasks", name)
+        config = read_task(path)
+        if "group" in config:
+            folders.append(path.parent)
+        # lm_eval finds a group only by its name.
+        specs.append(str(config.get("group", path)))
+        wanted.append(config)
     local: dict[str, Mapping[str, Any]] = {}
     for folder in folders:
         local |= tasks_of_folder(folder)
-    needs: list[tuple[bool, bool]] = []
-    for name in names:
-        if Path(name).suffix.lower() in YAML:
-            path = _existing("--tasks", name)
-            config = read_task(path)
-            if "group" in config:
-                folders.append(path.parent)
-                local |= tasks_of_folder(path.parent)
-            # lm_eval finds a group only by its name.
-            specs.append(str(config.get("group", path)))
-            needs.append(_needs(config, local))
-        else:
-            specs.append(name)
-            needs.append(_needs(name, local))
-    own, online = (any(each) for each in zip(*needs, strict=True)) if needs else (False, False)
+    own = online = False
+    while wanted:
+        member = wanted.pop()
+        changes = {} if isinstance(member, str) else member
+        config = {**local.get(str(changes.get("group", changes.get("task", member))), {}), **changes}
+        if "group" in config:
+            members = config.get("task") or ()
+            wanted += [members] if isinstance(members, str) else members
+            continue
+        data = str(config.get("dataset_path") or "")
+        if not ("custom_dataset" in config or data in _READERS or (data and Path(data).exists())):
+            own, online = own or not (data or "class" in config), True
     return Sources(tuple(specs), tuple(dict.fromkeys(folders)), own, online)
 
 
@@ -511,24 +477,6 @@ def tasks_of_folder(folder: Path) -> dict[str, Mapping[str, Any]]:
             if isinstance(each, str):
                 tasks.setdefault(each, config)
     return tasks
-
-
-def _needs(member: Any, local: Mapping[str, Mapping[str, Any]]) -> tuple[bool, bool]:
-    """Whether a task or group needs lm_eval's own tasks, and whether the network may be needed.
-
-    A member of a group is a name, or changes to the task of that name; `local` are the tasks of folders.
-    """
-    changes = {} if isinstance(member, str) else member
-    name = str(changes.get("group", changes.get("task"))) if changes else member
-    config = {**local.get(name, {}), **changes}
-    if "group" in config:
-        members = config.get("task") or ()
-        needs = [_needs(each, local) for each in ([members] if isinstance(members, str) else members)]
-        return any(own for own, _unused in needs), any(online for _unused, online in needs)
-    path = str(config.get("dataset_path") or "")
-    if "custom_dataset" in config or path in _READERS or (path and Path(path).exists()):
-        return False, False
-    return not (path or "class" in config), True
 
 
 def _existing(option: str, name: str) -> Path:
