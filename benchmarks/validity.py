@@ -35,7 +35,6 @@ from simulator.runner.labelled_answers import (
     judge_settings,
     read_dimension,
     read_labels,
-    reference_separator,
     sample_rows,
     score_name,
 )
@@ -75,7 +74,7 @@ class Bench:
             for judge in pairing.judges:
                 name = JudgeName.of(judge).judge
                 if name in judge_names() and name not in graded:
-                    graded[name] = self._grade(name, rows, reference_separator(file.rows))
+                    graded[name] = self._grade(name, rows)
                 if name in graded and (compared := self._compared(file, pairing, judge, graded[name])):
                     yield Measured(judge, pairing, compared)
 
@@ -83,9 +82,9 @@ class Bench:
         self, file: LabelFile, pairing: Pairing, judge: str, graded: Sequence[GradedRow]
     ) -> LabelComparison | None:
         label = read_dimension(file, pairing.label, pairing.good)
-        field, separator = JudgeName.of(judge).field, reference_separator(file.rows)
+        field = JudgeName.of(judge).field
         try:
-            return compare(file, graded, label, field=field, seed=self.settings.seed, separator=separator)
+            return compare(file, graded, label, field=field, seed=self.settings.seed)
         except UnknownName:  # a part that only models, or only stand-ins, have
             return None
         except InputError as error:
@@ -93,13 +92,13 @@ class Bench:
                 print(f"{judge}: {error}", file=sys.stderr)
             return None
 
-    def _grade(self, judge: str, rows: Sequence[LabelledAnswer], separator: str) -> list[GradedRow]:
+    def _grade(self, judge: str, rows: Sequence[LabelledAnswer]) -> list[GradedRow]:
         settings = judge_settings(self.settings, judge, by_model=self.is_live)
         context = RunContext(settings, self.endpoints, (), self.ledger)
 
         async def grade() -> list[GradedRow]:
             try:
-                return await grade_rows(context, score_name(context, judge), rows, separator=separator)
+                return await grade_rows(context, score_name(context, judge), rows)
             finally:
                 await context.close(None)
 

@@ -177,11 +177,7 @@ def _announce(run: "CalibrationRun", estimate: "Spending") -> None:
         by = _("Model: {model}. At most {total}.", model=model, total=total([estimate]))
     elif grader == "by_stand_in":
         by = _("No model configured: a lexical stand-in grades (no language model, no cost).")
-    if run.separator:
-        read = _("References are read as acceptable answers separated by '{sign}'.", sign=run.separator)
-        say(sentences(line, by, read))
-    else:
-        say(sentences(line, by))
+    say(sentences(line, by))
 
 
 def _show(

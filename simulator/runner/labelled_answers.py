@@ -1,5 +1,6 @@
 """Answers labelled by people: their files, the dimensions of the labels, and a judge's grades of them."""
 
+import contextlib
 import hashlib
 import json
 import math
@@ -33,8 +34,6 @@ Vote = float | str
 _PREFIX = re.compile(r"labels?[._]", re.IGNORECASE)
 _ENDINGS = re.compile(r"(\.(jsonl|ndjson|json|csv|tsv|tab|txt|yaml|yml|xlsx|xlsm|gz))+$", re.IGNORECASE)
 _SENTENCE_ENDS = tuple("。.．！!？?")
-# Shares of a file's references, by which a separator is recognised.
-_MANY, _FEW = 0.3, 0.1
 _NUMBER = r"-?\d+(?:\.\d+)?"
 _RANGE = re.compile(rf"\s*({_NUMBER})\s*(?:-|–|〜|~|\.\.)\s*({_NUMBER})")
 _LISTED = re.compile(rf"\s*{_NUMBER}(?:\s*\|\s*{_NUMBER})+")
@@ -101,26 +100,9 @@ def read_labels(path: str | Path) -> LabelFile:
     return LabelFile(path, printable(dataset), answers, hashlib.sha256(read_bytes(file)).hexdigest())
 
 
-def reference_separator(rows: Sequence[LabelledAnswer]) -> str:
-    """The slash if the file writes all acceptable answers in one text, separated by slashes; otherwise "".
-
-    Recognised by the whole file: many references have a slash, and few end like a sentence.
-    """
-    texts = [text for row in rows for text in row.case.references_at(1)]
-    slashes = sum("/" in text and "://" not in text for text in texts)
-    ends = sum(text.rstrip().endswith(_SENTENCE_ENDS) for text in texts)
-    return "/" if slashes > _MANY * len(texts) and ends < _FEW * len(texts) else ""
-
-
-def labelled_context(row: LabelledAnswer, separator: str = "") -> GradingContext:
-    """The labelled answer as judges of a run would see it: turn 1, with its passages and history.
-
-    `separator` divides references that have several acceptable answers in one text; "" if there is none.
-    """
+def labelled_context(row: LabelledAnswer) -> GradingContext:
+    """The labelled answer as judges of a run would see it: turn 1, with its passages and history."""
     case = row.case
-    if separator:
-        split = (part.strip() for text in case.references_at(1) for part in text.split(separator))
-        case = case.model_copy(update={"references": (tuple(filter(None, split)),)})
     text = case.answer or ""
     numbers = tuple(str(number) for number in range(1, len(case.contexts) + 1))
     ids = row.context_ids if len(row.context_ids) == len(numbers) else numbers
@@ -173,56 +155,35 @@ def _object(row: Row, column: str) -> Mapping[str, JsonValue]:
 
 
 def _labels(path: Path, row: Row) -> dict[str, tuple[Vote, ...]]:
+    """The votes by label: of the object `labels`, and of columns; in a table, every unknown column is one."""
     values = dict(_object(row, "labels"))
     for column, value in row.values.items():
-        if _PREFIX.match(column) and field_of(column) is None and not is_extra(column):
-            values[_PREFIX.sub("", column, count=1)] = value
-        elif row.cells and field_of(column) is None and not is_extra(column):
-            values.setdefault(column, value)
-    labels: dict[str, tuple[Vote, ...]] = {}
-    for name, value in values.items():
-        if not isinstance(value, dict) and (votes := _votes(path, row, name, value)):
-            labels[name] = votes
-    return labels
+        name = _PREFIX.sub("", column, count=1)
+        if field_of(column) is None and not is_extra(column) and (row.cells or name != column):
+            values.setdefault(name, value)
+    votes = {n: _votes(path, row, n, value) for n, value in values.items() if not isinstance(value, dict)}
+    return {name: each for name, each in votes.items() if each}
 
 
 def _votes(path: Path, row: Row, name: str, value: JsonValue) -> tuple[Vote, ...]:
-    """One vote for each annotator; in a table they are separated by `|`."""
+    """One vote for each annotator; in a table they are separated by `|`, or written as a list."""
     if isinstance(value, str) and row.cells:
         text = value.strip()
-        if text.startswith("["):
-            try:
-                value = json.loads(text)
-            except (ValueError, RecursionError):
-                problem = _(
-                    "column {name}: {text} is not a list; write 4|3|4.", name=quote(name), text=quote(text)
-                )
-                raise row_fault(path, row, problem) from None
-        elif "|" in text:
-            value = list(text.split("|"))
-    items = value if isinstance(value, list) else [value]
-    return tuple(_vote(path, row, name, item) for item in items if not is_empty(item))
-
-
-def _vote(path: Path, row: Row, name: str, value: JsonValue) -> Vote:
-    if isinstance(value, (list, dict)):
-        raise row_fault(
-            path,
-            row,
-            _("label {name}: {value} is neither a number nor a text.", name=quote(name), value=quote(value)),
-        )
-    if isinstance(value, str):
-        try:
-            number = float(value)
-        except ValueError:
-            return value.strip()
-    else:
-        number = float(value or 0)
-    if not math.isfinite(number):
-        raise row_fault(
-            path, row, _("label {name}: {value} is not a number.", name=quote(name), value=quote(value))
-        )
-    return number
+        value = list(text.strip("[]").split(",") if text.startswith("[") else text.split("|"))
+    votes: list[Vote] = []
+    for item in value if isinstance(value, list) else [value]:
+        if is_empty(item):
+            continue
+        vote: Any = item.strip() if isinstance(item, str) else item
+        with contextlib.suppress(TypeError, ValueError):
+            vote = float(vote)
+        if not isinstance(vote, str) and not (isinstance(vote, float) and math.isfinite(vote)):
+            problem = _(
+                "label {name}: {value} is neither a number nor a text.", name=quote(name), value=quote(item)
+            )
+            raise row_fault(path, row, problem)
+        votes.append(vote)
+    return tuple(votes)
 
 
 def _attributes(row: Row) -> dict[str, str]:
@@ -402,7 +363,6 @@ async def grade_rows(
     judge: str,
     rows: Sequence[LabelledAnswer],
     *,
-    separator: str = "",
     progress: Callable[[Score], None] = lambda _: None,
 ) -> list[GradedRow]:
     """The rows with their scores of a judge, in order; `judge` is the name of its scores.
@@ -412,7 +372,7 @@ async def grade_rows(
     panel = judge_panel(run_context, judge)
 
     async def graded(row: LabelledAnswer) -> GradedRow:
-        scores = await panel.grade(labelled_context(row, separator))
+        scores = await panel.grade(labelled_context(row))
         score = next(score for score in scores if score.judge == judge)
         progress(score)
         return GradedRow(row, score)

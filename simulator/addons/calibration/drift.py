@@ -13,7 +13,6 @@ from simulator.runner.context import RunContext
 from simulator.runner.labelled_answers import (
     grade_rows,
     read_labels,
-    reference_separator,
     row_grades,
     sample_rows,
 )
@@ -65,7 +64,7 @@ async def drift(context: RunContext, frozen: FrozenRows, *, seed: int, rows: int
     file = read_labels(frozen.path)
     drawn = sample_rows([row for row in file.rows if row.case.id in old], rows, seed)
     with _asked_anew(context.connections.cache):
-        graded = await grade_rows(context, name.judge, drawn, separator=reference_separator(file.rows))
+        graded = await grade_rows(context, name.judge, drawn)
     grades = row_grades(graded, name.field)
     low, high = calibration.scale
     changes = [(grade.value - old[grade.row.case.id]) / (high - low) for grade in grades]

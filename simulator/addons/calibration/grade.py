@@ -27,7 +27,6 @@ from simulator.runner.labelled_answers import (
     labelled_context,
     read_dimension,
     read_labels,
-    reference_separator,
     row_grades,
     sample_rows,
     score_name,
@@ -88,8 +87,6 @@ class CalibrationRun:
         self.file: LabelFile = read_labels(request.file)
         self.label: Dimension = read_dimension(self.file, request.label, request.good)
         self.domain = domain_of(self.file, request.by)
-        # The mark between acceptable answers, where the file has them in one text.
-        self.separator = reference_separator(self.file.rows)
         labelled = [row for row in self.file.rows if self.label.human_grade(row)]
         self.rows: list[LabelledAnswer] = sample_rows(labelled, request.limit, settings.seed)
         known = endpoints(settings)
@@ -121,9 +118,7 @@ class CalibrationRun:
     async def grade(self, progress: Callable[[Score], None]) -> list[GradedRow]:
         """All rows graded, and every connection closed."""
         try:
-            return await grade_rows(
-                self.context, self.judge, self.rows, separator=self.separator, progress=progress
-            )
+            return await grade_rows(self.context, self.judge, self.rows, progress=progress)
         finally:
             await self.context.close(None)
 
@@ -137,7 +132,6 @@ class CalibrationRun:
             by=self.request.by,
             precision=self.request.precision,
             seed=self.settings.seed,
-            separator=self.separator,
         )
 
     def grader(self) -> tuple[GraderKind, str]:
@@ -185,12 +179,10 @@ def compare(
     by: str | None = None,
     precision: float = 0.9,
     seed: int = 42,
-    separator: str = "",
 ) -> LabelComparison:
     """Compares a judge's grades with one label; raises InputError when no row has both.
 
-    `by` names the column or `meta` field of the domains, `separator` is the mark between references in one
-    text.
+    `by` names the column or `meta` field of the domains.
     """
     counts = _counts(file, graded, label)
     grades = [grade for grade in row_grades(graded, field) if label.human_grade(grade.row)]
@@ -204,7 +196,7 @@ def compare(
         hint = None if has_contexts else _("No row has contexts: add a column of what was retrieved.")
         raise InputError(sentences(msg, hint))
     domain = domain_of(file, by)
-    marked = [_marked(grade, label, domain, separator) for grade in grades]
+    marked = [_marked(grade, label, domain) for grade in grades]
     yardstick = Yardstick(grades[0].scale, label.levels, label.good_from, precision, seed)
     rubrics = [each.score.rubric for each in graded if each.score.state == "scored" and each.score.rubric]
     return LabelComparison(
@@ -248,11 +240,11 @@ def _counts(file: LabelFile, graded: Sequence[GradedRow], label: Dimension) -> C
     )
 
 
-def _marked(grade: RowGrade, label: Dimension, domain: str, separator: str) -> LabelledGrade:
+def _marked(grade: RowGrade, label: Dimension, domain: str) -> LabelledGrade:
     votes = label.human_grade(grade.row)
     assert votes is not None  # noqa: S101 - rows without a label were left out
     case, answer = grade.row.case, grade.row.case.answer or ""
-    references = labelled_context(grade.row, separator).references
+    references = labelled_context(grade.row).references
     # The trivial scorers, as far as the row has something to compare with.
     scores = {"length": answer_length(answer)}
     if case.contexts:

@@ -37,7 +37,6 @@ from simulator.runner.labelled_answers import (
     labelled_context,
     read_dimension,
     read_labels,
-    reference_separator,
     sample_rows,
 )
 from simulator.stats.calibration import Method, Suggestion, suggest
@@ -110,8 +109,7 @@ class LabelledAnswers:
         plain = settings.model_copy(update={"judges": self.judges.judge_names, "judging": "separate"})
         self.context = RunContext(plain, endpoints(settings), (), Ledger.of(settings))
         self.panel = self.judges.panel(self.context.grading.judge_calls, ())
-        separator = reference_separator(self.file.rows)
-        self.contexts = [labelled_context(row, separator) for row in self.rows]
+        self.contexts = [labelled_context(row) for row in self.rows]
 
     def _only_label(self) -> str:
         """The one label that is not about a single output; raises InputError where there are several."""

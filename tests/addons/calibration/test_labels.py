@@ -10,7 +10,6 @@ from simulator.runner.labelled_answers import (
     labelled_context,
     read_dimension,
     read_labels,
-    reference_separator,
 )
 from tests.labelled_answers import labelled, written, written_csv
 
@@ -40,14 +39,6 @@ def test_without_contexts_nobody_knows_what_was_retrieved(tmp_path: Path) -> Non
     file = read_labels(written(tmp_path / "a.jsonl", labelled(contexts=[])))
 
     assert not labelled_context(file.rows[0]).turn.answer.shows_passages
-
-
-def test_acceptable_answers_can_stand_in_one_text(tmp_path: Path) -> None:
-    """A mark tells them apart where the set says so."""
-    file = read_labels(written(tmp_path / "a.jsonl", labelled(reference="Paris / Lutetia/")))
-
-    assert labelled_context(file.rows[0], separator="/").references == ("Paris", "Lutetia")
-    assert labelled_context(file.rows[0]).references == ("Paris / Lutetia/",)
 
 
 def test_a_table_has_a_column_for_each_label(tmp_path: Path) -> None:
@@ -154,22 +145,3 @@ def test_a_label_that_is_an_object_is_no_dimension(tmp_path: Path) -> None:
     rows = [row | {"labels": json.loads('{"ok": 1, "votes": {"yes": 3}}')} for row in labelled()]
 
     assert read_labels(written(tmp_path / "a.jsonl", rows)).dimensions == ["ok"]
-
-
-@pytest.mark.parametrize(
-    ("references", "mark"),
-    [
-        (["Xiu Li Dai/Dai Yongge", "Renhe/Renhe Sports", "1926"], "/"),
-        (["月額4,180円です。", "24時間/年中無休です。", "はい/いいえで答えます。"], ""),
-        (["https://example.jp/a", "https://example.jp/b", "https://example.jp/c"], ""),
-        ([], ""),
-    ],
-)
-def test_strokes_between_acceptable_answers_are_seen(
-    tmp_path: Path, references: list[str], mark: str
-) -> None:
-    """Told by the whole file: sentences and addresses with a stroke are one answer each."""
-    rows = [labelled()[0] | {"id": str(n), "reference": text} for n, text in enumerate(references)]
-    read = read_labels(written(tmp_path / "judge_labels_x.jsonl", rows)).rows if rows else ()
-
-    assert reference_separator(read) == mark
