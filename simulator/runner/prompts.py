@@ -12,7 +12,17 @@ from typing import Any, Literal
 from simulator.core.errors import InputError, PromptError
 from simulator.core.messages import Message as Sentence
 from simulator.core.messages import _
-from simulator.core.types import Bot, Case, Conversation, Message, Query, Value, traits_of
+from simulator.core.types import (
+    SCRIPTED,
+    Bot,
+    Case,
+    Conversation,
+    Conversations,
+    Message,
+    Query,
+    Value,
+    traits_of,
+)
 from simulator.data.files import quote
 from simulator.runner.conversation import call_bot
 from simulator.runner.prompt_file import (
@@ -274,18 +284,12 @@ class PromptedBot:
 
 
 def case_lookup(plan: Sequence[Conversation]) -> Lookup:
-    """Finds a plan's cases by id; those of a large data set are read from its file again."""
-    large = getattr(plan, "cases", None)
-    if large is not None:
-        return large.of_id  # type: ignore[no-any-return]
-    places: dict[str, int] = {}
-
-    def row(key: str) -> Case:
-        if not places:
-            places.update((conversation.case.id, at) for at, conversation in enumerate(plan))
-        return plan[places[key]].case
-
-    return row
+    """Finds a plan's cases by id; those of a large data set are read from its file, or the run's, again."""
+    if (cases := getattr(plan, "cases", None)) is not None:
+        return cases.of_id  # type: ignore[no-any-return]
+    if isinstance(plan, Conversations):  # of a run that is resumed: prompts are for rows, asked by nobody
+        return lambda key: next(iter(plan.with_ids([f"{SCRIPTED}/{key}#1"]))).case
+    return {conversation.case.id: conversation.case for conversation in plan}.__getitem__
 
 
 def row_check(prompt: Prompt, links: AbstractSet[str] = frozenset()) -> RowCheck:

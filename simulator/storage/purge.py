@@ -1,8 +1,10 @@
 """Deletes a run: its folder, its replies in the cache; and says where else its text may be."""
 
 import contextlib
+import functools
 import itertools
 import json
+import mmap
 import re
 import shutil
 import sqlite3
@@ -111,13 +113,11 @@ def _elsewhere(folder: Path, results: Results) -> Iterator[Message | str]:
 
 
 def _contains(path: Path, needle: bytes) -> bool:
-    """Whether a file contains these bytes; it is read in chunks."""
-    tail = b""
-    with contextlib.suppress(OSError), path.open("rb") as file:
-        while chunk := file.read(1 << 20):
-            if needle in tail + chunk:
-                return True
-            tail = chunk[-len(needle) :]
+    """Whether a file contains these bytes; it is mapped, not read as a whole."""
+    mapped = functools.partial(mmap.mmap, length=0, access=mmap.ACCESS_READ)
+    # An empty file cannot be mapped.
+    with contextlib.suppress(OSError, ValueError), path.open("rb") as file, mapped(file.fileno()) as content:
+        return content.find(needle) >= 0
     return False
 
 

@@ -5,7 +5,6 @@ whenever they are looked at. Whoever looks at them need not know which.
 """
 
 import functools
-import itertools
 import json
 import sqlite3
 import sys
@@ -16,7 +15,6 @@ from typing import TypeVar, overload
 
 from simulator.core.messages import _
 from simulator.core.types import (
-    SCRIPTED,
     SUPERSEDED,
     Answer,
     Case,
@@ -185,11 +183,6 @@ class StoredConversations(Conversations):
                         yield Usage.model_construct(**usage)
 
     @property
-    def cases(self) -> "StoredCases":
-        """The cases of these conversations: the rows of a single-turn data set."""
-        return StoredCases(self._file, self)
-
-    @property
     def _members(self) -> set[str]:
         return set(self._ids)
 
@@ -238,53 +231,6 @@ def _batches(ids: Sequence[str]) -> Iterator[Sequence[str]]:
         yield ids[start : start + _BATCH]
 
 
-class StoredCases(Sequence[Case]):
-    """The cases of stored conversations, each read when it is accessed."""
-
-    def __init__(self, file: Reader, conversations: StoredConversations) -> None:
-        self._file, self._conversations = file, conversations
-
-    @functools.cached_property
-    def _asked_in(self) -> dict[str, str]:
-        """The first conversation about each case, in the order of the plan."""
-        conversations: dict[str, str] = {}
-        query = """SELECT json_extract("case", '$.id'), id FROM conversations ORDER BY position"""
-        for case, conversation in self._file.execute(query):
-            conversations.setdefault(case, conversation)
-        return conversations
-
-    def __len__(self) -> int:
-        """How many cases there are."""
-        return len(self._asked_in)
-
-    @overload
-    def __getitem__(self, index: int) -> Case: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> list[Case]: ...
-
-    def __getitem__(self, index: int | slice) -> Case | list[Case]:
-        """One case or several."""
-        if isinstance(index, slice):
-            return list(itertools.islice(self, *index.indices(len(self))))
-        ids = list(self._asked_in.values())
-        return next(self._conversations.with_ids([ids[index]])).case
-
-    def __iter__(self) -> Iterator[Case]:
-        """All cases, read in batches."""
-        for conversation in self._conversations.with_ids(list(self._asked_in.values())):
-            yield conversation.case
-
-    def of_id(self, key: str) -> Case | None:
-        """The case with this id, or None."""
-        row = f"{SCRIPTED}/{key}#1"  # the conversation where it is a row of a single-turn data set
-        query = 'SELECT "case" FROM conversations WHERE id = ?'
-        found = self._file.execute(query, (row,)).fetchone()
-        if found is None and (conversation := self._asked_in.get(key)):
-            found = self._file.execute(query, (conversation,)).fetchone()
-        return found and Case.model_validate_json(found[0])
-
-
 class StoredScores(Scores):
     """The scores of a file, in the order of conversations, turns and judges, read on every access."""
 
@@ -303,13 +249,10 @@ class StoredScores(Scores):
     def __getitem__(self, index: slice) -> list[Score]: ...
 
     def __getitem__(self, index: int | slice) -> Score | list[Score]:
-        """One score or several; none but these is read."""
-        places = range(len(self))[index]
-        if isinstance(places, range):
-            first, last = min(places, default=0), max(places, default=-1)
-            read = list(self._read(f"{_ORDER} LIMIT {last - first + 1} OFFSET {first}"))
-            return [read[place - first] for place in places]
-        return next(self._read(f"{_ORDER} LIMIT 1 OFFSET {places}"))
+        """One score or several, in the order of the file."""
+        if isinstance(index, slice):
+            return list(self)[index]
+        return next(self._read(f"{_ORDER} LIMIT 1 OFFSET {range(len(self))[index]}"))
 
     def __iter__(self) -> Iterator[Score]:
         """All scores, read in batches."""

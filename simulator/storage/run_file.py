@@ -394,15 +394,13 @@ def lock_folder(folder: Path) -> IO[str]:
         return lock
     except OSError:
         lock.seek(0)
-        holder = lock.read().strip()
+        holder = lock.read().strip() or "?"
         lock.close()
-        msg = _("{folder} is being written by another process; wait for it, or end it.", folder=folder.name)
-        if holder:
-            msg = _(
-                "{folder} is being written by process {process}; wait for it, or end it.",
-                folder=folder.name,
-                process=holder,
-            )
+        msg = _(
+            "{folder} is being written by process {process}; wait for it, or end it.",
+            folder=folder.name,
+            process=holder,
+        )
         raise RunFileError(msg) from None
     with contextlib.suppress(OSError):  # the number is only for the message above
         os.truncate(lock.fileno(), 0)

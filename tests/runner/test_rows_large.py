@@ -16,6 +16,7 @@ from simulator.report.context import ReportContext
 from simulator.report.files import turn_rows
 from simulator.report.worksheets import worksheets
 from simulator.runner.masking import masks_of
+from simulator.runner.prompts import case_lookup
 from simulator.stats import summary
 from simulator.stats.answerability import answerability, handovers
 from simulator.stats.gate import as_json, decide
@@ -169,20 +170,14 @@ def test_dialogues_in_their_file_give_the_same_figures(
     assert held == large
 
 
-def test_cases_are_found_in_a_run_file(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows by their id, and the cases of dialogues, which several customers may have asked, once."""
+def test_cases_are_found_in_a_run_file(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rows of a run that is resumed with a prompt, by their ids; they stay in the file."""
     make_large(monkeypatch)
-    for path, key in ((run, "r4"), (stored(rehearsed(), tmp_path), "fees-01-ja")):
-        with closing(RunFile.reopen(path)) as file:
-            conversations = file.conversations()
-            asked = reversed(list(conversations))  # of equal ids the first counts
-            cases = {conversation.case.id: conversation.case for conversation in asked}
-            cases = {key: cases[key] for key in dict.fromkeys(c.case.id for c in conversations)}
+    with closing(RunFile.reopen(run)) as file:
+        plan = file.conversations()
+        lookup = case_lookup(plan)
 
-            assert list(conversations.cases) == list(cases.values())
-            assert (conversations.cases.of_id(key), conversations.cases.of_id("none")) == (cases[key], None)
-            assert conversations.cases[-1] == list(cases.values())[-1]
-            assert conversations.cases[1:3] == list(cases.values())[1:3]
+        assert [lookup(conversation.case.id) for conversation in plan] == [each.case for each in plan]
 
 
 def test_only_the_gravest_rows_are_quoted(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
