@@ -9,8 +9,7 @@ from simulator.core.messages import _
 from simulator.core.settings import Settings
 from simulator.core.types import Case
 from simulator.data.cases import DatasetRequest, columns_of, valid_cases
-from simulator.runner.chains import RECORDED, is_chain, read_chain
-from simulator.runner.plan import sheet_cases
+from simulator.runner.plan import feature, sheet_cases
 from simulator.storage.run_file import find_run, read_run
 
 
@@ -20,11 +19,8 @@ def with_bot(settings: Settings) -> Settings:
     Bundled questions go to the demo bot. A user's own questions with recorded answers and their contexts, or
     with whole recorded dialogues, are graded as recorded. Raises InputError for all others.
     """
-    if "adapter" in settings.model_fields_set:
+    if "adapter" in settings.model_fields_set or _links_have_bots(settings.prompt):
         return settings
-    prompt = Path(settings.prompt or "")
-    if is_chain(prompt) and all(link.adapter for link in read_chain(prompt).links):
-        return settings  # each link has its own bot
     if settings.replay:
         run = read_run(find_run(settings.replay, Path(settings.runs))).run
         adapter = str(run.settings.get("adapter", "demo"))
@@ -48,11 +44,29 @@ def with_bot(settings: Settings) -> Settings:
     for case in cases:
         has_cases = True
         if case.recorded or (case.answer and (case.contexts or "answer" in settings.columns)):
-            return settings.model_copy(update={"adapter": RECORDED})
+            return settings.model_copy(update={"adapter": "recorded"})
         answered = answered or bool(case.answer)
+    if answered and not (columns := columns_of(settings.cases, settings.columns)).has_references:
+        # These may be the bot's answers, or the right ones.
+        column = next(iter(columns.answers), "answer")
+        msg = _(
+            "{cases}: what is the column '{column}'? If a bot's answers: --adapter recorded; if"
+            " right answers: --columns references={column}, and your bot with --adapter"
+            " bot.py:answer.",
+            cases=settings.cases,
+            column=column,
+        )
+        raise InputError(msg)
     if has_cases:
-        raise _missing_bot(settings.cases, settings, answered=answered)
+        raise unknown_bot_error(settings.cases)
     return settings  # the error about a file without cases is raised where the plan is read
+
+
+def _links_have_bots(prompt: str | None) -> bool:
+    """Whether a prompt is a chain in which every link names its own bot."""
+    if not prompt or not feature("prompt").is_chain(Path(prompt)):
+        return False
+    return all(link.adapter for link in feature("prompt").read_chain(Path(prompt)).links)
 
 
 def is_bundled(cases: str) -> bool:
@@ -67,29 +81,5 @@ def unknown_bot_error(cases: str) -> InputError:
         "{cases}: which bot? Name yours: --adapter bot.py:answer, or --adapter http --set url=...;"
         " --adapter recorded grades answers that the file has, --adapter demo asks the bundled bot.",
         cases=cases,
-    )
-    return InputError(msg)
-
-
-def _missing_bot(cases: str, settings: Settings, *, answered: bool) -> InputError:
-    """The error for rows without an answer, or with one that may be the bot's or the right one."""
-    if not answered:
-        return unknown_bot_error(cases)
-    columns = columns_of(cases, settings.columns)
-    column = next(iter(columns.answers), "answer")
-    if columns.has_references:
-        msg = _(
-            "{cases}: which bot? Answers in the column '{column}': --adapter recorded grades"
-            " them, --adapter bot.py:answer asks your bot.",
-            cases=cases,
-            column=column,
-        )
-        return InputError(msg)
-    msg = _(
-        "{cases}: what is the column '{column}'? If a bot's answers: --adapter recorded; if"
-        " right answers: --columns references={column}, and your bot with --adapter"
-        " bot.py:answer.",
-        cases=cases,
-        column=column,
     )
     return InputError(msg)

@@ -43,14 +43,6 @@ from simulator.runner.conversation import ask_plainly
 from simulator.runner.plan import cases_of_plan, feature
 from simulator.storage.run_file import find_run, read_run
 from simulator.users.base import PersonaUser, UserPrompts
-from simulator.users.scripted import (
-    MixedUser,
-    lines_of_run,
-    read_scripts,
-    replayed,
-    script_of,
-    unused_scripts,
-)
 
 PACKAGES = ("openai", "langchain-core", "faiss-cpu", "pydantic")
 # Seconds a bot may take to close its connections.
@@ -78,7 +70,9 @@ class RunContext:
         self.applied_prompts = feature("prompt").applied_prompts(settings) if settings.prompt else None
         self.redactor = feature("redact").redactor_of(settings) if settings.redacts else None
         self.replayed_lines = _replayed_lines(settings, self.redactor)
-        self.scripts = read_scripts(Path(settings.script)) if settings.script else {}
+        self.scripts: Mapping[str, tuple[str, ...]] = (
+            feature("script").read_scripts(Path(settings.script)) if settings.script else {}
+        )
 
     @cached_property
     def openings(self) -> Any:
@@ -115,7 +109,7 @@ class RunContext:
     def opening(self, conversation: Conversation) -> User:
         """The user of the first line: replayed, in the persona's voice, or the question unchanged."""
         if lines := self.replayed_lines.get(conversation.id):
-            return self._masking(replayed(lines))
+            return self._masking(feature("script").MixedUser(opening=lines[0]))
         if not self.settings.voice_opening:
             return ask_plainly  # the question is masked already, with its case
         model = self.model("user", temperature=self.settings.user_temperature)
@@ -125,48 +119,40 @@ class RunContext:
 
     def user(self, conversation: Conversation) -> User:
         """The user that plays the customer after the first line."""
-        script = conversation.case.script
+        lines, goes_on = self._given_lines(conversation)
+        user = self.persona_user(conversation) if goes_on else None
+        return self._masking(user if user and not lines else feature("script").MixedUser(lines, user))
+
+    def turns(self, conversation: Conversation) -> tuple[int, bool]:
+        """The maximum number of turns, and whether the customer is asked at the end how they leave."""
+        lines, goes_on = self._given_lines(conversation)
+        return max(self.settings.turns if goes_on else 1, 1 + len(lines)), goes_on
+
+    def _given_lines(self, conversation: Conversation) -> tuple[Sequence[str | Utterance], bool]:
+        """The given lines after the first, and whether the customer goes on by itself after the last of them.
+
+        A replay, a case's own script and a log of answers end with their last line. A row of a data set is
+        asked once, whatever script it has.
+        """
         if conversation.persona == SCRIPTED:
-            return self._masking(MixedUser(script))
-        user = self.persona_user(conversation)
+            return (), False
         if replay := self.replayed_lines.get(conversation.id):
-            return self._masking(replayed(replay, user))
-        if lines := script_of(self.scripts, conversation):
-            return self._masking(MixedUser(lines, user))
-        return self._masking(MixedUser(script) if script or self._is_log else user)
+            return replay[1:], False
+        script = feature("script").script_of(self.scripts, conversation) if self.scripts else None
+        is_log = self.settings.adapter == "recorded"  # only lines of the log have an answer
+        if script and not is_log:
+            return script, True
+        return script or conversation.case.script, not (conversation.case.script or is_log)
 
     def _masking(self, user: User) -> User:
         return feature("redact").MaskedUser(user, self.redactor) if self.redactor else user
-
-    def turns(self, conversation: Conversation) -> tuple[int, bool]:
-        """The maximum number of turns, and whether the customer is asked at the end how they leave.
-
-        A case's own script, a replay and a log end with their last line, without that question. A row of a
-        data set is asked once, whatever script it has.
-        """
-        if conversation.persona == SCRIPTED:
-            return 1, False
-        replay = self.replayed_lines.get(conversation.id)
-        if replay or conversation.case.script:
-            return len(replay) if replay else 1 + len(conversation.case.script), False
-        lines = script_of(self.scripts, conversation) or ()
-        if self._is_log:
-            return 1 + len(lines), False
-        return max(self.settings.turns, 1 + len(lines)), True
-
-    @property
-    def _is_log(self) -> bool:
-        """Whether the answers are recorded: only lines of the log can be asked then."""
-        return self.settings.adapter == "recorded"
 
     def persona_user(self, conversation: Conversation) -> User:
         """Who plays the persona: a model, or phrases where there is none."""
         persona, seed = self.personas[conversation.persona], self._seed(conversation)
         model = self.model("user", temperature=self.settings.user_temperature)
         if model is None:
-            from simulator.users.offline import PhraseUser  # only needed where no model plays the customer
-
-            return PhraseUser(persona, seed)
+            return feature("offline").PhraseUser(persona, seed)  # type: ignore[no-any-return]
         greeting = self.greeting(conversation.case.language)
         return PersonaUser(
             persona, self.prompts, model, seed=seed, turns=self.settings.turns, greeting=greeting
@@ -238,7 +224,7 @@ class RunContext:
 
     def check_scripts(self, plan: Sequence[Conversation]) -> None:
         """Raises UnknownName for a script without a planned conversation."""
-        if unknown := unused_scripts(self.scripts, plan):
+        if self.scripts and (unknown := feature("script").unused_scripts(self.scripts, plan)):
             names = {conversation.case.id for conversation in plan}
             raise UnknownName(_("case in {script}", script=self.settings.script), unknown[0], names)
 
@@ -320,7 +306,7 @@ def _replayed_lines(settings: Settings, redactor: Any) -> dict[str, tuple[Uttera
     if not settings.replay:
         return {}
     path = find_run(settings.replay, Path(settings.runs))
-    lines = lines_of_run(path)
+    lines: dict[str, tuple[Utterance, ...]] = feature("script").lines_of_run(path)
     if redactor is None:
         return lines
     conversations = read_run(path).conversations

@@ -24,6 +24,7 @@ from simulator.core.types import (
     User,
     Utterance,
 )
+from simulator.grading.panel import contacts_of
 from simulator.privacy.patterns import mask_kinds, masks
 from simulator.privacy.redactor import UNMASKED_KEYS, Redactor, redacted_case, redacted_value
 from simulator.runner.conversation import timed_answer
@@ -34,8 +35,6 @@ def redactor_of(settings: Settings) -> Redactor | None:
     """The redactor of a run; None if its texts are stored unmasked."""
     if not settings.redacts:
         return None
-    from simulator.grading.panel import contacts_of
-
     return Redactor(settings.redact_patterns, public=contacts_of(settings))
 
 

@@ -33,6 +33,7 @@ from simulator.data.datasets import (
     sort_labels,
 )
 from simulator.grading.rubric import Rubric, load_judge
+from simulator.storage.results import without_superseded
 from simulator.storage.run_file import find_run, read_run
 
 # Without --persona, each case gets one of these, as in the article that this program follows.
@@ -45,9 +46,12 @@ _LISTED = 3
 
 # What only some runs need, by the setting that asks for it: imported when it is set.
 FEATURES = {
+    "offline": "simulator.users.offline",
     "outputs": "simulator.grading.outputs",
     "prompt": "simulator.runner.chains",
     "redact": "simulator.runner.masking",
+    "script": "simulator.users.scripted",
+    "sheet": "simulator.sheets.questions",
     "voice_opening": "simulator.users.opening",
 }
 
@@ -207,8 +211,6 @@ def _played(settings: Settings, cases: Sequence[Case]) -> tuple[Plan, tuple[Pers
 def _replayed_plan(run: Path, settings: Settings) -> tuple[tuple[Conversation, ...], tuple[Persona, ...]]:
     """The conversations of a run that have begun and count, to be played again from the start."""
     results = read_run(run)
-    from simulator.storage.results import without_superseded
-
     counting = {conversation.id for conversation in without_superseded(results).conversations}
     unplayed = {"turns": (), "ended": None, "reason": "", "closing": ""}
     masking = feature("redact") if settings.redacts else None
@@ -247,12 +249,13 @@ def read_data(name: str, request: DatasetRequest, settings: Settings) -> DataSet
 
 def sheet_cases(name: str, settings: Settings) -> Sequence[Case] | None:
     """The cases of a Google Sheet or of a report's workbook; None for any other file."""
-    from simulator.sheets.questions import cases_of_sheet, cases_of_workbook
-
+    cases: Sequence[Case] | None = None
     if name.startswith("sheet:"):
-        return cases_of_sheet(name, settings.case_language, settings.worksheet or "", settings.columns)
-    is_workbook = name.lower().endswith((".xlsx", ".xlsm"))
-    return cases_of_workbook(Path(name), settings.case_language) if is_workbook else None
+        worksheet = settings.worksheet or ""
+        cases = feature("sheet").cases_of_sheet(name, settings.case_language, worksheet, settings.columns)
+    elif name.lower().endswith((".xlsx", ".xlsm")):
+        cases = feature("sheet").cases_of_workbook(Path(name), settings.case_language)
+    return cases
 
 
 def _fitted(settings: Settings, data: DataSet, labels: Labels) -> tuple[Settings, Message | str]:

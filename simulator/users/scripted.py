@@ -42,11 +42,6 @@ class MixedUser:
         return line if isinstance(line, Utterance) else Utterance(text=line)
 
 
-def replayed(lines: Sequence[Line], then: User | None = None) -> MixedUser:
-    """A customer who repeats the lines of a conversation, the first one included."""
-    return MixedUser(lines[1:], then, opening=lines[0] if lines else "")
-
-
 def lines_of_run(path: Path) -> dict[str, tuple[Utterance, ...]]:
     """The customer's lines in each conversation of a run, by conversation id (`persona/case#repeat`).
 

@@ -12,7 +12,6 @@ from simulator.users.scripted import (
     MixedUser,
     lines_of_run,
     read_scripts,
-    replayed,
     script_of,
     unused_scripts,
 )
@@ -48,12 +47,11 @@ async def test_another_customer_goes_on() -> None:
 
 async def test_a_replay_begins_as_the_run_did() -> None:
     """The first line is the one that was said, which need not be the question of the case."""
-    user = replayed(["やあ、月いくら？", "高い"], improvises)
+    user = MixedUser(["高い"], improvises, opening="やあ、月いくら？")
 
     assert (await user(a_case(), ())).text == "やあ、月いくら？"
     assert (await user(a_case(), ONE)).text == "高い"
     assert (await user(a_case(), ONE * 2)).text == "fees-1: 2"
-    assert (await replayed(())(a_case(), ())).text == a_case().question
 
 
 def test_the_lines_of_a_run(tmp_path: Path) -> None:
