@@ -11,7 +11,7 @@ from pathlib import Path
 from string import Template
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, JsonValue, ValidationError, field_validator
+from pydantic import AfterValidator, Field, JsonValue, ValidationError, field_validator
 
 from simulator.core import shelves
 from simulator.core.errors import InputError, PromptError, UnknownName, value_problem
@@ -33,7 +33,6 @@ _ALIASED = frozenset({"question", "id", "tags", "goal", "choices", "contexts"})
 
 # `$examples` or `${examples}`, with the line breaks after it.
 _EXAMPLES = re.compile(r"(?<!\$)\$(?:\{examples\}|examples(?![A-Za-z0-9_]))\n*")
-_DEFAULT_WORDINGS = Path(__file__).with_name("prompting.toml")
 # The variables that a line of each list may use.
 _LINE_VARIABLES: Mapping[str, frozenset[str]] = {
     "choice": frozenset({"letter", "number", "text"}),
@@ -42,21 +41,25 @@ _LINE_VARIABLES: Mapping[str, frozenset[str]] = {
 }
 
 
+# A text of the file, without the line breaks around it.
+_Text = Annotated[str, AfterValidator(lambda text: text.strip("\n"))]
+
+
 class Wording(Value):
-    """The texts of a prompt in one language; `title`, `system` and `example` may be empty.
+    """The texts of a prompt in one language; only `user` has to be there.
 
     `example` is one example within `$examples`, `answer` the assistant's message of one shown as turns;
     `choice`, `context` and `label` are one line of their lists.
     """
 
-    title: str = ""
-    system: str = ""
-    user: str
-    example: str = ""
-    answer: str
-    choice: str
-    context: str
-    label: str
+    title: _Text = ""
+    system: _Text = ""
+    user: _Text = ""
+    example: _Text = ""
+    answer: _Text = "$answer"
+    choice: _Text = "$letter) $text"
+    context: _Text = "[$number] $text"
+    label: _Text = "$said"
 
 
 class Examples(Value):
@@ -160,21 +163,10 @@ def row_variables(case: Case, question: str) -> Mapping[str, str]:
     return {"question": question, "id": case.id, "tags": ", ".join(case.tags), "goal": case.goal or ""}
 
 
-class _FileWording(Value):
-    title: str = ""
-    system: str = ""
-    user: str | None = None
-    example: str = ""
-    answer: str | None = None
-    choice: str | None = None
-    context: str | None = None
-    label: str | None = None
-
-
 class _FileVariant(Value):
     about: str = ""
-    ja: _FileWording | None = None
-    en: _FileWording | None = None
+    ja: Wording | None = None
+    en: Wording | None = None
 
 
 class _ExampleSource(Value):
@@ -196,8 +188,8 @@ class _PromptFile(Value):
     id: str = Field(pattern=r"^[\w.-]+$")
     version: str
     choose: Choosing | None = None
-    ja: _FileWording | None = None
-    en: _FileWording | None = None
+    ja: Wording | None = None
+    en: Wording | None = None
     labels: dict[str, str] | dict[Language, dict[str, str]] = Field(default={})
     examples: _FileExamples = _FileExamples()
     variants: dict[str, _FileVariant] = Field(default={})
@@ -285,10 +277,10 @@ def _read_file(path: Path) -> _PromptFile:
 
 
 def _wording(path: Path, file: _PromptFile, language: Language, variant: str) -> Wording:
-    """The texts of the variant, else of the file, else the defaults."""
-    written = [getattr(file, language)]
+    """The texts of the file, replaced by those of the variant."""
+    wording: Wording = getattr(file, language)
     if variant:
-        own = getattr(file.variants[variant], language)
+        own: Wording | None = getattr(file.variants[variant], language)
         if own is None:
             msg = _(
                 "{path}: [variants.{variant}] has no [{language}], but the prompt has: add its texts.",
@@ -297,20 +289,15 @@ def _wording(path: Path, file: _PromptFile, language: Language, variant: str) ->
                 language=language,
             )
             raise PromptError(msg)
-        written.append(own)
-    layers = [
-        read_toml(_DEFAULT_WORDINGS)[language],
-        *(each.model_dump(exclude_unset=True) for each in written),
-    ]
-    merged = {key: text.strip("\n") for layer in layers for key, text in layer.items() if text is not None}
-    if not merged.get("user", "").strip():
+        wording = wording.model_copy(update=own.model_dump(exclude_unset=True))
+    if not wording.user.strip():
         msg = _(
             "{path}: [{language}] user is missing or empty: it is what is sent for each row.",
             path=path,
             language=language,
         )
         raise PromptError(msg)
-    return Wording(**merged)
+    return wording
 
 
 def _labels(path: Path, file: _PromptFile) -> dict[Language, dict[str, str]]:
