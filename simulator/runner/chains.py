@@ -414,6 +414,5 @@ def applied_prompts(settings: Settings) -> AppliedPrompts | None:
     if settings.prompt is None:
         return None
     if settings.protocol != "single_turn":
-        msg = _("prompt: only `evaluate` applies a prompt; simulated customers have their own.")
-        raise InputError(msg)
+        raise InputError(_("prompt: only `evaluate` applies a prompt; simulated customers have their own."))
     return AppliedPrompts(settings)

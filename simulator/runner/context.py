@@ -208,8 +208,7 @@ class RunContext:
                     "the adapter {adapter} returns no log-likelihoods; leave it out",
                     adapter=self.settings.adapter,
                 )
-            msg = _("--choosing likelihood: {what}.", what=what)
-            raise InputError(msg)
+            raise InputError(_("--choosing likelihood: {what}.", what=what))
 
     def check_prompts(self, run: Run) -> None:
         """Raises InputError if a prompt has changed since `run` began."""

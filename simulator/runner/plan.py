@@ -307,11 +307,9 @@ def _read(settings: Settings, labels: Labels, prompts: Any) -> DataSet:
     if settings.cases is not None:
         return read_data(settings.cases, request, settings)
     if settings.protocol == "single_turn":
-        msg = _("evaluate needs a data set: python run.py evaluate questions.jsonl")
-        raise InputError(msg)
+        raise InputError(_("evaluate needs a data set: python run.py evaluate questions.jsonl"))
     if settings.columns:
-        msg = _("--columns is about a file of your own: name it with --cases.")
-        raise InputError(msg)
+        raise InputError(_("--columns is about a file of your own: name it with --cases."))
     return dataset_of("demo", (case for path in BUNDLED for case in read_cases(path)), request)
 
 

@@ -346,8 +346,7 @@ def _examples(path: Path, file: _PromptFile, language: Language, shots: int | No
 def _example_rows(source: _ExampleSource, path: Path, language: Language) -> tuple[Case, ...]:
     """The rows of a prompt file's examples; a data set is looked up beside the prompt file."""
     if source.file and source.rows:
-        msg = _("{path}: [examples] has both file and rows: leave one of them out.", path=path)
-        raise PromptError(msg)
+        raise PromptError(_("{path}: [examples] has both file and rows: leave one of them out.", path=path))
     request = DatasetRequest(language, strict=True, asks=False)
     try:
         if source.file:
@@ -355,8 +354,7 @@ def _example_rows(source: _ExampleSource, path: Path, language: Language) -> tup
         rows = [Row(number, values) for number, values in enumerate(source.rows, 1)]
         return tuple(case_of(path, row, row_id(row.line, len(rows)), request) for row in rows)
     except InputError as error:
-        msg = _("{path}: [examples]: {error}", path=path, error=error)
-        raise PromptError(msg) from None
+        raise PromptError(_("{path}: [examples]: {error}", path=path, error=error)) from None
 
 
 def _default_choosing(prompt: Prompt) -> Choosing:
@@ -412,8 +410,7 @@ def _variables_by_text(prompt: Prompt, language: Language) -> Iterator[tuple[str
             _LINE_VARIABLES.get(key),
         )
         if not PromptText(text).is_valid():
-            msg = _("{where}: a lone dollar; write $$ for a plain one.", where=where)
-            raise PromptError(msg)
+            raise PromptError(_("{where}: a lone dollar; write $$ for a plain one.", where=where))
         used = variables_in(text)
         if allowed is None:
             for name in used:

@@ -328,8 +328,7 @@ def check_examples(prompt: Prompt) -> None:
             where = f"{prompt.path}: [examples] row {example.id}"
             if not renderer.right(row):
                 what = "references" if prompt.choosing == "nothing" else "label"
-                msg = _("{where} has no {what} to show as its answer.", where=where, what=what)
-                raise PromptError(msg)
+                raise PromptError(_("{where} has no {what} to show as its answer.", where=where, what=what))
             try:
                 renderer.as_example(row, row)
             except MissingVariable as error:

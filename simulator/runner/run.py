@@ -469,6 +469,5 @@ def count_turns(conversations: Conversations) -> int:
     """The number of turns to grade; raises RunFileError if there are none."""
     count = conversations.turns
     if not count:
-        msg = _("the run has no turns to grade.")
-        raise RunFileError(msg)
+        raise RunFileError(_("the run has no turns to grade."))
     return count

@@ -47,8 +47,7 @@ def open_purge(name: str, runs: Path) -> Iterator[Purge]:
     path = find_run(name, runs)
     folder = path.parent
     if path.name != RUN_FILE:
-        msg = _("{path}: not a run file. Name the run by its id or its folder.", path=path)
-        raise InputError(msg)
+        raise InputError(_("{path}: not a run file. Name the run by its id or its folder.", path=path))
     if path.is_symlink() or folder.is_symlink():
         msg = _(
             "{folder}: the folder or its run file is a link. Purge the run at its real location.",
@@ -135,8 +134,7 @@ def cached_replies(results: Results, cache: Path | None = None) -> list[str]:
             rows = file.execute("SELECT key, body FROM responses")
             return [key for key, body in rows if not texts.isdisjoint(_texts(_read(body)))]
     except sqlite3.Error as error:
-        msg = _("{path}: cannot be read ({error}).", path=path, error=error)
-        raise InputError(msg) from None
+        raise InputError(_("{path}: cannot be read ({error}).", path=path, error=error)) from None
 
 
 def delete_replies(keys: list[str], cache: Path | None = None) -> None:

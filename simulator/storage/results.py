@@ -108,8 +108,7 @@ def read_about(file: sqlite3.Connection, key: str) -> str:
     """An entry about the whole run, as JSON. Raises ValueError when it is missing."""
     row = file.execute("SELECT body FROM about WHERE key = ?", (key,)).fetchone()
     if row is None:
-        msg = _("'{key}' is missing", key=key)
-        raise ValueError(msg)
+        raise ValueError(_("'{key}' is missing", key=key))
     return str(row[0])
 
 

@@ -66,8 +66,7 @@ class RunFile:
             self._file.execute("PRAGMA synchronous=NORMAL")
         except sqlite3.Error as error:
             lock.close()
-            msg = _("{path}: cannot be written ({error}).", path=path, error=error)
-            raise RunFileError(msg) from None
+            raise RunFileError(_("{path}: cannot be written ({error}).", path=path, error=error)) from None
 
     @classmethod
     def create(

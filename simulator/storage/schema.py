@@ -77,16 +77,14 @@ def _execute(file: sqlite3.Connection, statements: str) -> None:
 def check(path: Path) -> None:
     """Raises RunFileError for a path that is not a run file, or one that a newer version wrote."""
     if not path.is_file():
-        msg = _("{path}: this run file does not exist.", path=path)
-        raise RunFileError(msg)
+        raise RunFileError(_("{path}: this run file does not exist.", path=path))
     try:
         with contextlib.closing(sqlite3.connect(path)) as file:
             version = version_of(file)
             tables = "SELECT count(*) FROM sqlite_master WHERE name = 'conversations'"
             is_run = bool(file.execute(tables).fetchone()[0])
     except sqlite3.Error as error:
-        msg = _("{path}: not a run file ({error}).", path=path, error=error)
-        raise RunFileError(msg) from None
+        raise RunFileError(_("{path}: not a run file ({error}).", path=path, error=error)) from None
     if version > VERSION:
         msg = _(
             "{path}: written by a newer version (schema {version:d}); update the program.",
