@@ -148,20 +148,13 @@ def read_chain(path: Path) -> Chain:
 def _check_names(path: Path, names: Sequence[str]) -> None:
     """Raises PromptError for names that make a variable ambiguous."""
     for name in names:
-        other = next((each for each in names if each.startswith(f"{name}_")), "")
-        problem = None
-        if names.count(name) > 1:
-            problem = _("is used twice")
-        elif name == WHOLE:
-            problem = _("is the name of the whole chain")
-        elif other:
-            problem = _("begins the name '{other}', so that ${other} could mean either", other=other)
-        if problem:
+        begins_another = any(each.startswith(f"{name}_") for each in names)
+        if names.count(name) > 1 or name == WHOLE or begins_another:
             msg = _(
-                "{path}: the link's name '{name}' {problem}: choose another.",
+                "{path}: the link's name '{name}' is used twice, begins another one, or means the whole"
+                " chain: choose another.",
                 path=path,
                 name=name,
-                problem=problem,
             )
             raise PromptError(msg)
 

@@ -11,10 +11,11 @@ is what is expected.
 
 import inspect
 import math
+import operator
 import random
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import islice
 from pathlib import Path
@@ -145,7 +146,7 @@ def forecast(context: RunContext, plan: Sequence[Conversation], runs: Path | Non
     )
 
 
-def _each(choose: Callable[..., float], one: Totals, other: Totals) -> Totals:
+def _each(choose: Callable[..., float], one: Totals, other: Sequence[float]) -> Totals:
     calls, tokens_in, tokens_out = map(choose, one, other)
     return calls, tokens_in, tokens_out
 
@@ -204,11 +205,23 @@ def _counted(
 ) -> dict[RoleModel, Totals]:
     totals: dict[RoleModel, Totals] = {}
     for conversation, times in sample:
-        for key, calls, tokens_in, tokens_out in _calls(context, conversation, end):
+        for key, *sizes in _calls(context, conversation, end):
             before = totals.get(key, _NOTHING)
-            added = (times * calls, times * tokens_in, times * tokens_out)
-            totals[key] = _each(lambda *parts: sum(parts), before, added)
+            totals[key] = _each(operator.add, before, [times * size for size in sizes])
     return totals
+
+
+def grading_estimate(
+    context: RunContext, judges: AbstractSet[str], turns: Iterable[GradingContext]
+) -> Spending:
+    """What these judges take at most for some turns; nothing if no model grades."""
+    totals: dict[RoleModel, Totals] = {}
+    if (endpoint := context.endpoints["judge"]) is None:
+        return Spending()
+    for seen in turns:
+        for key, *sizes in _grades(context, endpoint.model, seen, MOST, judges):
+            totals[key] = _each(operator.add, totals.get(key, _NOTHING), sizes)
+    return total_spending(list(_priced(context, totals).values()))
 
 
 def _calls(
@@ -288,9 +301,16 @@ def _demo_prompt(language: Language) -> int:
 
 
 def _grades(
-    context: RunContext, first: str, seen: GradingContext, end: End
+    context: RunContext,
+    first: str,
+    seen: GradingContext,
+    end: End,
+    judges: AbstractSet[str] | None = None,
 ) -> Iterator[tuple[RoleModel, float, float, float]]:
-    """The calls that grade a turn: of rubrics by every model and vote, of function judges by the first."""
+    """The calls that grade a turn: of rubrics by every model and vote, of function judges by the first.
+
+    `judges` are those that are asked; with None, all. A call that judges share is made for any of them.
+    """
     grading, votes = context.grading, context.settings.votes
     rubrics = [each for each in grading.rubrics if each.missing(seen) is None]
     groups = [rubrics] * bool(rubrics) if grading.is_combined else [[each] for each in rubrics]
@@ -301,6 +321,8 @@ def _grades(
     ]
     forms += [(first, [each], True, 1) for each in grading.forms if each.missing(seen) is None]
     for model, group, alone, times in forms:
+        if judges is not None and judges.isdisjoint(each.name for each in group):
+            continue
         size = prompt_tokens(grading.frame.prompt(seen, group, alone=alone))
         reply = GRADES if len(group) > 1 or group[0].name == "turn" else GRADE
         reply += GRADE * (len(group) - 1)

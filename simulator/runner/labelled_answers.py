@@ -6,27 +6,25 @@ import json
 import math
 import random
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeGuard
 
 from pydantic import JsonValue
 
-from simulator.core import shelves
 from simulator.core.concurrency import for_each
 from simulator.core.errors import CaseFileError, InputError, UnknownName
 from simulator.core.messages import _
 from simulator.core.settings import Settings
-from simulator.core.types import Answer, Case, Failure, GradingContext, Passage, Score, Spending, Turn
+from simulator.core.types import Answer, Case, Failure, GradingContext, Passage, Score, Turn
 from simulator.data.cases import read_cases
 from simulator.data.files import printable, quote, read_bytes
 from simulator.data.rows import read_rows, split_sheet
 from simulator.data.values import Row, field_of, has_question, is_empty, is_extra, row_fault
-from simulator.grading.judge import FunctionJudge, JudgeCall, LexicalStandIn, ModelJudge, Panel
-from simulator.grading.rubric import ReplySchema, Rubric, load_form, load_judge
-from simulator.models.pricing import total_spending
+from simulator.grading.judge import JudgeCall, LexicalStandIn, ModelJudge, Panel
+from simulator.grading.rubric import Rubric, load_judge
 from simulator.runner.context import RunContext
-from simulator.runner.estimate import GRADE, GRADES, prompt_tokens
 
 # One annotator's label: a number, or the text of a category.
 Vote = float | str
@@ -353,9 +351,15 @@ class RowGrade(NamedTuple):
     scale: tuple[float, float]
 
 
-def judge_panel(run_context: RunContext, judge: str) -> Panel:
-    """The part of a run's panel that gives the scores of one judge."""
-    return Panel([call for call in run_context.panel.judge_calls if judge in score_names(call)])
+def judge_panel(run_context: RunContext, judges: AbstractSet[str]) -> Panel:
+    """The part of a run's panel that gives the scores of these judges."""
+
+    def names(call: JudgeCall) -> AbstractSet[str]:
+        if isinstance(call, ModelJudge):
+            return {rubric.name + call.suffix for rubric in call.rubrics}
+        return {call.rubric.name if isinstance(call, LexicalStandIn) else str(getattr(call, "name", ""))}
+
+    return Panel([call for call in run_context.panel.judge_calls if names(call) & judges])
 
 
 async def grade_rows(
@@ -369,7 +373,7 @@ async def grade_rows(
 
     Raises BudgetSpent, or what makes grading impossible. What was graded before is in the cache.
     """
-    panel = judge_panel(run_context, judge)
+    panel = judge_panel(run_context, {judge})
 
     async def graded(row: LabelledAnswer) -> GradedRow:
         scores = await panel.grade(labelled_context(row))
@@ -422,32 +426,3 @@ def judge_settings(settings: Settings, judge: str, *, by_model: bool) -> Setting
 def score_name(run_context: RunContext, judge: str) -> str:
     """The name that the scores of a judge have."""
     return list(run_context.judges)[run_context.settings.judges.index(judge)]
-
-
-def score_names(call: JudgeCall) -> Collection[str]:
-    """The names of the scores that one judge call gives."""
-    if isinstance(call, ModelJudge):
-        return {rubric.name + call.suffix for rubric in call.rubrics}
-    return {call.rubric.name if isinstance(call, LexicalStandIn) else str(getattr(call, "name", ""))}
-
-
-def grading_estimate(run_context: RunContext, panel: Panel, contexts: Sequence[GradingContext]) -> Spending:
-    """Calls, tokens and dollars at most; zero if no model grades, dollars None without a price."""
-    spendings: list[Spending] = []
-    endpoint, prices = run_context.endpoints["judge"], run_context.ledger.prices
-
-    def size(forms: Sequence[ReplySchema], *, alone: bool) -> int:
-        frame = run_context.grading.frame
-        return sum(prompt_tokens(frame.prompt(each, forms, alone=alone)) for each in contexts)
-
-    for judging in panel.judge_calls:
-        if isinstance(judging, ModelJudge):
-            form = GRADES + GRADE * (len(judging.rubrics) - 1)
-            calls, shown = len(contexts) * judging.votes, size(judging.rubrics, alone=judging.alone)
-            model = judging.model.endpoint.model
-            spendings.append(prices.spending(model, calls, shown * judging.votes, form * calls))
-        elif endpoint and isinstance(judging, FunctionJudge):
-            for name in set(score_names(judging)) & set(shelves.form_names()):
-                calls, shown = len(contexts), size([load_form(name)], alone=True)
-                spendings.append(prices.spending(endpoint.model, calls, shown, GRADE * calls))
-    return total_spending(spendings)

@@ -131,21 +131,12 @@ class PlannedRun(NamedTuple):
         is_asked = self.settings.protocol == "dialogue" and self.settings.adapter != "recorded"
         if self.columns.answers and is_asked:
             # A column of answers beside the questions often holds the right ones, named like a bot's own.
-            column, cases = self.columns.answers[0], self.settings.cases
-            ignored = _(
+            yield _(
                 "{cases}: the column {column} is read as earlier answers of a bot, and ignored. If"
                 " it holds the right answers: --columns references={column}",
-                cases=cases,
-                column=column,
+                cases=self.settings.cases,
+                column=self.columns.answers[0],
             )
-            if self.columns.has_references:
-                ignored = _(
-                    "{cases}: the column {column} is read as earlier answers of a bot, and ignored"
-                    " because this bot answers by itself.",
-                    cases=cases,
-                    column=column,
-                )
-            yield ignored
         if self.sample_message:
             yield self.sample_message
         if self.judges_chosen_for:

@@ -322,7 +322,7 @@ async def rehearse(  # noqa: PLR0917 - the last three are mostly left out
     stopped: Message | str | None = None
     try:
         runner = new_runner(file, context, bot, progress, None)
-        with _interruptible():
+        with _terminable():
             await prepare(file)
             if stopping_rule is not None:
                 runner = await _until_certain(file, runner, new_runner, stopping_rule)
@@ -408,27 +408,23 @@ def superseded(results: Results) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def _interruptible() -> Iterator[None]:
-    """Lets the first Ctrl-C (or SIGTERM) cancel the current task; a second one ends the process."""
+def _terminable() -> Iterator[None]:
+    """Lets SIGTERM cancel the current task, as the first Ctrl-C does by itself; a second ends the process."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    elsewhere = (NotImplementedError, RuntimeError, ValueError)  # Windows, or not the main thread
 
-    def interrupt() -> None:
-        for number in numbers:
-            loop.remove_signal_handler(number)
+    def terminate() -> None:
+        loop.remove_signal_handler(signal.SIGTERM)
         if task is not None:
             task.cancel()
 
-    with contextlib.suppress(*elsewhere):
-        for number in numbers:
-            loop.add_signal_handler(number, interrupt)
+    # There are no such handlers on Windows and outside the main thread.
+    with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
+        loop.add_signal_handler(signal.SIGTERM, terminate)
     try:
         yield
     finally:
-        for number in numbers:
-            with contextlib.suppress(*elsewhere):
-                loop.remove_signal_handler(number)
+        with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
+            loop.remove_signal_handler(signal.SIGTERM)
 
 
 async def regrade(

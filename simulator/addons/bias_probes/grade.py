@@ -15,11 +15,11 @@ from simulator.core.settings import Settings
 from simulator.core.types import LEXICAL, Case, GradingContext, Language, Passage, Score, Spending
 from simulator.data.cases import read_cases
 from simulator.data.knowledge import read_knowledge
-from simulator.grading.judge import Panel
 from simulator.grading.rubric import Rubric, load_judge
 from simulator.models.pricing import Ledger
 from simulator.runner.context import RunContext
-from simulator.runner.labelled_answers import GraderKind, grading_estimate, score_names
+from simulator.runner.estimate import grading_estimate
+from simulator.runner.labelled_answers import GraderKind, judge_panel
 from simulator.stats import judge_trust
 from simulator.stats.bias import Bias, Probe, measure_bias
 from simulator.stats.judge_trust import BUNDLED, StoredBias, save_bias
@@ -55,9 +55,7 @@ class ProbeRun:
         self.context = RunContext(self.settings, known, (), Ledger.of(self.settings))
         names = dict(zip(self.settings.judges, self.context.judges, strict=True))
         self.judges = tuple(names[name] for name in request.judges)
-        self.panel = Panel(
-            [j for j in self.context.panel.judge_calls if set(score_names(j)) & set(self.judges)]
-        )
+        self.panel = judge_panel(self.context, set(self.judges))
         self.states: Counter[str] = Counter()
         self.rubrics: dict[str, Counter[str]] = {judge: Counter() for judge in self.judges}
 
@@ -83,7 +81,7 @@ class ProbeRun:
 
     def forecast(self) -> Spending:
         """Calls, tokens and dollars at most, from the real prompts."""
-        return grading_estimate(self.context, self.panel, self.contexts)
+        return grading_estimate(self.context, set(self.judges), self.contexts)
 
     async def grade(self, progress: Callable[[Score], None] = lambda _: None) -> Bias:
         """All of them graded and compared, and every connection closed.

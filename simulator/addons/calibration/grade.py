@@ -13,6 +13,7 @@ from simulator.core.types import LEXICAL, Language, Score, Spending
 from simulator.grading.rubric import JudgeName, Rubric
 from simulator.models.pricing import Ledger
 from simulator.runner.context import RunContext
+from simulator.runner.estimate import grading_estimate
 from simulator.runner.labelled_answers import (
     Dimension,
     GradedRow,
@@ -21,8 +22,6 @@ from simulator.runner.labelled_answers import (
     LabelledAnswer,
     RowGrade,
     grade_rows,
-    grading_estimate,
-    judge_panel,
     judge_settings,
     labelled_context,
     read_dimension,
@@ -163,11 +162,7 @@ class CalibrationRun:
 
     def forecast(self) -> Spending:
         """Calls, tokens and dollars at most, from the real prompts; nothing where no model grades."""
-        return grading_estimate(
-            self.context,
-            judge_panel(self.context, self.judge),
-            [labelled_context(row) for row in self.rows],
-        )
+        return grading_estimate(self.context, {self.judge}, map(labelled_context, self.rows))
 
 
 def compare(

@@ -9,10 +9,9 @@ from simulator.core.errors import InputError, RunFileError
 from simulator.core.messages import _
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings
-from simulator.core.shelves import canonical_judge
+from simulator.core.shelves import canonical_judge, judge_name
 from simulator.core.types import PASSED, Conversation, GradingContext, Results, Score, Spending, Turn
 from simulator.grading import outputs as splitting
-from simulator.grading.judge import Panel
 from simulator.grading.metric_file import (
     BINARY_JUDGES,
     COMPARING_JUDGES,
@@ -31,9 +30,9 @@ from simulator.grading.outputs import (
 )
 from simulator.models.pricing import Ledger, total_spending
 from simulator.runner.context import RunContext
+from simulator.runner.estimate import grading_estimate
 from simulator.runner.labelled_answers import (
     LabelledAnswer,
-    grading_estimate,
     labelled_context,
     read_dimension,
     read_labels,
@@ -131,9 +130,11 @@ class LabelledAnswers:
             for part in splitting.parts_of(self.outputs, context).parts:
                 for metric in part.metrics:
                     shown.setdefault(metric.judge, []).append(splitting.context_of(part, context))
-        inner = {name: Panel(judgings) for name, (judgings, _unused) in self.panel.judge_calls_of.items()}
         return total_spending(
-            [grading_estimate(self.context, inner[name], contexts) for name, contexts in shown.items()]
+            [
+                grading_estimate(self.context, {judge_name(judge)}, contexts)
+                for judge, contexts in shown.items()
+            ]
         )
 
     async def evidence(self, told: Callable[[Score], None]) -> JudgedScores:
