@@ -237,8 +237,11 @@ def test_what_links_come_to() -> None:
         (('prompt = "intent.toml"\n', ""), "chain.toml: link intent: prompt: Field required."),
         (('name = "intent"', 'name = "the intent"'), "name: letters, digits and _ only"),
         (('name = "reply"', 'name = "intent"'), "the link's name 'intent' is used twice"),
-        (('name = "reply"', 'name = "chain"'), "the link's name 'chain' is used twice, begins another one, or means the whole"),
-        (('name = "reply"', 'name = "intent_two"'), "the link's name 'intent' is used twice, begins another one"),
+        (
+            ('name = "reply"', 'name = "chain"'),
+            "name 'chain' is used twice, begins another one, or means the whole",
+        ),
+        (('name = "reply"', 'name = "intent_two"'), "name 'intent' is used twice, begins another one"),
         (('cases = "intent.csv"', 'case = "intent.csv"'), "unknown setting 'case'. Did you mean cases"),
         (('judges = ["exact_match"]', "turns = 1\nresume = 'x'"), "unknown setting 'resume'"),
     ],
