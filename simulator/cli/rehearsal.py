@@ -93,7 +93,9 @@ def start(settings: Settings, run_id: str = "") -> int | FinishedRun:
     planned = read_plan(settings)
     settings, whole_plan = planned.settings, planned.plan
     if settings.target is not None or settings.certainty is not None:
-        check_gate(settings)
+        path = settings.outputs
+        file = feature("outputs").read_metric_file(path) if path else None
+        check_gate(settings, file.files if file else lambda _name: False)
     for line in planned.messages():
         say(line)
     plan, shard = whole_plan, read_shard(settings.shard) if settings.shard else None

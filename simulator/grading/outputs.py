@@ -9,7 +9,6 @@ from typing import Any, Literal, NamedTuple
 from simulator.core import shelves
 from simulator.core.errors import CaseFileError
 from simulator.core.messages import Message, _, encodable, listed, shown
-from simulator.core.settings import Settings
 from simulator.core.types import PASSED, Case, GradingContext, Score
 from simulator.data.files import quote
 from simulator.grading.judge import JudgeCall, Panel
@@ -286,13 +285,6 @@ def json_problem(text: str) -> Message | None:
     return None
 
 
-def most_unnamed(file: MetricFile, cases: Iterable[Case]) -> int:
-    """The largest number of outputs that `default` judges in one row; estimates count with it."""
-    found = (whole_object(text) for case in cases for text in case.references_at(1)[:1])
-    counts = (sum(name not in file.named for name in output_names(file, each)) for each in found if each)
-    return max(counts, default=1)
-
-
 def _listed(names: Iterable[str]) -> Message:
     return listed([quote(name) for name in names], _MOST_LISTED)
 
@@ -309,9 +301,9 @@ class OutputJudges:
         self.unnamed = 1
 
     @classmethod
-    def of(cls, settings: Settings) -> "OutputJudges | None":
-        """The judges of `--outputs`; None without that option."""
-        return cls(read_metric_file(settings.outputs)) if settings.outputs else None
+    def of(cls, path: str) -> "OutputJudges":
+        """The judges of `--outputs`."""
+        return cls(read_metric_file(path))
 
     @property
     def judge_names(self) -> tuple[str, ...]:
@@ -333,7 +325,13 @@ class OutputJudges:
 
     def expect(self, cases: Iterable[Case]) -> None:
         """Takes note of the most unnamed outputs that one of these cases has."""
-        self.unnamed = most_unnamed(self.file, cases)
+        references = (whole_object(text) for case in cases for text in case.references_at(1)[:1])
+        counts = (
+            sum(name not in self.file.named for name in output_names(self.file, found))
+            for found in references
+            if found
+        )
+        self.unnamed = max(counts, default=1)
 
     def names(self, context: GradingContext) -> set[str]:
         """The names of the scores that the outputs of this row get."""

@@ -3,6 +3,7 @@
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +25,23 @@ from simulator.grading.judge import (
     Panel,
     counting,
 )
-from simulator.grading.outputs import OutputJudges
 from simulator.grading.rubric import Judge, PromptFrame, ReplySchema, Rubric, load_form, load_judge
 from simulator.models.client import Model
 from simulator.models.limiter import GRADING
 from simulator.models.providers import Models
 from simulator.text.normalise import tokenizer
+
+# What only some runs need, imported when their settings ask for it.
+FEATURES = {
+    "outputs": "simulator.grading.outputs",
+    "lexical": "simulator.grading.lexical",
+    "embedding": "simulator.text.embedding",
+}
+
+
+def feature(name: str) -> Any:
+    """The module of a feature, which is imported now."""
+    return import_module(FEATURES[name])
 
 
 class Grading:
@@ -40,7 +52,7 @@ class Grading:
         self.settings, self.models = settings, models
         guidelines = Path(settings.guidelines or shelves.JUDGES / "_guidelines.toml")
         self.frame = PromptFrame(shelves.JUDGES / "_frame.toml", guidelines)
-        self.outputs = OutputJudges.of(settings)
+        self.outputs = feature("outputs").OutputJudges.of(settings.outputs) if settings.outputs else None
         self.answer_judges = _load_judges(
             [name for name in settings.judges if not self.outputs or name != PASSED]
         )
@@ -166,15 +178,12 @@ def read_list(name: str | None, option: str) -> tuple[str, ...]:
 
 
 async def _embed_lexically(texts: list[str]) -> list[list[float]]:
-    from simulator.text.embedding import hash_embed
-
-    return await counting(hash_embed, texts)  # type: ignore[no-any-return]
+    return await counting(feature("embedding").hash_embed, texts)  # type: ignore[no-any-return]
 
 
 def _stand_in(name: str) -> Callable[..., Any] | None:
-    from simulator.grading.lexical import STAND_INS, LexicalJudge
-
-    return LexicalJudge(name).grade if name in STAND_INS else None
+    lexical = feature("lexical")
+    return lexical.LexicalJudge(name).grade if name in lexical.STAND_INS else None
 
 
 def _rubrics(judges: Iterable[Judge]) -> list[Rubric]:

@@ -28,7 +28,6 @@ from simulator.core.settings import (
 )
 from simulator.core.shelves import judge_name
 from simulator.core.types import STOPPED_EARLY, Case, Conversation, Facts, Results, Turn, Value
-from simulator.grading.metric_file import read_metric_file
 from simulator.stats.answerability import answer_place, handover_place
 from simulator.stats.figures import CorrectedScore, Summary, rounded, turn_failure
 from simulator.stats.intervals import Clusters, cluster_values, ends_of, lower_bound, p_below, upper_bound
@@ -611,10 +610,13 @@ def texts_apart(score: float, target: float) -> tuple[str, str, str]:
     return score_text, f"{abs(float(goal) - float(score_text)):.{places}f}", goal
 
 
-def check_gate(settings: Settings) -> None:
-    """Raises InputError for a target about figures that the run will not have, or for no target at all."""
-    file = read_metric_file(settings.outputs) if settings.outputs else None
-    of_outputs = (each.name for each in target_conditions(settings.target) if file and file.files(each.name))
+def check_gate(settings: Settings, is_of_outputs: Callable[[str], bool]) -> None:
+    """Raises InputError for a target about figures that the run will not have, or for no target at all.
+
+    `is_of_outputs` says whether the metric file has scores of a name.
+    """
+    conditions = target_conditions(settings.target)
+    of_outputs = (each.name for each in conditions if is_of_outputs(each.name))
     check_names(settings.target, [*map(judge_name, settings.judges), *of_outputs])
     check_certainty(settings)
     if settings.sequential and settings.customer_faults == "replay":
