@@ -97,7 +97,6 @@ async def _runnable(found: Any, target: str) -> Any:
         )
         raise InputError(msg)
     if callable(found):
-        _check_factory(found, target)
         try:
             runnable = found()
             runnable = await runnable if inspect.isawaitable(runnable) else runnable
@@ -110,23 +109,6 @@ async def _runnable(found: Any, target: str) -> Any:
     raise InputError(
         _("{target} is {type}, not a runnable: it has no ainvoke().", target=name, type=type(found).__name__)
     )
-
-
-def _check_factory(found: Any, target: str) -> None:
-    try:
-        parameters = inspect.signature(found).parameters.values()
-    except (TypeError, ValueError):  # written in C, without a signature
-        return
-    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    needed = [each.name for each in parameters if each.default is each.empty and each.kind not in variadic]
-    if needed:
-        msg = _(
-            "{target} takes {needed}, but what makes a runnable is called without arguments. Is it"
-            " the bot itself? --adapter function.",
-            target=target,
-            needed=", ".join(needed),
-        )
-        raise InputError(msg)
 
 
 class RunnableBot:

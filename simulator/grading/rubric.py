@@ -4,12 +4,12 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from simulator.core import replies, shelves
-from simulator.core.errors import PromptError
+from simulator.core.errors import PromptError, value_problem
 from simulator.core.messages import _
 from simulator.core.templates import (
     LANGUAGES,
@@ -22,15 +22,10 @@ from simulator.core.templates import (
 )
 from simulator.core.types import GradingContext, Language, Passage
 
-# What a judge may need: a reference, passages, or at least that the bot says what it retrieved.
-NEEDS = ("reference", "passages", "retrieval")
 # Characters of retrieved text in a prompt; passages beyond it are left out, and the prompt says so.
 LONGEST_MATERIAL = 24_000
 # Characters of each earlier message in a prompt.
 LONGEST_EARLIER = 4000
-# What a judge may grade: the bot's answer, the customer's words, or what was retrieved.
-GRADED = ("answer", "customer", "retrieval")
-_KEYS = {"needs", "value", "grades", "fields", *LANGUAGES}
 # The keys of a worked example that show material, in this order; the others are the reply's fields.
 _EXAMPLE_MATERIAL = ("question", "reference", "passages", "answer")
 
@@ -64,36 +59,83 @@ _FRAME: dict[str, set[str]] = {
 _MATERIAL = ("material", "first_reference", "answerable", "unanswerable")
 
 
+class _Wording(BaseModel):
+    """What a file says in one language, beside its title and its criterion.
+
+    Of a field that is a list of items, `fields` says what each key of an item means.
+    """
+
+    fields: dict[str, replies.Meaning] = {}
+    examples: list[dict[str, Any]] = []
+
+
+class _JudgeFile(BaseModel):
+    """The tables of judges/NAME.toml; docs/judges.md says what each key is for."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    needs: tuple[Literal["reference", "passages", "retrieval"], ...] = ()
+    value: str = ""
+    grades: Literal["answer", "customer", "retrieval"] = "answer"
+    fields: dict[str, str] = Field(min_length=1)
+    ja: _Wording
+    en: _Wording
+
+    @model_validator(mode="after")
+    def _every_field_has_a_meaning(self) -> Self:
+        for key, kind in self.fields.items():
+            if kind not in replies.FIELD_KINDS:
+                msg = _(
+                    "[fields] {key} = '{kind}' is unknown; there are {kinds}",
+                    key=key,
+                    kind=kind,
+                    kinds=", ".join(replies.FIELD_KINDS),
+                )
+                raise ValueError(msg)
+            items = replies.FIELD_KINDS[kind].items
+            for language in LANGUAGES:
+                meaning = getattr(self, language).fields.get(key)
+                if not meaning:
+                    raise ValueError(_("[{language}.fields] {key} is missing", language=language, key=key))
+                if items and (isinstance(meaning, str) or tuple(meaning) != items):
+                    msg = _(
+                        "[{language}.fields.{key}] must say what {items} are, in order",
+                        language=language,
+                        key=key,
+                        items=", ".join(items),
+                    )
+                    raise ValueError(msg)
+        return self
+
+
 class ReplySchema:
     """A form that a model fills in about a turn: criterion, fields of the reply, worked examples."""
 
     def __init__(self, path: Path) -> None:
         """Reads and checks the file; the form is named like it."""
         self.path, self.name = path, path.stem.removeprefix("_")
-        tables = read_toml(path)
-        check_languages(path, tables, {"title": set(), "criterion": set()})
-        if unknown := set(tables) - _KEYS:
-            msg = _(
-                "{path}: '{unknown}' is unknown; there are {keys}.",
-                path=path,
-                unknown=min(unknown),
-                keys=", ".join(sorted(_KEYS)),
-            )
-            raise PromptError(msg)
-        self.needs = tuple(tables.get("needs", ()))
-        if unknown := set(self.needs) - set(NEEDS):
-            msg = _(
-                "{path}: needs = '{unknown}' is unknown; there are {needs}.",
-                path=path,
-                unknown=min(unknown),
-                needs=", ".join(NEEDS),
-            )
-            raise PromptError(msg)
-        self.fields = _fields(path, tables)
-        self._tables = tables
-        for language in LANGUAGES:
-            for example in self.examples(language):
-                self._check_example(example)
+        self._tables = read_toml(path)
+        check_languages(path, self._tables, {"title": set(), "criterion": set()})
+        try:
+            self._file = _JudgeFile.model_validate(self._tables)
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = "".join(f"{part}: " for part in first["loc"])
+            msg = _("{path}: {place}{problem}.", path=path, place=place, problem=value_problem(first))
+            raise PromptError(msg) from None
+        self.needs, self.fields = self._file.needs, self._file.fields
+        known = {*self.fields, *_EXAMPLE_MATERIAL}
+        for example in (*self._file.ja.examples, *self._file.en.examples):
+            try:
+                self.form.model_validate({key: example[key] for key in self.fields})
+                problem = ", ".join(example.keys() - known)
+            except (KeyError, ValidationError) as error:
+                problem = " ".join(str(error).split())
+            if problem:
+                msg = _(
+                    "{path}: a worked example does not fill in the form ({error}).", path=path, error=problem
+                )
+                raise PromptError(msg)
 
     def title(self, language: Language) -> str:
         """What people call this judge."""
@@ -105,32 +147,12 @@ class ReplySchema:
 
     def field_meanings(self, language: Language) -> dict[str, tuple[str, replies.Meaning]]:
         """Kind and meaning of every field of the reply."""
-        meanings = self._tables[language]["fields"]
+        meanings = getattr(self._file, language).fields
         return {key: (kind, meanings[key]) for key, kind in self.fields.items()}
 
     def examples(self, language: Language) -> list[dict[str, Any]]:
         """Worked examples: what is shown, and the reply that it should get."""
-        return list(self._tables[language].get("examples", ()))
-
-    def _check_example(self, example: dict[str, Any]) -> None:
-        try:
-            self.form.model_validate({key: example[key] for key in self.fields})
-        except (KeyError, ValidationError) as error:
-            msg = _(
-                "{path}: a worked example does not fill in the form ({error}).",
-                path=self.path,
-                error=" ".join(str(error).split()),
-            )
-            raise PromptError(msg) from None
-        if unknown := set(example) - set(self.fields) - set(_EXAMPLE_MATERIAL):
-            allowed = ", ".join(_EXAMPLE_MATERIAL)
-            msg = _(
-                "{path}: a worked example has '{unknown}'; it may show {allowed}.",
-                path=self.path,
-                unknown=min(unknown),
-                allowed=allowed,
-            )
-            raise PromptError(msg)
+        return getattr(self._file, language).examples  # type: ignore[no-any-return]
 
     @cached_property
     def form(self) -> type[replies.Reply]:
@@ -175,7 +197,7 @@ class Rubric(ReplySchema):
         """Reads and checks the file; the judge is named like it."""
         super().__init__(path)
         self.name = path.stem
-        self.value = str(self._tables.get("value", ""))
+        self.value, self.grades = self._file.value, self._file.grades
         self.kind = replies.FIELD_KINDS.get(self.fields.get(self.value, ""), replies.FIELD_KINDS["text"])
         if self.kind.scale is None:
             msg = _(
@@ -185,15 +207,6 @@ class Rubric(ReplySchema):
             )
             raise PromptError(msg)
         self.scale: tuple[float, float] = self.kind.scale
-        self.grades = str(self._tables.get("grades", GRADED[0]))
-        if self.grades not in GRADED:
-            msg = _(
-                "{path}: grades = '{grades}' is unknown; there are {graded}.",
-                path=path,
-                grades=self.grades,
-                graded=", ".join(GRADED),
-            )
-            raise PromptError(msg)
 
 
 Judge = Rubric | Callable[..., Any]
@@ -208,39 +221,6 @@ def load_judge(name: str) -> Judge:
 def load_form(name: str) -> ReplySchema:
     """What a function judge asks a model to fill in, by the judge's name."""
     return ReplySchema(shelves.form_path(name))
-
-
-def _fields(path: Path, tables: Mapping[str, Any]) -> dict[str, str]:
-    fields = tables.get("fields")
-    if not isinstance(fields, dict) or not fields:
-        raise PromptError(_("{path}: the table [fields] is missing.", path=path))
-    for key, kind in fields.items():
-        if kind not in replies.FIELD_KINDS:
-            msg = _(
-                "{path}: [fields] {key} = '{kind}' is unknown; there are {kinds}.",
-                path=path,
-                key=key,
-                kind=kind,
-                kinds=", ".join(replies.FIELD_KINDS),
-            )
-            raise PromptError(msg)
-        for language in LANGUAGES:
-            meaning = tables[language].get("fields", {}).get(key)
-            if not meaning:
-                raise PromptError(
-                    _("{path}: [{language}.fields] {key} is missing.", path=path, language=language, key=key)
-                )
-            items = replies.FIELD_KINDS[kind].items
-            if items and (not isinstance(meaning, dict) or tuple(meaning) != items):
-                msg = _(
-                    "{path}: [{language}.fields.{key}] must say what {items} are, in order.",
-                    path=path,
-                    language=language,
-                    key=key,
-                    items=", ".join(items),
-                )
-                raise PromptError(msg)
-    return {str(key): str(kind) for key, kind in fields.items()}
 
 
 class PromptFrame:

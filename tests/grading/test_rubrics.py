@@ -252,24 +252,34 @@ def test_a_judge_of_ones_own_is_a_file(tmp_path: Path) -> None:
             "value = 'reason' must name one of its fields that can be a grade",
         ),
         ('value = "grade"', "", "value = '' must name one of its fields that can be a grade"),
-        ('needs = ["reference"]', 'needs = ["references"]', "needs = 'references' is unknown"),
+        ('needs = ["reference"]', 'needs = ["references"]', "needs: 0: Input should be 'reference', "),
         (
             'needs = ["reference"]',
             'need = ["reference"]',
-            "'need' is unknown; there are en, fields, grades, ja, needs",
+            "need: Extra inputs are not permitted",
         ),
         (
             'reason = "text"',
             'reason = "txt"',
             "[fields] reason = 'txt' is unknown; there are text, texts, grade",
         ),
-        ('[fields]\nreason = "text"\ngrade = "grade"', "", "the table [fields] is missing"),
+        ('[fields]\nreason = "text"\ngrade = "grade"', "", "fields: Field required"),
         ('reason = "why", ', "", "[en.fields] reason is missing"),
         ('criterion = "Be strict."', "", "[en] criterion is missing or empty"),
         ('"厳しく。"', '"$answer を厳しく。"', "[ja] criterion uses $answer, which nothing fills"),
         ('"厳しく。"', '"5$で厳しく。"', "[ja] criterion has a lone dollar"),
         ("[en]\n", "[english]\n", "the table [en] is missing"),
         ("[ja]", "[ja", "Fix the file"),
+        (
+            "\n[en]",
+            "\nexamples = [{ answer = 'a' }]\n[en]",
+            "a worked example does not fill in the form ('reason')",
+        ),
+        (
+            "\n[en]",
+            "\nexamples = [{ reason = 'a', grade = 3, questoin = 'b' }]\n[en]",
+            "a worked example does not fill in the form (questoin)",
+        ),
     ],
 )
 def test_a_broken_judge_file_is_one_line(tmp_path: Path, old: str, new: str, problem: str) -> None:
