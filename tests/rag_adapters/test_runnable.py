@@ -334,7 +334,7 @@ async def test_the_line_of_the_users_own_code_is_told() -> None:
         (
             "def bot(question): return question",
             {},
-            "takes question, but what makes a runnable is called without",
+            "bot.py:bot: it cannot be made: TypeError: bot() missing 1 required",
         ),
         ("def bot(): return {}['key']", {}, "bot.py:bot: it cannot be made: bot.py, line"),
         ("", {}, "unknown name in bot.py 'bot'."),
