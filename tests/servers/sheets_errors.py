@@ -62,15 +62,6 @@ def within(where: str) -> Iterator[None]:
         raise
 
 
-def violations(found: list[tuple[str, str]]) -> ApiError:
-    """400 with one field violation for each (field, description)."""
-    told = [
-        {"field": field, "description": text} if field else {"description": text} for field, text in found
-    ]
-    details = [{"@type": _RPC + "BadRequest", "fieldViolations": told}]
-    return ApiError(400, "\n".join(text for _, text in found), details=details)
-
-
 def bad_mask(path: str) -> ApiError:
     """400 for a `fields` parameter that selects nothing there is."""
     text = f"Error expanding 'fields' parameter. Cannot find matching fields for path '{path}'."

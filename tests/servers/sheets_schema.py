@@ -2,30 +2,25 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
 from tests.paths import FIXTURES
-from tests.servers.sheets_errors import Json, bad_mask, invalid, violations
+from tests.servers.sheets_errors import Json, bad_mask, invalid
 
 _FILE = FIXTURES / "sheets.v4.json"
 _INT32 = 2**31
 # Fields of which only one may be set; the discovery document does not say so, Google's reference does.
-_ONE_OF: dict[str, tuple[str, frozenset[str]]] = {
-    "ExtendedValue": (
-        "value",
-        frozenset({"numberValue", "stringValue", "boolValue", "formulaValue", "errorValue"}),
-    ),
-    "ColorStyle": ("kind", frozenset({"rgbColor", "themeColor"})),
-    "UpdateCellsRequest": ("area", frozenset({"start", "range"})),
-    "DeveloperMetadataLocation": ("location", frozenset({"spreadsheet", "sheetId", "dimensionRange"})),
-    "DataFilter": ("filter", frozenset({"a1Range", "gridRange", "developerMetadataLookup"})),
-    "ConditionalFormatRule": ("rule", frozenset({"booleanRule", "gradientRule"})),
-    "FindReplaceRequest": ("scope", frozenset({"range", "sheetId", "allSheets"})),
+_ONE_OF: dict[str, frozenset[str]] = {
+    "ExtendedValue": frozenset({"numberValue", "stringValue", "boolValue", "formulaValue", "errorValue"}),
+    "ColorStyle": frozenset({"rgbColor", "themeColor"}),
+    "UpdateCellsRequest": frozenset({"start", "range"}),
+    "DeveloperMetadataLocation": frozenset({"spreadsheet", "sheetId", "dimensionRange"}),
+    "DataFilter": frozenset({"a1Range", "gridRange", "developerMetadataLookup"}),
+    "ConditionalFormatRule": frozenset({"booleanRule", "gradientRule"}),
+    "FindReplaceRequest": frozenset({"range", "sheetId", "allSheets"}),
 }
-# A place in a body: the place around it and the name or number within that; spelt out only for a message.
-Place = tuple["Place | None", str | int]
 
 
 class Method(NamedTuple):
@@ -72,15 +67,11 @@ def parsed(raw: bytes, method: Method) -> Any:
         body = json.loads(raw or b"{}", parse_constant=_no_constant)
     except ValueError:
         raise invalid("Invalid JSON payload received. Unexpected token.") from None
-    if method.request is None:
+    if method.request is None or not isinstance(body, dict):
         if raw:
             raise invalid('Invalid JSON payload received. Unknown name "": Root element must be a message.')
         return {}
-    if not isinstance(body, dict):
-        raise invalid('Invalid JSON payload received. Unknown name "": Root element must be a message.')
-    found = list(_message(method.request, body, None))
-    if found:
-        raise violations(found)
+    _check(method.request, body, "")
     return _set_only(body)
 
 
@@ -95,47 +86,34 @@ def _no_constant(name: str) -> None:
     raise ValueError(name)
 
 
-def _message(name: str, value: Any, place: Place | None) -> Iterator[tuple[str, str]]:
+def _check(name: str, value: Any, place: str) -> None:
+    """Refuses what is no message of this name: an unknown field, a wrong type, two of which one is meant."""
     if not isinstance(value, dict):
-        yield _type_error(place, f"type.googleapis.com/google.apps.sheets.v4.{name}", value)
-        return
+        raise invalid(f"Invalid value at '{place}': not a {name}")
     fields = document()["schemas"][name]
     for key, inner in value.items():
-        if (field := fields.get(key)) is None:
-            yield _unknown(place, key)
-        elif inner is not None:
-            yield from _field(field, inner, (place, key))
-    kind, names = ("kind", fields.keys()) if name == "Request" else _ONE_OF.get(name, ("", ()))
-    if names:
-        yield from _one_of(kind, [key for key in names if value.get(key) is not None], place)
+        where = f"{place}.{key}".lstrip(".")
+        if key not in fields:
+            raise invalid(f"Invalid JSON payload received. Unknown name at '{where}'")
+        if inner is not None:
+            _check_field(fields[key], inner, where)
+    exclusive = fields.keys() if name == "Request" else _ONE_OF.get(name, frozenset())
+    if len(given := [key for key in exclusive if value.get(key) is not None]) > 1:
+        raise invalid(f"Invalid value at '{place}': only one of {', '.join(given)}")
 
 
-def _one_of(kind: str, given: list[str], place: Place | None) -> Iterator[tuple[str, str]]:
-    if len(given) > 1:
-        text = f"oneof field '{kind}' is already set. Cannot set '{given[1]}'"
-        yield _spelt(place), f"Invalid value at '{_spelt(place)}' (oneof), {text}"
-
-
-def _field(field: Json, value: Any, place: Place) -> Iterator[tuple[str, str]]:
+def _check_field(field: Json, value: Any, place: str) -> None:
     kind = field.get("type")
     if kind is None:
-        yield from _message(field["$ref"], value, place)
+        _check(field["$ref"], value, place)
     elif kind == "array":
-        yield from _array(field["items"], value, place)
-    elif kind == "object":
-        for key, inner in value.items() if isinstance(value, dict) else ():
-            yield from _field(field["additionalProperties"], inner, (place, key))
-    elif not _SCALARS[kind](value, field):
-        yield _type_error(place, _named(field), value)
-
-
-def _array(items: Json, value: Any, place: Place) -> Iterator[tuple[str, str]]:
-    if not isinstance(value, list):
         # Google takes a lone value for a list of one; a client that relies on it is better told.
-        yield _type_error(place, "list", value)
-        return
-    for number, inner in enumerate(value):
-        yield from _field(items, inner, (place, number))
+        if not isinstance(value, list):
+            raise invalid(f"Invalid value at '{place}': not a list")
+        for number, inner in enumerate(value):
+            _check_field(field["items"], inner, f"{place}[{number}]")
+    elif kind != "object" and not _SCALARS[kind](value, field):
+        raise invalid(f"Invalid value at '{place}': not of type {field.get('format') or kind}")
 
 
 def _is_integer(value: Any, _: Json) -> bool:
@@ -159,59 +137,20 @@ _SCALARS: dict[str, Callable[[Any, Json], bool]] = {
 }
 
 
-def _named(field: Json) -> str:
-    if "enum" in field:
-        return "type.googleapis.com/google.apps.sheets.v4.enum"
-    shown = {"int32": "TYPE_INT32", "float": "TYPE_FLOAT", "double": "TYPE_DOUBLE"}
-    return shown.get(field.get("format", ""), {"boolean": "TYPE_BOOL"}.get(field["type"], "TYPE_STRING"))
-
-
-def _type_error(place: Place | None, kind: str, value: Any) -> tuple[str, str]:
-    where, shown = _spelt(place), json.dumps(value, ensure_ascii=False)[:200]
-    return where, f"Invalid value at '{where}' ({kind}), {shown}"
-
-
-def _unknown(place: Place | None, key: str) -> tuple[str, str]:
-    where = _spelt(place)
-    at = f" at '{where}'" if where else ""
-    return where, f'Invalid JSON payload received. Unknown name "{key}"{at}: Cannot find field.'
-
-
-def _spelt(place: Place | None) -> str:
-    if place is None:
-        return ""
-    around, key = place
-    before = _spelt(around)
-    if isinstance(key, int):
-        return f"{before}[{key}]"
-    name = re.sub(r"[A-Z]", lambda found: "_" + found[0].lower(), key)
-    return f"{before}.{name}" if before else name
-
-
 def checked_query(method: Method, query: Mapping[str, list[str]]) -> Json:
     """The query's parameters with their types; unknown ones, wrong ones and repeated ones are refused."""
     known = document()["common"] | method.query
-    found: list[tuple[str, str]] = []
     for name, given in query.items():
-        found += _parameter(name, known.get(name), given)
-    if found:
-        raise violations(found)
+        field = known.get(name)
+        if field is None or (len(given) > 1 and not field.get("repeated")):
+            raise invalid(f"Cannot bind query parameter '{name}'")
+        # Google takes Python's way of writing truth values, which gspread relies on.
+        is_truth = field["type"] == "boolean"
+        if not all(
+            text.lower() in ("true", "false") if is_truth else _is_text(text, field) for text in given
+        ):
+            raise invalid(f"Invalid value at '{name}'")
     return {name: _value(known[name], given) for name, given in query.items()}
-
-
-def _parameter(name: str, field: Json | None, given: list[str]) -> list[tuple[str, str]]:
-    if field is None:
-        text = f"Cannot bind query parameter. Field '{name}' could not be found in request message."
-        return [("", f'Invalid JSON payload received. Unknown name "{name}": {text}')]
-    if len(given) > 1 and not field.get("repeated"):
-        text = "Proto field is not repeating, cannot start list."
-        return [("", f'Invalid JSON payload received. Unknown name "{name}": {text}')]
-    if field["type"] == "boolean":
-        # Google takes Python's way of writing them, which gspread relies on.
-        wrong = [text for text in given if text.lower() not in ("true", "false")]
-    else:
-        wrong = [text for text in given if not _is_text(text, field)]
-    return [(name, _type_error((None, name), _named(field), text)[1]) for text in wrong]
 
 
 def _value(field: Json, given: list[str]) -> Any:

@@ -80,14 +80,6 @@ async def test_chat_answer_has_openai_shape() -> None:
     assert answer.usage.total_tokens == answer.usage.prompt_tokens + answer.usage.completion_tokens
 
 
-@pytest.mark.parametrize(("text", "japanese"), [(QUESTION, True), ("Until when may I return it?", False)])
-async def test_plain_answer_is_in_the_language_of_the_question(text: str, japanese: bool) -> None:
-    """Kana or kanji in the last user message bring a Japanese sentence."""
-    async with OpenAIServer() as server:
-        answer = await ask(server, text)
-    assert answer.choices[0].message.content.isascii() is not japanese
-
-
 async def test_json_schema_answer_fits_the_schema() -> None:
     """A strict pydantic schema with a reference is filled in declared order, `next` with stay."""
     async with OpenAIServer() as server:
@@ -97,14 +89,6 @@ async def test_json_schema_answer_fits_the_schema() -> None:
     assert list(json.loads(texts[0])) == list(Verdict.model_fields)
     assert {verdict.next for verdict in verdicts} == {"stay"}
     assert {verdict.overall for verdict in verdicts} == {1, 2, 3, 4, 5}
-
-
-async def test_json_mode_without_a_schema_is_a_customer_who_stays() -> None:
-    """JSON mode alone brings a message, stay and a reason."""
-    async with OpenAIServer() as server:
-        answer = await ask(server, system="Answer in JSON.", response_format={"type": "json_object"})
-    told = json.loads(answer.choices[0].message.content)
-    assert (list(told), told["next"]) == (["message", "next", "reason"], "stay")
 
 
 @pytest.mark.parametrize("usage", [True, False])
@@ -122,14 +106,6 @@ async def test_stream_brings_the_same_text_in_chunks(usage: bool) -> None:
     assert (chunks[-1].usage == whole.usage) if usage else (chunks[-1].choices[0].finish_reason == "stop")
 
 
-async def test_broken_stream_is_an_error() -> None:
-    """A stream reset half-way does not look like its end."""
-    async with OpenAIServer(lambda _: Reply("途中で切れる長めの回答です。" * 20, close=True)) as server:
-        stream = await ask(server, stream=True)
-        with pytest.raises(openai.APIConnectionError):
-            _ = [chunk async for chunk in stream]
-
-
 @pytest.mark.parametrize("form", ["float", "base64", None])
 async def test_embeddings_come_in_either_encoding(form: str | None) -> None:
     """Whatever encoding the client asks for, the vectors are those of the hashed n-grams, in order."""
@@ -145,29 +121,6 @@ async def test_embeddings_come_in_either_encoding(form: str | None) -> None:
     assert np.allclose(rows, [ngram_vector(text) for text in texts])
     assert np.dot(rows[0], rows[1]) > np.dot(rows[0], rows[2]) + 0.3
     assert answer.usage.prompt_tokens > 0
-
-
-async def test_embeddings_take_one_text_tokens_and_dimensions() -> None:
-    """A single string, token numbers and a wished size are accepted."""
-    async with OpenAIServer() as server, client(server) as made:
-        one = await made.embeddings.create(model="e", input=QUESTION, dimensions=64)
-        tokens = await made.embeddings.create(model="e", input=[[1, 2, 3], [4]])
-    assert [len(row.embedding) for row in (*one.data, *tokens.data)] == [64, 256, 256]
-
-
-async def test_embeddings_can_be_told_and_can_fail() -> None:
-    """`embed` gives vectors or replies; an empty text is refused as the real endpoint does."""
-    async with (
-        OpenAIServer(embed=script([Reply(status=500)], lambda _: [[1.0, 0.0]])) as server,
-        client(server) as made,
-    ):
-        with pytest.raises(openai.InternalServerError):
-            await made.embeddings.create(model="e", input="a")
-        told = await made.embeddings.create(model="e", input="a")
-        with pytest.raises(openai.BadRequestError):
-            await made.embeddings.create(model="e", input=["a", ""])
-    assert told.data[0].embedding == [1.0, 0.0]
-    assert server.counts["embeddings"] == 3
 
 
 async def test_wrong_key_is_401() -> None:
@@ -194,47 +147,6 @@ FAULTY = [
     (BAD_GATEWAY, openai.InternalServerError, None),
     (Reply(close=True), openai.APIConnectionError, None),
 ]
-
-
-@pytest.mark.parametrize(("reply", "kind", "code"), FAULTY)
-async def test_errors_reach_the_client_as_its_exceptions(
-    reply: Reply, kind: type[Exception], code: str | None
-) -> None:
-    """Each fault becomes the exception which the real endpoint's would."""
-    async with OpenAIServer(script([reply])) as server:
-        with pytest.raises(kind) as met:
-            await ask(server)
-        await ask(server)
-    assert getattr(met.value, "code", None) == code
-
-
-async def test_stall_outlasts_the_client_and_the_server_still_stops() -> None:
-    """A stalled call times out at the client's patience, and leaving the block does not wait for it."""
-    async with OpenAIServer(lambda _: Reply(delay=3600)) as server, client(server, timeout=0.2) as made:
-        with pytest.raises(openai.APITimeoutError):
-            await made.chat.completions.create(model="m", messages=[{"role": "user", "content": "a"}])
-
-
-@pytest.mark.parametrize("name", ["temperature", "seed", "response_format", "json_schema", "max_tokens"])
-async def test_refused_parameters_are_named(name: str) -> None:
-    """A refused parameter is a 400 that names it; the same request without it passes."""
-    options: Any = {"temperature": 0.2, "seed": 42, "response_format": STRICT, "max_tokens": 9}
-    async with OpenAIServer(refuses={name}) as server:
-        met = await refused(server, **options)
-        named = "response_format" if name == "json_schema" else name
-        del options[named]
-        await ask(server, **options)
-    assert (met.param, met.code) == (
-        named,
-        "unsupported_value" if named[0] in "rt" else "unsupported_parameter",
-    )
-
-
-async def test_refused_json_schema_leaves_json_mode() -> None:
-    """An endpoint may know JSON mode without knowing schemas."""
-    async with OpenAIServer(refuses={"json_schema"}) as server:
-        await refused(server, response_format=STRICT)
-        await ask(server, "JSON", response_format={"type": "json_object"})
 
 
 async def test_requests_real_endpoints_refuse_are_refused() -> None:
