@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
-from rag_adapters.http import HttpBot, connect, headers_of
+from rag_adapters.http import connect, headers_of
 from simulator import BotFailure, InputError, Message, Passage, Query
 from tests.servers import bot as bots
 from tests.servers.bot import BotServer, ReceivedQuestion
@@ -276,19 +276,6 @@ async def test_cookies_of_one_customer_do_not_reach_another(server: BotServer) -
     assert "cookie" not in server.requests[1].headers
 
 
-async def test_many_questions_at_once(server: BotServer) -> None:
-    """One pool of connections serves them all, each with its own session."""
-    server.behaviour = bots.counts_its_session
-    bot = connect(url=server.url, answer="data.reply")
-    queries = [QUERY.model_copy(update={"session": f"s{number % 10}"}) for number in range(50)]
-    answers = await asyncio.gather(*map(bot, queries))
-    await bot.aclose()
-
-    assert sorted(answer.text for answer in answers) == sorted(
-        str(nth) for nth in range(1, 6) for _ in range(10)
-    )
-
-
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
@@ -325,9 +312,3 @@ def test_headers_are_parted_where_a_name_follows() -> None:
         "X-A": "1",
         "X-B": "2;",
     }
-
-
-async def test_closing_an_unused_bot_is_quiet() -> None:
-    """No connection was made, so there is none to close."""
-    bot: HttpBot = connect(url="http://127.0.0.1/chat", answer="reply")
-    await bot.aclose()

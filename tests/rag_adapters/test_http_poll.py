@@ -1,6 +1,5 @@
 """The adapter of JSON endpoints whose answers are fetched."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -103,16 +102,6 @@ async def test_an_empty_reply_means_not_yet(server: JobServer) -> None:
     assert server.asked == {"job/1": 5}
 
 
-async def test_each_question_has_its_own_job(server: JobServer) -> None:
-    """However many there are at once."""
-    bot = connect(**settings_of(server))
-    answers = await asyncio.gather(*(bot(QUERY) for _ in range(20)))
-    await bot.aclose()
-
-    assert {answer.text for answer in answers} == {"990円です。"}
-    assert set(server.asked.values()) == {3}
-
-
 @pytest.mark.parametrize(
     ("course", "settings", "kind", "said"),
     [
@@ -158,16 +147,6 @@ async def test_a_job_without_a_place_is_malformed(
     server.accepted = accepted
 
     assert await failure(server, poll=poll) == ("malformed", said)
-
-
-async def test_a_job_that_never_ends_can_be_left(server: JobServer) -> None:
-    """How long to wait is the caller's business."""
-    server.course = COURSE[:1]
-
-    with pytest.raises(TimeoutError):
-        async with asyncio.timeout(0.1):
-            await asked(server)
-    assert 1 <= server.asked["job/1"] <= 11
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """The adapter of JSON endpoints that answer in pieces."""
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
@@ -189,17 +188,6 @@ async def test_a_page_and_a_refusal_are_told_as_such(server: StreamServer) -> No
     assert await failure(server, b"slow down") == ("error", "HTTP 429: slow down")
 
 
-async def test_many_streams_at_once(server: StreamServer) -> None:
-    """Slow ones do not hold up each other."""
-    server.chunks = [pieces("a"), 0.05, pieces("b"), DONE]
-    bot = connect(url=server.url, answer="text", stream="sse")
-    async with asyncio.timeout(2):
-        answers = await asyncio.gather(*(bot(QUERY) for _ in range(100)))
-    await bot.aclose()
-
-    assert {answer.text for answer in answers} == {"ab"}
-
-
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
@@ -215,10 +203,3 @@ def test_slips_are_found_before_the_start(settings: dict[str, Any], said: str) -
     """Whatever the user can mend is said by `connect`."""
     with pytest.raises(InputError, match=said.replace("$", r"\$")):
         connect(**{"url": "http://127.0.0.1/chat", "answer": "text", "stream": "sse", **settings})
-
-
-async def test_a_question_is_sent_as_without_a_stream(server: StreamServer) -> None:
-    """The request is the same."""
-    await asked(server, pieces("a"), request=json.dumps({"message": "$question", "stream": True}))
-
-    assert server.requests[0].body == {"message": "料金は？", "stream": True}

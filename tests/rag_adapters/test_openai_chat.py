@@ -1,6 +1,5 @@
 """The adapter of chat endpoints, over the wire."""
 
-import asyncio
 import json
 from typing import Any
 
@@ -230,16 +229,6 @@ async def test_an_error_within_a_stream_is_an_error() -> None:
     assert caught.value.failure.kind == "error"
 
 
-async def test_one_client_serves_all_questions() -> None:
-    """It is made once, for making one is slow."""
-    async with OpenAIServer() as server:
-        bot = connect(url=server.url, model="fake-chat")
-        await asyncio.gather(*(bot(QUERY) for _ in range(20)))
-        await bot.aclose()
-
-    assert server.counts["chat"] == 20
-
-
 async def test_a_closed_port_is_unreachable(unused_tcp_port: int) -> None:
     """The message names host and port."""
     bot = connect(url=f"http://127.0.0.1:{unused_tcp_port}/v1", model="m")
@@ -248,14 +237,6 @@ async def test_a_closed_port_is_unreachable(unused_tcp_port: int) -> None:
     await bot.aclose()
 
     assert caught.value.failure.kind == "unreachable"
-
-
-async def test_a_hanging_endpoint_can_be_left() -> None:
-    """How long to wait is the caller's business: the adapter gives way at once."""
-    async with OpenAIServer(lambda _: Reply(delay=3600)) as server:
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.05):
-                await asked(server)
 
 
 async def test_the_key_is_in_no_message(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -282,11 +263,6 @@ def test_slips_are_found_before_the_start(settings: dict[str, str], said: str) -
     """Whatever the user can mend is said by `connect`."""
     with pytest.raises(InputError, match=said):
         connect(model="m", **settings)  # type: ignore[arg-type]
-
-
-async def test_closing_an_unused_bot_is_quiet() -> None:
-    """No client was made, so there is none to close."""
-    await connect(url="http://127.0.0.1/v1", model="m").aclose()
 
 
 async def test_chunks_of_another_form_are_passed_over() -> None:
