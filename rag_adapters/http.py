@@ -363,7 +363,7 @@ class Polling:
         if self.until.holds(reply):
             return [reply]
         kept = {key: each for key, each in arguments.items() if key not in ("data", "params")}
-        asked = {**kept, "method": "GET", "url": self.place(arguments["url"], self._name_in(reply))}
+        asked = {**kept, "method": "GET", "url": self.place(arguments["url"], name_at(self.job, reply))}
         while not self.until.holds(reply):
             self._check(reply)
             await asyncio.sleep(self.interval)
@@ -392,12 +392,6 @@ class Polling:
                 "malformed", _("the job at {job} has no address at the host of url", job=self.job.text)
             )
         return place
-
-    def _name_in(self, reply: Any) -> str:
-        named = self.job.of(reply)
-        if named is None or isinstance(named, (dict, list)) or named == "":
-            raise BotFailure("malformed", _("what stands at {job} names no job", job=self.job.text))
-        return str(named)
 
     def _check(self, reply: Any) -> None:
         """Raises BotFailure for a job that has failed."""
@@ -532,6 +526,14 @@ def _failure(value: Any) -> BotFailure:
 # --- The reply ---
 
 
+def name_at(path: JsonPath, reply: Any) -> str:
+    """The name of a job or a conversation in a reply. Raises BotFailure when there is none."""
+    named = path.of(reply)
+    if named in (None, "") or isinstance(named, (dict, list)):
+        raise BotFailure("malformed", _("what stands at {path} is no name", path=path.text))
+    return str(named)
+
+
 class ReplyPaths:
     """Where answer, passages and the conversation's name stand in replies (of a stream, in their order)."""
 
@@ -551,18 +553,11 @@ class ReplyPaths:
 
     def conversation_in(self, replies: list[Any]) -> str:
         """The bot's own name for the conversation; "" when no path is configured."""
-        if self.conversation is None:
+        path = self.conversation
+        if path is None:
             return ""
-        found = [self.conversation.within(reply) for reply in replies]
-        named = next((each for each in reversed(found) if each not in (None, "")), None)
-        if named is None:
-            named = self.conversation.of(replies[-1])  # says what is there instead
-        if named is None or isinstance(named, (dict, list)):
-            raise BotFailure(
-                "malformed",
-                _("what stands at {conversation} names no conversation", conversation=self.conversation.text),
-            )
-        return str(named)
+        naming = (each for each in reversed(replies) if path.within(each) not in (None, ""))
+        return name_at(path, next(naming, replies[-1]))
 
     def _text(self, replies: list[Any]) -> str:
         """The text of all parts, from the last one that restarts on."""

@@ -143,26 +143,24 @@ def parts_of(outputs: MetricFile, context: GradingContext) -> Parts:
 
     References that are no JSON objects make the whole answer one output, `default`.
     """
+    answer = context.turn.answer
     objects = [found for text in context.references if (found := whole_object(text)) is not None]
+    names = [name for name in outputs.named if name != DEFAULT]
     if objects:
-        return _by_reference(outputs, context, objects)
-    named = [name for name in outputs.named if name != DEFAULT]
-    if not context.references and named:
-        return _split(context, [(name, outputs.metrics(name), ()) for name in named], {})
-    references = tuple(map(output_text, context.references))
-    whole = Part(DEFAULT, outputs.default, output_text(context.turn.answer.text), references)
-    return Parts((whole,) if whole.metrics else ())
-
-
-Wanted = tuple[str, tuple[Metric, ...], tuple[str, ...]]
-
-
-def _by_reference(outputs: MetricFile, context: GradingContext, objects: Sequence[Object]) -> Parts:
-    wanted: list[Wanted] = []
-    for name in output_names(outputs, objects[0]):
-        right = [text for found in objects if (text := text_at(found, name)) is not None]
-        wanted.append((name, outputs.metrics(name), tuple(dict.fromkeys(right))))
-    return _split(context, wanted, {key: None for found in objects for key in found})
+        names = output_names(outputs, objects[0])
+    elif context.references or not names:
+        references = tuple(map(output_text, context.references))
+        whole = Part(DEFAULT, outputs.default, output_text(answer.text), references)
+        return Parts((whole,) if whole.metrics else ())
+    known = {*names, *(name.partition(".")[0] for name in names), *(key for each in objects for key in each)}
+    found = None if answer.error else object_within(answer.text, known)
+    parts = []
+    for name in names:
+        text = None if found is None else text_at(found, name)
+        missing: Missing = "" if text is not None or answer.error else "json" if found is None else "key"
+        right = dict.fromkeys(value for each in objects if (value := text_at(each, name)) is not None)
+        parts.append(Part(name, outputs.metrics(name), text or "", tuple(right), missing))
+    return Parts(tuple(parts), tuple(key for key in found or () if key not in known))
 
 
 def output_names(outputs: MetricFile, reference: Object) -> list[str]:
@@ -176,20 +174,6 @@ def output_names(outputs: MetricFile, reference: Object) -> list[str]:
     opened = {name.partition(".")[0] for name in inside}
     plain = [name for name in reference if name not in opened and outputs.metrics(name)]
     return [*plain, *inside]
-
-
-def _split(context: GradingContext, wanted: Iterable[Wanted], known: Iterable[str]) -> Parts:
-    """Each wanted output with its text in the answer, or what of it is missing."""
-    wanted, answer = list(wanted), context.turn.answer
-    names = [name for name, _, _ in wanted]
-    known = {*known, *(name.partition(".")[0] for name in names), *names}
-    found = None if answer.error else object_within(answer.text, known)
-    parts = []
-    for name, metrics, references in wanted:
-        text = None if found is None else text_at(found, name)
-        missing: Missing = "" if text is not None or answer.error else "json" if found is None else "key"
-        parts.append(Part(name, metrics, text or "", references, missing))
-    return Parts(tuple(parts), tuple(key for key in found or () if key not in known))
 
 
 def context_of(part: Part, context: GradingContext) -> GradingContext:
@@ -380,25 +364,20 @@ class OutputPanel(Panel):
         """
         known = done if isinstance(done, Mapping) else {}
         split = parts_of(self.outputs, context)
-        calls = [
-            call
-            for part in split.parts
-            for metric in part.metrics
-            for call in self._output_calls(part, metric, context)
-        ]
-        scores = await Panel([*self.judge_calls, *calls]).grade(context, _graded_names(done, known), keep)
+        calls: list[JudgeCall] = []
+        for part, metric in ((each, metric) for each in split.parts for metric in each.metrics):
+            inner, by_reference = self.judge_calls_of[metric.judge]
+            ruled = _ruled(part, metric, context, by_reference)
+            calls += [_ruled_call(ruled)] if ruled else [_of_output(each, part, metric) for each in inner]
+        # Without their scores, outputs of a row that has no verdict are graded anew.
+        names = done if known or PASSED in done else {name for name in done if "." not in name}
+        scores = await Panel([*self.judge_calls, *calls]).grade(context, names, keep)
         if PASSED in done or not self.outputs.decides:
             return scores
         every = {**known, **{score.judge: score for score in scores}}
         verdict = self._verdict(context, list(every.values()), split.extra)
         keep([verdict])
         return [*scores, verdict]
-
-    def _output_calls(self, part: Part, metric: Metric, context: GradingContext) -> list[JudgeCall]:
-        """The calls of one judge of one output, or the score itself where no judge is needed."""
-        inner, by_reference = self.judge_calls_of[metric.judge]
-        ruled = _ruled(part, metric, context, by_reference)
-        return [_ruled_call(ruled)] if ruled else [_of_output(each, part, metric) for each in inner]
 
     def _verdict(self, context: GradingContext, scores: Sequence[Score], extra: Sequence[str]) -> Score:
         """Whether every output reached its thresholds; gate, colour and history go by it."""
@@ -425,11 +404,6 @@ class OutputPanel(Panel):
             reason = _("every output reached its thresholds")
             fields |= {"state": "scored", "value": 1.0, "raw": 1.0}
         return _score(PASSED, context, scale=(0, 1), reason=reason, detail=detail, **fields)
-
-
-def _graded_names(done: Collection[str], known: Mapping[str, Score]) -> Collection[str]:
-    """The names that need no grading; without their scores, a row that has no verdict is graded anew."""
-    return done if known or PASSED in done else {name for name in done if "." not in name}
 
 
 def _score_name(call: JudgeCall) -> str:

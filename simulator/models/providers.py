@@ -51,18 +51,10 @@ class Models:
 class ProviderModel(Model):
     """A chat model that is called through LangChain."""
 
-    def __init__(
-        self,
-        endpoint: Endpoint,
-        connections: Connections,
-        ledger: Ledger,
-        *,
-        temperature: float | None = None,
-        priority: int = DIALOGUE,
-    ) -> None:
+    def __init__(self, endpoint: Endpoint, connections: Connections, ledger: Ledger, **options: Any) -> None:
         """Raises InputError when the provider's package is not installed or its key is missing."""
-        super().__init__(endpoint, connections, ledger, temperature=temperature, priority=priority)
-        self.chat = _chat_model(endpoint, temperature, connections.timeout)
+        super().__init__(endpoint, connections, ledger, **options)
+        self.chat = _chat_model(endpoint, self.temperature, connections.timeout)
 
     async def embed(self, texts: list[str]) -> list[list[float]]:
         """Raises InputError: embeddings come from an OpenAI-compatible endpoint, or are lexical."""

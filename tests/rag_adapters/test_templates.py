@@ -125,7 +125,7 @@ async def test_what_a_moderation_puts_in_its_place_is_the_answer() -> None:
             DifyServer(),
             {"template": "dify", "conversation": "metadata"},
             "malformed",
-            "what stands at metadata names no conversation",
+            "what stands at metadata is no name",
         ),
         (BedrockGateway(), {"template": "bedrock_agent", "headers": ""}, "denied", "HTTP 403"),
     ],
