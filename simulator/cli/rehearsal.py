@@ -41,6 +41,7 @@ FEATURES = {
     "customers": "simulator.addons.load.pace",
     "dry_run": "simulator.cli.forecast",
     "engine": "simulator.addons.dask.driver",
+    "outputs": "simulator.grading.metric_file",
     "sequential": "simulator.stats.sequential",
     "shard": "simulator.runner.merge",
 }
