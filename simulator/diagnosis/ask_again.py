@@ -8,7 +8,7 @@ from pathlib import Path
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings
 from simulator.core.types import Answer, Bot, Query, Results
-from simulator.diagnosis.evidence import RedTurnEvidence, RetrievalCheck, is_of, title_of
+from simulator.diagnosis.evidence import RedTurnEvidence, RetrievalCheck, is_of
 from simulator.diagnosis.root_cause import NOTE, Articles, articles_of, as_note, stored_checks, turn_evidence
 from simulator.models.pricing import Ledger
 from simulator.runner.context import RunContext
@@ -16,13 +16,12 @@ from simulator.runner.conversation import ask
 from simulator.stats.figures import Summary
 from simulator.stats.summary import figures_of
 from simulator.storage.run_file import add_note, read_run
-from simulator.text.segments import normalise, sentences
-from simulator.text.spelling import KANA_ONLY, spelling_pairs, words
+from simulator.text.spelling import spelling_pairs
 
 # Likely pairs of words that are tried for an article, after one question in its own words.
 MOST_PAIRS = 3
-# Words of an article that follow its title in the question.
-KEY_TERMS = 5
+# As many characters of an article are asked.
+BEGINNING = 200
 
 At = tuple[str, int]
 
@@ -92,16 +91,8 @@ def missed_searches(
 
 
 def own_words(texts: Iterable[str]) -> str:
-    """A question in an article's own words: its title, and the words that it uses most."""
-    whole = list(texts)
-    title = title_of(whole[0]) if whole else ""
-    known = normalise("\n".join(whole))
-    terms = [
-        word for word in words("\n".join(whole)) if len(word) > 1 and normalise(word) not in normalise(title)
-    ]
-    terms = [word for word in terms if not word.isdigit() and not KANA_ONLY.fullmatch(word)]
-    often = sorted(terms, key=lambda word: -known.count(normalise(word)))[:KEY_TERMS]
-    return " ".join([title, *often]).strip() or next(iter(sentences(known)), "")
+    """A question in an article's own words: how it begins, which is its title and what it is about."""
+    return " ".join(" ".join(texts).split())[:BEGINNING]
 
 
 async def _ask(bot: Bot, look: RedTurnEvidence, timeout: float) -> RetrievalCheck:

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from math import log
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from simulator.core.document import Text
 from simulator.core.types import Answer, GradingContext, Language, Passage, Score, Turn, Value
+from simulator.stats.answerability import turn_outcome
 from simulator.stats.figures import RedTurn
-from simulator.text.acts import claims, is_handover, is_refusal, parts
+from simulator.text.acts import claims, is_handover, is_refusal
 from simulator.text.evidence import content_units, share, topic_units, total_weight
 from simulator.text.numerals import Quantity, quantities, unmatched
 from simulator.text.segments import clauses, sentences, tokens
@@ -38,10 +39,6 @@ PIECE = 0.9
 ENOUGH = 0.8
 # From this share of a reference's content on, with its numbers and no others, an answer says what it says.
 RIGHT = 0.6
-# Judges that compare letters and words: another wording of the same is worth less to them.
-BY_LETTERS = frozenset({
-    "exact_match", "contains", "token_f1", "rouge_l", "meteor", "chrf", "cosine_similarity",
-})  # fmt: skip
 # Grades of a model from which on it vouches for an answer.
 VOUCHED = 4
 # A sentence of less content than this states no fact that could be made up.
@@ -359,10 +356,15 @@ def need_of(context: GradingContext, corpus: Corpus | None) -> NeededArticles:
     return _Need(context, corpus).found()
 
 
+FlawKind = Literal["contradicted", "numbers", "unsupported"]
+# By the verdict of the judge `claims`, gravest first.
+_KINDS: Mapping[str, FlawKind] = {"contradicted": "contradicted", "not_found": "unsupported"}
+
+
 class UnsupportedStatement(NamedTuple):
     """A statement of an answer that nothing bears out, or that has numbers which are nowhere."""
 
-    kind: Literal["contradicted", "numbers", "unsupported"]
+    kind: FlawKind
     text: str
     numbers: tuple[Quantity, ...] = ()
 
@@ -413,14 +415,9 @@ class RedTurnEvidence:
         self.case, self.turn, self.references = context.case, context.turn, references_of(context)
         self.language, self.asked = context.case.language, context.turn.meant
         self.said = context.turn.answer.text
-        self.refused = is_refusal(self.said, self.language)
+        outcome = turn_outcome(context.turn, self.language)
+        self.refused, self.only_asks = outcome == "refused", outcome == "asked_back"
         self.handed_over = is_handover(self.said, self.language)
-
-    @cached_property
-    def only_asks(self) -> bool:
-        """Whether the answer asks back and states nothing."""
-        acts = {part.act for part in parts(self.said, self.language)}
-        return "question" in acts and acts <= {"question", "courtesy"}
 
     @property
     def should_refuse(self) -> bool:
@@ -441,12 +438,7 @@ class RedTurnEvidence:
     @cached_property
     def words(self) -> str:
         """The question of this turn; the case's own question if the line only presses for an answer."""
-        return self.asked if self.turn.index == 1 or self._asks_anew else self.case.question
-
-    @property
-    def asks_the_same(self) -> bool:
-        """Whether the line has the case's question in it."""
-        return self.turn.index == 1 or _same(self.asked, self.case.question)
+        return self.asked if self.turn.index == 1 or self.context.references else self.case.question
 
     @cached_property
     def agreement(self) -> Agreement:
@@ -469,11 +461,6 @@ class RedTurnEvidence:
             and not (found.missing or found.numbers or found.instead)
         )
 
-    @property
-    def read_by_anyone(self) -> bool:
-        """Whether any judge did more than compare the letters of answer and reference."""
-        return not self.scores or not self.scores.keys() <= BY_LETTERS
-
     @cached_property
     def unsupported(self) -> tuple[UnsupportedStatement, ...]:
         """What neither passages nor references support, the gravest first: as models say, or by words."""
@@ -481,14 +468,13 @@ class RedTurnEvidence:
             return ()
         judged, grounded = self.scores.get("claims"), self.scores.get("groundedness")
         if judged and judged.state == "scored" and not _is_stand_in(judged):
-            rows = [row for row in _claim_rows(judged) if row.get("verdict") != "supported"]
-            rows.sort(key=lambda row: row.get("verdict") != "contradicted")
+            rows: Any = judged.detail.get("claims")
+            claimed = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
             return tuple(
-                UnsupportedStatement(
-                    "contradicted" if row.get("verdict") == "contradicted" else "unsupported",
-                    str(row.get("claim", "")),
-                )
-                for row in rows
+                UnsupportedStatement(kind, str(row.get("claim", "")))
+                for verdict, kind in _KINDS.items()
+                for row in claimed
+                if row.get("verdict") == verdict
             )
         if grounded and grounded.state == "scored" and not _is_stand_in(grounded):
             low = grounded.raw is not None and grounded.raw < VOUCHED
@@ -505,20 +491,6 @@ class RedTurnEvidence:
             if not self._is_written(claim):
                 found.append(UnsupportedStatement("numbers" if numbers else "unsupported", claim, numbers))
         return tuple(sorted(found, key=lambda each: each.kind == "unsupported"))
-
-    @cached_property
-    def doubtful(self) -> str:
-        """The first claim of whose words hardly half are in the passages, and no article has; or "".
-
-        Too coarse to call an answer wrong, but the likeliest reason if nothing else is wrong.
-        """
-        score = self.scores.get("claims")
-        for row in _claim_rows(score) if score else ():
-            text = str(row.get("claim", ""))
-            is_short = total_weight(topic_units(text)) < SAYS_SOMETHING
-            if row.get("verdict") != "supported" and not is_short and not self._is_written(text):
-                return text
-        return ""
 
     def _is_written(self, statement: str) -> bool:
         """Whether one of the articles says this, with its numbers."""
@@ -554,43 +526,25 @@ class RedTurnEvidence:
         """Whether an earlier turn of the conversation had retrieved what this one needed."""
         return any(self._need.is_retrieved(turn.answer.passages) for turn in self.context.earlier)
 
-    def searched_again(self) -> Turn | None:
-        """The earlier turn whose passages came again although something else was asked."""
-        ids = {passage.id for passage in self.turn.answer.passages}
-        for turn in self._other_questions:
-            before = {passage.id for passage in turn.answer.passages}
-            if ids and len(ids & before) >= 0.75 * len(ids):
-                return turn
-        return None
-
     def answers_earlier(self) -> Turn | None:
-        """The earlier turn, with another question, whose answer this one repeats."""
-        return next((turn for turn in self._other_questions if self.repeats(turn)), None)
+        """The newest earlier turn, with another question, whose answer this one repeats.
 
-    def repeats(self, earlier: Turn) -> bool:
-        """Whether the answer is the one of this earlier turn."""
-        return share(content_units(self.said), content_units(earlier.answer.text)) >= REPEATED
-
-    @cached_property
-    def _other_questions(self) -> list[Turn]:
-        """Earlier turns, newest first, that asked something else, when this one asks something of its own."""
+        None where this turn has no right answer of its own: it only presses for the earlier one.
+        """
+        if not self.context.references:
+            return None
         pairs = [
             Turn(index=1, user=user.content, answer=Answer(text=desk.content))
             for user, desk in pairwise(self.case.history)
             if user.role == "user" and desk.role == "assistant"
         ]
-        earlier = [*pairs, *self.context.earlier] if self._asks_anew else []
-        return [turn for turn in reversed(earlier) if not _same(self.asked, turn.meant)]
+        earlier = reversed([*pairs, *self.context.earlier])
+        others = (turn for turn in earlier if not _same(self.asked, turn.meant))
+        return next((turn for turn in others if self.repeats(turn)), None)
 
-    @cached_property
-    def _asks_anew(self) -> bool:
-        """Whether the turn has a right answer of its own, or its words lead to another article."""
-        if self.context.references or self.corpus is None:
-            return bool(self.context.references)
-        now, before = self.corpus.ranked(self.asked, 1), self.corpus.ranked(self.case.question, 1)
-        return (
-            bool(now) and now != before and share(topic_units(self.asked), content_units(now[0].text)) >= SAME
-        )
+    def repeats(self, earlier: Turn) -> bool:
+        """Whether the answer is the one of this earlier turn."""
+        return share(content_units(self.said), content_units(earlier.answer.text)) >= REPEATED
 
 
 def _same(one: str, other: str) -> bool:
@@ -604,8 +558,3 @@ def _same(one: str, other: str) -> bool:
 def _is_stand_in(score: Score) -> bool:
     """Whether the grade was counted, not given by a model."""
     return score.by_rule or score.rubric.startswith("lexical-")
-
-
-def _claim_rows(score: Score) -> list[Mapping[str, object]]:
-    rows = score.detail.get("claims")
-    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []

@@ -30,7 +30,7 @@ from simulator.storage.results import turns_with_scores
 from simulator.text.acts import claims
 from simulator.text.evidence import content_units, share, topic_units, total_weight
 from simulator.text.numerals import quantities
-from simulator.text.spelling import spelling_pairs, unknown_words
+from simulator.text.spelling import spelling_pairs
 from simulator.text.wording import quoted
 from simulator.users.faults import spoilt_turns
 
@@ -114,11 +114,9 @@ def stored_checks(results: Results) -> dict[tuple[str, int], RetrievalCheck]:
     stored: Any = results.notes.get(NOTE)
     checks: dict[tuple[str, int], RetrievalCheck] = {}
     for row in stored if isinstance(stored, list) else []:
-        if not isinstance(row, dict):
-            continue
-        fields = {key: value for key, value in row.items() if key not in {"conversation", "turn"}}
-        with contextlib.suppress(KeyError, TypeError, ValueError):
-            at = str(row["conversation"]), int(row["turn"])
+        with contextlib.suppress(AttributeError, KeyError, TypeError, ValueError):
+            fields = row.copy()
+            at = str(fields.pop("conversation")), int(fields.pop("turn"))
             checks[at] = RetrievalCheck.model_validate(fields)
     return checks
 
@@ -169,7 +167,7 @@ def _finding(look: RedTurnEvidence) -> CauseFinding:
     )
     if found is None and to_a_person:
         found = _kept(look)
-    return found or _doubtful(look) or _tone(look) or _unclear(look)
+    return found or _tone(look) or _unclear(look)
 
 
 def _should_refuse(look: RedTurnEvidence) -> CauseFinding:
@@ -213,11 +211,8 @@ def _outdated(look: RedTurnEvidence) -> CauseFinding | None:
     ]
     gold = {article_of(each) for each in look.case.passages}
     for passage, (right, wrong) in product(look.turn.answer.passages, instead):
-        amounts, units, article = (
-            quantities(passage.text),
-            content_units(passage.text),
-            article_of(passage.id),
-        )
+        amounts, units = quantities(passage.text), content_units(passage.text)
+        article = article_of(passage.id)
         of_the_matter = any(share(topic_units(each), units) >= SAME_MATTER for each in look.references)
         if wrong not in amounts or right in amounts or not of_the_matter:
             continue
@@ -282,48 +277,31 @@ def _not_there(look: RedTurnEvidence) -> CauseFinding | None:
 
 def _not_retrieved(look: RedTurnEvidence, corpus: Corpus) -> CauseFinding:
     """The needed article is in the knowledge base: the thread, the search or the wording is to blame."""
-    article, check, found_earlier = _article(look), look.check, look.found_earlier()
-    finds = corpus.finds(look.asked, look.need.articles, look.searched)
-    if finds and (earlier := look.searched_again()):
-        again = _(
-            'The bot looked up the earlier question "{earlier}" again; the words asked now would'
-            " have found {article}.",
-            earlier=quoted(earlier.meant),
-            article=article,
-        )
-        return CauseFinding("misunderstood", again)
-    if found_earlier and not (finds or look.asks_the_same):
+    article, check, needed = _article(look), look.check, look.need.articles
+    if look.found_earlier() and not corpus.finds(look.asked, needed, look.searched):
         lost = _(
             "{article}, which was found earlier in the conversation, was not retrieved this"
             " time: the bot lost the thread.",
             article=article,
         )
         return CauseFinding("misunderstood", lost)
-    sure = False
     if look.need.cut:
-        sentence = _cut_off(look)
-    elif found_earlier:
-        sentence = _(
-            "The search found {article} earlier in the conversation, but not this time: the"
-            " search breaks down as the conversation goes on.",
-            article=article,
-        )
-    elif check and check.hit is False:
+        return CauseFinding("retrieval", _cut_off(look))
+    if check and check.hit is False:
         sentence = _(
             "{article} was not retrieved, not even when asked in the article's own words: the"
             " search is at fault.",
             article=article,
         )
-        sure = look.found_by_id  # ids alone prove it
-    elif (check and check.hit) or not corpus.finds(look.words, look.need.articles, look.searched):
+        return CauseFinding("retrieval", sentence, sure=look.found_by_id)  # ids alone prove it
+    if (check and check.hit) or not corpus.finds(look.words, needed, look.searched):
         return _other_words(look, corpus)
-    else:
-        sentence = _(
-            "{article} was not retrieved, although it has the words of the question: the search"
-            " seems to be at fault.",
-            article=article,
-        )
-    return CauseFinding("retrieval", sentence, sure)
+    sentence = _(
+        "{article} was not retrieved, although it has the words of the question: the search"
+        " seems to be at fault.",
+        article=article,
+    )
+    return CauseFinding("retrieval", sentence)
 
 
 def _other_words(look: RedTurnEvidence, corpus: Corpus) -> CauseFinding:
@@ -349,26 +327,15 @@ def _other_words(look: RedTurnEvidence, corpus: Corpus) -> CauseFinding:
             written=pair.written,
         )
         return CauseFinding("spelling", sentence, pair=(pair.asked, pair.written))
-    # Short Latin words and runs of hiragana are no more than endings.
-    telling = [
-        quoted(word)
-        for word in unknown_words(look.words, texts)
-        if (len(word) > 3 if word.isascii() else any(not "\u3041" <= c <= "\u309f" for c in word))
-    ]
-    strange = _(" ({words})", words=telling[:3]) if telling else ""
+    sentence = _(
+        "{article} was not retrieved, probably because the question is worded differently from the article.",
+        article=article,
+    )
     if check and check.hit:
         sentence = _(
-            "{article} was not retrieved. The wording of the question{strange} does not find it;"
+            "{article} was not retrieved. The wording of the question does not find it;"
             " the article's own words do.",
             article=article,
-            strange=strange,
-        )
-    else:
-        sentence = _(
-            "{article} was not retrieved, probably because the question is worded differently"
-            " from the article{strange}.",
-            article=article,
-            strange=strange,
         )
     return CauseFinding("spelling", sentence)
 
@@ -410,15 +377,6 @@ def _of_the_answer(look: RedTurnEvidence) -> CauseFinding | None:
     return None
 
 
-def _doubtful(look: RedTurnEvidence) -> CauseFinding | None:
-    """Nothing is wrong except for a claim that was not found."""
-    if not look.is_right or not look.doubtful or _objecting(look):
-        return None
-    quote = _quote(look.doubtful)
-    sentence = _("The answer states what is in no retrieved passage: {quote}", quote=quote)
-    return CauseFinding("invented", sentence)
-
-
 def _tone(look: RedTurnEvidence) -> CauseFinding | None:
     """The content is fine, so that only the wording remains."""
     if objecting := _objecting(look):
@@ -432,12 +390,6 @@ def _tone(look: RedTurnEvidence) -> CauseFinding | None:
             "The content agrees with the right answer, but the bot repeated its earlier answer word for word."
         )
         return CauseFinding("misunderstood", again)
-    if not look.read_by_anyone:
-        by_letters = _(
-            "The content agrees with the right answer. What graded it compares words, so perhaps"
-            " only the wording differs."
-        )
-        return CauseFinding("unclear", by_letters)
     right = _("The content agrees with the right answer; what remains seems to be the wording.")
     return CauseFinding("tone", sentences(right, look.red.reason))
 
@@ -530,18 +482,12 @@ def _ignored(look: RedTurnEvidence) -> Message:
 
 
 def _cut_off(look: RedTurnEvidence) -> Message:
-    """Which part of the needed article did not come, although another part of it did."""
-    if need := _missing_part(look):
-        return _(
-            "A piece of {article} was retrieved, but not the one with the answer ({need}):"
-            " articles are cut in the wrong places.",
-            article=_article(look),
-            need=need,
-        )
+    """Which article came in part, and which part of it did not."""
     return _(
-        "A piece of {article} was retrieved, but not the one with the answer:"
+        "A piece of {article} was retrieved, but not the one with the answer ({need}):"
         " articles are cut in the wrong places.",
         article=_article(look),
+        need=_missing_part(look) or _right_answer(look),
     )
 
 

@@ -8,8 +8,8 @@ import pytest
 from benchmarks.blame import accuracy, judged, matrix
 from benchmarks.blame_plants import grounds, plants
 from simulator.core.settings import Settings
-from simulator.core.types import Language, Passage
-from simulator.diagnosis.evidence import Cause
+from simulator.core.types import GradingContext, Language, Passage, Score
+from simulator.diagnosis.evidence import Cause, RedTurnEvidence
 from simulator.diagnosis.root_cause import articles_of, root_causes, stored_checks
 from tests.reviewed_runs import summary_of
 from tests.sample_runs import hostile, rehearsed
@@ -86,6 +86,27 @@ def test_what_words_cannot_tell_is_unclear() -> None:
     assert "knowledge" not in {blame.cause for blame in found}
     assert unclear
     assert all("そこから導く答えかもしれません" in said(blame.evidence, "ja") for blame in unclear)
+
+
+def test_what_a_model_found_unsupported_is_invented() -> None:
+    """What contradicts the passages is named before what is not in them."""
+    results = rehearsed("ja")
+    turn = results.conversations[0].turns[0]
+    rows = [
+        {"claim": claim, "verdict": verdict}
+        for claim, verdict in (("甲", "not_found"), ("乙", "supported"), ("丙", "contradicted"))
+    ]
+    score = Score(judge="claims", conversation="a/b#1", turn=1, state="scored", detail={"claims": rows})
+    context = GradingContext(
+        conversation="a/b#1", case=results.conversations[0].case, persona="angry", turn=turn
+    )
+    red = summary_of(results).reddest[0]
+    look = RedTurnEvidence(red, context, {"claims": score}, None, None, None)
+
+    assert [(each.kind, each.text) for each in look.unsupported] == [
+        ("contradicted", "丙"),
+        ("unsupported", "甲"),
+    ]
 
 
 def test_without_the_knowledge_nothing_is_sure_about_it() -> None:
