@@ -438,7 +438,7 @@ class RedTurnEvidence:
     @cached_property
     def words(self) -> str:
         """The question of this turn; the case's own question if the line only presses for an answer."""
-        return self.asked if self.turn.index == 1 or self.context.references else self.case.question
+        return self.asked if self.turn.index == 1 or self._asks_anew else self.case.question
 
     @cached_property
     def agreement(self) -> Agreement:
@@ -529,9 +529,9 @@ class RedTurnEvidence:
     def answers_earlier(self) -> Turn | None:
         """The newest earlier turn, with another question, whose answer this one repeats.
 
-        None where this turn has no right answer of its own: it only presses for the earlier one.
+        None where this turn asks nothing of its own: it only presses for the earlier answer.
         """
-        if not self.context.references:
+        if not self._asks_anew:
             return None
         pairs = [
             Turn(index=1, user=user.content, answer=Answer(text=desk.content))
@@ -545,6 +545,16 @@ class RedTurnEvidence:
     def repeats(self, earlier: Turn) -> bool:
         """Whether the answer is the one of this earlier turn."""
         return share(content_units(self.said), content_units(earlier.answer.text)) >= REPEATED
+
+    @cached_property
+    def _asks_anew(self) -> bool:
+        """Whether the turn has a right answer of its own, or its words lead to another article."""
+        if self.context.references or self.corpus is None:
+            return bool(self.context.references)
+        now, before = self.corpus.ranked(self.asked, 1), self.corpus.ranked(self.case.question, 1)
+        return (
+            bool(now) and now != before and share(topic_units(self.asked), content_units(now[0].text)) >= SAME
+        )
 
 
 def _same(one: str, other: str) -> bool:
