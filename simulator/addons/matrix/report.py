@@ -1,10 +1,10 @@
 """The report of a matrix or chain, and its worksheets."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import Literal
 from urllib.parse import quote
 
-from simulator.addons.matrix.figures import CellFigures, DataFigures, JudgeFigures, MatrixFigures, Verdict
+from simulator.addons.matrix.figures import CellFigures, DataFigures, MatrixFigures, Verdict
 from simulator.addons.matrix.record import State
 from simulator.core.document import (
     Block,
@@ -23,11 +23,12 @@ from simulator.core.document import (
     page_section,
 )
 from simulator.core.messages import Message, _, pgettext, shown
+from simulator.core.settings import dollars
 from simulator.core.titles import Titles
 from simulator.core.types import PASSED
 from simulator.report.tables import signed_points
 from simulator.runner.chains import WHOLE
-from simulator.sheets.model import Column, Mark, Row, SheetCell, Worksheet, text_cell
+from simulator.sheets.model import EMPTY, Column, Mark, Row, SheetCell, Worksheet, text_cell
 from simulator.stats.comparison import FEWEST_CASES
 
 NOTHING = "–"
@@ -63,46 +64,42 @@ _VERDICTS: dict[Verdict, tuple[Text, Message]] = {
 
 def matrix_report(matrix: MatrixFigures, page: str = "") -> Report:
     """A section for each data set, or one for all of a chain; `page` is where it is a page."""
-    whole = _as_shown(matrix)
-    cells, unfinished = whole.cells, tuple(_unfinished(whole))
-    done = {"finished": len(cells) - len(unfinished), "n": len(cells)}
-    if matrix.chain:
-        lines = [_chain_line(matrix)]
-        headline = _("{finished} of {n} runs finished (each link alone, then the whole)", **done)
-    else:
-        lines, headline = list(map(data_line, matrix.data)), _("{finished} of {n} cells finished", **done)
+    title = matrix.title or (
+        _("Evaluation of the chain") if matrix.chain else pgettext("of a matrix", "Comparison")
+    )
+    matrix = _as_shown(matrix, title)
+    line_of = _chain_line if matrix.chain else data_line
+    unfinished, n = tuple(_unfinished(matrix)), len(matrix.cells)
+    headline = _("{finished} of {n} runs finished", finished=n - len(unfinished), n=n)
     total = _(
         "cost {cost} USD, {seconds} s with grading",
-        cost=_money(whole.cost_usd).text,
-        seconds=f"{sum(cell.seconds for cell in cells):,.1f}",
+        cost=_money(matrix.cost_usd).text,
+        seconds=f"{sum(cell.seconds for cell in matrix.cells):,.1f}",
     )
     sections = [
-        Section(f"data-{at}", data.name, (Line(line, "strong"), *_charts(data, whole), _table(data, whole)))
-        for at, (data, line) in enumerate(zip(whole.data, lines, strict=True), 1)
+        Section(
+            f"data-{at}",
+            data.name,
+            (Line(line_of(data), "strong"), *_charts(data, matrix), _table(data, matrix)),
+        )
+        for at, data in enumerate(matrix.data, 1)
     ]
     return Report(
-        title=_title(matrix),
+        title=title,
         language=matrix.language,
         about=f"{matrix.id} · {local_time(matrix.created):%Y/%m/%d %H:%M}",
         lead=(Line(headline, "strong"), *((Notes(unfinished),) if unfinished else ())),
         sections=(
             *sections,
-            Section("reading", _("How to read this"), (Notes.of(_notes(whole), "soft"), Line(total))),
+            Section("reading", _("How to read this"), (Notes.of(_notes(matrix), "soft"), Line(total))),
             *page_section(page),
         ),
     )
 
 
-def _title(matrix: MatrixFigures) -> Text:
-    """The title of the matrix file, or a general one."""
-    return matrix.title or (
-        _("Evaluation of the chain") if matrix.chain else pgettext("of a matrix", "Comparison")
-    )
-
-
-def _as_shown(matrix: MatrixFigures) -> MatrixFigures:
+def _as_shown(matrix: MatrixFigures, title: Text) -> MatrixFigures:
     """A chain as one table, which has the title of the chain."""
-    return matrix.as_one_table(shown(_title(matrix), matrix.language)) if matrix.chain else matrix
+    return matrix.as_one_table(shown(title, matrix.language)) if matrix.chain else matrix
 
 
 # --- What is said ---
@@ -142,31 +139,25 @@ def data_line(data: DataFigures) -> Message:
     return _VERDICTS[leading.against.verdict][1].format(
         cell=_name(leading),
         judge=_deciding_title(data),
-        mean=_hundredths(figure and figure[0]),
+        mean=_mean_text(figure and figure[0], None),
         open=leading.against.open,
         least=FEWEST_CASES,
     )
 
 
-def _chain_line(chain: MatrixFigures) -> Message:
+def _chain_line(chain: DataFigures) -> Message:
     """The mean of the whole, and the link with the lowest mean by itself."""
-    links: dict[str, tuple[float, Message]] = {}
-    for data in chain.data:
-        judge = PASSED if PASSED in data.judges else data.primary
-        for mean in (cell.judges[judge].mean for cell in data.cells if judge in cell.judges):
-            if mean is not None:
-                name = _("the whole") if data.name == WHOLE else data.name
-                values = {"name": name, "judge": judge_title(judge), "mean": _hundredths(mean)}
-                links[data.name] = mean, _("{name} ({judge} {mean})", **values)
-    if not links:
-        return _("No row has been graded yet.")
-    whole = links.pop(WHOLE, None)
-    if len(links) < 2:
-        return whole[1] if whole else next(iter(links.values()))[1]
-    lowest = min(links.values(), key=lambda link: link[0])[1]
-    if whole is None:
-        return _("The lowest link alone is {link}.", link=lowest)
-    return _("{whole}. The lowest link alone is {link}.", whole=whole[1], link=lowest)
+    means: dict[str, tuple[float, Message]] = {}
+    for cell in chain.cells:
+        if figure := chain.deciding(cell):
+            values = {"judge": judge_title(chain.primary), "mean": _mean_text(figure[0], None)}
+            text = _("{name} ({judge} {mean})", name=_name(cell, chain=True), **values)
+            means[cell.cell.prompt] = figure[0], text
+    whole = means.pop(WHOLE, None)
+    if not means:
+        return whole[1] if whole else _("No row has been graded yet.")
+    lowest = _("The lowest link alone is {link}.", link=min(means.values(), key=lambda each: each[0])[1])
+    return _("{whole}. {lowest}", whole=whole[1], lowest=lowest) if whole else lowest
 
 
 def _verdict(cell: CellFigures) -> Text:
@@ -198,15 +189,13 @@ def _gate(cell: CellFigures) -> Text:
 
 def _notes(matrix: MatrixFigures) -> Iterator[Message]:
     """How to read the tables, a sentence each."""
+    yield _("Points are means out of 100 ± their standard error, with how many rows were graded of all.")
     if matrix.chain:
         yield _(
-            "Points are means out of 100 ± their standard error. A link alone is told what the links before"
-            " it should have come to, from its data; the whole is told what they did come to."
+            "A link alone is told what the links before it should have come to, from its data; the whole is"
+            " told what they did come to."
         )
-    else:
-        yield _("Points are means out of 100 ± their standard error, with how many rows were graded of all.")
-    paired = [data for data in matrix.data if sum(cell.state == "finished" for cell in data.cells) > 1]
-    if not matrix.chain and not all(data.by_f1 for data in paired):
+    if not matrix.chain and not all(data.by_f1 for data in matrix.data):
         yield _(
             "★ and differences compare row by row with the highest cell (Wilcoxon's signed-rank test;"
             " p is multiplied by the number of pairs of cells, and below 5 % it is beyond chance)."
@@ -217,13 +206,8 @@ def _notes(matrix: MatrixFigures) -> Iterator[Message]:
             " test: whose answer is whose is exchanged row by row; p times the pairs of cells, below 5 %)."
             " Its ± is a bootstrap standard error."
         )
-    if any(cell.not_extracted for cell in matrix.cells):
-        yield _(
-            "Not extracted: what was looked for (JSON, key, letter, label) could not be read from the answer."
-            " It counts as 0."
-        )
-    if any(cell.silent for cell in matrix.cells):
-        yield _("No answer: the model gave none. It counts as the lowest grade.")
+    if any(cell.not_extracted or cell.silent for cell in matrix.cells):
+        yield _("What could not be extracted from an answer counts as 0, no answer as the lowest grade.")
     if any(cell.offline for cell in matrix.cells):
         yield _(
             "In some cells stand-ins without a model answered or graded."
@@ -234,23 +218,16 @@ def _notes(matrix: MatrixFigures) -> Iterator[Message]:
 # --- Figures ---
 
 
-def _hundredths(value: float | None) -> str:
-    """A mean (0..1) out of 100, with one decimal."""
-    return NOTHING if value is None else f"{100 * value:.1f}"
-
-
-def _mean_text(judge: JudgeFigures) -> str:
+def _mean_text(mean: float | None, stderr: float | None, places: int = 1) -> str:
     """`82.5 ± 3.1`; a mean of one row has no error."""
-    error = "" if judge.stderr is None else f" ± {_hundredths(judge.stderr)}"
-    return _hundredths(judge.mean) + error
+    return " ± ".join(f"{100 * each:.{places}f}" for each in (mean, stderr) if each is not None) or NOTHING
 
 
 def _money(amount: float | None, *, used: bool = True) -> Cell:
     """Dollars: up to six decimals, for a cell may cost less than a cent; unknown if any were `used`."""
     if amount is None:
         return Cell(text=_("unknown") if used else NOTHING)
-    places = 2 if amount == 0 or amount >= 1 else 4 if amount >= 0.01 else 6
-    return Cell(text=f"{amount:,.{places}f}", number=amount)
+    return Cell(text=dollars(amount) if amount == 0 or amount >= 0.01 else f"{amount:.6f}", number=amount)
 
 
 def _seconds(value: float | None) -> Cell:
@@ -259,8 +236,11 @@ def _seconds(value: float | None) -> Cell:
     return Cell(text=f"{value:.2f}" if value < 10 else f"{value:.1f}", number=round(value, 3))
 
 
-# What tables and worksheets have in common: key, title and figure of a cell.
-_FIGURES: tuple[tuple[str, Message, Callable[[CellFigures], Cell]], ...] = (
+_Figure = tuple[str, Message, Callable[[CellFigures], Cell]]
+# Key, title and figure of a cell: what worksheets alone have, and tables and worksheets alike.
+_ROWS: _Figure = ("rows", _("rows"), lambda cell: count_cell(cell.rows))
+_WHOLE_SECONDS: _Figure = ("whole_seconds", _("whole s"), lambda cell: _seconds(cell.seconds))
+_FIGURES: tuple[_Figure, ...] = (
     ("not_extracted", _("not extracted"), lambda cell: count_cell(cell.not_extracted)),
     ("silent", pgettext("of a column", "no answer"), lambda cell: count_cell(cell.silent)),
     ("answers_cost", _("answers USD"), lambda cell: _money(cell.answers_usd, used=cell.tokens_in > 0)),
@@ -322,26 +302,28 @@ def _judged(cell: CellFigures, name: str) -> Cell:
     judge = cell.judges.get(name)
     if judge is None or judge.mean is None:
         return Cell(text=NOTHING)
-    star = "★ " if cell.is_best(name) else ""
-    return Cell(text=star + _mean_text(judge), number=judge.mean, note=f"{judge.n:,}/{judge.planned:,}")
+    text = _mean_text(judge.mean, judge.stderr)
+    counts = f"{judge.n:,}/{judge.planned:,}"
+    return Cell(text=f"★ {text}" if cell.is_best(name) else text, number=judge.mean, note=counts)
 
 
 def _judges(cell: CellFigures, data: DataFigures) -> Cell:
     """The judges of a run, each with its mean."""
     if cell.error:
         return Cell(text=_("cannot be run"))
-    judges = {name: cell.judges[name] for name in data.judges if name in cell.judges and name != PASSED}
-    means = [_("{name} {value}", name=judge_title(n), value=_mean_text(j)) for n, j in judges.items()]
+    means = [
+        _("{name} {value}", name=judge_title(name), value=_mean_text(judge.mean, judge.stderr))
+        for name in data.judges
+        if name != PASSED and (judge := cell.judges.get(name))
+    ]
     return Cell(text=_("{parts}", parts=means) if means else NOTHING)
 
 
 def _labels(cell: CellFigures, key: str, *, best: bool = False) -> Cell:
     """With two decimals, because classifiers are often close together."""
-    if cell.labels is None:
-        return Cell(text=NOTHING)
-    value, stderr = getattr(cell.labels, key), getattr(cell.labels, f"{key}_stderr")
-    text = " ± ".join(f"{100 * each:.2f}" for each in (value, stderr) if each is not None)
-    return Cell(text=f"★ {text}" if best else text, number=value)
+    labels = cell.labels.model_dump() if cell.labels else {}
+    text = _mean_text(labels.get(key), labels.get(f"{key}_stderr"), 2)
+    return Cell(text=f"★ {text}" if best else text, number=labels.get(key))
 
 
 def _charts(data: DataFigures, matrix: MatrixFigures) -> Iterator[Block]:
@@ -352,7 +334,7 @@ def _charts(data: DataFigures, matrix: MatrixFigures) -> Iterator[Block]:
     best = tuple("★" if data.best == cell.cell.key else "" for cell, _figure in figures)
     labels = tuple(_name(cell, chain=matrix.chain) for cell, _figure in figures)
     means, low, high = zip(*(figure for _cell, figure in figures), strict=True)
-    texts = tuple(f"{star} {_hundredths(mean)}".lstrip() for star, mean in zip(best, means, strict=True))
+    texts = tuple(f"{star} {_mean_text(mean, None)}".lstrip() for star, mean in zip(best, means, strict=True))
     points = [_("{name} {value}", name=n, value=v) for n, v in zip(labels, texts, strict=True)]
     title = _("{judge} of {data}", data=data.name, judge=_deciding_title(data))
     yield Chart(
@@ -376,98 +358,90 @@ def matrix_worksheets(matrix: MatrixFigures) -> tuple[Worksheet, ...]:
     """The workbook: all cells, then each data set with its own judges; a resumed matrix updates its rows."""
     title = shown(pgettext("of a worksheet", "Comparison"), matrix.language)
     if matrix.chain:
-        about = _("A row for each link, then the whole chain. Points are means out of 100.")
-        matrix = _as_shown(matrix)
-        return (_worksheet(matrix, "matrix", title, about, matrix.data),)
-    about = _("One row for each combination of data set, prompt and model. Points are means out of 100.")
-    sheets = [_worksheet(matrix, "matrix", title, about, matrix.data)]
+        matrix = _as_shown(matrix, title)
+        return (_worksheet(matrix, "matrix", title, matrix.data),)
     titles = _sheet_titles([data.name for data in matrix.data], title)
-    for at, (data, name) in enumerate(zip(matrix.data, titles, strict=True), 1):
-        about = _("One row for each combination on {data}. Points are means out of 100.", data=data.name)
-        sheets.append(_worksheet(matrix, f"matrix_{at}", name, about, [data]))
-    return tuple(sheets)
+    return (
+        _worksheet(matrix, "matrix", title, matrix.data),
+        *(
+            _worksheet(matrix, f"matrix_{at}", name, [data])
+            for at, (data, name) in enumerate(zip(matrix.data, titles, strict=True), 1)
+        ),
+    )
 
 
-def _worksheet(
-    matrix: MatrixFigures, name: str, title: str, about: Message, data_sets: Sequence[DataFigures]
-) -> Worksheet:
-    """A row for each cell of these data sets."""
-    titles: dict[str, Text] = {
-        "data": _("data"),
-        "prompt": _("link") if matrix.chain else _("prompt"),
-        "model": _("model"),
-        "state": _("state"),
-        "against": _("against the highest"),
-    }
-    for judge in dict.fromkeys(judge for data in data_sets for judge in data.judges):
-        shown_as = judge_title(judge)
-        titles[judge], titles[f"{judge}.stderr"] = shown_as, _("{name} ±", name=shown_as)
-        titles[f"{judge}.n"] = _("{name} graded", name=shown_as)
-    if any(data.by_f1 for data in data_sets):
-        for key, shown_as in (("f1", "F1"), ("accuracy", _("accuracy"))):
-            titles[key], titles[f"{key}_stderr"] = shown_as, _("{name} ±", name=shown_as)
-    titles |= {"rows": _("rows")} | {key: words for key, words, _cell in _FIGURES}
-    titles["whole_seconds"] = _("whole s")
-    if any(cell.passed is not None for cell in matrix.cells):
-        titles["gate"] = _("target")
-    titles["run"] = _("run")
-    columns = [Column(key="key", title="key", width=8)]
-    for key, words in titles.items():
-        kind: Literal["text", "number"] = "text" if key in _WIDTHS or key.endswith(".n") else "number"
-        width, wrap = _WIDTHS.get(key, 12), key == "against"
+def _worksheet(matrix: MatrixFigures, name: str, title: str, data_sets: Sequence[DataFigures]) -> Worksheet:
+    """A row for each cell of these data sets; of a chain, for each link, then the whole."""
+    rows, columns = [], [Column(key="key", title="key", width=8)]
+    for data in data_sets:
+        for cell in data.cells:
+            made = list(_sheet_cells(cell, data, matrix, data_sets))
+            rows.append(
+                Row(f"{matrix.id} {cell.cell.key}", {key: each for key, _title, each in made if each.text})
+            )
+    for key, words, _cell in made:  # every row has the same
         columns.append(
-            Column(key=key, title=shown(words, matrix.language), width=width, kind=kind, wrap=wrap)
+            Column(
+                key=key,
+                title=shown(words, matrix.language),
+                width=_WIDTHS.get(key, 12),
+                kind="text" if key in _WIDTHS or key.endswith(".n") else "number",
+                wrap=key == "against",
+            )
         )
     return Worksheet(
         name=name,
         title=title,
         columns=tuple(columns),
-        rows=tuple(_sheet_row(cell, data, matrix) for data in data_sets for cell in data.cells),
+        rows=tuple(rows),
         frozen_columns=4,
-        help=shown(about, matrix.language),
+        help=shown(_("A row for each run. Points are means out of 100."), matrix.language),
     )
 
 
-def _sheet_row(cell: CellFigures, data: DataFigures, matrix: MatrixFigures) -> Row:
-    """What a cell has in each column; means out of 100, with one decimal in the text, two in the number."""
+def _sheet_cells(
+    cell: CellFigures, data: DataFigures, matrix: MatrixFigures, data_sets: Sequence[DataFigures]
+) -> Iterator[tuple[str, Text, SheetCell]]:
+    """Key, title and content of each column; means out of 100, one decimal in the text, two in the number."""
 
-    def text(words: Text) -> str:
-        return shown(words, matrix.language)
+    def mean_cell(mean: float | None, mark: Mark = "") -> SheetCell:
+        return EMPTY if mean is None else SheetCell(_mean_text(mean, None), round(100 * mean, 2), mark)
 
-    state, mark = _STATES[cell.state]
-    against = ": ".join(filter(None, (text(_verdict(cell)), cell.error)))
-    row = {
-        "data": text_cell(cell.cell.data),
-        "prompt": text_cell(cell.cell.prompt),
-        "model": text_cell(cell.cell.model),
-        "state": text_cell(text(state), mark, cell.error),
-        "against": text_cell(against, "good" if data.best == cell.cell.key else ""),
-        "gate": text_cell(text(_gate(cell)), "" if cell.passed else "warn"),
-        "run": text_cell(cell.run),
-    }
-    means: dict[str, float | None] = cell.labels.model_dump() if cell.labels else {}
-    for name, judge in cell.judges.items():
-        means[name], means[f"{name}.stderr"] = judge.mean, judge.stderr
-        row[f"{name}.n"] = text_cell(f"{judge.n:,}/{judge.planned:,}")
-    for key, mean in means.items():
-        if mean is not None:
-            best: Mark = "good" if cell.is_best(key) else ""
-            row[key] = SheetCell(_hundredths(mean), round(100 * mean, 2), best)
-    figures = {"rows": count_cell(cell.rows), "whole_seconds": _seconds(cell.seconds)}
-    figures |= {key: figure_of(cell) for key, _title, figure_of in _FIGURES}
-    for key, figure in figures.items():
-        if cell.run and figure.number is not None:
-            row[key] = SheetCell(text(figure.text), figure.number)
-    return Row(f"{matrix.id} {cell.cell.key}", {key: each for key, each in row.items() if each.text})
+    language, (state, mark) = matrix.language, _STATES[cell.state]
+    verdict = ": ".join(filter(None, (shown(_verdict(cell), language), cell.error)))
+    yield "data", _("data"), text_cell(cell.cell.data)
+    yield "prompt", _("link") if matrix.chain else _("prompt"), text_cell(cell.cell.prompt)
+    yield "model", _("model"), text_cell(cell.cell.model)
+    yield "state", _("state"), text_cell(shown(state, language), mark, cell.error)
+    best = data.best == cell.cell.key
+    yield "against", _("against the highest"), text_cell(verdict, "good" if best else "")
+    for name in dict.fromkeys(judge for data in data_sets for judge in data.judges):
+        title, judge = judge_title(name), cell.judges.get(name)
+        counts = f"{judge.n:,}/{judge.planned:,}" if judge else ""
+        mean, stderr = (judge.mean, judge.stderr) if judge else (None, None)
+        yield name, title, mean_cell(mean, "good" if cell.is_best(name) else "")
+        yield f"{name}.stderr", _("{name} ±", name=title), mean_cell(stderr)
+        yield f"{name}.n", _("{name} graded", name=title), text_cell(counts)
+    labels = cell.labels.model_dump() if cell.labels else {}
+    if any(data.by_f1 for data in data_sets):
+        for key, title in (("f1", "F1"), ("accuracy", _("accuracy"))):
+            yield key, title, mean_cell(labels.get(key))
+            yield f"{key}_stderr", _("{name} ±", name=title), mean_cell(labels.get(f"{key}_stderr"))
+    for key, title, figure_of in (_ROWS, *_FIGURES, _WHOLE_SECONDS):
+        figure = figure_of(cell)
+        is_known = cell.run and figure.number is not None
+        yield key, title, SheetCell(shown(figure.text, language), figure.number) if is_known else EMPTY
+    if any(cell.passed is not None for cell in matrix.cells):
+        yield "gate", _("target"), text_cell(shown(_gate(cell), language), "" if cell.passed else "warn")
+    yield "run", _("run"), text_cell(cell.run)
 
 
 def _sheet_titles(names: Sequence[str], first: str) -> Iterator[str]:
     """Titles that a workbook accepts for its worksheets: short, without reserved characters, unique."""
     used = {first.casefold(), "history"}
-    for name in names:
-        stem = "".join("_" if letter in "[]:*?/\\" else letter for letter in name).strip("' ")[:24] or "data"
-        number, title = 2, stem
-        while title.casefold() in used:
-            title, number = f"{stem} {number}", number + 1
+    for number, name in enumerate(names, 1):
+        title = re.sub(r"[][:*?/\\]", "_", name).strip("' ")[:24] or "data"
+        if title.casefold() in used:
+            title = f"{title} {number}"
         used.add(title.casefold())
         yield title

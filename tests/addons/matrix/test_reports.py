@@ -110,7 +110,7 @@ def test_names_of_worksheets_are_such_as_a_workbook_takes() -> None:
         "Comparison",
         "a_ba_ba_ba_ba_ba_ba_ba_b",
         "A_bA_bA_bA_bA_bA_bA_bA_b 2",
-        "Comparison 2",
+        "Comparison 3",
         "data",
     ]
     workbook(told)
