@@ -1,11 +1,11 @@
 """Shards: divides a plan into parts, and merges the runs of the parts into one run file."""
 
+import contextlib
 import hashlib
 import json
 import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,7 +17,7 @@ from simulator.core.errors import InputError, RehearsalError, RunFileError, Said
 from simulator.core.messages import Message, _
 from simulator.core.settings import Settings, Shard, read_shard, stored_settings
 from simulator.core.templates import fingerprint
-from simulator.core.types import Conversation, Results, Run, Status, Value
+from simulator.core.types import Conversation, Results, Status, Value
 from simulator.runner.plan import read_plan
 from simulator.runner.run import AGAIN
 from simulator.storage.results import conversations_with_scores
@@ -29,7 +29,7 @@ SHARD_NOTE = "shard"
 MERGED_NOTE = "merged"
 # Settings that may differ between the parts of one run: which part it is, how fast, for how much.
 _FREE_SETTINGS = frozenset({"shard", "concurrency", "calls", "rpm", "tpm", "budget"})
-# A message names this many differences and counts the rest; longer values are cut (characters).
+# A message names this many differences; longer values are cut (characters).
 _LISTED, _MAX_VALUE = 3, 40
 # Notes that belong to one file only: its position in the plan, its sources, the sheet it was pushed to.
 _OWN_NOTES = frozenset({SHARD_NOTE, MERGED_NOTE, "sheet"})
@@ -190,20 +190,13 @@ def _position(results: Results, path: Path, count: int) -> ShardPosition | None:
     note = results.notes.get(SHARD_NOTE)
     if note is None and results.run.settings.get("shard") is None:
         return None
-    try:
+    with contextlib.suppress(ValidationError):
         position = ShardPosition.model_validate(note)
-    except ValidationError:
-        msg = _("{path}: its position in the whole run is missing. Run that shard again.", path=path)
-        raise RunFileError(msg) from None
-    if count != len(position.places):
-        msg = _(
-            "{path}: has {count} conversations, but positions for {places}: the file is damaged.",
-            path=path,
-            count=count,
-            places=len(position.places),
-        )
-        raise RunFileError(msg)
-    return position
+        if len(position.places) == count:
+            return position
+    raise RunFileError(
+        _("{path}: its position in the whole run is missing. Run that shard again.", path=path)
+    )
 
 
 def _merged_shards(results: Results) -> tuple[int, frozenset[int]]:
@@ -238,10 +231,10 @@ def check_agreement(parts: Sequence[Part], *, force: bool) -> tuple[Message | st
     """The differences between the parts, for `force`; without it, raises InputError if there are any."""
     differences = tuple(dict.fromkeys(text for part in parts[1:] for text in _differences(parts[0], part)))
     if differences and not force:
-        listed: tuple[Message | str, ...] = differences[:_LISTED]
-        if len(differences) > _LISTED:
-            listed = (*listed, _("{n} more", n=len(differences) - _LISTED))
-        msg = _("not parts of one run: {listed:clauses}. --force merges them with a note.", listed=listed)
+        msg = _(
+            "not parts of one run: {listed:clauses}. --force merges them with a note.",
+            listed=differences[:_LISTED],
+        )
         raise InputError(msg)
     return differences
 
@@ -311,7 +304,7 @@ def _copy_rows(whole: Path, part: Path, conversations: Iterable[str]) -> None:
     """
     ids, chosen = json.dumps(list(conversations)), "(SELECT value FROM json_each(:ids))"
     try:
-        with closing(sqlite3.connect(whole, isolation_level=None, timeout=10)) as file:
+        with contextlib.closing(sqlite3.connect(whole, isolation_level=None, timeout=10)) as file:
             file.execute("ATTACH DATABASE ? AS part", (str(part),))
             file.execute("BEGIN")
             file.execute(
@@ -357,7 +350,7 @@ def merge(parts: Sequence[Part], runs: Path, *, force: bool = False) -> tuple[Pa
         differences=forced,
     )
     status: Status = "interrupted" if missing or summary.unfinished else "finished"
-    with closing(_create(parts, _ordered(parts, owners, whole), runs)) as file:
+    with contextlib.closing(_create(parts, _ordered(parts, owners, whole), runs)) as file:
         try:
             for number, part in enumerate(parts):
                 _copy_rows(file.path, part.path, [key for key, owner in owners.items() if owner == number])
@@ -428,14 +421,14 @@ def _create(parts: Sequence[Part], plan: Iterable[Conversation], runs: Path) -> 
     first, now = parts[0].results, datetime.now(tz=UTC)
     budgets = [part.settings.budget for part in parts]
     budget = sum(each for each in budgets if each) if all(budgets) else None
-    run = Run(
-        id=new_run_id(now.astimezone(), [each.id for each in first.personas]),
-        created=now,
-        settings=first.run.settings | {"shard": None, "budget": budget},
-        versions=first.run.versions,
-        prompts=first.run.prompts,
-        models=first.run.models,
-        offline=all(part.results.run.offline for part in parts),
-    )
+    changes = {
+        "id": new_run_id(now.astimezone(), [each.id for each in first.personas]),
+        "created": now,
+        "settings": first.run.settings | {"shard": None, "budget": budget},
+        "offline": all(part.results.run.offline for part in parts),
+        "status": "running",
+        "seconds": 0.0,
+    }
+    run = first.run.model_copy(update=changes)
     personas = {each.id: each for part in parts for each in part.results.personas}
     return RunFile.create(runs / run.id, run, plan, personas.values())
