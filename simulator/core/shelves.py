@@ -17,9 +17,9 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from simulator.core.errors import InputError, PromptError, RehearsalError, UnknownName, value_problem
 from simulator.core.messages import SHELF, Message, _, verbatim
@@ -77,6 +77,8 @@ def package_at(folder: Path) -> ModuleType:
 
 
 # Before any folder of the user's own is searched: judges.py there is the user's, and not this shelf.
+Model = TypeVar("Model", bound=BaseModel)
+
 for _shelf in (JUDGES, ADAPTERS):
     package_at(_shelf)
 
@@ -84,6 +86,25 @@ for _shelf in (JUDGES, ADAPTERS):
 def canonical_judge(name: str) -> str:
     """The judge that an article's name stands for; every other name stands for itself."""
     return ARTICLE_NAMES.get(name, name)
+
+
+def read_model(path: Path, model: type[Model], guide: Message) -> Model:
+    """A TOML file of a shelf, whose `id` is its name unless it says another.
+
+    Raises PromptError, which names the place and ends with `guide`, for what is invalid.
+    """
+    try:
+        return model.model_validate({"id": path.stem, **read_toml(path)})
+    except ValidationError as error:
+        first = error.errors()[0]
+        msg = _(
+            "{path}: {place}: {problem}. {guide}",
+            path=path,
+            place=".".join(map(str, first["loc"])),
+            problem=value_problem(first),
+            guide=guide,
+        )
+        raise PromptError(msg) from None
 
 
 def persona_names() -> list[str]:
@@ -94,18 +115,7 @@ def persona_names() -> list[str]:
 def persona(name: str) -> Persona:
     """The persona `angry`, by its name in reports (怒っているお客様), too; or the one in `./mine.toml`."""
     path = _shelf_path(_("persona"), _persona_id(name), PERSONAS, persona_names())
-    try:
-        found = Persona.model_validate({"id": path.stem, **read_toml(path)})
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        msg = _(
-            "{path}: {place}: {problem}. See docs/personas.md.",
-            path=path,
-            place=place,
-            problem=value_problem(first),
-        )
-        raise PromptError(msg) from None
+    found = read_model(path, Persona, _("See docs/personas.md."))
     for language in LANGUAGES:
         for situation in found.speaks(language).phrases:
             if situation not in SITUATIONS:

@@ -11,12 +11,12 @@ from pathlib import Path
 from string import Template
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, JsonValue, ValidationError, field_validator
+from pydantic import AfterValidator, Field, JsonValue, field_validator
 
 from simulator.core import shelves
-from simulator.core.errors import InputError, PromptError, UnknownName, value_problem
+from simulator.core.errors import InputError, PromptError, UnknownName
 from simulator.core.messages import Message, _
-from simulator.core.templates import LANGUAGES, fingerprint, read_toml
+from simulator.core.templates import LANGUAGES, fingerprint
 from simulator.core.types import Case, Language, Value
 from simulator.data.cases import DatasetRequest, case_of, read_dataset, row_id
 from simulator.data.values import Row, field_of, normalised
@@ -256,18 +256,7 @@ def describe_prompt(path: Path) -> Message | str:
 
 
 def _read_file(path: Path) -> _PromptFile:
-    try:
-        file = _PromptFile.model_validate({"id": path.stem, **read_toml(path)})
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        msg = _(
-            "{path}: {where}: {problem}. See docs/prompts.md.",
-            path=path,
-            where=where,
-            problem=value_problem(first),
-        )
-        raise PromptError(msg) from None
+    file = shelves.read_model(path, _PromptFile, _("See docs/prompts.md."))
     if not file.languages:
         msg = _(
             "{path}: it has neither [ja] nor [en]: one of them says what is sent for each row.", path=path

@@ -81,7 +81,7 @@ class Guard:
         self.language, self.by_words = language, language == "en"
         extra = {"desk": tuple(desk_phrases), "reasoning": tuple(reasoning_marks)}
         for patterns in extra.values():  # an invalid one is reported before anything starts
-            _compiled(patterns, "_user.toml")
+            compiled(patterns, "_user.toml")
         tables = _tables()
         try:
             both, table = tables["both"], tables[language]
@@ -120,7 +120,7 @@ class Guard:
         """
         written, plain = _seen(text[:MOST])
         own = plain
-        for pattern in _compiled(self._others):
+        for pattern in compiled(self._others):
             left = pattern.sub(" ", own)
             # A line that is nothing but a quotation is the customer's own words in disguise.
             own = left if _LETTER.search(left) else own
@@ -145,7 +145,7 @@ class Guard:
         return max(len(text.split()), len(text) / 10) if self.by_words else len(text)
 
     def _matches(self, rule: str, draft: Draft) -> bool:
-        patterns = _compiled(self._patterns[rule])
+        patterns = compiled(self._patterns[rule])
         if rule == "list":
             lines = straight(draft.written).splitlines()
             items = (line for line in lines if any(pattern.match(line) for pattern in patterns))
@@ -203,10 +203,10 @@ class Guard:
 
     def is_repeated(self, draft: Draft) -> bool:
         """Nearly repeats an earlier line; short answers may recur, and questions in a new frame."""
-        core = _core(draft.plain, _compiled(self._filler))
+        core = _core(draft.plain, compiled(self._filler))
         if len(core) < self.limits["answer"] or core.isdigit():
             return False
-        earlier = [_core(line, _compiled(self._filler)) for line in draft.said]
+        earlier = [_core(line, compiled(self._filler)) for line in draft.said]
         inner = max((_quoted_part(line, core) for line in earlier), key=len, default="")
         if len(inner) < self.limits["answer"]:
             return any(self._are_alike(core, line) for line in earlier)
@@ -241,7 +241,8 @@ def _tables() -> dict[str, Any]:
 
 
 @lru_cache(maxsize=256)
-def _compiled(patterns: tuple[str, ...], file: str = FILE.name) -> Patterns:
+def compiled(patterns: tuple[str, ...], file: str = FILE.name) -> Patterns:
+    """The patterns of a file of personas/; raises PromptError for what is no regular expression."""
     try:
         return tuple(re.compile(straight_pattern(each), re.IGNORECASE | re.MULTILINE) for each in patterns)
     except re.error as error:
@@ -263,7 +264,7 @@ def _seen(text: str) -> tuple[str, str]:
 
 
 def _count(pattern: str, text: str) -> int:
-    return len(_compiled((pattern,))[0].findall(text)) if pattern else 0
+    return len(compiled((pattern,))[0].findall(text)) if pattern else 0
 
 
 @lru_cache(maxsize=512)

@@ -5,7 +5,7 @@ the question is asked as it stands in the file, and that is counted.
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from simulator.core import replies
@@ -27,9 +27,8 @@ from simulator.text.evidence import STOP_WORDS, stem
 from simulator.text.numerals import quantities, unmatched
 from simulator.text.segments import normalise, tokens
 from simulator.text.spelling import codes
-from simulator.text.typography import straight_pattern
 from simulator.users.base import spoken
-from simulator.users.guard import LONGEST, Guard
+from simulator.users.guard import LONGEST, Guard, compiled
 
 # The rules for an opening beside the guard's; `opening_failed`: the model gave none at all.
 RULES = (
@@ -81,7 +80,8 @@ class OpeningPrompts:
                 msg = _("{path}: [{language}.fields] message is missing.", path=path, language=language)
                 raise PromptError(msg)
         self._asks = {
-            language: _compiled(path, self._tables[language].get("asks", ())) for language in LANGUAGES
+            language: compiled(tuple(self._tables[language].get("asks", ())), path.name)
+            for language in LANGUAGES
         }
 
     def messages(self, case: Case, persona: Persona) -> Messages:
@@ -143,19 +143,6 @@ class VoicedOpening:
         line = reply.message.strip()
         rule = self.prompts.broken_rule(case.question, line, case.language)
         return plain.model_copy(update={"broken_rules": (rule,)}) if rule else Utterance(text=line)
-
-
-def _compiled(path: Path, patterns: Iterable[str]) -> tuple[re.Pattern[str], ...]:
-    try:
-        return tuple(re.compile(straight_pattern(each)) for each in patterns)
-    except re.error as error:
-        msg = _(
-            "{path}: {pattern} in asks is not a regular expression ({problem}).",
-            path=path,
-            pattern=repr(error.pattern),
-            problem=error.msg,
-        )
-        raise PromptError(msg) from None
 
 
 def lost(question: str, opening: str, language: Language, ordinary: Collection[str] = ()) -> str | None:
