@@ -18,13 +18,13 @@ Any other exception is a bug of ours and is meant to surface; one that ends a ru
 """
 
 import difflib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
 
-from simulator.core.messages import Message, _, message_of, ngettext, restored, sentences, stored
+from simulator.core.messages import Message, _, message_of, restored, sentences, stored
 
 # What the program says of something, or others said: stored as template and values, or as it was said.
 Said = Annotated[
@@ -95,47 +95,25 @@ class UnknownName(InputError):
 
 
 # What pydantic finds wrong with a value, by the type of its error; the names are those of its context.
-_VALUE_PROBLEMS: dict[str, Callable[..., Message]] = {
-    "missing": lambda: _("Field required"),
-    "extra_forbidden": lambda: _("Extra inputs are not permitted"),
-    "literal_error": lambda expected: _("Input should be {expected}", expected=expected),
-    "greater_than": lambda gt: _("Input should be greater than {limit}", limit=f"{gt:.15g}"),
-    "greater_than_equal": lambda ge: _(
-        "Input should be greater than or equal to {limit}", limit=f"{ge:.15g}"
-    ),
-    "less_than": lambda lt: _("Input should be less than {limit}", limit=f"{lt:.15g}"),
-    "less_than_equal": lambda le: _("Input should be less than or equal to {limit}", limit=f"{le:.15g}"),
-    "int_type": lambda: _("Input should be a valid integer"),
-    "int_parsing": lambda: _("Input should be a valid integer, unable to parse string as an integer"),
-    "int_from_float": lambda: _("Input should be a valid integer, got a number with a fractional part"),
-    "float_type": lambda: _("Input should be a valid number"),
-    "float_parsing": lambda: _("Input should be a valid number, unable to parse string as a number"),
-    "finite_number": lambda: _("Input should be a finite number"),
-    "bool_type": lambda: _("Input should be a valid boolean"),
-    "bool_parsing": lambda: _("Input should be a valid boolean, unable to interpret input"),
-    "string_type": lambda: _("Input should be a valid string"),
-    "list_type": lambda: _("Input should be a valid list"),
-    "tuple_type": lambda: _("Input should be a valid tuple"),
-    "dict_type": lambda: _("Input should be a valid dictionary"),
-    "model_type": lambda class_name: _(
-        "Input should be a valid dictionary or instance of {type}", type=class_name
-    ),
-    "string_too_short": lambda min_length: ngettext(
-        "String should have at least {n} character",
-        "String should have at least {n} characters",
-        n=min_length,
-    ),
-    "string_too_long": lambda max_length: ngettext(
-        "String should have at most {n} character", "String should have at most {n} characters", n=max_length
-    ),
-    "too_short": lambda field_type, min_length, actual_length: ngettext(
-        "{type} should have at least {n} item after validation, not {actual}",
-        "{type} should have at least {n} items after validation, not {actual}",
-        n=min_length,
-        type=field_type,
-        actual=actual_length,
-    ),
-    "string_pattern_mismatch": lambda pattern: _("String should match pattern '{pattern}'", pattern=pattern),
+_VALUE_PROBLEMS: dict[str, Message] = {
+    "missing": _("Field required"),
+    "extra_forbidden": _("Extra inputs are not permitted"),
+    "literal_error": _("Input should be {expected}"),
+    "greater_than": _("Input should be greater than {gt:g}"),
+    "greater_than_equal": _("Input should be greater than or equal to {ge:g}"),
+    "less_than": _("Input should be less than {lt:g}"),
+    "less_than_equal": _("Input should be less than or equal to {le:g}"),
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), _("Input should be a valid integer")),
+    **dict.fromkeys(("float_type", "float_parsing"), _("Input should be a valid number")),
+    "finite_number": _("Input should be a finite number"),
+    **dict.fromkeys(("bool_type", "bool_parsing"), _("Input should be a valid boolean")),
+    "string_type": _("Input should be a valid string"),
+    **dict.fromkeys(("list_type", "tuple_type"), _("Input should be a valid list")),
+    **dict.fromkeys(("dict_type", "model_type"), _("Input should be a valid dictionary")),
+    "string_too_short": _("must have {min_length} characters or more"),
+    "string_too_long": _("must have {max_length} characters or fewer"),
+    "too_short": _("must have {min_length} items or more, not {actual_length}"),
+    "string_pattern_mismatch": _("String should match pattern '{pattern}'"),
 }
 
 
@@ -145,7 +123,7 @@ def value_problem(problem: Mapping[str, Any]) -> Message | str:
     if problem["type"] == "value_error":
         return message_of(context["error"])
     known = _VALUE_PROBLEMS.get(problem["type"])
-    return known(**context) if known else str(problem["msg"])
+    return known.format(**context) if known else str(problem["msg"])
 
 
 # Settings of earlier versions, and what there is instead.

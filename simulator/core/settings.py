@@ -8,7 +8,6 @@ import json
 import math
 import os
 import re
-import tomllib
 import unicodedata
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -29,6 +28,7 @@ from pydantic import (
 from simulator.core.errors import GONE, InputError, UnknownName, gone, value_problem
 from simulator.core.messages import Message, _
 from simulator.core.secrets import without_secrets
+from simulator.core.templates import read_toml
 from simulator.core.types import PASSED, Language, RedRules, Value
 
 Comparison = Literal[">=", "<=", "==", ">", "<"]
@@ -57,7 +57,9 @@ LOWER_IS_BETTER = frozenset({"red", "failed", "major"})
 MAJOR, MAX_MAJOR = "major", 0.2
 TARGET_EXAMPLE = "turn >= 0.9 and severity_major == 0"
 
-_TERM = re.compile(r"([^\s<>=!()]+)\s*(>=|<=|==|>|<)\s*([-+.\d]+(?:e[-+]?\d+)?)", re.IGNORECASE)
+_TERM = re.compile(
+    r"([^\s<>=!()]+)\s*(>=|<=|==|>|<)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)", re.IGNORECASE
+)
 # People write 90% or 90点 for 90.
 _PERCENT = re.compile(r"(?<=\d)\s*[%％点]$")
 _AND = re.compile(r"\s+and\s+", re.IGNORECASE)
@@ -112,7 +114,7 @@ def parse_conditions(text: str) -> tuple[Condition, ...]:
 
 
 def _condition(part: str) -> Condition:
-    """One condition, its threshold on the scale of its figure."""
+    """One condition, its threshold on the scale of its figure; ValueError for one that makes no sense."""
     found = _TERM.fullmatch(part)
     if found is None:
         msg = _(
@@ -122,44 +124,23 @@ def _condition(part: str) -> Condition:
         )
         raise ValueError(msg)
     name, comparison, number = found.groups()
-    try:
-        threshold = float(number)
-    except ValueError:
-        msg = _("'{number:d}' is not a number", number=number)
-        raise ValueError(msg) from None
-    condition = Condition.model_validate({"name": name, "comparison": comparison, "threshold": threshold})
-    if condition.measure == "share":
-        _check_direction(condition)
+    condition = Condition.model_validate({"name": name, "comparison": comparison, "threshold": float(number)})
+    measure, threshold = condition.measure, condition.threshold
+    # Nothing passes for being bad, and no share has to be hit exactly.
+    limited = name in LOWER_IS_BETTER or measure != "share"
+    allowed = {"<=", "<"} if limited else {">=", ">"}
+    if measure == "count" or (limited and not threshold):
+        allowed.add("==")
+    if comparison not in allowed:
+        instead = f"{name} {'<=' if limited else '>='} {threshold:g}"
+        msg = _("{condition} is not what a target can ask: write {instead}", condition=part, instead=instead)
+        raise ValueError(msg)
+    if measure == "share":
         return condition.model_copy(update={"threshold": threshold and _share(threshold)})
-    is_count = condition.measure == "count"
-    if threshold < 0 or (is_count and threshold % 1):
-        msg = _(
-            "{name} is {kinds}, and {threshold:g} is none",
-            name=name,
-            kinds=_KINDS[condition.measure],
-            threshold=threshold,
-        )
-        raise ValueError(msg)
-    if condition.rises or (not is_count and comparison == "=="):
-        msg = _("{name} can only be limited: write {name} <= {threshold:g}", name=name, threshold=threshold)
-        raise ValueError(msg)
+    if threshold < 0 or (measure == "count" and threshold % 1):
+        figures = {"name": name, "kinds": _KINDS[measure], "threshold": threshold}
+        raise ValueError(_("{name} is {kinds}, and {threshold:g} is none", **figures))
     return condition
-
-
-def _check_direction(condition: Condition) -> None:
-    """Refuses a share that would pass for being bad, and one that would have to be hit exactly."""
-    limited = condition.name in LOWER_IS_BETTER
-    instead = f"{condition.name} {'<=' if limited else '>='} {condition.threshold:g}"
-    if condition.comparison == "==" and (condition.threshold or not limited):
-        msg = _("{name} is a share: write {instead}", name=condition.name, instead=instead)
-        raise ValueError(msg)
-    if condition.rises == limited and condition.comparison != "==":
-        wrong = {"condition": condition.text, "instead": instead}
-        if limited:
-            msg = _("{condition} points the wrong way, less is better: write {instead}", **wrong)
-        else:
-            msg = _("{condition} points the wrong way, more is better: write {instead}", **wrong)
-        raise ValueError(msg)
 
 
 _KINDS = {
@@ -214,7 +195,6 @@ def check_names(target: float | str | None, judges: Iterable[str]) -> None:
 JPY_PER_USD = 150.0
 PER = 1_000_000
 _AMOUNT = re.compile(r"([$¥]?)(\d+(?:\.\d*)?|\.\d+)(usd|jpy|円|ドル)?")
-_WRITTEN = str.maketrans("０１２３４５６７８９．，＄￥", "0123456789.,$¥")
 _YEN, _DOLLARS = ("¥", "jpy", "円"), ("$", "usd", "ドル")
 
 
@@ -241,7 +221,7 @@ def read_amount(value: Any, given: ValidationInfo) -> Any:
     if not isinstance(value, str):
         return value
     jpy_per_usd = given.data.get("jpy_per_usd", JPY_PER_USD)
-    text = "".join(value.translate(_WRITTEN).replace(",", "").split()).lower()
+    text = "".join(unicodedata.normalize("NFKC", value).replace(",", "").split()).lower()
     found = _AMOUNT.fullmatch(text)
     if not found or (found[1] and found[3] and (found[1] in _YEN) != (found[3] in _YEN)):
         msg = _("is not an amount such as 5, 5USD, 800JPY or 800円")
@@ -254,27 +234,15 @@ def read_amount(value: Any, given: ValidationInfo) -> Any:
 Amount = Annotated[float, Field(gt=0), BeforeValidator(read_amount)]
 
 
-def read_prices(value: Any) -> Any:
-    """A table of prices by model: the table itself, or the TOML file that has it, alone or as [prices]."""
-    if not isinstance(value, str):
-        return value
-    try:
-        table = tomllib.loads(Path(value).read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        msg = _("cannot be read ({strerror})", strerror=error.strerror)
-        raise ValueError(msg) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        msg = _("is not valid TOML ({error})", error=error)
-        raise ValueError(msg) from None
-    return table.get("prices", table)
-
-
 def merged_prices(name: str, *layers: Mapping[str, Any]) -> dict[str, Price]:
     """The prices of all layers; later layers go first. `name` is what the setting is called for a mistake."""
     merged: dict[str, Price] = {}
-    for prices in (layer["prices"] for layer in layers if "prices" in layer):
+    for given in (layer["prices"] for layer in layers if "prices" in layer):
+        table = read_toml(Path(given)) if isinstance(given, str) else given
+        if table is not given:  # a file has the table alone, or as [prices]
+            table = table.get("prices", table)
         try:
-            merged |= _PRICES.validate_python(read_prices(prices))
+            merged |= _PRICES.validate_python(table)
         except ValidationError as error:
             first = error.errors()[0]
             msg = _(
@@ -285,9 +253,6 @@ def merged_prices(name: str, *layers: Mapping[str, Any]) -> dict[str, Price]:
                 example='[prices."my-model"] input = 0.4, output = 1.6, currency = "USD" (or "JPY"; per'
                 " million tokens).",
             )
-            raise InputError(msg) from None
-        except ValueError as error:
-            msg = _("{name} {prices}: {problem}.", name=name, prices=shortened(prices), problem=error)
             raise InputError(msg) from None
     return merged
 
@@ -334,22 +299,12 @@ class Sample(NamedTuple):
     size: int
     seed: int = 0
 
-    @property
-    def text(self) -> str:
-        """As it is written."""
-        return f"{self.size}:{self.seed}"
-
 
 class Arrival(NamedTuple):
     """How customers come: so many a second at random (`rate`), or all within so many seconds (`ramp`)."""
 
     kind: Literal["rate", "ramp"]
     amount: float
-
-    @property
-    def text(self) -> str:
-        """As it is written."""
-        return f"{self.amount:.10g}/s" if self.kind == "rate" else f"ramp {self.amount:.10g}s"
 
 
 def read_shard(text: str) -> Shard:
@@ -474,7 +429,7 @@ class RowSettings(BaseModel):
     @field_validator("sample", mode="before")
     @classmethod
     def _drawn(cls, value: Any) -> str | None:
-        return None if value is None else read_sample(str(value)).text
+        return None if value is None or read_sample(str(value)) is None else str(value).strip()
 
 
 PREFIX = "REHEARSAL_"
@@ -730,8 +685,9 @@ class Settings(RowSettings):
     @field_validator("arrival", "shard")
     @classmethod
     def _as_written(cls, value: str | None, field: ValidationInfo) -> str | None:
-        read = read_arrival if field.field_name == "arrival" else read_shard
-        return value and read(value).text
+        if field.field_name == "arrival":
+            return value and read_arrival(value) and value.strip()
+        return value and read_shard(value).text
 
     @field_validator("judges")
     @classmethod
@@ -801,20 +757,6 @@ def flag(name: str) -> str:
     return named.get(name, "--" + name.replace("_", "-"))
 
 
-def file_values(path: Path) -> dict[str, Any]:
-    """The keys of a TOML file; none where there is none. Raises InputError for one that cannot be read."""
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except FileNotFoundError:
-        return {}
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        msg = _("{path}: not valid TOML ({error}).", path=path, error=error)
-        raise InputError(msg) from None
-    except OSError as error:
-        msg = _("{path}: cannot be read ({strerror}).", path=path, strerror=error.strerror)
-        raise InputError(msg) from None
-
-
 def resolve_path(file: Path, name: str) -> str:
     """The path that a file names: beside that file where it exists, else from the working directory."""
     beside = file.parent / name
@@ -837,11 +779,11 @@ def resolve_judges(file: Path, names: Any) -> Any:
     """Judges as a file lists them: files of `mine.py:strict` and `mine.toml` beside it first."""
     if not isinstance(names, list):
         return names
-    return [_resolve_judge(file, name) if isinstance(name, str) else name for name in names]
-
-
-def _resolve_judge(file: Path, name: str) -> str:
-    return resolve_path(file, name) if name.endswith(".toml") else resolve_bot(file, name)
+    resolved = []
+    for name in names:
+        resolve = resolve_path if str(name).endswith(".toml") else resolve_bot
+        resolved.append(resolve(file, name) if isinstance(name, str) else name)
+    return resolved
 
 
 def load_settings(
@@ -856,7 +798,8 @@ def load_settings(
         for key, value in flags.items()
         if value is not None and value is not False and value not in ((), [])
     }
-    from_file = file_values((folder or Path()) / SETTINGS_FILE)
+    path = (folder or Path()) / SETTINGS_FILE
+    from_file = read_toml(path) if path.exists() else {}
     # A list is read from commas; a table has no form in a variable.
     variables = {
         name: text

@@ -22,13 +22,11 @@ _NOUNS = "row|pair|token|call|turn|question|answer|conversation|message|grade|vo
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """The tables of a TOML file; a broken one is named with its line."""
+    """The tables of a TOML file. Raises PromptError for one that cannot be read, with the line at fault."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except tomllib.TOMLDecodeError as error:
-        msg = _(
-            "{path}: {error}. Fix the file; text with line breaks goes between '''.", path=path, error=error
-        )
+        msg = _("{path}: not valid TOML ({error}). Text of several lines needs '''.", path=path, error=error)
         raise PromptError(msg) from None
     except UnicodeDecodeError as error:
         msg = _("{path}: not UTF-8 (byte {place:d}). Save it as UTF-8.", path=path, place=error.start)

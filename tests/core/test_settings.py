@@ -210,7 +210,7 @@ def test_a_broken_file_is_one_line(toml: str, told: str) -> None:
 def test_a_file_that_cannot_be_read_is_told() -> None:
     """Neither Shift JIS nor a folder is taken for an empty file."""
     Path(SETTINGS_FILE).write_bytes("persona = '怒り'".encode("shift_jis"))
-    assert "not valid TOML" in problem()
+    assert "not UTF-8 (byte 11)" in problem()
     Path(SETTINGS_FILE).unlink()
     Path(SETTINGS_FILE).mkdir()
     assert f"{SETTINGS_FILE}: cannot be read" in problem()

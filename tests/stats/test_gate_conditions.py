@@ -66,12 +66,12 @@ def test_a_target_is_a_number_or_conditions(given: Any, read: Any) -> None:
     ("0.8 <= turn", "is not a condition"),
     ("turn >= 0.9 or red <= 0.1", "is not a condition"), ("turn >= 0.9 and", "is not a condition"),
     ("", "is not a condition"), ("__import__('os')", "is not a condition"),
-    ("turn >= 1.2.3", "is not a number"),
+    ("turn >= 1.2.3", "is not a condition"),
     ("turn >= 1.2", "between 0 and 1"), ("turn == 0.9", "write turn >= 0.9"), (True, "between 0 and 1"),
-    ("severity_major <= 1.5", "is a number of turns"), ("severity_major >= 1", "can only be limited"),
-    ("p95_seconds >= 1", "can only be limited"), ("cost_usd <= -1", "is an amount of dollars"),
-    ("red >= 0.1", "less is better: write red <= 0.1"), ("failed > 0", "less is better: write failed <= 0"),
-    ("score <= 90", "more is better: write score >= 90"), ("turn < 0.9", "more is better: write turn >= 0.9"),
+    ("severity_major <= 1.5", "is a number of turns"), ("severity_major >= 1", "write severity_major <= 1"),
+    ("p95_seconds >= 1", "write p95_seconds <= 1"), ("cost_usd == 2", "write cost_usd <= 2"), ("cost_usd <= -1", "is an amount of dollars"),
+    ("red >= 0.1", "write red <= 0.1"), ("failed > 0", "write failed <= 0"),
+    ("score <= 90", "write score >= 90"), ("turn < 0.9", "write turn >= 0.9"),
     ("red == 0.1", "write red <= 0.1"), ("refused_correctly == 0", "write refused_correctly >= 0"),
 ])  # fmt: skip
 def test_what_makes_no_sense_is_told(given: Any, said: str) -> None:
@@ -328,7 +328,7 @@ def test_a_report_takes_a_certainty_away(sure: dict[str, Any], capsys: pytest.Ca
 def test_a_target_that_points_the_wrong_way_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     """Exit code 2, before anything is played; a stored run with one is named by `history`, not fatal."""
     assert main(["--offline", "--limit", "1", "--target", "red >= 0.1"]) == 2
-    assert "less is better: write red <= 0.1" in capsys.readouterr().err
+    assert "write red <= 0.1" in capsys.readouterr().err
     stored(a_result(grades_of([0.8] * 6), "1-run"))
     odd = a_result(grades_of([0.8] * 6), "2-odd")
     settings = odd.run.settings | {"target": "red >= 0.1"}
