@@ -4,12 +4,13 @@ import asyncio
 import contextlib
 import inspect
 import json
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from simulator.cli.terminal import print_json, say
 from simulator.core import shelves
 from simulator.core.document import Report
 from simulator.core.errors import InputError, RunFileError, UnknownName
@@ -19,6 +20,7 @@ from simulator.core.shelves import user_object
 from simulator.core.types import Language
 from simulator.data.files import REPORT_AGAIN, replaced
 from simulator.report.context import ReportContext
+from simulator.report.painters.console import print_report
 from simulator.storage.run_file import RUN_FILE, add_note
 
 # What only some reports need: imported when one is asked for.
@@ -47,6 +49,10 @@ class ReportOutput:
     folder: Path
     settings: Settings
     json_object: dict[str, Any]
+
+
+# Writes one report; returns where it is, and notes on further lines.
+Destination = Callable[[ReportOutput], str]
 
 
 def write_report(name: str, output: ReportOutput) -> str:
@@ -82,6 +88,23 @@ def write_atomically(path: Path, content: str | bytes | Iterable[str]) -> None:
     with replaced(path, REPORT_AGAIN) as new, new.open("wb") as file:
         for piece in pieces:
             file.write(piece.encode("utf-8") if isinstance(piece, str) else piece)
+
+
+def write_for_user(path: str | Path, text: str) -> None:
+    """Writes a file that the command line names, and says so. Raises InputError where that fails."""
+    try:
+        write_atomically(Path(path), text)
+    except RunFileError as error:
+        reason = getattr(error.__cause__, "strerror", "")
+        raise InputError(_("{path}: cannot be written ({strerror}).", path=path, strerror=reason)) from None
+    say(_("Written to {path}.", path=path))
+
+
+def show_report(report: Report, figures: Mapping[str, Any], *, as_json: bool) -> None:
+    """Prints a report for people and, with --json, its figures as one object on stdout."""
+    print_report(report, as_json=as_json)
+    if as_json:
+        print_json(figures)
 
 
 def _worksheets(context: ReportContext) -> Sequence[Any]:
@@ -126,32 +149,15 @@ def _check_sheet(settings: Settings) -> None:
     google.account()
 
 
-def _json(output: ReportOutput) -> str:
-    return _file(
-        output,
-        "report.json",
-        _format("files").json_lines({"schema": JSON_SCHEMA, **output.json_object}, output.context),
-    )
+def _file(name: str, content: Callable[[ReportOutput], str | bytes | Iterable[str]]) -> Destination:
+    """Writes a file of this name beside report.html."""
 
+    def write(output: ReportOutput) -> str:
+        path = output.folder / name
+        write_atomically(path, content(output))
+        return str(path)
 
-def _csv(output: ReportOutput) -> str:
-    return _file(
-        output, "report.csv", _format("files").csv_bytes(output.context, output.settings.csv_encoding)
-    )
-
-
-def _junit(output: ReportOutput) -> str:
-    return _file(output, "junit.xml", _format("files").junit_xml(output.context))
-
-
-def _markdown(output: ReportOutput) -> str:
-    return _file(output, "report.md", _format("markdown").markdown(output.report))
-
-
-def _file(output: ReportOutput, name: str, content: str | bytes | Iterable[str]) -> str:
-    path = output.folder / name
-    write_atomically(path, content)
-    return str(path)
+    return write
 
 
 def _user_function(name: str, output: ReportOutput) -> str:
@@ -182,7 +188,6 @@ async def _awaited(result: Awaitable[Any]) -> Any:
 
 
 def _function(name: str) -> Callable[..., Any]:
-
     function = user_object(name)
     if not callable(function):
         msg = _("--to {name}: is {type}, not a function.", name=name, type=type(function).__name__)
@@ -190,11 +195,16 @@ def _function(name: str) -> Callable[..., Any]:
     return function  # type: ignore[no-any-return]
 
 
-DESTINATIONS: dict[str, Callable[[ReportOutput], str]] = {
+DESTINATIONS: dict[str, Destination] = {
     "sheets": _sheets,
     "xlsx": _xlsx,
-    "json": _json,
-    "csv": _csv,
-    "junit": _junit,
-    "markdown": _markdown,
+    "json": _file(
+        "report.json",
+        lambda out: _format("files").json_lines({"schema": JSON_SCHEMA, **out.json_object}, out.context),
+    ),
+    "csv": _file(
+        "report.csv", lambda out: _format("files").csv_bytes(out.context, out.settings.csv_encoding)
+    ),
+    "junit": _file("junit.xml", lambda out: _format("files").junit_xml(out.context)),
+    "markdown": _file("report.md", lambda out: _format("markdown").markdown(out.report)),
 }

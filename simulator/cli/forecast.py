@@ -1,16 +1,27 @@
 """What a run or another command will cost: said before it is paid, and shown by --dry-run."""
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from simulator.cli.preflight import ROLE_NAMES
-from simulator.cli.terminal import DONE, padded, print_json, say
+from simulator.cli.terminal import (
+    DONE,
+    INCOMPLETE,
+    SAVED,
+    Result,
+    padded,
+    print_json,
+    progress_bar,
+    run_async,
+    say,
+)
 from simulator.core.messages import Message, _, localised, ngettext, sentences
+from simulator.core.roles import LEXICAL
 from simulator.core.settings import JPY_PER_USD, Settings, dollars
 from simulator.core.types import Conversation, Spending
-from simulator.models.pricing import check_prices, total_spending
+from simulator.models.pricing import Ledger, check_prices, total_spending
 from simulator.report.estimate import forecast_report
 from simulator.report.painters.console import print_report
 from simulator.report.tables import money
@@ -80,6 +91,48 @@ def show_calls(estimate: Mapping[Any, Spending], *, as_json: bool) -> int:
     most = _("At most {total}. Nothing was started.", total=total(estimate.values()))
     sys.stdout.write(f"{localised(most)}\n")
     return DONE
+
+
+class JudgeWork(NamedTuple):
+    """Work that one model does, piece by piece: what it is, by which model, how much, and what it takes."""
+
+    about: Message
+    model: str
+    pieces: int
+    most: Spending
+
+
+def judged(
+    work: Callable[[Callable[..., None]], Coroutine[Any, Any, Result]],
+    job: JudgeWork,
+    settings: Settings,
+    saved: Message | str = SAVED,
+) -> Result | int:
+    """What the work returns; or the exit code, where it was a dry run or ended early.
+
+    `work` is given what it calls for every piece that is done; `saved` says how to continue.
+    """
+    if settings.dry_run:
+        return show_calls({"judge": job.most}, as_json=settings.json_output)
+    by = None  # where functions alone grade, there is nothing to say
+    if job.most.calls:
+        check_prices(settings, [("judge", job.model)])
+        by = _("Model: {model}. At most {total}.", model=job.model, total=total([job.most]))
+    elif job.model == LEXICAL:
+        by = _("No model configured: a lexical stand-in grades (no language model, no cost).")
+    say(sentences(job.about, by))
+    with progress_bar(job.pieces, _("graded")) as bar:
+        done = run_async(work(bar.advance), saved)
+    return INCOMPLETE if done is None else done
+
+
+def spent_json(ledger: Ledger) -> dict[str, Any]:
+    """What a command has spent, for --json."""
+    cost = ledger.cost_usd
+    return {
+        "calls": {role: used.calls for role, used in ledger.roles.items()},
+        "cost_usd": None if cost is None else round(cost, 4),
+    }
 
 
 def total(spendings: Iterable[Spending]) -> Message:

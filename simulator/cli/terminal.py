@@ -71,11 +71,15 @@ def saved_in_cache(cache: str) -> Message:
     return _("With --cache {cache} nothing was saved: the same command starts again.", cache=cache)
 
 
-def exit_code_of_failures(failed: int, tried: int, limit: float, message: Message | str) -> int:
-    """DONE where at most this share (0..1) failed; otherwise INCOMPLETE, and stderr gets the message."""
+def exit_code_of_failures(failed: int, tried: int, limit: float, reason: Message | str = "") -> int:
+    """DONE where at most this share (0..1) failed; otherwise INCOMPLETE, and stderr gets why."""
     if failed <= limit * tried:
         return DONE
-    say(_("error: {message}", message=message))
+    counts = {"failed": failed, "tried": tried}
+    told = _("{failed} of {tried} failed ({reason:clause}).", reason=reason, **counts)
+    if not reason:
+        told = _("{failed} of {tried} failed.", **counts)
+    say(_("error: {message}", message=sentences(told, _("The same command tries them again."))))
     return INCOMPLETE
 
 

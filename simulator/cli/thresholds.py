@@ -12,28 +12,17 @@ from simulator.addons.calibration.thresholds import (
     ThresholdRequest,
     scores_of_run,
 )
-from simulator.cli.forecast import show_calls, total
+from simulator.cli.destinations import show_report
+from simulator.cli.forecast import JudgeWork, judged
 from simulator.cli.options import GOOD, argument, option, takes
 from simulator.cli.publish import report_language
-from simulator.cli.terminal import (
-    DONE,
-    INCOMPLETE,
-    exit_code_of_failures,
-    print_json,
-    progress_bar,
-    run_async,
-    saved_in_cache,
-    say,
-    stdout_to_stderr,
-)
+from simulator.cli.terminal import DONE, exit_code_of_failures, saved_in_cache, stdout_to_stderr
 from simulator.core.errors import InputError, UnknownName
-from simulator.core.messages import _
+from simulator.core.messages import _, ngettext
 from simulator.core.settings import Settings, load_settings, stored_settings
 from simulator.core.types import Language
 from simulator.data.rows import split_sheet
 from simulator.grading.metric_file import MetricFile, metric_file_of, read_metric_file, write_thresholds
-from simulator.models.pricing import check_prices
-from simulator.report.painters.console import print_report
 from simulator.stats.calibration import Method
 from simulator.stats.summary import figures_of
 from simulator.storage.run_file import find_run, read_run
@@ -123,7 +112,7 @@ def _is_label_file(name: str) -> bool:
     return path.suffix.lower() != ".sqlite" and (path.is_file() or (bool(path.suffix) and not path.is_dir()))
 
 
-def _judges_by_output(judges: str | None, write: str | None) -> "MetricFile | None":
+def _judges_by_output(judges: str | None, write: str | None) -> MetricFile | None:
     """The judges that were named, for every output, or else those of the metric file."""
     if judges is not None:
         return metric_file_of([name.strip() for name in judges.split(",") if name.strip()] or [""])
@@ -132,7 +121,7 @@ def _judges_by_output(judges: str | None, write: str | None) -> "MetricFile | No
 
 def _evidence_of_run(
     name: str, settings: Settings, judges: str | None, by: str | None
-) -> tuple[str, "Language", "JudgedScores"]:
+) -> tuple[str, Language, JudgedScores]:
     """The id of a reviewed run, its language, and its scores with people's verdicts."""
     if by not in (None, "tags", "persona"):
         raise UnknownName(_("--by of a run"), str(by), ("tags", "persona"))
@@ -142,39 +131,26 @@ def _evidence_of_run(
     return results.run.id, report_language(results), scores_of_run(results, summary, names, by)
 
 
-def _grade(answers: "LabelledAnswers", file: str, how: "SuggestionMethod", target: Path | None) -> int:
+def _grade(answers: LabelledAnswers, file: str, how: SuggestionMethod, target: Path | None) -> int:
     """Grades the labelled answers of a file, and shows what the thresholds would be."""
-    estimate, settings = answers.forecast(), answers.context.settings
-    if settings.dry_run:
-        return show_calls({"judge": estimate}, as_json=settings.json_output)
-    if estimate.calls:
-        check_prices(settings, [("judge", answers.context.models()["judge"])])
-        say(
-            _(
-                "{n} answers, graded by a model. At most {total}.",
-                n=len(answers.rows),
-                total=total([estimate]),
-            )
-        )
-    with progress_bar(len(answers.rows), _("graded")) as bar:
-        evidence = run_async(answers.evidence(bar.advance), saved_in_cache(settings.cache))
-    if evidence is None:
-        return INCOMPLETE
+    settings, models = answers.context.settings, answers.context.models()
+    about = ngettext("{n} answer to grade.", "{n} answers to grade.", n=len(answers.rows))
+    job = JudgeWork(about, models.get("judge", ""), len(answers.rows), answers.forecast())
+    evidence = judged(answers.evidence, job, settings, saved_in_cache(settings.cache))
+    if isinstance(evidence, int):
+        return evidence
     english = sum(row.case.language == "en" for row in answers.rows)
     language: Language = "en" if english > len(answers.rows) / 2 else "ja"
     _show(f"{file} ({answers.label.good})", language, evidence, how, target, settings)
-    failed, tried = evidence.failed, len(evidence.judged) + evidence.failed
-    msg = _(
-        "{failed} of {tried} grades failed. The same command tries them again.", failed=failed, tried=tried
-    )
-    return exit_code_of_failures(failed, tried, settings.max_failed, msg)
+    failed = evidence.failed
+    return exit_code_of_failures(failed, len(evidence.judged) + failed, settings.max_failed)
 
 
 def _show(  # noqa: PLR0917 - the evidence, where it is from, and what is made of it
     source: str,
-    language: "Language",
-    evidence: "JudgedScores",
-    how: "SuggestionMethod",
+    language: Language,
+    evidence: JudgedScores,
+    how: SuggestionMethod,
     target: Path | None,
     settings: Settings,
 ) -> int:
@@ -189,16 +165,13 @@ def _show(  # noqa: PLR0917 - the evidence, where it is from, and what is made o
         if changes := list(thresholds.changes(evidence, how, before)):
             write_thresholds(target, {(each.output, each.judge): each.after for each in changes})
     outcome = ThresholdsOutcome(source, how, evidence, suggestions, language, target, changes)
-    print_report(thresholds_report(outcome), as_json=settings.json_output)
-    if settings.json_output:
-        print_json(
-            {
-                "source": source,
-                "method": how.method,
-                "quantile": how.quantile if how.method == "quantile" else None,
-                "suggestions": [suggestion.as_json() for suggestion in suggestions],
-                "written": str(target) if changes else None,
-                "changes": [change._asdict() for change in changes],
-            }
-        )
+    figures = {
+        "source": source,
+        "method": how.method,
+        "quantile": how.quantile if how.method == "quantile" else None,
+        "suggestions": [suggestion.as_json() for suggestion in suggestions],
+        "written": str(target) if changes else None,
+        "changes": [change._asdict() for change in changes],
+    }
+    show_report(thresholds_report(outcome), figures, as_json=settings.json_output)
     return DONE
