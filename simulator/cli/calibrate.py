@@ -14,7 +14,7 @@ from simulator.cli.forecast import JudgeWork, judged, spent_json
 from simulator.cli.options import GOOD, argument, option, takes
 from simulator.cli.terminal import exit_code_of_failures, print_json, saved_in_cache, say, stdout_to_stderr
 from simulator.core.errors import InputError
-from simulator.core.messages import _, ngettext, safe_text, sentences, shown
+from simulator.core.messages import _, ngettext, safe_text, shown
 from simulator.core.settings import load_settings
 from simulator.report.judges import family_notes
 from simulator.report.painters.console import print_report
@@ -115,9 +115,6 @@ def _calibrate(run: CalibrationRun) -> int:
     about = ngettext(
         "{n} answer, judge: {judge}.", "{n} answers, judge: {judge}.", n=len(run.rows), judge=run.title
     )
-    if run.separator:
-        read = _("References are read as acceptable answers separated by '{sign}'.", sign=run.separator)
-        about = sentences(about, read)
     job = JudgeWork(about, "" if grader == "by_function" else model, len(run.rows), run.forecast())
     graded = judged(run.grade, job, settings, saved_in_cache(settings.cache))
     if isinstance(graded, int):

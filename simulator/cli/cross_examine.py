@@ -2,7 +2,7 @@
 
 import contextlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +16,14 @@ from simulator.addons.consistency.grade import (
 )
 from simulator.addons.consistency.plan import WHICH, estimate, targets
 from simulator.addons.consistency.report import consistency_report
+from simulator.cli.destinations import show_report
 from simulator.cli.forecast import show_calls
-from simulator.cli.options import RUN, option, takes
+from simulator.cli.options import RUN, option, settings_of_run, takes
 from simulator.cli.publish import report_language
 from simulator.cli.terminal import (
     DONE,
     INCOMPLETE,
+    exit_code_of_failures,
     print_json,
     reason_of,
     run_async,
@@ -32,41 +34,20 @@ from simulator.core.errors import ModelFailure, UnknownName
 from simulator.core.messages import _
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, load_settings, stored_settings
-from simulator.core.types import GradingContext, Results
+from simulator.core.types import GradingContext, Results, Run
 from simulator.models.pricing import Ledger, check_prices
-from simulator.report.painters.console import print_report
 from simulator.report.painters.markdown import markdown as as_markdown
 from simulator.runner.context import RunContext
 from simulator.stats.summary import figures_of
 from simulator.storage.results import without_superseded
 from simulator.storage.run_file import RunFile, find_run, read_run
 
-# What today's command line may change; the rest stays as in the run.
-OPTIONS = (
-    "adapter",
-    "set",
-    "offline",
-    "user_model",
-    "judge_model",
-    "demo_model",
-    "user_temperature",
-    "judge_temperature",
-    "cache",
-    "budget",
-    "prices",
-    "jpy_per_usd",
-    "concurrency",
-    "calls",
-    "timeout",
-    "seed",
-    "max_failed",
-    "runs",
-    "dry_run",
-    "json_output",
+
+@takes(
+    "adapter", "set", "offline", "user_model", "judge_model", "demo_model", "user_temperature",
+    "judge_temperature", "cache", "budget", "prices", "jpy_per_usd", "concurrency", "calls", "timeout",
+    "seed", "max_failed", "runs", "dry_run", "json_output",
 )  # fmt: skip
-
-
-@takes(*OPTIONS)
 def command(  # noqa: PLR0917 - one for each option
     flags: dict[str, Any],
     run: str = RUN,
@@ -100,7 +81,7 @@ def command(  # noqa: PLR0917 - one for each option
         _show(read_run(path), today, markdown=markdown, examined=False)
         return DONE
     with contextlib.closing(RunFile.reopen(path)) as file:
-        settings = _settings(file.results(), flags, today)
+        settings = _settings(file.results().run, flags, today)
         targets = _targets(file.results(), limit, answers)
         code = _examine(file, settings, targets, questions=questions, again=again)
     if not settings.dry_run:
@@ -108,17 +89,15 @@ def command(  # noqa: PLR0917 - one for each option
     return code
 
 
-def _settings(results: "Results", flags: dict[str, Any], today: Settings) -> Settings:
+def _settings(run: Run, flags: Mapping[str, Any], today: Settings) -> Settings:
     """The run's own settings, with what the command line changes."""
-    changed = {name: getattr(today, name) for name in OPTIONS if flags[name] not in (None, False, [], ())}
-    always = {name: getattr(today, name) for name in ("json_output", "runs", "offline", "dry_run")}
     # The bot as it was: a demo bot without a model stays without one.
-    bot = {"demo_model": results.run.models["demo"]} if results.run.models.get("demo") else {}
-    stored = {**results.run.settings, "replay": None, "script": None, "voice_opening": False}
-    return stored_settings({**stored, **bot, **changed, **always})
+    bot = {"demo_model": run.models["demo"]} if run.models.get("demo") else {}
+    stored = {**run.settings, "replay": None, "script": None, "voice_opening": False, **bot}
+    return settings_of_run(stored, flags, today, ("json_output", "runs", "offline", "dry_run"))
 
 
-def _targets(results: "Results", limit: int, which: str) -> Sequence[GradingContext]:
+def _targets(results: Results, limit: int, which: str) -> Sequence[GradingContext]:
     """The answers that the bot is asked about."""
     red: set[tuple[str, int]] = set()
     if which == "red":
@@ -128,7 +107,7 @@ def _targets(results: "Results", limit: int, which: str) -> Sequence[GradingCont
 
 
 def _examine(
-    file: "RunFile", settings: Settings, targets: Sequence[GradingContext], *, questions: int, again: bool
+    file: RunFile, settings: Settings, targets: Sequence[GradingContext], *, questions: int, again: bool
 ) -> int:
     """Asks what was not asked before; returns the exit code."""
     results = file.results()
@@ -147,36 +126,23 @@ def _examine(
     roles = ("user", "judge", *(("demo",) if settings.adapter == "demo" else ()))
     check_prices(settings, [(role, context.models()[role]) for role in roles])
     ledger.record = file.save_call
-    name = file.path.parent.name
-    say(
-        _(
-            "Examining {n} answers of {name}, bot: {adapter}, by: {examiner}.",
-            n=len(targets),
-            name=name,
-            adapter=settings.adapter,
-            examiner=examiner.name,
-        )
-    )
+    told = {"n": len(targets), "name": file.path.parent.name, "adapter": settings.adapter}
+    by = examiner.name
+    say(_("Examining {n} answers of {name}, bot: {adapter}, by: {examiner}.", **told, examiner=by))
     failures = run_async(_ask(file, context, examiner, targets, earlier))
     if failures is None:
         return INCOMPLETE
-    if failures:
-        message = _(
-            "{failed} of {n} answers could not be examined ({reason:clause}). The same command"
-" tries them again.",
-            failed=len(failures), n=len(targets), reason=reason_of(failures[0]),
-        )  # fmt: skip
-        say(_("error: {message}", message=message))
-    return INCOMPLETE if len(failures) > settings.max_failed * len(targets) else DONE
+    reason = reason_of(failures[0]) if failures else ""
+    return exit_code_of_failures(len(failures), len(targets), settings.max_failed, reason)
 
 
 async def _ask(
-    file: "RunFile",
-    context: "RunContext",
-    examiner: "Examiner",
+    file: RunFile,
+    context: RunContext,
+    examiner: Examiner,
     targets: Sequence[GradingContext],
-    earlier: "Sequence[TurnFollowUps]",
-) -> "list[ModelFailure]":
+    earlier: Sequence[TurnFollowUps],
+) -> list[ModelFailure]:
     """What went wrong with single answers; the others are in the run file."""
     bot = None
     try:
@@ -186,15 +152,17 @@ async def _ask(
         await context.close(bot)
 
 
-def _show(results: "Results", settings: Settings, *, markdown: bool, examined: bool) -> None:
+def _show(results: Results, settings: Settings, *, markdown: bool, examined: bool) -> None:
     """Prints what was found, for people and with --json for programs."""
     follow_ups = examined_of(results) if examined else None
     figures = consistency(without_superseded(results))
     shown = consistency_report(results.run.id, report_language(results), figures, follow_ups)
-    if markdown:
-        (sys.stderr if settings.json_output else sys.stdout).write(as_markdown(shown))
-    else:
-        print_report(shown, as_json=settings.json_output)
+    body = {"run": results.run.id, "consistency": figures.as_json()}
+    if follow_ups is not None:
+        body["examined"] = examined_json(follow_ups)
+    if not markdown:
+        show_report(shown, body, as_json=settings.json_output)
+        return
+    (sys.stderr if settings.json_output else sys.stdout).write(as_markdown(shown))
     if settings.json_output:
-        body = {"run": results.run.id, "consistency": figures.as_json()}
-        print_json(body if follow_ups is None else {**body, "examined": examined_json(follow_ups)})
+        print_json(body)

@@ -1,20 +1,18 @@
 """`diff A B`: did the bot get better? Two runs are compared by question, without any call of a model."""
 
-import sys
 from pathlib import Path
 from typing import Any
 
+from simulator.cli.destinations import show_report, write_for_user
 from simulator.cli.options import argument, option, takes
 from simulator.cli.publish import report_language
 from simulator.cli.side_by_side import pair_of_runs, run_parts, write_pair
-from simulator.cli.terminal import DONE, MISSED, print_json, unread_output_allowed
-from simulator.core.document import Report
+from simulator.cli.terminal import DONE, MISSED, unread_output_allowed
 from simulator.core.errors import InputError, RunFileError
 from simulator.core.messages import _, say
 from simulator.core.settings import load_settings
 from simulator.report.comparison import compared, comparison_report
-from simulator.report.painters.console import print_report
-from simulator.report.painters.markdown import markdown
+from simulator.report.painters.markdown import markdown as as_markdown
 from simulator.stats.comparison import (
     CompanionRun,
     RunComparison,
@@ -24,8 +22,6 @@ from simulator.stats.comparison import (
 )
 from simulator.storage.run_file import RUN_FILE, find_run, run_ids
 from simulator.storage.runs import read_newest_questions, read_questions, replay_of
-
-REGRESSION = MISSED
 
 
 @takes("runs", "json_output")
@@ -57,13 +53,14 @@ def command(
     page = _write_page(earlier, later, changes, paths[1])
     report = comparison_report(changes, later.summary, report_language(later.results), page)
     if markdown:
-        _write_markdown(Path(markdown), report)
+        write_for_user(markdown, as_markdown(report))
     unread = _("Not read to the end: the verdict is in the exit code.")
     if page:
         unread = _("Not read to the end: the verdict is in the exit code and on the page {page}.", page=page)
+    figures = {**comparison_json(changes), "said": report.text(report.sections[0].line), "page": page or None}
     with unread_output_allowed(unread):
-        _show(report, changes, page, as_json=settings.json_output)
-    return REGRESSION if changes.regression else DONE
+        show_report(report, figures, as_json=settings.json_output)
+    return MISSED if changes.regression else DONE
 
 
 def _check_different(paths: list[Path], runs: str) -> None:
@@ -85,8 +82,7 @@ def _check_different(paths: list[Path], runs: str) -> None:
     raise InputError(msg)
 
 
-def _compare(earlier: "RunFigures", later: "RunFigures", third: Path | None) -> "RunComparison":
-
+def _compare(earlier: RunFigures, later: RunFigures, third: Path | None) -> RunComparison:
     changes = compared(earlier, later)
     if not changes.paired:
         before, after = changes.before.run, changes.after.run
@@ -99,7 +95,7 @@ def _compare(earlier: "RunFigures", later: "RunFigures", third: Path | None) -> 
     return changes.model_copy(update={"beside": _beside(earlier, later, third)})
 
 
-def _third_run(name: str | None, paths: list[Path], runs: Path, earlier: "RunFigures") -> Path | None:
+def _third_run(name: str | None, paths: list[Path], runs: Path, earlier: RunFigures) -> Path | None:
     """The run to show beside: the one that was named, or its companion in the folder of the runs."""
     if name is not None:
         return find_run(name, runs)
@@ -108,8 +104,7 @@ def _third_run(name: str | None, paths: list[Path], runs: Path, earlier: "RunFig
     return folder / run.id / RUN_FILE if run else None
 
 
-def _beside(earlier: "RunFigures", later: "RunFigures", third: Path) -> "CompanionRun | None":
-
+def _beside(earlier: RunFigures, later: RunFigures, third: Path) -> CompanionRun | None:
     other = run_parts(third, later.summary.rules)
     changes = compared(earlier, other)
     if not changes.paired:
@@ -120,28 +115,10 @@ def _beside(earlier: "RunFigures", later: "RunFigures", third: Path) -> "Compani
     )
 
 
-def _write_page(earlier: "RunFigures", later: "RunFigures", changes: "RunComparison", path: Path) -> str:
+def _write_page(earlier: RunFigures, later: RunFigures, changes: RunComparison, path: Path) -> str:
     """The page of both runs, beside the later one; empty where that folder cannot be written."""
     try:
         return str(write_pair(earlier, later, path, changes))
     except RunFileError as error:
         say(error.message)
         return ""
-
-
-def _write_markdown(path: Path, report: "Report") -> None:
-
-    try:
-        path.write_text(markdown(report), encoding="utf-8")
-    except OSError as error:
-        msg = _("--markdown {path}: cannot be written ({strerror}).", path=path, strerror=error.strerror)
-        raise InputError(msg) from None
-    sys.stderr.write(f"{path}\n")
-
-
-def _show(report: "Report", changes: "RunComparison", page: str, *, as_json: bool) -> None:
-
-    print_report(report, as_json=as_json)
-    if as_json:
-        said = report.text(report.sections[0].line)
-        print_json({**comparison_json(changes), "said": said, "page": page or None})

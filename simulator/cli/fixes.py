@@ -1,34 +1,26 @@
 """`fixes RUN`: what to fix first, ranked by how much it would improve the score."""
 
 import asyncio
-import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from simulator.cli.destinations import write_atomically
-from simulator.cli.options import RUN, option, takes
+from simulator.cli.destinations import show_report, write_atomically, write_for_user
+from simulator.cli.options import RUN, option, settings_of_run, takes
 from simulator.cli.publish import report_language
-from simulator.cli.terminal import (
-    DONE,
-    print_json,
-    say,
-    stdout_to_stderr,
-    unread_output_allowed,
-)
+from simulator.cli.terminal import DONE, say, stdout_to_stderr, unread_output_allowed
 from simulator.core.document import Report
 from simulator.core.messages import Message, _, shown
-from simulator.core.settings import Settings, load_settings, stored_settings
+from simulator.core.settings import Settings, load_settings
 from simulator.core.types import LEXICAL, Results
 from simulator.diagnosis.ask_again import MOST_PAIRS, ask_again, missed_searches
 from simulator.diagnosis.focus import case_file, failed_cases, replay_options, rerun_options
-from simulator.diagnosis.recommendations import Fix, Improvements, improvements_of_run
+from simulator.diagnosis.recommendations import Fix, improvements_of_run
 from simulator.diagnosis.recommendations import as_json as fixes_json
 from simulator.diagnosis.root_cause import articles_of, stored_checks
 from simulator.report.fixes import fixes_report
-from simulator.report.painters.console import print_report
-from simulator.report.painters.markdown import markdown
+from simulator.report.painters.markdown import markdown as as_markdown
 from simulator.report.tables import anchors_of
-from simulator.stats.figures import Summary
 from simulator.stats.summary import figures_of
 from simulator.storage.results import without_superseded
 from simulator.storage.run_file import find_run, read_run
@@ -38,11 +30,8 @@ TOP = 10
 # Articles that the bot is asked about at most.
 MOST_ARTICLES = 20
 
-# What today's command line may change; the rest stays as in the run.
-OPTIONS = ("knowledge", "offline", "timeout", "runs", "json_output")
 
-
-@takes(*OPTIONS)
+@takes("knowledge", "offline", "timeout", "runs", "json_output")
 def command(  # noqa: PLR0917 - one for each option
     flags: dict[str, Any],
     run: str = RUN,
@@ -67,73 +56,45 @@ def command(  # noqa: PLR0917 - one for each option
         case_file((), focus)
     path = find_run(run, Path(today.runs))
     results = without_superseded(read_run(path))
-    changed = {name: getattr(today, name) for name in OPTIONS if flags[name] not in (None, False)}
-    settings = stored_settings({**results.run.settings, **changed})
+    settings = settings_of_run(results.run.settings, flags, today)
     if ask_again:
         _ask_again(path, results, settings)
         results = without_superseded(read_run(path))
-    view = _FixesView(results, settings, top)
+    summary = figures_of(results, settings)
+    improvements = improvements_of_run(results, summary, settings)
+    chosen, language = improvements.fixes[:top], report_language(results)
+
+    def report_of(most: int | None) -> Report:
+        return fixes_report(improvements, results.run.id, summary, language, most)
+
+    shown_report = report_of(top or TOP)
+    fixes = fixes_json(improvements, chosen, anchors_of(results), shown_report.text)
+    where = {"run": results.run.id, "store": str(path), "page": str(path.with_name("report.html"))}
     with unread_output_allowed():
-        view.show(path, as_json=today.json_output)
+        show_report(shown_report, where | fixes, as_json=today.json_output)
     if focus:
-        view.write_focus(focus, today.runs)
+        for line in _write_focus(focus, results, chosen, today.runs):
+            say(shown(line, language, "rows" if summary.rows else ""))
     if markdown:
-        view.write_markdown(markdown)
+        write_for_user(markdown, as_markdown(report_of(top)))
     return DONE
 
 
-class _FixesView:
-    """The fixes of a run, in the language of most of its cases."""
-
-    def __init__(self, results: "Results", settings: Settings, top: int | None) -> None:
-
-        self.results, self.top, self.language = results, top, report_language(results)
-        self.summary: Summary = figures_of(results, settings)
-        self.improvements: Improvements = improvements_of_run(results, self.summary, settings)
-
-    @property
-    def chosen(self) -> "tuple[Fix, ...]":
-        """All fixes, or the best of them."""
-        return self.improvements.fixes[: self.top]
-
-    def show(self, path: Path, *, as_json: bool) -> None:
-        """Prints them; with `--json` one object on stdout, and the rest on stderr."""
-        report = self._report(self.top or TOP)
-        print_report(report, as_json=as_json)
-        if as_json:
-            fixes = fixes_json(self.improvements, self.chosen, anchors_of(self.results), report.text)
-            page = str(path.with_name("report.html"))
-            print_json({"run": self.results.run.id, "store": str(path), "page": page, **fixes})
-
-    def _report(self, top: int | None) -> "Report":
-
-        return fixes_report(self.improvements, self.results.run.id, self.summary, self.language, top)
-
-    def write_focus(self, file: Path, runs: str) -> None:
-        """Writes the failed questions, and says how to ask only these again."""
-        cases = failed_cases(self.results, self.chosen)
-        if not cases:
-            self._say(_("No question failed: {path} was not written.", path=file))
-            return
-        write_atomically(file, case_file(cases, file))
-        n = len(cases)
-        self._say(
-            _("Failed questions written to {path}: {n}. Once fixed, ask only these again:", path=file, n=n)
-        )
-        sys.stderr.write(f"  python run.py {rerun_options(self.results, self.chosen, file)}\n")
-        self._say(_("To repeat the very same lines (all conversations):"))
-        sys.stderr.write(f"  python run.py {replay_options(self.results, runs)}\n")
-
-    def write_markdown(self, file: Path) -> None:
-        """Writes all fixes, or the best of them."""
-        write_atomically(file, markdown(self._report(self.top)))
-        self._say(_("Written to {path}.", path=file))
-
-    def _say(self, message: Message) -> None:
-        say(shown(message, self.language, "rows" if self.summary.rows else ""))
+def _write_focus(file: Path, results: Results, fixes: Sequence[Fix], runs: str) -> Iterator[Message | str]:
+    """Writes the failed questions, and says how to ask only these again."""
+    cases = failed_cases(results, fixes)
+    if not cases:
+        yield _("No question failed: {path} was not written.", path=file)
+        return
+    write_atomically(file, case_file(cases, file))
+    n = len(cases)
+    yield _("Failed questions written to {path}: {n}. Once fixed, ask only these again:", path=file, n=n)
+    yield f"  python run.py {rerun_options(results, fixes, file)}"
+    yield _("To repeat the very same lines (all conversations):")
+    yield f"  python run.py {replay_options(results, runs)}"
 
 
-def _ask_again(path: Path, results: "Results", settings: Settings) -> None:
+def _ask_again(path: Path, results: Results, settings: Settings) -> None:
     """Says how often it will ask the bot, asks it, and stores the answers."""
     language, asked_before = report_language(results), stored_checks(results).keys()
     missed = missed_searches(results, figures_of(results, settings), articles_of(settings))
@@ -149,13 +110,10 @@ def _ask_again(path: Path, results: "Results", settings: Settings) -> None:
         articles=articles,
     )
     say(shown(forecast, language))
+    # The bot is the one that was rehearsed.
+    models = {f"{role}_model": model or LEXICAL for role, model in results.run.models.items()}
+    settings = settings.model_copy(update={**models, "replay": None, "script": None})
     with stdout_to_stderr():
-        asyncio.run(ask_again(path, _with_models(results, settings), limit=MOST_ARTICLES))
+        asyncio.run(ask_again(path, settings, limit=MOST_ARTICLES))
     kept = _("The bot's answers are kept in the run file; it will not be asked the same again.")
     say(shown(kept, language))
-
-
-def _with_models(results: "Results", settings: Settings) -> Settings:
-    """With the models of the run, so that the bot is the one that was rehearsed."""
-    models = {f"{role}_model": model or LEXICAL for role, model in results.run.models.items()}
-    return settings.model_copy(update={**models, "replay": None, "script": None})

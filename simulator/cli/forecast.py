@@ -18,9 +18,8 @@ from simulator.cli.terminal import (
     say,
 )
 from simulator.core.messages import Message, _, localised, ngettext, sentences
-from simulator.core.roles import LEXICAL
 from simulator.core.settings import JPY_PER_USD, Settings, dollars
-from simulator.core.types import Conversation, Spending
+from simulator.core.types import LEXICAL, Conversation, Spending
 from simulator.models.pricing import Ledger, check_prices, total_spending
 from simulator.report.estimate import forecast_report
 from simulator.report.painters.console import print_report

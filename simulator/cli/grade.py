@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from simulator.cli.destinations import check_destinations
-from simulator.cli.options import RUN, option, takes
+from simulator.cli.options import RUN, option, settings_of_run, takes
 from simulator.cli.publish import publish
 from simulator.cli.terminal import stdout_to_stderr
 from simulator.core.messages import Message, _, localised, say
 from simulator.core.roles import check_players, endpoints
-from simulator.core.settings import Settings, load_settings, stored_settings
+from simulator.core.settings import Settings, load_settings
 from simulator.core.types import PASSED
 from simulator.grading.panel import Grading
 from simulator.models.client import Connections
@@ -22,16 +22,16 @@ from simulator.models.providers import Models
 from simulator.runner.run import count_turns, regrade
 from simulator.storage.run_file import RunFile, find_run, read_run
 
-# What today's command line may change; the rest stays as in the run.
-OPTIONS = (
+# What only today's command line decides.
+TODAYS = ("to", "json_output", "runs", "offline")
+
+
+@takes(
     "judges", "outputs", "judging", "votes", "panel", "guidelines", "contacts", "ng_words", "tokenizer",
     "target", "max_major", "confidence", "offline", "judge_model", "embed_model", "judge_temperature",
     "cache", "budget", "prices", "jpy_per_usd", "calls", "timeout",
     "to", "sheet", "worksheet", "new_sheet", "folder", "csv_encoding", "runs", "json_output",
 )  # fmt: skip
-
-
-@takes(*OPTIONS)
 def command(
     flags: dict[str, Any],
     run: str = RUN,
@@ -45,7 +45,7 @@ def command(
     check_destinations(today)
     path = find_run(run, Path(today.runs))
     with contextlib.closing(RunFile.reopen(path)) as file:
-        settings = _settings(file, flags, today)
+        settings = settings_of_run(file.results().run.settings, flags, today, TODAYS)
         stopped = _grade(file, settings, again=again)
     judges = ",".join(name for name in settings.judges if not settings.outputs or name != PASSED)
     outputs = f" --outputs {shlex.quote(settings.outputs)}" if settings.outputs else ""
@@ -53,14 +53,7 @@ def command(
     return publish(path, settings.model_copy(update={"judges": _all_judges(path, settings)}), stopped, resume)
 
 
-def _settings(file: "RunFile", flags: dict[str, Any], today: Settings) -> Settings:
-    """The run's own settings, with what the command line changes."""
-    changed = {name: getattr(today, name) for name in OPTIONS if flags[name] not in (None, False, [], ())}
-    always = {name: getattr(today, name) for name in ("to", "json_output", "runs", "offline")}
-    return stored_settings({**file.results().run.settings, **changed, **always})
-
-
-def _grade(file: "RunFile", settings: Settings, *, again: bool) -> Message | str | None:
+def _grade(file: RunFile, settings: Settings, *, again: bool) -> Message | str | None:
     """Grades the run; returns why it stopped early, None where it did not."""
     results = file.results()
     turns, graded_turns = count_turns(results.conversations), 0

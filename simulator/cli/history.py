@@ -3,14 +3,12 @@
 from pathlib import Path
 from typing import Any
 
+from simulator.cli.destinations import show_report, write_for_user
 from simulator.cli.options import option, takes
-from simulator.cli.terminal import DONE, print_json
-from simulator.core.errors import InputError
-from simulator.core.messages import _
+from simulator.cli.terminal import DONE
 from simulator.core.settings import Settings, load_settings
 from simulator.core.types import Language
 from simulator.report.comparison import history_report
-from simulator.report.painters.console import print_report
 from simulator.report.painters.html import page
 from simulator.runner.plan import read_plan
 from simulator.stats.history import History, PastRun, history, history_json, past_runs
@@ -35,7 +33,7 @@ def command(
     return DONE
 
 
-def _selected(runs: "tuple[PastRun, ...]", flags: dict[str, Any], settings: Settings) -> "list[PastRun]":
+def _selected(runs: tuple[PastRun, ...], flags: dict[str, Any], settings: Settings) -> list[PastRun]:
     """The runs of one bot or of one case file, where either was named."""
     selected = list(runs)
     if flags["adapter"]:
@@ -48,18 +46,11 @@ def _selected(runs: "tuple[PastRun, ...]", flags: dict[str, Any], settings: Sett
     return selected
 
 
-def _show(past: "History", settings: Settings, html: str | None) -> None:
-
+def _show(past: History, settings: Settings, html: str | None) -> None:
     language: Language = past.runs[-1].language if past.runs else "ja"
     if settings.language in ("ja", "en"):
         language = settings.language
     report = history_report(past, language, html or "")
     if html:
-        try:
-            Path(html).write_text(page(report), encoding="utf-8")
-        except OSError as error:
-            msg = _("--html {html}: cannot be written ({strerror}).", html=html, strerror=error.strerror)
-            raise InputError(msg) from None
-    print_report(report, as_json=settings.json_output)
-    if settings.json_output:
-        print_json({**history_json(past), "page": html})
+        write_for_user(html, page(report))
+    show_report(report, {**history_json(past), "page": html}, as_json=settings.json_output)

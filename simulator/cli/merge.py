@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import Any
 
 from simulator.cli.destinations import check_destinations
-from simulator.cli.options import argument, option, takes
+from simulator.cli.options import argument, option, settings_of_run, takes
 from simulator.cli.publish import publish
 from simulator.cli.report import REPORTING
 from simulator.cli.terminal import say
 from simulator.core.messages import _
-from simulator.core.settings import load_settings, stored_settings
+from simulator.core.settings import load_settings
 from simulator.runner.merge import find_parts, merge, read_part
 from simulator.storage.run_file import read_run
 
@@ -30,9 +30,5 @@ def command(
     path, merged = merge([read_part(path) for path in find_parts(parts, runs)], runs, force=force)
     for difference in merged.differences:
         say(_("Merged although {difference}.", difference=difference))
-    changes: dict[str, Any] = {name: getattr(today, name) for name in REPORTING}
-    for name in ("target", "max_major", "confidence", "customer_faults"):
-        if flags[name] is not None:
-            changes[name] = getattr(today, name)
-    settings = stored_settings(read_run(path).run.settings, **changes)
+    settings = settings_of_run(read_run(path).run.settings, flags, today, REPORTING)
     return publish(path, settings, merged.stopped, merged.resume_options)

@@ -1,7 +1,7 @@
 """The options of the commands, made from Settings, and their help pages in both languages."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, get_args, get_origin
 
@@ -9,7 +9,7 @@ import typer
 from pydantic.fields import FieldInfo
 
 from simulator.core.roles import DEFAULT_MODELS
-from simulator.core.settings import Protocol, Settings, flag
+from simulator.core.settings import Protocol, Settings, flag, stored_settings
 
 PANELS = {
     "What to rehearse": (
@@ -116,6 +116,14 @@ def takes_settings(
     foreign = foreign_settings(protocol)
     names = (name for names in PANELS.values() for name in names if name not in foreign | without)
     return takes(*names, repeated=repeated, defaults=defaults)
+
+
+def settings_of_run(
+    stored: Mapping[str, Any], flags: Mapping[str, Any], today: Settings, always: Iterable[str] = ()
+) -> Settings:
+    """The settings of a stored run, with the flags of today's command line; `always` are today's anyway."""
+    given = [name for name, value in flags.items() if value not in (None, False, [], ())]
+    return stored_settings({**stored, **{name: getattr(today, name) for name in (*given, *always)}})
 
 
 def foreign_settings(protocol: Protocol) -> frozenset[str]:

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from simulator.cli.destinations import check_destinations
-from simulator.cli.options import RUN, argument, takes
+from simulator.cli.options import RUN, argument, settings_of_run, takes
 from simulator.cli.publish import publish
-from simulator.core.settings import load_settings, stored_settings
+from simulator.core.settings import load_settings
 from simulator.stats.gate import check_certainty
 from simulator.storage.run_file import find_run, read_run
 
@@ -15,16 +15,8 @@ from simulator.storage.run_file import find_run, read_run
 FEATURES = {"later": "simulator.cli.side_by_side"}
 # How to report it; all other settings stay those of the run.
 REPORTING = (
-    "to",
-    "sheet",
-    "worksheet",
-    "new_sheet",
-    "folder",
-    "csv_encoding",
-    "check",
-    "json_output",
-    "runs",
-)
+    "to", "sheet", "worksheet", "new_sheet", "folder", "csv_encoding", "check", "json_output", "runs",
+)  # fmt: skip
 
 
 def feature(argument: str) -> Any:
@@ -46,14 +38,10 @@ def command(
     today = load_settings(flags)
     check_destinations(today)
     path = find_run(run, Path(today.runs))
-    changes: dict[str, Any] = {name: getattr(today, name) for name in REPORTING}
-    for name in ("target", "max_major", "confidence", "customer_faults", "knowledge"):
-        if flags[name] is not None:
-            changes[name] = getattr(today, name)
     if later is not None:
         published: int = feature("later").publish_pair(path, find_run(later, Path(today.runs)))
         return published
-    settings = stored_settings(read_run(path).run.settings, **changes)
+    settings = settings_of_run(read_run(path).run.settings, flags, today, REPORTING)
     if flags["confidence"] is not None:
         check_certainty(settings)
         # With `off` the gate goes by the figures, even of a run that had to be certain to stop early.

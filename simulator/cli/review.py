@@ -8,17 +8,15 @@ from typing import Any
 from simulator.addons.review.labels import as_lines
 from simulator.addons.review.report import ReadCounts, ReviewOutcome, review_report
 from simulator.addons.review.sources import ReviewTarget, Taken, entries_of, take
-from simulator.cli.destinations import write_atomically
+from simulator.cli.destinations import show_report, write_atomically, write_for_user
 from simulator.cli.options import RUN, option, takes
 from simulator.cli.publish import page_html, report_context, report_language
-from simulator.cli.terminal import DONE, print_json, say
-from simulator.core.document import Report
+from simulator.cli.terminal import DONE, say
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _, ngettext, safe_text, sentences
 from simulator.core.settings import Settings, load_settings, stored_settings
 from simulator.core.types import Results
-from simulator.report.painters.console import print_report
-from simulator.report.painters.markdown import markdown
+from simulator.report.painters.markdown import markdown as as_markdown
 from simulator.stats import review
 from simulator.stats.review import blind_agreement, review_findings
 from simulator.stats.summary import figures_of
@@ -61,17 +59,21 @@ def command(
     results = read_run(path)
     outcome = _outcome(path, results, stored_settings(results.run.settings), read)
     report = review_report(outcome)
-    print_report(report, as_json=today.json_output)
-    if today.json_output:
-        print_json(_as_json(outcome, path))
+    show_report(report, _as_json(outcome, path), as_json=today.json_output)
     if export:
         _export(results, outcome, Path(export))
     if markdown:
-        _write_markdown(report, outcome, Path(markdown))
+        if outcome.findings is None and outcome.review is None:
+            told = _(
+                "nobody has reviewed a turn of {run}; read the sheet or the workbook with --from.",
+                run=results.run.id,
+            )
+            raise InputError(told)
+        write_for_user(markdown, as_markdown(report))
     return DONE
 
 
-def _read(path: Path, source: str, sheet: "SheetOptions", *, strict: bool) -> "ReadCounts":
+def _read(path: Path, source: str, sheet: SheetOptions, *, strict: bool) -> ReadCounts:
     """Stores what fits the run, and names what does not."""
     results = read_run(path)
     summary = figures_of(results, stored_settings(results.run.settings))
@@ -98,7 +100,7 @@ def _read(path: Path, source: str, sheet: "SheetOptions", *, strict: bool) -> "R
     )  # fmt: skip
 
 
-def _refused(source: str, taken: "Taken", run: str, *, strict: bool) -> Message:
+def _refused(source: str, taken: Taken, run: str, *, strict: bool) -> Message:
     if not taken.faults:
         return _(
             "{source}: none of its {n} rows is about {run}. Was another run written there?",
@@ -117,9 +119,7 @@ def _refused(source: str, taken: "Taken", run: str, *, strict: bool) -> Message:
     return sentences(refused, _("Is it a file of another run?"))
 
 
-def _outcome(
-    path: Path, results: "Results", settings: Settings, read: "ReadCounts | None"
-) -> "ReviewOutcome":
+def _outcome(path: Path, results: Results, settings: Settings, read: ReadCounts | None) -> ReviewOutcome:
     """The figures of the review; the page of the run is written again, with them on it."""
     context = report_context(path, results, settings)
     summary, page = context.summary, Path(context.page)
@@ -129,7 +129,7 @@ def _outcome(
     return ReviewOutcome(summary, context.gate, blind, read, context.language, page, found)
 
 
-def _as_json(outcome: "ReviewOutcome", path: Path) -> dict[str, Any]:
+def _as_json(outcome: ReviewOutcome, path: Path) -> dict[str, Any]:
 
     summary, read = outcome.summary, outcome.read
     return {
@@ -148,7 +148,7 @@ def _as_json(outcome: "ReviewOutcome", path: Path) -> dict[str, Any]:
     }
 
 
-def _export(results: "Results", outcome: "ReviewOutcome", path: Path) -> None:
+def _export(results: Results, outcome: ReviewOutcome, path: Path) -> None:
 
     lines = as_lines(results)
     if not lines:
@@ -167,13 +167,3 @@ def _export(results: "Results", outcome: "ReviewOutcome", path: Path) -> None:
     say(saved)
     command = f"python run.py calibrate {path} --judge {outcome.summary.primary} --label human"
     sys.stderr.write(safe_text(f"  {command}\n"))
-
-
-def _write_markdown(report: "Report", outcome: "ReviewOutcome", path: Path) -> None:
-
-    if outcome.findings is None and outcome.review is None:
-        run = outcome.summary.run
-        msg = _("nobody has reviewed a turn of {run}; read the sheet or the workbook with --from.", run=run)
-        raise InputError(msg)
-    write_atomically(path, markdown(report))
-    say(_("Written to {path}.", path=path))

@@ -154,7 +154,7 @@ def test_failures_are_counted_and_make_it_incomplete(command: Any, server: OpenA
     done = command(*USUAL, "--json", "--cache", "off")
 
     assert (done.code, done.json["n"], done.json["failed"]) == (3, 33, 3)
-    assert "error: 3 of 36 grades failed" in done.err
+    assert "error: 3 of 36 failed" in done.err
     assert command(*USUAL, "--json", "--cache", "off", "--max-failed", "0.1").code == 0
 
 
@@ -169,7 +169,7 @@ def test_what_was_graded_before_a_refusal_is_kept(command: Any, server: OpenAISe
 
     assert (stopped.code, stopped.out) == (3, "")
     assert stopped.err.splitlines()[-1].endswith(
-        "What is done so far is saved: run the same command again to continue."
+        "run the same command again to continue, and only the rest is paid for."
     )
     assert (done.code, done.json["n"], server.counts["chat"]) == (0, 36, 24)
     assert [path.name for path in Path("calibrations").iterdir()] == ["groundedness-faithfulness-shop.json"]
@@ -189,7 +189,7 @@ def test_ctrl_c_keeps_what_was_graded(command: Any, server: OpenAIServer) -> Non
     done = command(*USUAL, "--json")
 
     assert stopped.code == 3
-    assert "error: interrupted. What is done so far is saved" in stopped.err
+    assert "error: interrupted. What is done so far is in the response cache" in stopped.err
     assert "Traceback" not in stopped.err
     assert (done.code, done.json["n"]) == (0, 36)
     assert asked < 36

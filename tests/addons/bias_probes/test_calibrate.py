@@ -103,7 +103,7 @@ def test_json_is_one_object_and_the_table_goes_to_standard_error(command: Any) -
     assert bias_for("grateful", ["another"]) is None
     assert (shown["calls"], shown["cost_usd"], shown["failed"], shown["source"]) == ({}, 0, 0, "bundled")
     assert "採点の偏り" in done.err
-    assert "lexical stand-ins grade (no language model, no cost)" in done.err
+    assert "a lexical stand-in grades (no language model, no cost)" in done.err
 
 
 def test_a_sample_does_not_replace_more_pairs_and_a_language_is_added(command: Any) -> None:
@@ -189,7 +189,7 @@ def test_failures_make_it_incomplete(command: Any, server: OpenAIServer) -> None
     done = command(*FEW, "turn", "--cache", "off", "--json")
 
     assert (done.code, done.json["failed"]) == (3, done.json["answers"])
-    assert "grades failed. With --cache off nothing was saved: the same command starts again." in done.err
+    assert "18 of 18 failed. The same command tries them again." in done.err
 
 
 @pytest.mark.parametrize(

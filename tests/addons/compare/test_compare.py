@@ -165,7 +165,7 @@ def test_failed_verdicts_are_counted_apart(compare: Command, at: Any) -> None:
     result = figures(done)
 
     assert (result["failed"], result["duels"][0]["wins_b"], result["duels"][0]["ties"]) == (1, 3, 0)
-    assert "1 of 4 verdicts failed" in done.err
+    assert "1 of 4 failed" in done.err
     assert "判定の失敗" in done.err
 
 
