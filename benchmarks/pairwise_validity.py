@@ -26,14 +26,12 @@ from simulator.addons.compare.grade import (
 )
 from simulator.addons.compare.plan import Pair, TurnPairs
 from simulator.core import shelves
-from simulator.core.roles import endpoints
+from simulator.core.roles import GRADING, endpoints
 from simulator.core.settings import Settings
 from simulator.core.types import Answer, Case, GradingContext, Message, Passage, Turn
 from simulator.data.rows import read_rows
-from simulator.models.client import Connections
-from simulator.models.limiter import GRADING
+from simulator.models import Models
 from simulator.models.pricing import Ledger
-from simulator.models.providers import Models
 from simulator.stats.intervals import interval_of_mean
 
 # The dimension that counts where people judged several.
@@ -247,10 +245,8 @@ def _show_biases(figures: PairwiseFigures) -> None:
 
 async def _judged(pairs: Sequence[Preferred], settings: Settings, ledger: Ledger) -> list[Outcome]:
     """The verdicts of the model, or of the stand-in; a repeat is served by the response cache."""
-    connections = Connections.of(settings)
-    model = Models(endpoints(settings), connections, ledger).role(
-        "judge", temperature=settings.judge_temperature, priority=GRADING
-    )
+    models = Models(endpoints(settings), settings, ledger)
+    model = models.role("judge", temperature=settings.judge_temperature, priority=GRADING)
     with tempfile.TemporaryDirectory() as folder:
         judge: PairJudge = PairLexicalJudge()
         if model is not None:
@@ -260,4 +256,4 @@ async def _judged(pairs: Sequence[Preferred], settings: Settings, ledger: Ledger
         try:
             return await judge_pairs([each.pair for each in pairs], judge, settings.calls, lambda _: None)
         finally:
-            await connections.close()
+            await models.close()

@@ -12,11 +12,11 @@ from typing import Annotated, Any, TypeVar, cast
 from pydantic import Field
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
 
+import simulator
 from simulator import (
     Answer,
     Bot,
     BotFailure,
-    Notices,
     Query,
     Traits,
     Transient,
@@ -94,7 +94,8 @@ class LimitedBot:
     def __init__(self, bot: Bot, limits: Limits) -> None:
         self.bot, self.limits, self.again = bot, limits, 0
         self.patience = math.inf  # seconds; set to the run's by the caller that connects the bot
-        self._notices = Notices()
+        # Looked up here because it comes with the limits of models, which a bot without limits does without.
+        self._notices = simulator.Notices()
         places = asyncio.Semaphore(limits.concurrency) if limits.concurrency else None
         self.traits = Traits(traits_of(bot).takes, places, traits_of(bot).at_once)
 

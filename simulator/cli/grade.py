@@ -16,9 +16,8 @@ from simulator.core.roles import check_players, endpoints
 from simulator.core.settings import Settings, load_settings
 from simulator.core.types import PASSED
 from simulator.grading.panel import Grading
-from simulator.models.client import Connections
+from simulator.models import Models
 from simulator.models.pricing import Ledger
-from simulator.models.providers import Models
 from simulator.runner.run import count_turns, regrade
 from simulator.storage.run_file import RunFile, find_run, read_run
 
@@ -59,8 +58,8 @@ def _grade(file: RunFile, settings: Settings, *, again: bool) -> Message | str |
     turns, graded_turns = count_turns(results.conversations), 0
     ledger = Ledger.of(settings, results)
     ledger.record = file.save_call
-    connections, by_role = Connections.of(settings), endpoints(settings)
-    grading = Grading(settings, Models(by_role, connections, ledger))
+    by_role = endpoints(settings)
+    grading = Grading(settings, Models(by_role, settings, ledger))
     if grading.rubrics:
         check_players(settings, by_role, ["judge"])
     say(_("Grading {turns} turns with {names}.", turns=turns, names=", ".join(grading.names)))
@@ -77,7 +76,7 @@ def _grade(file: RunFile, settings: Settings, *, again: bool) -> Message | str |
         try:
             return await regrade(file, grading, graded, again=again)
         finally:
-            await connections.close()
+            await grading.models.close()
 
     try:
         with stdout_to_stderr():

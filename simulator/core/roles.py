@@ -19,6 +19,8 @@ PROVIDERS = frozenset((
     "anthropic", "bedrock", "bedrock_converse", "cohere", "deepseek", "fireworks", "google_genai",
     "google_vertexai", "groq", "huggingface", "ibm", "mistralai", "nvidia", "together", "xai",
 ))  # fmt: skip
+# Priorities of calls. A conversation waits for each of its calls; grades may come later.
+DIALOGUE, GRADING = 0, 1
 # The one table of default names.
 DEFAULT_MODELS: dict[Role, str] = {
     "user": "gpt-4.1-mini",

@@ -6,7 +6,7 @@ import inspect
 import sys
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from statistics import median, median_low
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import JsonValue
 
@@ -19,8 +19,10 @@ from simulator.core.templates import stable_int
 from simulator.core.types import GradingContext, Score, State
 from simulator.data.datasets import labels_of
 from simulator.grading.rubric import LONGEST_MATERIAL, PromptFrame, ReplySchema, Rubric, within
-from simulator.models.client import Messages, Model
 from simulator.models.pricing import JUDGE, BudgetSpent
+
+if TYPE_CHECKING:
+    from simulator.models.client import Messages, Model
 
 # Votes further apart than this share of the scale disagree: two grades of five.
 DISAGREEMENT = 0.4
@@ -44,7 +46,7 @@ JudgeCall = Callable[[GradingContext, Collection[str]], Awaitable[list[Score]]]
 # The reply to each rubric, by the rubric's name.
 Parts = dict[str, replies.Reply | ModelFailure]
 # From the problems by rubric and the whole reply to the messages and the form that ask for these once more.
-Again = Callable[[Mapping[str, ModelFailure], str], tuple[Messages, type[replies.Reply]]]
+Again = Callable[[Mapping[str, ModelFailure], str], "tuple[Messages, type[replies.Reply]]"]
 
 
 class Panel:
@@ -90,7 +92,7 @@ class ModelJudge:
         self,
         rubrics: Sequence[Rubric],
         frame: PromptFrame,
-        model: Model,
+        model: "Model",
         *,
         seed: int,
         alone: bool,
@@ -148,10 +150,10 @@ class ModelJudge:
         self,
         context: GradingContext,
         asked: Sequence[Rubric],
-        messages: Messages,
+        messages: "Messages",
         problems: Mapping[str, ModelFailure],
         reply: str,
-    ) -> tuple[Messages, type[replies.Reply]]:
+    ) -> "tuple[Messages, type[replies.Reply]]":
         """The request for the rubrics with problems; a single one of several is asked for in its own form."""
         broken = [rubric for rubric in asked if rubric.name in problems]
         alone = len(broken) == 1 and len(asked) > 1
@@ -208,7 +210,7 @@ class ModelJudge:
 
 
 async def _ask_parts(
-    model: Model, messages: Messages, reply_form: type[replies.Reply], again: Again, *, seed: int
+    model: "Model", messages: "Messages", reply_form: type[replies.Reply], again: Again, *, seed: int
 ) -> Parts:
     """The parts of a form of forms; those that cannot be read are asked for once more, alone."""
     first = await model.complete(messages, seed, reply_form)
@@ -291,7 +293,7 @@ class FormFiller:
     """`fill` of a function judge: a model call that fills in the form of judges/_NAME.toml."""
 
     def __init__(
-        self, forms: Callable[[str], ReplySchema], frame: PromptFrame, model: Model, seed: int
+        self, forms: Callable[[str], ReplySchema], frame: PromptFrame, model: "Model", seed: int
     ) -> None:
         """`forms` reads a form by its name."""
         self.forms, self.frame, self.model, self.seed = forms, frame, model, seed

@@ -5,13 +5,13 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from simulator import __version__
 from simulator.core import shelves
 from simulator.core.errors import InputError
 from simulator.core.messages import _
-from simulator.core.roles import panelists
+from simulator.core.roles import GRADING, panelists
 from simulator.core.settings import Settings
 from simulator.core.templates import fingerprint
 from simulator.core.types import LEXICAL, PASSED, GradingContext
@@ -26,10 +26,11 @@ from simulator.grading.judge import (
     counting,
 )
 from simulator.grading.rubric import Judge, PromptFrame, ReplySchema, Rubric, load_form, load_judge
-from simulator.models.client import Model
-from simulator.models.limiter import GRADING
-from simulator.models.providers import Models
+from simulator.models import Models
 from simulator.text.normalise import tokenizer
+
+if TYPE_CHECKING:
+    from simulator.models.client import Model
 
 # What only some runs need, imported when their settings ask for it.
 FEATURES = {
@@ -120,7 +121,7 @@ class Grading:
             calls += self._model_calls(rubrics, model, suffix=f"@{panelist.model}")
         return calls
 
-    def _model_calls(self, rubrics: list[Rubric], model: Model, suffix: str = "") -> list[JudgeCall]:
+    def _model_calls(self, rubrics: list[Rubric], model: "Model", suffix: str = "") -> list[JudgeCall]:
         alone = not self.is_combined
         groups = [[rubric] for rubric in rubrics] if alone else [rubrics]
         seed, votes = self.settings.seed, self.settings.votes
@@ -129,7 +130,7 @@ class Grading:
             for group in groups
         ]
 
-    def _function_calls(self, judges: Mapping[str, Judge], model: Model | None) -> list[JudgeCall]:
+    def _function_calls(self, judges: Mapping[str, Judge], model: "Model | None") -> list[JudgeCall]:
         embedder = self.models.role("embed", priority=GRADING)
         load_once = functools.cache(load_form)
         arguments = {
@@ -145,7 +146,7 @@ class Grading:
             if not isinstance(judge, Rubric)
         ]
 
-    def _function_rubric(self, name: str, judge: Callable[..., Any], model: Model | None) -> str:
+    def _function_rubric(self, name: str, judge: Callable[..., Any], model: "Model | None") -> str:
         """A hash of all that decides a function judge's grades: version, models, lists, its own files."""
         sources = [path.read_text(encoding="utf-8", errors="replace") for path in shelves.judge_files(judge)]
         grading = model.endpoint.model if model else LEXICAL

@@ -1,0 +1,60 @@
+"""The models of a run by role. What calls them is imported when the first one is wanted: offline none is."""
+
+from collections.abc import Mapping
+from functools import cached_property
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from simulator.core.roles import DIALOGUE, Endpoint
+from simulator.core.settings import Settings
+from simulator.core.types import Role
+
+if TYPE_CHECKING:
+    from simulator.models.client import Connections, Model
+    from simulator.models.pricing import Ledger
+
+CLIENT, PROVIDERS = "simulator.models.client", "simulator.models.providers"
+
+
+class Models:
+    """The models by role; a role without one is played by a lexical stand-in."""
+
+    def __init__(
+        self,
+        endpoints: Mapping[Role, Endpoint | None],
+        settings: Settings,
+        ledger: "Ledger",
+        *,
+        cached: bool = True,
+    ) -> None:
+        """Connects to nothing until a model is called; unless `cached`, no reply is kept."""
+        self.endpoints, self.settings, self.ledger, self.cached = endpoints, settings, ledger, cached
+
+    @cached_property
+    def connections(self) -> "Connections":
+        """The connections of all these models."""
+        made: Connections = import_module(CLIENT).Connections.of(self.settings, cached=self.cached)
+        return made
+
+    def role(
+        self, role: Role, *, temperature: float | None = None, priority: int = DIALOGUE
+    ) -> "Model | None":
+        """The model of a role; None where a stand-in plays it."""
+        endpoint = self.endpoints[role]
+        return self.at(endpoint, temperature=temperature, priority=priority) if endpoint else None
+
+    def at(self, endpoint: Endpoint, *, temperature: float | None, priority: int) -> "Model":
+        """The model at an endpoint; one of another provider (`anthropic:...`) is called through LangChain."""
+        module, name = (PROVIDERS, "ProviderModel") if endpoint.of_provider else (CLIENT, "Model")
+        kind: type[Model] = getattr(import_module(module), name)
+        return kind(endpoint, self.connections, self.ledger, temperature=temperature, priority=priority)
+
+    def dialogue(self, *, goes_on: bool) -> None:
+        """Sets whether conversations still go on; once they are over, grades may use all places."""
+        if "connections" in vars(self):
+            self.connections.dialogue(goes_on=goes_on)
+
+    async def close(self) -> None:
+        """Closes the connections, if there are any."""
+        if "connections" in vars(self):
+            await self.connections.close()

@@ -17,14 +17,13 @@ from tenacity.wait import wait_base
 from simulator.core import replies
 from simulator.core.errors import AccessDenied, MalformedReply, ModelFailure, OutOfPatience
 from simulator.core.messages import Message, _, changed, encodable, sentences
-from simulator.core.roles import Endpoint
+from simulator.core.roles import DIALOGUE, Endpoint
 from simulator.core.settings import Settings
 from simulator.core.types import Usage
 from simulator.models.cache import ResponseCache, request_key
 from simulator.models.embedding import EmbeddingBatcher, Embeddings, Send
 from simulator.models.exchange import NoAnswer, http_client, is_transient, json_of, post, reason_of
 from simulator.models.limiter import (
-    DIALOGUE,
     REQUESTS,
     TOKENS,
     Limiter,
@@ -92,13 +91,13 @@ class Connections:
         self._batches: dict[tuple[str, str, str], EmbeddingBatcher] = {}
 
     @classmethod
-    def of(cls, settings: Settings, cache: ResponseCache | None = None) -> "Connections":
-        """With the limits of these settings; `cache` replaces theirs."""
+    def of(cls, settings: Settings, *, cached: bool = True) -> "Connections":
+        """With the limits of these settings, and their cache if replies are `cached`."""
         return cls(
             calls=settings.calls,
             timeout=settings.timeout,
             patience=settings.patience,
-            cache=cache or ResponseCache(settings.cache),
+            cache=ResponseCache(settings.cache if cached else "off"),
         )
 
     def client(self, endpoint: Endpoint) -> "AsyncOpenAI":

@@ -21,6 +21,8 @@ from typing import Any
 from tenacity import RetryCallState, wait_random_exponential
 from tenacity.wait import wait_base
 
+from simulator.core.roles import DIALOGUE
+
 # Seconds. Half a second more than a minute, because requests do not take equally long to arrive.
 MINUTE = 60.5
 # Seconds. When headers say that nothing is left for longer than this, the endpoint is tried all the same.
@@ -265,8 +267,6 @@ def _number(text: str | None) -> float | None:
     return value if math.isfinite(value) else None
 
 
-# Priorities. A conversation waits for each of its calls; grades may come later.
-DIALOGUE, GRADING = 0, 1
 # After this many calls of the dialogue in a row a waiting grade goes first.
 DIALOGUE_IN_A_ROW = 7
 # One of this many places is reserved for the dialogue, so that slow grades never block it.

@@ -1,4 +1,4 @@
-"""The models of a run by role; those of other providers (`anthropic:...`) are called through LangChain.
+"""Models of other providers (`anthropic:...`), called through LangChain.
 
 A reply of LangChain is turned into a chat completion, so that limits, retries, cache, budget and structured
 replies work as for every other model.
@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING, Any
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _
 from simulator.core.roles import Endpoint
-from simulator.core.types import Role
 from simulator.models.client import Body, Connections, Model
 from simulator.models.exchange import NoAnswer
-from simulator.models.limiter import DIALOGUE
 from simulator.models.patience import Patience
 from simulator.models.pricing import Ledger
 
@@ -26,26 +24,6 @@ if TYPE_CHECKING:
 _DENIED = (401, 403, 404)
 _TRANSIENT = (408, 409, 429, 500, 502, 503, 504, 529)
 _LOST = ("timeout", "connect")
-
-
-class Models:
-    """The models by role; a role without one is played by a lexical stand-in."""
-
-    def __init__(
-        self, endpoints: Mapping[Role, Endpoint | None], connections: Connections, ledger: Ledger
-    ) -> None:
-        """Connects to nothing until a model is called."""
-        self.endpoints, self.connections, self.ledger = endpoints, connections, ledger
-
-    def role(self, role: Role, *, temperature: float | None = None, priority: int = DIALOGUE) -> Model | None:
-        """The model of a role; None where a stand-in plays it."""
-        endpoint = self.endpoints[role]
-        return self.at(endpoint, temperature=temperature, priority=priority) if endpoint else None
-
-    def at(self, endpoint: Endpoint, *, temperature: float | None, priority: int) -> Model:
-        """The model at an endpoint."""
-        kind = ProviderModel if endpoint.of_provider else Model
-        return kind(endpoint, self.connections, self.ledger, temperature=temperature, priority=priority)
 
 
 class ProviderModel(Model):

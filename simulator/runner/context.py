@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from simulator import __version__
 from simulator.core import shelves
@@ -35,14 +35,15 @@ from simulator.core.types import (
 from simulator.grading.judge import Panel
 from simulator.grading.panel import Grading
 from simulator.grading.rubric import Rubric
-from simulator.models.cache import ResponseCache
-from simulator.models.client import Connections, Model
+from simulator.models import Models
 from simulator.models.pricing import Ledger
-from simulator.models.providers import Models
 from simulator.runner.conversation import ask_plainly
 from simulator.runner.plan import cases_of_plan, feature
 from simulator.storage.run_file import find_run, read_run
 from simulator.users.base import PersonaUser, UserPrompts
+
+if TYPE_CHECKING:
+    from simulator.models.client import Connections, Model
 
 PACKAGES = ("openai", "langchain-core", "faiss-cpu", "pydantic")
 # Seconds a bot may take to close its connections.
@@ -63,9 +64,11 @@ class RunContext:
         self.settings, self.endpoints, self.ledger = settings, endpoints, ledger
         self.personas = {persona.id: persona for persona in personas}
         self.prompts = UserPrompts(shelves.PERSONAS / "_user.toml")
-        self.connections = Connections.of(settings)
-        self.uncached_connections = Connections.of(settings, ResponseCache("off"))
-        self.model_factory = Models(endpoints, self.connections, ledger)
+        self.model_factory = Models(endpoints, settings, ledger)
+        # With --redact the demo bot's replies are not kept: its answers are not masked yet.
+        self.bot_models = (
+            Models(endpoints, settings, ledger, cached=False) if settings.redacts else self.model_factory
+        )
         self.grading = Grading(settings, self.model_factory)
         self.applied_prompts = feature("prompt").applied_prompts(settings) if settings.prompt else None
         self.redactor = feature("redact").redactor_of(settings) if settings.redacts else None
@@ -80,6 +83,11 @@ class RunContext:
         return feature("voice_opening").OpeningPrompts(
             shelves.PERSONAS / "_opening.toml", self.prompts.guards
         )
+
+    @property
+    def connections(self) -> "Connections":
+        """The connections of the models, which are made when they are first asked for."""
+        return self.model_factory.connections
 
     @property
     def judges(self) -> Mapping[str, Rubric | Callable[..., Any]]:
@@ -230,17 +238,10 @@ class RunContext:
     def offered(self, plan: Sequence[Conversation]) -> dict[str, Any]:
         """The arguments that an adapter's `connect` may take by name, beside its settings."""
         chat: Chat | None = None
-        if model := self._bot_models.role("demo"):
+        if model := self.bot_models.role("demo"):
             chat = model.say
         settings = {"choosing": self.settings.choosing, "patience": self.settings.patience}
         return {"chat": chat, "cases": cases_of_plan(plan), **settings}
-
-    @property
-    def _bot_models(self) -> Models:
-        """The models of the demo bot: with --redact not cached, for its answers are not masked yet."""
-        if not self.redactor:
-            return self.model_factory
-        return Models(self.endpoints, self.uncached_connections, self.ledger)
 
     def models(self) -> dict[str, str]:
         """The model's name of each role that is played, or LEXICAL for a stand-in."""
@@ -287,10 +288,10 @@ class RunContext:
                 async with asyncio.timeout(CLOSING):
                     closed = closing()
                     await closed if inspect.isawaitable(closed) else None
-        await self.connections.close()
-        await self.uncached_connections.close()
+        for models in {self.model_factory, self.bot_models}:
+            await models.close()
 
-    def model(self, role: Role, *, temperature: float | None = None) -> Model | None:
+    def model(self, role: Role, *, temperature: float | None = None) -> "Model | None":
         """The model of a role; None where a stand-in plays it."""
         return self.model_factory.role(role, temperature=temperature)
 

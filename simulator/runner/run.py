@@ -136,9 +136,9 @@ class Runner:
             settings = self.context.settings
             workers = min(settings.customers or settings.concurrency, len(self._plan))
             dialogues = [tasks.create_task(self._play_all(conversations, tasks)) for _ in range(workers)]
-            self.context.connections.dialogue(goes_on=True)
+            self.context.model_factory.dialogue(goes_on=True)
             await asyncio.gather(*dialogues)
-            self.context.connections.dialogue(goes_on=False)
+            self.context.model_factory.dialogue(goes_on=False)
 
     def _resumed(self, tasks: asyncio.TaskGroup) -> Iterator[Conversation]:
         """All conversations in order; each turn that an interruption left ungraded is graded."""

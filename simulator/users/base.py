@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from simulator.core import replies
 from simulator.core.errors import MalformedReply, ModelFailure, PromptError
@@ -18,8 +18,11 @@ from simulator.core.templates import (
     stable_int,
 )
 from simulator.core.types import Case, Language, Persona, Turn, Utterance
-from simulator.models.client import Messages, Model
 from simulator.users.guard import RULES, Guard
+
+if TYPE_CHECKING:
+    from simulator.models.client import Messages, Model
+
 
 Form = TypeVar("Form", bound=replies.Reply)
 # The texts of personas/_user.toml, with their variables.
@@ -96,7 +99,7 @@ class PersonaUser:
     """A model that plays one persona through one conversation."""
 
     def __init__(
-        self, persona: Persona, prompts: UserPrompts, model: Model, *, seed: int, turns: int, greeting: str
+        self, persona: Persona, prompts: UserPrompts, model: "Model", *, seed: int, turns: int, greeting: str
     ) -> None:
         """`turns` is the most there can be; `seed` belongs to this conversation."""
         self.persona, self.prompts, self.model = persona, prompts, model
@@ -156,7 +159,7 @@ class PersonaUser:
             norm=guard.norm(voice),
         )
 
-    def messages(self, case: Case, turns: tuple[Turn, ...]) -> Messages:
+    def messages(self, case: Case, turns: tuple[Turn, ...]) -> "Messages":
         """The dialogue with roles swapped: the desk is the model's user, the customer its assistant."""
         voice = self.persona.speaks(case.language)
         system = self.prompts.text(

@@ -7,6 +7,7 @@ the question is asked as it stands in the file, and that is counted.
 import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from simulator.core import replies
 from simulator.core.errors import AccessDenied, ModelFailure, PromptError
@@ -21,7 +22,6 @@ from simulator.core.templates import (
     stable_int,
 )
 from simulator.core.types import Case, Language, Persona, Turn, Utterance
-from simulator.models.client import Messages, Model
 from simulator.text.acts import negated_words
 from simulator.text.evidence import STOP_WORDS, stem
 from simulator.text.numerals import quantities, unmatched
@@ -29,6 +29,10 @@ from simulator.text.segments import normalise, tokens
 from simulator.text.spelling import codes
 from simulator.users.base import spoken
 from simulator.users.guard import LONGEST, Guard, compiled
+
+if TYPE_CHECKING:
+    from simulator.models.client import Messages, Model
+
 
 # The rules for an opening beside the guard's; `opening_failed`: the model gave none at all.
 RULES = (
@@ -84,7 +88,7 @@ class OpeningPrompts:
             for language in LANGUAGES
         }
 
-    def messages(self, case: Case, persona: Persona) -> Messages:
+    def messages(self, case: Case, persona: Persona) -> "Messages":
         """The request: persona, question, and the form of the reply."""
         table, voice = self._tables[case.language], persona.speaks(case.language)
         form = replies.skeleton({"message": ("text", str(table["fields"]["message"]))})
@@ -115,7 +119,7 @@ class OpeningPrompts:
 class VoicedOpening:
     """The first line of a conversation: the case's question in the persona's voice."""
 
-    def __init__(self, persona: Persona, model: Model | None, prompts: OpeningPrompts, seed: int) -> None:
+    def __init__(self, persona: Persona, model: "Model | None", prompts: OpeningPrompts, seed: int) -> None:
         """Without a model the question is asked as it stands; `seed` belongs to this conversation."""
         self.persona, self.model, self.prompts, self.seed = persona, model, prompts, seed
 

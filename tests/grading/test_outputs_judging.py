@@ -180,7 +180,7 @@ async def test_a_failing_judge_leaves_the_verdict_open_and_is_asked_again() -> N
         done = {name: score for name, score in first.items() if score.state != "failed"}
         assert not set(done) >= grading.names_of(row)
         again = {score.judge: score for score in await grading.panel.grade(row, done)}
-        await grading.models.connections.close()
+        await grading.models.close()
 
     assert {name: score.state for name, score in first.items()} == {
         "a.em": "scored", "a.gpt_similarity": "failed", "passed": "failed",
@@ -195,7 +195,7 @@ async def test_one_that_missed_decides_even_where_another_failed() -> None:
     async with OpenAIServer(lambda _: Reply(status=400)) as server:
         grading = a_grading(file, server)
         scores = {score.judge: score for score in await grading.panel.grade(a_row({"a": "川"}, {"a": "山"}))}
-        await grading.models.connections.close()
+        await grading.models.close()
 
     assert (scores["passed"].state, scores["passed"].value) == ("scored", 0)
 
@@ -207,7 +207,7 @@ async def test_every_output_is_a_call_of_its_own() -> None:
         grading = a_grading(file, server, judging="combined")
         assert [rubric.name for rubric in grading.rubrics] == ["llm_similarity", "llm_correctness"]
         await grading.panel.grade(a_row({"a": "一番", "b": "二番"}, {"a": "いち", "b": "に"}))
-        await grading.models.connections.close()
+        await grading.models.close()
         asked = [json.dumps(request.body, ensure_ascii=False) for request in server.requests]
 
     assert sorted(("一番" in each, "二番" in each) for each in asked) == [(False, True), (True, False)]

@@ -6,11 +6,10 @@ from pathlib import Path
 from pydantic import SecretStr
 
 from simulator.core.errors import ModelFailure
-from simulator.core.roles import Endpoint
+from simulator.core.roles import DIALOGUE, GRADING, Endpoint
 from simulator.core.types import Role
 from simulator.models.cache import ResponseCache
 from simulator.models.client import Connections, Model
-from simulator.models.limiter import DIALOGUE, GRADING
 from simulator.models.pricing import Ledger
 from tests.scripted_models import ASKED, GOOD, KEY, connected, model_at, verdict
 from tests.servers.faults import Reply

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from simulator.core.roles import DIALOGUE, GRADING
 from simulator.models.limiter import (
-    DIALOGUE,
-    GRADING,
     MINUTE,
     REQUESTS,
     TOKENS,

@@ -22,13 +22,11 @@ from simulator.addons.compare.plan import matched
 from simulator.core import shelves
 from simulator.core.errors import InputError
 from simulator.core.messages import _
-from simulator.core.roles import endpoints
+from simulator.core.roles import GRADING, endpoints
 from simulator.core.settings import Settings
 from simulator.core.types import LEXICAL, Language, Results, Spending
-from simulator.models.client import Connections
-from simulator.models.limiter import GRADING
+from simulator.models import Models
 from simulator.models.pricing import Ledger
-from simulator.models.providers import Models
 from simulator.runner.estimate import tokens
 from simulator.stats.figures import rounded
 from simulator.storage.run_file import find_run, read_run
@@ -96,8 +94,7 @@ class Comparison:
             )
             raise InputError(msg)
         self.ledger = Ledger.of(settings)
-        self._connections = Connections.of(settings)
-        self._models = Models(endpoints(settings), self._connections, self.ledger)
+        self._models = Models(endpoints(settings), settings, self.ledger)
         if self.model == LEXICAL:
             self._leave_out_unjudged()
         self.pairs = [pair for match in self.matches.values() for pair in match.pairs]
@@ -163,7 +160,7 @@ class Comparison:
         try:
             return await judge_pairs(self.pairs, self.judge, self.settings.calls, on_outcome)
         finally:
-            await self._connections.close()
+            await self._models.close()
 
     def result(self, outcomes: Sequence[Outcome]) -> PairwiseResult:
         """What the outcomes say."""

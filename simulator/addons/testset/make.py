@@ -39,14 +39,13 @@ from simulator.core import shelves
 from simulator.core.errors import AccessDenied, InputError, ModelFailure
 from simulator.core.messages import Message as Sentence
 from simulator.core.messages import _
-from simulator.core.roles import Endpoint, endpoints
+from simulator.core.roles import GRADING, Endpoint, endpoints
 from simulator.core.settings import Settings
 from simulator.core.templates import stable_int
 from simulator.core.types import Case, Facts, Language, Message, Role, Spending
-from simulator.models.client import Connections, Messages, Model
-from simulator.models.limiter import GRADING
+from simulator.models import Models
+from simulator.models.client import Messages, Model
 from simulator.models.pricing import Ledger, total_spending
-from simulator.models.providers import Models
 from simulator.runner.estimate import ANSWER, prompt_tokens, tokens
 
 # An out-of-scope question is checked against its own article and so many of the nearest others.
@@ -97,7 +96,7 @@ class TestSetRun:
         self.prompts = Prompts()
         self.ledger = Ledger.of(settings)
         self.made = TestSet()
-        self._models = Models(known, Connections.of(settings), self.ledger)
+        self._models = Models(known, settings, self.ledger)
 
     @property
     def models(self) -> dict[str, str]:
@@ -161,7 +160,7 @@ class TestSetRun:
 
     async def close(self) -> None:
         """Closes the models' connections."""
-        await self._models.connections.close()
+        await self._models.close()
 
     def _plan(self) -> Plan:
         return Plan(self.index, self.wordings, self.settings.seed)
