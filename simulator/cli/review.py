@@ -7,7 +7,7 @@ from typing import Any
 
 from simulator.addons.review.labels import as_lines
 from simulator.addons.review.report import ReadCounts, ReviewOutcome, review_report
-from simulator.addons.review.sources import ReviewTarget, Taken, entries_of, take
+from simulator.addons.review.sources import ReviewTarget, Taken, taken_from
 from simulator.cli.destinations import show_report, write_atomically, write_for_user
 from simulator.cli.options import RUN, option, takes
 from simulator.cli.publish import page_html, report_context, report_language
@@ -78,7 +78,7 @@ def _read(path: Path, source: str, sheet: SheetOptions, *, strict: bool) -> Read
     results = read_run(path)
     summary = figures_of(results, stored_settings(results.run.settings))
     target = ReviewTarget(results, summary, report_language(results), *sheet)
-    taken = take(entries_of(source, target), results)
+    taken = taken_from(source, target)
     is_of_run = bool(taken.verdicts or taken.empty)
     is_refused = (bool(taken.faults) and (strict or not is_of_run)) or (
         bool(taken.other_runs) and not is_of_run

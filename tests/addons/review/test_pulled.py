@@ -6,17 +6,7 @@ from typing import Any
 import openpyxl
 import pytest
 
-from simulator.addons.review.sources import (
-    Entry,
-    ReviewTarget,
-    Taken,
-    entries_of,
-    grade_of,
-    sheet_of,
-    take,
-    verdicts,
-    workbook_entries,
-)
+from simulator.addons.review.sources import ReviewTarget, Taken, grade_of, sheet_of, take_rows, taken_from
 from simulator.core.types import HumanVerdict, Language, Results
 from simulator.report.worksheets import worksheets
 from simulator.sheets import excel
@@ -37,17 +27,24 @@ def wanted(results: Results | None = None, language: Language = "ja", **known: A
     return ReviewTarget(results, summary_of(results), language, **known)
 
 
-def read(name: str, *rows: tuple[str, dict[str, str]]) -> list[Entry]:
+def read(name: str, *rows: tuple[str, dict[str, str]], results: Results | None = None) -> Taken:
     """What these rows of a worksheet give."""
+    target = wanted(results)
+    taken = Taken(target.results)
     pulled = [PulledRow(key=key, cells=cells, number=n) for n, (key, cells) in enumerate(rows, 2)]
-    return list(verdicts({name: pulled}, wanted()))
+    take_rows({name: pulled}, target, taken)
+    return taken
 
 
-def said(entries: list[Entry]) -> list[dict[str, Any]]:
+def said(taken: Taken) -> list[dict[str, Any]]:
     """The verdicts, without the time at which they were read."""
-    found = [entry.verdict for entry in entries if entry.verdict]
-    assert all(verdict.given for verdict in found)
-    return [verdict.model_dump(exclude_defaults=True, exclude={"given"}) for verdict in found]
+    assert all(verdict.given for verdict in taken.verdicts)
+    return [verdict.model_dump(exclude_defaults=True, exclude={"given"}) for verdict in taken.verdicts]
+
+
+def faults(taken: Taken) -> list[tuple[str, str]]:
+    """The places of what cannot be used, and why."""
+    return [(str(place), str(why)) for place, why in taken.faults]
 
 
 def test_a_row_of_the_review_is_a_verdict() -> None:
@@ -67,25 +64,23 @@ def test_a_row_of_the_review_is_a_verdict() -> None:
 def test_a_row_in_which_nobody_wrote_is_empty() -> None:
     """In either worksheet; that is no fault."""
     for name in ("review", "blind"):
-        assert read(name, (KEY, {"question": "x", "answer": "y"})) == [
-            Entry("確認 row 2" if name == "review" else "目視採点 row 2")
-        ]
+        taken = read(name, (KEY, {"question": "x", "answer": "y"}))
+        assert (taken.empty, taken.verdicts, taken.faults) == (1, [], [])
 
 
 def test_half_a_row_counts() -> None:
     """A word that is none of the choices is named; the rest of the row stays. Causes may be one's own."""
-    entries = read("review", (KEY, {"judge_is": "たぶん", "comment": "見ました", "cause": "連携先の障害"}))
+    taken = read("review", (KEY, {"judge_is": "たぶん", "comment": "見ました", "cause": "連携先の障害"}))
 
-    assert [(str(entry.place), str(entry.fault)) for entry in entries if entry.fault] == [
-        ("確認 row 2", "judge_is 'たぶん' is not one of the choices")
-    ]
-    assert said(entries) == [
+    assert faults(taken) == [("確認 row 2", "judge_is 'たぶん' is not one of the choices")]
+    assert said(taken) == [
         {
             "conversation": FEE[0], "turn": 1, "source": "review", "comment": "見ました",
             "cause": "連携先の障害",
         }
     ]  # fmt: skip
-    assert len(read("review", (KEY, {"judge_is": "たぶん"}))) == 1
+    alone = read("review", (KEY, {"judge_is": "たぶん"}))
+    assert (len(alone.faults), alone.verdicts, alone.empty) == (1, [], 0)
 
 
 def test_two_reviewers_grade_blind() -> None:
@@ -115,16 +110,16 @@ def test_two_reviewers_grade_blind() -> None:
 )  # fmt: skip
 def test_grades_as_people_type_them(typed: str, grade: float | None) -> None:
     """From 1 to 5, in any width, with or without 点; anything else is none, and named by its row."""
-    entries = read("blind", (KEY, {"grade_1": typed, "grade_2": "5"}))
+    taken = read("blind", (KEY, {"grade_1": typed, "grade_2": "5"}))
 
     assert grade_of(typed) == grade
-    assert [entry.verdict.grade for entry in entries if entry.verdict] == [5] if grade is None else [grade, 5]
-    assert bool([entry for entry in entries if "grade_1" in str(entry.fault)]) is (grade is None)
+    assert [verdict.grade for verdict in taken.verdicts] == ([5] if grade is None else [grade, 5])
+    assert [why.startswith("grade_1 ") for _place, why in faults(taken)] == ([True] if grade is None else [])
 
 
 def test_rows_of_other_runs_and_unknown_keys() -> None:
     """Others are counted and left out; a key that names no turn is named, a row without a key as well."""
-    entries = read(
+    taken = read(
         "review",
         ("20260101-000000000-calm-0000/calm/001#1/1", {"comment": "前の実行"}),
         (f"{RUN}/nobody#0/1", {"comment": "a"}),
@@ -133,7 +128,6 @@ def test_rows_of_other_runs_and_unknown_keys() -> None:
         ("", {"question": "x"}),
         (f" {KEY} ", {"comment": "c"}),
     )
-    taken = take(entries, rehearsed())
 
     assert (taken.other_runs, taken.empty, len(taken.verdicts)) == (1, 0, 1)
     assert [str(place) for place, _why in taken.faults] == ["確認 row 3", "確認 row 4", "確認 row 5"]
@@ -144,15 +138,15 @@ def test_rows_of_other_runs_and_unknown_keys() -> None:
 def test_hostile_texts_lose_their_control_codes_only() -> None:
     """Keys, too, are found again whatever a case is called."""
     evil = "\x1b[31m赤\x1b[0m\u202e　👨\u200d👩\u200d👧"
-    [verdict] = [e.verdict for e in read("review", (KEY, {"comment": evil})) if e.verdict]
+    [verdict] = read("review", (KEY, {"comment": evil})).verdicts
     assert verdict.comment == "赤　👨\u200d👩\u200d👧"
 
     results = hostile("=1+1/§#/")
     conversation = results.conversations[0]
-    row = PulledRow(key=f"{results.run.id}/{conversation.id}/2", cells={"comment": "x"}, number=2)
-    [entry] = verdicts({"review": [row]}, wanted(results))
-    assert entry.verdict
-    assert (entry.verdict.conversation, entry.verdict.turn) == (conversation.id, 2)
+    [verdict] = read(
+        "review", (f"{results.run.id}/{conversation.id}/2", {"comment": "x"}), results=results
+    ).verdicts
+    assert (verdict.conversation, verdict.turn) == (conversation.id, 2)
 
 
 @pytest.mark.parametrize(
@@ -182,9 +176,9 @@ def workbook(folder: Path, language: Language = "ja") -> Path:
     return excel.write(worksheets(report_context(language)), folder / "report.xlsx")
 
 
-def taken_from(path: Path) -> Taken:
+def taken_of(path: Path, language: Language = "ja") -> Taken:
     """What the workbook gives for the rehearsed run."""
-    return take(entries_of(str(path), wanted()), rehearsed())
+    return taken_from(str(path), wanted(language=language))
 
 
 def test_a_workbook_is_known_by_its_worksheets(tmp_path: Path) -> None:
@@ -202,7 +196,7 @@ def test_a_workbook_is_known_by_its_worksheets(tmp_path: Path) -> None:
         person.type("目視採点", 2, "人の評価（1人目）", 4)
         person.type("目視採点", 3, "人の評価（2人目）", "４点")
         person.type("目視採点", 4, "人の評価（1人目）", "良い")
-    taken = taken_from(path)
+    taken = taken_of(path)
     [review] = [v for v in taken.verdicts if v.source == "review"]
 
     assert f"{RUN}/{review.conversation}/{review.turn}" == key
@@ -220,7 +214,7 @@ def test_an_english_workbook(tmp_path: Path) -> None:
     with Person(path) as person:
         person.type("Review", 2, "Is the judge right?", "Judge is right")
         person.type("Blind", 2, "Grade, reviewer 1", "good")
-    taken = take(entries_of(str(path), wanted(language="en")), rehearsed("en"))
+    taken = taken_of(path, "en")
 
     assert [v.judge_is for v in taken.verdicts] == ["right"]
     assert taken.faults[0][0] == "Blind row 2"
@@ -234,13 +228,13 @@ def test_damaged_keys_are_named(tmp_path: Path) -> None:
             person.type("確認", row, "コメント", f"{row}")
         sheet = person.book["確認"]
         sheet.cell(2, 1).value, sheet.cell(4, 1).value = "???", sheet.cell(3, 1).value
-    taken = taken_from(path)
+    taken = taken_of(path)
     assert [v.comment for v in taken.verdicts] == ["3"]
     assert [str(place) for place, _why in taken.faults] == ["確認 row 2", "確認 row 4"]
 
     with Person(path) as person:
         person.delete_column("確認", "キー")
-    taken = taken_from(path)
+    taken = taken_of(path)
     assert taken.verdicts == []
     assert any("column of keys is gone" in str(why) for _place, why in taken.faults)
 
@@ -253,8 +247,7 @@ def test_other_workbooks_are_plain_tables(tmp_path: Path) -> None:
         book.active.append(row)
     book.save(path)
 
-    assert workbook_entries(path, wanted()) is None
-    [verdict] = taken_from(path).verdicts
+    [verdict] = taken_of(path).verdicts
     assert verdict.same_as(
         HumanVerdict(conversation=GOOD[0], turn=1, source="blind", reviewer="佐藤", grade=3, comment="x")
     )

@@ -86,7 +86,7 @@ def test_rows_that_cannot_be_used_are_named_and_skipped(run: Any) -> None:
         f"grades.csv, line {good + 2}: no conversation 'nobody#0' in this run; skipped.",
         f"grades.csv, line {good + 3}: conversation '{talk}' has no turn 9; skipped.",
         f"grades.csv, line {good + 4}: grade '6' is not between 1 and 5; skipped.",
-        f"grades.csv, line {good + 5}: a second grade by '佐藤' for the same turn; the first is on"
+        f"grades.csv, line {good + 5}: a second grade for the same turn; the first is on"
         f" line {first}; skipped.",
     ]
     assert "使えなかった行が 4 行" in done.out

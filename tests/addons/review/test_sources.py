@@ -8,28 +8,32 @@ from typing import Any
 import pytest
 
 from simulator.addons.review.labels import as_lines, labelled_answers
-from simulator.addons.review.sources import Entry, label_file
+from simulator.addons.review.sources import ReviewTarget, Taken, taken_from
 from simulator.core.errors import CaseFileError
-from simulator.core.messages import _
-from simulator.core.types import HumanVerdict
+from simulator.core.types import HumanVerdict, Results
 from tests.blind_grades import JUDGE, graded
+from tests.reviewed_runs import summary_of
+from tests.sample_runs import large
 
 
-def entries(name: str, text: str | bytes) -> list[Entry]:
-    """What a file of this content gives."""
+def taken(name: str, text: str | bytes, run: Results | None = None) -> Taken:
+    """What a file of this content gives for a run (without one: of these conversations)."""
     path = Path(name)
     path.write_bytes(text.encode() if isinstance(text, str) else text)
-    return list(label_file(path))
+    if run is None:
+        talk = large(1).conversations[0]
+        named = [talk.model_copy(update={"id": id_}) for id_ in NAMES]
+        run = large(1).model_copy(update={"conversations": tuple(named)})
+    return taken_from(name, ReviewTarget(run, summary_of(run), "ja"))
 
 
-def said(found: list[Entry]) -> list[dict[str, Any]]:
+def said(found: Taken) -> list[dict[str, Any]]:
     """The verdicts, without what they all have in common."""
-    verdicts = [entry.verdict for entry in found if entry.verdict]
-    plain = [v.model_dump(exclude_defaults=True, exclude={"given", "source"}) for v in verdicts]
-    assert all(v.given and v.source == "blind" for v in verdicts)
-    return plain
+    assert all(v.given and v.source == "blind" for v in found.verdicts)
+    return [v.model_dump(exclude_defaults=True, exclude={"given", "source"}) for v in found.verdicts]
 
 
+NAMES = ("angry/a#0", "angry/料金#0", "angry/a/b#0", "a#0", "a")
 ROWS = "conversation,turn,reviewer,grade,comment\nangry/a#0,1,Sato,4,fine\nangry/a#0,2,,2.5,\n"
 EXPECTED = [
     {"conversation": "angry/a#0", "turn": 1, "reviewer": "Sato", "grade": 4, "comment": "fine"},
@@ -42,11 +46,11 @@ def test_a_table_has_a_grade_in_each_row() -> None:
     objects = [dict(zip(ROWS.split("\n")[0].split(","), ("angry/a#0", 1, "Sato", 4, "fine"), strict=True))]
     lines = "\n".join(json.dumps(row) for row in objects)
 
-    assert said(entries("g.csv", ROWS)) == EXPECTED
-    assert said(entries("g.tsv", ROWS.replace(",", "\t"))) == EXPECTED
-    assert said(entries("g.csv.gz", gzip.compress(ROWS.encode()))) == EXPECTED
-    assert said(entries("g.jsonl", lines)) == EXPECTED[:1]
-    assert said(entries("g.jsonl.gz", gzip.compress(lines.encode()))) == EXPECTED[:1]
+    assert said(taken("g.csv", ROWS)) == EXPECTED
+    assert said(taken("g.tsv", ROWS.replace(",", "\t"))) == EXPECTED
+    assert said(taken("g.csv.gz", gzip.compress(ROWS.encode()))) == EXPECTED
+    assert said(taken("g.jsonl", lines)) == EXPECTED[:1]
+    assert said(taken("g.jsonl.gz", gzip.compress(lines.encode()))) == EXPECTED[:1]
 
 
 def test_japanese_headers_and_shift_jis() -> None:
@@ -54,7 +58,7 @@ def test_japanese_headers_and_shift_jis() -> None:
     text = "会話,ターン,採点者,評価,コメント,抽出率\r\nangry/料金#0,２,佐藤,４,数字が違う,0.5\r\n"
 
     for encoding in ("cp932", "utf-8-sig", "utf-16"):
-        assert said(entries("g.csv", text.encode(encoding))) == [
+        assert said(taken("g.csv", text.encode(encoding))) == [
             {
                 "conversation": "angry/料金#0", "turn": 2, "reviewer": "佐藤", "grade": 4,
                 "comment": "数字が違う", "sampled": 0.5,
@@ -71,14 +75,14 @@ def test_labelled_answers_have_a_grade_for_each_annotator() -> None:
     }
     place = {"conversation": "angry/a/b#0", "turn": 3}
 
-    assert said(entries("g.jsonl", json.dumps(row))) == [
+    assert said(taken("g.jsonl", json.dumps(row))) == [
         place | {"reviewer": "1", "grade": 4}, place | {"reviewer": "3", "grade": 2},
     ]  # fmt: skip
-    assert said(entries("g.jsonl", json.dumps(named))) == [
+    assert said(taken("g.jsonl", json.dumps(named))) == [
         place | {"reviewer": "A", "grade": 4, "sampled": 1},
         place | {"reviewer": "C", "grade": 2, "comment": "no", "sampled": 1},
     ]
-    assert said(entries("g.jsonl", json.dumps({"id": "a#0/1", "labels": {"overall": 5}}))) == [
+    assert said(taken("g.jsonl", json.dumps({"id": "a#0/1", "labels": {"overall": 5}}))) == [
         {"conversation": "a#0", "turn": 1, "grade": 5}
     ]
 
@@ -103,25 +107,26 @@ def test_what_cannot_be_used_is_named(row: dict[str, Any], why: str) -> None:
     """With its line; the rows around it are read."""
     good = {"conversation": "a", "turn": 1, "grade": 4}
     text = "\n".join(map(json.dumps, (good, good | row, good | {"turn": 2})))
-    found = entries("g.jsonl", text)
+    found = taken("g.jsonl", text)
 
-    assert [str(entry.place) for entry in found] == ["line 1", "line 2", "line 3"]
-    assert [bool(entry.verdict) for entry in found] == [True, False, True]
-    assert str(found[1].fault).startswith(why)
+    assert [verdict.turn for verdict in found.verdicts] == [1, 2]
+    [(place, fault)] = found.faults
+    assert str(place) == "line 2"
+    assert str(fault).startswith(why)
 
 
 def test_a_row_that_nobody_graded_is_no_fault() -> None:
     """It is counted, as a worksheet is filled in bit by bit."""
-    found = entries("g.csv", ROWS + "angry/a#0,3,Sato,,\n")
+    found = taken("g.csv", ROWS + "angry/a#0,3,Sato,,\n")
 
-    assert found[-1] == Entry(_("line {line:d}", line=4))
+    assert (len(found.verdicts), found.empty, found.faults) == (2, 1, [])
 
 
 @pytest.mark.parametrize("text", ["question,answer\na,b\n", "conversation,turn,points\na,1,4\n"])
 def test_other_columns_are_named(text: str) -> None:
     """With those there are, and those there should be."""
     with pytest.raises(CaseFileError, match=r"g\.csv, line 2: no columns conversation, turn and grade"):
-        entries("g.csv", text)
+        taken("g.csv", text)
 
 
 def test_what_is_exported_is_read_back_as_it_was() -> None:
@@ -136,17 +141,15 @@ def test_what_is_exported_is_read_back_as_it_was() -> None:
         for v in run.verdicts[:2]
     ]
     run = run.model_copy(update={"verdicts": (*run.verdicts, *second)})
-    back = [e.verdict for e in entries("labels.jsonl", as_lines(run))]
+    back = taken("labels.jsonl", as_lines(run), run).verdicts
 
-    def key(v: HumanVerdict | None) -> tuple[str, int, str]:
-        assert v
+    def key(v: HumanVerdict) -> tuple[str, int, str]:
         return v.conversation, v.turn, v.reviewer
 
     assert len(back) == 11
     assert all(
         before.same_as(after)
         for before, after in zip(sorted(run.verdicts, key=key), sorted(back, key=key), strict=True)
-        if after
     )
 
 
