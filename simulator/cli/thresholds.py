@@ -9,7 +9,6 @@ from simulator.addons.calibration.thresholds import (
     JudgedScores,
     LabelledAnswers,
     SuggestionMethod,
-    ThresholdRequest,
     scores_of_run,
 )
 from simulator.cli.destinations import show_report
@@ -91,7 +90,7 @@ def suggest(  # noqa: PLR0917 - one for each option
         msg = _("--judges is missing: whose thresholds? For example --judges rougeL,meteor,gpt_similarity.")
         raise InputError(msg)
     with stdout_to_stderr():
-        answers = LabelledAnswers(ThresholdRequest(file, label, good, by, limit), outputs, settings)
+        answers = LabelledAnswers(file, outputs, settings, label=label, good=good, by=by, limit=limit)
     return _grade(answers, Path(file).name, how, target)
 
 

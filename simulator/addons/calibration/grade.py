@@ -60,7 +60,6 @@ class LabelComparison(NamedTuple):
     figures: Figures
     counts: Counts
     rubric: str
-    own_reference: int
 
 
 class CalibrationRequest(NamedTuple):
@@ -199,10 +198,6 @@ def compare(
         figures=measure(marked, yardstick),
         counts=counts,
         rubric=_commonest(rubrics),
-        own_reference=sum(
-            (grade.row.case.answer or "").strip() in map(str.strip, grade.row.case.references_at(1))
-            for grade in grades
-        ),
     )
 
 

@@ -1,6 +1,6 @@
 """The reports of a calibration (how far a judge agrees with labels) and of suggested thresholds."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,7 +23,6 @@ from simulator.core.document import (
     Series,
     Table,
     Text,
-    Tone,
 )
 from simulator.core.messages import Message, _, ngettext
 from simulator.core.types import Language
@@ -64,28 +63,36 @@ def calibration_report(outcome: CalibrationOutcome) -> Report:
     shares = tuple(_("{n}  {share:.0f} %", n=n, share=100 * n / figures.n) for n in counts)
     bars = Series("", tuple(map(float, counts)), shares)
     chart = Chart("bars", "", _("Grades given"), tuple(f"{grade:g}" for grade in grades), (bars,))
-    sections = [Section("grades", _("Grades given"), (chart,))]
-    if figures.parts:
-        sections.append(Section("domains", "", (_domains(figures, outcome.domain),)))
     drawn = _(
         "[ ] is the 95 % interval (bootstrap over groups, {draws} draws, seed {seed:d}).",
         draws=RESAMPLES,
         seed=outcome.seed,
     )
-    notes = Notes.of((*_notes(figures, outcome.compared.own_reference), Line(drawn, "soft")), "alarm")
+    notes = Notes.of((*_notes(figures), Line(drawn, "soft")), "alarm")
     saved = (Line(_("Saved: {path}", path=outcome.path)),) if outcome.path else ()
-    sections.append(Section("reading", _("How to read this"), (notes, *saved)))
-    title = _("Calibration  {judge} x {label} ({dataset})", judge=c.judge, label=c.label, dataset=c.dataset)
-    facts = Facts(tuple(_facts(figures, outcome.label.scale)))
-    origin = map(Line, _origin(outcome))
-    return Report(title, c.language, (*origin, _scorers(figures, c.judge), facts), tuple(sections))
+    domains = (Section("domains", "", (_domains(figures, outcome.domain),)),) if figures.parts else ()
+    return Report(
+        title=_(
+            "Calibration  {judge} x {label} ({dataset})", judge=c.judge, label=c.label, dataset=c.dataset
+        ),
+        language=c.language,
+        lead=(
+            *map(Line, _origin(outcome)),
+            _scorers(figures, c.judge),
+            Facts(tuple(_facts(figures, outcome.label.scale))),
+        ),
+        sections=(
+            Section("grades", _("Grades given"), (chart,)),
+            *domains,
+            Section("reading", _("How to read this"), (notes, *saved)),
+        ),
+    )
 
 
 def _origin(outcome: CalibrationOutcome) -> Iterator[Message]:
     """Who graded, and what became of the rows."""
     counts, c, figures = outcome.compared.counts, outcome.calibration, outcome.compared.figures
     yield _GRADED_BY.get(outcome.grader) or _("Graded by {model}", model=c.model)
-    yield _("Rubric: {rubric}", rubric=c.rubric or "-")
     n, groups = figures.n, figures.groups
     parts = [_("Answers compared: {n} of {all} ({groups} groups)", n=n, all=counts.rows, groups=groups)]
     if counts.skipped:
@@ -104,12 +111,17 @@ def _scorers(figures: Figures, judge: str) -> Table:
     if figures.humans:
         scorers.append((_("people (one and the rest)"), figures.humans.scorer))
     scorers += [(_name(scorer.name), scorer) for scorer in figures.scorers]
-    rows = list[list[Cell]]()
-    for name, scorer in scorers:
-        ranks = (with_interval(scorer.spearman), short_number(scorer.kendall), with_interval(scorer.auroc))
-        tone: Tone = "" if rows else "strong"
-        rows.append([Cell(text=text, tone=tone) for text in (name, f"{scorer.n:,}", *ranks)])
-    return Table.of("scorers", (_("Scorer"), "n", "Spearman", "Kendall", "AUROC"), rows)
+    return Table.listing(
+        "scorers",
+        scorers,
+        {
+            _("Scorer"): lambda each: Cell(text=each[0], tone="strong" if each[1] is figures.judge else ""),
+            "n": lambda each: f"{each[1].n:,}",
+            "Spearman": lambda each: with_interval(each[1].spearman),
+            "Kendall": lambda each: short_number(each[1].kendall),
+            "AUROC": lambda each: with_interval(each[1].auroc),
+        },
+    )
 
 
 def _name(scorer: str) -> Message:
@@ -172,18 +184,23 @@ def _facts(figures: Figures, scale: str) -> Iterator[Fact]:
 
 def _domains(figures: Figures, field: str) -> Table:
     """The agreement within each domain, the lowest marked."""
-    lowest, rows = figures.lowest(ENOUGH_ROWS), []
-    for part in figures.parts:
-        mark = _("<- lowest") if part is lowest else ""
-        ranks = (short_number(part.spearman), short_number(part.auroc), signed_short(part.leniency))
-        texts = (part.name or "-", f"{part.n:,}", *ranks, mark)
-        rows.append([Cell(text=text, tone="alarm" if mark else "") for text in texts])
-    first = _("By domain ({field})", field=field)
-    columns = (first, "n", "Spearman", "AUROC", _("Leniency (judge - people)"), "")
-    return Table.of("domains", columns, rows, words=frozenset({5}))
+    lowest = figures.lowest(ENOUGH_ROWS)
+    return Table.listing(
+        "domains",
+        figures.parts,
+        {
+            _("By domain ({field})", field=field): lambda part: part.name or "-",
+            "n": lambda part: f"{part.n:,}",
+            "Spearman": lambda part: short_number(part.spearman),
+            "AUROC": lambda part: short_number(part.auroc),
+            _("Leniency (judge - people)"): lambda part: signed_short(part.leniency),
+            "": lambda part: Cell(text=_("<- lowest"), tone="alarm") if part is lowest else "",
+        },
+        words=frozenset({5}),
+    )
 
 
-def _notes(figures: Figures, own_reference: int) -> Iterator[Message | Line]:
+def _notes(figures: Figures) -> Iterator[Message | Line]:
     """What the reader must know before relying on the figures; texts alone are warnings."""
     n, rho, advantage = figures.n, figures.judge.spearman.value, figures.advantage
     if n < ENOUGH_ROWS:
@@ -204,8 +221,6 @@ def _notes(figures: Figures, own_reference: int) -> Iterator[Message | Line]:
         yield _("Grades and labels point in opposite directions. If 0 is the good one, add --good 0.")
     if figures.one_kind:
         yield _("No AUROC and no passing grade: all answers are good, or none is. Look at --good.")
-    if figures.groups == 1:
-        yield Line(_("There is only one group, so there are no intervals."))
     if advantage:
         values = {"scorer": _name(figures.best_trivial), "difference": with_interval(advantage, signed=True)}
         if advantage.low is not None and advantage.low > 0:
@@ -214,13 +229,6 @@ def _notes(figures: Figures, own_reference: int) -> Iterator[Message | Line]:
             yield _(
                 "Rho beyond {scorer}: {difference}. Not shown to be better than the trivial scorer.", **values
             )
-    if own_reference:
-        own = ngettext(
-            "{n} answer is its own reference: it flatters whatever compares with it.",
-            "{n} answers are their own reference: they flatter whatever compares with it.",
-            n=own_reference,
-        )
-        yield Line(own)
 
 
 def with_interval(bounds: FigureInterval, *, signed: bool = False) -> str:
@@ -274,31 +282,28 @@ def thresholds_report(outcome: ThresholdsOutcome) -> Report:
 
 def _suggestions(suggestions: Sequence[SuggestedThreshold]) -> Table:
     """Without the columns of outputs and domains where there are none."""
-    outputs = any(each.output != DEFAULT for each in suggestions)
-    domains = any(each.domain for each in suggestions)
-    titles = [_("Judge"), _("Threshold"), _("95 % interval"), _("Right passing/n"), _("Wrong passing/n")]
-    rows = []
-    for each in suggestions:
-        found = each.suggestion
-        ends = found.interval and f"{found.interval[0]:.3g}–{found.interval[1]:.3g}"
-        shares = ((found.right_passing, found.right), (found.wrong_passing, found.wrong))
-        row: list[Text | None] = [
-            each.judge,
-            None if found.threshold is None else f"{found.threshold:.4g}",
-            ends,
-        ]
-        row += [None if share is None else f"{100 * share:.1f}%/{n:,}" for share, n in shares]
-        if domains:
-            row.insert(1, each.domain or _("all"))
-        if outputs:
-            row.insert(0, _("(whole)") if each.output == DEFAULT else each.output)
-        rows.append(row)
-    if domains:
-        titles.insert(1, _("Domain"))
-    if outputs:
-        titles.insert(0, _("Output"))
-    words = frozenset(range(outputs, outputs + 1 + domains))
-    return Table.of("thresholds", titles, rows, words=words)
+    columns: dict[Text, Callable[[SuggestedThreshold], Text | None]] = {}
+    if any(each.output != DEFAULT for each in suggestions):
+        columns[_("Output")] = lambda each: _("(whole)") if each.output == DEFAULT else each.output
+    columns[_("Judge")] = lambda each: each.judge
+    if any(each.domain for each in suggestions):
+        columns[_("Domain")] = lambda each: each.domain or _("all")
+    words = frozenset(range(len(columns)))
+    columns |= {
+        _("Threshold"): lambda each: _filled("{:.4g}", each.suggestion.threshold),
+        _("95 % interval"): lambda each: _filled("{:.3g}–{:.3g}", *(each.suggestion.interval or (None,))),
+        _("Right passing/n"): lambda each: _filled(
+            "{:.1%}/{:,}", each.suggestion.right_passing, each.suggestion.right
+        ),
+        _("Wrong passing/n"): lambda each: _filled(
+            "{:.1%}/{:,}", each.suggestion.wrong_passing, each.suggestion.wrong
+        ),
+    }
+    return Table.listing("thresholds", suggestions, columns, words=words)
+
+
+def _filled(form: str, first: float | None, *others: float) -> str | None:
+    return None if first is None else form.format(first, *others)
 
 
 def _threshold_notes(outcome: ThresholdsOutcome) -> Iterator[Text | Line]:
@@ -319,17 +324,17 @@ def _threshold_notes(outcome: ThresholdsOutcome) -> Iterator[Text | Line]:
             )
         elif not found.right:
             text = _("{name}: there is no right answer to go by.")
-        elif outcome.how.method == "quantile":
-            text = _(
-                "{name}: too many right answers have the lowest score, so that any answer would pass;"
-                " this judge does not fit these data."
-            )
-        elif not found.wrong:
+        elif not found.wrong and outcome.how.method == "balanced":
             text = _("{name}: there is no wrong answer, which --method balanced needs.")
-        else:
+        elif outcome.how.method == "balanced":
             text = _(
                 "{name}: no value parts right from wrong better than chance; this judge does not fit these"
                 " data."
+            )
+        else:
+            text = _(
+                "{name}: too many right answers have the lowest score, so that any answer would pass;"
+                " this judge does not fit these data."
             )
         yield Line(text.format(name=each.name, n=found.right), "alarm")
     if evidence.skipped or evidence.failed:

@@ -1,6 +1,7 @@
 """Thresholds for scores, from answers that people said are right or wrong."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 from simulator.addons.calibration.grade import domain_of
@@ -70,39 +71,35 @@ class JudgedScores(NamedTuple):
     skipped: int = 0
     failed: int = 0
 
-    @property
-    def judges(self) -> list[str]:
-        """Who graded, in the order of the scores."""
-        return list(dict.fromkeys(each.judge for each in self.judged))
-
-
-class ThresholdRequest(NamedTuple):
-    """Which answers: the file, the label that says right or wrong, what tells domains apart, how many."""
-
-    file: str
-    label: str | None = None
-    good: str | None = None
-    by: str | None = None
-    limit: int | None = None
-
 
 class LabelledAnswers:
     """Labelled answers to grade. Making it reads all input, so that errors show before anything is paid."""
 
-    def __init__(self, request: ThresholdRequest, outputs: MetricFile, settings: Settings) -> None:
-        """Reads labels and judges without connecting to anything."""
-        self.file, self.outputs = read_labels(request.file), outputs
-        self.domain = domain_of(self.file, request.by)
-        name = self._only_label() if request.label is None else request.label
-        self.label = read_dimension(self.file, name, request.good)
+    def __init__(
+        self,
+        file: str,
+        outputs: MetricFile,
+        settings: Settings,
+        *,
+        label: str | None = None,
+        good: str | None = None,
+        by: str | None = None,
+        limit: int | None = None,
+    ) -> None:
+        """Reads labels and judges without connecting to anything.
+
+        `label` says right or wrong from `good` on, `by` names what tells domains apart; `limit` rows are drawn.
+        """
+        self.file, self.outputs = read_labels(file), outputs
+        self.domain = domain_of(self.file, by)
+        self.label = read_dimension(self.file, label or self._only_label(), good)
         self.labels = {self.label.name: self.label}
-        if request.label is None:  # labels that are called like an output are about it
+        if label is None:  # labels that are called like an output are about it
             named = [each for each in self.file.dimensions if each in outputs.named]
-            self.labels |= {each: read_dimension(self.file, each, request.good) for each in named}
-        labelled = [
-            row for row in self.file.rows if any(each.human_grade(row) for each in self.labels.values())
-        ]
-        self.rows = sample_rows(labelled, request.limit, settings.seed)
+            self.labels |= {each: read_dimension(self.file, each, good) for each in named}
+        labels = self.labels.values()
+        labelled = [row for row in self.file.rows if any(each.human_grade(row) for each in labels)]
+        self.rows = sample_rows(labelled, limit, settings.seed)
         self.unlabelled = len(self.file.rows) - len(labelled)
         self.judges = OutputJudges(outputs)
         plain = settings.model_copy(update={"judges": self.judges.judge_names, "judging": "separate"})
@@ -113,15 +110,14 @@ class LabelledAnswers:
     def _only_label(self) -> str:
         """The one label that is not about a single output; raises InputError where there are several."""
         plain = [name for name in self.file.dimensions if name not in self.outputs.named]
-        if len(plain) == 1 or (not plain and self.file.dimensions):
-            return (plain or self.file.dimensions)[0]
-        known = ", ".join(self.file.dimensions)
-        msg = _(
-            "{file}: several things are labelled ({known}): name one with --label.",
-            file=self.file.path,
-            known=known,
-        )
-        raise InputError(msg)
+        if len(plain) > 1:
+            msg = _(
+                "{file}: several things are labelled ({known}): name one with --label.",
+                file=self.file.path,
+                known=", ".join(self.file.dimensions),
+            )
+            raise InputError(msg)
+        return (plain or self.file.dimensions)[0]
 
     def forecast(self) -> Spending:
         """Calls, tokens and dollars at most; nothing where no model grades."""
@@ -150,11 +146,7 @@ class LabelledAnswers:
             graded = await for_each(self.contexts, graded_row, self.context.settings.calls)
         finally:
             await self.context.close(None)
-        judged = [
-            each
-            for row, context, scores in zip(self.rows, self.contexts, graded, strict=True)
-            for each in self._judged(row, context, scores)
-        ]
+        judged = chain.from_iterable(map(self._judged, self.rows, self.contexts, graded))
         states = [score.state for scores in graded for score in scores]
         return JudgedScores(tuple(judged), self.unlabelled, states.count("skipped"), states.count("failed"))
 
@@ -346,9 +338,8 @@ def suggestions(evidence: JudgedScores, how: SuggestionMethod) -> list[Suggested
     several = len({each.domain for each in evidence.judged}) > 1
     parts: dict[tuple[str, str, str], list[LabelledScore]] = {}
     for each in evidence.judged:
-        parts.setdefault((each.output, each.judge, ""), []).append(each)
-        if several:
-            parts.setdefault((each.output, each.judge, each.domain or "-"), []).append(each)
+        for domain in ("", each.domain or "-") if several else ("",):
+            parts.setdefault((each.output, each.judge, domain), []).append(each)
     return [
         SuggestedThreshold(judge, output, domain, judged[0].scale, how.of(judged))
         for (output, judge, domain), judged in sorted(
