@@ -79,7 +79,7 @@ def calibration_report(outcome: CalibrationOutcome) -> Report:
         lead=(
             *map(Line, _origin(outcome)),
             _scorers(figures, c.judge),
-            Facts(tuple(_facts(figures, outcome.label.scale))),
+            Facts(tuple(_facts(figures))),
         ),
         sections=(
             Section("grades", _("Grades given"), (chart,)),
@@ -128,7 +128,7 @@ def _name(scorer: str) -> Message:
     return _TRIVIAL.get(scorer) or _("published {name}", name=scorer)
 
 
-def _facts(figures: Figures, scale: str) -> Iterator[Fact]:
+def _facts(figures: Figures) -> Iterator[Fact]:
     """Kappa, leniency and thresholds."""
     people, by = figures.humans, figures.leniency
     kappa: Text = with_interval(figures.kappa)
@@ -140,13 +140,8 @@ def _facts(figures: Figures, scale: str) -> Iterator[Fact]:
             annotators=people.annotators,
             pairs=people.pairs,
         )
-    line = _(
-        "{kappa}\nGrades and labels moved linearly to the levels {scale} and to the nearest of them,"
-        " halves up.",
-        kappa=kappa,
-        scale=scale,
-    )
-    yield Fact(_("Kappa (quadratic)"), line)
+    # Both are moved linearly to the levels of the label, and to the nearest of them.
+    yield Fact(_("Kappa (quadratic)"), kappa)
     way = _("no clear difference")
     if by.value is not None and by.low is not None and by.high is not None and not by.low <= 0 <= by.high:
         way = _("milder than people") if by.value > 0 else _("stricter than people")
@@ -215,9 +210,7 @@ def _notes(figures: Figures) -> Iterator[Message | Line]:
             share=100 * figures.histogram.share,
             grade=figures.histogram.commonest,
         )
-    if rho is None:
-        yield _("All grades or all labels are the same, so there is no agreement of ranks.")
-    elif rho < 0 and set(figures.levels) == {0, 1}:
+    if rho is not None and rho < 0 and set(figures.levels) == {0, 1}:
         yield _("Grades and labels point in opposite directions. If 0 is the good one, add --good 0.")
     if figures.one_kind:
         yield _("No AUROC and no passing grade: all answers are good, or none is. Look at --good.")
@@ -316,36 +309,17 @@ def _threshold_notes(outcome: ThresholdsOutcome) -> Iterator[Text | Line]:
             continue
         if not each.domain:
             whole.add((each.judge, each.output))
+        text = _("{name}: no value parts right answers from others; this judge does not fit these data.")
         if found.threshold is not None:
             text = ngettext(
                 "{name}: only {n} right answer; 20 or more should decide.",
                 "{name}: only {n} right answers; 20 or more should decide.",
                 n=found.right,
             )
-        elif not found.right:
-            text = _("{name}: there is no right answer to go by.")
-        elif not found.wrong and outcome.how.method == "balanced":
-            text = _("{name}: there is no wrong answer, which --method balanced needs.")
-        elif outcome.how.method == "balanced":
-            text = _(
-                "{name}: no value parts right from wrong better than chance; this judge does not fit these"
-                " data."
-            )
-        else:
-            text = _(
-                "{name}: too many right answers have the lowest score, so that any answer would pass;"
-                " this judge does not fit these data."
-            )
         yield Line(text.format(name=each.name, n=found.right), "alarm")
     if evidence.skipped or evidence.failed:
         skipped, failed = evidence.skipped, evidence.failed
         yield _("Without a score: {skipped} skipped, {failed} failed.", skipped=skipped, failed=failed)
-    if evidence.unlabelled:
-        yield ngettext(
-            "{n} answer that nobody called right or wrong is not used.",
-            "{n} answers that nobody called right or wrong are not used.",
-            n=evidence.unlabelled,
-        )
     yield _(
         "Intervals by bootstrap (over questions, 2,000 draws, seed {seed:d}). An answer that"
         " is its reference after normalisation always passes.",
@@ -356,10 +330,9 @@ def _threshold_notes(outcome: ThresholdsOutcome) -> Iterator[Text | Line]:
 def _changes(outcome: ThresholdsOutcome) -> Iterator[Message]:
     """What was written into the metric file."""
     path, changes = outcome.path, outcome.changes
-    if path is not None and not changes:
-        yield _("{path} stays as it is: there is no suggestion for any of its judges.", path=path)
-    elif path is not None:
-        yield _("Written to {path}:", path=path)
+    if path is not None:
+        unchanged = _("{path} stays as it is: there is no suggestion for any of its judges.", path=path)
+        yield _("Written to {path}:", path=path) if changes else unchanged
     for each in changes:
         before = "–" if each.before is None else f"{each.before:g}"
         name = f"{each.output}.{each.judge}"

@@ -88,7 +88,7 @@ class LabelledAnswers:
     ) -> None:
         """Reads labels and judges without connecting to anything.
 
-        `label` says right or wrong from `good` on, `by` names what tells domains apart; `limit` rows are drawn.
+        `label` says right or wrong, `by` names what tells domains apart; `limit` rows are drawn.
         """
         self.file, self.outputs = read_labels(file), outputs
         self.domain = domain_of(self.file, by)

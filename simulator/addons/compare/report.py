@@ -176,13 +176,6 @@ class _Builder:
         if (length.longer.value or 0) > 0.5:
             warning = _("Longer answers often win. The examples below show whether they are better.")
         yield Fact(_("Length"), line, (warning,) if _is_off(length.longer) else ())
-        if length.even is not None:
-            even = _(
-                "The win rate of {letter} would be about {share} (an estimate without what length explains)",
-                letter=self.letters[self.figures.runs[1]],
-                share=f"{100 * length.even:.0f}%",
-            )
-            yield Fact(_("At equal length"), even)
 
     def _personas(self, duel: Duel) -> Table:
         names = self.result.names
@@ -230,11 +223,10 @@ class _Builder:
             n=duel.differing,
             alone=duel.alone,
         )
-        if not duel.unjudged:
-            return apart
-        return _(
+        unjudged = _(
             "{apart}; without reference and passages, which takes a model: {n}", apart=apart, n=duel.unjudged
         )
+        return unjudged if duel.unjudged else apart
 
 
 def _table(title: Text, columns: tuple[Text, ...], rows: Sequence[tuple[Text, Duel | PersonaShare]]) -> Table:

@@ -48,8 +48,6 @@ Titles = Mapping[str, Text]
 SHOWN = 5
 # Agreement beyond chance is called good from .6 on and fair from .4 (Landis and Koch, 1977).
 GOOD, FAIR = 0.6, 0.4
-# Means that differ by less are called the same: half a point of a hundred.
-_SAME = 0.005
 # From so many judged marks on their share is put into words; from these shares on it is good, or fair.
 ENOUGH, TEAMS_GOOD, TEAMS_FAIR = 10, 0.8, 0.5
 
@@ -86,7 +84,7 @@ class ReviewOutcome(NamedTuple):
 def review_report(outcome: ReviewOutcome) -> Report:
     """What was read, what the team says, how far people and judge agree, what was missed, the score."""
     sections = [
-        Section("read", "", tuple(map(Line, _read(outcome.read))), views=TERMINAL),
+        Section("read", "", tuple(map(Line, _read(outcome.read) if outcome.read else ())), views=TERMINAL),
         *(_team_sections(outcome.findings) if outcome.findings else ()),
         *_blind_sections(outcome.review),
         *([_score(outcome)] if outcome.review else ()),
@@ -95,18 +93,11 @@ def review_report(outcome: ReviewOutcome) -> Report:
     return Report(title=title, language=outcome.language, sections=tuple(sections))
 
 
-def _read(read: ReadCounts | None) -> Iterator[Message]:
+def _read(read: ReadCounts) -> Iterator[Message]:
     """What was read, and what of it was not used."""
-    if read is None:
-        return
-    if read.review or read.other_runs:
-        yield _("Read {name}: review {review}, blind {blind}. New among them: {new}.", **read._asdict())
-        empty = _("Rows in which nobody has written yet: {n}.", n=read.empty)
-    else:
-        yield _("Read {name}: new grades {new}, known already {known}.", **read._asdict())
-        empty = _("Rows that nobody has graded yet: {n}.", n=read.empty)
+    yield _("Read {name}: review {review}, blind {blind}. New among them: {new}.", **read._asdict())
     if read.empty:
-        yield empty
+        yield _("Rows in which nobody has written yet: {n}.", n=read.empty)
     if read.other_runs:
         yield _("Rows of other runs, skipped: {n}.", n=read.other_runs)
     if read.skipped:
@@ -139,7 +130,7 @@ def _blind_sections(review: BlindAgreement | None) -> Iterator[Section]:
         blocks.append(Line(note, "soft"))
     yield Section("blind", title, tuple(blocks))
     if review.missed:
-        yield Section("missed", _("Missed turns"), (_listed(map(_missed, review.missed)),))
+        yield _listed("missed", _("Missed turns"), map(_missed, review.missed))
 
 
 def _agreement(kappa: float | None) -> Message:
@@ -164,18 +155,12 @@ def _agreement_facts(review: BlindAgreement) -> Iterator[Fact]:
     yield Fact(
         _("AUROC"), _("{value} (how well the judge tells what people call red; 0.5 is chance)", value=auroc)
     )
-    way = _("the judge is more lenient") if review.difference > 0 else _("the judge is stricter")
-    if abs(review.difference) < _SAME:
-        way = _("about the same")
     by = 100 * review.difference
+    way = _("the judge is more lenient") if by > 0 else _("the judge is stricter")
     yield Fact(_("Mean difference"), _("judge − people = {points:+.0f} points ({way})", points=by, way=way))
-    missed, whole = len(review.missed), round(review.missed_in_run)
-    about = _(" (about {n} in the whole run)", n=whole) if review.weighted else ""
-    none = _("None.")
-    yield Fact(
-        _("Missed"),
-        _("{n} not red{about}, although people gave 2 or less.", n=missed, about=about) if missed else none,
-    )
+    if n := len(review.missed):
+        about = _(" (about {n} in the whole run)", n=round(review.missed_in_run)) if review.weighted else ""
+        yield Fact(_("Missed"), _("{n} not red{about}, although people gave 2 or less.", n=n, about=about))
     if n := len(review.overcalled):
         yield Fact(_("Overcalled"), _("{n} red, although people gave 4 or more.", n=n))
     if between := review.between:
@@ -187,14 +172,10 @@ def _agreement_facts(review: BlindAgreement) -> Iterator[Fact]:
             kappa=_figure(between.kappa),
         )
         yield Fact(_("Between people"), line)
-    grades, n = review.grades, review.turns
-    compared = ngettext(
-        "{n} turn, {grades} human grades", "{n} turns, {grades} human grades", n=n, grades=grades
-    )
-    if any(review.reviewers):
-        names = tuple(map(_reviewer, review.reviewers, review.reviewers.values()))
-        compared = _("{compared} ({names})", compared=compared, names=names)
-    yield Fact(_("Compared"), compared)
+    given = {"n": review.turns, "grades": review.grades}
+    compared = ngettext("{n} turn, {grades} human grades", "{n} turns, {grades} human grades", **given)
+    names = tuple(map(_reviewer, review.reviewers, review.reviewers.values()))
+    yield Fact(_("Compared"), _("{compared} ({names})", compared=compared, names=names))
 
 
 def _reviewer(name: str, n: int) -> Message:
@@ -226,10 +207,10 @@ def _turn(turn: DisputedTurn | ReviewedTurn, what: Text, right: str = "", tone: 
     return Item(where, facts, tone)
 
 
-def _listed(items: Iterable[Item], none: Text = "") -> Items | Line:
+def _listed(name: str, title: Message, items: Iterable[Item]) -> Section:
     """The first items of a list, and how many more there are."""
-    listed = Items.first(SHOWN, items, _("Further ones, shown by --json: {n}."), numbered=True)
-    return listed if listed.items else Line(none)
+    more = _("Further ones, shown by --json: {n}.")
+    return Section(name, title, (Items.first(SHOWN, items, more, numbered=True),))
 
 
 # --- What the team says, in the order in which a meeting takes it up ---
@@ -248,15 +229,15 @@ def _team_sections(findings: ReviewFindings) -> Iterator[Section]:
     if findings.points:
         table = _points(findings.points, causes, statuses)
         yield Section("points", _("Points to improve (cause by status)"), (table,))
-    articles = _listed(
-        (_article(each, causes) for each in findings.articles),
-        _("No red turn has been attributed to missing, unretrieved, ignored or invented knowledge yet."),
-    )
-    yield Section("articles", _("Articles to fix first"), (articles,))
-    pending = _listed((_pending(each, statuses) for each in findings.pending), _("Nothing is left."))
-    yield Section("pending", _("Open work by assignee"), (pending,))
-    wrong = _listed(map(_wrong, findings.wrong_turns), _("None."))
-    yield Section("wrong", _("Turns on which the judge was wrong (for fixing it)"), (wrong,))
+    if findings.articles:
+        articles = (_article(each, causes) for each in findings.articles)
+        yield _listed("articles", _("Articles to fix first"), articles)
+    if findings.pending:
+        pending = (_pending(each, statuses) for each in findings.pending)
+        yield _listed("pending", _("Open work by assignee"), pending)
+    if findings.wrong_turns:
+        title = _("Turns on which the judge was wrong (for fixing it)")
+        yield _listed("wrong", title, map(_wrong, findings.wrong_turns))
 
 
 def _verdict(findings: ReviewFindings) -> Message:
@@ -310,18 +291,15 @@ def _in_order(titles: Titles, ids: Iterable[str]) -> list[str]:
 
 
 def _article(article: Article, causes: Titles) -> Item:
-    how = _("holds the answer") if article.gold else _("was retrieved")
-    if article.gold and article.retrieved:
-        how = _("holds the answer, and was retrieved")
-    name = _("{passage} ({source})", passage=article.passage, source=article.source)
+    says = {_("holds the answer"): article.gold, _("was retrieved"): article.retrieved}
     counts = tuple(_("{name} {n}", name=causes.get(cause, cause), n=n) for cause, n in article.causes.items())
     return Item(
         _(
             "{passage}   turns: {n} ({causes}), {how}",
-            passage=name if article.source else article.passage,
+            passage=article.passage,
             n=len(article.turns),
             causes=counts,
-            how=how,
+            how=tuple(text for text, is_so in says.items() if is_so),
         )
     )
 

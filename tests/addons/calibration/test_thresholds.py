@@ -66,7 +66,7 @@ def test_a_table_for_every_judge_and_domain(suggest: Suggest) -> None:
     )
     assert ["rougeL", "すべて", "0.6", "0.6–0.6", "100.0%/24", "0.0%/24"] in lines
     assert ["meteor", "a", "0.8152", "0.815–0.815", "100.0%/12", "0.0%/12"] in lines
-    assert "! em：正しい回答にも最低点が多く" in out
+    assert "! em：正しい回答をほかから分ける値がありません" in out
     assert "! em [a]" not in out
     assert not Path("metric_output_info.json").exists()
 

@@ -37,7 +37,7 @@ def test_grades_are_read_compared_and_correct_the_score(run: Any) -> None:
 
     assert (done.code, done.err) == (0, "")
     assert n >= 50
-    assert f"新しい採点 {n} 件、登録済み 0 件" in said
+    assert f"目視採点 {n} 件" in said
     assert said.index("一致") < said.index("1点差以内 100%") < said.index("κ") < said.index("AUROC")
     assert "自動のほうが甘い" in said
     assert f"人の採点 {n} 件による補正" in said
@@ -90,7 +90,7 @@ def test_rows_that_cannot_be_used_are_named_and_skipped(run: Any) -> None:
         f" line {first}; skipped.",
     ]
     assert "使えなかった行が 4 行" in done.out
-    assert "採点されていない行が 1 行" in done.out
+    assert "まだ記入のない行が 1 行" in done.out
     assert len(now().verdicts) == good
 
 
