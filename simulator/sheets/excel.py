@@ -187,7 +187,7 @@ def _unedited(sheet: Worksheet, language: Language) -> Iterator[PulledRow]:
                 others.append(text if text.strip() else "")
             elif text.strip() and (column.owner == "team" or cell.number is None):
                 cells[column.key] = read_value(column.key, text, layout)
-        yield PulledRow(key=visible(row.key), number=number, cells=cells, others=tuple(others))
+        yield PulledRow(key=row.key, number=number, cells=cells, others=tuple(others))
 
 
 def _fingerprint(sheets: Iterable[_Words]) -> str:
@@ -229,7 +229,7 @@ def _with_edits(sheet: Worksheet, content: EditedSheets, properties: dict[str, s
             if text
         }
         rows.append(Row(ours.key if ours else row.key, cells | (dict(ours.cells) if ours else {})))
-    ordered = _ordered([visible(row.key) for row in sheet.rows], merged.new, rows)
+    ordered = _ordered([row.key for row in sheet.rows], merged.new, rows)
     return sheet.model_copy(update={"title": edited.tab, "columns": columns, "rows": tuple(ordered)})
 
 
@@ -258,14 +258,14 @@ def _cell(column: Column, text: str) -> SheetCell:
 def _ordered(order: list[str], new: list[Row], rows: list[Row]) -> list[Row]:
     """In the program's `order`; where the team sorted, its order below the new rows."""
     place = {key: number for number, key in enumerate(order)}
-    keys = [place[visible(row.key)] for row in rows if visible(row.key) in place]
+    keys = [place[row.key] for row in rows if row.key in place]
     if keys != sorted(keys):
         return [*new, *rows]
     ranks, last = [], -1
     for row in rows:
-        last = place.get(visible(row.key), last)
+        last = place.get(row.key, last)
         ranks.append((last, 1, row))
-    ranks += [(place[visible(row.key)], 0, row) for row in new]
+    ranks += [(place[row.key], 0, row) for row in new]
     return [row for *_unused, row in sorted(ranks, key=lambda each: each[:2])]
 
 

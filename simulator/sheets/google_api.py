@@ -11,7 +11,6 @@ import unicodedata
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 from urllib.parse import urlsplit
@@ -327,9 +326,9 @@ class SheetsClient:
             raise InputError(msg)
         # Somebody who tries things out on this machine needs no credentials.
         nobody = local and not _variable()
-        self._credentials = None if nobody else _credentials([SHEETS, DRIVE] if drive else [SHEETS])
-        self.account = Account("person") if nobody else _account_of(self._credentials)
-        self._http = _http(self._credentials, local)
+        known = None if nobody else _credentials([SHEETS, DRIVE] if drive else [SHEETS])
+        self.account = Account("person") if nobody else _account_of(known)
+        self._http = _http(known, local)
 
     def read(self, address: str, *, query: Json | None = None, body: Json | None = None) -> Json:
         """A request that changes nothing; with a body it is a POST."""
@@ -346,20 +345,10 @@ class SheetsClient:
         return self._request("post", address, query, body)
 
     def _request(self, verb: str, address: str, query: Json | None, body: Json | None) -> Json:
-        from gspread.exceptions import APIError
-
         # gspread would write Japanese as \u escapes: twice the size.
         data = None if body is None else json.dumps(body, ensure_ascii=False).encode()
         headers = {"Content-Type": "application/json; charset=utf-8"} if data else None
-        send = partial(self._http.request, verb, address, params=query, data=data, headers=headers)
-        try:
-            answer = send()
-        except APIError as error:
-            if _code(error) != 401 or self._credentials is None:
-                raise
-            # The token was revoked early; another one is requested once.
-            self._credentials.token = None
-            answer = send()
+        answer = self._http.request(verb, address, params=query, data=data, headers=headers)
         found: Json = answer.json()
         return found
 

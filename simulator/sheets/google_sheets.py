@@ -32,7 +32,6 @@ from simulator.sheets.merge import (
     merge,
     recognised,
     team_kept,
-    visible,
 )
 from simulator.sheets.model import (
     FILLS,
@@ -71,8 +70,8 @@ _SHOWN = "userEnteredValue,effectiveValue,formattedValue,note"
 class Tab:
     """A worksheet of the spreadsheet, ours or not; `rows` is how many it has.
 
-    `tags` is its metadata, `places` are its columns by key, counted from 0, `tag_ids` the ids of the metadata
-    of both; `cells` are those that were read, by row and column from 0.
+    `tags` is its metadata, `places` are its columns by key, counted from 0, `tag_ids` the ids of their
+    metadata; `cells` are those that were read, by row and column from 0.
     """
 
     id: int
@@ -121,14 +120,17 @@ def read_spreadsheet(
 def _tab(sheet: Json) -> Tab:
     properties = sheet["properties"]
     grid = properties.get("gridProperties", {})
-    tags, tag_ids = _tags(sheet)
-    places, cells = dict[str, int](), Cells()
+    tags, places, tag_ids, cells = dict[str, str](), dict[str, int](), dict[str, int](), Cells()
+    for tag in sheet.get("developerMetadata", ()):
+        # Columns that come later are named in a piece of their own: all values of a key count.
+        key = tag["metadataKey"]
+        tags[key] = f"{tags.get(key, '')} {tag.get('metadataValue', '')}".strip()
     for data in sheet.get("data", ()):
         top, left = int(data.get("startRow", 0)), int(data.get("startColumn", 0))
         for index, column in enumerate(data.get("columnMetadata", ()), left):
-            values, ids = _tags(column)
-            if (key := values.get(COLUMN)) and key not in places:
-                places[key], tag_ids[key] = index, ids[COLUMN]
+            for tag in column.get("developerMetadata", ()):
+                if tag["metadataKey"] == COLUMN and (key := str(tag["metadataValue"])) not in places:
+                    places[key], tag_ids[key] = index, int(tag["metadataId"])
         for row, line in enumerate(data.get("rowData", ()), top):
             cells |= {(row, n): cell for n, cell in enumerate(line.get("values", ()), left) if cell}
     return Tab(
@@ -142,19 +144,6 @@ def _tab(sheet: Json) -> Tab:
         merges=sheet.get("merges", ()),
         cells=cells,
     )
-
-
-def _tags(resource: Json) -> tuple[dict[str, str], dict[str, int]]:
-    """The developer metadata of a worksheet or a column by its keys, and its ids.
-
-    Columns that come later are named in a piece of their own: all values of a key count.
-    """
-    values, ids = dict[str, str](), dict[str, int]()
-    for tag in resource.get("developerMetadata", ()):
-        key, value = tag["metadataKey"], str(tag.get("metadataValue", ""))
-        values[key] = f"{values[key]} {value}" if key in values else value
-        ids[key] = int(tag["metadataId"])
-    return values, ids
 
 
 def box(sheet_id: int, rows: Span = (0, None), columns: Span = (0, None)) -> Json:
@@ -400,7 +389,7 @@ class Changes:
         self.tags = {key: (tab and tab.tag_ids.get(key)) or _new_id() for key in self.places}
         self.columns = {self.places[c.key]: c for c in sheet.columns if c.key in self.places}
         self.added = [{n: self._cell(row, c.key) for n, c in self.columns.items()} for row in merged.new]
-        self.added_keys = {visible(row.key) for row in merged.new}
+        self.added_keys = {row.key for row in merged.new}
         self.groups = [[*self._structure(tab, edited, merged)]]
         # The last rows first, for each portion goes to the top.
         last = tab is not None and self.top >= tab.rows
@@ -538,7 +527,7 @@ class Changes:
             if all(_entered(want) == _entered(have) for _unused, want, have in cells):
                 continue
             index = number - 1 + len(self.added) * (number > self.top)
-            self.updated[visible(row.key)] = index
+            self.updated[row.key] = index
             for key, want, have in cells:
                 if _entered(want) != _entered(have):
                     value = want.get("userEnteredValue", {"stringValue": ""})
@@ -635,7 +624,7 @@ class _Push:
         there = read_sheets(self.client, self.target, found, layouts, parts=parts, mask="userEnteredValue")
         areas = []
         for name, (tab, edited) in there.items():
-            pushed = {visible(row.key) for row in self.worksheets[name].rows}
+            pushed = {row.key for row in self.worksheets[name].rows}
             rows = [row.number - 1 for row in edited.rows if row.key in pushed]
             areas += [box(tab.id, span) for span in spans(rows, _GAP)]
         now = read_cells(self.client, self.target.key, areas, WRITTEN)
@@ -698,7 +687,7 @@ class _Push:
             if hit or not changes.added_keys <= set(rows.values()):
                 moved.append(changes.title)
             # Rows of other runs, or of people's own, that may show what was meant for another row.
-            pushed = {visible(row.key) for row in changes.sheet.rows} if hit else set()
+            pushed = {row.key for row in changes.sheet.rows} if hit else set()
             for row in hit:
                 if rows.get(row) not in pushed:
                     how = _("push {key} again", key=rows[row]) if rows.get(row) else _("look at it")

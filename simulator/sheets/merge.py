@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, NamedTuple, TypeVar
 
-from simulator.core.messages import Message, _, encodable, ngettext, shown
+from simulator.core.messages import Message, _, ngettext, shown
 from simulator.core.types import Language
 from simulator.data.values import WorksheetRow
 from simulator.sheets.model import Column, Layout, PulledRow, Row, SheetCell, Worksheet, folded
@@ -20,9 +20,6 @@ _ILLEGAL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 # Workbooks write control characters as _x0001_, and a text that looks like that with an escape before it. Of
 # two that share a low line only the first is escaped: the other would be read as the character.
 _OVERLAPPING = re.compile(r"(_x[0-9A-Fa-f]{4})_(?=x[0-9A-Fa-f]{4}_)")
-# C0 controls have pictures of their own (␀ ␁ ...); C1 controls have none.
-_PICTURES = {code: 0x2400 + code for code in range(0x20) if code not in (0x09, 0x0A)}
-_PICTURES |= {0x7F: 0x2421, 0xFFFE: 0xFFFD, 0xFFFF: 0xFFFD} | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
 # Titles and notes of people may stand above the header, in at most this many rows.
 _MOST_TITLE_ROWS = 30
 # Columns that people added have this and their number for a key.
@@ -213,7 +210,7 @@ def merge(sheet: Worksheet, edited: EditedSheet, *, fresh: Collection[str] = ())
     numbers = {row.key: row.number for row in edited.rows if row.key}
     changed, new = dict[int, Row](), list[Row]()
     for row in sheet.rows:
-        if number := numbers.get(visible(row.key)):
+        if number := numbers.get(row.key):
             changed[number] = Row(row.key, {key: row.cell(key) for key in ours})
         elif text not in row.cells or folded(row.cells[text].text) not in loose:
             new.append(row if "key" in fresh else _unapproved(sheet, row))
@@ -253,34 +250,23 @@ def _unapproved(sheet: Worksheet, row: Row) -> Row:
 
 
 def visible(text: str) -> str:
-    """The text with its control characters made visible."""
-    if "\r" in text:
-        text = text.replace("\r\n", "\n").replace("\r", "\n")
-    if _ILLEGAL.search(text):
-        text = encodable(text.translate(_PICTURES))
-    return _OVERLAPPING.sub(r"\1＿", text) if "_x" in text else text
+    """The text as a cell can hold it: what no cell can hold is seen to be missing."""
+    text = _ILLEGAL.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n"))
+    return _OVERLAPPING.sub(r"\1＿", text)
 
 
 def cell_text(text: str, language: Language, longest: int) -> str:
-    """The visible text, cut between whole characters with a mark where it is longer than a cell may be."""
+    """The text as a cell holds it, cut with a mark where it is longer than a cell may be, in UTF-16 units."""
     text = visible(text)
     if units(text) <= longest:
         return text
     room = longest - units(_left_out(len(text), language))
-    kept = len(text.encode("utf-16-le")[: 2 * room].decode("utf-16-le", "ignore"))
-    while kept and (_joins(text[kept]) or text[kept - 1] == "\u200d"):
-        kept -= 1
-    return text[:kept] + _left_out(len(text) - kept, language)
+    kept = text.encode("utf-16-le")[: 2 * room].decode("utf-16-le", "ignore")
+    return kept + _left_out(len(text) - len(kept), language)
 
 
 def _left_out(n: int, language: Language) -> str:
     return shown(ngettext("… ({n} more character)", "… ({n} more characters)", n=n), language)
-
-
-def _joins(character: str) -> bool:
-    """Whether a character joins the one before it."""
-    marks = unicodedata.category(character) in ("Mn", "Me", "Mc", "Cf")
-    return marks or "\U0001f3fb" <= character <= "\U0001f3ff"
 
 
 def units(text: str) -> int:

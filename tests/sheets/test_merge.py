@@ -14,7 +14,7 @@ from simulator.sheets.excel import read_edited
 from simulator.sheets.google_api import target
 from simulator.sheets.google_sheets import pull
 from simulator.sheets.merge import EditedSheets
-from simulator.sheets.model import PulledRow, Row, SheetCell, Worksheet
+from simulator.sheets.model import PulledRow, Worksheet
 from tests.excel import Person
 from tests.report.test_worksheets import report_context
 from tests.servers.sheets import SheetsServer
@@ -378,14 +378,3 @@ def test_a_question_that_people_added_is_not_added_again(team: Team) -> None:
 
     keys = sorted(row.key for row in team.edited().rows["questions"])
     assert keys == sorted(["", *(row.key for n, row in enumerate(QUESTIONS.rows) if n != 1)])
-
-
-def test_a_key_with_control_characters_is_found_again(team: Team) -> None:
-    """It is made visible like every text, and its row is written once."""
-    row = Row(key="r\x01/\r\n_x0041_x0042_", cells={"question": SheetCell(text="質問")})
-    sheet = review().model_copy(update={"rows": (row,)})
-    team.report(sheet)
-    team.type(2, "コメント", "私見")
-    team.report(sheet)
-
-    assert [row.cells["comment"] for row in team.edited().rows["review"]] == ["私見"]

@@ -61,35 +61,9 @@ def test_a_wrong_address_is_one_line(server: SheetsServer, address: str, what: s
         read_plan(Settings(cases=address))
 
 
-@pytest.mark.parametrize("status", [403, 400])
-def test_a_refusal_is_not_tried_again(server: SheetsServer, status: int) -> None:
-    """An unshared sheet says what to click."""
-    server.refusals = [status]
-
-    with pytest.raises(InputError, match="Share" if status == 403 else "refused the request"):
-        worksheet_values("sheet:KEY-1_a")
-    assert len(server.requests) == 1
-
-
-def test_a_busy_google_is_waited_for(server: SheetsServer) -> None:
-    """429 with Retry-After is tried again."""
-    server.refusals = [429, 429]
-
-    assert worksheet_values("sheet:KEY-1_a")[0] == "テスト質問"
-
-
 def test_only_this_machine_stands_in_for_google(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another host would be given the team's questions."""
     monkeypatch.setenv("REHEARSAL_SHEETS_URL", "http://example.com")
 
     with pytest.raises(InputError, match="only an address of this machine"):
         worksheet_values("sheet:k")
-
-
-def test_missing_credentials_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The line says which variable to set, and no secret of it."""
-    monkeypatch.setenv("REHEARSAL_GOOGLE_CREDENTIALS", '{"type": "service_account", "private_key": "hush"}')
-
-    with pytest.raises(InputError, match="GOOGLE_APPLICATION_CREDENTIALS") as error:
-        worksheet_values("sheet:k")
-    assert "hush" not in str(error.value)

@@ -306,15 +306,6 @@ def test_credentials_of_oauth2client_are_taken(server: SheetsServer, monkeypatch
     assert pushed(review()).rows == 3
 
 
-def test_an_expired_token_is_asked_for_again(server: SheetsServer) -> None:
-    """Once, and nobody notices."""
-    client = Counting()
-    pushed(review("r1"), by=client)
-    server.accounts.tokens.clear()
-
-    assert pushed(review("r2"), by=client).rows == 3
-
-
 def test_a_new_sheet_of_a_persons_own(server: SheetsServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is theirs alone: shared with nobody, not even by link."""
     monkeypatch.setenv(GIVEN, json.dumps(person(server)))
