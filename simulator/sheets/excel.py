@@ -4,17 +4,15 @@ First what becomes of the workbooks that are there, then how one is read, whatev
 it, and how it is painted, row by row, with formats, notes, dropdowns and print settings.
 """
 
-import hashlib
-import json
+import os
 import re
 import time
 import warnings
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from math import ceil
-from operator import itemgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -35,10 +33,8 @@ from simulator.sheets.merge import (
     cell_text,
     edited_sheet,
     merge,
-    read_value,
     recognised,
     units,
-    visible,
 )
 from simulator.sheets.model import (
     FILLS,
@@ -46,7 +42,6 @@ from simulator.sheets.model import (
     Chart,
     Column,
     Mark,
-    PulledRow,
     Row,
     SheetCell,
     Worksheet,
@@ -55,15 +50,14 @@ from simulator.sheets.model import (
     layouts,
 )
 
-# Hashes of what the program wrote: alone, and with or without the team's cells.
-_FRESH, _WRITTEN = "rehearsal_fresh", "rehearsal_written"
+# When the program wrote a workbook, in seconds, and that nothing in it is the team's.
+_WRITTEN, _FRESH = "rehearsal_written", "rehearsal_fresh"
+# Some file systems keep times of even seconds only.
+_SECONDS = 2
 _NUMBERED = re.compile(r"report(?:-(\d{1,4}))?\.xlsx")
 _MOST_FILES = 1000
 _NUMBER = re.compile(r"-?(0|[1-9]\d{0,9})(\.\d{0,4}[1-9])?")
-_FIGURE = re.compile(r"-?[\d,]+(\.\d+)?")
 _OTHER_WIDTH = 20
-# A worksheet as its fingerprint sees it: its name, its titles and its rows.
-_Words = tuple[str, list[str], Iterable[PulledRow]]
 
 
 class _LockedFile(Exception):
@@ -73,8 +67,8 @@ class _LockedFile(Exception):
 class _Workbook(NamedTuple):
     """A workbook beside the run file.
 
-    `edited`: it is not what the program alone would have written. `touched`: it is not as the program left
-    it; one that cannot be read counts as touched.
+    `edited`: something in it may be the team's. `touched`: somebody saved it after the program, or it cannot
+    be read.
     """
 
     content: EditedSheets = EditedSheets({})
@@ -90,9 +84,9 @@ def save(worksheets: Sequence[Worksheet], run_file: Path, language: Language = "
     """
     folder, started = run_file.parent, time.time_ns()
     paths = [path for path in folder.glob("report*.xlsx") if path.is_file()]
-    paths.sort(key=lambda path: path.stat().st_mtime_ns, reverse=True)
-    workbooks = {path: _existing(path) for path in paths}
-    edited = next((path for path in paths if workbooks[path].edited), None)
+    newest = sorted(paths, key=lambda path: (path.stat().st_mtime // _SECONDS, path.stem), reverse=True)
+    workbooks = {path: _existing(path) for path in newest}
+    edited = next((path for path in newest if workbooks[path].edited), None)
     carried, properties, first = tuple(worksheets), dict[str, str](), 1
     if edited:
         content, number = workbooks[edited].content, _NUMBERED.fullmatch(edited.name)
@@ -131,13 +125,9 @@ def _existing(path: Path) -> _Workbook:
         return _Workbook()
     if not content.sheets:
         return _Workbook()
-    words = (
-        (name, [title for _place, title in sorted(sheet.titles.items())], sheet.rows)
-        for name, sheet in content.sheets.items()
-    )
-    now = "" if content.foreign else _fingerprint(words)
-    fresh, written = (content.properties.get(name) == now for name in (_FRESH, _WRITTEN))
-    return _Workbook(content, edited=not fresh, touched=not written)
+    # Whoever saves a file changes its time.
+    touched = content.properties.get(_WRITTEN) != str(path.stat().st_mtime)
+    return _Workbook(content, edited=touched or _FRESH not in content.properties, touched=touched)
 
 
 def write(
@@ -149,7 +139,7 @@ def write(
     alone: bool = True,
     since: int | None = None,
 ) -> Path:
-    """Writes a workbook with hashes that tell edits; `alone` says that nothing in it is the team's.
+    """Writes a workbook that knows when that was; `alone` says that nothing in it is the team's.
 
     Raises RunFileError where it cannot be written; _LockedFile where the old file is open, or was written
     after `since` (nanoseconds).
@@ -157,15 +147,12 @@ def write(
     # Excel and LibreOffice each keep a lock file beside a workbook that they have open.
     if any(path.with_name(name).exists() for name in (f"~${path.name}", f".~lock.{path.name}#")):
         raise _LockedFile
-    # The worksheets as they are read back while nobody has edited them.
-    now = _fingerprint(
-        (sheet.name, [visible(c.title) for c in sheet.columns if c.title.strip()], _unedited(sheet, language))
-        for sheet in worksheets
-    )
-    hashes = {_WRITTEN: now, **({_FRESH: now} if alone else {})}
+    now = time.time() // _SECONDS * _SECONDS
+    known = {_WRITTEN: str(now), **({_FRESH: "yes"} if alone else {}), **(properties or {})}
     try:
         with replaced(path, REPORT_AGAIN) as new:
-            paint(worksheets, new, {**(properties or {}), **hashes}, language)
+            paint(worksheets, new, known, language)
+            os.utime(new, (now, now))
             if since and path.exists() and path.stat().st_mtime_ns > since:
                 raise _LockedFile
     except RunFileError as error:
@@ -174,33 +161,6 @@ def write(
             raise _LockedFile from None
         raise
     return path
-
-
-def _unedited(sheet: Worksheet, language: Language) -> Iterator[PulledRow]:
-    layout = layout_of(sheet)
-    for number, row in enumerate(sheet.rows, 2):
-        cells, others = {}, []
-        for column in sheet.columns:
-            cell = row.cells.get(column.key, SheetCell())
-            text = cell_text(cell.text, language, LONGEST)
-            if column.key.startswith(OTHER):
-                others.append(text if text.strip() else "")
-            elif text.strip() and (column.owner == "team" or cell.number is None):
-                cells[column.key] = read_value(column.key, text, layout)
-        yield PulledRow(key=row.key, number=number, cells=cells, others=tuple(others))
-
-
-def _fingerprint(sheets: Iterable[_Words]) -> str:
-    """A hash of titles, rows, columns and their order, and of all cells but the program's figures."""
-    digest = hashlib.sha256()
-    for name, titles, rows in sorted(sheets, key=itemgetter(0)):
-        digest.update(json.dumps([name, titles]).encode())
-        team = layouts()[name].team
-        # A row at a time: the JSON of all worksheets is larger than the workbook.
-        for row in rows:
-            words = {k: t for k, t in sorted(row.cells.items()) if k in team or not _FIGURE.fullmatch(t)}
-            digest.update(json.dumps([row.key, words, row.others]).encode())
-    return digest.hexdigest()
 
 
 def _with_edits(sheet: Worksheet, content: EditedSheets, properties: dict[str, str]) -> Worksheet:

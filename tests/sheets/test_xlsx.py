@@ -40,7 +40,8 @@ SAME = ("👩‍👩‍👧‍👦 🇯🇵", "مرحبا שלום", "が\u3099�
 # What must look as it was said, or visibly otherwise.
 TEXTS = {
     "\x00\x1f": "\ufffd\ufffd", "\x7f\x9f": "\ufffd\ufffd", "\ud800a": "\ufffda",
-    "\ufffe\uffff": "\ufffd\ufffd", "a\r\nb\rc": "a\nb\nc", "\x1b[31m": "\ufffd[31m", "_x005F_x0041_": "_x005F＿x0041_",
+    "\ufffe\uffff": "\ufffd\ufffd", "a\r\nb\rc": "a\nb\nc", "\x1b[31m": "\ufffd[31m",
+    "_x005F_x0041_": "_x005F＿x0041_",
     **dict(zip(SAME, SAME, strict=True)),
 }  # fmt: skip
 
