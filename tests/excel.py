@@ -85,6 +85,14 @@ class Person:
             sheet.cell(row, last).value = value
         self._names(tab, lambda c: last if c == place else c - 1 if c > place else c)
 
+    def hide(self, tab: str, row: int) -> None:
+        """Hides a row, as a filter does."""
+        self.book[tab].row_dimensions[row].hidden = True
+
+    def add_sheet(self, tab: str, title: str) -> None:
+        """Adds a worksheet of one's own behind another."""
+        self.book.create_sheet(title, self.book.sheetnames.index(tab) + 1)["A1"] = "自分の表"
+
     def rename_tab(self, tab: str, new: str) -> None:
         """Gives a worksheet another title."""
         self.book[tab].title = new

@@ -2,11 +2,10 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
 
 from simulator.core.document import JST, Notes, Section, Table, Text, Tone, points, target_points
 from simulator.core.document import Facts as FactList
-from simulator.core.messages import Message, _, pgettext, safe_text, shown
+from simulator.core.messages import Message, _, pgettext, safe_text
 from simulator.core.settings import dollars
 from simulator.core.types import Case, Conversation, Language, Score, Severity, Turn
 from simulator.core.types import Message as Line
@@ -170,9 +169,7 @@ def _course(context: ReportContext) -> Iterator[_Figure]:
     if not minutes:
         took = _("{seconds} s", seconds=seconds)
     yield "seconds", _("Time taken"), SheetCell(text=context.text(took)), ""
-    cost = _("no model was called for customers or grading")
-    if summary.spending:
-        cost = money(summary.cost_usd)
+    cost = money(summary.cost_usd) if summary.spending else _("no model was called for customers or grading")
     yield "cost", _("Cost"), SheetCell(text=context.text(cost)), ""
 
 
@@ -273,11 +270,6 @@ def questions_sheet(context: ReportContext) -> Worksheet:
     conversations = () if context.results.is_sampled else context.results.conversations
     cases = tuple({conversation.case.id: conversation.case for conversation in conversations}.values())
     return cases_sheet(cases, context.text, context.language, approved="yes")
-
-
-def proposals_sheet(cases: Sequence[Case], language: Language) -> Worksheet:
-    """Questions that wait for approval, without a run."""
-    return cases_sheet(cases, partial(shown, language=language), language, approved="no")
 
 
 def cases_sheet(

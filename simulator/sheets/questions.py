@@ -82,10 +82,10 @@ def approved(
         msg = _("{source}: {what}; set both for the rows to be asked.", source=source, what=what)
         raise InputError(msg)
     # Each row keeps its number, so that errors name it.
-    lines = {0: ["id", *_COLUMNS.values()]}
+    table = {0: dict(enumerate(["id", *_COLUMNS.values()], 1))}
     for key, row in asked.items():
-        lines[row.number] = [key, *(row.cells.get(column, "") for column in _COLUMNS)]
-    table = {n: {at: text for at, text in enumerate(line, 1) if text.strip()} for n, line in lines.items()}
+        texts = [key, *(row.cells.get(column, "") for column in _COLUMNS)]
+        table[row.number] = {at: text for at, text in enumerate(texts, 1) if text.strip()}
     cases = cases_of_worksheet(source, title, table, language)
     answers = _right_answers(rows.get(REVIEW, ()))
     if left:
@@ -107,9 +107,9 @@ def approved(
             reasons=reasons,
         )
         say(note)
-    known = {case.id: answers[case.id] for case in cases if case.id in answers}
+    known = [case.id for case in cases if case.id in answers]
     if known:
-        named = [_("{case} (run {run})", case=case, run=run) for case, (run, _unused) in known.items()]
+        named = [_("{case} (run {run})", case=case, run=answers[case][0]) for case in known]
         note = _(
             "{source}: what the team reviewed is now the right answer of {listed}.",
             source=source,
@@ -117,8 +117,8 @@ def approved(
         )
         say(note)
     return tuple(
-        case.model_copy(update={"references": (known[case.id][1], *case.references[1:])})
-        if case.id in known
+        case.model_copy(update={"references": (answers[case.id][1], *case.references[1:])})
+        if case.id in answers
         else case
         for case in cases
     )

@@ -1,6 +1,6 @@
 """What people's own cells survive: the same in an Excel workbook and in a Google Sheet."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -48,45 +48,19 @@ class Workbook:
             place = person.place(TITLE, column) - 1
             person.sort(TITLE, lambda values: tuple(-ord(c) for c in str(values[place])))
 
-    def hide(self, row: int) -> None:
-        """Hides a row, as a filter does."""
-        with Person(self.path) as person:
-            person.book[TITLE].row_dimensions[row].hidden = True
-
-    def move_last(self, column: str) -> None:
-        """Moves a column behind all others."""
-        with Person(self.path) as person:
-            person.move_last(TITLE, column)
-
-    def rename(self, column: str, title: str) -> None:
-        """Gives a column another title."""
-        with Person(self.path) as person:
-            person.rename(TITLE, column, title)
-
-    def insert_column(self, before: str, title: str) -> None:
-        """Inserts a column of one's own."""
-        with Person(self.path) as person:
-            person.insert_column(TITLE, before, title)
-
-    def delete_column(self, column: str) -> None:
-        """Deletes a column."""
-        with Person(self.path) as person:
-            person.delete_column(TITLE, column)
-
     def delete_row(self, row: int, tab: str) -> None:
         """Deletes a row."""
         with Person(self.path) as person:
             person.delete_row(tab, row)
 
-    def rename_tab(self, title: str) -> None:
-        """Gives the worksheet another name."""
-        with Person(self.path) as person:
-            person.rename_tab(TITLE, title)
+    def __getattr__(self, deed: str) -> Callable[..., None]:
+        """What else a person does to the worksheet, saved at once."""
 
-    def add_sheet(self, title: str) -> None:
-        """Adds a worksheet of one's own."""
-        with Person(self.path) as person:
-            person.book.create_sheet(title)["A1"] = "自分の表"
+        def done(*what: Any) -> None:
+            with Person(self.path) as person:
+                getattr(person, deed)(TITLE, *what)
+
+        return done
 
     def has_sheet(self, title: str) -> bool:
         """Whether a worksheet is still in one of the files."""

@@ -5,16 +5,17 @@ import csv
 import io
 import json
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from simulator.addons.testset.checks import FORMULA, NearDuplicates, RejectedQuestion
 from simulator.core.errors import InputError
-from simulator.core.messages import Message, _
+from simulator.core.messages import Message, _, shown
 from simulator.core.types import Case, Language
 from simulator.data.files import plain_suffix
 from simulator.data.values import READERS, Cell
-from simulator.report.worksheets import history_lines, proposals_sheet
+from simulator.report.worksheets import cases_sheet, history_lines
 
 COLUMNS = (
     "id", "question", "language", "history", "references", "passages", "answerable", "handover", "goal",
@@ -130,5 +131,6 @@ def propose(cases: Sequence[Case], sheet: str, worksheet: str, language: Languag
     fresh = [case for case in cases if case.id not in keys]
     said = ((case, f"{history_lines(case.history, language)}\n{case.question}") for case in fresh)
     unlike = [case for case, text in said if known.add(text, case.id, case.passages) is None]
-    pushed = push((proposals_sheet(unlike, language),), at, language=language)
+    proposed = cases_sheet(unlike, partial(shown, language=language), language, approved="no")
+    pushed = push((proposed,), at, language=language)
     return ProposedCases(pushed.url, pushed.rows, len(fresh) - len(unlike), tuple(pushed.notes))
