@@ -27,8 +27,8 @@ FLOORS = (
 # Imports that still point the wrong way, as `module -> module`. The list may only shrink.
 WRONG: frozenset[str] = frozenset(())
 # Both may only shrink.
-MOST_IMPORTS_IN_FUNCTIONS = 36
-LONGEST_CHAIN = 17
+MOST_IMPORTS_IN_FUNCTIONS = 16
+LONGEST_CHAIN = 16
 # Heavy libraries, and the only places that may import them.
 DOORS = {
     "openai": ("simulator/models/", "rag_adapters/openai_chat.py"),
