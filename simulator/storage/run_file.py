@@ -320,23 +320,8 @@ def add_note(path: Path, key: str, body: str) -> None:
 
 def read_run(path: Path) -> Results:
     """Reads a run, finished or not, without locking it."""
-    schema.check(path)
-    with contextlib.ExitStack() as stack:
-        try:
-            file = sqlite3.connect(path, isolation_level=None, timeout=10)
-            stack.callback(file.close)
-            file.execute("BEGIN")  # a consistent snapshot of a run that may be going on
-            results = results_of(file, own=True)
-        except (sqlite3.Error, ValueError) as error:
-            why = str(error).splitlines()[0]
-            msg = _(
-                "{path}: the run file is damaged ({why}). Use a backup, or start a new run.",
-                path=path,
-                why=why,
-            )
-            raise RunFileError(msg) from None
-        stack.pop_all()
-        return results
+    with schema.snapshot(path) as file:
+        return results_of(file, own=True)
 
 
 def find_run(name: str, runs: Path) -> Path:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from simulator.core.errors import RunFileError
-from simulator.core.messages import _
 from simulator.core.types import STOPPED_EARLY, SUPERSEDED, Run, Score
 from simulator.storage import schema
 from simulator.storage.run_file import RUN_FILE, run_ids
@@ -118,18 +117,8 @@ def read_questions(path: Path) -> RunQuestions:
 @contextlib.contextmanager
 def open_rows(path: Path) -> Iterator[RunRows]:
     """The tables of a run file, as one consistent snapshot. Raises RunFileError when they cannot be read."""
-    schema.check(path)
-    try:
-        with contextlib.closing(sqlite3.connect(path, isolation_level=None, timeout=10)) as file:
-            file.execute("BEGIN")  # the run may be going on
-            yield RunRows(file)
-    except (sqlite3.Error, ValueError) as error:
-        msg = _(
-            "{path}: the run file is damaged ({problem}).",
-            path=path,
-            problem=str(error).splitlines()[0],
-        )
-        raise RunFileError(msg) from None
+    with schema.snapshot(path) as file, contextlib.closing(file):
+        yield RunRows(file)
 
 
 def replay_of(run: Run) -> str | None:

@@ -2,6 +2,7 @@
 
 import contextlib
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 
 from simulator.core.errors import RunFileError
@@ -99,3 +100,24 @@ def check(path: Path) -> None:
             path=path,
         )
         raise RunFileError(msg)
+
+
+@contextlib.contextmanager
+def snapshot(path: Path) -> Iterator[sqlite3.Connection]:
+    """Opens a run file for reading, as it is at this moment: the run may be going on. The caller closes it.
+
+    Raises RunFileError for what is no run file, and for one that turns out to be damaged while it is read.
+    """
+    check(path)
+    file = sqlite3.connect(path, isolation_level=None, timeout=10)
+    try:
+        file.execute("BEGIN")
+        yield file
+    except (sqlite3.Error, ValueError) as error:
+        file.close()
+        msg = _(
+            "{path}: the run file is damaged ({why}). Use a backup, or start a new run.",
+            path=path,
+            why=str(error).splitlines()[0],
+        )
+        raise RunFileError(msg) from None
