@@ -241,11 +241,13 @@ def _calls(
         for messages in prompts:
             yield user, 1, prompt_tokens(messages), line + LEAVING * end.length
     if context.settings.adapter == "demo" and (demo := models["demo"]):
+        texts = read_toml(shelves.ADAPTERS / "demo_prompt.toml")[case.language]
+        framing = tokens(texts["system"]) + tokens(texts["user"])
         said = sum(tokens(message.content) for message in case.history)
         for turn in held.turns:
             answer, shown = turn.answer, sum(tokens(passage.text) for passage in turn.answer.passages)
             said += tokens(turn.user)
-            yield ("demo", demo.model), 1, _demo_prompt(case.language) + shown + said, tokens(answer.text)
+            yield ("demo", demo.model), 1, framing + shown + said, tokens(answer.text)
             said += tokens(answer.text)
     for turn in held.turns:
         seen = grading_context(held, turn.index)
@@ -292,12 +294,6 @@ def shows_passages(context: RunContext) -> bool | None:
     if adapter == "http":
         return "passages" in context.settings.set
     return True if adapter in ("demo", "recorded") else None
-
-
-def _demo_prompt(language: Language) -> int:
-    """The tokens of the demo bot's prompt, without passages and dialogue."""
-    texts = read_toml(shelves.ADAPTERS / "demo_prompt.toml")[language]
-    return tokens(texts["system"]) + tokens(texts["user"])
 
 
 def _grades(

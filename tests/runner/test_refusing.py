@@ -53,28 +53,19 @@ def overall(results: Results) -> dict[str, list[float]]:
     return grades
 
 
+@pytest.mark.parametrize("answerable", [True, False])
 @pytest.mark.parametrize("bot", ["plain", "with_contact"])
 @pytest.mark.parametrize("language", ["ja", "en"])
-def test_declining_what_can_be_answered_stays_below_45(
-    tmp_path: Path, language: Language, bot: str, capsys: pytest.CaptureFixture[str]
+def test_declining_is_right_only_where_there_is_no_answer(
+    tmp_path: Path, language: Language, bot: str, answerable: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Every turn is red, and pressing for an answer makes no refusal better than the first one was."""
-    score, results = rehearsed(tmp_path, language, bot, answerable=True, capsys=capsys)
-    grades = overall(results)
-
-    assert score < 45
-    assert max(map(len, grades.values())) > 1
-    assert all(max(turns) <= min(turns[0], 2) for turns in grades.values())
-
-
-@pytest.mark.parametrize("bot", ["plain", "with_contact"])
-@pytest.mark.parametrize("language", ["ja", "en"])
-def test_declining_what_cannot_be_answered_is_right_on_every_turn(
-    tmp_path: Path, language: Language, bot: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """At least 4, however often the customer asks."""
-    _, results = rehearsed(tmp_path, language, bot, answerable=False, capsys=capsys)
+    """Where there is one, every turn is red, and pressing makes none better; else always at least 4."""
+    score, results = rehearsed(tmp_path, language, bot, answerable=answerable, capsys=capsys)
     grades = overall(results)
 
     assert max(map(len, grades.values())) > 1
-    assert all(min(turns) >= 4 for turns in grades.values())
+    if answerable:
+        assert score < 45
+        assert all(max(turns) <= min(turns[0], 2) for turns in grades.values())
+    else:
+        assert all(min(turns) >= 4 for turns in grades.values())

@@ -18,17 +18,11 @@ from simulator.cli.app import main
 from simulator.core.templates import stable_int
 from simulator.core.types import Ended, Results
 from simulator.storage.run_file import RUN_FILE, find_run, read_run
-from tests.crash.trial import is_sound, played
+from tests.crash.trial import CASES, is_sound, played
 from tests.paths import ROOT
 from tests.servers.faults import Reply
 from tests.servers.openai import OpenAIServer, play, serve
 
-CASES = """id,question,language,reference
-q1,届いた服を返せますか,ja,14日以内なら返品できます。
-q2,送料はいくらですか,ja,全国一律550円です。
-q3,How much is delivery?,en,550 yen anywhere.
-q4,ポイントは使えますか,ja,
-"""
 BOT = """
 import threading
 
