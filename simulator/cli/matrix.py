@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 from simulator.addons.matrix.figures import as_json, compared
 from simulator.addons.matrix.plan import (
@@ -45,24 +45,23 @@ from simulator.addons.matrix.record import (
     silence,
 )
 from simulator.addons.matrix.report import matrix_report, matrix_worksheets
-from simulator.cli.destinations import check_destinations, push_to_sheet, write_atomically
+from simulator.cli.destinations import check_destinations, push_to_sheet, show_report, write_atomically
 from simulator.cli.forecast import show_forecast, total
 from simulator.cli.preflight import check_engine, run_settings
 from simulator.cli.publish import page_html, report_context, say_stopped
-from simulator.cli.rehearsal import FinishedRun, resume, run_or_resume, start
-from simulator.cli.terminal import DONE, INCOMPLETE, MISSED, print_json, say, stdout_to_stderr
+from simulator.cli.rehearsal import resume, run_or_resume, start
+from simulator.cli.terminal import DONE, INCOMPLETE, MISSED, say, stdout_to_stderr
 from simulator.core.document import Report
 from simulator.core.errors import InputError, RehearsalError, RunFileError, UnknownName
 from simulator.core.messages import Message, _
 from simulator.core.roles import endpoints
 from simulator.core.secrets import restore_secrets
 from simulator.core.settings import Settings, load_settings
-from simulator.core.types import Conversation, Ended, Spending
+from simulator.core.types import Conversation, Spending
 from simulator.data.files import replaced
 from simulator.models import pricing
 from simulator.models.pricing import BudgetSpent, Ledger
 from simulator.report.painters import html
-from simulator.report.painters.console import print_report
 from simulator.report.painters.markdown import markdown
 from simulator.runner.bot_choice import with_bot
 from simulator.runner.chains import WHOLE, Chain, is_chain, read_chain
@@ -82,8 +81,6 @@ JSON_SCHEMA = 1
 REPORTS = {"sheets": "", "xlsx": "xlsx", "json": "json", "markdown": "md"}
 # In the id of a matrix, where that of a run has its bot.
 _LABEL = "matrix"
-# How a conversation ended that a resumed run holds again.
-_OPEN = (None, Ended.INTERRUPTED, Ended.BUDGET)
 
 
 # --- What the command line means ---
@@ -91,7 +88,7 @@ _OPEN = (None, Ended.INTERRUPTED, Ended.BUDGET)
 
 def matrix_or_record(
     cases: Sequence[str], prompts: Sequence[str], flags: Mapping[str, Any]
-) -> "Matrix | Path | None":
+) -> Matrix | Path | None:
     """The matrix of a command line, or the record of the one to resume; None where it is a single run."""
     if flags.get("resume"):
         return _record_to_resume(str(flags["resume"]), Path(load_settings(flags).runs))
@@ -148,10 +145,7 @@ def matrix_of_chain(chain: Chain, link: str | None = None) -> Matrix:
         if link not in (*links, WHOLE):
             raise UnknownName(_("link of {chain}", chain=chain.path), link, links)
     if not data:
-        missing = (
-            _("this link has no rows of its own") if link else _("neither a link nor the whole has rows")
-        )
-        msg = _('{chain}: {missing}: write cases = "rows.csv" there.', chain=chain.path, missing=missing)
+        msg = _('{chain}: there are no rows: write cases = "rows.csv" there.', chain=chain.path)
         raise InputError(msg)
     return Matrix(data=tuple(data), settings=chain.settings, title=chain.title, chain=True)
 
@@ -174,7 +168,7 @@ def run_chain(path: Path, flags: Mapping[str, Any], link: str | None = None) -> 
     return run_matrix(matrix, flags)
 
 
-def run_matrix(matrix: "Matrix | Path", flags: Mapping[str, Any]) -> int:
+def run_matrix(matrix: Matrix | Path, flags: Mapping[str, Any]) -> int:
     """Runs every cell that is not finished, and shows the comparison; a path is the record of a matrix.
 
     Returns 0 when all cells are finished (and reach the target, where there is one), 1 where one misses it,
@@ -190,7 +184,8 @@ def run_matrix(matrix: "Matrix | Path", flags: Mapping[str, Any]) -> int:
     check_destinations(today)
     with contextlib.ExitStack() as stack:
         runs = Path(stack.enter_context(TemporaryDirectory())) if today.dry_run else Path(today.runs)
-        run = stack.enter_context(contextlib.closing(_MatrixRun.open(matrix, flags, today, runs)))
+        run = _opened(matrix, flags, today, runs)
+        stack.enter_context(contextlib.closing(run.file))
         if today.dry_run:
             return run.dry_run()
         stopped = run.run_all()
@@ -202,51 +197,18 @@ def _cells(matrix: Matrix, flags: Mapping[str, Any]) -> tuple[ResolvedCell, ...]
     return resolved(matrix, flags, partial(run_settings, protocol="single_turn"))
 
 
-class _MatrixRun:
-    """The cells of a matrix with their settings, and the file of their record."""
+class _MatrixRun(NamedTuple):
+    """The file of the record of a matrix; the settings of each of its cells, and of today's command line."""
 
-    def __init__(self, file: RecordFile, settings: Sequence[Settings], today: Settings) -> None:
-        """`settings` are those of every cell; `today` are those of the command line."""
-        self.file, self.settings, self.today = file, settings, today
-        self.is_chain = bool(file.record.chain)
-        self.noun = _("link") if self.is_chain else _("cell")
-
-    @classmethod
-    def open(
-        cls, matrix: "Matrix | Path", flags: Mapping[str, Any], today: Settings, runs: Path
-    ) -> "_MatrixRun":
-        """Continues a record, or an unfinished one of the very same matrix, or begins one in `runs`."""
-        if isinstance(matrix, Path):
-            file = RecordFile.reopen(matrix)
-            cells_of_record = range(len(file.record.cells))
-            return cls(file, [_stored_settings(file.record, at, today) for at in cells_of_record], today)
-        cells, without = in_language(_cells(matrix, flags))
-        if without:
-            say(
-                _(
-                    "left out because no row is in '{language}': {without}",
-                    language=cells[0].settings.language,
-                    without=", ".join(without),
-                )
-            )
-        digest = fingerprint(
-            [cell.identity() for cell in cells], [name for cell in cells for name in cell.files()]
-        )
-        if path := unfinished(digest, Path(today.runs)):
-            file = RecordFile.reopen(path)
-            say(_("Continuing {run}.", run=file.record.id))
-            return cls(file, [cell.settings for cell in with_files(cells, file.folder)], today)
-        return cls(*_new_record(matrix, cells, digest, runs), today)
-
-    def close(self) -> None:
-        """Unlocks the record."""
-        self.file.close()
+    file: RecordFile
+    settings: Sequence[Settings]
+    today: Settings
 
     def _open_cells(self) -> list[int]:
         """The places of the cells that are not finished."""
         return [at for at in range(len(self.file.record.cells)) if self.file.state(at) != "finished"]
 
-    def forecast(self) -> "tuple[Forecast, list[InputError]]":
+    def forecast(self) -> tuple[Forecast, list[InputError]]:
         """What the open cells will take, and what is wrong with those that cannot be run."""
         forecasts, errors = [], []
         for at in self._open_cells():
@@ -262,24 +224,22 @@ class _MatrixRun:
         if errors and len(errors) == len(self._open_cells()):
             raise errors[0]
         for error in errors:
-            say(_("a {noun} cannot be run: {error}", noun=self.noun, error=error))
+            say(_("cannot be run: {error}", error=error))
         show_forecast(estimate, as_json=self.today.json_output, jpy_per_usd=self.today.jpy_per_usd)
         return INCOMPLETE if errors else DONE
 
     def run_all(self) -> Message | str | None:
         """Runs every open cell, one after another; returns why it stopped before the last one."""
         cells, open_cells = self.file.record.cells, self._open_cells()
-        self._announce(open_cells)
+        if open_cells and len(open_cells) < len(cells):
+            n = len(cells)
+            say(_("{done} of {n} cells are finished.", done=n - len(open_cells), n=n))
+        if len(open_cells) > 1 and any(endpoints(self.settings[open_cells[0]]).values()):
+            most = total(self.forecast()[0].high.values())
+            say(_("All {n} cells: at most {most}.", n=len(open_cells), most=most))
         for at in open_cells:
-            say(
-                _(
-                    "{noun} {number} of {n}: {cell}",
-                    noun=self.noun,
-                    number=at + 1,
-                    n=len(cells),
-                    cell=cells[at].cell.shown,
-                )
-            )
+            cell = cells[at].cell.shown
+            say(_("cell {number} of {n}: {cell}", number=at + 1, n=len(cells), cell=cell))
             try:
                 stopped = self._run_cell(at)
             except BudgetSpent as error:
@@ -296,53 +256,27 @@ class _MatrixRun:
                 return stopped
         return None
 
-    def _announce(self, open_cells: Sequence[int]) -> None:
-        """Says how much there is to do, and what all of it will cost."""
-        cells = len(self.file.record.cells)
-        if open_cells and len(open_cells) < cells:
-            say(
-                _("{done} of {n} links are finished.", done=cells - len(open_cells), n=cells)
-                if self.is_chain
-                else _("{done} of {n} cells are finished.", done=cells - len(open_cells), n=cells)
-            )
-        if len(open_cells) > 1 and any(endpoints(self.settings[open_cells[0]]).values()):
-            estimate, _unused = self.forecast()
-            figures = {"n": len(open_cells), "most": total(estimate.high.values())}
-            say(
-                _("All {n} links: at most {most}.", **figures)
-                if self.is_chain
-                else _("All {n} cells: at most {most}.", **figures)
-            )
-
     def _run_cell(self, at: int) -> Message | str | None:
-        finished = self._start_or_resume(at)
+        """Runs one cell with what is left of the budget of all; returns why it stopped early."""
+        settings, begun = self.settings[at], self.file.begun(at)
+        if budget := self.today.budget or settings.budget:
+            left = left_for(self.file, at, budget)
+            if left <= 0:
+                raise BudgetSpent(_("the budget of {budget:g} USD is spent", budget=budget))
+            settings = settings.model_copy(update={"budget": left})
+        if begun is not None:
+            finished = resume(settings.model_copy(update={"resume": str(begun.parent)}))
+        else:
+            now = datetime.now(tz=UTC).astimezone()
+            run_id = new_run_id(now, [_label(self.file.record.cells[at].cell)])
+            self.file.change(at, run=run_id, error="")
+            finished = start(settings, run_id)
         if isinstance(finished, int):
             return _("interrupted") if finished == INCOMPLETE else None
         error = write_page(finished.path, finished.settings)
         if finished.stopped is None:
             self.file.change(at, error=str(error))
         return finished.stopped
-
-    def _start_or_resume(self, at: int) -> "FinishedRun | int":
-
-        settings, begun = self._with_budget(at), self.file.begun(at)
-        if begun is not None:
-            return resume(settings.model_copy(update={"resume": str(begun.parent)}))
-        run_id = new_run_id(datetime.now(tz=UTC).astimezone(), [_label(self.file.record.cells[at].cell)])
-        self.file.change(at, run=run_id, error="")
-        return start(settings, run_id)
-
-    def _with_budget(self, at: int) -> Settings:
-        """The settings of a cell with what is left of the budget of all."""
-        settings = self.settings[at]
-        budget = self.today.budget or settings.budget
-        if budget is None:
-            return settings
-        left = left_for(self.file, at, budget)
-        if left <= 0:
-            msg = _("the budget of {budget:g} USD is spent", budget=budget)
-            raise BudgetSpent(msg)
-        return settings.model_copy(update={"budget": left})
 
     def check_any_started(self) -> None:
         """Raises InputError, and deletes the record, where not one cell could be run."""
@@ -354,12 +288,32 @@ class _MatrixRun:
         if len(set(errors)) == 1:
             raise InputError(errors[0])
         cell = cells[0].cell.shown
-        msg = (
-            _("{error} ({cell}; every link has an error)", error=errors[0], cell=cell)
-            if self.is_chain
-            else _("{error} ({cell}; every cell has an error)", error=errors[0], cell=cell)
-        )
-        raise InputError(msg)
+        raise InputError(_("{error} ({cell}; every cell has an error)", error=errors[0], cell=cell))
+
+
+def _opened(matrix: Matrix | Path, flags: Mapping[str, Any], today: Settings, runs: Path) -> _MatrixRun:
+    """Continues a record, or an unfinished one of the very same matrix, or begins one in `runs`."""
+    if isinstance(matrix, Path):
+        file = RecordFile.reopen(matrix)
+        stored = [from_record(file.record.settings_of(at), today) for at in range(len(file.record.cells))]
+        secrets = [{"set": restore_secrets(each.set, today.set)} for each in stored]
+        both = zip(stored, secrets, strict=True)
+        return _MatrixRun(file, [each.model_copy(update=secret) for each, secret in both], today)
+    cells, without = in_language(_cells(matrix, flags))
+    if without:
+        language = cells[0].settings.language
+        names = ", ".join(without)
+        say(_("left out because no row is in '{language}': {without}", language=language, without=names))
+    digest = fingerprint(
+        [cell.identity() for cell in cells], [name for cell in cells for name in cell.files()]
+    )
+    if path := unfinished(digest, Path(today.runs)):
+        file = RecordFile.reopen(path)
+        say(_("Continuing {run}.", run=file.record.id))
+        cells = with_files(cells, file.folder)
+    else:
+        file, cells = _new_record(matrix, cells, digest, runs)
+    return _MatrixRun(file, [cell.settings for cell in cells], today)
 
 
 def unfinished(digest: str, runs: Path) -> Path | None:
@@ -374,7 +328,7 @@ def unfinished(digest: str, runs: Path) -> Path | None:
 
 def _new_record(
     matrix: Matrix, cells: Sequence[ResolvedCell], digest: str, runs: Path
-) -> tuple[RecordFile, list[Settings]]:
+) -> tuple[RecordFile, tuple[ResolvedCell, ...]]:
     now = datetime.now(tz=UTC)
     folder = new_folder(runs, new_run_id(now.astimezone(), [WHOLE if matrix.chain else _LABEL]))
     cells = with_files(cells, folder)
@@ -393,13 +347,7 @@ def _new_record(
         settings=common,
         cells=tuple(cell_runs),
     )
-    return RecordFile.create(folder, record), [cell.settings for cell in cells]
-
-
-def _stored_settings(record: Record, at: int, today: Settings) -> Settings:
-    """A cell's settings in its record, with today's secrets and reports."""
-    stored = from_record(record.settings_of(at), today)
-    return stored.model_copy(update={"set": restore_secrets(stored.set, today.set)})
+    return RecordFile.create(folder, record), cells
 
 
 def _label(cell: CellId) -> str:
@@ -411,30 +359,22 @@ def _label(cell: CellId) -> str:
 # --- What it will cost ---
 
 
-def forecast_cell(settings: Settings, run: Path | None = None) -> "Forecast":
+def forecast_cell(settings: Settings, run: Path | None = None) -> Forecast:
     """What one cell will take; `run` is the file of one that was begun."""
-    context, plan = _open_context(settings, run) if run else _planned_context(settings)
+    plan: Sequence[Conversation]
+    if run:
+        results = read_run(run)
+        plan, personas = results.conversations.select("unfinished"), results.personas
+    else:
+        plan, personas, settings, *_rest = read_plan(with_bot(settings))
+    with stdout_to_stderr():
+        context = RunContext(settings, endpoints(settings), personas, Ledger.of(settings))
+        if not run:
+            context.check_adapter(plan)
     return forecast(context, plan, Path(settings.runs))
 
 
-def _planned_context(settings: Settings) -> tuple["RunContext", Sequence[Conversation]]:
-
-    planned = read_plan(with_bot(settings))
-    with stdout_to_stderr():
-        context = RunContext(planned.settings, endpoints(settings), planned.personas, Ledger.of(settings))
-        context.check_adapter(planned.plan)
-    return context, planned.plan
-
-
-def _open_context(settings: Settings, run: Path) -> tuple["RunContext", Sequence[Conversation]]:
-
-    results = read_run(run)
-    with stdout_to_stderr():
-        context = RunContext(settings, endpoints(settings), results.personas, Ledger.of(settings))
-    return context, [conversation for conversation in results.conversations if conversation.ended in _OPEN]
-
-
-def together(forecasts: Sequence["Forecast"]) -> "Forecast":
+def together(forecasts: Sequence[Forecast]) -> Forecast:
     """The forecast of all of them; something is expected only where an earlier run tells of every one."""
     like = dict.fromkeys(forecast.like for forecast in forecasts)
     return Forecast(
@@ -478,9 +418,8 @@ def show(file: RecordFile, settings: Settings, stopped: Message | str | None) ->
     page, values = file.folder / "report.html", as_json(figures)
     report = matrix_report(figures, str(page))
     write_atomically(page, html.page(report))
-    print_report(report, as_json=settings.json_output)
-    if settings.json_output:
-        print_json(values | {"store": str(file.folder / RECORD), "page": str(page)})
+    where = {"store": str(file.folder / RECORD), "page": str(page)}
+    show_report(report, values | where, as_json=settings.json_output)
     failures: list[RehearsalError] = []
     for name in settings.to:
         try:
@@ -502,7 +441,7 @@ def show(file: RecordFile, settings: Settings, stopped: Message | str | None) ->
 
 def _write(  # noqa: PLR0917 - all that a report is made from
     name: str,
-    report: "Report",
+    report: Report,
     sheets: Sequence["Worksheet"],
     values: Mapping[str, Any],
     folder: Path,

@@ -76,7 +76,7 @@ def test_the_bundled_chain_says_where_it_goes_wrong(capsys: pytest.CaptureFixtur
     shown = json.loads(out)
     passed = {data["name"]: data["cells"][0]["judges"]["passed"]["mean"] for data in shown["data"]}
     table = err.split("採点項目ごとの平均")[1]
-    assert "link 1 of 3: " in err
+    assert "cell 1 of 3: " in err
 
     assert (code, shown["chain"], shown["complete"]) == (0, True, True)
     assert passed == {"intent": 0.8333, "reply": 1.0, "chain": 0.8333}
@@ -278,7 +278,7 @@ def test_what_a_chain_is_evaluated_on(chain: Path, capsys: pytest.CaptureFixture
         assert main(["evaluate", str(chain), *given]) == 2
         errors.append(capsys.readouterr().err.strip())
     assert errors == [
-        'error: chain.toml: this link has no rows of its own: write cases = "rows.csv" there.',
+        'error: chain.toml: there are no rows: write cases = "rows.csv" there.',
         "error: unknown link of chain.toml 'replay'. Did you mean reply? There are: intent, reply.",
         "error: a chain must be evaluated alone: python run.py evaluate chain.toml --link NAME",
         "error: --prompt: chain.toml sets it for each link.",
