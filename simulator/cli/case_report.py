@@ -11,6 +11,7 @@ from simulator.addons.testset.checks import RejectedQuestion, TestSet
 from simulator.addons.testset.logs import FROM_LOGS
 from simulator.addons.testset.make import TestSetRun
 from simulator.cli.destinations import write_atomically
+from simulator.cli.forecast import spent_json
 from simulator.core.messages import Message, _, ngettext, pgettext, safe_text, shown
 from simulator.core.types import Case, Language
 from simulator.privacy.patterns import mask
@@ -116,10 +117,9 @@ class Outcome:
             "why": {reason: why[reason] for reason in REASON_TITLES if why[reason]},
         }
 
-    def as_json(self, run: "TestSetRun") -> dict[str, Any]:
+    def as_json(self, run: TestSetRun) -> dict[str, Any]:
         """The object that `--json` prints."""
         counts = self.counts()
-        ledger = run.ledger
         return {
             "cases": len(self.cases),
             "file": str(self.path) if self.written else None,
@@ -137,20 +137,19 @@ class Outcome:
             and {"url": self.proposed.url, "added": self.proposed.added, "near": self.proposed.near},
             "models": run.models,
             "prompts": run.prompts.fingerprint(),
-            "calls": {role: used.calls for role, used in ledger.roles.items()},
-            "cost_usd": None if ledger.cost_usd is None else round(ledger.cost_usd, 4),
+            **spent_json(run.ledger),
             "stopped": self.stopped or None,
         }
 
 
-def show(run: "TestSetRun", outcome: Outcome) -> None:
+def show(run: TestSetRun, outcome: Outcome) -> None:
     """Prints the summary, in the language of most questions; on stderr where stdout is for JSON."""
     stream = sys.stderr if run.settings.json_output else sys.stdout
     for line in _lines(run, outcome):
         stream.write(safe_text(shown(line, outcome.language)).replace("\n", " ") + "\n")
 
 
-def _lines(run: "TestSetRun", outcome: Outcome) -> Iterator[Message | str]:
+def _lines(run: TestSetRun, outcome: Outcome) -> Iterator[Message | str]:
     counts = outcome.counts()
     if n := len(outcome.cases):
         yield ngettext("{n} question made: {path}", "{n} questions made: {path}", n=n, path=outcome.path)
@@ -180,10 +179,12 @@ def _lines(run: "TestSetRun", outcome: Outcome) -> Iterator[Message | str]:
 
 def _lines_of_sheet(sheet: files.ProposedCases) -> Iterator[Message | str]:
     n, url = sheet.added, sheet.url
+    told = _("Nothing new for the sheet's worksheet of test questions: {url}", url=url)
     if n:
-        yield _("{n} added to the sheet's worksheet of test questions, not yet approved: {url}", n=n, url=url)
-    else:
-        yield _("Nothing new for the sheet's worksheet of test questions: {url}", url=url)
+        told = _(
+            "{n} added to the sheet's worksheet of test questions, not yet approved: {url}", n=n, url=url
+        )
+    yield told
     if n := sheet.near:
         yield ngettext(
             "{n} was not added to the sheet: a question like it is there already.",
@@ -193,7 +194,7 @@ def _lines_of_sheet(sheet: files.ProposedCases) -> Iterator[Message | str]:
     yield from sheet.notes
 
 
-def _lines_of_logs(run: "TestSetRun", outcome: Outcome) -> Iterator[Message]:
+def _lines_of_logs(run: TestSetRun, outcome: Outcome) -> Iterator[Message]:
     if run.logs is None:
         return
     counts = sorted(run.logs.counts.items())

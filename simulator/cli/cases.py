@@ -11,11 +11,12 @@ from simulator.cli.case_report import Outcome, show
 from simulator.cli.forecast import show_calls, total
 from simulator.cli.options import argument, option, takes
 from simulator.cli.terminal import (
-    DONE,
     INCOMPLETE,
+    exit_code_of_failures,
     print_json,
     progress_bar,
     reason_of,
+    saved_in_cache,
     say,
 )
 from simulator.core.errors import InputError, RehearsalError
@@ -121,11 +122,9 @@ def _check(
 ) -> None:
     """Raises InputError for what would otherwise show only after everything is paid."""
     if knowledge is None and logs is None:
-        msg = _("KNOWLEDGE is missing: cases make YOUR_DOCUMENTS, or --from-logs FILE.")
-        raise InputError(msg)
+        raise InputError(_("KNOWLEDGE is missing: cases make YOUR_DOCUMENTS, or --from-logs FILE."))
     if personas is not None and logs is None:
-        msg = _("--personas-out can only be used with --from-logs.")
-        raise InputError(msg)
+        raise InputError(_("--personas-out can only be used with --from-logs."))
     check_name(path)
     if path.exists() and not overwrite and not settings.dry_run:
         msg = _(
@@ -140,7 +139,7 @@ def _check(
         check(settings.sheet, settings.worksheet)
 
 
-def _make(run: "TestSetRun", path: Path, personas: Path | None) -> int:
+def _make(run: TestSetRun, path: Path, personas: Path | None) -> int:
     """Makes the questions and writes what there is, also when it ends early; returns the exit code."""
     _announce(run)
     outcome = Outcome(path)
@@ -168,7 +167,7 @@ def _make(run: "TestSetRun", path: Path, personas: Path | None) -> int:
 
 
 async def _make_all(
-    run: "TestSetRun", outcome: "Outcome", personas: Path | None, progress: Callable[[int, int], None]
+    run: TestSetRun, outcome: Outcome, personas: Path | None, progress: Callable[[int, int], None]
 ) -> None:
     try:
         await run.make(progress)
@@ -179,8 +178,7 @@ async def _make_all(
         await run.close()
 
 
-def _announce(run: "TestSetRun") -> None:
-
+def _announce(run: TestSetRun) -> None:
     sources = []
     if run.articles:
         sources.append(ngettext("{n} passage", "{n} passages", n=len(run.articles)))
@@ -193,28 +191,17 @@ def _announce(run: "TestSetRun") -> None:
     say(sentences(_("{sources}.", sources=tuple(sources)), writer))
 
 
-def _exit_code(run: "TestSetRun", outcome: "Outcome") -> int:
-    reason = outcome.stopped
-    if not reason:
-        tried = len(outcome.cases) + len(outcome.rejected) + len(outcome.failures)
-        if len(outcome.failures) <= run.settings.max_failed * tried:
-            return DONE
-        kinds = ", ".join(sorted({kind for _case, kind in outcome.failures}))
-        failed = len(outcome.failures)
-        reason = _("{failed} of {tried} questions failed ({kinds})", failed=failed, tried=tried, kinds=kinds)
-    again = outcome.written
-    if (cache := run.settings.cache) in ("on", "refresh"):
-        onward = (
-            _("The same command with --overwrite continues from here and pays for nothing twice.")
-            if again
-            else _("The same command continues from here and pays for nothing twice.")
-        )
-    elif again:
-        onward = _(
-            "With --cache {cache} nothing was saved; the same command with --overwrite starts again.",
-            cache=cache,
-        )
+def _exit_code(run: TestSetRun, outcome: Outcome) -> int:
+    """DONE, or INCOMPLETE where it stopped or too much failed; stderr says how to go on."""
+    if outcome.stopped:
+        reason = _("{reason:sentence}", reason=outcome.stopped)
+        say(_("error: {message}", message=sentences(reason, saved_in_cache(run.settings.cache))))
+        code = INCOMPLETE
     else:
-        onward = _("With --cache {cache} nothing was saved; the same command starts again.", cache=cache)
-    say(_("error: {message}", message=sentences(_("{reason:sentence}", reason=reason), onward)))
-    return INCOMPLETE
+        failed = len(outcome.failures)
+        kinds = ", ".join(sorted({kind for _case, kind in outcome.failures}))
+        tried = len(outcome.cases) + len(outcome.rejected) + failed
+        code = exit_code_of_failures(failed, tried, run.settings.max_failed, kinds)
+    if code and outcome.written:
+        say(_("Add --overwrite to replace {path}.", path=outcome.path))
+    return code

@@ -4,6 +4,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,6 @@ def command(
 
 
 async def _examine(settings: Settings) -> int:
-
     settings = with_bot(settings)
     plan, personas, *_rest = read_plan(settings)
     no_cache = settings.model_copy(update={"cache": "off"})
@@ -69,13 +69,15 @@ async def _examine(settings: Settings) -> int:
     report.add(
         "ok", _("questions"), ngettext("{n} conversation planned", "{n} conversations planned", n=len(plan))
     )
-    checks: dict[Message, Check] = {_MODELS[role]: _model_check(context, role) for role in context.endpoints}
-    checks[_("bot")] = _bot_check(context, plan, settings)
-    checks[_("runs folder")] = _folder_check(Path(settings.runs))
+    checks: dict[Message, Check] = {
+        _MODELS[role]: partial(_check_model, context, role) for role in context.endpoints
+    }
+    checks[_("bot")] = partial(_check_bot, context, plan)
+    checks[_("runs folder")] = partial(_check_runs, Path(settings.runs))
     if settings.sheet or settings.new_sheet or "sheets" in settings.to:
-        checks[_("Google account")] = _account_check
+        checks[_("Google account")] = _check_account
     if settings.sheet:
-        checks[_("Google Sheet")] = _sheet_check(settings.sheet, settings.worksheet or "")
+        checks[_("Google Sheet")] = partial(_check_sheet, settings.sheet, settings.worksheet or "")
     try:
         for name, check in checks.items():
             try:
@@ -117,8 +119,7 @@ class Report:
         """The exit code."""
         failed = sum(not part["ok"] for part in self.checks)
         if self.as_json:
-            shown = {"settings": self.settings, "checks": self.checks, "ok": not failed}
-            print_json(shown)
+            print_json({"settings": self.settings, "checks": self.checks, "ok": not failed})
         return TO_FIX if failed else DONE
 
     def _line(self, mark: str, name: Message | str, text: Message | str) -> None:
@@ -153,100 +154,72 @@ def _text(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-async def _account_check() -> Message:
-
+async def _check_account() -> Message:
     signed_in = account()
+    email = signed_in.email or "a person"
     if signed_in.kind == "service":
-        return _(
-            "service account; share (共有) the sheet with {email} as an editor (編集者)",
-            email=signed_in.email,
-        )
+        return _("service account; share (共有) the sheet with {email} as an editor (編集者)", email=email)
     if signed_in.kind == "person":
-        return _("signed in as {email}", email=signed_in.email or "a person")
+        return _("signed in as {email}", email=email)
     return _("the machine's own account")
 
 
-def _sheet_check(sheet: str, worksheet: str) -> Check:
-    async def check() -> Message:
+async def _check_sheet(sheet: str, worksheet: str) -> Message:
+    pulled = await asyncio.to_thread(pull, target(sheet, worksheet), ("summary",))
+    if rows := len(pulled.rows.get("summary", ())):
+        return _("can be read; holds an earlier run ({rows} rows)", rows=rows)
+    return _("can be read; nothing there yet")
 
-        pulled = await asyncio.to_thread(pull, target(sheet, worksheet), ("summary",))
-        rows = len(pulled.rows.get("summary", ()))
-        return (
-            _("can be read; holds an earlier run ({rows} rows)", rows=rows)
-            if rows
-            else _("can be read; nothing there yet")
+
+async def _check_model(context: RunContext, role: Role) -> Message:
+    endpoint, model = context.endpoints[role], context.model(role)
+    embedding = any(embeds(judge) for judge in context.judges.values())
+    unused = {"demo": context.settings.adapter != "demo", "embed": not embedding}
+    if unused.get(role):
+        return _("not used")
+    if endpoint is None or model is None:
+        return _("played by a lexical stand-in")
+    address = _("{model} at {address}", model=endpoint.model, address=endpoint.address)
+    if role == "embed":
+        vectors = await model.embed(["ok"])
+        return _("{address}: vectors of {n} numbers", address=address, n=len(vectors[0]))
+    messages = [{"role": "user", "content": 'Reply with this JSON object: {"answer": "ok"}'}]
+    if role == "demo":
+        text, _unused = await model.say(messages)
+        return _("{address}: answered {text}", address=address, text=repr(text[:20]))
+    try:
+        await model.ask(messages, create_form("reply", {"answer": str}), str)
+    except MalformedReply as error:
+        msg = _("{address}: does not reply in JSON as asked ({error})", address=address, error=error)
+        raise ModelFailure("malformed", msg) from None
+    reply_format = _FORMATS[context.connections.abilities(endpoint).reply_format]
+    return _("{address}: replies in {format}", address=address, format=reply_format)
+
+
+async def _check_bot(context: RunContext, plan: Sequence[Conversation]) -> Message:
+    bot, case, adapter = await context.bot(plan), plan[0].case, context.settings.adapter
+    query = Query(text=case.question, session="doctor", case=case.id, language=case.language)
+    answer = await ask(bot, query, context.settings.timeout)
+    if closing := getattr(bot, "aclose", None):
+        await closing()
+    if answer.error:
+        message = _("{adapter}: {reason}", adapter=adapter, reason=answer.error.message)
+        if answer.error.kind == "unrecorded":
+            return message
+        raise BotFailure(answer.error.kind, message)
+    passages = ngettext("{n} passage", "{n} passages", n=len(answer.passages))
+    if not answer.passages:
+        passages = _(
+            "{passages} (none to check its claims against: see docs/adapters.md, passages)", passages=passages
         )
-
-    return check
-
-
-def _model_check(context: "RunContext", role: "Role") -> Check:
-
-    async def check() -> Message:
-        endpoint = context.endpoints[role]
-        embedding = any(embeds(judge) for judge in context.judges.values())
-        unused = {"demo": context.settings.adapter != "demo", "embed": not embedding}
-        if unused.get(role):
-            return _("not used")
-        model = context.model(role)
-        if endpoint is None or model is None:
-            return _("played by a lexical stand-in")
-        address = _("{model} at {address}", model=endpoint.model, address=endpoint.address)
-        if role == "embed":
-            vectors = await model.embed(["ok"])
-            return _("{address}: vectors of {n} numbers", address=address, n=len(vectors[0]))
-        messages = [{"role": "user", "content": 'Reply with this JSON object: {"answer": "ok"}'}]
-        if role == "demo":
-            text, _unused = await model.say(messages)
-            return _("{address}: answered {text}", address=address, text=repr(text[:20]))
-        try:
-            await model.ask(messages, create_form("reply", {"answer": str}), str)
-        except MalformedReply as error:
-            msg = _("{address}: does not reply in JSON as asked ({error})", address=address, error=error)
-            raise ModelFailure("malformed", msg) from None
-        return _(
-            "{address}: replies in {format}",
-            address=address,
-            format=_FORMATS[context.connections.abilities(endpoint).reply_format],
-        )
-
-    return check
+    return _(
+        "{adapter}: answered with {characters}, {passages}",
+        adapter=adapter,
+        characters=ngettext("{n} character", "{n} characters", n=len(answer.text)),
+        passages=passages,
+    )
 
 
-def _bot_check(context: "RunContext", plan: "Sequence[Conversation]", settings: Settings) -> Check:
-    async def check() -> Message:
-
-        bot = await context.bot(plan)
-        case = plan[0].case
-        query = Query(text=case.question, session="doctor", case=case.id, language=case.language)
-        answer = await ask(bot, query, context.settings.timeout)
-        if closing := getattr(bot, "aclose", None):
-            await closing()
-        if answer.error and answer.error.kind == "unrecorded":
-            return _("{adapter}: {reason}", adapter=context.settings.adapter, reason=answer.error.message)
-        if answer.error:
-            message = _("{adapter}: {reason}", adapter=context.settings.adapter, reason=answer.error.message)
-            raise BotFailure(answer.error.kind, message)
-        passages = ngettext("{n} passage", "{n} passages", n=len(answer.passages))
-        if not answer.passages:
-            passages = _(
-                "{passages} (none to check its claims against: see docs/adapters.md, passages)",
-                passages=passages,
-            )
-        return _(
-            "{adapter}: answered with {characters}, {passages}",
-            adapter=context.settings.adapter,
-            characters=ngettext("{n} character", "{n} characters", n=len(answer.text)),
-            passages=passages,
-        )
-
-    return check
-
-
-def _folder_check(folder: Path) -> Check:
-    async def check() -> Message:
-
-        check_folder(folder)
-        return _("{folder} can be written", folder=folder)
-
-    return check
+async def _check_runs(folder: Path) -> Message:
+    check_folder(folder)
+    return _("{folder} can be written", folder=folder)

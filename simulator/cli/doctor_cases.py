@@ -33,7 +33,8 @@ _FIT, _UNFIT = pgettext("a judge that fits", "+"), pgettext("a judge that does n
 def examine_cases(name: str, outputs: str | None, settings: Settings) -> int:
     """Prints the forms, the judges and a metric file; with `outputs` also unreachable thresholds."""
     file = read_metric_file(outputs) if outputs else None
-    data = _read(name, settings)
+    request = DatasetRequest(settings.case_language, asks=False, columns=settings.columns)
+    data, offline = read_data(name, request, settings), endpoints(settings)["judge"] is None
     rows = data.rows(settings.language, None, settings.limit)
     forms = answer_profiles(rows)
     warnings = unreachable_thresholds(rows, file, settings.tokenizer) if file else []
@@ -44,29 +45,18 @@ def examine_cases(name: str, outputs: str | None, settings: Settings) -> int:
             "skipped": data.skipped.as_json(),
             "outputs": {look.output: look.as_json() for look in forms},
             "metrics": json.loads(suggested_file(forms) or "null"),
-            "evaluate": list(data.profile.judges(offline=_is_offline(settings)).judges),
+            "evaluate": list(data.profile.judges(offline=offline).judges),
             "warnings": [_warning_json(warning) for warning in warnings],
         }
         print_json(figures)
         return DONE
     language: Language = "en" if _is_english(data) else "ja"
-    for line in _lines(name, len(rows), forms, data, warnings, offline=_is_offline(settings)):
+    for line in _lines(name, len(rows), forms, data, warnings, offline=offline):
         sys.stdout.write(safe_text(shown(line, language)) + "\n")
     return DONE
 
 
-def _read(name: str, settings: Settings) -> "DataSet":
-
-    request = DatasetRequest(settings.case_language, asks=False, columns=settings.columns)
-    return read_data(name, request, settings)
-
-
-def _is_offline(settings: Settings) -> bool:
-
-    return endpoints(settings)["judge"] is None
-
-
-def _is_english(data: "DataSet") -> bool:
+def _is_english(data: DataSet) -> bool:
     """Whether most of the first 200 rows are English."""
     rows = data.rows()
     english = sum(rows[at].language == "en" for at in range(min(len(rows), 200)))
@@ -77,7 +67,7 @@ def _lines(
     name: str,
     rows: int,
     forms: Sequence[AnswerProfile],
-    data: "DataSet",
+    data: DataSet,
     warnings: Sequence[UnreachableThreshold],
     *,
     offline: bool,
@@ -117,7 +107,7 @@ def _lines(
         )
 
 
-def _chosen_judges(data: "DataSet", *, offline: bool) -> Message:
+def _chosen_judges(data: DataSet, *, offline: bool) -> Message:
     """The judges that `evaluate` chooses where none are named."""
     judges = data.profile.judges(offline=offline).judges
     if offline and "offline" in judges_of_form(data.profile.form):

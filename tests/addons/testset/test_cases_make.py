@@ -185,7 +185,7 @@ def test_a_refused_key_ends_it_and_keeps_what_there_is(make: Any, author: Author
 
     assert done.code == 3
     assert "401" in done.err
-    assert "continues from here and pays for nothing twice" in done.err
+    assert done.err.endswith("and only the rest is paid for.\nAdd --overwrite to replace cases-made.csv.\n")
     assert made()
 
 
