@@ -1,7 +1,8 @@
 """Any bot behind a JSON endpoint: --set url=... --set answer=data.reply, or --set template=dify.
 
-First the settings and what of them is checked before the start, then the request that each question becomes,
-the three ways to its reply (at once, streamed, by polling a job), and how an answer is read from it.
+First the bot, then its settings and what of them is checked before the start, the request that each question
+becomes, the three ways to its reply (at once, streamed, by polling a job), how an answer is read from it, and
+last `connect`, whose settings are those of `HttpSettings`.
 """
 
 import asyncio
@@ -117,11 +118,12 @@ def masked(value: V, environment: Environment) -> V:
 
 
 class HttpSettings(BaseModel):
-    """Every setting but `template`; docs/adapters.md says what each is for."""
+    """docs/adapters.md says what each setting is for."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     url: str
+    template: str = ""
     answer: str = ""
     request: Any = '{"message": "$question", "session": "$session"}'
     passages: str = ""
@@ -151,8 +153,9 @@ class HttpSettings(BaseModel):
         return parsed("request", self.request) if isinstance(self.request, str) else self.request
 
 
-def http_settings(template: str, given: dict[str, Any]) -> HttpSettings:
+def http_settings(given: dict[str, Any]) -> HttpSettings:
     """What is `given` over what the template has over the defaults; raises InputError for what is wrong."""
+    template = given.get("template", "")
     base = read_template(template) if template else {}
     try:
         settings = HttpSettings.model_validate(base | given)
@@ -605,19 +608,16 @@ class ReplyPaths:
         return passages_of(entries)
 
 
-def connect(*, template: str = "", **given: Any) -> HttpBot:
+def connect(**given: Any) -> HttpBot:
     """The bot behind an endpoint; `request` is what it is sent, `answer` the path to its words in the reply.
 
     What is not given comes from `template`, else from the defaults of HttpSettings. `$question`,
     `$system` (of a prompt), `$session`, `$history`, `$language` and `$conversation` are the dialogue's; any
     other variable is read from the environment.
     """
-    return HttpBot(http_settings(template, given))
+    return HttpBot(http_settings(given))
 
 
-# The settings are those of HttpSettings, for `--set` and `list` too, which read a signature.
-_own = [each for each in inspect.signature(connect).parameters.values() if each.kind is each.KEYWORD_ONLY]
-vars(connect)["__signature__"] = inspect.Signature(
-    [*inspect.signature(HttpSettings).parameters.values(), *_own], return_annotation=HttpBot
-)
+# `--set` and `list` read the settings from the signature.
+vars(connect)["__signature__"] = inspect.signature(HttpSettings)
 connect = limited(connect)
