@@ -45,8 +45,6 @@ counting = Worker("counting judges")
 JudgeCall = Callable[[GradingContext, Collection[str]], Awaitable[list[Score]]]
 # The reply to each rubric, by the rubric's name.
 Parts = dict[str, replies.Reply | ModelFailure]
-# From the problems by rubric and the whole reply to the messages and the form that ask for these once more.
-Again = Callable[[Mapping[str, ModelFailure], str], "tuple[Messages, type[replies.Reply]]"]
 
 
 class Panel:
@@ -132,31 +130,35 @@ class ModelJudge:
     async def _ask(self, context: GradingContext, asked: Sequence[Rubric], vote: int) -> dict[str, Score]:
         messages = self.frame.prompt(context, asked, alone=self.alone)
         seed = stable_int(self.seed, context.conversation, context.turn.index, *([vote] if vote else []))
-        again = functools.partial(self._again, context, asked, messages)
         parts: Parts
         try:
             if self.alone:
                 form, text = self._form(asked), functools.partial(self._again_text, context)
                 parts = {asked[0].name: await self.model.ask(messages, form, text, seed=seed)}
             else:
-                parts = await _ask_parts(self.model, messages, self._form(asked), again, seed=seed)
+                parts = await self._ask_parts(context, asked, messages, seed)
         except AccessDenied:
             raise
         except ModelFailure as error:
             parts = dict.fromkeys((rubric.name for rubric in asked), error)
         return {rubric.name: self._scored(rubric, parts[rubric.name], context) for rubric in asked}
 
-    def _again(
-        self,
-        context: GradingContext,
-        asked: Sequence[Rubric],
-        messages: "Messages",
-        problems: Mapping[str, ModelFailure],
-        reply: str,
-    ) -> "tuple[Messages, type[replies.Reply]]":
-        """The request for the rubrics with problems; a single one of several is asked for in its own form."""
+    async def _ask_parts(
+        self, context: GradingContext, asked: Sequence[Rubric], messages: "Messages", seed: int
+    ) -> Parts:
+        """The parts of a form of forms; those that cannot be read are asked for once more, and only those.
+
+        A single one of several is asked for in its own form, and shown its own part of the reply.
+        """
+        form = self._form(asked)
+        first = await self.model.complete(messages, seed, form)
+        parts: Parts = {**replies.parse_parts(first.text, form)}
+        problems = _failed(parts)
+        if not problems:
+            return parts
         broken = [rubric for rubric in asked if rubric.name in problems]
         alone = len(broken) == 1 and len(asked) > 1
+        reply = first.text
         if alone and isinstance(failure := problems[broken[0].name], MalformedReply):
             reply = failure.raw
         if len(broken) < len(asked):
@@ -166,7 +168,19 @@ class ModelJudge:
             {"role": "assistant", "content": reply[:SHOWN_REPLY] or "-"},
             {"role": "user", "content": self._again_text(context, problem)},
         ]
-        return [*messages, *correction], broken[0].form if alone else self._form(broken)
+        form = broken[0].form if alone else self._form(broken)
+        try:
+            second = await self.model.complete([*messages, *correction], seed, form)
+        except AccessDenied:
+            raise
+        except ModelFailure as error:
+            return parts | dict.fromkeys(problems, error)
+        repaired = parts | _read_again(second.text, list(problems), form)
+        if _failed(repaired):
+            # As in `Model.ask`; the first reply stays in the cache if any part of it was readable.
+            unreadable = [first.request] if len(problems) == len(parts) else []
+            self.model.connections.cache.forget(*unreadable, second.request)
+        return repaired
 
     def _again_text(self, context: GradingContext, problem: str) -> str:
         return self.frame.text(context.case.language, "again", problem=problem)
@@ -207,30 +221,6 @@ class ModelJudge:
         )
         _unused, left_out = within(context.turn.answer.passages, LONGEST_MATERIAL)
         return _unseen(score, left_out, context, self.frame) if left_out else score
-
-
-async def _ask_parts(
-    model: "Model", messages: "Messages", reply_form: type[replies.Reply], again: Again, *, seed: int
-) -> Parts:
-    """The parts of a form of forms; those that cannot be read are asked for once more, alone."""
-    first = await model.complete(messages, seed, reply_form)
-    parts: Parts = {**replies.parse_parts(first.text, reply_form)}
-    broken = _failed(parts)
-    if not broken:
-        return parts
-    retry, retry_form = again(broken, first.text)
-    try:
-        second = await model.complete(retry, seed, retry_form)
-    except AccessDenied:
-        raise
-    except ModelFailure as error:
-        return parts | dict.fromkeys(broken, error)
-    repaired = parts | _read_again(second.text, list(broken), retry_form)
-    if _failed(repaired):
-        # As in `Model.ask`; the first reply stays in the cache if any part of it was readable.
-        unreadable = [first.request] if len(broken) == len(parts) else []
-        model.connections.cache.forget(*unreadable, second.request)
-    return repaired
 
 
 def _failed(parts: Parts) -> dict[str, ModelFailure]:
