@@ -4,24 +4,20 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 from itertools import combinations, pairwise
-from math import factorial, fsum, sqrt
+from math import factorial, sqrt
 from pathlib import Path
 from statistics import NormalDist, median
 from typing import Any, Literal
 
 from simulator.core.errors import InputError
-from simulator.core.settings import Settings, stored_settings
+from simulator.core.settings import stored_settings
 from simulator.core.shelves import judge_name
-from simulator.core.types import Language, Score, Status, Value
+from simulator.core.types import STOPPED_EARLY, Language, Status, Value
 from simulator.stats.figures import rounded
-from simulator.stats.intervals import ends_of, interval_of_mean
-from simulator.stats.red import deciding_judges, primary_judge, red_marks
-from simulator.stats.summary import figures_of
+from simulator.stats.summary import figures_of, grading_judges, summarise
 from simulator.storage.run_file import RUN_FILE, read_run, run_ids
-from simulator.storage.runs import RunRows, open_rows, replay_of
+from simulator.storage.runs import replay_of
 
-# The judges whose grades can colour a turn.
-_COLOURING = ("turn", "groundedness", "claims", "facts")
 # Fewer runs than this cannot show a trend: the exact test stays above 5 % whatever the order.
 MIN_RUNS = 5
 _EXACT_UP_TO = 50
@@ -128,75 +124,36 @@ def past_runs(folder: Path) -> tuple[tuple[PastRun, ...], tuple[str, ...]]:
 
 
 def past_run(path: Path) -> PastRun:
-    """One run as a row of the history."""
-    with open_rows(path) as rows:
-        run, settings = rows.run, stored_settings(rows.run.settings)
-        # Where turns that a customer spoilt are left out, it takes the whole run to know them.
-        whole = settings.customer_faults == "exclude"
-        figures = _from_results(path, settings) if whole else _from_rows(rows, settings)
-        return PastRun(
-            run=run.id,
-            created=run.created,
-            status=run.status,
-            offline=run.offline,
-            adapter=str(run.settings.get("adapter", "")),
-            model=run.models.get("judge", ""),
-            replay_of=replay_of(run),
-            stopped_early=rows.stopped_early,
-            **figures,
-        )
-
-
-def _from_rows(rows: RunRows, settings: Settings) -> dict[str, Any]:
-    """The figures from single tables of the run file, which is much faster than to read it."""
-    graded = set(rows.judges())
-    named = deciding_judges(map(judge_name, settings.judges), graded)
-    primary = primary_judge((*named, *sorted(graded - set(named))))
-    grades: dict[tuple[str, int], list[Score]] = {place: [] for place in rows.turns}
-    for score in rows.scores({primary, *_COLOURING}):
-        if (place := (score.conversation, score.turn)) in grades:
-            grades[place].append(score)
-    red = sum(
-        failed or bool(red_marks(place[0], grades[place], settings.red, primary))
-        for place, failed in rows.turns.items()
-    )
-    own = [s for found in grades.values() for s in found if s.judge == primary and s.state == "scored"]
-    values: dict[str, list[float]] = {}
-    for score in own:
-        if score.value is not None:
-            values.setdefault(score.conversation, []).append(score.value)
-    means = [fsum(found) / len(found) for found in values.values()]
-    clusters = [rows.conversations[conversation][0] for conversation in values]
-    with_turns = {conversation for conversation, _turn in rows.turns}
-    begun = [c for c, (_case, _english, ended) in rows.conversations.items() if ended or c in with_turns]
-    return {
-        "primary": primary,
-        "rubric": tuple(sorted({s.rubric for s in own if s.rubric and not s.by_rule})),
-        "cases": frozenset(rows.conversations[conversation][0] for conversation in begun),
-        "language": _language([english for _case, english, _ended in rows.conversations.values()]),
-        "score": fsum(means) / len(means) if means else None,
-        "interval": interval_of_mean(means, clusters, seed=settings.seed, ends=ends_of(s.scale for s in own)),
-        "red": red,
-        "turns": len(rows.turns),
-        "graded": len(means),
-    }
-
-
-def _from_results(path: Path, settings: Settings) -> dict[str, Any]:
+    """One run as a row of the history, with the score that its reports show."""
     results = read_run(path)
-    summary = figures_of(results, settings)
-    return {
-        "primary": summary.primary,
-        "rubric": tuple(sorted(summary.judges[summary.primary].rubrics)),
-        "cases": frozenset(c.case for c in summary.cases),
-        "language": _language([c.case.language == "en" for c in results.conversations]),
-        **{name: getattr(summary, name) for name in ("score", "interval", "red", "turns", "graded")},
-    }
-
-
-def _language(english: Sequence[bool]) -> Language:
-    """The language most cases are in; Japanese on a tie."""
-    return "en" if sum(english) * 2 > len(english) else "ja"
+    run, settings = results.run, stored_settings(results.run.settings)
+    # How the customers were played takes long to find out; only where spoilt turns are left out it matters.
+    if settings.customer_faults == "exclude":
+        summary = figures_of(results, settings)
+    else:
+        judges = grading_judges(results, tuple(map(judge_name, settings.judges)))
+        summary = summarise(results, rules=settings.red, judges=judges, seed=settings.seed)
+    languages = Counter(conversation.case.language for conversation in results.conversations)
+    deciding = summary.judges.get(summary.primary)
+    return PastRun(
+        run=run.id,
+        created=run.created,
+        status=run.status,
+        offline=run.offline,
+        adapter=str(run.settings.get("adapter", "")),
+        model=run.models.get("judge", ""),
+        primary=summary.primary,
+        rubric=tuple(sorted(deciding.rubrics)) if deciding else (),
+        cases=frozenset(each.case for each in summary.cases),
+        language="en" if languages["en"] > languages["ja"] else "ja",
+        replay_of=replay_of(run),
+        score=summary.score,
+        interval=summary.interval,
+        red=summary.red,
+        turns=summary.turns,
+        graded=summary.graded,
+        stopped_early=STOPPED_EARLY in results.notes,
+    )
 
 
 def trend(values: Sequence[float], level: float = 0.95) -> Trend | None:

@@ -1,15 +1,14 @@
 """Quick partial reads of run files, for lists and comparisons that need no whole `Results`."""
 
 import contextlib
-import json
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
 from simulator.core.errors import RunFileError
-from simulator.core.types import STOPPED_EARLY, SUPERSEDED, Run, Score
+from simulator.core.types import Run
 from simulator.storage import schema
 from simulator.storage.run_file import RUN_FILE, run_ids
 
@@ -36,23 +35,6 @@ class RunRows:
         return Run.model_validate_json(self._about("run") or "")
 
     @cached_property
-    def conversations(self) -> dict[str, tuple[str, bool, bool]]:
-        """By conversation the id of its case, whether the case is English, and whether it ended.
-
-        Conversations that were superseded are left out.
-        """
-        superseded = json.loads(self._about(f"note:{SUPERSEDED}") or "{}")
-        rows = self._file.execute(
-            """SELECT id, json_extract("case", '$.id'), json_extract("case", '$.language') = 'en',
-              ended IS NOT NULL FROM conversations"""
-        )
-        return {
-            conversation: (str(case), bool(english), bool(ended))
-            for conversation, case, english, ended in rows
-            if conversation not in superseded
-        }
-
-    @cached_property
     def questions(self) -> frozenset[tuple[str, str]]:
         """The id and the question of every case with a conversation that was begun."""
         rows = self._file.execute(
@@ -60,34 +42,6 @@ class RunRows:
               FROM conversations WHERE ended IS NOT NULL OR id IN (SELECT conversation FROM turns)"""
         )
         return frozenset((str(case), str(question)) for case, question in rows)
-
-    @cached_property
-    def stopped_early(self) -> bool:
-        """Whether the run ended early because the verdict of the gate was certain."""
-        return self._about(f"note:{STOPPED_EARLY}") is not None
-
-    @cached_property
-    def turns(self) -> dict[tuple[str, int], bool]:
-        """Whether the bot failed, for each answered turn (conversation, number)."""
-        rows = self._file.execute(
-            """SELECT conversation, turn, json_extract(answer, '$.error.kind'),
-              json_extract(answer, '$.text') FROM turns WHERE answer IS NOT NULL"""
-        )
-        return {
-            (c, t): kind != "unrecorded" and bool(kind or not text.strip())
-            for c, t, kind, text in rows
-            if c in self.conversations
-        }
-
-    def judges(self) -> tuple[str, ...]:
-        """The judges that gave at least one score."""
-        return tuple(str(row[0]) for row in self._file.execute("SELECT DISTINCT judge FROM scores"))
-
-    def scores(self, judges: Iterable[str]) -> Iterator[Score]:
-        """The scores of these judges."""
-        names = tuple(judges)
-        query = f"SELECT body FROM scores WHERE judge IN ({', '.join('?' * len(names))})"  # noqa: S608 - placeholders
-        return (Score.model_validate_json(row[0]) for row in self._file.execute(query, names))
 
     def _about(self, key: str) -> str | None:
         row = self._file.execute("SELECT body FROM about WHERE key = ?", (key,)).fetchone()
