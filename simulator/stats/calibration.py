@@ -186,14 +186,8 @@ class Suggestion(Value):
 
 def best_threshold(scores: Sequence[float], good: Sequence[bool]) -> Threshold | None:
     """The cut with the best balanced accuracy, the stricter of equals; None when none beats chance."""
-    cuts = _cuts(scores, good)
-    best = max(cuts, key=lambda cut: (round(cut.balanced_accuracy, 9), cut.grade), default=None)
-    return best if best is not None and best.balanced_accuracy > 0.5 else None
-
-
-def threshold_for_precision(scores: Sequence[float], good: Sequence[bool], wanted: float) -> Threshold | None:
-    """The lowest cut from which on at least `wanted` (0..1) of the rows are good; None without one."""
-    return next((cut for cut in _cuts(scores, good) if cut.precision >= wanted - 1e-12), None)
+    above_chance = [cut for cut in _cuts(scores, good) if cut.balanced_accuracy > 0.5]
+    return max(above_chance, key=lambda cut: (round(cut.balanced_accuracy, 9), cut.grade), default=None)
 
 
 def _cuts(scores: Sequence[float], good: Sequence[bool]) -> list[Threshold]:
@@ -300,7 +294,8 @@ def measure(rows: Sequence[LabelledGrade], by: Yardstick) -> Figures:
         histogram=histogram(grades, by.scale),
         threshold=best_threshold(grades, good),
         wanted_precision=by.precision,
-        precise=threshold_for_precision(grades, good, by.precision),
+        # The lowest cut from which on enough rows are good.
+        precise=next((cut for cut in _cuts(grades, good) if cut.precision >= by.precision - 1e-12), None),
         scorers=tuple(scorers),
         humans=human_agreement(rows, by),
         parts=tuple(_part(name, rows, good, given - wanted) for name in parts) if len(parts) > 1 else (),

@@ -13,7 +13,7 @@ from pydantic import JsonValue, ValidationError
 from simulator.core.errors import InputError
 from simulator.core.messages import _
 from simulator.core.types import Language, Value
-from simulator.data.files import temporary_path
+from simulator.data.files import replaced
 from simulator.stats.bias import BiasRow
 
 FOLDER = Path("calibrations")
@@ -76,14 +76,6 @@ class Calibration(Value):
         value = self.figures.get("auroc")
         return float(value) if isinstance(value, (int, float)) else None
 
-    def __str__(self) -> str:
-        """`AUROC .89 [.84-.93], n 222, mtrag_human faithfulness`; rho where the label has one class only."""
-        name, value, low, high = self.headline
-        between = (
-            f" [{short_number(low)}-{short_number(high)}]" if low is not None and high is not None else ""
-        )
-        return f"{name} {short_number(value)}{between}, n {self.n:,}, {self.dataset} {self.label}"
-
     @property
     def headline(self) -> Headline:
         """The figure that says most: AUROC; Spearman's rho where the label has one class only."""
@@ -133,10 +125,6 @@ def calibration_file_name(*parts: str) -> str:
     return f"{'-'.join(_UNSAFE.sub('_', part) for part in parts)}.json"
 
 
-def _path(calibration: Calibration, folder: Path) -> Path:
-    return folder / calibration_file_name(calibration.judge, calibration.label, calibration.dataset)
-
-
 def has_larger_calibration(calibration: Calibration, folder: Path = FOLDER) -> bool:
     """Whether the folder has the same calibration (rubric and label file) from more rows."""
     try:
@@ -145,6 +133,10 @@ def has_larger_calibration(calibration: Calibration, folder: Path = FOLDER) -> b
         return False
     same = (before.rubric, before.sha256) == (calibration.rubric, calibration.sha256)
     return same and before.n > calibration.n
+
+
+def _path(calibration: Calibration, folder: Path) -> Path:
+    return folder / calibration_file_name(calibration.judge, calibration.label, calibration.dataset)
 
 
 def today() -> date:
@@ -159,16 +151,10 @@ def save_calibration(calibration: Calibration, folder: Path = FOLDER) -> Path:
 
 def _write(path: Path, stored: Value) -> Path:
     """Replaces the file as a whole, or leaves the old one; returns its path."""
-    new = temporary_path(path)
-    try:
+    with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
+    with replaced(path) as new:
         new.write_text(stored.model_dump_json(indent=1) + "\n", encoding="utf-8")
-        new.replace(path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            new.unlink(missing_ok=True)
-        msg = _("{path}: cannot be written ({strerror}).", path=path, strerror=error.strerror)
-        raise InputError(msg) from None
     return path
 
 
@@ -186,26 +172,18 @@ def read_calibration(path: Path) -> Calibration:
         raise InputError(msg) from None
 
 
-def calibrations_for(
+def calibration_for(
     judge: str, rubrics: Collection[str], language: Language | None = None, folder: Path = FOLDER
-) -> tuple[Calibration, ...]:
-    """The calibrations of this judge with exactly this rubric: those in `language` first, then by size.
+) -> Calibration | None:
+    """The calibration of this judge with exactly this rubric (Score.rubric): in `language`, else the largest.
 
     None where grades are of several rubrics; grades by rule, which have no rubric, do not count.
     """
     graded_by = {rubric for rubric in rubrics if rubric}
-    if len(graded_by) != 1:
-        return ()
-    found = [each for each in stored_calibrations(folder) if each.judge == judge and each.rubric in graded_by]
-    found.sort(key=lambda each: (each.language != (language or each.language), -each.n))
-    return tuple(found)
-
-
-def calibration_for(
-    judge: str, rubrics: Collection[str], language: Language | None = None, folder: Path = FOLDER
-) -> Calibration | None:
-    """The calibration that says most about grades of these rubrics (Score.rubric); None: not calibrated."""
-    return next(iter(calibrations_for(judge, rubrics, language, folder)), None)
+    found = [
+        each for each in stored_calibrations(folder) if each.judge == judge and graded_by == {each.rubric}
+    ]
+    return max(found, key=lambda each: (each.language == language, each.n), default=None)
 
 
 def stored_calibrations(folder: Path) -> Iterator[Calibration]:
