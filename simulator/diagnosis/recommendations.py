@@ -13,7 +13,7 @@ from simulator.core.shelves import canonical_judge
 from simulator.core.types import PASSED, Language, Passage, Results, Severity, Value
 from simulator.data.files import language_of
 from simulator.diagnosis.evidence import Cause, RootCause
-from simulator.diagnosis.root_cause import articles_of, root_causes, stored_checks
+from simulator.diagnosis.root_cause import Articles, articles_of, root_causes, stored_checks
 from simulator.stats.figures import RedTurn, Summary, rounded
 from simulator.stats.red import RANK, worst_severity
 from simulator.stats.summary import excerpt
@@ -382,11 +382,6 @@ class DiagnosedTurn(NamedTuple):
     article: str
     handover: bool
 
-    @property
-    def lost_article(self) -> bool:
-        """Whether the needed article was not found, and neither a spelling nor a cut explains it."""
-        return self.root_cause.cause in OF_THE_SEARCH and not (self.root_cause.pair or self.root_cause.cut)
-
 
 class Group(NamedTuple):
     """Red turns that one change fixes, gravest first."""
@@ -394,21 +389,6 @@ class Group(NamedTuple):
     cause: Cause
     place: FixTarget
     members: tuple[DiagnosedTurn, ...]
-
-
-def _diagnosed(
-    results: Results, summary: Summary, root_causes: Iterable[RootCause], library: Library
-) -> list[DiagnosedTurn]:
-    """The red turns that have a cause, gravest first."""
-    known = {(found.conversation, found.turn): found for found in root_causes}
-    passed_on = set(results.conversations.select("to_hand_over").ids)
-    turns = []
-    for red in summary.reddest:
-        if found := known.get((red.conversation, red.turn)):
-            article = library.whole(found.articles[0]) if found.articles else ""
-            handover = red.conversation in passed_on and found.cause in OF_A_HANDOVER
-            turns.append(DiagnosedTurn(red, found, article, handover))
-    return turns
 
 
 def groups(diagnosed: Sequence[DiagnosedTurn], *, rows: bool = False) -> list[Group]:
@@ -430,8 +410,10 @@ def groups(diagnosed: Sequence[DiagnosedTurn], *, rows: bool = False) -> list[Gr
     found: dict[tuple[Cause, FixTarget], list[DiagnosedTurn]] = {}
     for each in diagnosed:
         cause = each.root_cause.cause
+        # Neither a spelling nor a cut explains why the article was not found.
+        lost = cause in OF_THE_SEARCH and not (each.root_cause.pair or each.root_cause.cut)
         # A follow-up was searched for by its own words, though the question itself finds the article.
-        if each.lost_article and each.red.turn > 1 and (each.red.case, each.article) not in missed:
+        if lost and each.red.turn > 1 and (each.red.case, each.article) not in missed:
             cause, place = "retrieval", FixTarget("dialogue")
         else:
             place = _place(each, needed.get(cause, set()))
@@ -526,8 +508,15 @@ def improvements(
     then by the gravest of their turns, then by the number of personas and of turns.
     """
     library, gains = Library(results, articles), Gains(results, summary)
-    red = _diagnosed(results, summary, root_causes, library)
-    found = [_fix(group, results, library, gains) for group in groups(red, rows=summary.rows)]
+    known = {(found.conversation, found.turn): found for found in root_causes}
+    to_hand_over = set(results.conversations.select("to_hand_over").ids)
+    diagnosed = []
+    for red in summary.reddest:
+        if cause := known.get((red.conversation, red.turn)):
+            article = library.whole(cause.articles[0]) if cause.articles else ""
+            handover = red.conversation in to_hand_over and cause.cause in OF_A_HANDOVER
+            diagnosed.append(DiagnosedTurn(red, cause, article, handover))
+    found = [_fix(group, results, library, gains) for group in groups(diagnosed, rows=summary.rows)]
 
     def best_first(fix: Fix) -> tuple[float, int, int, int, str]:
         return -round(fix.gain, 4), RANK[fix.severity], -len(fix.personas), -len(fix.turns), fix.key
@@ -593,24 +582,17 @@ def _example(each: DiagnosedTurn, results: Results) -> Example:
 
 
 def improvements_of_run(results: Results, summary: Summary, settings: Settings) -> Improvements:
-    """The fixes of a run, with the bot's own articles if the settings name them, and the stored checks.
+    """The fixes of a run, with the bot's own articles if the settings name them.
 
     Raises InputError if the knowledge of `--knowledge` cannot be read.
     """
-    if _is_unsearched(results, summary):
-        return improvements_of(results, summary)
-    articles = (articles_of(settings) or ()) if summary.reddest else ()
-    found = root_causes(results, summary, articles=articles or None, found=stored_checks(results))
-    return improvements(results, summary, found, articles=articles)
+    return improvements_of(results, summary, articles_of(settings) if summary.reddest else None)
 
 
-def improvements_of(results: Results, summary: Summary) -> Improvements:
-    """The fixes from the run alone; causes that depend on the knowledge base are only likely."""
-    if _is_unsearched(results, summary):
+def improvements_of(results: Results, summary: Summary, articles: Articles | None = None) -> Improvements:
+    """The fixes of a run; without the bot's articles the causes that depend on them are only likely."""
+    if summary.rows and not results.conversations.select("with_passages"):
+        # Nothing was retrieved for any row: there is neither an article nor a search to fix.
         return Improvements(score=summary.score, goal=1.0, unsearched=bool(summary.reddest))
-    return improvements(results, summary, root_causes(results, summary))
-
-
-def _is_unsearched(results: Results, summary: Summary) -> bool:
-    """Whether nothing was retrieved for any row: there is neither an article nor a search to fix."""
-    return summary.rows and not results.conversations.select("with_passages")
+    found = root_causes(results, summary, articles=articles, found=stored_checks(results))
+    return improvements(results, summary, found, articles=articles or ())

@@ -117,7 +117,6 @@ def correct(
         interval=(float(low), float(high)),
         n=len(labelled),
         bias={name: sum(sorted(apart[name])) / len(apart[name]) for name in STRATA if name in apart},
-        power=power,
     )
 
 

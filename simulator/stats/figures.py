@@ -75,7 +75,7 @@ class PersonaSummary(Value):
 
 @dataclass(frozen=True, slots=True)
 class CaseSummary:
-    """How the bot did on one question, over all who asked it; `worst` is where to start reading."""
+    """How the bot did on one question, over all who asked it."""
 
     case: str
     question: str
@@ -83,7 +83,6 @@ class CaseSummary:
     conversations: int
     turns: int
     red: int
-    worst: tuple[str, int] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,25 +193,22 @@ class VoteAgreement(Value):
     n: int
     votes: int
     disagreed: int
-    mean_spread: float
 
 
 class CorrectedScore(Value):
     """The score (0..1) as people would have given it, with a 95 % interval, from `n` turns they graded.
 
     `bias` is judge less people on those turns, by stratum (red, not_red): positive is lenient.
-    `power` (0..1) is how much the judge's grades helped; at 0 they told nothing of people's.
     """
 
     score: float
     interval: tuple[float, float]
     n: int
     bias: Mapping[Stratum, float]
-    power: float
 
     def as_json(self) -> dict[str, Any]:
         """What `--json` prints of it, rounded to 4 decimals."""
-        return rounded(self.model_dump(mode="json", exclude={"power"}))  # type: ignore[no-any-return]
+        return rounded(self.model_dump(mode="json"))  # type: ignore[no-any-return]
 
 
 class Shortage(Value):

@@ -501,7 +501,6 @@ def _cases(
     rows = []
     for case, own in _grouped(started, lambda c: c.case).items():
         turns = turns_by_case.get(case, [])
-        red = sorted((s for s in turns if s.marks), key=_worst_first)
         rows.append(
             CaseSummary(
                 case=case,
@@ -509,8 +508,7 @@ def _cases(
                 score=_mean(means.get(c.id) for c in own),
                 conversations=len(own),
                 turns=len(turns),
-                red=len(red),
-                worst=(red[0].conversation, red[0].turn) if red else None,
+                red=sum(bool(s.marks) for s in turns),
             )
         )
     return tuple(sorted(rows, key=lambda row: (-row.red, 2.0 if row.score is None else row.score)))
@@ -548,14 +546,12 @@ def vote_agreement(scores: Iterable[Score]) -> tuple[VoteAgreement, ...]:
     found = []
     for judge, own in sorted(voted.items()):
         ballots = [ballot for score in own if isinstance(ballot := score.detail["votes"], list)]
-        spreads = [spread for score in own if isinstance(spread := score.detail.get("spread"), int | float)]
         found.append(
             VoteAgreement(
                 judge=judge,
                 n=len(own),
                 votes=max(map(len, ballots)),
                 disagreed=sum(bool(score.detail.get("disagreement")) for score in own),
-                mean_spread=fmean(spreads) if spreads else 0.0,
             )
         )
     return tuple(found)

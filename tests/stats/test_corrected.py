@@ -239,7 +239,7 @@ def test_the_summary_has_it() -> None:
 
 def gate_of(low: float, score: float, high: float, target: float) -> Gate:
     """The gate of a run whose automatic score is far above everything."""
-    corrected = CorrectedScore(score=score, interval=(low, high), n=60, bias={}, power=1)
+    corrected = CorrectedScore(score=score, interval=(low, high), n=60, bias={})
     figures = summary(graded(lambda *_: None)).model_copy(update={"score": 0.99, "corrected": corrected})
     return decide(figures, target, 1.0, 1.0)
 

@@ -219,7 +219,7 @@ def test_a_missed_share_says_between_what_it_may_lie() -> None:
 def test_people_decide_where_they_graded() -> None:
     """The corrected score passes by its own interval; for more certainty the interval is wider."""
     of_judge = checked("score >= 0.8", shares(100, 100))
-    corrected = CorrectedScore(score=0.85, interval=(0.81, 0.89), n=60, bias={}, power=1)
+    corrected = CorrectedScore(score=0.85, interval=(0.81, 0.89), n=60, bias={})
 
     assert check_corrected(of_judge, corrected, 0.95).decision == "passed"
     assert check_corrected(of_judge, corrected, 0.999).decision == "undecided"

@@ -43,5 +43,5 @@ def test_votes_far_apart_are_counted() -> None:
     ]
     [found] = vote_agreement(scores)
 
-    assert (found.judge, found.n, found.votes, found.disagreed, found.mean_spread) == ("turn", 2, 3, 1, 2.5)
+    assert (found.judge, found.n, found.votes, found.disagreed) == ("turn", 2, 3, 1)
     assert vote_agreement(graded("turn", [4])) == ()

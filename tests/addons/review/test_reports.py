@@ -29,7 +29,7 @@ def summary(results: Results = HELD) -> Summary:
 def corrected(score: float = 0.82, low: float = 0.78, high: float = 0.86) -> Summary:
     """A summary with these figures."""
     bias = {"red": -0.04, "not_red": 0.09}
-    known = CorrectedScore(score=score, interval=(low, high), n=60, bias=bias, power=1)
+    known = CorrectedScore(score=score, interval=(low, high), n=60, bias=bias)
     return summary().model_copy(update={"score": 0.87, "corrected": known})
 
 
@@ -103,9 +103,7 @@ def test_notes_say_in_which_way_the_judge_was_off() -> None:
     )
 
     same = corrected().model_copy(
-        update={
-            "corrected": CorrectedScore(score=0.8, interval=(0.7, 0.9), n=60, bias={"red": 0.001}, power=1)
-        }
+        update={"corrected": CorrectedScore(score=0.8, interval=(0.7, 0.9), n=60, bias={"red": 0.001})}
     )
     assert any(
         "要確認のターンで人とほぼ同じです" in said(note.text, "ja")
