@@ -424,14 +424,6 @@ def person_beside(match: re.Match[str]) -> Span | bool:
     return match.span(group) if _can_be_called(match[group]) else False
 
 
-def reading(match: re.Match[str]) -> bool:
-    """（こうち しんや）: how a name is read, behind the name."""
-    if match.string[match.start() - 1] != "\ue000" and len(match["v"]) < LONGEST_GIVEN:
-        return False
-    parts = _katakana(match["v"]).split()
-    return all(_is_kana_name(part) or part in word_list("foreign_kana") for part in parts)
-
-
 def surname_listed(match: re.Match[str]) -> bool:
     """野々村が待って: a surname that does what people do."""
     name = match["v"]
@@ -597,27 +589,6 @@ def lower_given(match: re.Match[str]) -> Span | bool:
     return start, end if last not in word_list("no_english") else start + len(first)
 
 
-def lower_pair(match: re.Match[str]) -> bool:
-    """Tokita miyuki without capitals anywhere: a Japanese surname and given name."""
-    one, other = match["v"].split()
-    long = max(len(one), len(other)) > 5 and min(len(one), len(other)) > 3
-    return long and not {one, other} & word_list("no_english") and _is_japanese(one, other)
-
-
-def last_line(match: re.Match[str]) -> Span | bool:
-    """Thanks so much!, and "Josh" on a line of its own: a name of the lists."""
-    return _is_known(match["v"].split()[0]) and english_name(match)
-
-
-def with_initial(match: re.Match[str]) -> bool:
-    """T. Achebe: a surname behind initials, where a part of a sentence begins or a list knows it."""
-    last = re.split(r"[. ]+", match["v"])[-1].capitalize()
-    if last.lower() in word_list("no_english") and last not in word_list("family_and_word"):
-        return False
-    before = match.string[max(0, match.start("v") - 3) : match.start("v")].rstrip(" ")
-    return not before or before[-1] in ",:;(\n\ue000" or _is_known(last)
-
-
 def latin_beside(match: re.Match[str]) -> bool:
     """Emmaです, Tokita Miyukiです: a name in Latin letters in a Japanese sentence, one word of it known.
 
@@ -650,8 +621,8 @@ NAME_CHECKS: dict[str, Check] = {
     check.__name__: check
     for check in (
         with_title, introduced, labelled_name, full_name, foreign_alone, bare_given, given_alone,
-        surname_alone, person_beside, reading, surname_listed, with_surname, called, surname_and_kana,
+        surname_alone, person_beside, surname_listed, with_surname, called, surname_and_kana,
         changed_name, given_name, kana_pair, english_name, greeted, self_named, known_given_name,
-        lower_given, lower_pair, last_line, with_initial, latin_beside, ticket_name, bare_given_name,
+        lower_given, latin_beside, ticket_name, bare_given_name,
     )
 }  # fmt: skip

@@ -108,11 +108,6 @@ def labelled_code(match: re.Match[str]) -> bool:
     return not of_things and code(match)
 
 
-def long_labelled_code(match: re.Match[str]) -> bool:
-    """As `labelled_code`, further away from its label: five digits at least."""
-    return long_code(match) and labelled_code(match)
-
-
 def past_date(match: re.Match[str]) -> bool:
     """A whole date of the last century that no word such as "since" makes the day of something else."""
     before = match.string[max(0, match.start() - 24) : match.start()]
@@ -132,14 +127,6 @@ _SINCE = re.compile(
 def spelt_number(match: re.Match[str]) -> bool:
     """A telephone number in kanji digits, or a number in spelt digits of seven at least."""
     return 10 <= len(re.sub(r"[^〇零一二三四五六七八九]", "", match["v"])) <= 11
-
-
-def spaced_email(match: re.Match[str]) -> bool:
-    """Taro_1 @ example.jp: with spaces around the sign, only what no plain word stands before."""
-    local = match[0].split("@")[0].strip()
-    if re.match(r"\S+@\S+\.[A-Za-z]{2,24}\. ", match[0]):
-        return False  # an address, and the sentence behind it
-    return bool(re.search(r"[\d._+-]", local)) or not match[0].startswith(local + " ")
 
 
 def spelt_email(match: re.Match[str]) -> bool:
@@ -244,11 +231,6 @@ def street(match: re.Match[str]) -> bool:
     return not _NO_STREET.search(match[0].split(",")[0])
 
 
-def lower_street(match: re.Match[str]) -> bool:
-    """14 elm street, without capitals: only where no common word stands before the street."""
-    return not (_NO_STREET.search(match[0]) or _COMMON.search(match[0]))
-
-
 def labelled_street(match: re.Match[str]) -> bool:
     """The text behind "I live at", where it has a number and no word for a plan or a product."""
     return not (_NO_STREET.search(match["v"]) or _NO_PLACE.search(match["v"]))
@@ -259,7 +241,6 @@ _NO_PLACE = re.compile(
     r"|November|December|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\b"
 )
 _NO_STREET = re.compile(r"\b(?:Hours?|Days?|Minutes?|Year|Month|Week|Items?|Steps?)\b", re.IGNORECASE)
-_COMMON = re.compile(r"\b(?:mins?|ways?|miles?|km|times?|more|new|free|lane|people|of|the|and|to|in|for)\b")
 
 
 FILE = Path(__file__).with_name("patterns.toml")
@@ -269,9 +250,8 @@ _CHECKS = NAME_CHECKS | {
     check.__name__: check
     for check in (
         luhn, my_number, iban, phone, somebodys, either, abroad, code, long_code, labelled_code,
-        long_labelled_code, past_date, spelt_number, spaced_email, spelt_email, address_ja,
-        labelled_address, street, labelled_street, lower_street,
-    )
+        past_date, spelt_number, spelt_email, address_ja,
+        labelled_address, street, labelled_street,     )
 }  # fmt: skip
 
 
