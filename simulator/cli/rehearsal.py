@@ -114,7 +114,7 @@ def start(settings: Settings, run_id: str = "") -> int | FinishedRun:
             place = feature("shard").shard_position(whole_plan, shard)
             file.save_note(feature("shard").SHARD_NOTE, place.model_dump_json())
         if planned.skipped.count:
-            file.save_note(SKIPPED_NOTE, json.dumps(planned.skipped.as_json(), ensure_ascii=False))
+            file.save_note(SKIPPED_NOTE, json.dumps(planned.skipped.as_note(), ensure_ascii=False))
         return file
 
     return _perform(context, plan, plan, create, {})

@@ -252,8 +252,7 @@ class Profile:
         return JudgeChoice(default_judges(self.form, offline=offline), reason)
 
 
-# The key of the note of a run about its skipped rows.
-# How many of them the note lists.
+# How many skipped rows the note of a run lists.
 _MAX_LISTED_ROWS = 1000
 
 

@@ -65,18 +65,6 @@ for _line in _HEADERS.strip().splitlines():
     _field, *_names = _line.split()
     COLUMNS[_field] = (*COLUMNS.get(_field, ()), *_names)
 
-# In these columns of a table a line break separates items; in others it belongs to the text.
-ONE_PER_LINE = frozenset({"references", "ground_truths", "reference_answers"})
-
-# Columns of public data sets that a run does not need.
-EXTRAS = frozenset(
-    {
-        "dataset", "group", "meta", "metadata", "scale", "labels", "published_scores", "annotators",
-        "distractor_passage_ids", "context_ids", "movie_title", "passage_prefix", "level", "sentences",
-        "values",
-    }
-)  # fmt: skip
-
 
 @lru_cache(maxsize=4096)
 def normalised(header: str) -> str:
@@ -88,8 +76,14 @@ def normalised(header: str) -> str:
 
 _FIELDS = {normalised(alias): field for field, aliases in COLUMNS.items() for alias in aliases}
 _RANKS = {normalised(alias): rank for aliases in COLUMNS.values() for rank, alias in enumerate(aliases)}
-_EXTRAS = frozenset(map(normalised, EXTRAS))
-_ONE_PER_LINE = frozenset(map(normalised, ONE_PER_LINE))
+# Columns of public data sets that a run does not need.
+_EXTRAS = """
+    dataset group meta metadata scale labels published_scores annotators distractor_passage_ids context_ids
+    movie_title passage_prefix level sentences values
+"""
+_EXTRA = frozenset(map(normalised, _EXTRAS.split()))
+# In these columns of a table a line break separates items; in others it belongs to the text.
+_ONE_PER_LINE = frozenset(map(normalised, ("references", "ground_truths", "reference_answers")))
 
 
 def field_of(header: str) -> str | None:
@@ -99,12 +93,7 @@ def field_of(header: str) -> str | None:
 
 def is_extra(header: str) -> bool:
     """Whether a column of public data sets is known to be unneeded, so that nobody is told about it."""
-    return normalised(header) in _EXTRAS
-
-
-def one_per_line(header: str) -> bool:
-    """Whether a cell under this header lists one item per line."""
-    return normalised(header) in _ONE_PER_LINE
+    return normalised(header) in _EXTRA
 
 
 def columns_by_field(values: Mapping[str, JsonValue]) -> dict[str, str]:
@@ -401,7 +390,7 @@ def references(cell: Cell) -> tuple[tuple[str, ...], ...]:
         turns = [list(map(_as_text, turn)) if isinstance(turn, list) else _as_text(turn) for turn in turns]
         cell = cell._replace(value=turns)
     if turns is None or not any(isinstance(turn, list) for turn in turns):
-        flat = _items(cell, r"[|\n]" if one_per_line(cell.column) else r"\|")
+        flat = _items(cell, r"[|\n]" if normalised(cell.column) in _ONE_PER_LINE else r"\|")
         return (flat,) if flat else ()
     return tuple(() if is_empty(turn) else _items(Cell(cell.column, turn), "") for turn in turns)
 

@@ -78,12 +78,13 @@ def _list(name: List) -> dict[str, tuple[str, str]]:
 
 
 def _listed(name: str, *lists: List) -> bool:
-    """Whether a name stands in one of the long lists."""
-    rest = name[1:] or "."
-    for one in lists if " " not in rest else ():
-        seconds, longer = _list(one).get(name[:1], ("", ""))
-        if (rest in seconds) if len(rest) == 1 else (f" {rest} " in longer):
-            return True
+    """Whether a name stands in one of the long lists, in old forms of its kanji or the usual ones."""
+    for written in dict.fromkeys((name, name.translate(_USUAL))):
+        rest = written[1:] or "."
+        for one in lists if " " not in rest else ():
+            seconds, longer = _list(one).get(written[:1], ("", ""))
+            if (rest in seconds) if len(rest) == 1 else (f" {rest} " in longer):
+                return True
     return False
 
 
@@ -126,31 +127,23 @@ def _katakana_surnames() -> frozenset[str]:
 
 def _is_surname(name: str) -> bool:
     """Whether a word is a surname and no common word: 生田目, 髙﨑, サトウ."""
-    plain = name.translate(_USUAL)
-    return (
-        plain in word_list("surnames") | word_list("surnames_kana") | _katakana_surnames()
-        or _listed(name, "family_ja")
-        or _listed(plain, "family_ja")
-    )
+    known = word_list("surnames") | word_list("surnames_kana") | _katakana_surnames()
+    return name.translate(_USUAL) in known or _listed(name, "family_ja")
 
 
 def _is_family(name: str) -> bool:
     """As `_is_surname`; those that are common words or places as well are surnames, too."""
-    return (
-        _is_surname(name)
-        or _listed(name, "family_ja_common")
-        or _listed(name.translate(_USUAL), "family_ja_common")
-    )
+    return _is_surname(name) or _listed(name, "family_ja_common")
 
 
 def _is_given(name: str) -> bool:
     """Whether a word in kanji is a given name and no common word."""
-    return _listed(name, "given_ja") or _listed(name.translate(_USUAL), "given_ja")
+    return _listed(name, "given_ja")
 
 
 def _is_any_given(name: str) -> bool:
     """As `_is_given`; those that are common words as well are given names, too: 紬, 一歩."""
-    return _is_given(name) or _listed(name.translate(_USUAL), "given_ja_common")
+    return _listed(name, "given_ja", "given_ja_common")
 
 
 def _is_kana_family(name: str) -> bool:

@@ -23,10 +23,6 @@ class CalendarDate(NamedTuple):
     month: int | None = None
     day: int | None = None
 
-    def is_part_of(self, other: "CalendarDate") -> bool:
-        """Whether the other date says all that this one says."""
-        return all(own in (None, part) for own, part in zip(self, other, strict=True))
-
 
 @dataclass
 class DetailIndex:

@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 from simulator.core.types import Case, GradingContext, Language
 from simulator.text.acts import apologises, is_handover, is_refusal, parts
 from simulator.text.numerals import Quantity, quantities, unmatched
-from simulator.text.segments import CJK, clauses, normalise, sentences, tokens
+from simulator.text.segments import clauses, normalise, sentences, tokens
 from simulator.text.wording import wording
 
 # Weights of a single token; a pair of neighbours weighs half the mean of its two. Hiragana and stop words are
@@ -35,7 +35,6 @@ _FUNCTION_WORDS = """
     can't cannot couldn't won't wouldn't isn't aren't wasn't weren't shouldn't haven't hasn't
 """
 STOP_WORDS = frozenset(_FUNCTION_WORDS.split())
-CJK_TEXT = re.compile(f"[{CJK}]")
 _HIRAGANA = re.compile("[\u3041-\u309f\u30fc]")
 _BETWEEN = "\t"
 
@@ -115,8 +114,6 @@ def coverage(question: str, texts: Iterable[str]) -> float:
 # What is left of the support of a text with a number that no passage has (at most a grade of 3), and with one
 # of a single digit, which may be there in other words.
 MISSING_NUMBER, MISSING_DIGIT = 0.45, 0.75
-# A sentence of this much weight of which less than this share is found is invented.
-SOME_LENGTH, INVENTED = 6, 0.3
 # What is left of the agreement with a reference where another figure stands in its place, or it is left out.
 WRONG_NUMBER, LEFT_OUT = 0.1, 0.8
 # An answer may say more than its reference; what it leaves out counts nine times as much.
@@ -128,18 +125,12 @@ WORTH_SAYING = 3
 class Support(NamedTuple):
     """How far passages support a text: the share (0..1) of its words that they have, by weight.
 
-    `weight` is that of all its words, `numbers` are those of its numbers that no passage has.
+    `numbers` are those of its numbers that no passage has.
     """
 
     text: str
     share: float
-    weight: float
     numbers: tuple[Quantity, ...] = ()
-
-    @property
-    def is_invented(self) -> bool:
-        """Whether hardly anything is found of a sentence of some length, however good the rest is."""
-        return self.share < INVENTED and self.weight >= SOME_LENGTH
 
     @property
     def score(self) -> float:
@@ -170,7 +161,7 @@ def support(text: str, known: PassageContents, asked: str = "") -> Support:
     """How far passages support a text; the customer's own numbers count as known."""
     units, amounts = content_units(text), quantities(text)
     numbers = unmatched(unmatched(amounts, known.numbers), quantities(asked)) if amounts else []
-    return Support(text, share(units, known.units), total_weight(units), tuple(numbers))
+    return Support(text, share(units, known.units), tuple(numbers))
 
 
 class Agreement(NamedTuple):

@@ -164,11 +164,6 @@ _DAY = re.compile(
     rf"|(?<![\d.,:$-])\b(\d{{1,2}})(?:st|nd|rd|th)?(?= (?:of )?{_MONTH})"
     rf"|\b{_MONTH} (\d{{1,2}})(?:st|nd|rd|th)?\b(?![:.,]?\d|%| (?:{_SPELLINGS}))"
 )
-# A figure as it stands beside "within" or 以内: 20日, 3 business days, the 20th, 31 May.
-FIGURE = (
-    rf"(?:the )?(?:{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?\b(?!\d)|(?<![\d.,-]){_PLAIN}(?!\d)"
-    rf"(?:(?:st|nd|rd|th)?(?: of)? {_MONTH}|(?:st|nd|rd|th)\b|\s?(?:{_SPELLINGS})|[歳才個枚台件口]|)目?)"
-)
 _BRACKETED = re.compile(r"\[\d{1,3}\]")
 _COMPOUND = re.compile(rf"({_PLAIN})([千万億])")
 

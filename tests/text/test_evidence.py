@@ -119,8 +119,7 @@ def test_a_copied_answer_is_wholly_supported_and_an_invented_one_hardly() -> Non
 
     assert copied.score > 0.95
     assert copied.numbers == ()
-    assert invented.score < 0.4
-    assert invented.is_invented
+    assert invented.score < 0.3
 
 
 def test_a_figure_that_no_passage_has_costs_over_half() -> None:
