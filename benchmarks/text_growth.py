@@ -133,7 +133,9 @@ TEXTS: dict[str, Callable[[int], str]] = {
 
 _CHOICES = ("the Nile", "the Danube", "ナイル川", "ドナウ川")
 _ASKED = "料金はいくらですか。 What does the plan cost, and when is it due?"
-_HELD = "料金は1,980円で、毎月27日のお支払いです。 The plan costs 20 dollars a month, due on the 27th."
+_HELD = (
+    "プランの料金は1,980円で、毎月27日のお支払いです。 The plan costs 20 dollars a month, due on the 27th."
+)
 
 
 def context_of(text: str, reference: str = "", passage: str = "") -> GradingContext:

@@ -193,15 +193,6 @@ def read_bytes(path: Path, most_bytes: int = MAX_BYTES) -> bytes:
     return data
 
 
-def split_lines(text: str) -> Iterator[str]:
-    r"""The lines of a text, each with its `\n`, one by one to save memory."""
-    start = 0
-    while start < len(text):
-        end = text.find("\n", start) + 1 or len(text)
-        yield text[start:end]
-        start = end
-
-
 def language_of(text: str) -> Language:
     """Japanese for a text with any kana or kanji, else English."""
     return "ja" if _SCRIPT.search(text) else "en"
@@ -340,7 +331,7 @@ def open_lines(path: Path) -> Lines:
     if _is_clean_utf8(path):
         return lambda: _streamed(path)
     text = read_text(path)
-    return lambda: split_lines(text)
+    return lambda: io.StringIO(text)
 
 
 def _streamed(path: Path) -> Iterator[str]:

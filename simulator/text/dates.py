@@ -6,8 +6,8 @@ Times: 午後6時, 18:00, 6 pm; hours with their days: 平日 9時～18時, Mond
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, zip_longest
+from typing import NamedTuple
 
 from simulator.text.entity_meaning import (
     EVERY_DAY,
@@ -71,8 +71,7 @@ _SPAN = re.compile(r"[~〜\-ー]|から|\b(?:to|through|till|until)\b")
 _NEXT = re.compile(r" ?[:はも、,]? ?(?:午[前後]|[ap]m|\d{1,2}(?::|時| ?[ap]\.?m))")
 
 
-@dataclass(frozen=True)
-class _Time:
+class _Time(NamedTuple):
     """A time in a text, which may be one end of opening hours."""
 
     start: int
@@ -94,18 +93,18 @@ class _Time:
 
 def times(text: str) -> Iterator[DetailMatch]:
     """Opening hours with the days beside them, and times of day that stand alone."""
-    every = list(_times(text))
-    number = 0
-    while number < len(every):
-        one = every[number]
-        after = every[number + 1] if number + 1 < len(every) else None
+    every = _times(text)
+    one = next(every, None)
+    while one:
+        after = next(every, None)
         if after and _is_range(text, one, after):
             yield _hours(text, one, after)
-            number += 2
-            continue
-        bare = _bare(text, one)
-        yield _hours(text, bare, one) if bare else DetailMatch(one.start, one.end, "time", Clock(one.clock))
-        number += 1
+            after = next(every, None)
+        elif bare := _bare(text, one):
+            yield _hours(text, bare, one)
+        else:
+            yield DetailMatch(one.start, one.end, "time", Clock(one.clock))
+        one = after
 
 
 def _times(text: str) -> Iterator[_Time]:
@@ -130,11 +129,9 @@ def _number(written: str) -> int | None:
 def _is_range(text: str, one: _Time, after: _Time) -> bool:
     if after.start - one.end > 12:
         return False
-    if _CLOCK_BETWEEN.fullmatch(text, one.end, after.start):
-        return True
-    return bool(_AND.fullmatch(text, one.end, after.start)) and text[
-        max(0, one.start - 10) : one.start
-    ].rstrip().endswith("between")
+    is_between = text[max(0, one.start - 10) : one.start].rstrip().endswith("between")
+    links = (_CLOCK_BETWEEN, _AND) if is_between else (_CLOCK_BETWEEN,)
+    return any(link.fullmatch(text, one.end, after.start) for link in links)
 
 
 def _bare(text: str, last: _Time) -> _Time | None:
@@ -146,19 +143,14 @@ def _bare(text: str, last: _Time) -> _Time | None:
 
 
 def _hours(text: str, one: _Time, after: _Time) -> DetailMatch:
-    start, end = _clocks(one, after)
-    left, right, days = _days_beside(text, one.start, after.end)
-    return DetailMatch(left, right, "hours", Hours(start, end, days))
-
-
-def _clocks(one: _Time, after: _Time) -> tuple[int, int]:
-    """Both ends in minutes: a half of the day named once holds for the other end where it can."""
+    """A half of the day that is named once holds for the other end of the hours where it can."""
     start, end = one.clock, after.clock
     if not after.half and one.half and end <= start and after.hour < 12:
         end += 720
     if not one.half and after.half in _AFTER_NOON and one.hour < 12 and start + 720 < end:
         start += 720
-    return start, end % 1440
+    left, right, days = _days_beside(text, one.start, after.end)
+    return DetailMatch(left, right, "hours", Hours(start, end % 1440, days))
 
 
 def _days_beside(text: str, start: int, end: int) -> tuple[int, int, frozenset[str]]:
@@ -183,13 +175,10 @@ def days_of(written: str) -> frozenset[str]:
     reached = 0
     for match in _NAMED.finditer(written):
         named = _named(match[0])
-        if (
-            len(days) == 1
-            and len(named) == 1
-            and _SPAN.search(written, reached, match.start())
-            and {*days, *named} <= set(WEEK)
-        ):
-            first, last = WEEK.index(days[0]), WEEK.index(named[0])
+        ends = (*days, *named)
+        are_days = len(days) == len(named) == 1 and HOLIDAY not in ends
+        if are_days and _SPAN.search(written, reached, match.start()):
+            first, last = map(WEEK.index, ends)
             found.update(WEEK[first : last + 1] if first <= last else (*WEEK[first:], *WEEK[: last + 1]))
         found.update(named)
         days, reached = named, match.end()
@@ -208,6 +197,7 @@ def _named(word: str) -> list[str]:
     return next(([day] for day in WEEK if day[0] == word[0]), sorted(EVERY_DAY))
 
 
+# The year before the first of each reign.
 _ERAS = {
     "令和": 2018,
     "平成": 1988,
@@ -284,9 +274,7 @@ def dates(text: str) -> list[DetailMatch]:
 
 def _japanese(text: str) -> Iterator[DetailMatch]:
     for match in _JAPANESE.finditer(text):
-        year = _year(match)
-        reading = _reading(year, match["m"] or match["mm"], match["d"] or match["dd"])
-        if reading:
+        if reading := _reading(_year(match), match["m"] or match["mm"], match["d"] or match["dd"]):
             yield DetailMatch(*match.span(), "date", Date((reading,)))
 
 
@@ -296,18 +284,14 @@ def _numeric(text: str) -> Iterator[DetailMatch]:
         if reading and (match["m"] or not match["era"]):
             yield DetailMatch(*match.span(), "date", Date((reading,)))
     for match in _YEAR_LAST.finditer(text):
-        yield from _either(match, match[1], match[3], int(match[4]))
+        # Month first or day first: what the calendar allows.
+        orders = ((match[1], match[3]), (match[3], match[1]))
+        if readings := dict.fromkeys(filter(None, (_reading(int(match[4]), *order) for order in orders))):
+            yield DetailMatch(*match.span(), "date", Date(tuple(readings)))
     for match in _SLASHED.finditer(text):
         reading = _reading(None, match[1], match[2])
         if reading and match[0] not in ("1/2", "1/3", "2/3", "1/4", "3/4"):
             yield DetailMatch(*match.span(), "date", Date((reading,)))
-
-
-def _either(match: re.Match[str], one: str, other: str, year: int) -> Iterator[DetailMatch]:
-    """Month first or day first: what the calendar allows."""
-    readings = dict.fromkeys(filter(None, (_reading(year, one, other), _reading(year, other, one))))
-    if readings:
-        yield DetailMatch(*match.span(), "date", Date(tuple(readings)))
 
 
 def _english(text: str) -> Iterator[DetailMatch]:
@@ -345,10 +329,8 @@ def _reading(year: int | None, month: str | None, day: str | None) -> CalendarDa
 
 
 def _month(written: str) -> int | None:
-    for number, name in enumerate(_MONTHS, start=1):
-        if written[:3] == name[:3]:
-            return number
-    return _number(written)
+    names = [name[:3] for name in _MONTHS]
+    return names.index(written[:3]) + 1 if written[:3] in names else _number(written)
 
 
 def _with_later_days(text: str, found: Sequence[DetailMatch]) -> list[DetailMatch]:
@@ -361,11 +343,7 @@ def _with_later_days(text: str, found: Sequence[DetailMatch]) -> list[DetailMatc
         if later and reading and (day := _number(later["d"] or later["dd"])) and day <= 31:
             start = later.start("d") if later["d"] else later.start("dd")
             every.append(DetailMatch(start, later.end(), "date", Date((reading._replace(day=day),))))
-    return [
-        one
-        for one, after in zip(every, [*every[1:], None], strict=False)
-        if not after or one.end <= after.start
-    ]
+    return [one for one, after in zip_longest(every, every[1:]) if not after or one.end <= after.start]
 
 
 def _inherited(text: str, found: Sequence[DetailMatch]) -> list[DetailMatch]:

@@ -139,28 +139,20 @@ def unknown_words(question: str, texts: Iterable[str]) -> list[str]:
 def spelling_pairs(question: str, texts: Sequence[str]) -> list[SpellingPair]:
     """Words of a question that these texts write differently, the likeliest first; at most five."""
     there, known = normalise(question), "\n".join(texts)
+    plain, unknown = normalise(known), unknown_words(question, texts)
     written = [word for word in words(known) if _carries(word) and normalise(word) not in there]
     compound = [word for word in _joined(known) if normalise(word) not in there]
+    parted = (*product(_joined(question), written), *product(unknown, compound))
     candidates = [
-        *product([word for word in unknown_words(question, texts) if not _is_hiragana(word)], written),
-        *(both for both in product(_joined(question), written) if _is_joined(*both, normalise(known))),
-        *(
-            both
-            for both in product(unknown_words(question, texts), compound)
-            if _is_joined(*both, normalise(known))
-        ),
+        *product([word for word in unknown if not KANA_ONLY.fullmatch(word)], written),
+        # Words that differ in nothing but how they are joined, where the article has only one of them.
+        *((a, b) for a, b in parted if folded_kana(a) == folded_kana(b) and normalise(a) not in plain),
     ]
-    found: dict[str, SpellingPair] = {}
-    for one, other in candidates:
-        likeness = spelling_likeness(one, other)
-        if likeness > found.get(one, SpellingPair("", "", 0)).likeness:
-            found[one] = SpellingPair(one, other, likeness)
-    for pair in _within_kana(question, written, known):
-        if pair.likeness > found.get(pair.asked, SpellingPair("", "", 0)).likeness:
-            found[pair.asked] = pair
+    pairs = [SpellingPair(one, other, spelling_likeness(one, other)) for one, other in candidates]
+    pairs += _within_kana(question, written, known)
     best: list[SpellingPair] = []
-    for pair in sorted(found.values(), key=lambda pair: -pair.likeness):
-        if not any(pair.asked in other.asked or other.asked in pair.asked for other in best):
+    for pair in sorted(pairs, key=lambda pair: -pair.likeness):
+        if pair.likeness and not any(pair.asked in each.asked or each.asked in pair.asked for each in best):
             best.append(pair)
     return best[:5]
 
@@ -182,11 +174,11 @@ def spelling_likeness(one: str, other: str) -> float:
 
 
 def _same_sound(one: str, other: str) -> bool:
-    first, second = reading(one), reading(other)
-    if not first or not second:
+    if not reading(one) or not reading(other):
         return False
-    return folded_kana(first) == folded_kana(second) or (
-        len(roman(one)) >= SHORTEST and roman(one) == roman(other)
+    first, second = roman(one), roman(other)
+    return folded_kana(reading(one)) == folded_kana(reading(other)) or (
+        first == second and len(first) >= SHORTEST
     )
 
 
@@ -230,34 +222,35 @@ def _heard(word: str) -> str:
 
 
 def _within_kana(question: str, written: Iterable[str], known: str) -> Iterator[SpellingPair]:
-    """とうきょうのてんぽ has no word boundary: the sound of an article's word is looked for inside."""
+    """とうきょうのてんぽ has no word boundary: the sound of an article's word is looked for inside.
+
+    ひっこし and 引っ越し end alike: the kana that follows in both belongs to them, unless it is a particle.
+    """
     runs = [run for run in KANA_ONLY.findall(normalise(question)) if len(run) >= SHORTEST]
     for word in written:
         sound = reading(word)
-        if not sound or len(roman(word)) < SHORTEST or (sound == word and _is_hiragana(word)):
+        if len(roman(word)) < SHORTEST or (sound == word and KANA_ONLY.fullmatch(word)):
             continue
         for run in runs:
-            piece, likeness = _piece(run, word)
+            piece, likeness = _piece(run, word, 2 * len(sound))
+            following = run.partition(piece)[2][:1] if piece else ""
+            is_ending = (
+                known.partition(word)[2][:1] == following and following not in "はがをにのでともへやかで"
+            )
             if piece:
-                more = _ending(run.partition(piece)[2], known.partition(word)[2])
+                more = following if is_ending else ""
                 yield SpellingPair(piece + more, word + more, likeness)
 
 
-def _piece(run: str, word: str) -> tuple[str, float]:
+def _piece(run: str, word: str, longest: int) -> tuple[str, float]:
     """The part of a run of kana that sounds like a word, and how much so; empty when none does."""
     best = ("", 0.0)
     for start in range(len(run)):
-        for end in range(start + SHORTEST, len(run) + 1):
+        for end in range(start + SHORTEST, min(start + longest, len(run)) + 1):
             likeness = spelling_likeness(run[start:end], word)
             if likeness >= max(best[1], 0.01) and (likeness == 1 or start == 0):
                 best = (run[start:end], likeness)
     return best
-
-
-def _ending(asked: str, written: str) -> str:
-    """ひっこし and 引っ越し end alike: the kana that follow in both, unless a particle does."""
-    first = asked[:1]
-    return first if first and first == written[:1] and first not in "はがをにのでともへやかで" else ""
 
 
 def _joined(text: str) -> list[str]:
@@ -270,15 +263,6 @@ def _joined(text: str) -> list[str]:
     ]
     both = [f"{a} {b}" for a, b in found if a.isascii() and b.isascii() and len(a) + len(b) <= 16]
     return list(dict.fromkeys(both))[:MOST_WORDS]
-
-
-def _is_joined(one: str, other: str, known: str) -> bool:
-    """Whether two words differ in nothing but how they are joined, and the first is not in the article."""
-    return folded_kana(one) == folded_kana(other) and normalise(one) not in known
-
-
-def _is_hiragana(word: str) -> bool:
-    return bool(KANA_ONLY.fullmatch(word))
 
 
 def _carries(word: str) -> bool:
