@@ -276,8 +276,7 @@ def _pdf(path: Path) -> Iterator[Any]:
         logging.getLogger("pypdf").setLevel(logging.CRITICAL)
         reader = pypdf.PdfReader(io.BytesIO(read_bytes(path)))
         if reader.is_encrypted and not reader.decrypt(""):
-            msg = _("{path}: protected with a password; save it without one.", path=path)
-            raise CaseFileError(msg)
+            raise CaseFileError(_("{path}: protected with a password; save it without one.", path=path))
         yield reader
 
 

@@ -168,8 +168,7 @@ def read_text(path: str | Path, *, may_be_empty: bool = False, most_bytes: int =
         )
         raise CaseFileError(msg)
     if not may_be_empty and not text.strip():
-        msg = _("{path}: the file is empty.", path=path)
-        raise CaseFileError(msg)
+        raise CaseFileError(_("{path}: the file is empty.", path=path))
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 

@@ -141,8 +141,7 @@ def yaml_rows(path: Path, text: str) -> Rows:
     if isinstance(root, yaml.MappingNode) and [key.value for key, _unused in root.value] == ["cases"]:
         root = root.value[0][1]
     if not isinstance(root, yaml.SequenceNode):
-        what = _("no list of questions; {list}.", list=_LIST)
-        raise row_fault(path, root.start_mark.line + 1, what)
+        raise row_fault(path, root.start_mark.line + 1, _("no list of questions; {list}.", list=_LIST))
     values = _Values(path, text)
     for node in root.value:
         line = node.start_mark.line + 1

@@ -279,8 +279,7 @@ def identifier(cell: Cell) -> str:
     """An id as written: 001 stays 001. It is never used as a path."""
     key = text(cell)
     if any(unicodedata.category(character) in {"Cc", "Zl", "Zp"} for character in key):
-        msg = _("an id cannot hold line breaks or control characters")
-        raise ValueError(msg)
+        raise ValueError(_("an id cannot hold line breaks or control characters"))
     return key
 
 
@@ -299,8 +298,7 @@ def language(cell: Cell) -> Language:
     key = _word(cell.value)
     code = _LANGUAGES.get(key) or _LANGUAGES.get(re.split(r"[-_]", key)[0])
     if code is None:
-        msg = _("{cell} is not a language; use ja or en", cell=quote(cell.value))
-        raise ValueError(msg)
+        raise ValueError(_("{cell} is not a language; use ja or en", cell=quote(cell.value)))
     return code
 
 
@@ -408,8 +406,7 @@ def facts(cell: Cell) -> Facts:
     value = _json(cell)
     if isinstance(value, dict):
         if extra := set(value) - {"knows", "unknown"}:
-            msg = _("{name} is not known here; use knows and unknown", name=quote(min(extra)))
-            raise ValueError(msg)
+            raise ValueError(_("{name} is not known here; use knows and unknown", name=quote(min(extra))))
         return Facts(**{key: _items(Cell(key, items), "") for key, items in value.items()})
     items = _items(cell, r"[|\n]")
     unknown = [item for item in items if _UNKNOWN_FACT.match(item)]
@@ -425,8 +422,7 @@ def history(cell: Cell) -> tuple[Message, ...]:
     if isinstance(value, str):
         return tuple(Message(role=_role(speaker), content=line) for speaker, line in _lines_by_speaker(value))
     if not isinstance(value, list):
-        msg = _("{value} is not a conversation; {history}", value=quote(value), history=_HISTORY)
-        raise ValueError(msg)
+        raise ValueError(_("{value} is not a conversation; {history}", value=quote(value), history=_HISTORY))
     return tuple(map(message, value))
 
 
@@ -444,15 +440,13 @@ def _role(value: JsonValue) -> Any:
         return "user"
     if re.fullmatch(_BOT, speaker):
         return "assistant"
-    msg = _("{value} is not a known speaker; use user or assistant", value=quote(value))
-    raise ValueError(msg)
+    raise ValueError(_("{value} is not a known speaker; use user or assistant", value=quote(value)))
 
 
 def _lines_by_speaker(dialogue: str) -> Iterable[tuple[str, str]]:
     before, *parts = _SPEAKER.split(dialogue.strip())
     if before.strip():
-        msg = _("{text} does not say who speaks; {history}", text=quote(before), history=_HISTORY)
-        raise ValueError(msg)
+        raise ValueError(_("{text} does not say who speaks; {history}", text=quote(before), history=_HISTORY))
     return [(speaker, line.strip()) for speaker, line in zip(parts[::2], parts[1::2], strict=True)]
 
 
@@ -528,8 +522,7 @@ def _plain(value: JsonValue) -> str:
         return str(value).lower()
     if isinstance(value, (int, float)):
         return str(value)
-    msg = _("{value} is not a text", value=quote(value))
-    raise ValueError(msg)
+    raise ValueError(_("{value} is not a text", value=quote(value)))
 
 
 def _word(value: JsonValue) -> str:
@@ -747,13 +740,11 @@ def fields_of_turns(value: JsonValue) -> Record:
         raise ValueError(msg)
     opening, turns = _exchanges([turn for turn in value if isinstance(turn, dict)])
     if not turns:
-        msg = _("no turn in which the customer says something")
-        raise ValueError(msg)
+        raise ValueError(_("no turn in which the customer says something"))
     fields = [_fields(turn) for turn in turns]
     for number, field in enumerate(fields[1:], 2):
         if "question" not in field:
-            msg = _("turn {number:d} has no question", number=number)
-            raise ValueError(msg)
+            raise ValueError(_("turn {number:d} has no question", number=number))
     verdicts = {str(field["answerable"]) for field in fields if "answerable" in field}
     record: Record = {
         "question": fields[0].get("question"),

@@ -273,8 +273,7 @@ def _filled(
         covered = numbers[bisect_right(numbers, top) : bisect_right(numbers, bottom)]
         left -= len(covered)
         if left < 0:
-            msg = _("merged cells that overlap")
-            raise ValueError(msg)
+            raise ValueError(_("merged cells that overlap"))
         for number in covered:
             by_number[number].texts.setdefault(column, text)
     return Worksheet(name, tuple(lines), below)
