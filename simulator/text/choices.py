@@ -183,19 +183,14 @@ def stated(answer: str, choices: Sequence[str]) -> Stated | None:
 
 def _plain(answer: str) -> str:
     """The reply without its draft, Markdown, LaTeX and differences of width, in short lines of text."""
-    parts = _DRAFT.split(answer)
-    said = parts[-1] if not _opens_draft(answer) else parts[0]
+    parts, tags = _DRAFT.split(answer), _DRAFT.findall(answer)
+    # A reply that breaks off within its draft said only what stands before that.
+    said = parts[-1] if not tags or tags[-1].startswith("</") else parts[0]
     text = nfkc(straight(said))
     if "\\" in text:
         text = _LATEX.sub("", _BOXED.sub(_BOX, text))
     text = _TAG.sub("", text.translate(_MARKS).replace("__", ""))
     return _HEADING.sub("", _BREAKS.sub("\n", _SPACES.sub(" ", text))).strip()
-
-
-def _opens_draft(answer: str) -> bool:
-    """Whether the reply breaks off within its draft: then only what stands before it was said."""
-    tags = _DRAFT.findall(answer)
-    return bool(tags) and not tags[-1].startswith("</")
 
 
 def _whole(text: str, choices: Sequence[str], patterns: _Patterns) -> Stated | None:
@@ -241,9 +236,8 @@ def _said_by_text(text: str, choices: Sequence[str], patterns: _Patterns) -> lis
     found = []
     for match in (each for kind in patterns.by_text for each in kind.finditer(text)):
         line = match["line"].strip()
-        place = _text_place(line, choices)
-        if place is None:
-            place = _text_place(_COPULA.sub("", line), choices)
+        places = (_text_place(line, choices), _text_place(_COPULA.sub("", line), choices))
+        place = next((each for each in places if each is not None), None)
         if place is not None and len(line) > 1:
             found.append((match.end("line"), LETTERS[place]))
     return found
@@ -253,15 +247,11 @@ def _by_line(text: str, choices: Sequence[str], patterns: _Patterns) -> Stated |
     """The one letter that stands in a line of its own."""
     found = set()
     for line in text[-LONGEST:].splitlines():
-        match = patterns.line.fullmatch(line)
-        behind = match and (match["text"] or match["apart"])
-        if match and (not behind or _is_text_of(behind, match["letter"], choices)):
-            found.add(match["letter"].upper())
+        if match := patterns.line.fullmatch(line):
+            letter, behind = match["letter"].upper(), match["text"] or match["apart"]
+            if not behind or folded_choice(behind) == folded_choice(choices[LETTERS.index(letter)]):
+                found.add(letter)
     return Stated(found.pop(), "letter") if len(found) == 1 else None
-
-
-def _is_text_of(text: str | None, letter: str, choices: Sequence[str]) -> bool:
-    return folded_choice(text or "") == folded_choice(choices[LETTERS.index(letter.upper())])
 
 
 @lru_cache(maxsize=32)

@@ -19,7 +19,7 @@ from simulator.text.entity_meaning import (
     DetailMatch,
     Hours,
 )
-from simulator.text.numerals import KANJI, value_of
+from simulator.text.numerals import KANJI, MONTHS, value_of
 
 _AFTER_NOON = {"午後", "夕方", "夜", "夜間", "pm", "p.m."}
 _HALF = r"午前|午後|早朝|翌朝|朝|夕方|夜間|夜|深夜|(?<![a-z])[ap]\.?m\.?(?![a-z])"
@@ -225,11 +225,7 @@ _SLASHED = re.compile(
     r"(?<![\w./-])(\d{1,2})/(\d{1,2})(?![\d/.%]| ?(?:以[上下]|の|程度|倍))"
     r"(?= ?(?:\(|から|~|〜|-|まで|以降|より|に|付|時点|現在|頃|は))"
 )
-_MONTHS = (
-    "jan(?:uary)?", "feb(?:ruary)?", "mar(?:ch)?", "apr(?:il)?", "may", "june?", "july?", "aug(?:ust)?",
-    "sep(?:t(?:ember)?)?", "oct(?:ober)?", "nov(?:ember)?", "dec(?:ember)?",
-)  # fmt: skip
-_MONTH = rf"(?P<month>\b(?:{'|'.join(_MONTHS)})\b(?:\.(?= \d))?)"
+_MONTH = rf"(?P<month>\b(?:{'|'.join(MONTHS)})\b(?:\.(?= \d))?)"
 _TH = r"(?:st|nd|rd|th)?\b"
 _YEAR = r"(?:,? (?:of )?(?P<year>(?:19|20|21)\d\d)\b)?"
 _TO = r" ?(?:-|~|〜|to(?: the)?|until|till|through|and) ?"
@@ -251,7 +247,7 @@ _LATER = re.compile(
     rf"|(?:-| to | through | until | and )(?:the )?(?P<dd>\d{{1,2}}){_TH}(?![:.,]\d| ?[a-z%])"
 )
 _ORDINAL = re.compile(
-    rf"\bthe (?P<d>\d{{1,2}})(?:st|nd|rd|th)\b(?! (?:of )?(?:{'|'.join(_MONTHS)})\b)"
+    rf"\bthe (?P<d>\d{{1,2}})(?:st|nd|rd|th)\b(?! (?:of )?(?:{'|'.join(MONTHS)})\b)"
     r"(?! (?!of|to|and|or|is|if|falls|each|every|in|at|until|through|by|for"
     r"|we|you|will|on|with|but|as|when|so)[a-z])"
 )
@@ -329,7 +325,7 @@ def _reading(year: int | None, month: str | None, day: str | None) -> CalendarDa
 
 
 def _month(written: str) -> int | None:
-    names = [name[:3] for name in _MONTHS]
+    names = [name[:3] for name in MONTHS]
     return names.index(written[:3]) + 1 if written[:3] in names else _number(written)
 
 

@@ -79,10 +79,8 @@ def phones(text: str) -> Iterator[DetailMatch]:
             opens_around = match[0].startswith("(") and ")" not in match[0]
             yield DetailMatch(match.start() + opens_around, match.end(), "phone", Token("phone", number))
     for match in _SHORT.finditer(text):
-        if match[0].startswith("#"):
-            yield DetailMatch(*match.span(), "phone", Token("phone", match[0]))
-        else:
-            yield DetailMatch(*match.span(), "phone", Token("phone", f"{match[0]}番"))
+        number = match[0] if match[0].startswith("#") else f"{match[0]}番"
+        yield DetailMatch(*match.span(), "phone", Token("phone", number))
 
 
 def codes(text: str) -> Iterator[DetailMatch]:
@@ -192,7 +190,8 @@ def implied(text: str) -> set[tuple[str, str]]:
 
 def _measured(text: str, match: re.Match[str]) -> DetailMatch | None:
     """The number with its unit or currency; None when it has neither, or is part of a phrase."""
-    unit = _currency(match["sign"].strip()) if match["sign"] else _CANONICAL.get(match["unit"] or "", "")
+    sign = (match["sign"] or "").strip()  # $, US$, JPY
+    unit = _SIGNS.get(sign[-1:]) or _CANONICAL.get(sign or match["unit"] or "", "")
     value = value_of(match["number"])
     if not unit or value is None or _is_phrase(text, match, unit, value):
         return None
@@ -207,19 +206,11 @@ def _measured(text: str, match: re.Match[str]) -> DetailMatch | None:
     return DetailMatch(*match.span(), kind, Measure((digits_of(value),), unit))
 
 
-def _currency(sign: str) -> str:
-    """The currency of a sign: $, US$, JPY."""
-    return _SIGNS.get(sign[-1]) or _CANONICAL[sign]
-
-
 def _is_phrase(text: str, match: re.Match[str], unit: str, value: Decimal) -> bool:
     """A step, a few of something, or a word that only looks like a number: 一人, 十分, one day."""
     number = match["number"]
-    if (
-        match["gap"] == " "
-        and number.isdecimal()
-        and _STEP.search(text, max(0, match.start() - 10), match.start())
-    ):
+    is_step = match["gap"] == " " and number.isdecimal()
+    if is_step and _STEP.search(text, max(0, match.start() - 10), match.start()):
         return True
     if unit in _COUNTED and (value <= 1 or (unit == "番" and value < 100)):
         return True
@@ -253,9 +244,8 @@ def _ranged(first: re.Match[str], last: DetailMatch) -> DetailMatch:
         return last
     if meaning.unit == "%" and first.string[last.end - 1] == "割":
         value *= 10
-    return DetailMatch(
-        first.start(), last.end, last.kind, Measure((digits_of(value), *meaning.values), meaning.unit)
-    )
+    both = Measure((digits_of(value), *meaning.values), meaning.unit)
+    return last._replace(start=first.start(), meaning=both)
 
 
 def _large(match: re.Match[str]) -> DetailMatch | None:

@@ -58,22 +58,19 @@ def digits_of(value: Decimal) -> str:
 
 def _summed(pieces: list[str]) -> Decimal | None:
     """Powers of ten below 10,000 gather in a section, 万 and 億 close it; a lone 万 counts nothing."""
-    total, section, last = Decimal(0), Decimal(0), None
+    total, section = Decimal(0), Decimal(0)
+    last: Decimal | None = None
     for piece in pieces:
         if piece in _TENS:
-            section, last = (
-                _EXACT.add(section, _EXACT.multiply(Decimal(_TENS[piece]), last or Decimal(1))),
-                None,
-            )
-        elif piece in _MYRIADS or piece in _POWERS:
-            power = Decimal(_MYRIADS.get(piece) or _POWERS[piece])
-            section = _EXACT.add(section, last or Decimal(0))
+            section, last = section + _TENS[piece] * (last or 1), None
+        elif power := _MYRIADS.get(piece) or _POWERS.get(piece):
+            section += last or 0
             if not section:
                 return None
-            total, section, last = _EXACT.add(total, _EXACT.multiply(section, power)), Decimal(0), None
+            total, section, last = total + section * power, Decimal(0), None
         elif last is not None or (last := _single(piece)) is None:
             return None
-    return _EXACT.add(total, _EXACT.add(section, last or Decimal(0)))
+    return total + section + (last or 0)
 
 
 def _single(piece: str) -> Decimal | None:
@@ -151,10 +148,11 @@ _KANJI_AMOUNT = re.compile(
     rf"|(?<![{KANJI}\d数何幾第])[{KANJI}]{{2,24}}+(?=円|ドル)"
 )
 # Days of a month in English: the 20th (not: the 20th century), 31 May, May 31st. As a unit they are "th".
-_MONTH = (
-    r"(?:jan(?:uary)?|feb(?:ruary)?|march|mar|april|apr|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
-    r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b\.?"
-)
+MONTHS = (
+    "jan(?:uary)?", "feb(?:ruary)?", "mar(?:ch)?", "apr(?:il)?", "may", "june?", "july?", "aug(?:ust)?",
+    "sep(?:t(?:ember)?)?", "oct(?:ober)?", "nov(?:ember)?", "dec(?:ember)?",
+)  # fmt: skip
+_MONTH = rf"(?:{'|'.join(MONTHS)})\b\.?"
 _NO_DAY = (
     r"(?! (?:centur|floor|street|avenue|edition|birthday|anniversar|place|season|grade|time|amendment"
     r"|president|state|month|year|week|hour|version|generation|century|district|row|line|item|step|page|chapter|minute))"

@@ -75,7 +75,8 @@ class MaskedText:
     def __init__(self, original: str) -> None:
         self.original = original
         marked = straight(original)
-        pieces = [(start, end, _plain(marked, start, end)) for start, end in _clusters(marked)]
+        spans = (match.span() for match in _CLUSTER.finditer(marked))
+        pieces = [(start, end, _plain(marked, start, end)) for start, end in spans]
         self.text = "".join(piece for *_, piece in pieces)
         self._starts = list(chain.from_iterable([start] * len(piece) for start, _, piece in pieces))
         self._ends = list(chain.from_iterable([end] * len(piece) for _, end, piece in pieces))
@@ -95,10 +96,6 @@ class MaskedText:
     def written(self, start: int, end: int) -> str:
         """The original words of a span."""
         return self.original[self._starts[start] : self._ends[end - 1]].strip()
-
-
-def _clusters(text: str) -> list[tuple[int, int]]:
-    return [match.span() for match in _CLUSTER.finditer(text)]
 
 
 def _plain(text: str, start: int, end: int) -> str:
