@@ -11,8 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from simulator.cli.app import main
 from simulator.core import shelves
 from simulator.core.secrets import is_secret
+from tests.commands import Command, Done
+from tests.servers.openai import OpenAIServer, serve
 
 # Pages and terminals tell the time of the machine's own zone: in tests it is the same everywhere.
 os.environ["TZ"] = "UTC"
@@ -95,3 +98,23 @@ def apart(tmp_path: Path) -> Iterator[None]:
         if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
             del sys.modules[name]
     sys.path[:] = path
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str]) -> Command:
+    """Runs the command line in this process, where the test stands."""
+
+    def run(*arguments: str) -> Done:
+        capsys.readouterr()
+        return Done(main(arguments), *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
+    """The fake endpoint, configured for every role."""
+    with serve() as started:
+        monkeypatch.setenv("OPENAI_BASE_URL", started.url)
+        monkeypatch.setenv("OPENAI_API_KEY", "none")
+        yield started

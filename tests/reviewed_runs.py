@@ -1,7 +1,7 @@
 """Runs that a team has reviewed, for tests."""
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from simulator.core.types import HumanVerdict, Language, RedRules, Results
 from simulator.stats.figures import Summary
@@ -24,14 +24,6 @@ HELD = (
     "--offline", "--persona", "calm", "--persona", "angry", "--limit", "14", "--turns", "3",
     "--judges", "turn", "--language", "ja",
 )  # fmt: skip
-
-
-class Done(NamedTuple):
-    """Exit code and what was printed."""
-
-    code: int
-    out: str
-    err: str
 
 
 def now() -> Results:

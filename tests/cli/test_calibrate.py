@@ -1,21 +1,18 @@
 """`calibrate` from the command line to the exit code, with stand-ins and with a model over HTTP."""
 
-import json
 import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
-from simulator.cli.app import main
 from simulator.core.types import Language
 from simulator.stats import judge_trust
 from tests.golden_files import compare
 from tests.labelled_answers import labelled, written, written_csv
 from tests.servers.faults import Reply
-from tests.servers.openai import OpenAIServer, play, serve
+from tests.servers.openai import OpenAIServer, play
 
 KEYS = ["judge", "label", "n", "rubric", "spearman", "kendall", "kappa", "auroc", "threshold", "baselines"]
 USUAL = ("calibrate", "labels.jsonl", "--judge", "groundedness", "--label", "faithfulness")
@@ -33,39 +30,10 @@ def strict(exhibit):
 """
 
 
-class Done(NamedTuple):
-    """What a command left: exit code, standard output and error."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        """Standard output, which is one JSON object and nothing else."""
-        return json.loads(self.out)
-
-
-@pytest.fixture
-def command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Any:
-    """Runs the command line here, beside a label file."""
+@pytest.fixture(autouse=True)
+def labels(tmp_path: Path) -> None:
+    """A label file beside which the commands are run."""
     written(tmp_path / "labels.jsonl", labelled())
-
-    def run(*arguments: str) -> Done:
-        code = main(arguments)
-        out, err = capsys.readouterr()
-        return Done(code, out, err)
-
-    return run
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
-    """The fake endpoint, configured for every role."""
-    with serve() as started:
-        monkeypatch.setenv("OPENAI_BASE_URL", started.url)
-        monkeypatch.setenv("OPENAI_API_KEY", "none")
-        yield started
 
 
 @pytest.mark.parametrize("language", ["ja", "en"])

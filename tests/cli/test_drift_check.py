@@ -1,18 +1,14 @@
 """`--check FILE`: a run says first whether its judges still grade as when they were calibrated."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
-from simulator.cli.app import main
-from simulator.core.types import Results
-from simulator.storage.run_file import find_run, read_run
 from tests.labelled_answers import labelled, written
 from tests.servers.faults import Reply
-from tests.servers.openai import OpenAIServer, play, serve
+from tests.servers.openai import OpenAIServer, play
 
 RUN = ("--persona", "calm", "--limit", "1", "--turns", "1", "--judges", "groundedness")
 CALIBRATE = (
@@ -22,43 +18,10 @@ CALIBRATE = (
 CHECK = ("--check", "labels.jsonl")
 
 
-class Done(NamedTuple):
-    """What a command left: exit code, standard output and error."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        """Standard output, which is one JSON object and nothing else."""
-        return json.loads(self.out)
-
-    @property
-    def run(self) -> Results:
-        """The newest run."""
-        return read_run(find_run("latest", Path("runs")))
-
-
-@pytest.fixture
-def command(capsys: pytest.CaptureFixture[str]) -> Any:
-    """Runs the command line here, beside a label file."""
+@pytest.fixture(autouse=True)
+def labels() -> None:
+    """A label file beside which the commands are run."""
     written(Path("labels.jsonl"), labelled())
-
-    def run(*arguments: str) -> Done:
-        code = main(arguments)
-        return Done(code, *capsys.readouterr())
-
-    return run
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
-    """The fake endpoint, configured for every role."""
-    with serve() as started:
-        monkeypatch.setenv("OPENAI_BASE_URL", started.url)
-        monkeypatch.setenv("OPENAI_API_KEY", "none")
-        yield started
 
 
 def grading(grade: int) -> Any:

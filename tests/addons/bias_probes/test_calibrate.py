@@ -1,16 +1,13 @@
 """`calibrate --probes` from the command line to the exit code, with stand-ins and with a model over HTTP."""
 
-import json
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
-from simulator.cli.app import main
 from simulator.stats.judge_trust import StoredBias, bias_for
 from tests.golden_files import compare
-from tests.servers.openai import OpenAIServer, serve
+from tests.servers.openai import OpenAIServer
 
 FEW = ("calibrate", "--probes", "--limit", "2", "--language", "ja", "--judge")
 # Gives a 5 to whoever says thanks and a 3 else: no change of the stand-ins moves it.
@@ -28,38 +25,10 @@ shop-2,送料はいくらですか,送料は500円です。離島でもお届け
 """
 
 
-class Done(NamedTuple):
-    """What a command left: exit code, standard output and error."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        """Standard output, which is one JSON object and nothing else."""
-        return json.loads(self.out)
-
-
-@pytest.fixture
-def command(capsys: pytest.CaptureFixture[str]) -> Any:
-    """Runs the command line here, beside a judge of one's own."""
+@pytest.fixture(autouse=True)
+def own() -> None:
+    """A judge of one's own beside which the commands are run."""
     Path("own.py").write_text(OWN, encoding="utf-8")
-
-    def run(*arguments: str) -> Done:
-        code = main(arguments)
-        return Done(code, *capsys.readouterr())
-
-    return run
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
-    """The fake endpoint, configured for every role."""
-    with serve() as started:
-        monkeypatch.setenv("OPENAI_BASE_URL", started.url)
-        monkeypatch.setenv("OPENAI_API_KEY", "none")
-        yield started
 
 
 def kept(judge: str = "grateful") -> StoredBias:

@@ -3,13 +3,13 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 from simulator.addons.compare.grade import NAME
-from simulator.cli.app import main
 from simulator.core.types import Failure
+from tests.commands import Command, Done
 from tests.compare_runs import (
     LONG,
     SHORT,
@@ -24,28 +24,19 @@ from tests.compare_runs import (
 from tests.servers.faults import Reply
 from tests.servers.openai import OpenAIServer, serve
 
-
-class Done(NamedTuple):
-    """Exit code and what was printed."""
-
-    code: int
-    out: str
-    err: str
-
-
-Command = Callable[..., Done]
+Compare = Callable[..., Done]
 
 
 @pytest.fixture
-def compare(capsys: pytest.CaptureFixture[str]) -> Command:
+def compare(command: Command) -> Compare:
     """Runs the command in this process."""
 
-    def command(*arguments: str, code: int = 0) -> Done:
-        done = Done(main(("compare", *arguments)), *capsys.readouterr())
+    def run(*arguments: str, code: int = 0) -> Done:
+        done = command("compare", *arguments)
         assert done.code == code, done.err
         return done
 
-    return command
+    return run
 
 
 @pytest.fixture
@@ -59,20 +50,14 @@ def at(monkeypatch: pytest.MonkeyPatch) -> Callable[[OpenAIServer], None]:
     return pointed
 
 
-def figures(done: Done) -> dict[str, Any]:
-    """The one JSON object on stdout."""
-    result: dict[str, Any] = json.loads(done.out)
-    return result
-
-
-def test_a_judge_that_always_prefers_the_first_is_unmasked(compare: Command, at: Any) -> None:
+def test_a_judge_that_always_prefers_the_first_is_unmasked(compare: Compare, at: Any) -> None:
     """All ties, position bias 100 %, and a sentence not to rely on it."""
     runs = two_runs()
     with serve(judge(prefers_first)) as server:
         at(server)
         done = compare(*runs, "--json", "--cache", "off")
         requests = server.requests
-    result = figures(done)
+    result = done.json
 
     assert len(requests) == 2 * result["pairs"] == 16
     assert result["duels"][0]["ties"] == 8
@@ -82,13 +67,13 @@ def test_a_judge_that_always_prefers_the_first_is_unmasked(compare: Command, at:
     assert "順番に強く左右されています" in done.err
 
 
-def test_a_judge_that_prefers_the_longer_shows_length_bias(compare: Command, at: Any) -> None:
+def test_a_judge_that_prefers_the_longer_shows_length_bias(compare: Compare, at: Any) -> None:
     """B wins everything, and the report says that longer answers win; position is not to blame."""
     runs = two_runs()
     with serve(judge(prefers_longer)) as server:
         at(server)
         done = compare(*runs, "--cache", "off", "--json")
-    result = figures(done)
+    result = done.json
 
     assert (result["duels"][0]["wins_b"], result["duels"][0]["lead"]) == (8, "b")
     assert result["length"]["longer"]["value"] == 1.0
@@ -100,7 +85,7 @@ def test_a_judge_that_prefers_the_longer_shows_length_bias(compare: Command, at:
     assert "決め手は" in done.err
 
 
-def test_a_strict_schema_is_asked_for_and_answers_come_in_both_orders(compare: Command, at: Any) -> None:
+def test_a_strict_schema_is_asked_for_and_answers_come_in_both_orders(compare: Compare, at: Any) -> None:
     """Each pair once in either order, without the names of the runs."""
     runs = two_runs(2, "en")
     with serve(judge(prefers_longer)) as server:
@@ -114,17 +99,17 @@ def test_a_strict_schema_is_asked_for_and_answers_come_in_both_orders(compare: C
     assert not any(run in json.dumps(body) for body in bodies for run in runs)
 
 
-def test_what_was_judged_is_not_paid_for_again(compare: Command, at: Any) -> None:
+def test_what_was_judged_is_not_paid_for_again(compare: Compare, at: Any) -> None:
     """Kept beside the later run; a repeat asks nothing, another model everything."""
     runs = two_runs()
     with serve(judge(prefers_longer)) as server:
         at(server)
-        first = figures(compare(*runs, "--cache", "off", "--json"))
+        first = compare(*runs, "--cache", "off", "--json").json
         assert len(Path("runs", runs[1], NAME).read_text(encoding="utf-8").splitlines()) == 16
         server.requests.clear()
-        again = figures(compare(*runs, "--cache", "off", "--json"))
+        again = compare(*runs, "--cache", "off", "--json").json
         assert server.requests == []
-        turned = figures(compare(*reversed(runs), "--cache", "off", "--json"))
+        turned = compare(*reversed(runs), "--cache", "off", "--json").json
         assert server.requests == []
         compare(*runs, "--cache", "off", "--judge-model", "another")
         assert len(server.requests) == 16
@@ -133,7 +118,7 @@ def test_what_was_judged_is_not_paid_for_again(compare: Command, at: Any) -> Non
     assert turned["duels"][0]["wins_a"] == first["duels"][0]["wins_b"]
 
 
-def test_a_spent_budget_ends_early_and_the_next_sitting_goes_on(compare: Command, at: Any) -> None:
+def test_a_spent_budget_ends_early_and_the_next_sitting_goes_on(compare: Compare, at: Any) -> None:
     """Exit code 3, with what arrived kept."""
     runs = two_runs()
     with serve(judge(prefers_longer)) as server:
@@ -148,7 +133,7 @@ def test_a_spent_budget_ends_early_and_the_next_sitting_goes_on(compare: Command
         assert len(server.requests) == 16
 
 
-def test_failed_verdicts_are_counted_apart(compare: Command, at: Any) -> None:
+def test_failed_verdicts_are_counted_apart(compare: Compare, at: Any) -> None:
     """Exit code 3 above --max-failed; a failure is neither a tie nor a loss, and is tried again."""
     runs = two_runs(4)
     longer = judge(prefers_longer)
@@ -162,57 +147,57 @@ def test_failed_verdicts_are_counted_apart(compare: Command, at: Any) -> None:
         at(server)
         done = compare(*runs, "--cache", "off", "--json", code=3)
         compare(*runs, "--cache", "off", "--max-failed", "0.5")
-    result = figures(done)
+    result = done.json
 
     assert (result["failed"], result["duels"][0]["wins_b"], result["duels"][0]["ties"]) == (1, 3, 0)
     assert "1 of 4 failed" in done.err
     assert "判定の失敗" in done.err
 
 
-def test_the_forecast_starts_nothing(compare: Command, at: Any) -> None:
+def test_the_forecast_starts_nothing(compare: Compare, at: Any) -> None:
     """Two calls a pair that rules do not settle; after a sitting none."""
     runs = two_runs()
     with serve(judge(prefers_longer)) as server:
         at(server)
-        before = figures(compare(*runs, "--dry-run", "--json"))
+        before = compare(*runs, "--dry-run", "--json").json
         assert server.requests == []
         assert "At most 16 model calls" in compare(*runs, "--cache", "off").err
-        after = figures(compare(*runs, "--dry-run", "--json"))
+        after = compare(*runs, "--dry-run", "--json").json
 
     assert before["forecast"]["judge"]["calls"] == 16
     assert after["forecast"]["judge"]["calls"] == 0
 
 
-def test_the_stand_in_compares_offline(compare: Command) -> None:
+def test_the_stand_in_compares_offline(compare: Compare) -> None:
     """Named as what it is; it has no position bias to show."""
     done = compare(*two_runs(), "--offline", "--json")
-    result = figures(done)
+    result = done.json
 
     assert (result["judge"], result["offline"], result["position"]) == ("lexical", True, None)
     assert result["calls"] == {}
     assert "オフラインの代役" in done.err
-    assert result == figures(compare(*result["runs"], "--offline", "--json"))
+    assert result == compare(*result["runs"], "--offline", "--json").json
 
 
-def test_many_runs_are_compared_all_with_all_or_with_an_anchor(compare: Command) -> None:
+def test_many_runs_are_compared_all_with_all_or_with_an_anchor(compare: Compare) -> None:
     """Three runs are three pairs of runs, with an anchor two; all have a rating."""
     runs = [
         *two_runs(3),
         a_run("20261122-c", [a_conversation(f"c{at}", ["分かりません。"]) for at in range(3)]),
     ]
-    every = figures(compare(*runs, "--offline", "--json"))
+    every = compare(*runs, "--offline", "--json").json
     done = compare(*runs, "--anchor", "--offline", "--json")
 
     assert [(duel["a"], duel["b"]) for duel in every["duels"]] == [
         (runs[0], runs[1]), (runs[0], runs[2]), (runs[1], runs[2]),
     ]  # fmt: skip
-    assert [duel["a"] for duel in figures(done)["duels"]] == [runs[0]] * 2
+    assert [duel["a"] for duel in done.json["duels"]] == [runs[0]] * 2
     assert len(every["ratings"]) == 3
     assert "100点高い実行は" in done.err
 
 
 @pytest.mark.parametrize(("language", "said"), [("ja", "はっきり勝った例"), ("en", "Clear wins of B")])
-def test_it_is_written_as_markdown(compare: Command, language: Any, said: str) -> None:
+def test_it_is_written_as_markdown(compare: Compare, language: Any, said: str) -> None:
     """In the language of the questions; what bots said marks nothing up."""
     hostile = a_conversation("c9", ["<b>4,180</b> | **bold** [x](http://evil.example)"], language=language)
     plain = a_conversation("c9", [LONG[language]], language=language)
@@ -228,7 +213,7 @@ def test_it_is_written_as_markdown(compare: Command, language: Any, said: str) -
 
 
 @pytest.mark.parametrize("language", ["ja", "en"])
-def test_it_is_written_as_a_page(compare: Command, language: Any) -> None:
+def test_it_is_written_as_a_page(compare: Compare, language: Any) -> None:
     """One file without script or network; what bots said stays text."""
     hostile = "<script>alert(1)</script><img src=x onerror=alert(1)>"
     runs = (
@@ -246,7 +231,7 @@ def test_it_is_written_as_a_page(compare: Command, language: Any) -> None:
     assert text.count('scope="row"') == 1
 
 
-def test_what_cannot_be_compared_is_counted_with_a_hint(compare: Command) -> None:
+def test_what_cannot_be_compared_is_counted_with_a_hint(compare: Compare) -> None:
     """Later turns of customers who said something else, and conversations without a partner."""
     one = [a_conversation("x", ["1", "2"], asks=("mine",)), a_conversation("y", ["1"])]
     two = [a_conversation("x", ["3", "4"], asks=("theirs",))]
@@ -256,7 +241,7 @@ def test_what_cannot_be_compared_is_counted_with_a_hint(compare: Command) -> Non
     assert "--replay 1-a" in done.out
 
 
-def test_wrong_input_is_told_in_one_line(compare: Command) -> None:
+def test_wrong_input_is_told_in_one_line(compare: Compare) -> None:
     """Too few runs, one twice, nothing in common: exit code 2."""
     a, b = two_runs(2)
     other = a_run("3-c", [a_conversation("elsewhere", ["1"])])
@@ -267,7 +252,7 @@ def test_wrong_input_is_told_in_one_line(compare: Command) -> None:
     assert "no run 'nothing'" in compare(a, "nothing", code=2).err
 
 
-def test_missing_answers_lose_without_a_call(compare: Command, at: Any) -> None:
+def test_missing_answers_lose_without_a_call(compare: Compare, at: Any) -> None:
     """By rule, and shown as such."""
     gone = Failure(kind="timeout", message="late")
     runs = (a_run("1", [a_conversation("x", [gone])]), a_run("2", [a_conversation("x", ["hello"])]))
@@ -275,14 +260,14 @@ def test_missing_answers_lose_without_a_call(compare: Command, at: Any) -> None:
         at(server)
         done = compare(*runs, "--json")
         assert server.requests == []
-    result = figures(done)
+    result = done.json
 
     assert (result["asked"], result["duels"][0]["wins_b"], result["outcomes"][0]["how"]) == (0, 1, "rule")
     assert "規則による判定" in done.err
     assert "採点役が読んだ組はありません" in done.err
 
 
-def test_hostile_answers_reach_no_terminal_as_codes(compare: Command) -> None:
+def test_hostile_answers_reach_no_terminal_as_codes(compare: Compare) -> None:
     """Escape sequences in answers are dropped."""
     runs = (
         a_run("1", [a_conversation("x", ["\x1b[31mred\x1b[0m"])]),

@@ -3,13 +3,13 @@
 import contextlib
 import io
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from simulator.cli.app import main
-from tests.reviewed_runs import HELD, Done
+from tests.commands import Command
+from tests.reviewed_runs import HELD
 
 
 @pytest.fixture(scope="package")
@@ -22,13 +22,7 @@ def held(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def run(held: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
+def run(held: Path, command: Command) -> Command:
     """Runs a command in this process, beside a finished run."""
     shutil.copytree(held, "runs")
-
-    def command(*arguments: str) -> Done:
-        capsys.readouterr()
-        code = main(arguments)
-        return Done(code, *capsys.readouterr())
-
     return command

@@ -4,8 +4,9 @@ import csv
 import json
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,7 @@ from simulator.core.settings import Settings
 from simulator.core.types import Case
 from simulator.data.cases import read_cases
 from simulator.runner.plan import read_plan
+from tests.commands import Command
 from tests.question_models import Author
 from tests.servers.faults import Reply, error
 from tests.servers.openai import serve
@@ -26,29 +28,10 @@ JA, EN = str(shelves.DEMO / "knowledge" / "ja"), str(shelves.DEMO / "knowledge" 
 TAB = "テスト質問"
 
 
-class Done(NamedTuple):
-    """What a command left."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        """Standard output, which is one JSON object."""
-        return json.loads(self.out)
-
-
 @pytest.fixture
-def make(capsys: pytest.CaptureFixture[str]) -> Any:
+def make(command: Command) -> Command:
     """Runs `cases make` where the test stands."""
-
-    def run(*arguments: str) -> Done:
-        code = main(["cases", "make", *arguments])
-        out, err = capsys.readouterr()
-        return Done(code, out, err)
-
-    return run
+    return partial(command, "cases", "make")
 
 
 @pytest.fixture

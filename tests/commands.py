@@ -1,0 +1,32 @@
+"""What commands leave when they are run in the process of a test."""
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from simulator.core.types import Results
+from simulator.storage.run_file import find_run, read_run
+
+
+class Done(NamedTuple):
+    """Exit code, standard output and standard error."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """Standard output, which is one JSON object and nothing else."""
+        return json.loads(self.out)
+
+    @property
+    def run(self) -> Results:
+        """The newest run."""
+        return read_run(find_run("latest", Path("runs")))
+
+
+class Command(Protocol):
+    """The fixture `command`."""
+
+    def __call__(self, *arguments: str) -> Done: ...
