@@ -148,11 +148,12 @@ class Workers:
         offered = context.offered(self.plan)
         connect = shelves.connector(settings.adapter)
         bound = shelves.adapter_arguments(settings.adapter, connect, settings.set, offered)
+        # Only for prompts, and an adapter that takes them: there may be a million.
+        needs_cases = context.applied_prompts is not None or "cases" in bound
         return Setup(
             settings=settings.stored_values() | own | {"calls": max(1, settings.calls // self.slots)},
             personas=tuple(context.personas.values()),
-            # Only for an adapter that takes them: there may be a million.
-            cases=tuple(offered["cases"]) if "cases" in bound else (),
+            cases=tuple(offered["cases"]) if needs_cases else (),
             models=worker.models(context),
             limits=limits,
             folder=folder,

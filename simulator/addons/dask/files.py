@@ -15,12 +15,13 @@ from simulator.core.messages import _
 from simulator.core.settings import Settings
 from simulator.runner.chains import AppliedPrompts
 from simulator.runner.prompt_file import split_variant
+from simulator.storage.run_file import find_run
 
 # A bot's folder with more files or bytes is probably not meant to be sent.
 MOST_FILES, MOST_BYTES = 5_000, 200_000_000
 _SKIPPED_FOLDERS = frozenset({"__pycache__", "node_modules", "site-packages", "venv"})
 _SECRET = re.compile(r"secret|credential|service[-_. ]?account|id_rsa|\.(pem|key|p12|pfx)$", re.IGNORECASE)
-_FILE_SETTINGS = ("outputs", "guidelines", "contacts", "ng_words", "script", "replay")
+_FILE_SETTINGS = ("outputs", "guidelines", "contacts", "ng_words", "script")
 # Longer values of --set are texts, not names of files.
 _LONGEST_NAME = 500
 
@@ -33,15 +34,21 @@ class UserFiles:
         self._paths: dict[Path, None] = {}
         self.left_out: list[str] = []
         changes: dict[str, object] = {
-            "adapter": self._code(settings.adapter),
-            "judges": tuple(self._judge(name) for name in settings.judges),
-            "set": {key: self._value(text) for key, text in settings.set.items()},
+            "adapter": self._named(settings.adapter),
+            "judges": tuple(map(self._named, settings.judges)),
+            "set": {key: self._sent(text) for key, text in settings.set.items()},
         }
-        if settings.prompt:
-            changes["prompt"] = self._prompt(settings, settings.prompt)
         for name in _FILE_SETTINGS:
             if path := getattr(settings, name):
-                changes[name] = self._file(path)
+                changes[name] = self._sent(path)
+        if settings.replay:
+            changes["replay"] = self._sent(str(find_run(settings.replay, Path(settings.runs))))
+        if settings.prompt:
+            prompts = AppliedPrompts(settings)
+            for each in (*prompts.code, *map(str, prompts.files)):
+                self._sent(each)
+            file, variant = (settings.prompt, "") if prompts.chain else split_variant(settings.prompt)
+            changes["prompt"] = ":".join(filter(None, (_relative(file), variant)))
         self.settings = settings.model_copy(update=changes)
 
     def contents(self) -> tuple[str, dict[str, bytes]]:
@@ -68,56 +75,41 @@ class UserFiles:
                 raise InputError(msg)
         return here.relative_to(root).as_posix(), contents
 
-    def _file(self, name: str) -> str:
-        self._paths[_absolute(name)] = None
-        return _relative(name)
-
-    def _folder(self, name: str) -> str:
-        for path in _below(_absolute(name)):
-            if _SECRET.search(path.name) and path.suffix != ".py":
-                self.left_out += [path.name] * (path.name not in self.left_out)
-            else:
-                self._paths[path] = None
-        return _relative(name)
-
-    def _code(self, name: str) -> str:
-        """The folder of `bot.py:answer`, or the current one for `package.module:thing` of the user's."""
-        module, _colon, attribute = name.rpartition(":")
-        if module.endswith(".py") or "/" in module or "\\" in module:
-            self._folder(os.path.dirname(module) or ".")  # noqa: PTH120 - links must keep their names
-            return f"{self._file(module)}:{attribute}"
-        first = Path(module.partition(".")[0])
-        if module and (first.is_dir() or first.with_suffix(".py").is_file()):
-            self._folder(".")
+    def _named(self, name: str) -> str:
+        """An adapter or a judge: what is of the shelves or of an installed package stays."""
+        module = name.rpartition(":")[0]
+        if module.endswith(".py") or "/" in name or name.endswith(".toml"):
+            return self._sent(name)
+        package = module.partition(".")[0]
+        if package and (Path(package).is_dir() or Path(f"{package}.py").is_file()):
+            self._add_folder(Path.cwd())
         return name
 
-    def _judge(self, name: str) -> str:
-        if ":" in name:
-            return self._code(name)
-        return self._file(name) if name.endswith(".toml") or "/" in name else name
-
-    def _value(self, text: str) -> str:
-        """A value of --set: files (also `@file`), folders and code travel; other values are what they are."""
+    def _sent(self, text: str) -> str:
+        """A file (also `@file`), a folder or code that travels, by its relative name; else the text."""
         mark, name = ("@", text[1:]) if text.startswith("@") else ("", text)
         if not name or len(name) > _LONGEST_NAME or "\n" in name or "\0" in name:
             return text
-        path = _absolute(name)
+        path, (module, colon, attribute) = _absolute(name), name.rpartition(":")
+        if module.endswith(".py") and Path(module).is_file():
+            self._add_folder(_absolute(module).parent)
+            self._paths[_absolute(module)] = None
+            return f"{mark}{_relative(module)}{colon}{attribute}"
         if path.is_file():
-            return mark + self._file(name)
-        if path.is_dir() and (path == Path.cwd() or not Path.cwd().is_relative_to(path)):
-            return self._folder(name)
-        module = name.rpartition(":")[0]
-        return self._code(name) if module.endswith(".py") and Path(module).is_file() else text
+            self._paths[path] = None
+        elif path.is_dir() and (path == Path.cwd() or not Path.cwd().is_relative_to(path)):
+            self._add_folder(path)
+        else:
+            return text
+        return mark + _relative(name)
 
-    def _prompt(self, settings: Settings, option: str) -> str:
-        """Every file that the prompt or its chain consists of, and the bots that the chain names."""
-        prompts = AppliedPrompts(settings)
-        for code in prompts.code:
-            self._code(code)
-        for path in prompts.files:
-            self._file(str(path))
-        name, variant = (option, "") if prompts.chain else split_variant(option)
-        return ":".join(filter(None, (_relative(name), variant)))
+    def _add_folder(self, folder: Path) -> None:
+        """Everything in it, but for what looks like a secret."""
+        for path in _below(folder):
+            if not _SECRET.search(path.name) or path.suffix == ".py":
+                self._paths[path] = None
+            elif path.name not in self.left_out:
+                self.left_out.append(path.name)
 
 
 def _below(folder: Path) -> Iterator[Path]:

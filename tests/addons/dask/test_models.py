@@ -1,5 +1,6 @@
 """With models: keys stay where they are, the budget holds for all workers together, and files are chosen."""
 
+import json
 import os
 from importlib.util import find_spec
 from pathlib import Path
@@ -160,6 +161,28 @@ def test_what_lies_elsewhere_keeps_its_place(tmp_path: Path, monkeypatch: pytest
 
         assert travelling.settings.adapter == "../bot.py:answer"
         assert travelling.contents() == ("here", {"bot.py": b"bot.py", "helper.py": b"helper.py"})
+
+
+@needs_dask
+def test_workers_fill_in_the_prompt_of_each_row(capsys: pytest.CaptureFixture[str]) -> None:
+    """As one process does: the bot is asked with the prompt, and answers to it."""
+    Path("bot.py").write_text("def answer(question):\n    return question.upper()\n", encoding="utf-8")
+    Path("rows.csv").write_text("question,reference\na,SAY A\nb,SAY B\n", encoding="utf-8")
+    Path("p.toml").write_text('version = "1"\n[en]\nuser = "say $question"\n', encoding="utf-8")
+    options = "--prompt ./p.toml --adapter bot.py:answer --language en --judges em --offline --json"
+
+    assert main(["evaluate", "rows.csv", *options.split(), "--engine", "dask", "--workers", "1"]) == 0
+    assert json.loads(capsys.readouterr().out)["score"] == 1.0
+
+
+def test_the_run_whose_lines_are_repeated_travels() -> None:
+    """It is named by its id, which means nothing elsewhere."""
+    Path("runs/20260101-1").mkdir(parents=True)
+    Path("runs/20260101-1/run.sqlite").write_bytes(b"lines")
+    travelling = UserFiles(Settings(replay="latest"))
+
+    assert travelling.settings.replay == "runs/20260101-1/run.sqlite"
+    assert travelling.contents() == (".", {"runs/20260101-1/run.sqlite": b"lines"})
 
 
 def test_a_folder_too_large_to_travel(monkeypatch: pytest.MonkeyPatch) -> None:
