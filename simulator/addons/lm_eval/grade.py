@@ -25,7 +25,6 @@ from simulator.addons.lm_eval.model import RehearsalLM, RequestAnswerer, RunWrit
 from simulator.addons.lm_eval.task_files import TaskRequest
 from simulator.addons.lm_eval.tasks import (
     PLAIN,
-    TASK_SETTINGS,
     Session,
     Sources,
     begin_session,
@@ -94,7 +93,7 @@ class Grader:
     """The judges of one task; their scores are kept until the process ends."""
 
     def __init__(self, task: str, settings: Settings) -> None:
-        """`settings` are the task's own; models, money and limits are those of the session."""
+        """`settings` are the task's own."""
         self.task, self.settings = task, settings
         self.scores: dict[AnswerKey, list[Score]] = {}
 
@@ -138,9 +137,7 @@ class Grader:
     @cached_property
     def grading(self) -> Grading:
         """The judges, with the models of the session in which they are first needed."""
-        session = current_session()
-        own = {name: getattr(self.settings, name) for name in TASK_SETTINGS}
-        return Grading(session.settings.model_copy(update=own), session.context.model_factory)
+        return current_session().grading(self.settings)
 
     def _name(self, score: Score, text: str) -> str:
         """The name of a score's metric in the filter of this text; "" if it belongs to another filter."""

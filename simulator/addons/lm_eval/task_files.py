@@ -16,7 +16,6 @@ from simulator.core.errors import InputError, RunFileError
 from simulator.core.messages import _
 from simulator.core.settings import RowSettings, Settings, stored_settings
 from simulator.core.types import Value
-from simulator.grading.panel import Grading
 
 _FUNCTIONS = Path(__file__).with_name("functions.txt")
 # Settings that may name a file.
@@ -119,8 +118,9 @@ def write_tasks(
     if several:
         written.append((target, group_of(name, tasks)))
     root = Template(_FUNCTIONS.read_text(encoding="utf-8")).substitute(root=repr(str(shelves.ROOT)))
-    for path, text in [(functions, root), *((path, _yaml(content)) for path, content in written)]:
-        _write(path, text)
+    _write(functions, root)
+    for path, task in written:
+        _write(path, yaml.dump(task, Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=110))
     return tuple(path for path, _unused in written)
 
 
@@ -141,22 +141,26 @@ def task_of(
         "metadata": {"version": __version__, "rows": len(rows.rows)},
     }
     if settings.choosing == "likelihood":
-        metrics = [
-            {"metric": each, "aggregation": "mean", "higher_is_better": True} for each in _CHOICE_METRICS
-        ]
         # Japanese continues without a space.
         between = "" if any(row["language"] == "ja" for row in rows.rows) else " "
-        likeliest = {"doc_to_choice": "choices", "doc_to_target": "gold", "target_delimiter": between}
-        return task | {"output_type": "multiple_choice", **likeliest, "metric_list": metrics}
-    outputs, judges = _judges(rows.settings)
-    return task | {
-        "output_type": "generate_until",
-        "doc_to_target": "target",
-        "generation_kwargs": dict(_GENERATION),
-        "process_results": _Function(f"{functions}.judged"),
-        "metric_list": [{"metric": each, "aggregation": "mean", "higher_is_better": True} for each in judges],
-        "filter_list": [*_filters(filters), *map(_output, outputs)],
-    }
+        metrics: Sequence[str] = _CHOICE_METRICS
+        task |= {
+            "output_type": "multiple_choice",
+            "doc_to_choice": "choices",
+            "doc_to_target": "gold",
+            "target_delimiter": between,
+        }
+    else:
+        outputs, metrics = _judges(rows.settings)
+        task |= {
+            "output_type": "generate_until",
+            "doc_to_target": "target",
+            "generation_kwargs": dict(_GENERATION),
+            "process_results": _Function(f"{functions}.judged"),
+            "filter_list": [*_filters(filters), *outputs],
+        }
+    metric_list = [{"metric": each, "aggregation": "mean", "higher_is_better": True} for each in metrics]
+    return task | {"metric_list": metric_list}
 
 
 def group_of(name: str, tasks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -177,16 +181,22 @@ def group_of(name: str, tasks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _judges(settings: Settings) -> tuple[list[str], list[str]]:
-    """The outputs that a metric file names, and the names of all judges whose grades are metrics."""
-    own = {name: getattr(settings, name) for name in TASK_SETTINGS}
-    session = current_session()
-    grading = Grading(session.settings.model_copy(update=own), session.context.model_factory)
+def _judges(settings: Settings) -> tuple[list[dict[str, Any]], list[str]]:
+    """A filter for each output that a metric file names, and all judges whose grades are metrics."""
+    grading = current_session().grading(settings)
     if grading.outputs is None:
         return [], list(grading.names)
     named = grading.outputs.file.named
     filed = dict.fromkeys(metric.score_name for metrics in named.values() for metric in metrics)
-    return [each for each in named if each != "default"], list(dict.fromkeys([*grading.names, *filed]))
+    filters = [
+        {
+            "name": each,
+            "filter": [{"function": "take_first"}, {"function": "rehearsal_output", "output": each}],
+        }
+        for each in named
+        if each != "default"
+    ]
+    return filters, list(dict.fromkeys([*grading.names, *filed]))
 
 
 def _filters(patterns: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -198,11 +208,6 @@ def _filters(patterns: Mapping[str, str]) -> list[dict[str, Any]]:
         {"name": name, "filter": [{"function": "regex", "regex_pattern": pattern, "fallback": ""}, *graded]}
         for name, pattern in patterns.items()
     ]
-
-
-def _output(name: str) -> dict[str, Any]:
-    extracted = {"function": "rehearsal_output", "output": name}
-    return {"name": name, "filter": [{"function": "take_first"}, extracted]}
 
 
 def changed_settings(settings: Settings) -> dict[str, Any]:
@@ -227,10 +232,6 @@ def resolved_name(name: str) -> str:
     parts = (name.rpartition(sign) for sign in (":", "#"))
     file, sign, rest = next((each for each in parts if Path(each[0]).is_file()), (name, "", ""))
     return f"{Path(file).resolve()}{sign}{rest}" if Path(file).is_file() else name
-
-
-def _yaml(content: Mapping[str, Any]) -> str:
-    return yaml.dump(dict(content), Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=110)
 
 
 def _write(path: Path, text: str) -> None:

@@ -36,6 +36,7 @@ from simulator.core.types import (
 )
 from simulator.data.datasets import labels_in
 from simulator.data.files import language_of
+from simulator.grading.panel import Grading
 from simulator.models.pricing import Ledger
 from simulator.runner.chains import applied_prompts
 from simulator.runner.context import RunContext
@@ -89,6 +90,11 @@ class Session:
         if self._bot is None:
             self._bot = await self.context.bot(plan)
         return self._bot
+
+    def grading(self, settings: Settings) -> Grading:
+        """The judges of a task's own settings; models, money and limits are those of the session."""
+        own = {name: getattr(settings, name) for name in TASK_SETTINGS}
+        return Grading(self.settings.model_copy(update=own), self.context.model_factory)
 
     def masked(self, text: str, language: Language) -> str:
         """The text, without personal data if --redact is on."""
