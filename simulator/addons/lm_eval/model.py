@@ -44,6 +44,7 @@ from simulator.runner.prompts import RenderedPrompt
 from simulator.runner.run import Progress, Unwatched, create_run
 from simulator.storage.run_file import RunFile
 from simulator.storage.runs import HARNESS_NOTE
+from simulator.users.scripted import MixedUser
 
 T = TypeVar("T")
 
@@ -301,13 +302,15 @@ class RequestAnswerer:
     ) -> Conversation:
         if conversation.ended is not None:
             return conversation
-        # One turn and the lines of the document, unless a persona continues from there.
-        turns, parting = self.session.context.turns(conversation)
+        context, script = self.session.context, conversation.case.script
+        turns, parting = context.turns(conversation)
+        user = context.user(conversation)
+        # The lines of the document, unless a persona goes on from its text; they are masked with their case.
         if conversation.persona == SCRIPTED:
-            turns, parting = 1 + len(conversation.case.script), False
+            turns, parting, user = 1 + len(script), False, MixedUser(script)
         done = await converse(
             conversation,
-            self.session.context.user(conversation),
+            user,
             bot,
             file,
             turns=turns,

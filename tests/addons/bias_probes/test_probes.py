@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from simulator.addons.bias_probes.plan import bundled, probes
 from simulator.core.types import Case, GradingContext, Language, Passage
+from simulator.data.files import language_of
 from simulator.models.families import same_family
 from simulator.stats.bias import KINDS, Probe
 from simulator.text.numerals import quantities
@@ -19,9 +20,9 @@ CASES, KNOWLEDGE = bundled()
 
 
 @cache
-def all_probes() -> tuple[Probe, ...]:
+def all_probes(seed: int = 42) -> tuple[Probe, ...]:
     """Those of the bundled questions."""
-    return probes(CASES, KNOWLEDGE)
+    return probes(CASES, KNOWLEDGE, seed=seed)
 
 
 def of(kind: str, made: tuple[Probe, ...] | None = None) -> list[Probe]:
@@ -69,12 +70,11 @@ def test_another_case_changes_nothing_in_the_others() -> None:
     assert [p.changed for p in kept if p.cluster != "fees-01-"] == [p.changed for p in without]
 
 
-@settings(max_examples=examples(3), deadline=None)
-@given(seed=st.integers(0, 2**31))
+@pytest.mark.parametrize("seed", [42, 7])
 def test_every_pair_is_a_pair(seed: int) -> None:
     """Both sides have an answer and differ; exhibits of one name are one exhibit."""
     by_name: dict[str, GradingContext] = {}
-    for probe in probes(CASES, KNOWLEDGE, seed=seed):
+    for probe in all_probes(seed):
         assert all(text.strip() for text in said(probe))
         assert probe.base.turn != probe.changed.turn
         assert probe.note
@@ -83,12 +83,11 @@ def test_every_pair_is_a_pair(seed: int) -> None:
             assert by_name.setdefault(context.conversation, context) == context
 
 
-@settings(max_examples=examples(3), deadline=None)
-@given(seed=st.integers(0, 2**31))
+@pytest.mark.parametrize("seed", [42, 7])
 def test_a_flip_changes_one_fact_and_nothing_else(seed: int) -> None:
     """Question, case and passages stay; the words around the flipped ones stay, but for an unfit opening."""
     openings = ("恐れ入りますが、", "はい、", "I am sorry, but ", "Yes, ")
-    for probe in of("flipped_fact", probes(CASES, KNOWLEDGE, seed=seed)):
+    for probe in of("flipped_fact", all_probes(seed)):
         before, after = said(probe)
         start = next((o for o in openings if before.startswith(o) and not after.startswith(o)), "")
         one, other = before.removeprefix(start).casefold(), after.casefold()
@@ -185,9 +184,9 @@ def a_case(answer: str, question: str = "教えてください", language: Langu
     return Case(id="a", question=question, language=language, references=((answer,),), passages=("p",))
 
 
-def flips_of(answer: str, language: Language = "ja") -> dict[str, str]:
+def flips_of(answer: str) -> dict[str, str]:
     """Every sort of flip that an answer gives, over many seeds."""
-    passage = Passage(id="p", text=answer)
+    passage, language = Passage(id="p", text=answer), language_of(answer)
     made = [
         p for seed in range(12) for p in probes([a_case(answer, language=language)], [passage], seed=seed)
     ]
@@ -206,16 +205,6 @@ def flips_of(answer: str, language: Language = "ja") -> dict[str, str]:
         ("SIMカードの返却は不要です。", "need", "SIMカードの返却が必要です。"),
         ("代理人によるお申し込みは不可です。", "allowed", "代理人によるお申し込みは可能です。"),
         ("毎月20日までに解約をお申し込みください。", "order", "毎月20日以降に解約をお申し込みください。"),
-    ],
-)
-def test_japanese_sentences_are_turned_as_people_would(answer: str, sort: str, flipped: str) -> None:
-    """Particles and openings follow the turned verb."""
-    assert flips_of(answer)[sort] == flipped
-
-
-@pytest.mark.parametrize(
-    ("answer", "sort", "flipped"),
-    [
         ("You can change it in My Page.", "ability", "You cannot change it in My Page."),
         ("I am sorry, but a purchase cannot be cancelled.", "ability", "A purchase can be cancelled."),
         ("There is no early termination fee.", "there_is", "There is an early termination fee."),
@@ -225,9 +214,9 @@ def test_japanese_sentences_are_turned_as_people_would(answer: str, sort: str, f
         ("Please cancel by the 20th.", "order", "Please cancel after the 20th."),
     ],
 )
-def test_english_sentences_are_turned_as_people_would(answer: str, sort: str, flipped: str) -> None:
-    """Articles, endings and openings follow the turned verb."""
-    assert flips_of(answer, "en")[sort] == flipped
+def test_sentences_are_turned_as_people_would(answer: str, sort: str, flipped: str) -> None:
+    """Particles, articles, endings and openings follow the turned verb."""
+    assert flips_of(answer)[sort] == flipped
 
 
 @pytest.mark.parametrize(
@@ -241,7 +230,7 @@ def test_english_sentences_are_turned_as_people_would(answer: str, sort: str, fl
 )
 def test_what_states_nothing_is_left_alone(answer: str) -> None:
     """Quoted labels, conditions, years and codes are not flipped."""
-    assert flips_of(answer, "en" if answer.isascii() else "ja") == {}
+    assert flips_of(answer) == {}
 
 
 def test_formatting_is_kept() -> None:
