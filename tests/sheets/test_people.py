@@ -127,17 +127,6 @@ def test_without_its_keys_a_worksheet_is_left_alone(server: SheetsServer) -> Non
     assert "変更履歴" in str(done.notes[0])
 
 
-def test_a_deleted_row_comes_back_and_a_deleted_worksheet_too(server: SheetsServer) -> None:
-    """What is missing is written again; what people wrote elsewhere stays."""
-    mari = filled(server)
-    mari.delete_rows(TITLE, row_of(server, "r1/b"))
-    assert pushed(review()).rows == 1
-    assert comments() == {"r1/a": "私見 a", "r1/b": "", "r1/c": "私見 c"}
-
-    mari.delete_sheet(TITLE)
-    assert pushed(review()).worksheets == (TITLE,)
-
-
 def test_program_cells_that_people_overwrote_are_put_right(server: SheetsServer) -> None:
     """A formula in the program's column goes; notes and colours of people on it stay."""
     mari = filled(server)

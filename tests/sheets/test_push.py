@@ -125,18 +125,6 @@ def test_writes_are_a_second_apart(server: SheetsServer) -> None:
     assert pushed(sheet).writes == 0
 
 
-def test_the_newest_run_stands_on_top(server: SheetsServer) -> None:
-    """New rows go below the header in their own order; older ones move down with what was written there."""
-    pushed(review("r1"))
-    server.person(KEY).type(TITLE, at(server, "r1/a", "comment"), "見た")
-    done = pushed(review("r2"))
-
-    keys = [row[0] for row in server.person(KEY).rows(TITLE)]
-    assert keys == ["キー", "r2/a", "r2/b", "r2/c", "r1/a", "r1/b", "r1/c"]
-    assert server.person(KEY).read(TITLE, at(server, "r1/a", "comment")) == "見た"
-    assert (done.rows, done.cells) == (3, 0)
-
-
 def test_new_rows_do_not_take_over_colours(server: SheetsServer) -> None:
     """What the team painted below stays there, and is not on the new rows."""
     pushed(review("r1"))

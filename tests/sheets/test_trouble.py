@@ -122,28 +122,12 @@ def test_google_stays_away(server: SheetsServer, trouble: Trouble) -> None:
     assert sum(time.sleeps) < 240
 
 
-def forbidden(server: SheetsServer) -> None:
-    server.share(KEY, ROBOT, "")
-
-
-def readable(server: SheetsServer) -> None:
-    server.share(KEY, ROBOT, "reader")
-
-
 def disabled(server: SheetsServer) -> None:
     server.disabled = {"sheets"}
 
 
 def policy(server: SheetsServer) -> None:
     server.domain_policy = True
-
-
-def gone(server: SheetsServer) -> None:
-    del server.store.books[KEY]
-
-
-def revoked(server: SheetsServer) -> None:
-    server.accounts.revoke(ROBOT)
 
 
 def full(server: SheetsServer) -> None:
@@ -160,18 +144,18 @@ def guarded(server: SheetsServer) -> None:
 @pytest.mark.parametrize(
     ("deed", "words"),
     [
-        (forbidden, ("no access", "共有", ROBOT, "編集者")),
-        (readable, ("reading only", "編集者", ROBOT)),
+        (lambda server: server.share(KEY, ROBOT, ""), ("no access", "共有", ROBOT, "編集者")),
+        (lambda server: server.share(KEY, ROBOT, "reader"), ("reading only", "編集者", ROBOT)),
         (disabled, ("switched off", "https://console.developers.google.com/apis/api/sheets.googleapis.com")),
         (policy, ("外部共有禁止", "administrator", ROBOT)),
-        (gone, ("no such sheet", "/d/")),
-        (revoked, ("refused the credentials", "invalid_grant")),
+        (lambda server: server.store.books.pop(KEY), ("no such sheet", "/d/")),
+        (lambda server: server.accounts.revoke(ROBOT), ("refused the credentials", "invalid_grant")),
         (full, ("10 million cells",)),
         (guarded, ("シートと範囲を保護", ROBOT)),
     ],
 )
 def test_what_people_can_mend_is_one_line(
-    server: SheetsServer, deed: Callable[[SheetsServer], None], words: tuple[str, ...]
+    server: SheetsServer, deed: Callable[[SheetsServer], object], words: tuple[str, ...]
 ) -> None:
     """It says what to click and with whom to share; it is not tried again."""
     deed(server)
