@@ -111,16 +111,6 @@ def delete(edit: Edit, span: Span) -> None:
         span.sheet.properties["gridProperties"] = given | {name: left}
 
 
-def append_dimension(edit: Edit, told: Json) -> Json:
-    """AppendDimension."""
-    sheet, axis, length = edit.sheet(told), axis_of(told.get("dimension", "")), int(told.get("length", 0))
-    if length < 1:
-        raise invalid("length must be greater than 0.")
-    sheet.grid.resize(axis, sheet.grid.size(axis) + length)
-    edit.book.check_size()
-    return {}
-
-
 def update_dimension_properties(edit: Edit, told: Json) -> Json:
     """UpdateDimensionProperties."""
     tree = fields_of(told, "DimensionProperties", "properties")

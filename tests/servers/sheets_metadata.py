@@ -4,9 +4,9 @@ import secrets
 from collections.abc import Iterator
 
 from tests.servers.sheets_a1 import Area, Box
-from tests.servers.sheets_edit import Edit, fields_of, updated
+from tests.servers.sheets_edit import Edit
 from tests.servers.sheets_errors import Json, invalid
-from tests.servers.sheets_read import shown_metadata, visible
+from tests.servers.sheets_read import visible
 from tests.servers.sheets_state import Sheet, Spreadsheet, axis_of, grid_area, metadata_sheet
 
 # Characters of keys and values, for the spreadsheet and for each worksheet.
@@ -56,22 +56,6 @@ def _check_size(book: Spreadsheet) -> None:
         sizes[where] = sizes.get(where, 0) + size
     if max(sizes.values(), default=0) > MOST_CHARACTERS:
         raise invalid(f"Developer metadata exceeds the limit of {MOST_CHARACTERS} characters.")
-
-
-def update(edit: Edit, told: Json) -> Json:
-    """UpdateDeveloperMetadata."""
-    tree = fields_of(told, "DeveloperMetadata", "developerMetadata")
-    given = dict(told.get("developerMetadata") or {})
-    if given.get("location"):
-        given["location"] = located(edit, given["location"])
-    changed = []
-    for number, known in enumerate(edit.book.metadata):
-        if any(matches(known, one, edit.project) for one in told.get("dataFilters") or []):
-            new = updated(shown_metadata(known), given, tree)
-            edit.book.metadata[number] = new | {"project": known["project"]}
-            changed.append(new)
-    _check_size(edit.book)
-    return {"developerMetadata": changed}
 
 
 def matches(known: Json, one: Json, project: str | None) -> bool:

@@ -107,20 +107,18 @@ def test_a_sort_leaves_row_metadata_behind(server: SheetsServer, book: Any, mari
     assert places(server) == {"1": 1, "2": 2, "3": 3}
 
 
-def test_values_and_metadata_are_written_by_filter(server: SheetsServer, book: Any, mari: Person) -> None:
+def test_values_are_written_by_filter(server: SheetsServer, book: Any, mari: Person) -> None:
     """Wherever the column went, its values come by its key; one that is gone gets nothing."""
-    apply(book, **tag(7, "COLUMNS", 2, "label"))
+    apply(book, **tag(7, "COLUMNS", 2, "column", "label"))
     mari.insert_columns("S", "ID", 1)
     one = {"developerMetadataLookup": {"metadataId": 7}}
     data = [{"dataFilter": one, "majorDimension": "COLUMNS", "values": [["判定", "=1+1", None, "×"]]}]
     mari.type("S", "D3", "△")
     wrote = post(book, "/values:batchUpdateByDataFilter", {"valueInputOption": "RAW", "data": data})
-    update = {"dataFilters": [one], "developerMetadata": {"metadataValue": "new"}, "fields": "metadataValue"}
-    apply(book, updateDeveloperMetadata=update)
 
     assert wrote["totalUpdatedCells"] == 3
     assert [row[3:] for row in mari.rows("S")] == [["判定"], ["=1+1"], ["△"], ["×"]]
-    assert places(server) == {"new": 3}
+    assert places(server) == {"label": 3}
     mari.delete_columns("S", "D")
     lost = post(book, "/values:batchUpdateByDataFilter", {"valueInputOption": "RAW", "data": data})
     assert lost["totalUpdatedCells"] == 0

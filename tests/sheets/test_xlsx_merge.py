@@ -4,6 +4,7 @@ import random
 import resource
 import shutil
 import stat
+import tempfile
 from pathlib import Path
 
 import openpyxl
@@ -229,8 +230,7 @@ def test_every_word_of_the_team_comes_along(
     report: Path, tmp_path: Path, seed: int, words: list[str]
 ) -> None:
     """Whatever they type, wherever they type it, however they sort and move."""
-    path = tmp_path / f"{seed}" / "report.xlsx"
-    path.parent.mkdir(exist_ok=True)
+    path = Path(tempfile.mkdtemp(dir=tmp_path), "report.xlsx")
     shutil.copy2(report, path)
     edit(path, random.Random(seed), words)
 
