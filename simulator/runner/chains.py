@@ -1,4 +1,13 @@
-"""The prompts that a run applies to each row: one, or a chain whose links use the answers of earlier ones."""
+"""The prompts that a run applies to each row: one, or a chain whose links use the answers of earlier ones.
+
+In a chain, `$intent` in a later prompt is the whole answer of the link `intent`; if that is a JSON object,
+its values are `$intent_category` and, of an object within it, `$intent_city_name`. Passages that a link
+returns are those of the links after it, and of the chain. The answer of the chain is that of its last link;
+the answers of all links are its steps, each with its seconds and tokens. A link's failure is the chain's,
+and names the link.
+
+A link is asked by the run's own bot, within its limits, or by one of its own, within those.
+"""
 
 import asyncio
 import contextlib
@@ -219,6 +228,7 @@ class ChainBot:
     async def __call__(self, query: Query) -> Answer:
         """The last link's answer, with the answers of all links as steps; a link's failure is the chain's."""
         loop = asyncio.get_running_loop()
+        # One deadline for all links: the caller, too, waits for the whole chain only so long.
         deadline = loop.time() + self.timeout * _LINKS_SHARE
         earlier: dict[str, str] = {}
         passages: tuple[Passage, ...] | None = None

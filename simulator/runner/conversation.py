@@ -1,4 +1,13 @@
-"""Plays one conversation, from the case's question to its end; every failure of the bot becomes an Answer."""
+"""Plays one conversation, from the case's question to its end; every failure of the bot becomes an Answer.
+
+A conversation ends in one of these ways: the customer leaves (content, out of patience, or handed over to a
+person); the turns are used up; the bot failed twice in a row, or denied access; the customer model failed,
+which is held against nobody; the budget is spent; or it is interrupted, and goes on when the run is
+resumed.
+
+A bot is not our code. Whatever it raises, returns or withholds is a finding about it, stored with its kind:
+even SystemExit. What passes through are errors after which nothing else can succeed either.
+"""
 
 import asyncio
 import contextlib
@@ -82,6 +91,7 @@ async def converse(
     conversation = start
     while True:
         index = len(conversation.turns) + 1
+        # A log has its answers at once and is read to its end, whatever failed in it.
         if not traits_of(bot).at_once and (failure := _fatal_failure(conversation)):
             return _end(conversation, Ended.RAG_FAILED, str(failure.message))
         if index > turns and not parting:
@@ -101,6 +111,7 @@ async def converse(
         if pending is None:
             log.save_utterance(conversation.id, index, line)
         pending = None
+        # From here to the next save an interruption costs the bot's answer alone: the line is in the file.
         answer = await ask(bot, _query(conversation, line.text, session), timeout)
         log.save_answer(conversation.id, index, answer)
         turn = Turn(

@@ -193,7 +193,7 @@ def _sample(context: RunContext, plan: Sequence[Conversation]) -> list[tuple[Con
         sample = kept.setdefault(kind, [])
         if len(sample) < MEASURED:
             sample.append(conversation)
-        elif (place := rng.randrange(counts[kind])) < MEASURED:
+        elif (place := rng.randrange(counts[kind])) < MEASURED:  # every row is as likely to be kept
             sample[place] = conversation
     if context.grading.outputs:
         context.grading.outputs.expect(conversation.case for conversation in plan)
@@ -204,7 +204,7 @@ def _counted(
     context: RunContext, sample: Sequence[tuple[Conversation, float]], end: End
 ) -> dict[RoleModel, Totals]:
     totals: dict[RoleModel, Totals] = {}
-    for conversation, times in sample:
+    for conversation, times in sample:  # each stands for so many like it
         for key, *sizes in _calls(context, conversation, end):
             before = totals.get(key, _NOTHING)
             totals[key] = _each(operator.add, before, [times * size for size in sizes])

@@ -91,6 +91,7 @@ class MaskedBot:
 
     async def __call__(self, query: Query) -> Answer:
         """The masked answer; a failure is returned as `Answer.error`."""
+        # The bot is timed here, not by the caller: masking a long answer is no part of its seconds.
         answer = _without_secrets(self.secrets, await timed_answer(self.bot, query, self.timeout))
         if answer.error:
             message = changed(answer.error.message, lambda text: mask_secrets(text, self.in_errors))

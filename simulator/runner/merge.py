@@ -1,4 +1,15 @@
-"""Shards: divides a plan into parts, and merges the runs of the parts into one run file."""
+"""Shards: divides a plan into parts, and merges the runs of the parts into one run file.
+
+`--shard 2/5` plans the whole run, holds the part of it that is its own, and keeps a note: where its
+conversations stand in the whole plan, and a digest of that plan. So parts can be told to belong together
+wherever they were held, and the merged run has the order, the figures and the gate of a run that one
+machine had held.
+
+A merge reads all parts, checks that they were held under the same conditions, decides for each conversation
+which part it is taken from, and copies rows from file to file. Where shards are missing, the whole plan is
+made again from the cases, so that `--resume` can hold what is missing; if they cannot be read, only the
+shards are named.
+"""
 
 import contextlib
 import hashlib
@@ -230,7 +241,7 @@ def _check_is_free(path: Path) -> None:
 def check_agreement(parts: Sequence[Part], *, force: bool) -> tuple[Message | str, ...]:
     """The differences between the parts, for `force`; without it, raises InputError if there are any."""
     differences = tuple(dict.fromkeys(text for part in parts[1:] for text in _differences(parts[0], part)))
-    if differences and not force:
+    if differences and not force:  # a few are enough to see what was mixed up
         msg = _(
             "not parts of one run: {listed:clauses}. --force merges them with a note.",
             listed=differences[:_LISTED],

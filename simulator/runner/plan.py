@@ -1,4 +1,10 @@
-"""Plans a run: which of the cases are asked, by whom, and which judges fit them."""
+"""Plans a run: which of the cases are asked, by whom, and which judges fit them.
+
+A plan is a sequence of conversations that nobody has held yet. Those of dialogues are cases times personas
+times repeats; a row of a data set is asked once, by nobody in particular. The id of a conversation, such as
+`angry/fees-01#1`, says all three, and with the run's seed it decides every random choice in it: so neither
+the order of the cases nor a limit changes what is said in one conversation.
+"""
 
 import inspect
 import random

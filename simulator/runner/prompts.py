@@ -1,4 +1,10 @@
-"""Fills in a prompt for each row of a data set, and asks a bot with it."""
+"""Fills in a prompt for each row of a data set, and asks a bot with it.
+
+A variable is looked up among the answers of earlier links, then among the columns of the data set, then among
+the fields of the row and the lists made of it (choices, labels, contexts, examples); a column never replaces
+`$question` and the other names that are always the row's own. Rows are checked when they are read, so that a
+missing column costs nothing; only what a link returns is known no earlier than when it is asked.
+"""
 
 import inspect
 import random

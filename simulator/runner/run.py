@@ -1,5 +1,14 @@
 """Runs a plan: plays every conversation, has every turn graded, and writes each step to the run file.
 
+`Runner` starts as many tasks as `--concurrency` allows. Each takes the next open conversation from one
+iterator and holds it to its end; every new turn is handed to the judges as a task of its own, so that a
+dialogue never waits for its grades. When grading lags too far behind, the next conversation waits instead.
+
+A run that stops early leaves a file that can be resumed: after Ctrl-C or SIGTERM (`interrupted`); after a
+spent budget, when no new call is made, but those under way are stored (`stopped`); after an error that nothing
+can succeed after, such as a refused key or a full disk (`stopped`). A mistake of our own is raised. With
+--sequential a run is `finished` as soon as the gate's verdict is certain.
+
 A conversation that the simulated customer spoiled is played once more with another seed; the clean one
 counts. `regrade` has the turns of an earlier run graded again, and plays nothing.
 """
@@ -124,7 +133,9 @@ class Runner:
         self.out_of_budget: Message | str | None = None
         self._run_id = file.run.id
         self._plan = file.conversations() if plan is None else plan
+        # Lines that an interruption left unanswered: the bot gets them as they were said.
         self._pending = file.unanswered()
+        # The scores of turns on resume, until their turn comes to be graded.
         self._scores: dict[tuple[str, int], list[Score]] = {}
         self._ungraded = 0
         self._was_graded = asyncio.Event()

@@ -142,6 +142,7 @@ def delete_replies(keys: list[str], cache: Path | None = None) -> None:
     path = cache or cache_folder() / "responses.sqlite"
     try:
         with contextlib.closing(sqlite3.connect(path, timeout=5, isolation_level=None)) as file:
+            # Without these two, deleted text would stay in free pages and in the write-ahead log.
             file.execute("PRAGMA secure_delete = ON")
             file.executemany("DELETE FROM responses WHERE key = ?", [(key,) for key in keys])
             file.execute("VACUUM")

@@ -62,7 +62,11 @@ _SHARED = 250
 
 
 class Reader:
-    """Reads a run file; a connection of its `own` is closed when nothing uses the reader any more."""
+    """Reads a run file; a connection of its `own` is closed when nothing uses the reader any more.
+
+    Conversations and scores of a large run share one reader and outlive the function that opened the file. So
+    nobody has to close `Results`, and a report can look at a run of a million rows again and again.
+    """
 
     def __init__(self, file: sqlite3.Connection, *, own: bool = False) -> None:
         """`file` has to stay open for as long as this is used."""

@@ -1,8 +1,18 @@
 """The run file runs/<id>/run.sqlite, the only truth about a run: one writer, any number of readers.
 
-Every customer line, answer and score is committed as it happens, so that after kill -9 nothing that
-was paid for is requested again. While an event loop runs, the rows of one iteration are committed together
-at its end; a customer's line is committed at once, before it is sent to the bot.
+Every customer line, answer and score is committed as it happens, so that after kill -9 nothing that was
+paid for is requested again. While an event loop runs, the rows of one iteration are committed together at
+its end; a customer's line is committed at once, before it is sent to the bot.
+
+What a kill can leave in the file, and what `--resume` makes of it:
+
+- a line without an answer: the bot is asked the very same line, which the customer model is not paid for
+  again;
+- an answer without scores, or with those of some judges: the others grade it;
+- a conversation without an ending: it goes on after its last turn;
+- a run that still says `running`: nobody holds its lock any more, so it can be reopened.
+
+A folder without a complete plan is no run; whoever starts one creates the folder and the plan in one go.
 """
 
 import asyncio
@@ -52,6 +62,7 @@ class RunFile:
     def __init__(self, path: Path, lock: IO[str]) -> None:
         """Use `create` or `reopen` instead."""
         self.path = path
+        # An open file holds the lock: the system releases it however this process ends.
         self._lock = lock
         # The customers' lines of a single-turn data set, which are stored together with the answer.
         self._utterances: dict[str, str] = {}
@@ -62,6 +73,7 @@ class RunFile:
         self._failed = self._reported = False
         try:
             self._file = sqlite3.connect(path, isolation_level=None, timeout=10)
+            # Readers see the last commit. A power cut may lose the last moments, but damages nothing.
             self._file.execute("PRAGMA journal_mode=WAL")
             self._file.execute("PRAGMA synchronous=NORMAL")
         except sqlite3.Error as error:
@@ -149,7 +161,7 @@ class RunFile:
         with self._committing() as file:
             for statement, rows in self._pending:
                 file.executemany(statement, rows)
-        self._pending.clear()
+        self._pending.clear()  # only now: what was rolled back is written by the next commit
         self._reported = False
 
     def _write(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:

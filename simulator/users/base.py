@@ -121,6 +121,7 @@ class PersonaUser:
                 seed=stable_int(self.seed, len(turns), attempt),
                 read=read_line,
             )
+            # A closing line is not checked: it is shown in the report, but the bot never reads it.
             is_heard = line.next == "stay" and len(turns) < self.turns
             rule = self._broken_rule(line.message, case, turns) if is_heard else None
             if rule is None:

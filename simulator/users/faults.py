@@ -1,6 +1,10 @@
 """Turns in which the simulated customer, not the bot, was at fault.
 
 A doubtful case is no fault: falsely accusing the customer would hide a fault of the bot.
+
+The guard looks at a line before the bot reads it, and knows only that line and what was said before. Here a
+whole conversation is looked at afterwards, with its grades: what the customer made up, whether they asked
+about something else, and whether they left when it was time.
 """
 
 import re

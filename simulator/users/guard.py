@@ -2,6 +2,11 @@
 
 A bot must not be scored on a customer who fell out of the role; each rule names one way of doing so.
 Patterns and limits are data, in personas/_guard.toml.
+
+Most rules are patterns alone. Five need more: whether a line is empty, in another language, too long for
+this persona, tells what only a right answer holds, or nearly repeats an earlier one. A line that breaks a
+rule is asked for once more, with the problem named; a second broken line ends the conversation as the
+customer's failure.
 """
 
 import re
