@@ -5,8 +5,8 @@ iterator and holds it to its end; every new turn is handed to the judges as a ta
 dialogue never waits for its grades. When grading lags too far behind, the next conversation waits instead.
 
 A run that stops early leaves a file that can be resumed: after Ctrl-C or SIGTERM (`interrupted`); after a
-spent budget, when no new call is made, but those under way are stored (`stopped`); after an error that nothing
-can succeed after, such as a refused key or a full disk (`stopped`). A mistake of our own is raised. With
+spent budget, when no new call is made, but those under way are stored (`stopped`); after an error that makes
+going on useless, such as a refused key or a full disk (`stopped`). A mistake of our own is raised. With
 --sequential a run is `finished` as soon as the gate's verdict is certain.
 
 A conversation that the simulated customer spoiled is played once more with another seed; the clean one
