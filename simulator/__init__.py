@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from simulator.models.exchange import client_words, http_client
     from simulator.models.limiter import wait_asked_for
     from simulator.models.patience import Notices
+    from simulator.storage.run_file import open_run
     from simulator.text import choices as multiple_choice
     from simulator.text import metrics
     from simulator.text.acts import is_handover
@@ -67,6 +68,7 @@ _NAMES = {
     "models.exchange": "client_words http_client",
     "models.limiter": "wait_asked_for",
     "models.patience": "Notices",
+    "storage.run_file": "open_run",
     "text.acts": "is_handover",
     "text.choices": "multiple_choice",
     "text.entities": "Specific located specifics_of",
@@ -115,6 +117,7 @@ __all__ = [
     "multiple_choice",
     "ngettext",
     "on_a_thread",
+    "open_run",
     "passages_of",
     "private_file",
     "private_folder",

@@ -40,7 +40,7 @@ DOORS = {
     "gspread": ("simulator/sheets/",),
     "google": ("simulator/sheets/",),
     "oauth2client": ("simulator/sheets/",),
-    "pandas": ("simulator/stats/", "simulator/report/"),
+    "pandas": ("simulator/core/types.py",),
     "lm_eval": ("simulator/addons/lm_eval/",),
     "datasets": ("simulator/addons/lm_eval/",),
 }

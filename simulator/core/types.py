@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from functools import cached_property
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import (
     BaseModel,
@@ -24,6 +24,9 @@ from pydantic import (
 
 from simulator.core.errors import Failure as Failure
 from simulator.core.messages import Language as Language
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 # The persona who asks the rows of single-turn data sets: no customer at all.
 SCRIPTED = "scripted"
@@ -525,6 +528,45 @@ class Results(Value):
     def is_sampled(self) -> bool:
         """Whether the rows are too many to show all of them in a report."""
         return self.run.asks_once and len(self.conversations) > MANY_ROWS
+
+    def to_frame(self) -> "DataFrame":
+        """A pandas DataFrame with a row for each turn, in the order of the plan.
+
+        Beside what was said, each judge has four columns: `turn.score` (0..1, NaN where it gave none),
+        `turn.grade` the grade on its own scale, `turn.state` whether it scored, failed or skipped the turn,
+        and `turn.reason` why. Texts are those of bot, customers and models: untrusted.
+        """
+        from pandas import DataFrame  # half a second, and only for who works on with the figures
+
+        judges, rows = sorted(self.scores.judges), list[dict[str, Any]]()
+        for conversation in self.conversations:
+            by_turn = self.scores.of_conversations([conversation.id]).get(conversation.id, {})
+            for turn in conversation.turns:
+                answer, scores = turn.answer, by_turn.get(turn.index, {})
+                row = {
+                    "conversation": conversation.id,
+                    "turn": turn.index,
+                    "persona": conversation.persona,
+                    "case": conversation.case.id,
+                    "language": conversation.case.language,
+                    "ended": conversation.ended.value if conversation.ended else None,
+                    "user": turn.user,
+                    "answer": answer.text,
+                    "failure": answer.error.kind if answer.error else None,
+                    "seconds": answer.seconds,
+                    "passages": [passage.id for passage in answer.passages],
+                }
+                for judge in judges:
+                    score = scores.get(judge)
+                    row |= {
+                        f"{judge}.score": score.value if score else None,
+                        f"{judge}.grade": score.raw if score else None,
+                        f"{judge}.state": score.state if score else None,
+                        f"{judge}.reason": score.reason if score else None,
+                    }
+                rows.append(row)
+        numbers = {name: float for judge in judges for name in (f"{judge}.score", f"{judge}.grade")}
+        return DataFrame(rows).astype(numbers if rows else {})
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """A copy whose changes are validated, so that plain sequences of rows may be among them."""
