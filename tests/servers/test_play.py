@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
 from tests.properties import examples
-from tests.servers.faults import FAULTS, Faults, Reply
+from tests.servers.faults import Faults, Reply
 from tests.servers.replies import play
 
 
@@ -71,14 +71,6 @@ def test_recursive_schema_ends() -> None:
     """A schema that contains itself is cut at its null branch."""
     node = {"type": "object", "properties": {"child": {"anyOf": [{"$ref": "#"}, {"type": "null"}]}}}
     assert '"child": null' in play(asked("質問です。", node))
-
-
-def test_off_scale_grades_leave_the_rest() -> None:
-    """Every number leaves its scale; texts and booleans stay."""
-    assert json.loads(FAULTS["off_scale"]('{"a": [{"b": 3, "c": true}], "d": "4"}').text or "") == {
-        "a": [{"b": 11, "c": True}],
-        "d": "4",
-    }
 
 
 def test_random_faults_depend_on_seed_and_request_only() -> None:
