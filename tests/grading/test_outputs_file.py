@@ -181,3 +181,13 @@ def test_the_files_of_the_guide_say_the_same(root: Path, page: str) -> None:
     first = {kind: text.split(f"```{kind}\n", 1)[1].split("```", 1)[0] for kind in ("json", "toml")}
 
     assert judges_of(read(first["json"])) == judges_of(read(first["toml"], "guide.toml"))
+
+
+def test_a_form_that_cannot_be_changed_is_told() -> None:
+    """A name written in escapes is read, but no edit of ours finds it: the file stays as it is."""
+    text = '{"default": ["rouge\\u004c"]}'
+    read(text, "metrics.json")
+    with pytest.raises(InputError, match=r'put threshold = 0\.4 to default, "rougeL"'):
+        write_thresholds(Path("metrics.json"), {("default", "rougeL"): 0.4})
+
+    assert Path("metrics.json").read_text(encoding="utf-8") == text
