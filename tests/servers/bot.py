@@ -7,7 +7,6 @@ Start it with `async with BotServer(...)` or, on a thread of its own, with `with
 
 import asyncio
 import json
-from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
@@ -20,11 +19,10 @@ from tests.servers.replies import play
 
 
 class ReceivedQuestion(NamedTuple):
-    """One question put to the bot; `nth` counts the questions of its session from 1."""
+    """One question put to the bot."""
 
     body: Any
     headers: dict[str, str]
-    nth: int
 
     @property
     def message(self) -> str:
@@ -69,16 +67,6 @@ def says_null(_received: ReceivedQuestion) -> dict[str, Any]:
     return bot_reply(None)
 
 
-def talks_on(_received: ReceivedQuestion) -> dict[str, Any]:
-    """A reply of 200,000 characters."""
-    return bot_reply("長い回答。" * 40_000)
-
-
-def sends_control_codes(_received: ReceivedQuestion) -> dict[str, Any]:
-    """A reply with terminal escapes, a null character, a bell and right-to-left marks."""
-    return bot_reply("\x1b[31m赤\x1b[0m\x00\x07\x1b]0;title\x07\u202e<b>&amp;</b>\r\nend")
-
-
 def is_no_json(_received: ReceivedQuestion) -> Reply:
     """Plain text under a JSON content type."""
     return Reply(body="返品は30日以内です。".encode())
@@ -104,11 +92,6 @@ def echoes_headers(asked: ReceivedQuestion) -> dict[str, Any]:
     return bot_reply(json.dumps(asked.headers, ensure_ascii=False))
 
 
-def counts_its_session(asked: ReceivedQuestion) -> dict[str, Any]:
-    """How many questions this session has asked, this one included."""
-    return bot_reply(str(asked.nth))
-
-
 class BotServer(LoopbackServer):
     """The bot; `behaviour` and `latency` may change while it runs.
 
@@ -128,7 +111,6 @@ class BotServer(LoopbackServer):
     ) -> None:
         super().__init__(port=port, record=record)
         self.behaviour, self.latency = behaviour, latency
-        self.sessions: Counter[str] = Counter()
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one question."""
@@ -140,7 +122,8 @@ class BotServer(LoopbackServer):
         except ValueError:
             return web.Response(status=400, text="the body is no JSON")
         self.keep(request, raw, body)
-        answer = self.behaviour(self._received(request, body))
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        answer = self.behaviour(ReceivedQuestion(body, headers))
         reply = answer if isinstance(answer, Reply) else Reply(body=dumps(answer))
         await asyncio.sleep(self.latency if reply.delay is None else reply.delay)
         if reply.close:
@@ -148,12 +131,6 @@ class BotServer(LoopbackServer):
         response = web.Response(body=reply.body or b"", status=reply.status, content_type="application/json")
         response.headers.update(reply.headers)
         return response
-
-    def _received(self, request: web.BaseRequest, body: Any) -> ReceivedQuestion:
-        session = str(body.get("session")) if isinstance(body, dict) else ""
-        self.sessions[session] += 1
-        headers = {name.lower(): value for name, value in request.headers.items()}
-        return ReceivedQuestion(body, headers, self.sessions[session])
 
 
 def serve(behaviour: Behaviour = answers, **options: Any) -> AbstractContextManager[BotServer]:
