@@ -12,7 +12,7 @@ from simulator.addons.testset.logs import FROM_LOGS
 from simulator.addons.testset.make import TestSetRun
 from simulator.cli.destinations import write_atomically
 from simulator.cli.forecast import spent_json
-from simulator.core.messages import Message, _, ngettext, pgettext, safe_text, shown
+from simulator.core.messages import Message, _, language_of_most, ngettext, pgettext, safe_text, shown
 from simulator.core.types import Case, Language
 from simulator.privacy.patterns import mask
 
@@ -82,8 +82,7 @@ class Outcome:
     def language(self) -> Language:
         """The language of most questions; Japanese on a tie."""
         cases = [*self.cases, *(question.case for question in self.rejected)]
-        languages = Counter(case.language for case in cases)
-        return "en" if languages["en"] > languages["ja"] else "ja"
+        return language_of_most(case.language for case in cases)
 
     @property
     def rejected_path(self) -> Path:

@@ -17,7 +17,7 @@ from simulator.cli.options import GOOD, argument, option, takes
 from simulator.cli.publish import report_language
 from simulator.cli.terminal import DONE, exit_code_of_failures, saved_in_cache, stdout_to_stderr
 from simulator.core.errors import InputError, UnknownName
-from simulator.core.messages import _, ngettext
+from simulator.core.messages import _, language_of_most, ngettext
 from simulator.core.settings import Settings, load_settings, stored_settings
 from simulator.core.types import Language
 from simulator.data.rows import split_sheet
@@ -138,8 +138,7 @@ def _grade(answers: LabelledAnswers, file: str, how: SuggestionMethod, target: P
     evidence = judged(answers.evidence, job, settings, saved_in_cache(settings.cache))
     if isinstance(evidence, int):
         return evidence
-    english = sum(row.case.language == "en" for row in answers.rows)
-    language: Language = "en" if english > len(answers.rows) / 2 else "ja"
+    language = language_of_most(row.case.language for row in answers.rows)
     _show(f"{file} ({answers.label.good})", language, evidence, how, target, settings)
     failed = evidence.failed
     return exit_code_of_failures(failed, len(evidence.judged) + failed, settings.max_failed)

@@ -18,7 +18,8 @@ import gettext
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -43,6 +44,12 @@ _UNSAFE = re.compile(f"{_SEQUENCES}|{_CONTROLS}")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 Language = Literal["ja", "en"]
+
+
+def language_of_most(languages: Iterable[Language]) -> Language:
+    """The language that most of them are; Japanese on a tie."""
+    counts = Counter(languages)
+    return "en" if counts["en"] > counts["ja"] else "ja"
 
 
 @dataclass(frozen=True, slots=True)

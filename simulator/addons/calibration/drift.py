@@ -1,14 +1,12 @@
 """Whether a judge still grades as it did when it was calibrated: a few frozen rows, graded anew."""
 
-import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from simulator.core.errors import InputError
 from simulator.core.messages import _
 from simulator.core.types import Value
 from simulator.grading.rubric import JudgeName
-from simulator.models.cache import ResponseCache
 from simulator.runner.context import RunContext
 from simulator.runner.labelled_answers import (
     grade_rows,
@@ -63,8 +61,14 @@ async def drift(context: RunContext, frozen: FrozenRows, *, seed: int, rows: int
     name = JudgeName.of(calibration.judge)
     file = read_labels(frozen.path)
     drawn = sample_rows([row for row in file.rows if row.case.id in old], rows, seed)
-    with _asked_anew(context.connections.cache):
+    cache = context.connections.cache
+    before = cache.mode
+    # No stored answer is used: yesterday's reply says nothing of today's model.
+    cache.mode = before if before == "off" else "refresh"
+    try:
         graded = await grade_rows(context, name.judge, drawn)
+    finally:
+        cache.mode = before
     grades = row_grades(graded, name.field)
     low, high = calibration.scale
     changes = [(grade.value - old[grade.row.case.id]) / (high - low) for grade in grades]
@@ -110,15 +114,3 @@ def _of_calibration(path: Path) -> FrozenRows | None:
         msg = _("{path}: the label file {file} has changed since; calibrate again.", **names)
         raise InputError(msg)
     return FrozenRows(calibration=calibration, path=file)
-
-
-@contextlib.contextmanager
-def _asked_anew(cache: ResponseCache) -> Iterator[None]:
-    """While it lasts no stored answer is used: yesterday's reply says nothing of today's model."""
-    mode = cache.mode
-    if mode != "off":
-        cache.mode = "refresh"
-    try:
-        yield
-    finally:
-        cache.mode = mode

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from simulator.core.errors import InputError, UnknownName
-from simulator.core.messages import _, sentences
+from simulator.core.messages import _, language_of_most, sentences
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings
 from simulator.core.types import LEXICAL, Language, Score, Spending
@@ -33,7 +33,7 @@ from simulator.runner.labelled_answers import (
 from simulator.stats import judge_trust
 from simulator.stats.calibration import Figures, LabelledGrade, Yardstick, figures_json, measure
 from simulator.stats.judge_trust import Calibration
-from simulator.text.overlap import lcs_length
+from simulator.text.overlap import lcs_overlap
 from simulator.text.segments import tokens
 
 # Where the rows of several domains stand together, the first of these that tells them apart.
@@ -105,8 +105,7 @@ class CalibrationRun:
     @property
     def language(self) -> Language:
         """The language of most rows; Japanese on a tie."""
-        english = sum(row.case.language == "en" for row in self.rows)
-        return "en" if english > len(self.rows) / 2 else "ja"
+        return language_of_most(row.case.language for row in self.rows)
 
     @property
     def file_name(self) -> str:
@@ -277,11 +276,8 @@ def token_recall(answer: str, references: Iterable[str], language: Language) -> 
 
 def rouge_l(answer: str, references: Iterable[str]) -> float:
     """ROUGE-L F1 (Lin, 2004; 0..1) with the nearest reference, over words; in Japanese over characters."""
-    words, best = tokens(answer), 0.0
-    for reference in map(tokens, references):
-        if common := lcs_length(words, reference):
-            best = max(best, 2 * common / (len(words) + len(reference)))
-    return best
+    words = tokens(answer)
+    return max((lcs_overlap(words, tokens(reference)).f for reference in references), default=0.0)
 
 
 def _units(text: str, language: Language) -> Sequence[str | tuple[str, str]]:

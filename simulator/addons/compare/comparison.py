@@ -21,7 +21,7 @@ from simulator.addons.compare.grade import (
 from simulator.addons.compare.plan import matched
 from simulator.core import shelves
 from simulator.core.errors import InputError
-from simulator.core.messages import _
+from simulator.core.messages import _, language_of_most
 from simulator.core.roles import GRADING, endpoints
 from simulator.core.settings import Settings
 from simulator.core.types import LEXICAL, Language, Results, Spending
@@ -128,8 +128,7 @@ class Comparison:
     @property
     def language(self) -> Language:
         """The language most turns are in; Japanese on a tie."""
-        english = sum(pair.one.case.language == "en" for pair in self.pairs)
-        return "en" if english > len(self.pairs) / 2 else "ja"
+        return language_of_most(pair.one.case.language for pair in self.pairs)
 
     @cached_property
     def judge(self) -> PairJudge:
