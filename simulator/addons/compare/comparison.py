@@ -77,7 +77,17 @@ class Comparison:
     def __init__(self, names: Sequence[str], settings: Settings, *, anchor: bool = False) -> None:
         """Every run against every other; with `anchor` the first one against the others."""
         self.settings = settings
-        self.runs = _read_runs(names, Path(settings.runs))
+        if not 2 <= len(names) <= MOST:
+            n = len(names)
+            msg = _("compare takes 2 to {most} runs, and was given {n}: compare A B.", most=MOST, n=n)
+            raise InputError(msg)
+        # By their files, in the order in which they were named.
+        self.runs: dict[Path, Results] = {}
+        for path in (find_run(name, Path(settings.runs)) for name in names):
+            results = read_run(path)
+            if results.run.id in [other.run.id for other in self.runs.values()]:
+                raise InputError(_("run {run} is named twice; compare different runs.", run=results.run.id))
+            self.runs[path] = results
         first = next(iter(self.runs.values()))
         self.matches = {
             (one.run.id, other.run.id): matched(one, other)
@@ -180,18 +190,3 @@ class Comparison:
             overall,
             {persona.id: persona.speaks(self.language).name for persona in personas},
         )
-
-
-def _read_runs(names: Sequence[str], folder: Path) -> dict[Path, Results]:
-    """The runs by their files, in the order in which they were named."""
-    if not 2 <= len(names) <= MOST:
-        msg = _("compare takes 2 to {most} runs, and was given {n}: compare A B.", most=MOST, n=len(names))
-        raise InputError(msg)
-    paths = [find_run(name, folder) for name in names]
-    runs = [read_run(path) for path in paths]
-    ids = [results.run.id for results in runs]
-    twice = next((run for run in ids if ids.count(run) > 1), None)
-    if twice:
-        msg = _("run {run} is named twice; compare different runs.", run=twice)
-        raise InputError(msg)
-    return dict(zip(paths, runs, strict=True))

@@ -200,10 +200,10 @@ def _position(outcomes: Sequence[Outcome], seed: int) -> PositionBias | None:
     if not ordered:
         return None
     first = [
-        (float(ballot.position == "first"), outcome.case)
+        (float(ballot.verdict == ballot.first), outcome.case)
         for outcome in ordered
         for ballot in outcome.ballots
-        if ballot.position != "tie"
+        if ballot.verdict != "tie"
     ]
     disagreed = [(float(outcome.disagreed), outcome.case) for outcome in ordered]
     return PositionBias(first=_share(first, seed), disagreed=_share(disagreed, seed))

@@ -49,11 +49,6 @@ class Ballot(Value):
     verdict: Verdict
     reason: str = ""
 
-    @property
-    def position(self) -> Literal["first", "second", "tie"]:
-        """The place of the preferred answer."""
-        return "tie" if self.verdict == "tie" else "first" if self.verdict == self.first else "second"
-
 
 class Outcome(Value):
     """One compared turn. `verdict` is None where the judging failed; `problem` then says why.

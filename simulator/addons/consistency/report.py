@@ -74,8 +74,8 @@ def _examination(examined: Sequence[TurnFollowUps]) -> Iterator[Block]:
         _("{name} {n}", name=_OUTCOMES[each], n=n) for each, n in outcome_counts(checks).items() if n
     )
     yield from (Line(asked), Line(_("{parts}", parts=parts)))
-    for outcome in ("contradicts", "corrects"):
-        yield from _listed([_check(check) for check in checks if check.verdict.outcome == outcome])
+    grave = [check for check in checks if check.verdict.outcome in ("contradicts", "corrects")]
+    yield from _listed([_check(check) for check in sorted(grave, key=lambda check: check.verdict.outcome)])
 
 
 def _check(check: FollowUpCheck) -> Item:

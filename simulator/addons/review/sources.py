@@ -38,13 +38,9 @@ _HEADERS = {
     "comment": "comment note コメント 備考 メモ",
     "stratum": "stratum 層",
     "sampled": "sampled sampling_rate 抽出率",
-    "id": "id",
-    "labels": "labels",
-    "annotators": "annotators",
-    "scale": "scale",
-    "meta": "meta",
 }
 _FIELDS = {normalised(name): field for field, names in _HEADERS.items() for name in names.split()}
+_FIELDS |= {name: name for name in ("id", "labels", "annotators", "scale", "meta")}
 _SCALE = re.compile(r"\s*1\s*(?:-|–|〜|~|\.\.)\s*5\s*|\s*1\|2\|3\|4\|5\s*")
 _POINTS = re.compile(r"(\d(?:\.\d+)?)\s*点?")
 _ADDRESS = re.compile(r"https?://[^?#]*/spreadsheets/")

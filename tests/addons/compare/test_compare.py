@@ -265,12 +265,3 @@ def test_missing_answers_lose_without_a_call(compare: Compare, at: Any) -> None:
     assert (result["asked"], result["duels"][0]["wins_b"], result["outcomes"][0]["how"]) == (0, 1, "rule")
     assert "規則による判定" in done.err
     assert "採点役が読んだ組はありません" in done.err
-
-
-def test_hostile_answers_reach_no_terminal_as_codes(compare: Compare) -> None:
-    """Escape sequences in answers are dropped."""
-    runs = (
-        a_run("1", [a_conversation("x", ["\x1b[31mred\x1b[0m"])]),
-        a_run("2", [a_conversation("x", [LONG["ja"]])]),
-    )
-    assert "\x1b" not in compare(*runs, "--offline").out
