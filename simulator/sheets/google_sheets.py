@@ -63,7 +63,7 @@ _LISTED = (
     "sheets(properties(sheetId,title,index,sheetType,gridProperties(rowCount,frozenRowCount)),"
     f"merges,{_METADATA},data(startRow,startColumn,columnMetadata({_METADATA})"
 )
-_SHOWN = "userEnteredValue,effectiveValue,formattedValue,note"
+_SHOWN = "userEnteredValue,effectiveValue,formattedValue"
 
 
 @dataclass(frozen=True)
@@ -177,9 +177,7 @@ def read_sheets(
     target: Target,
     found: Spreadsheet,
     layouts: Mapping[str, Layout],
-    *,
     parts: Callable[[str, Tab], Iterable[Json]],
-    mask: str,
 ) -> dict[str, tuple[Tab, EditedSheet]]:
     """Our worksheets of these names that are there: one read, or two where there are copies.
 
@@ -190,7 +188,7 @@ def read_sheets(
     lost = [] if target.suffix else [name for name in layouts if name not in tabs]
     free = {tab.id: tab for tab in found.tabs if lost and WORKSHEET not in tab.tags}
     areas = [part for name, tab in tabs.items() for part in parts(name, tab)]
-    cells = read_cells(client, target.key, [*areas, *map(head, free.values())], mask)
+    cells = read_cells(client, target.key, [*areas, *map(head, free.values())], _SHOWN)
     lines = {number: _lines(tab, cells.get(number, {})) for number, tab in free.items()}
     copies = []
     for name in lost:
@@ -198,7 +196,7 @@ def read_sheets(
             tabs[name] = free[copy]
             copies.append(box(copy))
             del lines[copy]
-    cells |= read_cells(client, target.key, copies, mask)
+    cells |= read_cells(client, target.key, copies, _SHOWN)
     return {name: (tab, _edited(tab, cells.get(tab.id, {}), layouts[name])) for name, tab in tabs.items()}
 
 
@@ -243,7 +241,7 @@ def pull(target: Target, names: Sequence[str], *, client: SheetsClient | None = 
     def read() -> EditedSheets:
         found = read_spreadsheet(client, target.key)
         named = {name: layouts()[name] for name in names}
-        sheets = read_sheets(client, target, found, named, parts=lambda _, tab: [box(tab.id)], mask=_SHOWN)
+        sheets = read_sheets(client, target, found, named, lambda _name, tab: [box(tab.id)])
         return EditedSheets({name: edited for name, (_tab, edited) in sheets.items()})
 
     return client.persist(read, _("sheet {key}", key=target.key))
@@ -621,7 +619,7 @@ class _Push:
                     yield box(tab.id, columns=(tab.places[key], tab.places[key] + 1))
 
         layouts = {name: layout_of(sheet) for name, sheet in self.worksheets.items()}
-        there = read_sheets(self.client, self.target, found, layouts, parts=parts, mask="userEnteredValue")
+        there = read_sheets(self.client, self.target, found, layouts, parts)
         areas = []
         for name, (tab, edited) in there.items():
             pushed = {row.key for row in self.worksheets[name].rows}
