@@ -269,7 +269,7 @@ class _Parts:
 
     def _turn(self, each: TurnChange, marker: str, why_before: str = "", why_after: str = "") -> Item:
         """One turn in both runs: the question, both answers, and the judge's reason for what was red."""
-        where, silent = turn_text(each, self.titles), _("(no answer)")
+        where, silent = turn_text(each.persona, each.case, each.turn, self.titles), _("(no answer)")
         before = Fact(_("Before"), each.before or silent, (why_before,) if why_before else ())
         now = Fact(_("Now"), each.after or silent, (why_after,) if why_after else ())
         return Item(

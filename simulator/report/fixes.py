@@ -156,7 +156,7 @@ def _item(fix: Fix, found: Improvements, titles: Titles, *, brief: bool = False)
     figures = (gain_text(fix, found), cause_text(fix.cause, fix.sure), counts_text(fix))
     facts = [
         Fact("", _("{parts:dots}", parts=tuple(filter(None, figures)))),
-        Fact("", turn_text(first, titles)),
+        Fact("", turn_text(first.persona, first.case, first.turn, titles)),
         *dialogue(first),
     ]
     if first.reason.strip() and not first.failure:
@@ -166,7 +166,7 @@ def _item(fix: Fix, found: Improvements, titles: Titles, *, brief: bool = False)
     facts.append(Fact(pgettext("of a fix", "Cause"), changed(first.evidence, excerpt)))
     if first.reference.strip():
         facts.append(Fact(pgettext("of a fix", "Right answer"), first.reference))
-    where = ((turn_text(each, titles), each.question) for each in others)
+    where = ((turn_text(each.persona, each.case, each.turn, titles), each.question) for each in others)
     facts += [Fact("", _("{where}: {question}", where=place, question=question)) for place, question in where]
     return Item(fix.what, tuple(facts), "strong")
 
@@ -179,7 +179,11 @@ def red_turns_section(summary: Summary, language: Language, *, folded: bool) -> 
     titles = summary.titles(language)
     items = tuple(
         Item(
-            _("{mark} · {where}", mark=mark_text(red), where=turn_text(red, titles)),
+            _(
+                "{mark} · {where}",
+                mark=mark_text(red),
+                where=turn_text(red.persona, red.case, red.turn, titles),
+            ),
             (*dialogue(red), Fact(pgettext("the model that grades", "Judge"), red.reason)),
             "strong",
         )

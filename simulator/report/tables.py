@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Container, Iterable, Iterator, Mapping
-from typing import Protocol
 
 from pydantic import JsonValue
 
@@ -18,22 +17,6 @@ from simulator.storage.runs import replay_of
 
 # The judge that reads how the customer feels.
 FEELING = "tone"
-
-
-class PlacedTurn(Protocol):
-    """A turn with its place in a run, wherever it is listed."""
-
-    @property
-    def persona(self) -> str:
-        """Who asked."""
-
-    @property
-    def case(self) -> str:
-        """The question's id."""
-
-    @property
-    def turn(self) -> int:
-        """Its number in the conversation, from 1."""
 
 
 def personas_table(summary: Summary, titles: Titles) -> Table:
@@ -126,10 +109,10 @@ def mark_text(red: RedTurn) -> Message:
     return _("▲ {marks}", marks=[title("mark", mark.kind) for mark in red.marks])
 
 
-def turn_text(turn: PlacedTurn, titles: Titles) -> Message:
-    """Which turn it is: customer, case and number; of a row only the case is shown."""
-    persona = titles("persona", turn.persona)
-    return _("{persona} · {case} · turn {turn}", persona=persona, case=turn.case, turn=turn.turn)
+def turn_text(persona: str, case: str, turn: int, titles: Titles) -> Message:
+    """Which turn it is: customer, case and number (from 1); of a row only the case is shown."""
+    named = titles("persona", persona)
+    return _("{persona} · {case} · turn {turn}", persona=named, case=case, turn=turn)
 
 
 def answer_text(turn: Turn, failure: str | None) -> Text:
