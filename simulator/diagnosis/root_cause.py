@@ -6,8 +6,9 @@ needed came, and only then what is wrong with the answer itself.
 
 import contextlib
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 from simulator.core.document import Text
 from simulator.core.errors import InputError
@@ -44,16 +45,6 @@ TONE, OBJECTS = ("tone", "keigo", "fluency"), 0.7
 NOTE = "asked_again"
 
 Articles = tuple[Passage, ...]
-
-
-class CauseFinding(NamedTuple):
-    """The result of a rule: a cause, and one sentence of evidence; `pair` is a spelling to register."""
-
-    cause: Cause
-    evidence: Text
-    sure: bool = False
-    pair: tuple[str, str] | None = None
-    articles: tuple[str, ...] | None = None  # if they are others than the needed ones
 
 
 def root_causes(
@@ -129,30 +120,39 @@ def as_note(checks: Mapping[tuple[str, int], RetrievalCheck]) -> list[dict[str, 
     ]
 
 
-def _root_cause(look: RedTurnEvidence) -> RootCause:
-    finding = _finding(look)
-    needs_no_article = finding.cause in {"no_answer", "customer"}
+def _because(
+    look: RedTurnEvidence,
+    cause: Cause,
+    evidence: Text,
+    *,
+    sure: bool = False,
+    pair: tuple[str, str] | None = None,
+    articles: tuple[str, ...] = (),
+) -> RootCause:
+    """The cause of a turn, with one sentence of evidence; `articles` are named where others were needed."""
+    if cause not in {"no_answer", "customer"}:
+        articles = articles or look.need.articles
     return RootCause(
         conversation=look.red.conversation,
         turn=look.red.turn,
-        cause=finding.cause,
-        sure=finding.sure,
-        evidence=finding.evidence,
-        articles=() if needs_no_article else finding.articles or look.need.articles,
-        pair=finding.pair,
-        cut=finding.cause == "retrieval" and look.need.cut,
+        cause=cause,
+        sure=sure,
+        evidence=evidence,
+        articles=articles,
+        pair=pair,
+        cut=cause == "retrieval" and look.need.cut,
     )
 
 
-def _finding(look: RedTurnEvidence) -> CauseFinding:
+def _root_cause(look: RedTurnEvidence) -> RootCause:
     """The first cause for which there is evidence."""
     if look.red.failure:
         kinds = {"timeout": _("it timed out"), "empty": _("it was empty")}
         kind = kinds.get(look.red.failure, _("it failed"))
-        return CauseFinding("no_answer", _("The bot gave no answer ({kind}).", kind=kind), sure=True)
+        return _because(look, "no_answer", _("The bot gave no answer ({kind}).", kind=kind), sure=True)
     if look.customer_fault:
         spoilt = _("The simulated customer spoilt this turn, so it is not the bot's fault.")
-        return CauseFinding("customer", sentences(spoilt, look.customer_fault.reason))
+        return _because(look, "customer", sentences(spoilt, look.customer_fault.reason))
     to_a_person = look.case.handover == "required" and not look.handed_over
     if to_a_person and look.case.answerable is None:
         return _kept(look)
@@ -170,7 +170,7 @@ def _finding(look: RedTurnEvidence) -> CauseFinding:
     return found or _tone(look) or _unclear(look)
 
 
-def _should_refuse(look: RedTurnEvidence) -> CauseFinding:
+def _should_refuse(look: RedTurnEvidence) -> RootCause:
     """The bot should have declined; where it did, only how it did so can be wrong."""
     if look.refused or look.only_asks:
         return _tone(look) or _unclear(look)
@@ -179,15 +179,15 @@ def _should_refuse(look: RedTurnEvidence) -> CauseFinding:
         " instead it said {quote}.",
         quote=_stated(look),
     )
-    return CauseFinding("should_refuse", refuse)
+    return _because(look, "should_refuse", refuse)
 
 
-def _kept(look: RedTurnEvidence) -> CauseFinding:
+def _kept(look: RedTurnEvidence) -> RootCause:
     kept = _("This matter has to go to a person, but the bot kept it and said {quote}.", quote=_stated(look))
-    return CauseFinding("misunderstood", kept)
+    return _because(look, "misunderstood", kept)
 
 
-def _misunderstood(look: RedTurnEvidence) -> CauseFinding | None:
+def _misunderstood(look: RedTurnEvidence) -> RootCause | None:
     """The answer is the one that another question got before."""
     earlier = None if look.is_right else look.answers_earlier()
     if earlier is None:
@@ -196,10 +196,10 @@ def _misunderstood(look: RedTurnEvidence) -> CauseFinding | None:
         'This answers the earlier question "{earlier}", not the one that was asked now.',
         earlier=quoted(earlier.meant),
     )
-    return CauseFinding("misunderstood", sentence)
+    return _because(look, "misunderstood", sentence)
 
 
-def _outdated(look: RedTurnEvidence) -> CauseFinding | None:
+def _outdated(look: RedTurnEvidence) -> RootCause | None:
     """The retrieved article has another amount than the right answer, and the bot passed it on faithfully."""
     found = look.agreement
     if look.refused or found.recall < SAME_MATTER:
@@ -224,11 +224,11 @@ def _outdated(look: RedTurnEvidence) -> CauseFinding | None:
                 right=right.shown(look.language),
                 wrong=wrong.shown(look.language),
             )
-            return CauseFinding("outdated", sentence, articles=(article,))
+            return _because(look, "outdated", sentence, articles=(article,))
     return None
 
 
-def _not_there(look: RedTurnEvidence) -> CauseFinding | None:
+def _not_there(look: RedTurnEvidence) -> RootCause | None:
     """The needed article was not among the passages, and the answer is not right without it."""
     place, corpus, need = look.need.place, look.corpus, _right_answer(look)
     if place not in {"lacking", "not_retrieved", "outside", "doubtful"}:
@@ -249,7 +249,7 @@ def _not_there(look: RedTurnEvidence) -> CauseFinding | None:
                 need=need,
                 article=article,
             )
-        return CauseFinding("unclear", doubt)
+        return _because(look, "unclear", doubt)
     if place == "lacking":
         missing = _(
             "What the right answer says ({need}) does not seem to be anywhere in the bot's knowledge.",
@@ -258,24 +258,24 @@ def _not_there(look: RedTurnEvidence) -> CauseFinding | None:
         # A name of an article says something only if it is one of the knowledge base's own.
         if look.need.articles and (not need or (corpus and corpus.shares_ids(look.need.articles))):
             missing = _("{article} is not in the bot's knowledge.", article=article)
-        finding = CauseFinding("knowledge", missing)
+        finding = _because(look, "knowledge", missing)
     elif place == "outside" or corpus is None:
         unknown = _(
             "{article} was not retrieved. Whether it is missing from the knowledge or just not"
             " found shows with --knowledge.",
             article=article,
         )
-        finding = CauseFinding("retrieval", unknown)
+        finding = _because(look, "retrieval", unknown)
     else:
         finding = _not_retrieved(look, corpus)
     instead = None
     if not look.refused:
         instead = _("The bot said {quote} instead.", quote=_stated(look))
         instead = _unsupported(look) if look.unsupported else instead
-    return finding._replace(evidence=sentences(finding.evidence, instead))
+    return replace(finding, evidence=sentences(finding.evidence, instead))
 
 
-def _not_retrieved(look: RedTurnEvidence, corpus: Corpus) -> CauseFinding:
+def _not_retrieved(look: RedTurnEvidence, corpus: Corpus) -> RootCause:
     """The needed article is in the knowledge base: the thread, the search or the wording is to blame."""
     article, check, needed = _article(look), look.check, look.need.articles
     if look.found_earlier() and not corpus.finds(look.asked, needed, look.searched):
@@ -284,16 +284,16 @@ def _not_retrieved(look: RedTurnEvidence, corpus: Corpus) -> CauseFinding:
             " time: the bot lost the thread.",
             article=article,
         )
-        return CauseFinding("misunderstood", lost)
+        return _because(look, "misunderstood", lost)
     if look.need.cut:
-        return CauseFinding("retrieval", _cut_off(look))
+        return _because(look, "retrieval", _cut_off(look))
     if check and check.hit is False:
         sentence = _(
             "{article} was not retrieved, not even when asked in the article's own words: the"
             " search is at fault.",
             article=article,
         )
-        return CauseFinding("retrieval", sentence, sure=look.found_by_id)  # ids alone prove it
+        return _because(look, "retrieval", sentence, sure=look.found_by_id)  # ids alone prove it
     if (check and check.hit) or not corpus.finds(look.words, needed, look.searched):
         return _other_words(look, corpus)
     sentence = _(
@@ -301,10 +301,10 @@ def _not_retrieved(look: RedTurnEvidence, corpus: Corpus) -> CauseFinding:
         " seems to be at fault.",
         article=article,
     )
-    return CauseFinding("retrieval", sentence)
+    return _because(look, "retrieval", sentence)
 
 
-def _other_words(look: RedTurnEvidence, corpus: Corpus) -> CauseFinding:
+def _other_words(look: RedTurnEvidence, corpus: Corpus) -> RootCause:
     """The question does not have the article's words: a pair of spellings, or other words altogether."""
     article, texts, check = _article(look), corpus.texts(look.need.articles), look.check
     if check and check.pair:
@@ -316,7 +316,7 @@ def _other_words(look: RedTurnEvidence, corpus: Corpus) -> CauseFinding:
             asked=asked,
             written=written,
         )
-        return CauseFinding("spelling", proved, look.found_by_id, check.pair)
+        return _because(look, "spelling", proved, sure=look.found_by_id, pair=check.pair)
     candidates = spelling_pairs(look.words, texts) if texts else []
     if candidates and candidates[0].likeness >= LIKELY_PAIR:
         pair = candidates[0]
@@ -326,7 +326,7 @@ def _other_words(look: RedTurnEvidence, corpus: Corpus) -> CauseFinding:
             asked=pair.asked,
             written=pair.written,
         )
-        return CauseFinding("spelling", sentence, pair=(pair.asked, pair.written))
+        return _because(look, "spelling", sentence, pair=(pair.asked, pair.written))
     sentence = _(
         "{article} was not retrieved, probably because the question is worded differently from the article.",
         article=article,
@@ -337,10 +337,10 @@ def _other_words(look: RedTurnEvidence, corpus: Corpus) -> CauseFinding:
             " the article's own words do.",
             article=article,
         )
-    return CauseFinding("spelling", sentence)
+    return _because(look, "spelling", sentence)
 
 
-def _should_answer(look: RedTurnEvidence) -> CauseFinding | None:
+def _should_answer(look: RedTurnEvidence) -> RootCause | None:
     if look.refused and look.need.place == "retrieved":
         sentence = _(
             "The answer is in {article}, which the search found, but the bot declined to answer.",
@@ -358,40 +358,40 @@ def _should_answer(look: RedTurnEvidence) -> CauseFinding | None:
         )
     else:
         return None
-    return CauseFinding("should_answer", sentence)
+    return _because(look, "should_answer", sentence)
 
 
-def _of_the_answer(look: RedTurnEvidence) -> CauseFinding | None:
+def _of_the_answer(look: RedTurnEvidence) -> RootCause | None:
     """The answer makes something up, or does not use what it needed."""
     # Only rude words beside a right answer are no invention.
     plain = all(each.kind == "unsupported" for each in look.unsupported)
     only_rude = plain and look.agreement.recall >= RIGHT and _objecting(look)
     if look.unsupported and not only_rude:
-        return CauseFinding("invented", _unsupported(look))
+        return _because(look, "invented", _unsupported(look))
     facts = look.scores.get("facts")
     if facts and facts.state == "scored" and facts.severity == "major":
         sentence = _("The answer differs from the desk's own facts: {reason}", reason=facts.reason)
-        return CauseFinding("invented", sentence)
+        return _because(look, "invented", sentence)
     if look.need.place == "retrieved" and not look.is_right:
-        return CauseFinding("ignored", _ignored(look))
+        return _because(look, "ignored", _ignored(look))
     return None
 
 
-def _tone(look: RedTurnEvidence) -> CauseFinding | None:
+def _tone(look: RedTurnEvidence) -> RootCause | None:
     """The content is fine, so that only the wording remains."""
     if objecting := _objecting(look):
         worst = min(objecting, key=lambda score: score.value or 0.0)
         fine = _("The content is fine; the wording is not.")
-        return CauseFinding("tone", sentences(fine, worst.reason))
+        return _because(look, "tone", sentences(fine, worst.reason))
     if not look.is_right:
         return None
     if any(map(look.repeats, look.context.earlier)):
         again = _(
             "The content agrees with the right answer, but the bot repeated its earlier answer word for word."
         )
-        return CauseFinding("misunderstood", again)
+        return _because(look, "misunderstood", again)
     right = _("The content agrees with the right answer; what remains seems to be the wording.")
-    return CauseFinding("tone", sentences(right, look.red.reason))
+    return _because(look, "tone", sentences(right, look.red.reason))
 
 
 def _objecting(look: RedTurnEvidence) -> list[Score]:
@@ -400,12 +400,12 @@ def _objecting(look: RedTurnEvidence) -> list[Score]:
     return [s for s in found if s.state == "scored" and s.value is not None and s.value < OBJECTS]
 
 
-def _unclear(look: RedTurnEvidence) -> CauseFinding:
+def _unclear(look: RedTurnEvidence) -> RootCause:
     if look.need.place == "hidden":
         hidden = _("The bot does not show what it retrieved, so search and answer cannot be told apart.")
-        return CauseFinding("unclear", hidden)
+        return _because(look, "unclear", hidden)
     unclear = _("What was retrieved, the right answer and the grades do not show why this turn is red.")
-    return CauseFinding("unclear", sentences(unclear, look.red.reason))
+    return _because(look, "unclear", sentences(unclear, look.red.reason))
 
 
 # The evidence in words.

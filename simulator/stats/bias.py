@@ -1,7 +1,7 @@
 """Probes graded and compared: what moves a judge although it should not, and what should and does not."""
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -139,17 +139,15 @@ async def measure_bias(
 
     Raises what `grade` raises; nothing is compared then.
     """
-    contexts = _distinct(probes)
+    # By the name of their conversation: the base of many pairs is graded once.
+    contexts = {c.conversation: c for probe in probes for c in (probe.base, probe.changed)}
     graded = await for_each(tuple(contexts.values()), grade, at_once)
     scores = dict(zip(contexts, graded, strict=True))
-    present = {(probe.language, probe.kind) for probe in probes}
-    languages: tuple[Language, Language] = ("ja", "en")
     rows: list[BiasRow] = []
-    for language, kind in product(languages, KINDS):
-        if (language, kind) in present:
-            own = [probe for probe in probes if (probe.language, probe.kind) == (language, kind)]
-            pairs = [(p, scores[p.base.conversation], scores[p.changed.conversation]) for p in own]
-            rows += _rows(pairs, rules or RedRules(), seed)
+    for place in product(("ja", "en"), KINDS):
+        own = [probe for probe in probes if (probe.language, probe.kind) == place]
+        pairs = [(p, scores[p.base.conversation], scores[p.changed.conversation]) for p in own]
+        rows += _rows(pairs, rules or RedRules(), seed) if pairs else ()
     return Bias(probes=len(probes), contexts=len(contexts), seed=seed, rows=tuple(rows))
 
 
@@ -164,7 +162,11 @@ def _rows(pairs: Sequence[_Pair], rules: RedRules, seed: int) -> Iterator[BiasRo
     if probe.kind != "flipped_fact":
         return
     # Whether the red rules catch the flipped facts, whichever judge they go by.
-    known = [(one, other) for _p, one, other in pairs if _any_scored(one) and _any_scored(other)]
+    known = [
+        (one, other)
+        for _p, one, other in pairs
+        if all(any(score.state == "scored" for score in side) for side in (one, other))
+    ]
     red = [(_is_red(one, rules), _is_red(other, rules)) for one, other in known]
     turned = _mean([after and not before for before, after in red])
     yield BiasRow(
@@ -271,11 +273,6 @@ def _row_texts(row: BiasRow, words: Mapping[str, Any]) -> tuple[str, ...]:
     )
 
 
-def _distinct(probes: Iterable[Probe]) -> dict[str, GradingContext]:
-    """The contexts by the name of their conversation: the base of many pairs is graded once."""
-    return {c.conversation: c for probe in probes for c in (probe.base, probe.changed)}
-
-
 def _grade(score: Score | None, judge: str) -> float | None:
     """The grade from 1 to 5: of the judge, or of its Correctness; None without one."""
     if score is None or score.state != "scored" or score.raw is None:
@@ -285,10 +282,6 @@ def _grade(score: Score | None, judge: str) -> float | None:
         return float(found) if isinstance(found, int | float) else None
     low, high = score.scale
     return 1 + 4 * (score.raw - low) / (high - low)
-
-
-def _any_scored(scores: Sequence[Score]) -> bool:
-    return any(score.state == "scored" for score in scores)
 
 
 def _mean(values: Sequence[float]) -> float | None:

@@ -304,53 +304,45 @@ def is_label_judge(judge: str) -> bool:
     return judge == LABEL_JUDGE or judge.endswith(f".{LABEL_JUDGE}")
 
 
-class _ReadLabels:
-    """What one judge read from the answers, row by row, and which choices the rows offered."""
-
-    def __init__(self) -> None:
-        self.rows: list[ClassifiedRow] = []
-        self.chosen: dict[str, None] = {}
-        self.states: Counter[str] = Counter()
-        self.by_likelihood = 0
-
-
 def classifications(results: Results) -> tuple[Classification, ...]:
     """One for each judge `label` that graded the run, also where it graded one output of an answer.
 
     Answers that failed count as not extracted; grades that failed, and rows without a label, do not count.
     """
     judges = {judge for judge in results.scores.judges if is_label_judge(judge)}
-    found: dict[str, _ReadLabels] = {}
+    # By judge: what was read row by row, the choices that the rows offered, and counts.
+    rows: dict[str, list[ClassifiedRow]] = {}
+    chosen: dict[str, dict[str, None]] = {}
+    counts: dict[str, Counter[str]] = {}
     for conversation, by_turn in conversations_with_scores(results) if judges else ():
         case = conversation.case
         for score in (s for by_judge in by_turn.values() for s in by_judge.values() if s.judge in judges):
-            read = found.setdefault(score.judge, _ReadLabels())
-            read.states[score.state] += 1
-            read.by_likelihood += score.detail.get("read") == "likelihood"
+            by_likelihood = score.detail.get("read") == "likelihood"
+            counts.setdefault(score.judge, Counter()).update({score.state: 1, "by_likelihood": by_likelihood})
             if case.label in case.choices:
-                read.chosen |= dict.fromkeys(case.choices)
+                chosen.setdefault(score.judge, {}).update(dict.fromkeys(case.choices))
             expected, predicted = score.detail.get("expected", case.label), score.detail.get("predicted")
             if score.state == "scored" and expected is not None:
                 # Interned, for a data set has many rows and few labels.
                 said = None if predicted is None else sys.intern(str(predicted))
-                read.rows.append(ClassifiedRow(sys.intern(str(expected)), said, case.id))
+                row = ClassifiedRow(sys.intern(str(expected)), said, case.id)
+                rows.setdefault(score.judge, []).append(row)
     known, positive = (results.run.settings.get(name) for name in ("labels", "positive"))
     made = []
-    for judge, read in found.items():
+    for judge in (judge for judge in counts if judge in rows):
         # The run's labels in their order; then the rows' own choices, and whatever else occurs.
-        other = {label for row in read.rows for label in (row.expected, row.predicted) if label is not None}
+        other = {label for row in rows[judge] for label in (row.expected, row.predicted) if label is not None}
         named = list(known) if isinstance(known, dict) else []
-        labels = tuple(dict.fromkeys([*named, *read.chosen, *sorted(other)]))
-        if not read.rows or len(labels) > MOST_LABELS:
-            continue
-        figures = classify(
-            read.rows,
-            labels,
-            positive=positive if isinstance(positive, str) and positive in labels else "",
-            judge=judge,
-            by_likelihood=read.by_likelihood,
-            failed=read.states["failed"],
-            skipped=read.states["skipped"],
-        )
-        made.append(figures)
+        labels = tuple(dict.fromkeys([*named, *chosen.get(judge, ()), *sorted(other)]))
+        if len(labels) <= MOST_LABELS:
+            figures = classify(
+                rows[judge],
+                labels,
+                positive=positive if isinstance(positive, str) and positive in labels else "",
+                judge=judge,
+                by_likelihood=counts[judge]["by_likelihood"],
+                failed=counts[judge]["failed"],
+                skipped=counts[judge]["skipped"],
+            )
+            made.append(figures)
     return tuple(made)

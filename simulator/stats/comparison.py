@@ -288,22 +288,21 @@ def find_companion(before: Run, after: RunQuestions, runs: Iterable[RunQuestions
     that changed without a change of its settings would otherwise be taken for the new version.
     """
 
-    def bot(run: Run) -> tuple[object, object, str | None]:
-        return run.settings.get("adapter"), run.settings.get("set"), run.models.get("demo")
-
-    def is_other(run: Run) -> bool:
-        if bot(run) != bot(after.run) or run.status != "finished" or run.offline != after.run.offline:
-            return False
-        if replay_of(after.run):
-            return replay_of(run) is None and run.created > before.created
-        return replay_of(run) == before.id
+    def bot(run: Run) -> tuple[object, ...]:
+        return run.settings.get("adapter"), run.settings.get("set"), run.models.get("demo"), run.offline
 
     candidates = [
-        head.run
-        for head in runs
-        if head.run.id not in (before.id, after.run.id)
-        and head.questions == after.questions
-        and is_other(head.run)
+        run
+        for run, questions in runs
+        if run.id not in (before.id, after.run.id)
+        and run.status == "finished"
+        and questions == after.questions
+        and bot(run) == bot(after.run)
+        and (
+            replay_of(run) is None and run.created > before.created
+            if replay_of(after.run)
+            else replay_of(run) == before.id
+        )
     ]
     return min(candidates, key=lambda run: abs(run.created - after.run.created), default=None)
 
