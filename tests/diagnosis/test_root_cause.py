@@ -1,11 +1,12 @@
 """Causes of planted faults, and of every red turn whatever is known of it."""
 
 import asyncio
+from functools import cache
 from typing import get_args
 
 import pytest
 
-from benchmarks.blame import accuracy, judged, matrix
+from benchmarks.blame import Judged, accuracy, judged, matrix
 from benchmarks.blame_plants import grounds, plants
 from simulator.core.settings import Settings
 from simulator.core.types import GradingContext, Language, Passage, Score
@@ -16,10 +17,20 @@ from tests.sample_runs import hostile, rehearsed
 from tests.texts import said
 
 
-def test_planted_faults_are_found() -> None:
-    """Four plants of every cause and language: at least 85 % are named, and every cause at least once."""
+@cache
+def planted(*, asks: bool) -> list[Judged]:
+    """Four plants of every cause and language, with the causes that are found."""
     with grounds() as both:
-        found = [each for ground in both for each in asyncio.run(judged(plants(ground, 4), ground.deleted))]
+        return [
+            each
+            for ground in both
+            for each in asyncio.run(judged(plants(ground, 4), ground.deleted, asks=asks))
+        ]
+
+
+def test_planted_faults_are_found() -> None:
+    """At least 85 % are named, and every cause at least once."""
+    found = planted(asks=True)
     right = [each for each in found if each.plant.cause == each.root_cause.cause]
 
     assert len(right) / len(found) >= 0.85
@@ -53,13 +64,7 @@ def test_hostile_texts_have_causes_too() -> None:
 @pytest.mark.parametrize("asks", [True, False])
 def test_nothing_that_rests_on_words_is_certain(asks: bool) -> None:
     """By rule, or by ids when the bot was asked again; and then it is right."""
-    with grounds() as both:
-        found = [
-            each
-            for ground in both
-            for each in asyncio.run(judged(plants(ground, 4), ground.deleted, asks=asks))
-            if each.root_cause.sure
-        ]
+    found = [each for each in planted(asks=asks) if each.root_cause.sure]
 
     assert {each.root_cause.cause for each in found} == (
         {"no_answer", "retrieval", "spelling"} if asks else {"no_answer"}

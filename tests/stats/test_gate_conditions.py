@@ -154,6 +154,12 @@ def test_a_count_is_a_fact_that_says_how_far_it_goes() -> None:
     assert checked("severity_major == 0", shares(1, 40)._replace(value=1)).decision == "missed"
 
 
+def test_a_cost_needs_no_questions() -> None:
+    """It is that of the run; one that is exceeded is missed."""
+    assert checked("cost_usd <= 1", MeasuredFigure(0.5, None, 9)).decision == "passed"
+    assert checked("cost_usd <= 1", MeasuredFigure(1.5, None, 9)).decision == "missed"
+
+
 @pytest.mark.parametrize(("text", "value", "decision", "lack"), [
     ("severity_major == 0", 4, "missed", ""), ("severity_major <= 4", 4, "undecided", "few"),
     ("failed == 0", None, "missed", ""), ("failed <= 0.5", None, "undecided", "few"),
