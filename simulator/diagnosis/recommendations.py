@@ -45,13 +45,8 @@ OF_THE_PROMPT: frozenset[Cause] = frozenset({
 # The line of the prompt for those who have to be passed on to a person.
 HANDOVER = "handover"
 OF_A_HANDOVER: frozenset[Cause] = frozenset({"should_refuse", "misunderstood"})
-# Causes that one change of an article fixes: its words are the customers', or what it says is plain.
-COVERED: tuple[frozenset[Cause], ...] = (
-    frozenset({"retrieval", "spelling", "misunderstood"}),
-    frozenset({"ignored", "invented", "should_answer"}),
-)
 # Causes by which an article was not found; where its question alone finds it, the search lost the thread.
-OF_THE_SEARCH = COVERED[0]
+OF_THE_SEARCH: frozenset[Cause] = frozenset({"retrieval", "spelling", "misunderstood"})
 # Where a turn of this cause is fixed when the article is not known.
 _WITHOUT_ARTICLE: Mapping[Cause, PlaceKind] = {
     "knowledge": "case",
@@ -420,7 +415,7 @@ def groups(diagnosed: Sequence[DiagnosedTurn], *, rows: bool = False) -> list[Gr
             if rows and cause == "unclear" and place.kind == "case":
                 place = FixTarget("rows")
         found.setdefault((cause, place), []).append(each)
-    return _merged([Group(cause, place, tuple(members)) for (cause, place), members in found.items()])
+    return [Group(cause, place, tuple(members)) for (cause, place), members in found.items()]
 
 
 def _place(each: DiagnosedTurn, needed: set[str]) -> FixTarget:  # noqa: PLR0911 - one for each kind of place
@@ -440,30 +435,6 @@ def _place(each: DiagnosedTurn, needed: set[str]) -> FixTarget:  # noqa: PLR0911
         return FixTarget("cutting")
     kind: PlaceKind = "article" if each.article else _WITHOUT_ARTICLE[cause]
     return FixTarget(kind, {"article": each.article, "case": each.red.case}.get(kind, ""))
-
-
-def _merged(found: list[Group]) -> list[Group]:
-    """Groups of one turn each are joined if they need the same article and one change fixes both.
-
-    The joined one has the cause of the gravest; a pair for the dictionary goes first, it fixes the most. Of
-    several pairs only the first is joined.
-    """
-    together: dict[tuple[str, frozenset[Cause]] | int, list[Group]] = {}
-    paired: set[str] = set()
-    for at, group in enumerate(found):
-        article, is_pair = group.members[0].article, group.place.kind == "pair"
-        family = next((family for family in COVERED if group.cause in family), None)
-        if len(group.members) > 1 or not family or not article or (is_pair and article in paired):
-            together[at] = [group]
-            continue
-        together.setdefault((article, family), []).append(group)
-        if is_pair:
-            paired.add(article)
-    merged = []
-    for singles in together.values():
-        leading = next((group for group in singles if group.place.kind == "pair"), singles[0])
-        merged.append(leading._replace(members=tuple(each for group in singles for each in group.members)))
-    return merged
 
 
 def certainty(sure: bool) -> Message:

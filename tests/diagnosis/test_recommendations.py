@@ -123,27 +123,6 @@ def test_a_spelling_is_a_pair_of_the_dictionary() -> None:
     assert fix.pair == ("違約金", "契約解除料")
 
 
-def test_single_turns_of_an_article_join_where_one_mend_covers_both() -> None:
-    """Not found and worded otherwise: the pair mends both. Missing knowledge stays on its own."""
-    causes = [
-        {"cause": "retrieval", "articles": ("a",)},
-        {"cause": "spelling", "articles": ("a",), "pair": ("違約金", "解約金")},
-        {"cause": "knowledge", "articles": ("a",)},
-    ]
-    keys = {fix.key: len(fix.turns) for fix in found([[2], [2], [2]], causes).fixes}
-
-    assert keys == {"spelling/pair:違約金=解約金": 2, "knowledge/article:a": 1}
-
-
-def test_two_pairs_of_one_article_are_two_mends() -> None:
-    """One registered word does not help who uses another."""
-    causes = [
-        {"cause": "spelling", "articles": ("a",), "pair": (word, "解約金")} for word in ("違約金", "罰金")
-    ]
-
-    assert len(found([[2], [2]], causes).fixes) == 2
-
-
 def test_a_customer_who_should_be_passed_on_needs_a_line_of_its_own() -> None:
     """The prompt is told to hand over, not to say that it does not know."""
     (fix,) = found([[2]], [{"cause": "misunderstood", "articles": ("a",)}], handover="required").fixes
