@@ -17,7 +17,7 @@ from simulator.stats.answerability import turn_outcome
 from simulator.stats.figures import RedTurn
 from simulator.text.acts import claims, is_handover, is_refusal
 from simulator.text.evidence import content_units, share, topic_units, total_weight
-from simulator.text.numerals import Quantity, quantities, unmatched
+from simulator.text.numerals import Quantity, quantities, units_by_value, unmatched
 from simulator.text.segments import clauses, sentences, tokens
 from simulator.users.faults import CustomerFault
 
@@ -481,7 +481,7 @@ class RedTurnEvidence:
             return (UnsupportedStatement("unsupported", self.said),) if low else ()
         known = [*(passage.text for passage in self.turn.answer.passages), *self.context.references]
         # The customer's own numbers count as known.
-        amounts = frozenset().union(*(quantities(text) for text in (*known, self.turn.user)))
+        amounts = units_by_value(each for text in (*known, self.turn.user) for each in quantities(text))
         found = []
         for claim in claims(self.said, self.language):
             numbers = tuple(unmatched(quantities(claim), amounts))

@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 
 from simulator.core.types import Case, GradingContext, Language
 from simulator.text.acts import apologises, is_handover, is_refusal, parts
-from simulator.text.numerals import Quantity, quantities, unmatched
+from simulator.text.numerals import Quantity, quantities, units_by_value, unmatched
 from simulator.text.segments import clauses, normalise, sentences, tokens
 from simulator.text.wording import wording
 
@@ -142,10 +142,10 @@ class Support(NamedTuple):
 
 
 class PassageContents(NamedTuple):
-    """What some passages hold: units and numbers."""
+    """What some passages hold: units of wording, and of each number the units it has."""
 
     units: frozenset[str]
-    numbers: frozenset[Quantity]
+    numbers: dict[str, set[str]]
 
 
 @lru_cache(maxsize=128)
@@ -153,7 +153,7 @@ def passage_contents(passages: tuple[str, ...]) -> PassageContents:
     """What these passages hold, remembered."""
     return PassageContents(
         frozenset().union(*(content_units(text) for text in passages)),
-        frozenset().union(*(quantities(text) for text in passages)),
+        units_by_value(each for text in passages for each in quantities(text)),
     )
 
 

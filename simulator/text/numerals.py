@@ -225,24 +225,26 @@ def ordinal(number: int) -> str:
     return f"{number}{ending}"
 
 
-def unmatched(stated: Iterable[Quantity], known: Iterable[Quantity]) -> list[Quantity]:
-    """The stated numbers that are not among the known ones; a missing unit matches any."""
-    by_value = _units(frozenset(known))
+def units_by_value(known: Iterable[Quantity]) -> dict[str, set[str]]:
+    """The units that each value has among these numbers, '' for none: what other numbers are looked up in."""
+    units: dict[str, set[str]] = {}
+    for quantity in known:
+        units.setdefault(quantity.value, set()).add(quantity.unit)
+    return units
+
+
+def unmatched(stated: Iterable[Quantity], known: Iterable[Quantity] | dict[str, set[str]]) -> list[Quantity]:
+    """The stated numbers that are not among the known ones; a missing unit matches any.
+
+    Where many sentences are held against the same numbers, `known` is what `units_by_value` makes of these.
+    """
+    by_value = known if isinstance(known, dict) else units_by_value(known)
     missing = []
     for quantity in stated:
         units = by_value.get(quantity.value)
         if units is None or (quantity.unit and units.isdisjoint((quantity.unit, ""))):
             missing.append(quantity)
     return sorted(missing)
-
-
-@lru_cache(maxsize=64)
-def _units(known: frozenset[Quantity]) -> dict[str, set[str]]:
-    """The units of each value; remembered, since many sentences are held against the same passages."""
-    units: dict[str, set[str]] = {}
-    for quantity in known:
-        units.setdefault(quantity.value, set()).add(quantity.unit)
-    return units
 
 
 def _arabic(match: re.Match[str]) -> str:

@@ -27,7 +27,7 @@ from simulator.text import (  # fmt: skip
 NO_TEXT_OF_STRANGERS = frozenset(
     {"letters", "right_letter", "expected_response", "all_references", "share", "total_weight", "unit_weight"}
     | {"tokenizer", "digits_of", "ordinal", "f_measure", "overlap", "ngram_overlap", "char_ngram_overlap"}
-    | {"lcs_length", "lcs_overlap", "wording", "percent"}
+    | {"lcs_length", "lcs_overlap", "wording", "percent", "units_by_value"}
 )
 
 
