@@ -582,6 +582,11 @@ def lower_given(match: re.Match[str]) -> Span | bool:
     return start, end if last not in word_list("no_english") else start + len(first)
 
 
+def last_line(match: re.Match[str]) -> Span | bool:
+    """Thanks so much!, and "Josh" on a line of its own: a name of the lists."""
+    return _is_known(match["v"].split()[0]) and english_name(match)
+
+
 def latin_beside(match: re.Match[str]) -> bool:
     """Emmaです, Tokita Miyukiです: a name in Latin letters in a Japanese sentence, one word of it known.
 
@@ -616,6 +621,6 @@ NAME_CHECKS: dict[str, Check] = {
         with_title, introduced, labelled_name, full_name, foreign_alone, bare_given, given_alone,
         surname_alone, person_beside, surname_listed, with_surname, called, surname_and_kana,
         changed_name, given_name, kana_pair, english_name, greeted, self_named, known_given_name,
-        lower_given, latin_beside, ticket_name, bare_given_name,
+        lower_given, last_line, latin_beside, ticket_name, bare_given_name,
     )
 }  # fmt: skip
