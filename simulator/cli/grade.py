@@ -3,15 +3,14 @@
 import asyncio
 import contextlib
 import shlex
-import sys
 from pathlib import Path
 from typing import Any
 
 from simulator.cli.destinations import check_destinations
 from simulator.cli.options import RUN, option, settings_of_run, takes
 from simulator.cli.publish import publish
-from simulator.cli.terminal import stdout_to_stderr
-from simulator.core.messages import Message, _, localised, say
+from simulator.cli.terminal import progress_bar, stdout_to_stderr
+from simulator.core.messages import Message, _, say
 from simulator.core.roles import check_players, endpoints
 from simulator.core.settings import Settings, load_settings
 from simulator.core.types import PASSED
@@ -55,7 +54,7 @@ def command(
 def _grade(file: RunFile, settings: Settings, *, again: bool) -> Message | str | None:
     """Grades the run; returns why it stopped early, None where it did not."""
     results = file.results()
-    turns, graded_turns = count_turns(results.conversations), 0
+    turns = count_turns(results.conversations)
     ledger = Ledger.of(settings, results)
     ledger.record = file.save_call
     by_role = endpoints(settings)
@@ -64,22 +63,14 @@ def _grade(file: RunFile, settings: Settings, *, again: bool) -> Message | str |
         check_players(settings, by_role, ["judge"])
     say(_("Grading {turns} turns with {names}.", turns=turns, names=", ".join(grading.names)))
 
-    def graded(*_each: object) -> None:
-        nonlocal graded_turns
-        graded_turns += 1
-        if sys.stderr.isatty():
-            line_end = "\n" if graded_turns == turns else ""
-            progress = _("{graded}/{turns} turns graded", graded=graded_turns, turns=turns)
-            sys.stderr.write(f"\r{localised(progress)}{line_end}")
-
     async def grade_all() -> Message | str | None:
         try:
-            return await regrade(file, grading, graded, again=again)
+            return await regrade(file, grading, bar.advance, again=again)
         finally:
             await grading.models.close()
 
     try:
-        with stdout_to_stderr():
+        with progress_bar(turns, _("graded")) as bar, stdout_to_stderr():
             return asyncio.run(grade_all())
     except KeyboardInterrupt:
         return _("interrupted")

@@ -1,5 +1,6 @@
 """`harness`: lm-evaluation-harness asks the bot, and what it measures becomes a run like any other."""
 
+import contextlib
 import re
 import sys
 import tempfile
@@ -68,27 +69,18 @@ def command(  # noqa: PLR0917 - one parameter for each option
         return _resume(settings)
     names = tuple(name.strip() for listed in tasks or () for name in listed.split(",") if name.strip())
     folders = tuple(include or ())
-    _check_bot(settings, (*names, *data))
+    asked = (*names, *data)
+    if "adapter" not in settings.model_fields_set and asked and not all(map(is_bundled, asked)):
+        raise unknown_bot_error(", ".join(asked))  # else they would go to the demo bot
     request = TaskRequest.of(of_rows, patterns, tasks=names, include=folders, cases=data)
     return _evaluate(settings, request)
 
 
-def _check_bot(settings: Settings, names: Sequence[str]) -> None:
-    """Raises InputError where tasks or rows that are not bundled would go to the demo bot by default."""
-    if "adapter" not in settings.model_fields_set and names and not all(map(is_bundled, names)):
-        raise unknown_bot_error(", ".join(names))
-
-
-def _check_target(settings: Settings) -> None:
-    """Raises InputError where judges that need a model are named, and stand-ins would decide the target."""
+def _evaluate(settings: Settings, request: TaskRequest, resumed: Path | None = None) -> int:
+    check_folder(Path(settings.runs))
     named = settings.judges if "judges" in settings.model_fields_set else ()
     if any(isinstance(load_judge(name), Rubric) for name in named):
         check_players(settings, endpoints(settings), ["judge"])
-
-
-def _evaluate(settings: Settings, request: TaskRequest, resumed: Path | None = None) -> int:
-    check_folder(Path(settings.runs))
-    _check_target(settings)
     say(_("lm_eval evaluates {title}; bot: {adapter}.", title=request.title, adapter=settings.adapter))
     with tempfile.TemporaryDirectory(prefix="rehearsal-") as folder, stdout_to_stderr():
         task_files = _task_files(request, settings, Path(folder))
@@ -104,12 +96,9 @@ def _task_files(request: TaskRequest, settings: Settings, folder: Path) -> tuple
         return ()
     file = Path(request.cases[0].partition("#")[0])
     name = "rows" if len(request.cases) > 1 else file.name.partition(".")[0]
-    session = begin_session(bot_settings(settings))
-    try:
-        task_settings = request.task_settings(settings)
+    task_settings = request.task_settings(settings)
+    with contextlib.closing(begin_session(bot_settings(settings))):
         return write_tasks(folder / f"{name}.yaml", request.cases, task_settings, request.filters)[-1:]
-    finally:
-        session.close()
 
 
 def _write(target: Path, cases: Sequence[str], settings: Settings, filters: dict[str, str]) -> int:
@@ -120,13 +109,9 @@ def _write(target: Path, cases: Sequence[str], settings: Settings, filters: dict
             target=target,
         )
         raise InputError(msg)
-    session = begin_session(bot_settings(settings))
-    try:
+    with contextlib.closing(begin_session(bot_settings(settings))):
         paths = write_tasks(target, cases, settings, filters)
-    finally:
-        session.close()
-    for path in paths:
-        sys.stdout.write(f"{path}\n")
+    sys.stdout.write("".join(f"{path}\n" for path in paths))
     return DONE
 
 

@@ -10,10 +10,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from simulator import __version__
+from simulator.cli.terminal import run_words
 from simulator.core.errors import Unforeseen
 from simulator.core.messages import Message, _, sentences
 from simulator.core.secrets import MASK, is_secret, known_secrets, mask_secrets, without_url_secrets
-from simulator.core.settings import Settings, load_settings
+from simulator.core.settings import load_settings
 from simulator.models.cache import cache_folder, private_file, private_folder
 
 ERROR_FILE = "error.txt"
@@ -32,9 +33,7 @@ def message(error: BaseException, arguments: Sequence[str]) -> Message:
     details = _("Details: {file}", file=file) if file else None
     if run is None:
         return sentences(message, details)
-    folder = run.parent
-    name = folder.name if folder == Path(Settings().runs, folder.name) else str(folder)
-    again = _("Continue the run with: python run.py --resume {name}", name=shlex.quote(name))
+    again = _("Continue the run with: python run.py --resume {name}", name=run_words(run.parent))
     return sentences(message, details, again)
 
 

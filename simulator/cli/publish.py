@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from simulator.cli.destinations import ReportOutput, write_atomically, write_report
-from simulator.cli.terminal import DONE, INCOMPLETE, MISSED, TO_FIX, print_json, say
+from simulator.cli.terminal import DONE, INCOMPLETE, MISSED, TO_FIX, print_json, run_words, say
 from simulator.core.document import Report
 from simulator.core.errors import InputError, RehearsalError
 from simulator.core.messages import Message, _, sentences
@@ -53,9 +53,7 @@ def publish(
 
 def say_stopped(path: Path, reason: Message | str, resume: Message | str = "--resume {run}") -> None:
     """Says on stderr why a run ended early, and how to finish it."""
-    folder = path.parent
-    run = folder.name if folder == Path(Settings().runs, folder.name) else str(folder)
-    words = resume.format(run=shlex.quote(run)) if isinstance(resume, str) else resume
+    words = resume.format(run=run_words(path.parent)) if isinstance(resume, str) else resume
     onward = _("Finish it with: python run.py {words}", words=words)
     say(_("error: {message}", message=sentences(_("{reason:sentence}", reason=reason), onward)))
 

@@ -4,8 +4,10 @@ import asyncio
 import contextlib
 import json
 import os
+import shlex
 import sys
 from collections.abc import Coroutine, Iterator, Mapping
+from pathlib import Path
 from typing import Any, TextIO, TypeVar
 from unicodedata import east_asian_width
 
@@ -39,6 +41,12 @@ def padded(text: str, width: int) -> str:
 def stdout_to_stderr() -> contextlib.redirect_stdout[TextIO]:
     """While code of others runs (a bot, a judge, lm_eval): stdout is for the summary, or one JSON object."""
     return contextlib.redirect_stdout(sys.stderr)
+
+
+def run_words(folder: Path) -> str:
+    """What a run in this folder is called on a command line: its id, or its path where runs are elsewhere."""
+    is_usual = folder == Path("runs", folder.name)  # the default of --runs
+    return shlex.quote(folder.name if is_usual else str(folder))
 
 
 def reason_of(error: BaseException) -> Message | str:

@@ -658,27 +658,14 @@ def _sound(score: Score, scale: Scale, *, declared: bool) -> Score:
     """The judge's own Score, on the module's scale where it names none."""
     if not math.isfinite(score.value or 0.0):  # stored, it would be no value at all
         raise ModelFailure("off_scale", _("the judge returned {score}", score=score.value))
-    if score.state == "scored" and score.value is None:
-        msg = _("the judge returned a Score that is {state} and has no value", state=score.state)
-        raise ModelFailure("malformed", msg)
-    if score.state != "scored" and score.value is not None:
-        msg = _(
-            "the judge returned a Score that is {state} and has the value {score:g}",
-            state=score.state,
-            score=score.value,
-        )
+    if (score.state == "scored") == (score.value is None):
+        told = {"state": score.state, "value": score.value}
+        msg = _("the judge returned a Score that is {state} and has the value {value}", **told)
         raise ModelFailure("malformed", msg)
     if "scale" not in score.model_fields_set:
         return score.model_copy(update={"scale": scale})
     if declared and score.scale != scale and score.state == "scored":
-        (low, high), (lowest, highest) = score.scale, scale
-        msg = _(
-            "the judge's Score is on {low:g} to {high:g}, but SCALE of its module is {lowest:g} to"
-            " {highest:g}",
-            low=low,
-            high=high,
-            lowest=lowest,
-            highest=highest,
-        )
+        own, other = (_("{low:g} to {high:g}", low=low, high=high) for low, high in (score.scale, scale))
+        msg = _("the judge's Score is on {own}, but SCALE of its module is {other}", own=own, other=other)
         raise ModelFailure("malformed", msg)
     return score

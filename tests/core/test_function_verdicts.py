@@ -64,7 +64,11 @@ def test_a_scale_of_its_own_where_the_module_names_none() -> None:
         ("good", "malformed", "the judge returned str, not a Score, a number"),
         ((4, 5), "malformed", "the judge returned tuple, not a Score"),
         (None, "malformed", "the judge returned NoneType, not a Score"),
-        (Score(state="scored"), "malformed", "the judge returned a Score that is scored and has no value"),
+        (
+            Score(state="scored"),
+            "malformed",
+            "the judge returned a Score that is scored and has the value None",
+        ),
         (
             Score(state="skipped", value=0.5),
             "malformed",

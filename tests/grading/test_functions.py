@@ -131,7 +131,7 @@ async def test_scored_without_a_value_is_no_zero(result: Score) -> None:
     [score] = await judged_by(lambda context: result)(an_exhibit(), ())
 
     assert (score.state, score.value) == ("failed", None)
-    assert score.reason == "the judge returned a Score that is scored and has no value"
+    assert score.reason == "the judge returned a Score that is scored and has the value None"
 
 
 async def test_a_short_verdict_is_filed_like_a_long_one() -> None:
