@@ -147,15 +147,16 @@ def test_nobody_leaves_a_row_early(capsys: pytest.CaptureFixture[str]) -> None:
     assert "Judge  m          1          1           0  0.10" in out
 
 
-UNUSED = "is read as earlier answers of a bot, and ignored"
-RENAME = f"{UNUSED}. If it holds the right answers: --columns references=回答"
+RENAME = (
+    "is read as earlier answers of a bot, and ignored. If it holds the right answers: "
+    "--columns references=回答"
+)
 
 
 @pytest.mark.parametrize(
     ("columns", "adapter", "ends"),
     [
         ("質問,回答", "demo", RENAME),
-        ("質問,回答,正解", "demo", f"{UNUSED} because this bot answers by itself."),
         ("質問,回答", "recorded", ""),
         ("質問,正しい回答", "demo", ""),
     ],
