@@ -409,23 +409,14 @@ def in_language(cells: Sequence[ResolvedCell]) -> tuple[tuple[ResolvedCell, ...]
 
     Raises InputError where no data set has such rows.
     """
-    found: dict[tuple[str | None, bool], bool] = {}  # a data set is read once, not once for each of its cells
-    kept, without = [], []
-    for each in cells:
-        settings = each.settings
-        key = settings.cases, settings.prompt is None
-        if key not in found:
-            found[key] = _has_rows(settings)
-        if found[key]:
-            kept.append(each)
-        else:
-            without.append(each.cell.data)
+    # A data set is read once, not once for each of its cells.
+    first = {each.cell.data: each.settings for each in reversed(cells)}
+    without = tuple(name for name, settings in reversed(first.items()) if not _has_rows(settings))
+    kept = tuple(each for each in cells if each.cell.data not in without)
     if cells and not kept:
-        msg = _(
-            "no data set has rows in '{language}': leave out --language.", language=cells[0].settings.language
-        )
-        raise InputError(msg)
-    return tuple(kept), tuple(dict.fromkeys(without))
+        language = cells[0].settings.language
+        raise InputError(_("no data set has rows in '{language}': leave out --language.", language=language))
+    return kept, without
 
 
 def _has_rows(settings: Settings) -> bool:

@@ -8,7 +8,6 @@ each has come stands in its run file and nowhere else.
 import contextlib
 import hashlib
 import json
-import os
 import sqlite3
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -21,7 +20,7 @@ from simulator.addons.matrix.plan import CellId
 from simulator.core.errors import RunFileError
 from simulator.core.messages import Message, _
 from simulator.core.types import Results, Run, Value
-from simulator.data.files import temporary_path
+from simulator.data.files import replaced
 from simulator.storage import results, schema
 from simulator.storage.run_file import RUN_FILE, lock_folder
 
@@ -114,17 +113,9 @@ class RecordFile:
         self._lock.close()
 
     def _write(self) -> None:
-        path = self.folder / NAME
-        temporary = temporary_path(path)
-        body = json.dumps(self.record.model_dump(mode="json"), ensure_ascii=False, indent=1)
-        try:
-            with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-                file.write(body.encode("utf-8"))
-            temporary.replace(path)
-        except OSError as error:
-            why = error.strerror
-            msg = _("{path}: cannot be written ({strerror}). Is the disk full?", path=path, strerror=why)
-            raise RunFileError(msg) from None
+        with replaced(self.folder / NAME, _("Is the disk full?")) as new:
+            body = json.dumps(self.record.model_dump(mode="json"), ensure_ascii=False, indent=1)
+            new.write_text(body, encoding="utf-8")
 
 
 def new_folder(runs: Path, name: str) -> Path:
