@@ -21,7 +21,7 @@ from lm_eval.api.registry import register_filter
 from lm_eval.loggers.utils import get_commit_from_path
 from lm_eval.tasks import TaskManager
 
-from simulator.addons.lm_eval.model import RehearsalLM, RequestAnswerer, RunWriter
+from simulator.addons.lm_eval.model import RehearsalLM, RunWriter
 from simulator.addons.lm_eval.task_files import TaskRequest
 from simulator.addons.lm_eval.tasks import (
     PLAIN,
@@ -362,14 +362,13 @@ def evaluate(
         judges = tuple(judge_names(session.tasks))
         stored = settings.model_copy(update={"protocol": "single_turn", "judges": judges or settings.judges})
         writer = RunWriter(session, stored, asked.model_dump(mode="json"), resumed)
-        asking = RequestAnswerer(writer, lambda plan: watching(plan, session.context))
         groups = loaded.get("groups") or {}
         inside = {name for group in groups.values() for name in group.child_names}
         every = {**groups, **loaded["tasks"]}
 
         def evaluated() -> Any:
             return evaluator.simple_evaluate(
-                model=RehearsalLM(asking),
+                model=RehearsalLM(writer, lambda plan: watching(plan, session.context)),
                 tasks=[each for name, each in every.items() if name not in inside],
                 num_fewshot=asked.shots,
                 limit=asked.limit,

@@ -233,15 +233,81 @@ def unwatched(_plan: Sequence[Conversation]) -> AbstractContextManager[Progress]
     return contextlib.nullcontext(Unwatched())
 
 
-class RequestAnswerer:
-    """Answers lm_eval's three kinds of requests."""
+def likelihood_summary(requests: Sequence[tuple[Any, float, bool]]) -> tuple[Any, str, dict[str, float]]:
+    """A document's first request, the likeliest choice, and the log-likelihood of every choice.
 
-    def __init__(self, writer: RunWriter, watch: Watch = unwatched) -> None:
-        """The session is the writer's."""
+    If the choices differ in their contexts and not in their continuations, they are named by the contexts.
+    """
+    first = requests[0][0]
+    contexts = {request.args[0] for request, _unused, _unused in requests}
+    part = (
+        0
+        if len(contexts) > 1 and len({request.args[1] for request, _unused, _unused in requests}) == 1
+        else 1
+    )
+    same = [each for each in requests if part == 0 or each[0].args[0] == first.args[0]]
+    values = {str(request.args[part]).strip(): value for request, value, _unused in same}
+    return first, max(values, key=lambda text: values[text]), values
+
+
+def generation(conversation: Conversation, options: Any) -> str:
+    """The last answer, cut at the first of the texts to stop at, and at the maximum number of tokens.
+
+    Tokens are those that the bot's endpoint reports, otherwise estimated.
+    """
+    answer = conversation.turns[-1].answer if conversation.turns else Answer(text="")
+    kwargs = options if isinstance(options, dict) else {}
+    until = kwargs.get("until") or ()
+    stops = [until] if isinstance(until, str) else list(until)
+    ends = [at for stop in stops if stop and (at := answer.text.find(stop)) >= 0]
+    text, most = answer.text, kwargs.get("max_gen_toks")
+    if isinstance(most, int) and most > 0:
+        count = (answer.usage.tokens_out if answer.usage else 0) or tokens(text)
+        text = text if count <= most else text[: len(text) * most // count]
+    return text[: min(ends)] if ends else text
+
+
+def _report_failures(conversations: Sequence[Conversation]) -> None:
+    """Reports how often the bot gave no answer, and why."""
+    last = [conversation.turns[-1].answer.error for conversation in conversations if conversation.turns]
+    kinds = Counter(error.kind for error in last if error)
+    if kinds:
+        why = ", ".join(f"{kind} {count}" for kind, count in kinds.most_common())
+        failed, asked = kinds.total(), len(conversations)
+        say(
+            _(
+                "{failed} of {asked} requests got no answer ({why}): they count as empty answers.",
+                failed=failed,
+                asked=asked,
+                why=why,
+            )
+        )
+
+
+# Imported first: otherwise ours would be the only registered model.
+importlib.import_module("lm_eval.models")
+# Arguments that lm_eval passes to every model and that mean nothing for a bot.
+_IGNORED_ARGS = ("batch_size", "max_batch_size", "device", "trust_remote_code")
+
+
+@register_model("rehearsal")
+class RehearsalLM(LM):  # type: ignore[misc]
+    """The bot under test as a model of lm_eval; likelihoods come from its endpoint."""
+
+    def __init__(self, writer: RunWriter | None = None, watch: Watch = unwatched, **model_args: Any) -> None:
+        """lm_eval's command line passes `model_args`: settings of this program or of the adapter."""
+        super().__init__()
+        if writer is None:
+            session = begin_session(settings_of(model_args))
+            atexit.register(session.close)
+            # lm_eval's own command line saves what it needs; the run file goes with the process.
+            self._folder = tempfile.TemporaryDirectory(prefix="rehearsal-")
+            unsaved = session.settings.model_copy(update={"runs": self._folder.name})
+            writer = RunWriter(session, unsaved, {})
         self.session, self.writer, self.watch = writer.session, writer, watch
         self._counts: Counter[DocumentKey] = Counter()
 
-    def generate(self, requests: Sequence[Any]) -> list[str]:
+    def generate_until(self, requests: Sequence[Any], disable_tqdm: bool = False) -> list[str]:
         """The bot's last answer in each conversation, cut as the request asks; "" if it failed."""
         asked = [self._asked(request) for request in requests]
         prompts: dict[str, tuple[str, RenderedPrompt]] = {}
@@ -267,7 +333,7 @@ class RequestAnswerer:
             for request, conversation in zip(requests, conversations, strict=True)
         ]
 
-    def likelihoods(self, requests: Sequence[Any]) -> list[tuple[float, bool]]:
+    def loglikelihood(self, requests: Sequence[Any], disable_tqdm: bool = False) -> list[tuple[float, bool]]:
         """The log-likelihood of each continuation, and whether the model would have said just that."""
         pairs = [(self._masked(plain_text(each.args[0])), each.args[1]) for each in requests]
         found = self.session.run(self._likely(lambda likelihoods: likelihoods.pairs(pairs)))
@@ -277,12 +343,23 @@ class RequestAnswerer:
         self._save(likelihood_summary(each) for each in by_document.values())
         return found
 
-    def rolling(self, requests: Sequence[Any]) -> list[float]:
+    def loglikelihood_rolling(self, requests: Sequence[Any], disable_tqdm: bool = False) -> list[float]:
         """The log-likelihood of each whole text."""
         texts = [self._masked(request.args[0]) for request in requests]
         found = self.session.run(self._likely(lambda likelihoods: likelihoods.texts(texts)))
         self._save((request, f"{value:.4f}", {}) for request, value in zip(requests, found, strict=True))
         return found
+
+    def apply_chat_template(
+        self, chat_history: list[dict[str, str]], add_generation_prompt: bool = True
+    ) -> str:
+        """A chat stays one: the bot is sent its messages."""
+        return as_chat(chat_history)
+
+    @property
+    def tokenizer_name(self) -> str:
+        """A name for caches; this program has no tokenizer."""
+        return "rehearsal"
 
     def _masked(self, text: str) -> str:
         return self.session.masked(text, language_of(text))
@@ -352,103 +429,6 @@ class RequestAnswerer:
                 file.save_ending(conversation.id, Ended.TURN_LIMIT, "", "")
             finished = conversation.model_copy(update={"turns": (turn,), "ended": Ended.TURN_LIMIT})
             self._remember(request, finished)
-
-
-def likelihood_summary(requests: Sequence[tuple[Any, float, bool]]) -> tuple[Any, str, dict[str, float]]:
-    """A document's first request, the likeliest choice, and the log-likelihood of every choice.
-
-    If the choices differ in their contexts and not in their continuations, they are named by the contexts.
-    """
-    first = requests[0][0]
-    contexts = {request.args[0] for request, _unused, _unused in requests}
-    part = (
-        0
-        if len(contexts) > 1 and len({request.args[1] for request, _unused, _unused in requests}) == 1
-        else 1
-    )
-    same = [each for each in requests if part == 0 or each[0].args[0] == first.args[0]]
-    values = {str(request.args[part]).strip(): value for request, value, _unused in same}
-    return first, max(values, key=lambda text: values[text]), values
-
-
-def generation(conversation: Conversation, options: Any) -> str:
-    """The last answer, cut at the first of the texts to stop at, and at the maximum number of tokens.
-
-    Tokens are those that the bot's endpoint reports, otherwise estimated.
-    """
-    answer = conversation.turns[-1].answer if conversation.turns else Answer(text="")
-    kwargs = options if isinstance(options, dict) else {}
-    until = kwargs.get("until") or ()
-    stops = [until] if isinstance(until, str) else list(until)
-    ends = [at for stop in stops if stop and (at := answer.text.find(stop)) >= 0]
-    text, most = answer.text, kwargs.get("max_gen_toks")
-    if isinstance(most, int) and most > 0:
-        count = (answer.usage.tokens_out if answer.usage else 0) or tokens(text)
-        text = text if count <= most else text[: len(text) * most // count]
-    return text[: min(ends)] if ends else text
-
-
-def _report_failures(conversations: Sequence[Conversation]) -> None:
-    """Reports how often the bot gave no answer, and why."""
-    last = [conversation.turns[-1].answer.error for conversation in conversations if conversation.turns]
-    kinds = Counter(error.kind for error in last if error)
-    if kinds:
-        why = ", ".join(f"{kind} {count}" for kind, count in kinds.most_common())
-        failed, asked = kinds.total(), len(conversations)
-        say(
-            _(
-                "{failed} of {asked} requests got no answer ({why}): they count as empty answers.",
-                failed=failed,
-                asked=asked,
-                why=why,
-            )
-        )
-
-
-# Imported first: otherwise ours would be the only registered model.
-importlib.import_module("lm_eval.models")
-# Arguments that lm_eval passes to every model and that mean nothing for a bot.
-_IGNORED_ARGS = ("batch_size", "max_batch_size", "device", "trust_remote_code")
-
-
-@register_model("rehearsal")
-class RehearsalLM(LM):  # type: ignore[misc]
-    """The bot under test as a model of lm_eval; likelihoods come from its endpoint."""
-
-    def __init__(self, asking: RequestAnswerer | None = None, **model_args: Any) -> None:
-        """lm_eval's command line passes `model_args`: settings of this program or of the adapter."""
-        super().__init__()
-        if asking is None:
-            session = begin_session(settings_of(model_args))
-            atexit.register(session.close)
-            # lm_eval's own command line saves what it needs; the run file goes with the process.
-            self._folder = tempfile.TemporaryDirectory(prefix="rehearsal-")
-            unsaved = session.settings.model_copy(update={"runs": self._folder.name})
-            asking = RequestAnswerer(RunWriter(session, unsaved, {}))
-        self.asking = asking
-
-    def generate_until(self, requests: list[Any], disable_tqdm: bool = False) -> list[str]:
-        """The bot's answer to each request."""
-        return self.asking.generate(requests)
-
-    def loglikelihood(self, requests: list[Any], disable_tqdm: bool = False) -> list[tuple[float, bool]]:
-        """How likely each continuation is after its context, and whether it is the likeliest."""
-        return self.asking.likelihoods(requests)
-
-    def loglikelihood_rolling(self, requests: list[Any], disable_tqdm: bool = False) -> list[float]:
-        """How likely each whole text is."""
-        return self.asking.rolling(requests)
-
-    def apply_chat_template(
-        self, chat_history: list[dict[str, str]], add_generation_prompt: bool = True
-    ) -> str:
-        """A chat stays one: the bot is sent its messages."""
-        return as_chat(chat_history)
-
-    @property
-    def tokenizer_name(self) -> str:
-        """A name for caches; this program has no tokenizer."""
-        return "rehearsal"
 
 
 def settings_of(model_args: Mapping[str, Any]) -> Settings:
