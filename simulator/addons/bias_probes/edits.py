@@ -340,12 +340,10 @@ def _asked(stem: str) -> str:
 
 def _conjugated(text: str) -> str:
     """Every verb that ends politely, in its plain form."""
-    done, at = "", 0
-    for match in _ENDING.finditer(text):
-        done += text[at : match.start()]
-        done = _form(done, match[1])
-        at = match.end()
-    return done + text[at:]
+    done, *rest = _ENDING.split(text)
+    for ending, following in zip(rest[::2], rest[1::2], strict=True):
+        done = _form(done, ending) + following
+    return done
 
 
 def _form(stem: str, ending: str) -> str:

@@ -3,16 +3,15 @@
 import asyncio
 import math
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from simulator.addons.load.figures import LineTimer
 from simulator.core.errors import InputError
 from simulator.core.messages import _
 from simulator.core.settings import Arrival, Settings, flag, read_arrival
-from simulator.core.types import Bot, Case, Conversation, Turn, User, Utterance, traits_of
-from simulator.runner.context import RunContext
-from simulator.runner.run import Progress, Runner
+from simulator.core.types import Case, Conversation, Turn, User, Utterance, traits_of
+from simulator.runner.run import Runner
 from simulator.storage.run_file import RunFile
 
 # Of the logarithm of thinking times: one in six is longer than 1.6 times the median.
@@ -57,11 +56,9 @@ def check_load(settings: Settings) -> None:
         if name := next((name for name in ("arrival", "think") if getattr(settings, name) is not None), None):
             raise InputError(_("{flag} is about a load rehearsal: add --customers 50.", flag=flag(name)))
     elif settings.sequential:
-        msg = _("--sequential holds the run in parts, --customers all at once: leave one of them out.")
-        raise InputError(msg)
-    elif settings.engine != "local":
-        msg = _("--customers measures from one clock: leave out --engine, or hold it on one machine.")
-        raise InputError(msg)
+        raise InputError(
+            _("--sequential holds the run in parts, --customers all at once: leave one of them out.")
+        )
 
 
 class LoadRunner(Runner):
@@ -70,19 +67,14 @@ class LoadRunner(Runner):
     Grading begins when the last of them has left, so that judges do not slow the bot's answers down.
     """
 
-    def __init__(
-        self,
-        file: RunFile,
-        context: RunContext,
-        bot: Bot,
-        progress: Progress,
-        plan: Sequence[Conversation] | None = None,
-    ) -> None:
+    file: RunFile
+
+    def __init__(self, *args: Any) -> None:
         """Like every Runner; the clock starts with `run`."""
-        super().__init__(file, context, bot, progress, plan)
-        places = traits_of(bot).places is not None
-        self.log = self.watch = LineTimer(file, context.settings, places=places)
-        self._pace = Pace(context.settings)
+        super().__init__(*args)
+        places = traits_of(self.bot).places is not None
+        self.log = self.watch = LineTimer(self.file, self.context.settings, places=places)
+        self._pace = Pace(self.context.settings)
         # Turns to grade when everybody has left, as arguments; None from then on.
         self._ungraded_turns: list[tuple[Any, ...]] | None = []
 
