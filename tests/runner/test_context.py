@@ -199,3 +199,11 @@ def grade(raw: int) -> Score:
     """A grade of the turn judge."""
     known = {"judge": "turn", "conversation": a_talk().id, "turn": 1, "state": "scored"}
     return Score.model_validate(known | {"raw": raw, "value": raw / 5})
+
+
+def test_the_demo_bot_shares_the_limits_and_keeps_nothing_that_is_not_masked() -> None:
+    """One endpoint, one queue for all roles; with --redact its replies are masked later, so none is kept."""
+    usual, redacted = a_stage(AWAY, cache="on"), a_stage(AWAY, cache="on", redact="on")
+
+    assert usual.bot_models is usual.model_factory
+    assert (redacted.connections.cache.mode, redacted.bot_models.connections.cache.mode) == ("on", "off")
