@@ -1,7 +1,9 @@
 """Everyone a run needs is made from its settings, before anything is paid for."""
 
 import asyncio
+import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -207,3 +209,17 @@ def test_the_demo_bot_shares_the_limits_and_keeps_nothing_that_is_not_masked() -
 
     assert usual.bot_models is usual.model_factory
     assert (redacted.connections.cache.mode, redacted.bot_models.connections.cache.mode) == ("on", "off")
+
+
+def test_an_offline_run_loads_nothing_that_calls_models() -> None:
+    """Neither the client nor its limits, nor what only a metric file needs: a run starts the sooner."""
+    absent = [f"simulator.{name}" for name in ("models.client", "models.limiter", "grading.outputs")]
+    code = (
+        f"import sys; sys.path.insert(0, {str(shelves.ROOT)!r}); from simulator.cli.app import main;"
+        "main(['--persona', 'calm', '--offline', '--limit', '1', '--turns', '1', '--json']);"
+        f"sys.exit(' '.join(name for name in {absent!r} if name in sys.modules) or None)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["turns"] == 1
