@@ -411,16 +411,16 @@ def sample_rows(rows: Sequence[LabelledAnswer], limit: int | None, seed: int) ->
     return [rows[at] for at in places]
 
 
-def judge_settings(settings: Settings, judge: str, *, by_model: bool) -> Settings:
-    """The settings with which this judge grades as it does in a run.
+def judge_settings(settings: Settings, *judges: str, by_model: bool) -> Settings:
+    """The settings with which these judges grade as they do in a run.
 
-    A judge that shares its call with others (`--judging combined`) shares it here, too: another set of
+    Judges that share their call with others (`--judging combined`) share it here, too: another set of
     judges is another prompt, and a calibration is valid for one prompt only.
     """
-    is_combined = by_model and settings.judging == "combined" and judge in settings.judges
-    names = settings.judges if is_combined else (judge,)
-    rubrics = tuple(name for name in names if name == judge or isinstance(load_judge(name), Rubric))
-    return settings.model_copy(update={"judges": rubrics})
+    is_combined = by_model and settings.judging == "combined" and set(judges) <= set(settings.judges)
+    names = settings.judges if is_combined else judges
+    kept = tuple(name for name in names if name in judges or isinstance(load_judge(name), Rubric))
+    return settings.model_copy(update={"judges": kept})
 
 
 def score_name(run_context: RunContext, judge: str) -> str:

@@ -15,11 +15,11 @@ from simulator.core.settings import Settings
 from simulator.core.types import LEXICAL, Case, GradingContext, Language, Passage, Score, Spending
 from simulator.data.cases import read_cases
 from simulator.data.knowledge import read_knowledge
-from simulator.grading.rubric import Rubric, load_judge
+from simulator.grading.rubric import Rubric
 from simulator.models.pricing import Ledger
 from simulator.runner.context import RunContext
 from simulator.runner.estimate import grading_estimate
-from simulator.runner.labelled_answers import GraderKind, judge_panel
+from simulator.runner.labelled_answers import GraderKind, judge_panel, judge_settings
 from simulator.stats import judge_trust
 from simulator.stats.bias import Bias, Probe, measure_bias
 from simulator.stats.judge_trust import BUNDLED, StoredBias, save_bias
@@ -51,7 +51,9 @@ class ProbeRun:
             )
             raise InputError(msg)
         known = endpoints(settings)
-        self.settings = probed_with(settings, request.judges, by_model=known["judge"] is not None)
+        by_model = known["judge"] is not None
+        plain = settings.model_copy(update={"panel": ()})
+        self.settings = judge_settings(plain, *request.judges, by_model=by_model)
         self.context = RunContext(self.settings, known, (), Ledger.of(self.settings))
         names = dict(zip(self.settings.judges, self.context.judges, strict=True))
         self.judges = tuple(names[name] for name in request.judges)
@@ -126,18 +128,6 @@ class ProbeRun:
     def rubric(self, judge: str) -> str:
         """The rubric that graded most."""
         return next((rubric for rubric, _n in self.rubrics[judge].most_common(1)), "")
-
-
-def probed_with(settings: Settings, judges: Sequence[str], *, by_model: bool) -> Settings:
-    """The settings under which these judges grade as in a run.
-
-    Where a run's judges share one call (`--judging combined`) and these are among them, all rubrics of the
-    run stay in it: another set of judges is another prompt, which a report would not know again.
-    """
-    together = by_model and settings.judging == "combined" and set(judges) <= set(settings.judges)
-    names = settings.judges if together else tuple(judges)
-    kept = tuple(name for name in names if name in judges or isinstance(load_judge(name), Rubric))
-    return settings.model_copy(update={"judges": kept, "panel": ()})
 
 
 def limited(made: Iterable[Probe], limit: int | None, seed: int) -> tuple[Probe, ...]:
