@@ -169,12 +169,13 @@ def test_ctrl_c_ends_it_cleanly(
     assert played(sound(latest())) == undisturbed
 
 
-def test_a_hung_bot_does_not_hold_up_ctrl_c(server: OpenAIServer) -> None:
-    """A blocking bot that never comes back is left behind."""
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_hung_bot_does_not_hold_up_ctrl_c(server: OpenAIServer, number: signal.Signals) -> None:
+    """A blocking bot that never comes back is left behind, whoever ends the run."""
     process = start("--cases", "cases.csv", "--adapter", "bot.py:hangs", "--offline", "--limit", "1")
     assert process.stderr is not None
     assert "hanging\n" in iter(process.stderr.readline, "")
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     code, err = ended(process)
 
     assert code == 3
