@@ -146,7 +146,7 @@ def _verdicts_of(row: Mapping[str, JsonValue], given: datetime) -> list[HumanVer
             values[field] = value
     grades = [(values.get("grade"), values.get("reviewer"), values.get("comment"))]
     if "labels" in values:
-        grades, id_ = _labels(values), plain_text(values["id"])
+        grades, id_ = _labels(values), plain_text(values.get("id"))
         if "/" not in id_:
             raise _Unusable(_("id {id} is not <conversation>/<turn>", id=quote(id_)))
         place = dict(zip(("conversation", "turn"), id_.rsplit("/", 1), strict=True))

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from difflib import SequenceMatcher
-from itertools import chain
+from itertools import chain, count
 from typing import Literal, TypeVar
 
 from simulator.addons.testset.plan import OUT_OF_SCOPE, Article, Kind
@@ -109,6 +109,7 @@ class TestSet:
         """
         results: dict[str, tuple[Case, RejectedQuestion | None]] = {}
         before = len(self.cases)
+        finished = count(before + 1)
 
         async def one(id_: str) -> None:
             try:
@@ -117,7 +118,7 @@ class TestSet:
                 raise
             except ModelFailure as error:
                 self.failures.append((id_, error.failure.kind))
-            progress(before + len(results) + len(self.failures), before + len(items))
+            progress(next(finished), before + len(items))
 
         try:
             await for_each(tuple(items), one, at_once)

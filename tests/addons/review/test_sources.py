@@ -99,6 +99,7 @@ def test_labelled_answers_have_a_grade_for_each_annotator() -> None:
         ({"turn": 1.5}, "turn '1.5' is not a whole number"),
         ({"sampled": 0}, "sampled '0' is not between 0 and 1"),
         ({"id": "alone", "labels": {"human": 4}}, "id 'alone' is not <conversation>/<turn>"),
+        ({"labels": {"human": 4}}, "id '' is not <conversation>/<turn>"),
         ({"id": "a/1", "labels": {"human": 4}, "scale": {"human": "1-4"}}, "its scale is '1-4'"),
         ({"id": "a/1", "labels": {"one": 4, "two": 3}}, "labels has no 'human' among 'one', 'two'"),
     ],
