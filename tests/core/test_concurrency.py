@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from simulator.core.concurrency import Worker, is_async, on_a_thread
+from simulator.core.concurrency import Worker, for_each, is_async, on_a_thread
+from simulator.core.errors import InputError
 
 WHO: contextvars.ContextVar[str] = contextvars.ContextVar("WHO", default="nobody")
 BESIDE = [on_a_thread, Worker("test")]
@@ -103,3 +104,40 @@ def test_async_functions_are_known() -> None:
     assert all(is_async(each) for each in (function, partial(function), Judge()))
     assert not is_async(where)
     assert not is_async(Judge)
+
+
+async def test_work_side_by_side_comes_back_in_order() -> None:
+    """Whichever item is done first, and never more of them at once than were asked for."""
+    running, most = 0, 0
+
+    async def work(item: int) -> int:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0.001 * (5 - item))
+        running -= 1
+        return 10 * item
+
+    assert await for_each(range(5), work, 2) == [0, 10, 20, 30, 40]
+    assert most == 2
+    assert await for_each((), work, 2) == []
+
+
+@pytest.mark.parametrize(("error", "arrives"), [(InputError, True), (ZeroDivisionError, False)])
+async def test_what_is_under_way_arrives_after_an_expected_error(
+    error: type[Exception], arrives: bool
+) -> None:
+    """It is paid for; nothing more is begun, and a bug ends all at once."""
+    begun, finished = [], []
+
+    async def work(item: int) -> None:
+        begun.append(item)
+        if item == 0:
+            raise error("no")
+        await asyncio.sleep(0.01)
+        finished.append(item)
+
+    with pytest.raises(error, match="no"):
+        await for_each(range(9), work, 2)
+    assert begun == [0, 1]
+    assert finished == ([1] if arrives else [])

@@ -1,7 +1,6 @@
 """`review RUN`: people's blind grades, from the command line."""
 
 import csv
-import json
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -47,12 +46,12 @@ def test_grades_are_read_compared_and_correct_the_score(run: Any) -> None:
 def test_reading_twice_adds_nothing(run: Any) -> None:
     """The same grades are known; a changed one is added and counts."""
     file = written(graded())
-    first = json.loads(run("review", "latest", "--from", file, "--json").out)
-    again = json.loads(run("review", "latest", "--from", file, "--json").out)
+    first = run("review", "latest", "--from", file, "--json").json
+    again = run("review", "latest", "--from", file, "--json").json
     before = now()
     changed = graded()
     changed[0] = (*changed[0][:3], 3 if changed[0][3] != 3 else 4, "もう一度読みました")
-    third = json.loads(run("review", "latest", "--from", written(changed), "--json").out)
+    third = run("review", "latest", "--from", written(changed), "--json").json
 
     n = first["labels"]
     read = {"empty": 0, "skipped": 0, "other_runs": 0, "review": 0, "blind": n}
@@ -134,10 +133,10 @@ def test_without_a_file_what_is_known_is_compared(run: Any) -> None:
     empty = run("review")
     assert (empty.code, empty.err) == (0, "")
     assert "比べられる採点が、まだありません。" in empty.out
-    assert json.loads(run("review", "--json").out)["agreement"] is None
+    assert run("review", "--json").json["agreement"] is None
 
     run("review", "latest", "--from", written(graded()))
-    assert json.loads(run("review", "--json").out)["read"] is None
+    assert run("review", "--json").json["read"] is None
     assert "よく一致しています" in run("review").out
 
 
@@ -152,7 +151,7 @@ def test_two_reviewers_and_what_the_judge_missed(run: Any) -> None:
         (talk, turn, "鈴木", grade, "") for talk, turn, _, grade, _ in rows[:5]
     ]
     file = written(rows + second)
-    shown = json.loads(run("review", "latest", "--from", file, "--json").out)["agreement"]
+    shown = run("review", "latest", "--from", file, "--json").json["agreement"]
     said = run("review").out
 
     assert shown["reviewers"] == {"佐藤": len(rows), "鈴木": 5}
@@ -183,7 +182,7 @@ def test_labels_go_to_calibrate_and_come_back(run: Any) -> None:
         assert [p.text for p in shown.turn.answer.passages] == [p.text for p in turn.answer.passages]
         assert shown.references == talk.case.references_at(turn.index)
         assert row.annotators == {"human": ("佐藤",)}
-    again = json.loads(run("review", "latest", "--from", "labels.jsonl", "--json").out)
+    again = run("review", "latest", "--from", "labels.jsonl", "--json").json
     assert (again["read"]["new"], again["read"]["known"]) == (0, len(labels.rows))
     assert run("calibrate", "labels.jsonl", "--judge", "turn", "--label", "human", "--offline").code == 0
 
@@ -193,7 +192,7 @@ def test_the_target_is_held_against_the_corrected_score(run: Any) -> None:
     assert run("report", "latest", "--target", "30", "--max-major", "1").code == 0
     run("review", "latest", "--from", written([(*row[:3], 1, "") for row in graded()]))
     done = run("report", "latest", "--target", "30", "--max-major", "1", "--json")
-    shown = json.loads(done.out)
+    shown = done.json
 
     assert done.code == 1
     assert shown["passed"] is False

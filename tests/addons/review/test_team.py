@@ -3,7 +3,6 @@
 Over the command line, from a Google Sheet and from a workbook; the figures are worked out here by hand.
 """
 
-import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -167,7 +166,7 @@ def test_a_review_in_a_sheet(run: Any, server: SheetsServer) -> None:
     written = deeds(results)
     write_in_the_sheet(server, written[: len(written) // 2])
     push_it(results)
-    halfway = json.loads(run("review", "latest", "--from", "sheet", "--json").out)
+    halfway = run("review", "latest", "--from", "sheet", "--json").json
     assert halfway["read"]["new"] == len(now().verdicts) > 0
     rearrange(server)
     write_in_the_sheet(server, written)
@@ -175,13 +174,13 @@ def test_a_review_in_a_sheet(run: Any, server: SheetsServer) -> None:
 
     address = f"sheet:https://docs.google.com/spreadsheets/d/{KEY}/edit#gid=0"
     done = run("review", "latest", "--from", address, "--json")
-    shown = json.loads(done.out)
+    shown = done.json
     assert done.code == 0
     assert "skipped" not in done.err
     assert shown["read"]["skipped"] == 0
     check_nothing_is_lost(now(), written)
     check_the_figures(shown, now())
-    again = json.loads(run("review", "latest", "--from", "sheet", "--json").out)
+    again = run("review", "latest", "--from", "sheet", "--json").json
     assert (again["read"]["new"], again["read"]["known"]) == (0, len(now().verdicts))
     assert again["agreement"] == shown["agreement"]
 
@@ -214,7 +213,7 @@ def test_the_next_run_shares_the_sheet(run: Any, server: SheetsServer) -> None:
     )
     push_it(second)
 
-    one, two = (json.loads(run("review", r.run.id, "--from", "sheet", "--json").out) for r in (first, second))
+    one, two = (run("review", r.run.id, "--from", "sheet", "--json").json for r in (first, second))
     assert (one["read"]["review"], two["read"]["review"], two["read"]["new"]) == (1, 0, 0)
     assert one["read"]["other_runs"] > 0
     assert "確認（チームの判断）" in run("review", first.run.id).out
@@ -232,7 +231,7 @@ def test_a_review_in_a_workbook(run: Any) -> None:
     write_in_the_workbook(newest, written[len(written) // 2 :])
     sent = Path(shutil.copy(newest, "確認済み（最終）.xlsx"))
 
-    shown = json.loads(run("review", "latest", "--from", str(sent), "--json").out)
+    shown = run("review", "latest", "--from", str(sent), "--json").json
     assert shown["read"]["skipped"] == 0
     check_nothing_is_lost(now(), written)
     check_the_figures(shown, now())
@@ -267,4 +266,4 @@ def test_a_file_of_verdicts_keeps_its_history(run: Any, server: SheetsServer) ->
 
     assert isinstance(verdict, HumanVerdict)
     assert verdict.judge_is == "wrong"
-    assert json.loads(run("review", "--json").out)["review"]["precision_of_red"]["wrong"] == 1
+    assert run("review", "--json").json["review"]["precision_of_red"]["wrong"] == 1
