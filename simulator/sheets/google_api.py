@@ -10,7 +10,6 @@ import time
 import unicodedata
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 from urllib.parse import urlsplit
@@ -207,15 +206,8 @@ def _one_line(error: BaseException, name: Message | str, who: str, *, writing: b
     if "<html" in str(error).casefold():
         short = f"status {code}"
     if _is_transient(error):
-        if code == 429:
-            msg = _(
-                "{name}: Google Sheets refused for now ({short}); try again later.", name=name, short=short
-            )
-        else:
-            msg = _(
-                "{name}: Google Sheets cannot be reached ({short}); try again later.", name=name, short=short
-            )
-        return SinkUnavailable(msg)
+        why = _BUSY if code == 429 else _AWAY
+        return SinkUnavailable(why.format(name=name, short=short))
     code = 401 if isinstance(error, GoogleAuthError) else code
     body = getattr(error, "error", None)
     body = body if isinstance(body, dict) else {}
@@ -225,13 +217,10 @@ def _one_line(error: BaseException, name: Message | str, who: str, *, writing: b
     links = [str(entry.get("metadata", {}).get("activationUrl", "")) for entry in details]
     by_code = _BY_CODE.get((code, writing)) or _BY_CODE.get((code, None)) or _ANSWERED
     why = next((why for words, why in _KNOWN.items() if any(words in text for text in texts)), by_code)
-    values = {
-        "who": who or _("the account of your credentials"),
-        "link": next((link for link in links if link.startswith("https://")), _LIBRARY),
-        "code": code,
-        "short": short,
-    }
-    return InputError(_("{name}: {why}.", name=name, why=replace(why, values=tuple(values.items()))))
+    link = next((link for link in links if link.startswith("https://")), _LIBRARY)
+    account = who or _("the account of your credentials")
+    why = why.format(who=account, link=link, code=code, short=short)
+    return InputError(_("{name}: {why}.", name=name, why=why))
 
 
 # What Google's message or its list of reasons says, and what to do.
@@ -268,6 +257,8 @@ _KNOWN = {
         " address, and add {who} to it as a content manager (コンテンツ管理者)"
     ),
 }
+_BUSY = _("{name}: Google Sheets refused for now ({short}); try again later.")
+_AWAY = _("{name}: Google Sheets cannot be reached ({short}); try again later.")
 _ANSWERED = _("Google Sheets answered {code:d} ({short})")
 _LIBRARY = "https://console.cloud.google.com/apis/library/sheets.googleapis.com"
 # By status, and by whether it was a write.

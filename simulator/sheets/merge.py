@@ -136,7 +136,8 @@ def edited_sheet(
     Rows above the header count where they have a key: people sort a worksheet with its header.
     """
     most, titled = best_header(lines, layout)
-    header = titled if most > 1 else header or titled
+    # A few titles may stand in any row: choices are called like columns.
+    header = titled if most > max(1, len(columns) // 3) else header or titled
     titles = next((line.texts for line in lines if line.number == header), {})
     if by_titles:
         # A program that moved the columns left their marks behind: they stand at other titles.
