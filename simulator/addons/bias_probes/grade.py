@@ -148,8 +148,7 @@ def judge_names(judges: str) -> tuple[str, ...]:
     """The judges of `turn,claims`; raises InputError for none."""
     names = tuple(dict.fromkeys(name.strip() for name in judges.split(",") if name.strip()))
     if not names:
-        msg = _("--judge names nobody.")
-        raise InputError(msg)
+        raise InputError(_("--judge names nobody."))
     return names
 
 
@@ -166,7 +165,6 @@ def _questions(request: ProbeRequest) -> tuple[Sequence[Case], Sequence[Passage]
     if request.cases is None and request.knowledge is None:
         return bundled()
     if request.cases is None:
-        msg = _("--knowledge goes with --cases: whose questions are asked about it?")
-        raise InputError(msg)
+        raise InputError(_("--knowledge goes with --cases: whose questions are asked about it?"))
     knowledge = tuple(read_knowledge(request.knowledge)) if request.knowledge else ()
     return read_cases(request.cases), knowledge

@@ -156,8 +156,7 @@ class Grader:
         failed = sum(score.state == "failed" for score in scores)
         if failed and failed == sum(score.state != "skipped" for score in scores):
             why = next(score.reason for score in scores if score.state == "failed")
-            msg = _("{task}: no judge could grade anything: {why}", task=self.task, why=why)
-            raise RehearsalError(msg)
+            raise RehearsalError(_("{task}: no judge could grade anything: {why}", task=self.task, why=why))
         if failed:
             say(
                 _(
@@ -403,13 +402,11 @@ def _written(writer: RunWriter, evaluated: Callable[[], Any]) -> tuple[Path, str
     except Exception as error:  # lm_eval and a task's own code raise what they like
         if _is_ours(traceback.extract_tb(error.__traceback__)[-1].filename):
             raise
-        msg = _("lm_eval stopped: {error}", error=_error_text(error))
-        raise InputError(msg) from None
+        raise InputError(_("lm_eval stopped: {error}", error=_error_text(error))) from None
     finally:
         writer.close(status)
     if writer.file is None:
-        msg = _("these tasks asked nothing.")
-        raise InputError(msg)
+        raise InputError(_("these tasks asked nothing."))
     return writer.file.path, stopped
 
 

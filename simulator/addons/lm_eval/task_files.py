@@ -93,8 +93,7 @@ def write_tasks(
     `filters` maps names to regular expressions: the part of an answer that each finds is graded.
     """
     if settings.repeats > 1:
-        msg = _("--repeats is not for tasks of lm_eval: add `repeats: N` to the written YAML.")
-        raise InputError(msg)
+        raise InputError(_("--repeats is not for tasks of lm_eval: add `repeats: N` to the written YAML."))
     if target.suffix not in (".yaml", ".yml"):
         msg = _(
             "--write-task {target}: a task of lm_eval is a YAML file; name it {name}.yaml.",

@@ -306,8 +306,7 @@ def _is_of_lm_eval(session: Session, task: str) -> bool:
 def check_installed() -> None:
     """Raises InputError if the extra is missing."""
     if find_spec("lm_eval") is None:
-        msg = _("harness needs the extra 'harness': pip install '{needed}'.", needed=NEEDED)
-        raise InputError(msg)
+        raise InputError(_("harness needs the extra 'harness': pip install '{needed}'.", needed=NEEDED))
 
 
 def evaluation(*, online: bool) -> Any:
@@ -457,8 +456,7 @@ def read_task(path: Path) -> dict[str, Any]:
         config = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)  # noqa: S506 - a SafeLoader
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         why = " ".join(str(error).split())[:200]
-        msg = _("{path}: cannot be read as a task ({why}).", path=path, why=why)
-        raise CaseFileError(msg) from None
+        raise CaseFileError(_("{path}: cannot be read as a task ({why}).", path=path, why=why)) from None
     if not isinstance(config, dict) or not ({"task", "group", "include"} & config.keys()):
         msg = _("{path}: not a task of lm_eval: it names neither a task nor a group.", path=path)
         raise CaseFileError(msg)

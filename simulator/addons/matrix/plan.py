@@ -118,8 +118,7 @@ def read_matrix(path: Path) -> Matrix:
     table = read_toml(path)
     axes, judges = table.pop("matrix", None), table.pop("judges", None)
     if not isinstance(axes, dict):
-        msg = _("{path}: there is no table [matrix]. See docs/matrix.md.", path=path)
-        raise InputError(msg)
+        raise InputError(_("{path}: there is no table [matrix]. See docs/matrix.md.", path=path))
     _check_keys(path, "[matrix]", axes, (*_AXES, "judges", "title"))
     file = _MatrixFile(path)
     data = file.data(axes.get("cases"), judges if isinstance(judges, dict) else {})
