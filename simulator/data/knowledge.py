@@ -30,17 +30,15 @@ _DOCUMENTS: Mapping[str, Callable[[str], Document]] = {
     **dict.fromkeys((".md", ".markdown", ".mdx", ".txt", ".text", ".rst"), text_document),
     **dict.fromkeys((".html", ".htm", ".xhtml"), web_document),
 }
-_OFFICE: Mapping[str, Callable[[Path], Document]] = {
-    ".docx": word_document,
-    ".pptx": presentation_document,
-    ".pdf": pdf_document,
+# How documents of each kind are read, and how their pictures are counted, which are not.
+_OFFICE: Mapping[str, tuple[Callable[[Path], Document], Callable[[Path], int]]] = {
+    ".docx": (word_document, count_word_pictures),
+    ".pptx": (presentation_document, count_presentation_pictures),
+    ".pdf": (pdf_document, count_pdf_pictures),
 }
-_PICTURES: Mapping[str, Callable[[Path], int]] = {
-    ".docx": count_word_pictures,
-    ".pptx": count_presentation_pictures,
-    ".pdf": count_pdf_pictures,
-    **dict.fromkeys(WORKBOOKS, count_workbook_pictures),
-}
+_PICTURES = {kind: count for kind, (_read, count) in _OFFICE.items()} | dict.fromkeys(
+    WORKBOOKS, count_workbook_pictures
+)
 _ROWS = frozenset({".csv", ".tsv", ".jsonl", ".ndjson", ".json"})
 _READABLE = frozenset(_DOCUMENTS) | frozenset(_OFFICE) | WORKBOOKS | _ROWS
 KINDS = _("Markdown, text, HTML, CSV, JSONL, Excel, Word, PowerPoint or PDF, each also as .gz")
@@ -175,7 +173,7 @@ def _passages(file: Path, place: str, name: str) -> Iterator[Passage]:
     elif suffix in WORKBOOKS:
         yield from _from_workbook(file, place, name)
     elif suffix in _OFFICE:
-        yield from _from_document(_OFFICE[suffix](file), place, name)
+        yield from _from_document(_OFFICE[suffix][0](file), place, name)
     else:
         yield from _from_document(_DOCUMENTS[suffix](read_text(file, may_be_empty=True)), place, name)
 

@@ -69,13 +69,9 @@ def phone(match: re.Match[str]) -> Span | bool:
     return span if national and len(digits) in (10, 11) else False
 
 
-def _value(match: re.Match[str]) -> str:
-    return match["v"] if "v" in match.re.groupindex else match[0]
-
-
 def somebodys(match: re.Match[str]) -> bool:
     """A telephone number behind a word for one, or of ten digits; free ones and services' are nobody's."""
-    return not _NOBODYS_NUMBER.match(_value(match))
+    return not _NOBODYS_NUMBER.match(match["v"] if "v" in match.re.groupindex else match[0])
 
 
 def either(match: re.Match[str]) -> Span:
@@ -300,8 +296,7 @@ def mask(kind: str, language: Language) -> str:
 @cache
 def masks() -> re.Pattern[str]:
     """Every mask in either language."""
-    both = [one for pair in read_toml(FILE)["masks"].values() for one in pair]
-    return re.compile("|".join(map(re.escape, both)))
+    return re.compile("|".join(map(re.escape, mask_kinds())))
 
 
 @cache

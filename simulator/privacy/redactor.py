@@ -257,6 +257,3 @@ def _structured_masked(
             done = labelled._replace(text=labelled.text.removeprefix(label))
     counts.update(done.counts)
     return done.text if done.counts else part
-
-
-__all__ = ["RedactedText", "Redactor", "redacted_case", "redacted_json", "redacted_value"]

@@ -272,6 +272,3 @@ def _patterns(count: int) -> _Patterns:
         denied=compiled(_DENIED),
         by_text=tuple(map(compiled, _BY_TEXT)),
     )
-
-
-__all__ = ["LETTERS", "Stated", "letters", "place_of", "place_of_text", "right_letter", "stated"]

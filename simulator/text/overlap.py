@@ -90,17 +90,13 @@ def _chrf_ngrams(text: str, char_order: int, word_order: int) -> tuple[Counter[s
     return (
         *(
             Counter(characters[at : at + n] for at in range(len(characters) - n + 1))
-            for n in _upto(char_order)
+            for n in range(1, char_order + 1)
         ),
         *(
             Counter(" ".join(words[at : at + n]) for at in range(len(words) - n + 1))
-            for n in _upto(word_order)
+            for n in range(1, word_order + 1)
         ),
     )
-
-
-def _upto(order: int) -> range:
-    return range(1, order + 1)
 
 
 def _words(text: str) -> Iterator[str]:

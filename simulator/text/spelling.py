@@ -64,8 +64,8 @@ def reading(word: str) -> str:
 def roman(word: str) -> str:
     """The word in Latin letters: kana by Hepburn with long vowels as short ones; Latin stays."""
     sound = _JOINTS.sub("", reading(word))
-    if not _KANA.search(sound):
-        return _unaccented(sound)
+    if not _KANA.search(sound):  # Latin, without its accents
+        return "".join(c for c in unicodedata.normalize("NFKD", nfkc(sound)) if not unicodedata.combining(c))
     letters: list[str] = []
     for place, kana in enumerate(sound):
         following = _ROMAN.get(sound[place + 1 : place + 2], "")
@@ -83,10 +83,6 @@ def _glided(syllable: str, kana: str) -> str:
     base = "w" if syllable == "u" else syllable[:-1] or syllable
     joint = "y" if kana in "ゃゅょ" and base not in {"sh", "ch", "j"} else ""
     return base + joint + _GLIDES[kana]
-
-
-def _unaccented(text: str) -> str:
-    return "".join(c for c in unicodedata.normalize("NFKD", nfkc(text)) if not unicodedata.combining(c))
 
 
 @cache
@@ -290,9 +286,8 @@ _CODES = re.compile(f"{_ADDRESS}|{_RUN}", re.IGNORECASE)
 
 def codes(text: str) -> Counter[str]:
     """The codes, addresses and telephone numbers in plain lower case, and how often each is there."""
-    found = _CODES.finditer(half_width(text))
-    return Counter(match[0].lower() for match in found if match["run"] is None or _is_code(match["run"]))
-
-
-def _is_code(run: str) -> bool:
-    return not run.isdigit() and any(map(str.isdigit, run))
+    found = ((match[0].lower(), match["run"]) for match in _CODES.finditer(half_width(text)))
+    # An address counts as it is; a run of letters and digits where it has a digit, and something else.
+    return Counter(
+        code for code, run in found if not run or (any(map(str.isdigit, run)) and not run.isdigit())
+    )
