@@ -9,7 +9,7 @@ from simulator.cli.publish import report_language
 from simulator.cli.side_by_side import pair_of_runs, run_parts, write_pair
 from simulator.cli.terminal import DONE, MISSED, unread_output_allowed
 from simulator.core.errors import InputError, RunFileError
-from simulator.core.messages import _, say
+from simulator.core.messages import _, say, sentences
 from simulator.core.settings import load_settings
 from simulator.report.comparison import compared, comparison_report
 from simulator.report.painters.markdown import markdown as as_markdown
@@ -69,27 +69,16 @@ def _check_different(paths: list[Path], runs: str) -> None:
     if one != other:
         return
     older = [name for name in run_ids(Path(runs)) if name < one.name]
-    hint = _("name two runs")
-    if older:
-        hint = _(
-            "to compare it with the one before: python run.py diff {before} {run}",
-            before=older[-1],
-            run=one.name,
-        )
-    msg = _(
-        "A and B are the same run, {one}; {hint}. All runs: python run.py history.", one=one.name, hint=hint
-    )
-    raise InputError(msg)
+    same = _("A and B are the same run, {one}. All runs: python run.py history.", one=one.name)
+    before = _("The one before it: {run}.", run=older[-1]) if older else None
+    raise InputError(sentences(same, before))
 
 
 def _compare(earlier: RunFigures, later: RunFigures, third: Path | None) -> RunComparison:
     changes = compared(earlier, later)
     if not changes.paired:
         before, after = changes.before.run, changes.after.run
-        if later.summary.rows:
-            raise InputError(_("{before} and {after} have no row in common.", before=before, after=after))
-        msg = _("{before} and {after} have no question and customer in common.", before=before, after=after)
-        raise InputError(msg)
+        raise InputError(_("{before} and {after} have no question in common.", before=before, after=after))
     if third is None:
         return changes
     return changes.model_copy(update={"beside": _beside(earlier, later, third)})

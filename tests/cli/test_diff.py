@@ -129,9 +129,9 @@ def test_a_run_is_not_held_against_itself(capsys: pytest.CaptureFixture[str]) ->
 
     assert main(["diff", "latest"]) == 2
     assert "same run, 2-after" in (error := capsys.readouterr().err)
-    assert "python run.py diff 1-before 2-after" in error
+    assert "The one before it: 1-before." in error
     assert main(["diff", "1-before", "runs/1-before"]) == 2
-    assert "name two runs" in capsys.readouterr().err
+    assert "The one before it" not in capsys.readouterr().err
     assert not list(Path("runs").rglob("*.html"))
 
 
@@ -180,7 +180,7 @@ def test_markdown_is_for_a_pull_request(capsys: pytest.CaptureFixture[str]) -> N
     ("arguments", "message"),
     [
         (["none", "1"], "no run 'none'"),
-        (["1", "3"], "no question and customer in common"),
+        (["1", "3"], "no question in common"),
         (["1", "2", "--free", "x"], "no run 'x'"),
         (["1", "2", "--markdown", "no/such/folder.md"], "cannot be written"),
     ],
