@@ -120,7 +120,6 @@ _WORDS = (
 _VERBATIM = "\b\n"
 # What the parser adds to the help of an option: `[default: 3]  [1<=x<=10]`.
 REMARKS = re.compile(r"(?:\s*\[(?:default: |required|x>=|[\d.]+<=x)[^]]*\])+$")
-_DEFAULT, _LEAST, _RANGE = re.compile("default: (.+)"), re.compile("x>=(.+)"), re.compile("(.+)<=x<=(.+)")
 _Page: Any = TyperCommand.context_class.formatter_class
 
 
@@ -156,16 +155,16 @@ def in_japanese(english: str) -> str:
 
 
 def _remarks(brackets: str) -> Iterator[str]:
+    """What stands in these brackets, in Japanese: defaults, ranges, that it is required."""
     for remark in re.split(r"\]\s*\[|; ", brackets.strip().removeprefix("[").removesuffix("]")):
-        if default := _DEFAULT.fullmatch(remark):
-            japanese = shown(verbatim(default[1], HELP), "ja")
-            yield f"既定は {japanese}" if japanese == default[1] else f"既定は{japanese}"
-        elif between := _RANGE.fullmatch(remark):
-            yield f"{between[1]}〜{between[2]}"
-        elif least := _LEAST.fullmatch(remark):
-            yield f"{least[1]}以上"
+        default = remark.removeprefix("default: ")
+        if default != remark:
+            japanese = shown(verbatim(default, HELP), "ja")
+            yield f"既定は {japanese}" if japanese == default else f"既定は{japanese}"
+        elif "<=x<=" in remark:
+            yield remark.replace("<=x<=", "〜")
         else:
-            yield {"required": "必須"}.get(remark, remark)
+            yield "必須" if remark == "required" else f"{remark.removeprefix('x>=')}以上"
 
 
 def _lines(paragraph: str, width: int) -> str:
