@@ -27,7 +27,7 @@ from simulator.core.settings import Settings
 from simulator.core.types import LEXICAL, Language, Results, Spending
 from simulator.models import Models
 from simulator.models.pricing import Ledger
-from simulator.runner.estimate import tokens
+from simulator.runner.estimate import prompt_tokens
 from simulator.stats.figures import rounded
 from simulator.storage.run_file import find_run, read_run
 
@@ -158,11 +158,10 @@ class Comparison:
         judge = self.judge
         if not isinstance(judge, PairModelJudge):
             return Spending()
-        calls = [
-            messages for pair in self.pairs if by_rule(pair) is None for messages in judge.open_calls(pair)
-        ]
-        tokens_in = sum(tokens(message["content"]) for messages in calls for message in messages)
-        return self.ledger.prices.spending(self.model, len(calls), tokens_in, REPLY_TOKENS * len(calls))
+        judged = [pair for pair in self.pairs if by_rule(pair) is None]
+        calls = [messages for pair in judged for messages in judge.open_calls(pair)]
+        tokens_in, tokens_out = sum(map(prompt_tokens, calls)), REPLY_TOKENS * len(calls)
+        return self.ledger.prices.spending(self.model, len(calls), tokens_in, tokens_out)
 
     async def judged(self, on_outcome: Callable[[Outcome], None]) -> list[Outcome]:
         """The outcome of every pair; `on_outcome` gets each as soon as it is there."""

@@ -296,16 +296,11 @@ def compare(target: GradingContext, follow_up: FollowUp, later: str) -> Verdict:
             )
         why = shown(reason, language)
         return Verdict(outcome=outcome, first_quote=found.one, later_quote=found.other, reason=why)
-    details = checkable(follow_up.claim)
-    repeated = next((detail for detail in details if is_in(detail, later)), None)
-    refuses = is_refusal(later, language) or is_handover(later, language)
-    outcome = "consistent"
-    if repeated:
-        reason = _('The later answer also says "{one}".', one=repeated.text)
-    elif refuses or share(topic_units(follow_up.claim), topic_units(later)) < ON_TOPIC:
-        outcome, reason = "evades", _("The later answer does not touch on what was checked.")
-    else:
-        reason = _("No figure and no negation in the later answer goes against it.")
+    outcome, reason = "consistent", _("No figure and no negation in the later answer goes against it.")
+    if not any(is_in(detail, later) for detail in checkable(follow_up.claim)):
+        refuses = is_refusal(later, language) or is_handover(later, language)
+        if refuses or share(topic_units(follow_up.claim), topic_units(later)) < ON_TOPIC:
+            outcome, reason = "evades", _("The later answer does not touch on what was checked.")
     return Verdict(outcome=outcome, first_quote=follow_up.claim, reason=shown(reason, language))
 
 
