@@ -226,16 +226,15 @@ class Wire:
         if credentials is None:
             return await session.request(**arguments)
 
-        async def with_token(refused: str = "") -> tuple["ClientResponse", str]:
+        refused = ""
+        while True:
             token = await credentials.token(self, session, refused)
             headers = {**arguments["headers"], "Authorization": f"Bearer {token}"}
-            return await session.request(**{**arguments, "headers": headers}), token
-
-        response, token = await with_token()
-        if response.status == 401:
+            response = await session.request(**{**arguments, "headers": headers})
+            if response.status != 401 or refused:
+                return response
             response.release()
-            response, _token = await with_token(refused=token)
-        return response
+            refused = token
 
     def _connections(self) -> "ClientSession":
         import aiohttp
