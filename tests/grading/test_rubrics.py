@@ -269,7 +269,7 @@ def test_a_judge_of_ones_own_is_a_file(tmp_path: Path) -> None:
         ('"厳しく。"', '"$answer を厳しく。"', "[ja] criterion uses $answer, which nothing fills"),
         ('"厳しく。"', '"5$で厳しく。"', "[ja] criterion has a lone dollar"),
         ("[en]\n", "[english]\n", "the table [en] is missing"),
-        ("[ja]", "[ja", "Fix the file"),
+        ("[ja]", "[ja", "not valid TOML"),
         (
             "\n[en]",
             "\nexamples = [{ answer = 'a' }]\n[en]",
