@@ -11,7 +11,7 @@ from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from simulator.core.types import Value
 from simulator.stats.agreement import Floats, auroc, kendall, nearest_levels, quadratic_kappa, spearman
@@ -192,25 +192,27 @@ def best_threshold(scores: Sequence[float], good: Sequence[bool]) -> Threshold |
 
 def _cuts(scores: Sequence[float], good: Sequence[bool]) -> list[Threshold]:
     """A cut at every grade that was given, the lowest first; none when all rows are of one kind."""
-    is_good = np.asarray(good, dtype=bool)
-    positive, negative = int(is_good.sum()), int((~is_good).sum())
-    if not positive or not negative:
+    grades, hits, false = _at_or_above(np.asarray(scores, dtype=float), np.asarray(good, dtype=bool))
+    if not hits[0] or not false[0]:
         return []
-    grades, codes = np.unique(np.asarray(scores, dtype=float), return_inverse=True)
-    hits, false = (
-        np.cumsum(np.bincount(codes[which], minlength=len(grades))[::-1])[::-1]
-        for which in (is_good, ~is_good)
-    )
     return [
         Threshold(
             grade=float(grade),
             precision=float(hit / (hit + wrong)),
-            recall=float(hit / positive),
-            balanced_accuracy=float((hit / positive + 1 - wrong / negative) / 2),
+            recall=float(hit / hits[0]),
+            balanced_accuracy=float((hit / hits[0] + 1 - wrong / false[0]) / 2),
             rows=int(hit + wrong),
         )
         for grade, hit, wrong in zip(grades, hits, false, strict=True)
     ]
+
+
+def _at_or_above(scores: Floats, good: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats]:
+    """The grades that were given, and how many good and how many other rows have at least that."""
+    grades, codes = np.unique(scores, return_inverse=True)
+    counts = (np.bincount(codes[which], minlength=len(grades)) for which in (good, ~good))
+    hits, false = (np.cumsum(each[::-1])[::-1].astype(float) for each in counts)
+    return grades, hits, false
 
 
 def figures_json(figures: Figures) -> dict[str, Any]:
@@ -437,16 +439,16 @@ def suggest(  # noqa: PLR0917 - the rows in three columns, and how they are read
     the best balanced accuracy, which needs wrong answers too; None where it is no better than chance.
     """
     values, good = np.asarray(scores, dtype=float), np.asarray(right, dtype=bool)
-    draws, found, drawn = Draws(groups, seed=seed), None, np.full(1, np.nan)
-    if method == "balanced":
-        best = best_threshold(values.tolist(), good.tolist())
-        found, drawn = best.grade if best else None, _drawn_cuts(values, good, draws)
-    elif good.any():
-        # The score that at most this share of the right ones are below.
-        at = min(int(good.sum()) - 1, math.floor(quantile * int(good.sum()) + 1e-9))
-        found, drawn = float(np.sort(values[good])[at]), _drawn_quantiles(values, good, quantile, draws)
-    threshold = None if found is None else rounded_down(found)
-    between = None if threshold is None else interval(drawn)
+    rows = np.arange(len(values))
+
+    def drawn(weights: Floats) -> Floats:
+        """The threshold of each draw, in which every row counts so often."""
+        samples = (np.repeat(rows, each) for each in weights.astype(int))
+        return np.array([_threshold(values[at], good[at], method, quantile) for at in samples])
+
+    found = _threshold(values, good, method, quantile)
+    threshold = None if math.isnan(found) else rounded_down(found)
+    between = None if threshold is None else interval(Draws(groups, seed=seed).by_rows(rows, drawn))
 
     def passing(which: NDArray[np.bool_]) -> float | None:
         if threshold is None or not which.any():
@@ -469,38 +471,16 @@ def rounded_down(value: float) -> float:
     return math.floor(value * _DECIMALS + 1e-7) / _DECIMALS
 
 
-def _drawn_quantiles(scores: Floats, right: ArrayLike, quantile: float, draws: Draws) -> Floats:
-    """The score that at most this share of the right ones are below, of every draw; NaN without any."""
-    rows = np.flatnonzero(right)
-    rows = rows[np.argsort(scores[rows], kind="stable")]
-    ordered = scores[rows]
-
-    def figure(weights: Floats) -> Floats:
-        below = np.cumsum(weights, axis=1)
-        total = below[:, -1]
-        at = np.argmax(below > (quantile * total + 1e-9)[:, None], axis=1)
-        found: Floats = np.where(total > 0, ordered[at], np.nan)
-        return found
-
-    return draws.by_rows(rows, figure)
-
-
-def _drawn_cuts(scores: Floats, right: ArrayLike, draws: Draws) -> Floats:
-    """The best cut of every draw, the stricter of equals; NaN where a draw has answers of one kind only."""
-    rows = np.argsort(scores, kind="stable")
-    ordered, good = scores[rows], np.asarray(right, dtype=float)[rows]
-    starts = np.flatnonzero(np.diff(ordered, prepend=np.nan) != 0)
-
-    def figure(weights: Floats) -> Floats:
-        # The weight of right and of wrong answers at or above every distinct score.
-        hits, false = (
-            np.cumsum(np.add.reduceat(part, starts, axis=1)[:, ::-1], axis=1)[:, ::-1]
-            for part in (weights * good, weights * (1 - good))
-        )
-        with np.errstate(invalid="ignore", divide="ignore"):
-            balanced = np.nan_to_num(np.round((hits / hits[:, :1] + 1 - false / false[:, :1]) / 2, 9))
-        last = len(starts) - 1 - np.argmax(balanced[:, ::-1], axis=1)
-        found: Floats = np.where(balanced.max(axis=1) > 0.5, ordered[starts][last], np.nan)
-        return found
-
-    return draws.by_rows(rows, figure)
+def _threshold(values: Floats, good: NDArray[np.bool_], method: Method, quantile: float) -> float:
+    """The threshold of one sample; NaN where the method finds none."""
+    if method == "quantile":
+        # The score that at most this share of the right ones are below.
+        ordered = np.sort(values[good])
+        at = min(len(ordered) - 1, math.floor(quantile * len(ordered) + 1e-9))
+        return float(ordered[at]) if len(ordered) else math.nan
+    grades, hits, false = _at_or_above(values, good)
+    if not hits[0] or not false[0]:
+        return math.nan
+    balanced = np.round((hits / hits[0] + 1 - false / false[0]) / 2, 9)
+    # The stricter of equals.
+    return float(grades[balanced == balanced.max()][-1]) if balanced.max() > 0.5 else math.nan
