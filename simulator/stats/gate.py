@@ -409,7 +409,7 @@ def decide(
     `max_major` is the largest share of questions with a major turn, and `blind` says that the deciding judge
     had no evidence.
     """
-    missing = _missing_findings(summary, max_failed, blind=blind and target is not None)
+    missing = _missing_findings(summary, max_failed, blind=blind)
     if target is None and 0 < summary.turns == summary.unrecorded:
         missing = [finding for finding in missing if finding.problem != "ungraded"]  # a log, only to be read
     of_score, major = _score_findings(summary, target), list[Finding]()

@@ -21,7 +21,7 @@ def summary(**changes: Any) -> Summary:
 
 def test_without_a_target_there_is_no_verdict() -> None:
     """Target and passed are null."""
-    gate = decide(summary(), None, 0.05, 1.0)
+    gate = decide(summary(), None, 0.05, 0.0)
 
     assert (gate.target, gate.passed, gate.reasons, gate.incomplete) == (None, None, (), False)
 

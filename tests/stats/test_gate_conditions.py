@@ -255,6 +255,16 @@ def test_every_figure_agrees_with_the_summary(name: str, value: float | None) ->
     assert found.cases == (0 if found.found is None else len(found.found.sizes))
 
 
+def test_a_run_without_turns_says_nothing_of_them() -> None:
+    """No turn was counted, which is not the same as none that is grave."""
+    none = rehearsed().model_copy(update={"conversations": (), "scores": ()})
+    summary = summarise(none, rules=RedRules(), judges=JUDGES, seed=42)
+
+    for text in ("severity_major == 0", "red <= 0.1", "p95_seconds < 5"):
+        (condition,) = parse_conditions(text)
+        assert measure_condition(condition, none, summary).value is None
+
+
 def a_gate(level: float | None = 0.95, **figures: MeasuredFigure) -> Any:
     """The gate over some figures of a calm run."""
     results = rehearsed()
