@@ -6,6 +6,7 @@ functions only, `--on blanks` some texts, and `--every` prints a line for each t
 """
 
 import argparse
+import gc
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -282,9 +283,11 @@ def _once(use: Use, kind: str, shortest: int, enough: float) -> Growth:
     while True:
         # An end of its own: what was read before is remembered.
         text = f"{TEXTS[kind](length)} {next(_serial)}"
+        gc.disable()  # as timeit does: a collection in one of the texts looks like growth
         began = time.process_time()
         use(text)
         taken.append(time.process_time() - began)
+        gc.enable()
         if taken[-1] >= enough or length >= LONGEST:
             break
         length *= 2
