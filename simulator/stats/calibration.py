@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from simulator.core.types import Value
 from simulator.stats.agreement import Floats, auroc, kendall, nearest_levels, quadratic_kappa, spearman
 from simulator.stats.figures import rounded
-from simulator.stats.intervals import Draws, drawn, drawn_mean, interval
+from simulator.stats.intervals import Draws, drawn_kappa, drawn_mean, drawn_ranks, interval
 
 # The scorers that count words and need no model, by their names in tables; a judge has to beat them.
 TRIVIAL = ("length", "token_precision", "token_recall", "rouge_l")
@@ -289,11 +289,7 @@ def measure(rows: Sequence[LabelledGrade], by: Yardstick) -> Figures:
         levels=by.levels,
         good_from=by.good_from,
         judge=judge,
-        kappa=_bounded(
-            quadratic_kappa(level, label),
-            drawn(lambda at: quadratic_kappa(level[at], label[at]), draws),
-            draws,
-        ),
+        kappa=_bounded(quadratic_kappa(level, label), drawn_kappa(level, label, draws), draws),
         leniency=_bounded(float((given - wanted).mean()), drawn_mean(given - wanted, draws), draws),
         judge_mean=float(given.mean()),
         people_mean=float(wanted.mean()),
@@ -348,12 +344,11 @@ def _advantage(
     if not known or judge.spearman.value is None:
         return {}
     best = max(known, key=known.__getitem__)
-    people, own, trivial = (
-        np.array(values)
-        for values in zip(*((row.people, row.grade, row.scorers[best]) for row in rows), strict=True)
+    people = [row.people for row in rows]
+    ours, theirs = (
+        drawn_ranks(values, people, None, draws)[0]
+        for values in ([row.grade for row in rows], [row.scorers[best] for row in rows])
     )
-    ours = drawn(lambda at: spearman(own[at], people[at]), draws)
-    theirs = drawn(lambda at: spearman(trivial[at], people[at]), draws)
     advantage = _bounded(judge.spearman.value - known[best], ours - theirs, draws)
     return {"best_trivial": best, "advantage": advantage}
 
@@ -362,15 +357,13 @@ def _ranked(
     name: str, values: Sequence[float], people: Sequence[float], good: Sequence[bool], draws: Draws
 ) -> Scorer:
     """The rank agreement of one scorer with people."""
-    grades, labels, is_good = np.asarray(values), np.asarray(people), np.asarray(good)
+    rho, area = drawn_ranks(values, people, good, draws)
     return Scorer(
         name=name,
         n=len(values),
-        spearman=_bounded(
-            spearman(values, people), drawn(lambda at: spearman(grades[at], labels[at]), draws), draws
-        ),
+        spearman=_bounded(spearman(values, people), rho, draws),
         kendall=kendall(values, people),
-        auroc=_bounded(auroc(values, good), drawn(lambda at: auroc(grades[at], is_good[at]), draws), draws),
+        auroc=_bounded(auroc(values, good), area, draws),
     )
 
 
@@ -446,12 +439,16 @@ def suggest(  # noqa: PLR0917 - the rows in three columns, and how they are read
     the best balanced accuracy, which needs wrong answers too; None where it is no better than chance.
     """
     values, good = np.asarray(scores, dtype=float), np.asarray(right, dtype=bool)
+    rows = np.arange(len(values))
+
+    def drawn(weights: Floats) -> Floats:
+        """The threshold of each draw, in which every row counts so often."""
+        samples = (np.repeat(rows, each) for each in weights.astype(int))
+        return np.array([_threshold(values[at], good[at], method, quantile) for at in samples])
+
     found = _threshold(values, good, method, quantile)
     threshold = None if math.isnan(found) else rounded_down(found)
-    between = None
-    if threshold is not None:
-        draws = Draws(groups, seed=seed)
-        between = interval(drawn(lambda at: _threshold(values[at], good[at], method, quantile), draws))
+    between = None if threshold is None else interval(Draws(groups, seed=seed).by_rows(rows, drawn))
 
     def passing(which: NDArray[np.bool_]) -> float | None:
         if threshold is None or not which.any():

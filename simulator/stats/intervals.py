@@ -274,15 +274,58 @@ def interval(draws: Floats, level: float = 0.95) -> tuple[float, float] | None:
     return float(low), float(high)
 
 
-def drawn(figure: Callable[[Codes], float | None], draws: Draws) -> Floats:
-    """A figure of every draw, which is given the rows that were drawn; NaN where it has none."""
-    rows = np.arange(len(draws.cluster))
+def drawn_ranks(
+    scores: ArrayLike, labels: ArrayLike, good: ArrayLike | None, draws: Draws
+) -> tuple[Floats, Floats]:
+    """Spearman's rho and AUROC of every draw; NaN where a draw has none, AUROC also without `good`.
 
-    def of_block(weights: Floats) -> Floats:
-        found = (figure(np.repeat(rows, each)) for each in weights.astype(int))
-        return np.array([np.nan if value is None else value for value in found], dtype=float)
+    Rows that share score and label are one cell, so that a draw only has to be summed by cell.
+    """
+    pairs = np.column_stack([scores, labels]).astype(float)
+    rows = np.lexsort((pairs[:, 1], pairs[:, 0]))
+    starts = np.flatnonzero((np.diff(pairs[rows], axis=0, prepend=np.nan) != 0).any(axis=1))
+    cells = rows[starts]
+    is_good = None if good is None else np.asarray(good, dtype=float)[cells]
 
-    return draws.by_rows(rows, of_block)
+    def both(weights: Floats) -> Floats:
+        by_cell = np.add.reduceat(weights, starts, axis=1)
+        size, (one, other) = by_cell.sum(axis=1), (_ranks(by_cell, column[cells]) for column in pairs.T)
+        # Pearson's correlation of the ranks, whose mean is known.
+        middle = (size[:, None] + 1) / 2
+        a, b = one - middle, other - middle
+        scale = np.einsum("dc,dc,dc->d", by_cell, a, a) * np.einsum("dc,dc,dc->d", by_cell, b, b)
+        rho = _divided(np.einsum("dc,dc,dc->d", by_cell, a, b), np.sqrt(scale))
+        if is_good is None:
+            return np.column_stack([rho, np.full(len(rho), np.nan)])
+        positive = by_cell @ is_good
+        above = np.einsum("dc,dc,c->d", by_cell, one, is_good) - positive * (positive + 1) / 2
+        return np.column_stack([rho, _divided(above, positive * (size - positive))])
+
+    found = draws.by_rows(rows, both)
+    return found[:, 0], found[:, 1]
+
+
+def _ranks(weights: Floats, values: Floats) -> Floats:
+    """The average rank of each value, where it stands for as many rows as it weighs."""
+    order = np.argsort(values, kind="stable")
+    starts = np.flatnonzero(np.diff(values[order], prepend=np.nan) != 0)
+    sizes = np.add.reduceat(weights[:, order], starts, axis=1)
+    ranks: Floats = np.cumsum(sizes, axis=1) - (sizes - 1) / 2
+    return ranks[:, np.unique(values, return_inverse=True)[1]]
+
+
+def _divided(part: Floats, whole: Floats) -> Floats:
+    """The quotients; NaN where the divisor is hardly above 0."""
+    found: Floats = np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 1e-12)
+    return found
+
+
+def drawn_kappa(one: ArrayLike, other: ArrayLike, draws: Draws) -> Floats:
+    """Quadratic weighted kappa of every draw, from its moments."""
+    a, b = np.asarray(one, dtype=float), np.asarray(other, dtype=float)
+    sums = draws.sums([np.ones(len(a)), a, b, a * a, b * b, (a - b) ** 2])
+    mean_a, mean_b, square_a, square_b, apart = (sums[:, 1:] / sums[:, :1]).T
+    return 1 - _divided(apart, square_a - mean_a**2 + square_b - mean_b**2 + (mean_a - mean_b) ** 2)
 
 
 def drawn_mean(values: ArrayLike, draws: Draws) -> Floats:

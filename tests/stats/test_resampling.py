@@ -1,29 +1,39 @@
 """Bootstrap intervals of agreement over clusters."""
 
-from collections import Counter
-
 import numpy as np
 import pytest
 
-from simulator.stats.agreement import auroc
-from simulator.stats.intervals import Draws, drawn, drawn_mean, interval
+from simulator.stats.agreement import auroc, quadratic_kappa, spearman
+from simulator.stats.intervals import Draws, drawn_kappa, drawn_mean, drawn_ranks, interval
 
 CLUSTERS = [f"c{number // 3}" for number in range(30)]
 RANDOM = np.random.default_rng(1)
 LABELS = RANDOM.integers(0, 4, 30)
 SCORES = np.round(LABELS + RANDOM.normal(0, 1.5, 30))
+GOOD = LABELS >= 2
+
+
+def resampled(draws: Draws, at: int) -> list[int]:
+    """The rows of one draw, each as often as its cluster was drawn."""
+    rows = np.arange(30)
+    counts = draws.by_rows(rows, lambda weights: weights)[at].astype(int)
+    return [int(row) for row in rows for _ in range(counts[row])]
 
 
 @pytest.mark.parametrize("at", [0, 7, 49])
 def test_a_draw_gives_what_its_rows_give(at: int) -> None:
-    """Each cluster is drawn with all its rows; a mean by weights is that of the rows written out."""
-    draws, found = Draws(CLUSTERS, seed=5, resamples=50), list[list[int]]()
-    drawn(lambda rows: found.append(rows.tolist()), draws)
-    sizes = Counter(CLUSTERS[row] for row in found[at])
+    """Rho, AUROC, kappa and mean by weights are those of the rows written out."""
+    draws = Draws(CLUSTERS, seed=5, resamples=50)
+    rows = resampled(draws, at)
+    rho, area = drawn_ranks(SCORES, LABELS, GOOD, draws)
 
-    assert len(found[at]) == 30
-    assert all(found[at].count(row) == sizes[CLUSTERS[row]] / 3 for row in range(30))
-    assert drawn_mean(SCORES, draws)[at] == pytest.approx(SCORES[found[at]].mean())
+    assert len(rows) == 30
+    assert rho[at] == pytest.approx(spearman(SCORES[rows].tolist(), LABELS[rows].tolist()))
+    assert area[at] == pytest.approx(auroc(SCORES[rows].tolist(), GOOD[rows].tolist()))
+    assert drawn_kappa(SCORES, LABELS, draws)[at] == pytest.approx(
+        quadratic_kappa(SCORES[rows], LABELS[rows])
+    )
+    assert drawn_mean(SCORES, draws)[at] == pytest.approx(SCORES[rows].mean())
 
 
 def test_draws_depend_on_seed_and_clusters_only() -> None:
@@ -39,9 +49,8 @@ def test_draws_depend_on_seed_and_clusters_only() -> None:
 def test_what_a_draw_does_not_have_is_left_out() -> None:
     """A draw of one class has no AUROC; when half of the draws have none, neither has the interval."""
     draws = Draws(["a", "b", "c", "d"], seed=1)
-    grades, one, every = np.arange(4), np.array([False, False, False, True]), np.full(4, True)
-    rare = drawn(lambda at: auroc(grades[at], one[at]), draws)
-    never = drawn(lambda at: auroc(grades[at], every[at]), draws)
+    _, rare = drawn_ranks([1, 2, 3, 4], [0, 0, 0, 1], [False, False, False, True], draws)
+    _, never = drawn_ranks([1, 2, 3, 4], [1, 1, 1, 1], [True] * 4, draws)
 
     assert np.isnan(rare).any()
     assert interval(rare) is not None
