@@ -144,7 +144,8 @@ def test_a_run_counts_the_judges_failures(name: str, monkeypatch: pytest.MonkeyP
     assert code == 3
     assert results.run.status == "finished"
     assert [score.state for score in results.scores] == ["failed"] * 2
-    assert {score.detail["kind"] for score in results.scores} <= {"unreachable", "malformed"}
+    # On a busy machine two seconds of patience may be over before the second attempt.
+    assert {score.detail["kind"] for score in results.scores} <= {"unreachable", "malformed", "timeout"}
 
 
 def test_a_run_leaves_out_what_the_customers_model_failed(monkeypatch: pytest.MonkeyPatch) -> None:
