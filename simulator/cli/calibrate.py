@@ -122,8 +122,8 @@ def _calibrate(run: CalibrationRun) -> int:
     compared = run.compare(graded)
     calibration = run.calibration(compared)
     path = None
-    if judge_trust.has_larger_calibration(calibration, run.folder):
-        say(_("Not saved: {folder} is based on more answers than these.", folder=run.folder / run.file_name))
+    if larger := judge_trust.larger_calibration(calibration, run.folder):
+        say(_("Not saved: {folder} is based on more answers than these.", folder=larger))
     else:
         path = judge_trust.save_calibration(calibration, run.folder)
     outcome = CalibrationOutcome(calibration, compared, run.label, run.domain, settings.seed, grader, path)

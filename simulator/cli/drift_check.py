@@ -9,6 +9,7 @@ from pydantic import JsonValue
 from simulator.addons.calibration.drift import MAX_ROWS, drift, frozen_sets
 from simulator.cli.terminal import say
 from simulator.core.messages import Message, _, sentences
+from simulator.grading.judge import ModelJudge
 from simulator.runner.context import RunContext
 from simulator.runner.run import Preparation, no_preparation
 from simulator.stats.judge_trust import Drift
@@ -26,7 +27,10 @@ def checking(context: RunContext, notes: Mapping[str, JsonValue]) -> Preparation
     """
     if NOTE in notes:
         return no_preparation
-    frozen = frozen_sets(Path(str(context.settings.calibration_file)), list(context.grading.answer_judges))
+    rubrics = {call.rubric_hash for call in context.panel.judge_calls if isinstance(call, ModelJudge)}
+    frozen = frozen_sets(
+        Path(str(context.settings.calibration_file)), list(context.grading.answer_judges), rubrics
+    )
     say(
         _(
             "--check: first, {rows} calibrated answers are graded again by {judges}, without the"

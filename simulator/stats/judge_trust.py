@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterator
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic import JsonValue, ValidationError
 
@@ -71,6 +71,11 @@ class Calibration(Value):
     scale: tuple[float, float] = (1, 5)
 
     @property
+    def identity(self) -> tuple[str, ...]:
+        """What tells it from the others of a folder, and is its file name."""
+        return (self.judge, self.label, self.dataset, self.rubric, self.model)
+
+    @property
     def auroc(self) -> float | None:
         """How often (0..1) an answer that people call good is graded above one that they do not."""
         value = self.figures.get("auroc")
@@ -99,6 +104,11 @@ class StoredBias(Value):
     rows: tuple[BiasRow, ...]
 
     @property
+    def identity(self) -> tuple[str, ...]:
+        """What tells it from the others of a folder, and is its file name."""
+        return ("bias", self.judge, self.rubric, self.model)
+
+    @property
     def broken(self) -> tuple[BiasRow, ...]:
         """The rows whose bound does not hold."""
         return tuple(row for row in self.rows if row.held is False)
@@ -112,6 +122,9 @@ class StoredBias(Value):
         }
 
 
+Stored = TypeVar("Stored", Calibration, StoredBias)
+
+
 def short_number(value: float | None) -> str:
     """Two decimals without the leading zero: .89, -.12, 1.00; a dash for None."""
     if value is None:
@@ -120,23 +133,30 @@ def short_number(value: float | None) -> str:
     return shown.replace("0.", ".", 1) if abs(value) < 0.995 else shown
 
 
-def calibration_file_name(*parts: str) -> str:
-    """Of judge, label and data set: `groundedness-faithfulness-mtrag_human.json`."""
-    return f"{'-'.join(_UNSAFE.sub('_', part) for part in parts)}.json"
+def larger_calibration(calibration: Calibration, folder: Path = FOLDER) -> Path | None:
+    """Where the folder has the same calibration of the same label file from more rows; None if it has not."""
+    path, before = _place(calibration, folder)
+    is_larger = before and before.sha256 == calibration.sha256 and before.n > calibration.n
+    return path if is_larger else None
 
 
-def has_larger_calibration(calibration: Calibration, folder: Path = FOLDER) -> bool:
-    """Whether the folder has the same calibration (rubric and label file) from more rows."""
+def _place(new: Stored, folder: Path) -> tuple[Path, Stored | None]:
+    """Where it is stored, and what is there: also under the shorter name that an earlier version gave it."""
+    for path, before in _stored(type(new), folder):
+        if before.identity == new.identity:
+            return path, before
+    return folder / f"{'-'.join(_UNSAFE.sub('_', part) for part in new.identity)}.json", None
+
+
+def _stored(kind: type[Stored], folder: Path) -> Iterator[tuple[Path, Stored]]:
+    """What a folder has of one kind, by file name; other files, and those of another version, are skipped."""
     try:
-        before = read_calibration(_path(calibration, folder))
-    except InputError:  # there is none, or one of another version
-        return False
-    same = (before.rubric, before.sha256) == (calibration.rubric, calibration.sha256)
-    return same and before.n > calibration.n
-
-
-def _path(calibration: Calibration, folder: Path) -> Path:
-    return folder / calibration_file_name(calibration.judge, calibration.label, calibration.dataset)
+        paths = sorted(folder.glob("*.json"))
+    except OSError:
+        return
+    for path in paths:
+        with contextlib.suppress(OSError, ValueError, RecursionError):
+            yield path, kind.model_validate(json.loads(path.read_text(encoding="utf-8")))
 
 
 def today() -> date:
@@ -146,7 +166,7 @@ def today() -> date:
 
 def save_calibration(calibration: Calibration, folder: Path = FOLDER) -> Path:
     """Stores a calibration in the folder; returns its path."""
-    return _write(_path(calibration, folder), calibration)
+    return _write(_place(calibration, folder)[0], calibration)
 
 
 def _write(path: Path, stored: Value) -> Path:
@@ -186,15 +206,9 @@ def calibration_for(
     return max(found, key=lambda each: (each.language == language, each.n), default=None)
 
 
-def stored_calibrations(folder: Path) -> Iterator[Calibration]:
-    """The calibrations of a folder by file name; other files, and those of another version, are skipped."""
-    try:
-        paths = sorted(folder.glob("*.json"))
-    except OSError:
-        return
-    for path in paths:
-        with contextlib.suppress(InputError):
-            yield read_calibration(path)
+def stored_calibrations(folder: Path) -> list[Calibration]:
+    """The calibrations of a folder by file name."""
+    return [calibration for _path, calibration in _stored(Calibration, folder)]
 
 
 def save_bias(bias: StoredBias, folder: Path = FOLDER) -> Path | None:
@@ -202,9 +216,8 @@ def save_bias(bias: StoredBias, folder: Path = FOLDER) -> Path | None:
 
     Stored rows of a language that was not probed this time stay, if rubric and questions are the same.
     """
-    path = folder / calibration_file_name("bias", bias.judge)
-    before = _read_bias(path)
-    if before and (before.rubric, before.source) == (bias.rubric, bias.source):
+    path, before = _place(bias, folder)
+    if before and before.source == bias.source:
         if any(before.pairs.get(language, 0) > n for language, n in bias.pairs.items()):
             return None
         other_languages = tuple(row for row in before.rows if row.language not in bias.pairs)
@@ -215,13 +228,5 @@ def save_bias(bias: StoredBias, folder: Path = FOLDER) -> Path | None:
 def bias_for(judge: str, rubrics: Collection[str], folder: Path = FOLDER) -> StoredBias | None:
     """The stored bias result of this judge with exactly this rubric; None without one."""
     graded_by = {rubric for rubric in rubrics if rubric}
-    found = _read_bias(folder / calibration_file_name("bias", judge))
-    return found if found and found.judge == judge and graded_by == {found.rubric} else None
-
-
-def _read_bias(path: Path) -> StoredBias | None:
-    """None if there is no file, or one of another version."""
-    try:
-        return StoredBias.model_validate(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, ValidationError, RecursionError):
-        return None
+    found = (each for _path, each in _stored(StoredBias, folder) if each.judge == judge)
+    return next((each for each in found if graded_by == {each.rubric}), None)

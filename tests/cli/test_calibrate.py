@@ -42,7 +42,8 @@ def test_it_looks_as_it_is_meant_to(command: Any, tmp_path: Path, language: Lang
     (tmp_path / "own.py").write_text(OWN, encoding="utf-8")
     written(tmp_path / "labels.jsonl", labelled(language))
     done = command(*USUAL[:3], "own.py:strict", *USUAL[4:])
-    rubric = judge_trust.read_calibration(Path("calibrations/strict-faithfulness-shop.json")).rubric
+    [kept] = Path("calibrations").iterdir()
+    rubric = judge_trust.read_calibration(kept).rubric
 
     assert done.code == 0
     compare(f"calibrate_{language}.txt", done.out.replace(rubric, "RUBRIC"))
@@ -75,7 +76,7 @@ def test_it_is_kept_and_bound_to_its_rubric(command: Any) -> None:
     shown = command(*USUAL, "--json").json
     kept = judge_trust.read_calibration(Path(shown["saved"]))
 
-    assert shown["saved"] == "calibrations/groundedness-faithfulness-shop.json"
+    assert shown["saved"] == f"calibrations/groundedness-faithfulness-shop-{shown['rubric']}-lexical.json"
     assert (kept.n, kept.rubric, len(kept.rows)) == (36, shown["rubric"], 36)
     assert "guarantee" not in Path(shown["saved"]).read_text(encoding="utf-8")
     found = judge_trust.calibration_for("groundedness", {shown["rubric"]})
@@ -90,7 +91,8 @@ def test_a_sample_does_not_replace_the_whole(command: Any) -> None:
     done = command(*USUAL, "--limit", "20", "--json")
 
     assert (done.code, done.json["n"], done.json["saved"]) == (0, 20, None)
-    assert judge_trust.read_calibration(Path("calibrations/groundedness-faithfulness-shop.json")).n == 36
+    [kept] = Path("calibrations").iterdir()
+    assert judge_trust.read_calibration(kept).n == 36
     assert "is based on more answers than these" in done.err
 
 
@@ -141,7 +143,9 @@ def test_what_was_graded_before_a_refusal_is_kept(command: Any, server: OpenAISe
         "run the same command again to continue, and only the rest is paid for."
     )
     assert (done.code, done.json["n"], server.counts["chat"]) == (0, 36, 24)
-    assert [path.name for path in Path("calibrations").iterdir()] == ["groundedness-faithfulness-shop.json"]
+    assert [path.name for path in Path("calibrations").iterdir()] == [
+        f"groundedness-faithfulness-shop-{done.json['rubric']}-gpt-4.1.json"
+    ]
 
 
 def test_ctrl_c_keeps_what_was_graded(command: Any, server: OpenAIServer) -> None:

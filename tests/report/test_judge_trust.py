@@ -169,10 +169,12 @@ def test_every_kind_of_bias_has_words() -> None:
 
 def test_biases_of_another_language_or_rubric_warn_of_nothing() -> None:
     """But twins concern both languages."""
-    judge_trust.save_bias(a_bias(a_row("padding", language="en"), a_row("twin", language="en")))
+    path = judge_trust.save_bias(a_bias(a_row("padding", language="en"), a_row("twin", language="en")))
+    assert path
     _, japanese = known_of(rehearsed("ja"))
     (warning,) = japanese.judges["turn"].warnings
     assert said(warning, "ja") == "要注意: 同じ内容でも英語では +0.4"
+    path.unlink()
     judge_trust.save_bias(a_bias(a_row("padding"), rubric="another"))
     _, other = known_of(rehearsed("ja"))
     assert other.judges["turn"].warnings == ()

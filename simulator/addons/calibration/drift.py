@@ -1,6 +1,7 @@
 """Whether a judge still grades as it did when it was calibrated: a few frozen rows, graded anew."""
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 
 from simulator.core.errors import InputError
@@ -30,10 +31,14 @@ class FrozenRows(Value):
 
 
 def frozen_sets(
-    check: Path, judges: Sequence[str], folder: Path = judge_trust.FOLDER
+    check: Path,
+    judges: Sequence[str],
+    rubrics: AbstractSet[str] = frozenset(),
+    folder: Path = judge_trust.FOLDER,
 ) -> tuple[FrozenRows, ...]:
     """What a run can be checked against: `check` is a stored calibration, or a calibrated label file.
 
+    Of several calibrations of a judge with that file it is that of these `rubrics`, or else the newest.
     Raises InputError when none of these judges was calibrated with it, or when the file has changed.
     """
     if check.suffix == ".json" and (frozen := _of_calibration(check)):
@@ -41,8 +46,10 @@ def frozen_sets(
     else:
         sha256 = read_labels(check).sha256
         known = [c for c in judge_trust.stored_calibrations(folder) if c.sha256 == sha256 and c.rows]
-        first = {JudgeName.of(c.judge).judge: c for c in sorted(known, key=lambda c: c.judge, reverse=True)}
-        found = [FrozenRows(calibration=c, path=check) for name, c in sorted(first.items()) if name in judges]
+        # A whole judge counts before its parts.
+        known.sort(key=lambda c: (c.rubric in rubrics, not JudgeName.of(c.judge).field, c.date))
+        best = {JudgeName.of(c.judge).judge: c for c in known}
+        found = [FrozenRows(calibration=c, path=check) for name, c in sorted(best.items()) if name in judges]
     if not found:
         msg = _(
             "{check}: none of the judges {judges} was calibrated with it. First: calibrate FILE"

@@ -107,11 +107,6 @@ class CalibrationRun:
         """The language of most rows; Japanese on a tie."""
         return language_of_most(row.case.language for row in self.rows)
 
-    @property
-    def file_name(self) -> str:
-        """What the calibration is called in its folder."""
-        return judge_trust.calibration_file_name(self.title, self.label.name, self.file.dataset)
-
     async def grade(self, progress: Callable[[Score], None]) -> list[GradedRow]:
         """All rows graded, and every connection closed."""
         try:

@@ -32,7 +32,9 @@ def own() -> None:
 
 
 def kept(judge: str = "grateful") -> StoredBias:
-    return StoredBias.model_validate_json(Path(f"calibrations/bias-{judge}.json").read_text(encoding="utf-8"))
+    return StoredBias.model_validate_json(
+        next(Path("calibrations").glob(f"bias-{judge}-*")).read_text(encoding="utf-8")
+    )
 
 
 @pytest.mark.parametrize("language", ["ja", "en"])
@@ -43,7 +45,7 @@ def test_it_looks_as_it_is_meant_to(command: Any, language: str) -> None:
     )
 
     assert done.code == 0
-    compare(f"probes_{language}.txt", done.out)
+    compare(f"probes_{language}.txt", done.out.replace(kept().rubric, "RUBRIC"))
 
 
 def test_both_languages_are_shown_in_their_own_words(command: Any) -> None:
@@ -65,7 +67,7 @@ def test_json_is_one_object_and_the_table_goes_to_standard_error(command: Any) -
     broken = shown["judges"]["grateful"]["broken"]
     assert {row["kind"] for row in broken} == {"flipped_fact", "padding"}
     assert shown["judges"]["fluency"]["broken"] == []
-    assert shown["judges"]["grateful"]["saved"] == "calibrations/bias-grateful.json"
+    assert shown["judges"]["grateful"]["saved"] == str(next(Path("calibrations").glob("bias-grateful-*")))
     found = bias_for("grateful", [shown["judges"]["grateful"]["rubric"]])
     assert found is not None
     assert [row.kind for row in found.broken] == ["flipped_fact", "padding"]

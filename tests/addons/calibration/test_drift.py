@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +38,8 @@ def always(grade: int) -> Any:
     return reply
 
 
-async def calibrated(server: OpenAIServer, path: Path) -> Calibration:
-    """A stored calibration of the model at the server."""
+async def calibrated(server: OpenAIServer, path: Path) -> tuple[Calibration, Path]:
+    """A calibration of the model at the server, and where it is stored."""
     context = a_stage(server, judges=("groundedness",))
     work = CalibrationRun(
         CalibrationRequest(str(path), "groundedness", "faithfulness"), Settings(offline=True)
@@ -46,8 +47,7 @@ async def calibrated(server: OpenAIServer, path: Path) -> Calibration:
     work.context, work.judge = context, "groundedness"
     graded = await work.grade(lambda _: None)
     calibration = work.calibration(work.compare(graded))
-    save_calibration(calibration)
-    return calibration
+    return calibration, save_calibration(calibration)
 
 
 async def checked(server: OpenAIServer, frozen: FrozenRows, rows: int = 40, **settings: Any) -> Drift:
@@ -66,7 +66,7 @@ async def test_a_judge_that_grades_as_before_has_not_drifted(server: OpenAIServe
     """The frozen rows are asked anew, past the cache, and the cache is as before afterwards."""
     server.reply = always(4)
     path = written(tmp_path / "labels.jsonl", labelled())
-    calibration = await calibrated(server, path)
+    calibration, _stored = await calibrated(server, path)
     server.counts.clear()
     [frozen] = frozen_sets(path, ("turn", "groundedness"))
     first, second = [await checked(server, frozen, rows=20, cache="on") for _ in range(2)]
@@ -80,20 +80,36 @@ async def test_a_judge_that_grades_as_before_has_not_drifted(server: OpenAIServe
 async def test_a_milder_judge_has_drifted(server: OpenAIServer, tmp_path: Path) -> None:
     """One grade more is a quarter of the scale; another model is told apart by its rubric."""
     server.reply = always(3)
-    await calibrated(server, written(tmp_path / "labels.jsonl", labelled()))
+    _calibration, kept = await calibrated(server, written(tmp_path / "labels.jsonl", labelled()))
     server.reply = always(4)
-    [frozen] = frozen_sets(Path("calibrations/groundedness-faithfulness-shop.json"), ["groundedness"])
+    [frozen] = frozen_sets(kept, ["groundedness"])
     found = await checked(server, frozen, judge_model="newer")
 
     assert (found.n, found.shift, found.equal) == (36, 0.25, 0)
     assert (found.drifted, found.same_rubric) == (True, False)
 
 
+async def test_the_calibration_of_the_runs_own_prompt_is_checked(
+    server: OpenAIServer, tmp_path: Path
+) -> None:
+    """Of several with one label file; where none is of this prompt, the newest."""
+    server.reply = always(4)
+    path = written(tmp_path / "labels.jsonl", labelled())
+    calibration, _stored = await calibrated(server, path)
+    newer = calibration.date + timedelta(days=1)
+    save_calibration(calibration.model_copy(update={"rubric": "newer", "date": newer}))
+
+    found = [
+        frozen_sets(path, ["groundedness"], {rubric})[0].calibration.rubric
+        for rubric in (calibration.rubric, "none")
+    ]
+    assert found == [calibration.rubric, "newer"]
+
+
 async def test_a_check_needs_a_calibration_of_the_same_file(server: OpenAIServer, tmp_path: Path) -> None:
     """A judge that was not calibrated, and a label file that has changed since."""
     path = written(tmp_path / "labels.jsonl", labelled())
-    await calibrated(server, path)
-    kept = Path("calibrations/groundedness-faithfulness-shop.json")
+    _calibration, kept = await calibrated(server, path)
 
     with pytest.raises(InputError, match="none of the judges turn was calibrated with it"):
         frozen_sets(path, ["turn"])

@@ -8,7 +8,15 @@ import pytest
 
 from simulator.core.errors import InputError
 from simulator.stats import judge_trust
-from simulator.stats.judge_trust import Calibration, calibration_for, save_calibration
+from simulator.stats.judge_trust import (
+    Calibration,
+    StoredBias,
+    bias_for,
+    calibration_for,
+    larger_calibration,
+    save_bias,
+    save_calibration,
+)
 
 
 def a_calibration(**changes: Any) -> Calibration:
@@ -30,6 +38,12 @@ def a_calibration(**changes: Any) -> Calibration:
     return Calibration(**known | changes)
 
 
+def a_bias(**changes: Any) -> StoredBias:
+    """A result of probes without rows."""
+    known: dict[str, Any] = {"judge": "turn", "rubric": "abc", "model": "gpt-4.1", "source": "bundled"}
+    return StoredBias(**known | {"seed": 1, "date": date(2026, 11, 21), "rows": ()} | changes)
+
+
 def test_the_figure_that_says_most() -> None:
     """AUROC where there is one, otherwise rho."""
     only_rho = {"auroc": None, "spearman": {"value": -0.001, "low": None, "high": None}}
@@ -43,13 +57,52 @@ def test_it_holds_for_one_rubric_only(tmp_path: Path) -> None:
     kept = a_calibration()
     path = save_calibration(kept, tmp_path)
 
-    assert path == tmp_path / "groundedness-faithfulness-shop.json"
+    assert path == tmp_path / "groundedness-faithfulness-shop-abc-gpt-4.1.json"
     assert judge_trust.read_calibration(path) == kept
     assert calibration_for("groundedness", {"abc", ""}, folder=tmp_path) == kept
     for judge, rubrics in (("groundedness", {"xyz"}), ("groundedness", {"abc", "xyz"}), ("turn", {"abc"})):
         assert calibration_for(judge, rubrics, folder=tmp_path) is None
     assert calibration_for("groundedness", {""}, folder=tmp_path) is None
     assert calibration_for("groundedness", {"abc"}, folder=tmp_path / "none") is None
+
+
+def test_one_of_another_prompt_or_model_replaces_none(tmp_path: Path) -> None:
+    """Neither a calibration nor a result of probes: each still vouches for its own grades."""
+    for rubric, model in (("combined", "gpt-4.1"), ("separate", "gpt-4.1"), ("combined", "glm/5")):
+        save_calibration(a_calibration(rubric=rubric, model=model), tmp_path)
+        save_bias(a_bias(rubric=rubric, model=model), tmp_path)
+
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "bias-turn-combined-glm_5.json",
+        "bias-turn-combined-gpt-4.1.json",
+        "bias-turn-separate-gpt-4.1.json",
+        "groundedness-faithfulness-shop-combined-glm_5.json",
+        "groundedness-faithfulness-shop-combined-gpt-4.1.json",
+        "groundedness-faithfulness-shop-separate-gpt-4.1.json",
+    ]
+    for rubric in ("combined", "separate"):
+        found = (
+            calibration_for("groundedness", {rubric}, folder=tmp_path),
+            bias_for("turn", {rubric}, tmp_path),
+        )
+        assert [each and each.rubric for each in found] == [rubric, rubric]
+
+
+def test_files_of_earlier_versions_are_read_and_kept_up(tmp_path: Path) -> None:
+    """They had shorter names; the same judge, prompt and model take their place, others do not."""
+    old = a_calibration(n=300), a_bias()
+    for name, each in zip(("groundedness-faithfulness-shop.json", "bias-turn.json"), old, strict=True):
+        (tmp_path / name).write_text(each.model_dump_json(), encoding="utf-8")
+
+    assert (
+        calibration_for("groundedness", {"abc"}, folder=tmp_path),
+        bias_for("turn", {"abc"}, tmp_path),
+    ) == old
+    assert larger_calibration(a_calibration(), tmp_path) == tmp_path / "groundedness-faithfulness-shop.json"
+    assert larger_calibration(a_calibration(model="other"), tmp_path) is None
+    assert save_calibration(a_calibration(), tmp_path).name == "groundedness-faithfulness-shop.json"
+    assert save_bias(a_bias(), tmp_path) == tmp_path / "bias-turn.json"
+    assert len(list(tmp_path.iterdir())) == 2
 
 
 def test_the_language_of_the_run_goes_first(tmp_path: Path) -> None:
