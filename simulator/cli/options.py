@@ -101,7 +101,7 @@ RUN = argument("RUN", "A run: id, start of an id, latest, or path.", "latest")
 # Of labelled answers: `calibrate` and `thresholds suggest`.
 GOOD = option(
     "--good VALUE",
-    "The lowest label of a right answer, or the text that marks one. "
+    "The lowest label of a right answer; 0 or <=2 where low is good; or the text that marks one. "
     "Default: what rounds to the top of the scale.",
 )
 

@@ -15,7 +15,7 @@ from pydantic import JsonValue
 
 from simulator.core.concurrency import for_each
 from simulator.core.errors import CaseFileError, InputError, UnknownName
-from simulator.core.messages import _
+from simulator.core.messages import Message, _
 from simulator.core.settings import Settings
 from simulator.core.types import Answer, Case, Failure, GradingContext, Passage, Score, Turn
 from simulator.data.cases import read_cases
@@ -25,6 +25,7 @@ from simulator.data.values import Row, field_of, has_question, is_empty, is_extr
 from simulator.grading.judge import JudgeCall, LexicalStandIn, ModelJudge, Panel
 from simulator.grading.rubric import Rubric, load_judge
 from simulator.runner.context import RunContext
+from simulator.text.typography import nfkc
 
 # One annotator's label: a number, or the text of a category.
 Vote = float | str
@@ -35,6 +36,20 @@ _SENTENCE_ENDS = tuple("。.．！!？?")
 _NUMBER = r"-?\d+(?:\.\d+)?"
 _RANGE = re.compile(rf"\s*({_NUMBER})\s*(?:-|–|〜|~|\.\.)\s*({_NUMBER})")
 _LISTED = re.compile(rf"\s*{_NUMBER}(?:\s*\|\s*{_NUMBER})+")
+# `--good "<=2"`: low labels are the good ones.
+_LIMIT = re.compile(rf"\s*(<=|≤|≦|>=|≥|≧)?\s*({_NUMBER})\s*")
+# What names of labels say: that a high one is bad, that it is good, and words that turn either round.
+_BAD = re.compile(
+    r"\b(?:hallucinat|incorrect|in(?:accura|appropria|valid|consisten|complet|sufficien)|irrelevan"
+    r"|un(?:support|faith|ground|safe|help|true|truth)|error|mistake|fail|mislead|violat|fabricat"
+    r"|contradict|defect|toxic|offensiv|harm(?:ful|s)?\b|(?:bad|wrong|wrongly|poor|false|ng)\b)\w*"
+    r"|誤|間違|不(?:正|適切|十分|良|可|合格|満)[解確]?|幻覚|ハルシネーション|捏造|虚偽|有害|矛盾|違反|失敗|エラー|漏れ|問題あり"
+)
+_FINE = re.compile(
+    r"\b(?:correct|right|ground|support|faithful|help|good|ok|accura|relevan|valid|safe|true|pass)"
+    r"|正|適切|良|合格|妥当"
+)
+_TURNED = re.compile(r"\b(?:not?|non|free|without)\b|な[しい]|無し")
 # A message lists at most this many texts that a label may be.
 _LISTED_TEXTS = 12
 _MAX_LEVELS = 101
@@ -212,7 +227,8 @@ class HumanGrade(NamedTuple):
 class Dimension(NamedTuple):
     """How a label is read: a number from `good_from` on, or the category `text`, is good.
 
-    `levels` are those of the scale, lowest first; `inverted` if 0 is the good one of 0 and 1.
+    `levels` are those of the scale, lowest first. `inverted` if low numbers are the good ones: then levels
+    and `good_from` are those of the turned scale. `by_name`: only the label's name says so.
     """
 
     name: str
@@ -220,13 +236,42 @@ class Dimension(NamedTuple):
     good_from: float
     text: str | None = None
     inverted: bool = False
+    by_name: bool = False
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether an answer is either good or not: 0 and 1, or texts."""
+        return self.levels == (0.0, 1.0)
 
     @property
     def good(self) -> str:
         """The condition for a good label, as people would write it."""
         if self.text is not None:
             return f"{self.name} = {self.text}"
-        return f"{self.name} = 0" if self.inverted else f"{self.name} >= {self.good_from:g}"
+        if not self.inverted:
+            return f"{self.name} >= {self.good_from:g}"
+        return f"{self.name} = 0" if self.is_binary else f"{self.name} <= {self._turned(self.good_from):g}"
+
+    @property
+    def other_way(self) -> str:
+        """The value of --good that reads the label the other way round."""
+        if self.text is not None:
+            return "TEXT"
+        if self.is_binary:
+            return "1" if self.inverted else "0"
+        return f"{self.levels[-1]:g}" if self.inverted else f'"<={self.levels[0]:g}"'
+
+    @property
+    def remark(self) -> Message | None:
+        """What is to be said where only the label's name tells what is good."""
+        if not self.by_name:
+            return None
+        return _(
+            "Label {name}: by its name, 1 is bad and 0 is good. If 1 is good, add --good 1.", name=self.name
+        )
+
+    def _turned(self, number: float) -> float:
+        return self.levels[0] + self.levels[-1] - number
 
     @property
     def scale(self) -> str:
@@ -246,16 +291,20 @@ class Dimension(NamedTuple):
         if self.text is not None:
             votes = tuple(float(_text(vote) == self.text) for vote in labels)
         else:
-            votes = tuple(1 - float(vote) if self.inverted else float(vote) for vote in labels)
+            votes = tuple(self._turned(float(vote)) if self.inverted else float(vote) for vote in labels)
         names = row.annotators.get(self.name, ())
         return HumanGrade(sum(votes) / len(votes), votes, names if len(names) == len(votes) else ())
 
 
-def read_dimension(file: LabelFile, name: str, good: str | None = None) -> Dimension:
-    """The dimension of that name; `good` is the lowest good number, or the good text.
+def read_dimension(
+    file: LabelFile, name: str, good: str | None = None, *, named_for_answers: bool = True
+) -> Dimension:
+    """The dimension of that name; `good` is the lowest good number, `<=2`, 0 of 0 and 1, or the good text.
 
-    Without `good`, numbers that round to the top of their scale are good; for texts it is required. Raises
-    UnknownName for an unknown name or text, InputError for `good` that does not fit the labels.
+    Without `good`, numbers that round to the top of their scale are good, or 0 where the name says that 1 is
+    bad (`hallucinated`), unless it is the name of something else (`named_for_answers`); for texts, and for a
+    scale of a bad thing, it is required. Raises UnknownName for an unknown name or text, InputError for
+    `good` that is missing or does not fit the labels.
     """
     if name not in file.dimensions:
         raise UnknownName(_("label in {file}", file=file.path), name, file.dimensions)
@@ -265,10 +314,18 @@ def read_dimension(file: LabelFile, name: str, good: str | None = None) -> Dimen
     levels = _levels(file, name, rows)
     votes = {float(vote) for row in rows for vote in row.labels[name]}
     if good is None:
-        return Dimension(name, levels, (levels[-1] + levels[-2]) / 2)
-    try:
-        limit = float(good)
-    except ValueError:
+        is_bad = named_for_answers and means_bad(name)
+        default = Dimension(name, levels, (levels[-1] + levels[-2]) / 2, inverted=is_bad, by_name=is_bad)
+        if is_bad and not default.is_binary:
+            msg = _(
+                'label {name}: is a high one good or bad? Add --good "<={lowest:g}" or --good {highest:g}.',
+                name=quote(name),
+                lowest=levels[0],
+                highest=levels[-1],
+            )
+            raise InputError(msg)
+        return default
+    if (limit := _LIMIT.fullmatch(good)) is None:
         msg = _(
             "--good {good}: the labels of {name} are numbers on a scale {lowest:g}-{highest:g}.",
             good=quote(good),
@@ -276,10 +333,23 @@ def read_dimension(file: LabelFile, name: str, good: str | None = None) -> Dimen
             lowest=levels[0],
             highest=levels[-1],
         )
-        raise InputError(msg) from None
-    if limit == 0 and votes <= {0.0, 1.0}:
+        raise InputError(msg)
+    number, is_most = float(limit[2]), limit[1] in {"<=", "≤", "≦"}
+    if number == 0 and votes <= {0.0, 1.0} and limit[1] in {None, "<=", "≤", "≦"}:
         return Dimension(name, (0.0, 1.0), 0.5, inverted=True)
-    return Dimension(name, levels, limit)
+    if is_most:
+        ends = levels[0] + levels[-1]
+        turned = tuple(sorted(ends - level for level in levels))
+        return Dimension(name, turned, ends - number, inverted=True)
+    return Dimension(name, levels, number)
+
+
+def means_bad(name: str) -> bool:
+    """Whether the name of a label says that a high one is bad: `hallucinated`, `is_wrong`, 誤回答."""
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])|[\W_]+", " ", nfkc(name)).casefold()
+    rest, bad = _BAD.subn(" ", words)
+    # A name that says both (`right_or_wrong`) or neither says nothing.
+    return bool(bad) != bool(_FINE.search(rest)) and bool(bad) != bool(_TURNED.search(rest))
 
 
 def _of_texts(name: str, rows: Sequence[LabelledAnswer], good: str | None) -> Dimension:
@@ -344,11 +414,12 @@ class GradedRow(NamedTuple):
 
 
 class RowGrade(NamedTuple):
-    """A row with the number that is compared, on `scale` (lowest, highest)."""
+    """A row with the number that is compared, on `scale` (lowest, highest), and the score it is from."""
 
     row: LabelledAnswer
     value: float
     scale: tuple[float, float]
+    score: Score
 
 
 def judge_panel(run_context: RunContext, judges: AbstractSet[str]) -> Panel:
@@ -388,11 +459,12 @@ def row_grades(graded: Sequence[GradedRow], field: str = "") -> list[RowGrade]:
     """The compared numbers of the scored rows; raises UnknownName for a field that no verdict has."""
     scored = [each for each in graded if each.score.state == "scored" and each.score.raw is not None]
     if not field:
-        return [RowGrade(row, score.raw or 0.0, score.scale) for row, score in scored]
+        return [RowGrade(row, score.raw or 0.0, score.scale, score) for row, score in scored]
     grades = []
     for row, score in scored:
         if _is_number(value := score.detail.get(field)):
-            grades.append(RowGrade(row, float(value), SHARE if field in _SHARES else score.scale))
+            scale = SHARE if field in _SHARES else score.scale
+            grades.append(RowGrade(row, float(value), scale, score))
     if scored and not grades:
         numbers = sorted(key for key, value in scored[0].score.detail.items() if _is_number(value))
         raise UnknownName(_("part of this judge's verdict"), field, numbers)

@@ -79,7 +79,25 @@ class DomainAgreement(Value):
     n: int
     spearman: float | None
     auroc: float | None
-    leniency: float
+    leniency: float | None
+
+
+class RedAgreement(Value):
+    """The red rule of runs against people: of `rows` red answers `bad` are called bad by people, of `of`."""
+
+    rows: int
+    bad: int
+    of: int
+
+    @property
+    def precision(self) -> float | None:
+        """The share (0..1) of red answers that people call bad."""
+        return self.bad / self.rows if self.rows else None
+
+    @property
+    def recall(self) -> float | None:
+        """The share (0..1) of answers that people call bad which are red."""
+        return self.bad / self.of if self.of else None
 
 
 class Histogram(Value):
@@ -95,7 +113,8 @@ class Figures(Value):
     """A judge measured against people on n rows.
 
     `leniency` is the mean of judge less people on a common scale 0..1; `good` counts the rows that people
-    call good, `levels` are those of the label on which kappa is taken.
+    call good, `levels` are those of the label on which kappa is taken. Labels of 0 and 1 are no scale: there
+    a grade is good or bad by the `red` rule of runs, and leniency has no value.
     """
 
     n: int
@@ -116,6 +135,7 @@ class Figures(Value):
     scorers: tuple[Scorer, ...]
     humans: HumanAgreement | None
     parts: tuple[DomainAgreement, ...]
+    red: RedAgreement | None = None
     best_trivial: str = ""
     advantage: FigureInterval | None = None
 
@@ -137,12 +157,16 @@ class Figures(Value):
 
 @dataclass(frozen=True)
 class LabelledGrade:
-    """One row: the judge's grade, what people said (higher is better), and what other scorers give."""
+    """One row: the judge's grade, what people said (higher is better), and what other scorers give.
+
+    `red`: whether this grade would make a turn of a run red.
+    """
 
     group: str
     grade: float
     people: float
     part: str = ""
+    red: bool = False
     votes: tuple[float, ...] = ()
     annotators: tuple[str, ...] = ()
     scorers: dict[str, float] = field(default_factory=dict)
@@ -161,6 +185,11 @@ class Yardstick:
     def is_good(self, label: float) -> bool:
         """Whether people call it good."""
         return label >= self.good_from - 1e-9
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether people said good or not, without degrees."""
+        return self.levels == (0.0, 1.0)
 
 
 class Suggestion(Value):
@@ -232,6 +261,8 @@ def figures_json(figures: Figures) -> dict[str, Any]:
         "leniency": figures.leniency.model_dump(),
         "means": {"judge": figures.judge_mean, "people": figures.people_mean},
         "good": {"from": figures.good_from, "rows": figures.good},
+        "red": figures.red
+        and figures.red.model_dump() | {"precision": figures.red.precision, "recall": figures.red.recall},
         "levels": list(figures.levels),
         "groups": figures.groups,
         "thresholds": {
@@ -272,7 +303,11 @@ def measure(rows: Sequence[LabelledGrade], by: Yardstick) -> Figures:
     given = (np.asarray(grades) - low) / (high - low)
     worst, best = min(by.levels), max(by.levels)
     wanted = (np.asarray(people) - worst) / ((best - worst) or 1)
-    level, label = (nearest_levels(shares, by.levels) for shares in (given, wanted))
+    red = np.asarray([row.red for row in rows])
+    lenient = None if by.is_binary else given - wanted
+    level, label = (
+        nearest_levels(shares, by.levels) for shares in (1.0 - red if by.is_binary else given, wanted)
+    )
     parts = sorted({row.part for row in rows})
     names = {name for row in rows for name in row.scorers}
     scorers = [
@@ -290,7 +325,9 @@ def measure(rows: Sequence[LabelledGrade], by: Yardstick) -> Figures:
         good_from=by.good_from,
         judge=judge,
         kappa=_bounded(quadratic_kappa(level, label), drawn_kappa(level, label, draws), draws),
-        leniency=_bounded(float((given - wanted).mean()), drawn_mean(given - wanted, draws), draws),
+        leniency=FigureInterval()
+        if lenient is None
+        else _bounded(float(lenient.mean()), drawn_mean(lenient, draws), draws),
         judge_mean=float(given.mean()),
         people_mean=float(wanted.mean()),
         histogram=histogram(grades, by.scale),
@@ -300,12 +337,19 @@ def measure(rows: Sequence[LabelledGrade], by: Yardstick) -> Figures:
         precise=next((cut for cut in _cuts(grades, good) if cut.precision >= by.precision - 1e-12), None),
         scorers=tuple(scorers),
         humans=human_agreement(rows, by),
-        parts=tuple(_part(name, rows, good, given - wanted) for name in parts) if len(parts) > 1 else (),
+        parts=tuple(_part(name, rows, good, lenient) for name in parts) if len(parts) > 1 else (),
+        red=_red_agreement(red, ~np.asarray(good)) if by.is_binary else None,
         **_advantage(judge, scorers, rows, draws),
     )
 
 
-def _part(name: str, rows: Sequence[LabelledGrade], good: Sequence[bool], lenient: Floats) -> DomainAgreement:
+def _red_agreement(red: NDArray[np.bool_], bad: NDArray[np.bool_]) -> RedAgreement:
+    return RedAgreement(rows=int(red.sum()), bad=int((red & bad).sum()), of=int(bad.sum()))
+
+
+def _part(
+    name: str, rows: Sequence[LabelledGrade], good: Sequence[bool], lenient: Floats | None
+) -> DomainAgreement:
     at = [place for place, row in enumerate(rows) if row.part == name]
     grades, people = [rows[place].grade for place in at], [rows[place].people for place in at]
     return DomainAgreement(
@@ -313,7 +357,7 @@ def _part(name: str, rows: Sequence[LabelledGrade], good: Sequence[bool], lenien
         n=len(at),
         spearman=spearman(grades, people) if len(at) > 1 else None,
         auroc=auroc(grades, [good[place] for place in at]),
-        leniency=float(lenient[at].mean()),
+        leniency=None if lenient is None else float(lenient[at].mean()),
     )
 
 

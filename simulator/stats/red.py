@@ -70,6 +70,20 @@ def red_marks(
     return tuple(marks)
 
 
+def is_red_alone(score: Score, rules: RedRules, part: str = "", share: float = 0.0) -> bool:
+    """Whether a grade alone makes its turn red: by the rule of its judge, or else as the one that decides.
+
+    `part` names a part of the verdict that is graded by itself, as a `share` (0..1) of its scale.
+    """
+    if (score.judge, part) == ("turn", "correctness"):
+        return any(mark.kind == part for mark in red_marks(score.conversation, (score,), rules))
+    if part:
+        score = score.model_copy(update={"judge": part, "value": share, "by_rule": False})
+        return bool(red_marks(score.conversation, (score,), rules, part))
+    primary = "turn" if score.judge in KINDS else score.judge
+    return bool(red_marks(score.conversation, (score,), rules, primary))
+
+
 def is_unanswered(score: Score) -> bool:
     """Whether the score is the scale's minimum by rule, because the bot gave no answer."""
     return score.by_rule and score.raw == score.scale[0] and "not_extracted" not in score.detail

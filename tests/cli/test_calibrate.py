@@ -212,14 +212,31 @@ def test_a_table_in_japanese_is_calibrated(command: Any, tmp_path: Path) -> None
 
 def test_labels_the_other_way_round_are_pointed_out(command: Any, tmp_path: Path) -> None:
     """Where 1 is the bad one, --good 0 turns it."""
-    rows = [row | {"labels": {"hallucinated": 1 - row["labels"]["correct"]}} for row in labelled()]
+    rows = [row | {"labels": {"flag": 1 - row["labels"]["correct"]}} for row in labelled()]
     written(tmp_path / "labels.jsonl", rows)
-    wrong = command(*USUAL[:5], "hallucinated", "--json")
-    right = command(*USUAL[:5], "hallucinated", "--good", "0", "--json")
+    wrong = command(*USUAL[:5], "flag", "--json")
+    right = command(*USUAL[:5], "flag", "--good", "0", "--json")
 
     assert "add --good 0" in wrong.err
     assert wrong.json["auroc"] < 0.5 < right.json["auroc"]
-    assert "add --good 0" not in right.err
+    assert "add --good" not in right.err
+
+
+def test_a_label_of_0_and_1_is_read_by_its_name_and_held_against_the_red_rule(
+    command: Any, tmp_path: Path
+) -> None:
+    """1 is hallucinated and so bad, which is said; red is what a run would mark, and there is no leniency."""
+    rows = [row | {"labels": {"hallucinated": 1 - row["labels"]["correct"]}} for row in labelled()]
+    written(tmp_path / "labels.jsonl", rows)
+    done = command(*USUAL[:5], "hallucinated", "--json")
+    red = done.json["red"]
+
+    assert "Label hallucinated: by its name, 1 is bad and 0 is good. If 1 is good, add --good 1." in done.err
+    assert done.json["auroc"] > 0.5
+    assert red["of"] == 24
+    assert f"{red['rows']} of 36 answers, {red['bad']} of them rightly" in " ".join(done.err.split())
+    assert "Leniency" not in done.err
+    assert done.json["leniency"]["value"] is None
 
 
 @pytest.mark.parametrize(

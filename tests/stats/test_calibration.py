@@ -4,6 +4,7 @@ import pytest
 
 from simulator.stats.calibration import (
     LabelledGrade,
+    RedAgreement,
     Yardstick,
     figures_json,
     histogram,
@@ -39,6 +40,32 @@ def test_leniency_is_judge_less_people_on_a_common_scale() -> None:
     assert found.leniency.value == pytest.approx((0.75 + 2 / 3 + 0.75) / 3)
     assert found.leniency.low is not None
     assert found.leniency.low > 0.6
+
+
+def test_labels_of_0_and_1_are_held_against_the_red_rule() -> None:
+    """A grade of 3 that is red is a bad one; how mild a grade is cannot be told without degrees."""
+    by = Yardstick(scale=(1, 5), levels=(0, 1), good_from=0.5, seed=1)
+    told = [(5, 1, False), (4, 1, False), (3, 0, True), (1, 0, True), (3, 1, True), (4, 0, False)]
+    graded = [
+        LabelledGrade(str(at), grade, label, part="ab"[at % 2], red=red)
+        for at, (grade, label, red) in enumerate(told)
+    ]
+    found = measure(graded, by)
+    shown = figures_json(found)
+
+    assert found.red is not None
+    assert (found.red.rows, found.red.bad, found.red.of) == (3, 2, 3)
+    assert found.kappa.value == pytest.approx(1 / 3)
+    assert shown["red"] == {"rows": 3, "bad": 2, "of": 3, "precision": 0.6667, "recall": 0.6667}
+    assert shown["leniency"] == {"value": None, "low": None, "high": None}
+    assert [part.leniency for part in found.parts] == [None, None]
+    assert figures_json(measure(rows((4, 1), (5, 2)), BY))["red"] is None
+
+
+def test_shares_of_nothing_are_no_shares() -> None:
+    """Neither of red answers where none is, nor of bad ones."""
+    assert RedAgreement(rows=0, bad=0, of=4).precision is None
+    assert RedAgreement(rows=4, bad=0, of=0).recall is None
 
 
 def test_a_single_class_has_no_auroc_and_no_cut() -> None:

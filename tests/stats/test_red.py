@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 
 from simulator.core.types import RedRules, Score
-from simulator.stats.red import primary_judge, red_marks, worst_severity
+from simulator.stats.red import is_red_alone, primary_judge, red_marks, worst_severity
 
 TALK = "angry/fees#0"
+OFF = RedRules(overall=None, groundedness=None, correctness=None, claims=False, facts=False)
 
 
 def grade(judge: str, raw: float, **more: Any) -> Score:
@@ -134,3 +135,26 @@ def test_nothing_is_red_where_reference_and_passages_disagree() -> None:
 
     assert kinds(undecided, *low) == []
     assert kinds(undecided, *low, primary="turn") == []
+
+
+@pytest.mark.parametrize(
+    ("score", "part", "share", "red"),
+    [
+        (grade("turn", 3), "", 0.0, True),
+        (grade("turn", 5, detail={"correctness": 2}), "", 0.0, True),
+        (grade("turn", 4), "", 0.0, False),
+        (grade("similarity", 3), "", 0.0, True),
+        (grade("groundedness", 3), "", 0.0, True),
+        (grade("groundedness", 3.2), "", 0.0, False),
+        (grade("facts", 0.75), "", 0.0, True),
+        (grade("turn", 5, detail={"correctness": 2}), "correctness", 0.4, True),
+        (grade("turn", 2, detail={"correctness": 3}), "correctness", 0.6, False),
+        (grade("turn", 5), "completeness", 0.6, True),
+        (grade("turn", 2), "completeness", 0.8, False),
+        (grade("facts", 0.5), "recall", 1.0, False),
+    ],
+)
+def test_one_grade_is_red_by_the_rule_of_its_judge(score: Score, part: str, share: float, red: bool) -> None:
+    """Or as the judge that decides; a part of a verdict by its own rule, or by the share of its scale."""
+    assert is_red_alone(score, RedRules(), part, share) is red
+    assert not is_red_alone(score, OFF, part, share)

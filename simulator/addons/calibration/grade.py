@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 from simulator.core.errors import InputError, UnknownName
 from simulator.core.messages import _, language_of_most, sentences
+from simulator.core.replies import share_of
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings
-from simulator.core.types import LEXICAL, Language, Score, Spending
+from simulator.core.types import LEXICAL, Language, RedRules, Score, Spending
 from simulator.grading.rubric import JudgeName, Rubric
 from simulator.models.pricing import Ledger
 from simulator.runner.context import RunContext
@@ -33,6 +34,7 @@ from simulator.runner.labelled_answers import (
 from simulator.stats import judge_trust
 from simulator.stats.calibration import Figures, LabelledGrade, Yardstick, figures_json, measure
 from simulator.stats.judge_trust import Calibration
+from simulator.stats.red import is_red_alone
 from simulator.text.overlap import lcs_overlap
 from simulator.text.segments import tokens
 
@@ -124,6 +126,7 @@ class CalibrationRun:
             by=self.request.by,
             precision=self.request.precision,
             seed=self.settings.seed,
+            rules=self.settings.red,
         )
 
     def grader(self) -> tuple[GraderKind, str]:
@@ -167,10 +170,11 @@ def compare(
     by: str | None = None,
     precision: float = 0.9,
     seed: int = 42,
+    rules: RedRules | None = None,
 ) -> LabelComparison:
     """Compares a judge's grades with one label; raises InputError when no row has both.
 
-    `by` names the column or `meta` field of the domains.
+    `by` names the column or `meta` field of the domains; `rules` say which grades are red in a run.
     """
     counts = _counts(file, graded, label)
     grades = [grade for grade in row_grades(graded, field) if label.human_grade(grade.row)]
@@ -184,7 +188,16 @@ def compare(
         hint = None if has_contexts else _("No row has contexts: add a column of what was retrieved.")
         raise InputError(sentences(msg, hint))
     domain = domain_of(file, by)
-    marked = [_marked(grade, label, domain) for grade in grades]
+    rules = rules or RedRules()
+    marked = [
+        _marked(
+            grade,
+            label,
+            domain,
+            is_red=is_red_alone(grade.score, rules, field, share_of(grade.value, grade.scale)),
+        )
+        for grade in grades
+    ]
     yardstick = Yardstick(grades[0].scale, label.levels, label.good_from, precision, seed)
     rubrics = [each.score.rubric for each in graded if each.score.state == "scored" and each.score.rubric]
     return LabelComparison(
@@ -224,7 +237,7 @@ def _counts(file: LabelFile, graded: Sequence[GradedRow], label: Dimension) -> C
     )
 
 
-def _marked(grade: RowGrade, label: Dimension, domain: str) -> LabelledGrade:
+def _marked(grade: RowGrade, label: Dimension, domain: str, *, is_red: bool) -> LabelledGrade:
     votes = label.human_grade(grade.row)
     assert votes is not None  # noqa: S101 - rows without a label were left out
     case, answer = grade.row.case, grade.row.case.answer or ""
@@ -241,6 +254,7 @@ def _marked(grade: RowGrade, label: Dimension, domain: str) -> LabelledGrade:
         grade=grade.value,
         people=votes.mean,
         part=grade.row.attributes.get(domain, "") if domain else "",
+        red=is_red,
         votes=votes.votes,
         annotators=votes.annotators,
         scorers={**scores, **grade.row.published_scores},

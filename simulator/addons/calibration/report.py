@@ -28,7 +28,7 @@ from simulator.core.messages import Message, _, ngettext
 from simulator.core.types import Language
 from simulator.grading.metric_file import DEFAULT
 from simulator.runner.labelled_answers import Dimension, GraderKind
-from simulator.stats.calibration import ENOUGH_ROWS, FigureInterval, Figures, Scorer
+from simulator.stats.calibration import ENOUGH_ROWS, DomainAgreement, FigureInterval, Figures, Scorer
 from simulator.stats.intervals import RESAMPLES
 from simulator.stats.judge_trust import Calibration, short_number
 
@@ -68,7 +68,7 @@ def calibration_report(outcome: CalibrationOutcome) -> Report:
         draws=RESAMPLES,
         seed=outcome.seed,
     )
-    notes = Notes.of((*_notes(figures), Line(drawn, "soft")), "alarm")
+    notes = Notes.of((*_notes(figures, outcome.label), Line(drawn, "soft")), "alarm")
     saved = (Line(_("Saved: {path}", path=outcome.path)),) if outcome.path else ()
     domains = (Section("domains", "", (_domains(figures, outcome.domain),)),) if figures.parts else ()
     return Report(
@@ -130,7 +130,7 @@ def _name(scorer: str) -> Message:
 
 def _facts(figures: Figures) -> Iterator[Fact]:
     """Kappa, leniency and thresholds."""
-    people, by = figures.humans, figures.leniency
+    people = figures.humans
     kappa: Text = with_interval(figures.kappa)
     if people and people.kappa is not None:
         kappa = _(
@@ -142,17 +142,20 @@ def _facts(figures: Figures) -> Iterator[Fact]:
         )
     # Both are moved linearly to the levels of the label, and to the nearest of them.
     yield Fact(_("Kappa (quadratic)"), kappa)
-    way = _("no clear difference")
-    if by.value is not None and by.low is not None and by.high is not None and not by.low <= 0 <= by.high:
-        way = _("milder than people") if by.value > 0 else _("stricter than people")
-    line = _(
-        "{leniency}  {way}\nDifference of the means on a scale 0 to 1: judge {judge}, people {people}.",
-        leniency=with_interval(by, signed=True),
-        way=way,
-        judge=short_number(figures.judge_mean),
-        people=short_number(figures.people_mean),
-    )
-    yield Fact(_("Leniency (judge - people)"), line)
+    if red := figures.red:
+        line = _(
+            "{rows} of {all} answers, {bad} of them rightly (precision {precision}); {bad} of {of} bad"
+            " answers are found (recall {recall})",
+            rows=red.rows,
+            all=figures.n,
+            bad=red.bad,
+            of=red.of,
+            precision=short_number(red.precision),
+            recall=short_number(red.recall),
+        )
+        yield Fact(_("Red by the rule of runs"), line)
+    else:
+        yield Fact(_("Leniency (judge - people)"), _leniency(figures))
     if figures.one_kind:
         return
     best, precise = _("No grade separates better than chance."), _("Not reachable from any grade on.")
@@ -177,25 +180,35 @@ def _facts(figures: Figures) -> Iterator[Fact]:
     yield Fact(_("For precision {wanted}", wanted=short_number(figures.wanted_precision)), precise)
 
 
-def _domains(figures: Figures, field: str) -> Table:
-    """The agreement within each domain, the lowest marked."""
-    lowest = figures.lowest(ENOUGH_ROWS)
-    return Table.listing(
-        "domains",
-        figures.parts,
-        {
-            _("By domain ({field})", field=field): lambda part: part.name or "-",
-            "n": lambda part: f"{part.n:,}",
-            "Spearman": lambda part: short_number(part.spearman),
-            "AUROC": lambda part: short_number(part.auroc),
-            _("Leniency (judge - people)"): lambda part: signed_short(part.leniency),
-            "": lambda part: Cell(text=_("<- lowest"), tone="alarm") if part is lowest else "",
-        },
-        words=frozenset({5}),
+def _leniency(figures: Figures) -> Message:
+    way, by = _("no clear difference"), figures.leniency
+    if by.value is not None and by.low is not None and by.high is not None and not by.low <= 0 <= by.high:
+        way = _("milder than people") if by.value > 0 else _("stricter than people")
+    return _(
+        "{leniency}  {way}\nDifference of the means on a scale 0 to 1: judge {judge}, people {people}.",
+        leniency=with_interval(by, signed=True),
+        way=way,
+        judge=short_number(figures.judge_mean),
+        people=short_number(figures.people_mean),
     )
 
 
-def _notes(figures: Figures) -> Iterator[Message | Line]:
+def _domains(figures: Figures, field: str) -> Table:
+    """The agreement within each domain, the lowest marked."""
+    lowest = figures.lowest(ENOUGH_ROWS)
+    columns: dict[Text, Callable[[DomainAgreement], Text | Cell]] = {
+        _("By domain ({field})", field=field): lambda part: part.name or "-",
+        "n": lambda part: f"{part.n:,}",
+        "Spearman": lambda part: short_number(part.spearman),
+        "AUROC": lambda part: short_number(part.auroc),
+    }
+    if figures.red is None:
+        columns[_("Leniency (judge - people)")] = lambda part: signed_short(part.leniency)
+    columns[""] = lambda part: Cell(text=_("<- lowest"), tone="alarm") if part is lowest else ""
+    return Table.listing("domains", figures.parts, columns, words=frozenset({len(columns) - 1}))
+
+
+def _notes(figures: Figures, label: Dimension) -> Iterator[Message | Line]:
     """What the reader must know before relying on the figures; texts alone are warnings."""
     n, rho, advantage = figures.n, figures.judge.spearman.value, figures.advantage
     if n < ENOUGH_ROWS:
@@ -210,8 +223,13 @@ def _notes(figures: Figures) -> Iterator[Message | Line]:
             share=100 * figures.histogram.share,
             grade=figures.histogram.commonest,
         )
-    if rho is not None and rho < 0 and set(figures.levels) == {0, 1}:
-        yield _("Grades and labels point in opposite directions. If 0 is the good one, add --good 0.")
+    highest = figures.judge.spearman.high
+    if rho is not None and rho < 0 and (label.is_binary or (highest is not None and highest < 0)):
+        yield _(
+            "Grades and labels point in opposite directions. If the other labels are the good ones, add"
+            " --good {value}.",
+            value=label.other_way,
+        )
     if figures.one_kind:
         yield _("No AUROC and no passing grade: all answers are good, or none is. Look at --good.")
     if advantage:

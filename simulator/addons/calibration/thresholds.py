@@ -92,11 +92,14 @@ class LabelledAnswers:
         """
         self.file, self.outputs = read_labels(file), outputs
         self.domain = domain_of(self.file, by)
-        self.label = read_dimension(self.file, label or self._only_label(), good)
+        name = label or self._only_label()
+        self.label = read_dimension(self.file, name, good, named_for_answers=name not in outputs.named)
         self.labels = {self.label.name: self.label}
         if label is None:  # labels that are called like an output are about it
             named = [each for each in self.file.dimensions if each in outputs.named]
-            self.labels |= {each: read_dimension(self.file, each, good) for each in named}
+            self.labels |= {
+                each: read_dimension(self.file, each, good, named_for_answers=False) for each in named
+            }
         labels = self.labels.values()
         labelled = [row for row in self.file.rows if any(each.human_grade(row) for each in labels)]
         self.rows = sample_rows(labelled, limit, settings.seed)

@@ -71,6 +71,9 @@ def test_what_is_good_depends_on_the_label(tmp_path: Path) -> None:
             ("correct", None),
             ("correct", "0"),
             ("verdict", "right one"),
+            ("faithfulness", "<=2"),
+            ("faithfulness", ">=3"),
+            ("correct", "<= 0"),
         )
     ]
 
@@ -80,9 +83,59 @@ def test_what_is_good_depends_on_the_label(tmp_path: Path) -> None:
         "correct >= 0.5",
         "correct = 0",
         "verdict = right one",
+        "faithfulness <= 2",
+        "faithfulness >= 3",
+        "correct = 0",
     ]
+    low = read_dimension(file, "faithfulness", "<=2")
+    said = low.human_grade(file.rows[0])
+    assert said is not None
+    assert (said.votes, low.levels, low.good_from) == ((2, 2, 3), (1, 2, 3, 4), 3)
     flipped = read_dimension(file, "correct", "0")
     assert [said and said.mean for said in map(flipped.human_grade, file.rows[:3])] == [0, 1, 1]
+
+
+BAD = (
+    "hallucinated", "isWrong", "has_error", "incorrect", "unsupported", "not_correct", "NG", "harmful",
+    "誤回答", "不正解", "不適切", "ハルシネーション", "正しくない",
+)  # fmt: skip
+FINE = (
+    "correct", "human", "error_free", "not_hallucinated", "right_or_wrong", "default", "harmless",
+    "正解", "正確さ", "誤りなし", "判定",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("names", "good"), [(BAD, "{} = 0"), (FINE, "{} >= 0.5")])
+def test_the_name_of_a_label_says_which_way_it_points(
+    tmp_path: Path, names: tuple[str, ...], good: str
+) -> None:
+    """Where 1 is obviously bad it is taken so, and told; --good wins, and other columns are left alone."""
+    rows = [row | {"labels": dict.fromkeys(names, at % 2)} for at, row in enumerate(labelled())]
+    file = read_labels(written(tmp_path / "a.jsonl", rows))
+    for name in names:
+        found = read_dimension(file, name)
+        assert (found.good, found.remark is not None) == (good.format(name), names is BAD)
+        for told in (read_dimension(file, name, "1"), read_dimension(file, name, named_for_answers=False)):
+            assert (told.inverted, told.remark) == (False, None)
+
+
+def test_how_a_label_is_read_the_other_way_round(tmp_path: Path) -> None:
+    """What --good would have to be."""
+    file = read_labels(written(tmp_path / "a.jsonl", labelled()))
+    asked = (("correct", "1"), ("correct", "0"), ("faithfulness", "3"), ("faithfulness", "<=2"))
+
+    assert [read_dimension(file, *each).other_way for each in asked] == ["0", "1", '"<=1"', "4"]
+    assert read_dimension(file, "verdict", "right one").other_way == "TEXT"
+
+
+def test_a_scale_of_a_bad_thing_has_to_be_explained(tmp_path: Path) -> None:
+    """Of 1 to 5, nobody knows whether 5 is the worst or the best."""
+    rows = [row | {"labels": {"error": at % 5 + 1}} for at, row in enumerate(labelled())]
+    file = read_labels(written(tmp_path / "a.jsonl", rows))
+
+    with pytest.raises(InputError, match=r'label .error.: is a high one .* Add --good "<=1" or --good 5\.'):
+        read_dimension(file, "error")
+    assert read_dimension(file, "error", "<=2").good == "error <= 2"
 
 
 @pytest.mark.parametrize(
