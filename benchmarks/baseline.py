@@ -101,6 +101,9 @@ def _rehearsed(language: str, judging: str, reply: Callable[[ChatRequest], str |
         )
         reports = list(Path(folder).glob("runs/*/report.json"))
         if done.returncode or not reports:
+            # A request that was never recorded ends the run: it is what has changed.
+            for new in [each["messages"] for each in made.values() if each["reply"] is None][:SHOWN]:
+                print(f"{language}: new: {json.dumps(new, ensure_ascii=False)}")
             sys.exit(done.stderr or done.stdout)
         report = json.loads(reports[0].read_text(encoding="utf-8"))
     return {"requests": made, "times": times, "score": report["score"], "rows": report["rows"]}
