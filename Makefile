@@ -1,6 +1,6 @@
 # Everything runs in .venv of this checkout; the first target that needs it makes it.
 .DEFAULT_GOAL := help
-.PHONY: baseline bench-intervals bench-rows bench-metrics bench-choices bench-classification bench-cluster bench-text help install demo story test check audit format messages coverage mutate golden bench crash soak bench-blame bench-refusals bench-sheets bench-changes bench-many bench-money bench-validity bench-simulator lock clean
+.PHONY: baseline bench-intervals bench-rows bench-metrics bench-choices bench-classification bench-cluster bench-text help install demo story test check audit format messages coverage mutate golden bench crash soak bench-blame bench-refusals bench-risk bench-sheets bench-changes bench-many bench-money bench-validity bench-simulator lock clean
 
 BIN := .venv/bin
 READY := .venv/.ready
@@ -74,6 +74,9 @@ bench-blame: $(READY)
 
 bench-refusals: $(READY)
 	$(BIN)/python -m benchmarks.refusals
+
+bench-risk: $(READY)
+	$(BIN)/python -m benchmarks.risk
 
 bench-changes: $(READY)
 	$(BIN)/python -m benchmarks.changes

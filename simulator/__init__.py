@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         Message,
         Passage,
         Query,
+        Rule,
         Score,
         Traits,
         Turn,
@@ -61,8 +62,8 @@ _NAMES = {
     "core.secrets": "is_telling",
     "core.shelves": "user_object",
     "core.templates": "Texts",
-    "core.types": "Answer Bot Case Chat Embed Fill GradingContext Message Passage Query Score Traits Turn"
-    " Usage traits_of",
+    "core.types": "Answer Bot Case Chat Embed Fill GradingContext Message Passage Query Rule Score Traits"
+    " Turn Usage traits_of",
     "data.knowledge": "read_knowledge",
     "models.cache": "close_to_others private_file private_folder",
     "models.exchange": "client_words http_client",
@@ -94,6 +95,7 @@ __all__ = [
     "Notices",
     "Passage",
     "Query",
+    "Rule",
     "Score",
     "Sentence",
     "Specific",

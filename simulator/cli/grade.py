@@ -25,9 +25,9 @@ TODAYS = ("to", "json_output", "runs", "offline")
 
 
 @takes(
-    "judges", "outputs", "judging", "votes", "panel", "guidelines", "contacts", "ng_words", "tokenizer",
-    "target", "max_major", "confidence", "offline", "judge_model", "embed_model", "judge_temperature",
-    "cache", "budget", "prices", "jpy_per_usd", "calls", "timeout",
+    "judges", "outputs", "judging", "votes", "panel", "guidelines", "contacts", "ng_words", "rules",
+    "tokenizer", "target", "max_major", "confidence", "offline", "judge_model", "embed_model",
+    "judge_temperature", "cache", "budget", "prices", "jpy_per_usd", "calls", "timeout",
     "to", "sheet", "worksheet", "new_sheet", "folder", "csv_encoding", "runs", "json_output",
 )  # fmt: skip
 def command(

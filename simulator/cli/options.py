@@ -18,8 +18,9 @@ PANELS = {
     ),
     "The customer": ("voice_opening", "script", "replay"),
     "Grading": (
-        "judges", "judging", "votes", "panel", "guidelines", "contacts", "ng_words", "tokenizer", "check",
-        "target", "max_major", "confidence", "sequential", "max_failed", "customer_faults", "knowledge",
+        "judges", "judging", "votes", "panel", "guidelines", "contacts", "ng_words", "rules", "tokenizer",
+        "check", "target", "max_major", "confidence", "sequential", "max_failed", "customer_faults",
+        "knowledge",
     ),
     "Models": (
         "offline", "user_model", "judge_model", "embed_model", "demo_model",
@@ -43,7 +44,7 @@ OWN_SETTINGS: Mapping[Protocol, frozenset[str]] = {
 }  # fmt: skip
 # What an option's value looks like, where it is neither a name nor one of a few words: by what help shows.
 _SHAPES = {
-    "FILE": "cases guidelines contacts ng_words check prices script outputs",
+    "FILE": "cases guidelines contacts ng_words rules check prices script outputs",
     "KEY=VALUE": "set",
     "CASE=FILE,...": "columns",
     "REGEX": "redact_patterns",

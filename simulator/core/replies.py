@@ -478,6 +478,14 @@ class Claim(Reply):
     verdict: ClaimVerdict
 
 
+class RuleVerdict(Reply):
+    """Whether an answer keeps one of the desk's rules, and the words that break it."""
+
+    rule: PassageId
+    quote: str = ""
+    verdict: Annotated[Literal["broken", "kept", "untested"], BeforeValidator(_plain)]
+
+
 class Usefulness(Reply):
     """Whether one retrieved passage was of use."""
 
@@ -575,6 +583,10 @@ FIELD_KINDS: dict[str, FieldKind] = {
     "conflicts": FieldKind(
         Annotated[list[Conflict], BeforeValidator(_listed_or_none), AfterValidator(_opposed)], "",
         items=tuple(Conflict.model_fields), left_out=[],
+    ),
+    "verdicts": FieldKind(
+        Annotated[list[RuleVerdict], BeforeValidator(_listed), Field(min_length=1)], "",
+        items=tuple(RuleVerdict.model_fields),
     ),
     "statements": FieldKind(
         Annotated[list[Statement], BeforeValidator(_listed), Field(min_length=1)], "", SHARE, recalled_share,

@@ -434,7 +434,7 @@ class RowSettings(BaseModel):
 
 PREFIX = "REHEARSAL_"
 # The settings that name a file of the user's own.
-FILE_SETTINGS = ("cases", "outputs", "guidelines", "contacts", "ng_words", "knowledge")
+FILE_SETTINGS = ("cases", "outputs", "guidelines", "contacts", "ng_words", "rules", "knowledge")
 SETTINGS_FILE = "rehearsal.toml"
 # These say how to start or to show a run, not what the run is; they are not stored in it.
 NOT_STORED = frozenset({
@@ -496,6 +496,10 @@ class Settings(RowSettings):
     )
     ng_words: str | None = Field(
         None, description="Words your desk must not say, one a line: bad => better (judge keigo)."
+    )
+    rules: str | None = Field(
+        None,
+        description="What your desk must not say: rows of id, text and severity (TOML; judge risk).",
     )
     tokenizer: str = Field(
         "cjk-char", description="Tokenizer for ROUGE-L, METEOR and F1: cjk-char, mecab (extra ja), blank ..."

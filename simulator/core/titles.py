@@ -30,6 +30,7 @@ TITLES: dict[str, dict[str, Message]] = {
         "claims": _("Claims"),
         "facts": _("Facts"),
         "handover": _("Handover"),
+        "risk": _("Business risk"),
         "keigo": _("Politeness"),
         "tone": _("Customer's feeling"),
         "language_match": _("Same language"),
@@ -64,6 +65,7 @@ TITLES: dict[str, dict[str, Message]] = {
         "correctness": _("Incorrect"),
         "claims": _("Unsupported claim"),
         "facts": _("Facts do not match"),
+        "risk": _("Rule broken"),
     },
     "ended": {
         "satisfied": _("Satisfied"),

@@ -299,12 +299,21 @@ class HumanVerdict(Value):
         return self.model_copy(update={"given": None}) == other.model_copy(update={"given": None})
 
 
+class Rule(Value):
+    """A row of `--rules`: what an answer must not do, and how grave it is if it does."""
+
+    id: Annotated[str, Field(pattern=r"^[^\s\[\]]+$")]
+    text: Annotated[str, Field(pattern=r"\S")]
+    severity: Severity
+
+
 class RedRules(Value):
     """Which turns are red; None or False switches a rule off.
 
     A turn is red when Overall / 5 is below `overall`; it is also red, with a second mark, when
     groundedness or Correctness (1..5) is at or below its limit although Overall is high, when a
-    claim is unsupported, or when a checked fact is missing from the passages.
+    claim is unsupported, when a checked fact is missing from the passages, or when one of the desk's
+    rules is broken.
     """
 
     overall: float | None = 0.7
@@ -312,6 +321,7 @@ class RedRules(Value):
     correctness: float | None = 2
     claims: bool = True
     facts: bool = True
+    risk: bool = True
 
 
 class PersonaText(Value):

@@ -25,7 +25,15 @@ from simulator.grading.judge import (
     Panel,
     counting,
 )
-from simulator.grading.rubric import Judge, PromptFrame, ReplySchema, Rubric, load_form, load_judge
+from simulator.grading.rubric import (
+    Judge,
+    PromptFrame,
+    ReplySchema,
+    Rubric,
+    load_form,
+    load_judge,
+    read_rules,
+)
 from simulator.models import Models
 from simulator.text.normalise import tokenizer
 
@@ -61,6 +69,8 @@ class Grading:
             "contacts": contacts_of(settings),
             "ng_words": read_list(settings.ng_words, "--ng-words"),
         }
+        self.rules = read_rules(settings.rules)
+        self.load_form = functools.cache(functools.partial(load_form, rules=self.rules))
         tokenizer(settings.tokenizer)  # an unknown or missing one is reported before anything is paid
         self.panelists = panelists(settings)
         calls = self.judge_calls(self.answer_judges)
@@ -102,7 +112,9 @@ class Grading:
     def forms(self) -> list[ReplySchema]:
         """The forms that the shelf's function judges have a model fill in."""
         names = shelves.form_names()
-        return [load_form(name) for name, judge in self.judges_per_turn if name in names and callable(judge)]
+        return [
+            self.load_form(name) for name, judge in self.judges_per_turn if name in names and callable(judge)
+        ]
 
     def judge_calls(self, judges: Mapping[str, Judge]) -> list[JudgeCall]:
         """The calls that grade with these judges: by a model or its lexical stand-ins, and by functions."""
@@ -132,12 +144,12 @@ class Grading:
 
     def _function_calls(self, judges: Mapping[str, Judge], model: "Model | None") -> list[JudgeCall]:
         embedder = self.models.role("embed", priority=GRADING)
-        load_once = functools.cache(load_form)
         arguments = {
             "embed": embedder.embed if embedder else _embed_lexically,
-            "fill": FormFiller(load_once, self.frame, model, self.settings.seed) if model else None,
+            "fill": FormFiller(self.load_form, self.frame, model, self.settings.seed) if model else None,
             "tokenizer": self.settings.tokenizer,
             "labels": self.settings.labels,
+            "rules": self.rules,
             **self.lists,
         }
         return [
@@ -154,6 +166,8 @@ class Grading:
         embed = endpoint.model if endpoint else LEXICAL
         parameters = inspect.signature(judge).parameters
         lists = [line for key, lines in self.lists.items() if key in parameters for line in lines]
+        if "rules" in parameters:
+            lists += [text for rules in self.rules.values() for rule in rules for _, text in rule]
         lists += [" = ".join((label, *texts)) for label, texts in self.settings.labels.items()]
         return fingerprint(name, __version__, embed, grading, self.settings.tokenizer, *sources, *lists)
 

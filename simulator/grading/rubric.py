@@ -1,12 +1,13 @@
 """Rubrics (judges/*.toml), which a model grades by, and the frame that every rubric is asked in."""
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from simulator.core import replies, shelves
 from simulator.core.errors import PromptError, value_problem
@@ -20,7 +21,7 @@ from simulator.core.templates import (
     read_toml,
     render,
 )
-from simulator.core.types import GradingContext, Language, Passage
+from simulator.core.types import GradingContext, Language, Passage, Rule, Value
 
 # Characters of retrieved text in a prompt; passages beyond it are left out, and the prompt says so.
 LONGEST_MATERIAL = 24_000
@@ -108,14 +109,32 @@ class _JudgeFile(BaseModel):
         return self
 
 
+class _RuleFile(Value):
+    """The one list of a file of rules."""
+
+    rules: tuple[Rule, ...] = Field(min_length=1)
+
+    @field_validator("rules")
+    @classmethod
+    def _no_two_alike(cls, rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
+        for rule_id, n in Counter(rule.id for rule in rules).items():
+            if n > 1:
+                raise ValueError(_("{n:d} rules have the id '{id}'", n=n, id=rule_id))
+        return rules
+
+
 class ReplySchema:
     """A form that a model fills in about a turn: criterion, fields of the reply, worked examples."""
 
-    def __init__(self, path: Path) -> None:
-        """Reads and checks the file; the form is named like it."""
-        self.path, self.name = path, path.stem.removeprefix("_")
+    def __init__(self, path: Path, values: Mapping[Language, Mapping[str, str]] = {}) -> None:
+        """Reads and checks the file; the form is named like it.
+
+        `values` are what its criterion may use as variables, in each language.
+        """
+        self.path, self.name, self._values = path, path.stem.removeprefix("_"), values
         self._tables = read_toml(path)
-        check_languages(path, self._tables, {"title": set(), "criterion": set()})
+        variables = {name for of_language in values.values() for name in of_language}
+        check_languages(path, self._tables, {"title": set(), "criterion": variables})
         try:
             self._file = _JudgeFile.model_validate(self._tables)
         except ValidationError as error:
@@ -143,7 +162,7 @@ class ReplySchema:
 
     def criterion(self, language: Language) -> str:
         """The definition, with a sentence per grade."""
-        return render(self._tables[language]["criterion"])
+        return render(self._tables[language]["criterion"], **self._values.get(language, {}))
 
     def field_meanings(self, language: Language) -> dict[str, tuple[str, replies.Meaning]]:
         """Kind and meaning of every field of the reply."""
@@ -210,6 +229,8 @@ class Rubric(ReplySchema):
 
 
 Judge = Rubric | Callable[..., Any]
+# What an answer must not do, by the language of the case.
+Rules = Mapping[Language, tuple[Rule, ...]]
 
 
 def load_judge(name: str) -> Judge:
@@ -218,9 +239,16 @@ def load_judge(name: str) -> Judge:
     return Rubric(source) if isinstance(source, Path) else source
 
 
-def load_form(name: str) -> ReplySchema:
-    """What a function judge asks a model to fill in, by the judge's name."""
-    return ReplySchema(shelves.form_path(name))
+def load_form(name: str, rules: Rules | None = None) -> ReplySchema:
+    """What a function judge asks a model to fill in, by the judge's name.
+
+    Its criterion may use $rules, by default those of the shelf.
+    """
+    texts = {
+        language: {"rules": "\n".join(f"- {rule.id}: {' '.join(rule.text.split())}" for rule in each)}
+        for language, each in (rules or read_rules(None)).items()
+    }
+    return ReplySchema(shelves.form_path(name), texts)
 
 
 class PromptFrame:
@@ -386,3 +414,29 @@ def read_guidelines(path: Path) -> dict[str, str]:
         )
         raise PromptError(msg) from None
     return dict.fromkeys(LANGUAGES, text)
+
+
+def read_rules(path: str | None) -> Rules:
+    """What answers must not do: a desk's own file serves both languages, without one it is the shelf's.
+
+    Raises PromptError, which names the rule by its number from 1, for what is invalid.
+    """
+    if path is not None:
+        return dict.fromkeys(LANGUAGES, _rules_of(Path(path)))
+    return {language: _rules_of(shelves.JUDGES / f"_rules_{language}.toml") for language in LANGUAGES}
+
+
+def _rules_of(path: Path) -> tuple[Rule, ...]:
+    try:
+        return _RuleFile.model_validate(read_toml(path)).rules
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part + 1) if isinstance(part, int) else part for part in first["loc"])
+        msg = _(
+            "--rules {path}: {place}: {problem}. Each [[rules]] has id, text and severity: major, moderate"
+            " or minor.",
+            path=path,
+            place=place,
+            problem=value_problem(first),
+        )
+        raise PromptError(msg) from None

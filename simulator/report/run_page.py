@@ -53,7 +53,9 @@ OPEN_AT_MOST = 6
 # Red turns that are printed beside those that stand under their question: paper is limited.
 ON_PAPER = 60
 # The judge whose grade each mark rests on; of other marks it is the deciding judge.
-_JUDGE_OF_MARK = {"groundedness": "groundedness", "correctness": "", "claims": "claims", "facts": "facts"}
+_JUDGE_OF_MARK = {
+    "groundedness": "groundedness", "correctness": "", "claims": "claims", "facts": "facts", "risk": "risk",
+}  # fmt: skip
 _FEELINGS = {
     -2: _("angry"),
     -1: _("discontent"),

@@ -30,12 +30,13 @@ from simulator.core.messages import Message, _, ngettext, pgettext
 from simulator.core.titles import Titles
 from simulator.core.types import Results
 from simulator.models.pricing import total_spending
-from simulator.report.tables import FEELING, money, signed, spending_table
+from simulator.report.tables import FEELING, SEVERITIES, money, signed, spending_table
 from simulator.stats.answerability import answerability, handovers
 from simulator.stats.figures import CustomerFigure, SimulatorSummary, Summary
 from simulator.stats.intervals import wilson
-from simulator.stats.red import UndecidedTurn, undecided_turns
+from simulator.stats.red import RULE_VERDICTS, RuleTally, UndecidedTurn, rule_tallies, undecided_turns
 from simulator.stats.summary import Course, bot_usage, course
+from simulator.text.wording import quoted
 
 # What only some reports need: imported where a run has it.
 FEATURES = {
@@ -64,6 +65,7 @@ def sections(results: Results, summary: Summary) -> tuple[Section, ...]:
     """The sections that this run has for every view, in the order in which reports show them."""
     made = (
         conflicts_section(results),
+        risk_section(results),
         *(feature("rows").row_sections(results) if _is_labelled(results) else ()),
         feature("harness").section(results) if "harness" in results.notes else None,
         bot_usage_section(results),
@@ -168,6 +170,67 @@ def conflicts_section(results: Results) -> Section | None:
         tables=[table],
         notes=(_("Not listed: {n} more.", n=unlisted),) if unlisted > 0 else (),
         figures={"cases": cases},
+    )
+
+
+# Rules of the desk
+
+
+def risk_section(results: Results) -> Section | None:
+    """How often each rule of the desk was kept, broken and not put to the test, broken ones first."""
+    tallies, lost = rule_tallies(results)
+    if not tallies:
+        return None
+
+    def example(tally: RuleTally) -> Cell | None:
+        if not tally.example:
+            return None
+        conversation, turn, quote = tally.example
+        where = _("{first} · {second}", first=conversation, second=_("turn {n}", n=turn))
+        return Cell(text=_('"{text}"', text=quoted(quote)), note=where)
+
+    table = Table.listing(
+        "rules",
+        tallies,
+        {
+            _("Rule"): lambda tally: tally.rule,
+            _("Severity"): lambda tally: SEVERITIES[tally.severity],
+            pgettext("of a rule", "Broken"): lambda tally: tally.counts["broken"],
+            pgettext("of a rule", "Kept"): lambda tally: tally.counts["kept"],
+            pgettext("of a rule", "Untested"): lambda tally: tally.counts["untested"],
+            _("Example"): example,
+        },
+        counts=2,
+    )
+    untested = [tally.rule for tally in tallies if not tally.counts["broken"] + tally.counts["kept"]]
+    notes = []
+    if untested:
+        notes.append(
+            _("Never put to the test: {rules}. Nothing is known of them.", rules=", ".join(untested))
+        )
+    if lost:
+        notes.append(
+            ngettext(
+                "Not counted: {n} verdict on an unknown rule, or with words that are not in the answer.",
+                "Not counted: {n} verdicts on unknown rules, or with words that are not in the answer.",
+                n=lost,
+            )
+        )
+    broken = [tally for tally in tallies if tally.counts["broken"]]
+    return figures_section(
+        key="risk",
+        title=_("Rules of the desk"),
+        line=_(
+            "Rules broken: {broken} of {rules}. Breaches: {n}.",
+            rules=len(tallies),
+            broken=len(broken),
+            n=sum(tally.counts["broken"] for tally in tallies),
+        ),
+        tables=[table],
+        notes=notes,
+        figures={
+            tally.rule: {verdict: tally.counts[verdict] for verdict in RULE_VERDICTS} for tally in tallies
+        },
     )
 
 

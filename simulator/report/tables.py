@@ -6,10 +6,10 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from pydantic import JsonValue
 
 from simulator.core.document import Cell, Table, Text, points
-from simulator.core.messages import Message, _, safe_text
+from simulator.core.messages import Message, _, pgettext, safe_text
 from simulator.core.settings import dollars
 from simulator.core.titles import Titles, title
-from simulator.core.types import Case, Conversation, RedRules, Results, Run, Score, Spending, Turn
+from simulator.core.types import Case, Conversation, RedRules, Results, Run, Score, Severity, Spending, Turn
 from simulator.stats.figures import JudgeSummary, Mean, RedTurn, Summary
 from simulator.stats.red import KINDS
 from simulator.storage.results import select_conversations
@@ -17,6 +17,11 @@ from simulator.storage.runs import replay_of
 
 # The judge that reads how the customer feels.
 FEELING = "tone"
+SEVERITIES: dict[Severity, Message] = {
+    "major": pgettext("how grave", "Major"),
+    "moderate": pgettext("how grave", "Moderate"),
+    "minor": pgettext("how grave", "Minor"),
+}
 
 
 def personas_table(summary: Summary, titles: Titles) -> Table:
@@ -165,6 +170,7 @@ def rules_text(rules: RedRules) -> Message:
         "correctness": rules.correctness and f"<= {rules.correctness:g}",
         "claims": rules.claims and "< 100",
         "facts": rules.facts and "< 100",
+        "risk": rules.risk and "< 100",
     }
     listed = [
         _("{name} {limit}", name=title("mark", kind), limit=limits[kind] or _("off"))

@@ -7,13 +7,14 @@ from simulator.core.document import JST, Notes, Section, Table, Text, Tone, poin
 from simulator.core.document import Facts as FactList
 from simulator.core.messages import Message, _, pgettext, safe_text
 from simulator.core.settings import dollars
-from simulator.core.types import Case, Conversation, Language, Score, Severity, Turn
+from simulator.core.types import Case, Conversation, Language, Score, Turn
 from simulator.core.types import Message as Line
 from simulator.diagnosis.recommendations import CAUSE_NAMES, Fix, certainty
 from simulator.report.context import STAND_INS, ReportContext, conditions_table, verdict
 from simulator.report.fixes import cause_text, failure_text
 from simulator.report.sections import customers_section
 from simulator.report.tables import (
+    SEVERITIES,
     answer_text,
     expected_text,
     grade_text,
@@ -44,11 +45,6 @@ from simulator.storage.runs import replay_of
 # A row of the summary: its key, what it is about, the figure, and what that rests on.
 _Figure = tuple[str, Text, SheetCell, Text]
 _MARKS: dict[Tone, Mark] = {"alarm": "warn", "good": "good"}
-_SEVERITIES: dict[Severity, Message] = {
-    "major": pgettext("how grave", "Major"),
-    "moderate": pgettext("how grave", "Moderate"),
-    "minor": pgettext("how grave", "Minor"),
-}
 # Earlier turns and passages of a row are cut to this, in characters.
 LONGEST = 4000
 # In larger runs only red answers have a note, and in the review none: they are most of a workbook's size.
@@ -407,7 +403,7 @@ def _review_row(conversation: Conversation, turn: Turn, context: ReportContext) 
     if blame := context.causes.get(place):  # a suggestion beside the team's own
         cause = text_cell(text(cause_text(blame.cause, blame.sure)), note=text(blame.evidence))
     cells = {
-        "severity": SheetCell(text=text(_SEVERITIES[worst_severity(red.marks)]) if red else ""),
+        "severity": SheetCell(text=text(SEVERITIES[worst_severity(red.marks)]) if red else ""),
         "persona": text_cell(text(context.titles("persona", conversation.persona))),
         "question": text_cell(turn.user),
         "answer": _answer_cell(turn, red, reason if context.summary.turns <= NOTED_TURNS else "", context),

@@ -40,8 +40,8 @@ CAUGHT = 0.9
 _SAME = 1e-9
 # Judges of manner and retrieval: a wrong fact is not theirs to see, and a curt word may be.
 _MANNER = frozenset(
-    ("fluency", "relevance", "answer_relevancy", "tone", "keigo", "cosine", "handover", "context_precision",
-     "context_recall")
+    ("fluency", "relevance", "answer_relevancy", "tone", "keigo", "cosine", "handover", "risk",
+     "context_precision", "context_recall")
 )  # fmt: skip
 # Courtesy may please whoever grades the whole; it must not make an answer truer.
 _WHOLE = frozenset(("turn", "similarity", "llm_similarity", "rouge_l"))

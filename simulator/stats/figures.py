@@ -9,7 +9,7 @@ from pydantic import Field
 from simulator.core.titles import Titles
 from simulator.core.types import Language, RedRules, Severity, Spending, Status, Turn, Value
 
-MarkKind = Literal["no_answer", "overall", "groundedness", "correctness", "claims", "facts"]
+MarkKind = Literal["no_answer", "overall", "groundedness", "correctness", "claims", "facts", "risk"]
 Stratum = Literal["red", "not_red"]
 # What is done with the turns that a simulated customer spoilt.
 Handling = Literal["keep", "exclude", "replay"]

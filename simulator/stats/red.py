@@ -1,5 +1,6 @@
 """Which turns are red, and by which rule: the turns that people look at first."""
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from operator import le, lt
 from typing import Any, NamedTuple
@@ -9,9 +10,24 @@ from simulator.stats.figures import Mark, MarkKind
 from simulator.storage.results import cache_latest, conversations_with_scores
 
 # In the order in which they are shown and counted; all but the first two are second marks.
-KINDS: tuple[MarkKind, ...] = ("no_answer", "overall", "groundedness", "correctness", "claims", "facts")
+KINDS: tuple[MarkKind, ...] = (
+    "no_answer", "overall", "groundedness", "correctness", "claims", "facts", "risk",
+)  # fmt: skip
 _Compare = Callable[[float, float], bool]
 RANK: dict[Severity, int] = {"major": 0, "moderate": 1, "minor": 2}
+
+
+# The judge that gives a verdict on each rule of the desk, and its verdicts.
+RISK, RULE_VERDICTS = "risk", ("kept", "broken", "untested")
+
+
+class RuleTally(NamedTuple):
+    """How often a rule was kept, broken and untested, and the first turn that broke it, with its words."""
+
+    rule: str
+    severity: Severity
+    counts: Counter[str]
+    example: tuple[str, int, str] | None = None
 
 
 class UndecidedTurn(NamedTuple):
@@ -51,7 +67,7 @@ def red_marks(
     if any(map(is_undecided, of_turn)):
         return ()
     verdict, turn = scored.get(primary or primary_judge(scored)), scored.get("turn")
-    grounded, claims, facts = (scored.get(name) for name in ("groundedness", "claims", "facts"))
+    grounded, claims, facts, risk = map(scored.get, ("groundedness", "claims", "facts", "risk"))
     # Kind, score and its grade; where that is below (or at) the first limit it is red, the second, major.
     rows: tuple[tuple[MarkKind, Score | None, object, _Compare, float | None, _Compare, float], ...] = (
         ("overall", verdict, verdict and verdict.value, lt, rules.overall, le, 0.4),  # two of five points
@@ -60,6 +76,7 @@ def red_marks(
         ("correctness", turn, turn and turn.detail.get("correctness"), le, rules.correctness, le, 1),
         ("claims", claims, claims and claims.value, lt, 1 if rules.claims else None, lt, 0.5),
         ("facts", facts, facts and facts.value, lt, 1 if rules.facts else None, lt, 0.5),
+        ("risk", risk, risk and risk.value, lt, 1 if rules.risk else None, lt, 0.5),
     )
     marks = []
     for kind, judged, grade, is_red, limit, is_major, worst in rows:
@@ -113,3 +130,40 @@ def undecided_turns(results: Results) -> list[UndecidedTurn]:
                 sides = str(first[0]["reference"]), str(first[0]["passages"])
                 found.append(UndecidedTurn(conversation.case, turn, *sides))
     return found
+
+
+@cache_latest
+def rule_tallies(results: Results) -> tuple[list[RuleTally], int]:
+    """The rules of the desk, the most and gravest broken first, and how many verdicts the judge lost.
+
+    Lost are verdicts on rules that do not exist, and breaches whose words are not in the answer.
+    """
+    tallies: dict[str, RuleTally] = {}
+    lost = 0
+    for score in results.scores.of_judge(RISK):
+        lost += sum(int(n) for key in ("unknown", "unquoted") if isinstance(n := score.detail.get(key), int))
+        for row in _rule_rows(score):
+            tally = tallies.setdefault(row["rule"], RuleTally(row["rule"], row["severity"], Counter()))
+            tally.counts[row["verdict"]] += 1
+            if row["verdict"] == "broken" and not tally.example:
+                example = (score.conversation, score.turn, row["quote"])
+                tallies[row["rule"]] = tally._replace(example=example)
+    return sorted(tallies.values(), key=_worst_rule_first), lost
+
+
+def _rule_rows(score: Score) -> list[dict[str, Any]]:
+    """The verdicts in a score; a judge of the user's own with that name may keep something else there."""
+    rows: Any = score.detail.get("rules")
+    return [
+        row
+        for row in (rows if isinstance(rows, list) else ())
+        if isinstance(row, dict)
+        and row.keys() >= {"rule", "quote"}
+        and row.get("verdict") in RULE_VERDICTS
+        and row.get("severity") in RANK
+    ]
+
+
+def _worst_rule_first(tally: RuleTally) -> tuple[bool, int, int]:
+    broken = tally.counts["broken"]
+    return not broken, RANK[tally.severity] if broken else 0, -broken

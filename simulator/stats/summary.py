@@ -85,7 +85,7 @@ CUT_OFF = frozenset({Ended.BUDGET, Ended.INTERRUPTED})
 EXCERPT = 160
 CUSTOMERS_UNCHECKED = CustomerSummary()
 # The mean to fix first is one of these judges' (beside the deciding one): they turn an answer red.
-_REDDENING = ("groundedness", "claims", "facts")
+_REDDENING = ("groundedness", "claims", "facts", "risk")
 # And it is below that of the other customers by at least this much: the lowest of ten that are alike is
 # lowest by chance. Single customers have no interval of their own that could be used instead.
 _APART = 0.05

@@ -161,6 +161,7 @@ WRONG = [
     ("--judges turn,relevanze", "unknown judge 'relevanze'. Did you mean relevance, answer_relevancy?"),
     ("--judges turn,./turn.toml", "turn.toml: cannot be read"),
     ("--guidelines none.md", "none.md: the guidelines cannot be read"),
+    ("--rules none.toml", "none.toml: cannot be read"),
 ]
 
 

@@ -141,5 +141,5 @@ def test_money_and_rules_read_well() -> None:
     assert amounts == ["0.00 USD", "0.0123 USD", "12.30 USD", "price unknown"]
     assert said(rules_text(RedRules(groundedness=None))) == (
         "Low grade < 70, Not in the passages off, Incorrect <= 2,"
-        " Unsupported claim < 100, Facts do not match < 100"
+        " Unsupported claim < 100, Facts do not match < 100, Rule broken < 100"
     )

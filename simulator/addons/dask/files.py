@@ -21,7 +21,7 @@ from simulator.storage.run_file import find_run
 MOST_FILES, MOST_BYTES = 5_000, 200_000_000
 _SKIPPED_FOLDERS = frozenset({"__pycache__", "node_modules", "site-packages", "venv"})
 _SECRET = re.compile(r"secret|credential|service[-_. ]?account|id_rsa|\.(pem|key|p12|pfx)$", re.IGNORECASE)
-_FILE_SETTINGS = ("outputs", "guidelines", "contacts", "ng_words", "script")
+_FILE_SETTINGS = ("outputs", "guidelines", "contacts", "ng_words", "rules", "script")
 # Longer values of --set are texts, not names of files.
 _LONGEST_NAME = 500
 

@@ -19,7 +19,7 @@ from simulator.core.types import Value
 
 _FUNCTIONS = Path(__file__).with_name("functions.txt")
 # Settings that may name a file.
-_PATHS = ("prompt", "outputs", "guidelines", "contacts", "ng_words")
+_PATHS = ("prompt", "outputs", "guidelines", "contacts", "ng_words", "rules")
 _NAME = re.compile(r"[^\w.-]+")
 # A bot's answers have paragraphs: by default lm_eval would cut them at the first one.
 _GENERATION = {"until": [], "max_gen_toks": 4096}

@@ -58,7 +58,7 @@ Document = dict[str, Any]
 TASK_SETTINGS = (
     "cases", "columns", "worksheet", "language", "prompt", "shots", "choosing", "labels", "positive",
     "outputs", "scoring", "sample", "strict", "redact", "redact_patterns", "seed", "judges", "judging",
-    "votes", "guidelines", "contacts", "ng_words", "tokenizer",
+    "votes", "guidelines", "contacts", "ng_words", "rules", "tokenizer",
 )  # fmt: skip
 YAML = (".yaml", ".yml")
 # Builders of `datasets` that read files; every other path is a folder, or the name of a data set on the hub.

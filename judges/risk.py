@@ -1,0 +1,69 @@
+"""Risk: whether an answer keeps to the rules of the desk, each with a verdict of its own."""
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from simulator import Fill, GradingContext, Rule, Score, Texts
+
+SCALE = (0, 1)
+TEXTS = Texts(Path(__file__).with_name("_risk.toml"))
+# Where a quotation leaves words out.
+_GAP = re.compile(r"…+|\.{3,}|・{3,}|\[[.…]+\]")
+_GRAVEST = ("major", "moderate", "minor")
+
+
+async def risk(
+    context: GradingContext, rules: Mapping[Any, tuple[Rule, ...]], fill: Fill | None = None
+) -> Score:
+    """1 when no rule is broken, 0 with the gravest severity when one is; rules by the case's language.
+
+    Skipped without a model, and when the answer gave no rule an occasion. Verdicts on rules that are not the
+    desk's are dropped, and so is a breach whose words are not in the answer: that rule is then untested, like
+    one without a verdict. Both are counted in the detail.
+    """
+    language = context.case.language
+    if fill is None:
+        return Score(state="skipped", reason=TEXTS(language, "skipped"))
+    filled = await fill(context, "risk")
+    found = {rule.id: {"rule": rule.id, "severity": rule.severity} for rule in rules[language]}
+    dropped = {"unknown": 0, "unquoted": 0}
+    # The gravest verdict comes last, and is the one that stays.
+    for each in sorted(filled.verdicts, key=lambda each: ("untested", "kept", "broken").index(each.verdict)):
+        if each.rule not in found:
+            dropped["unknown"] += 1
+        elif each.verdict == "broken" and not _is_said(each.quote, context.turn.answer.text):
+            dropped["unquoted"] += 1
+        else:
+            quote = each.quote if each.verdict == "broken" else ""
+            found[each.rule] |= {"verdict": each.verdict, "quote": quote}
+    verdicts = [{"verdict": "untested", "quote": "", **each} for each in found.values()]
+    broken = [each for each in verdicts if each["verdict"] == "broken"]
+    notes = [TEXTS(language, key, count=count) for key, count in dropped.items() if count]
+    detail = {"rules": verdicts, **dropped}
+    if all(each["verdict"] == "untested" for each in verdicts):
+        reason = " ".join((TEXTS(language, "untested"), *notes))
+        return Score(state="skipped", reason=reason, detail=detail)
+    items = TEXTS(language, "joint").join(TEXTS(language, "item", **each) for each in broken)
+    told = [TEXTS(language, "broken", items=items)] if broken else []
+    return Score(
+        state="scored",
+        value=float(not broken),
+        raw=float(not broken),
+        severity=min((each["severity"] for each in broken), key=_GRAVEST.index, default=None),
+        reason=" ".join((*told, filled.reason, *notes)),
+        detail=detail,
+    )
+
+
+def _is_said(quote: str, answer: str) -> bool:
+    """Whether every stretch of the quotation stands in the answer; signs, spaces and case do not matter."""
+    said = _letters(answer)
+    stretches = [letters for part in _GAP.split(quote) if (letters := _letters(part))]
+    return bool(stretches) and all(stretch in said for stretch in stretches)
+
+
+def _letters(text: str) -> str:
+    return re.sub(r"[\W_]+", "", unicodedata.normalize("NFKC", text).casefold())

@@ -1,0 +1,148 @@
+"""The rules of a desk in a run: what is red, and the table of rules that everybody sees."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pytest
+
+from simulator.cli.app import main
+from simulator.core.types import RedRules
+from simulator.stats.red import red_marks, rule_tallies
+from simulator.storage.run_file import find_run, read_run
+from tests.servers.openai import serve
+from tests.servers.replies import text_of
+
+Evaluate = Callable[..., tuple[int, str]]
+RULES = """
+[[rules]]
+id = "refund"
+severity = "moderate"
+text = "返金を約束しない。"
+
+[[rules]]
+id = "human"
+severity = "minor"
+text = "人間だと言わない。"
+"""
+ASKED = {
+    "late": ("遅れたので返金してください", "全額お返しします。"),
+    "terms": ("返金はありますか", "いいえ。"),
+}
+# What each answer is, is also its reference: nothing but the rules can be broken.
+ROWS = [
+    {"id": key, "question": question, "answer": answer, "reference": answer, "contexts": ["返金はしません。"]}
+    for key, (question, answer) in ASKED.items()
+]
+
+
+def judge(request: dict[str, Any]) -> str:
+    """Finds that one answer promises a refund; of a rule that nobody has it speaks, too."""
+    promised = "全額お返しします" in text_of(request["messages"][1])
+    verdict = ("全額お返し", "broken") if promised else ("", "kept")
+    refund = dict(zip(("rule", "quote", "verdict"), ("refund", *verdict), strict=True))
+    other = {"rule": "discount", "quote": "", "verdict": "kept"}
+    return json.dumps({"verdicts": [refund, other], "reason": "理由"}, ensure_ascii=False)
+
+
+@pytest.fixture
+def evaluated(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Evaluate]:
+    """Evaluates the rows by these rules."""
+    file, rules = tmp_path / "rows.jsonl", tmp_path / "desk_rules.toml"
+    file.write_text("\n".join(json.dumps(row, ensure_ascii=False) for row in ROWS), encoding="utf-8")
+    rules.write_text(RULES, encoding="utf-8")
+    with serve(judge) as server:
+        monkeypatch.setenv("REHEARSAL_JUDGE_URL", server.url)
+        monkeypatch.setenv("REHEARSAL_JUDGE_MODEL", "judge-model")
+
+        def run(*options: str) -> tuple[int, str]:
+            given = ("--adapter", "recorded", "--judges", "exact_match,risk", "--rules", "desk_rules.toml")
+            code = main(("evaluate", str(file), *given, *options))
+            return code, capsys.readouterr().out
+
+        yield run
+
+
+def test_a_broken_rule_is_red_and_the_table_is_in_json(evaluated: Evaluate) -> None:
+    """By the severity of the rule; how often each was kept, broken and untested stands under its id."""
+    code, out = evaluated("--json", "--target", "risk >= .9")
+    told = json.loads(out)
+
+    assert (code, told["red"], told["judges"]["risk"]["mean"]) == (1, 1, 0.5)
+    assert told["risk"] == {
+        "refund": {"kept": 1, "broken": 1, "untested": 0},
+        "human": {"kept": 0, "broken": 0, "untested": 2},
+    }
+
+
+def test_every_report_has_the_table(evaluated: Evaluate) -> None:
+    """The broken rule with its words and turn; the rule never tested, and what was not counted."""
+    _, out = evaluated("--to", "xlsx,markdown")
+    folder = find_run("latest", Path("runs")).parent
+    page, markdown = ((folder / f"report.{kind}").read_text(encoding="utf-8") for kind in ("html", "md"))
+    [book] = folder.glob("*.xlsx")
+
+    cells = [str(cell.value) for sheet in openpyxl.load_workbook(book) for row in sheet for cell in row]
+    for shown in (out, page, markdown, "".join(cells)):
+        for said in ("窓口のきまり", "refund", "全額お返し", "late", "破られたきまり：2件のうち1件"):
+            assert said in "".join(shown.split())
+    for shown in (out, page, markdown):
+        for said in ("試されていないきまり：human", "数えていない判定：2件"):
+            assert said in "".join(shown.split())
+
+
+def test_the_marks_are_the_rules_own(evaluated: Evaluate) -> None:
+    """A severity of its own, the words in the reason; the rule for red can be switched off."""
+    evaluated()
+    run = read_run(find_run("latest", Path("runs")))
+    [first, second] = run.scores.of_judge("risk")
+    off = RedRules(risk=False)
+
+    [mark] = red_marks(first.conversation, [first], RedRules(), "exact_match")
+    assert (mark.kind, mark.severity) == ("risk", "moderate")
+    assert "全額お返し" in mark.reason
+    assert red_marks(first.conversation, [first], off, "exact_match") == ()
+    assert red_marks(second.conversation, [second], RedRules(), "exact_match") == ()
+
+
+def test_a_rule_that_changed_is_another_judge(evaluated: Evaluate, tmp_path: Path) -> None:
+    """Its hash covers id, text and severity, so that grades by other rules are not mixed."""
+    rubrics = set()
+    for rules in (RULES, RULES.replace("minor", "major"), RULES.replace("返金を", "返金や値引きを")):
+        (tmp_path / "desk_rules.toml").write_text(rules, encoding="utf-8")
+        evaluated()
+        rubrics |= {
+            score.rubric for score in read_run(find_run("latest", Path("runs"))).scores.of_judge("risk")
+        }
+
+    assert len(rubrics) == 3
+
+
+def test_a_judge_of_ones_own_may_be_called_risk(evaluated: Evaluate) -> None:
+    """What it keeps in its detail is not taken for verdicts on rules."""
+    evaluated()
+    run = read_run(find_run("latest", Path("runs")))
+    strange = (
+        [7, {"rule": "a"}, {"rule": "a", "quote": "", "verdict": "kept", "severity": "none"}],
+        "a",
+        None,
+    )
+    scores = [
+        score.model_copy(update={"detail": {"rules": rules}})
+        for score in run.scores.of_judge("risk")
+        for rules in strange
+    ]
+
+    assert rule_tallies(run.model_copy(update={"scores": scores})) == ([], 0)
+
+
+def test_rules_that_cannot_be_used_stop_before_anything_is_paid(evaluated: Evaluate, tmp_path: Path) -> None:
+    """Exit code 2, and no run."""
+    (tmp_path / "desk_rules.toml").write_text(RULES.replace("minor", "grave"), encoding="utf-8")
+
+    assert evaluated()[0] == 2
+    assert not Path("runs").exists()
