@@ -147,7 +147,7 @@ def main(arguments: Sequence[str] = ()) -> None:
         print()
         lexical_validity.main()
     calls = sum(role.calls for role in bench.ledger.roles.values())
-    cost = "price unknown" if bench.ledger.cost_usd is None else f"{bench.ledger.cost_usd:.2f} USD"
+    cost = "cost unknown" if bench.ledger.spent.cost_usd is None else f"{bench.ledger.spent.cost_usd:.2f} USD"
     took = f"{len(files) + len(pairs)} files in {time.perf_counter() - started:.0f} s"
     print(f"\n{took}, {calls} model calls, {cost}")
 

@@ -84,7 +84,7 @@ def show_calls(estimate: Mapping[Any, Spending], *, as_json: bool) -> int:
                 calls=f"{spent.calls:6}",
                 tokens_in=f"{spent.tokens_in:9,}",
                 tokens_out=f"{spent.tokens_out:8,}",
-                money=money(spent.cost_usd),
+                money=money(spent),
             )
             sys.stdout.write(f"{localised(line)}\n")
     most = _("At most {total}. Nothing was started.", total=total(estimate.values()))
@@ -127,10 +127,11 @@ def judged(
 
 def spent_json(ledger: Ledger) -> dict[str, Any]:
     """What a command has spent, for --json."""
-    cost = ledger.cost_usd
+    spent = ledger.spent
     return {
         "calls": {role: used.calls for role, used in ledger.roles.items()},
-        "cost_usd": None if cost is None else round(cost, 4),
+        "cost_usd": None if spent.cost_usd is None else round(spent.cost_usd, 4),
+        "cost_at_least_usd": round(spent.least_usd, 4),
     }
 
 
@@ -141,7 +142,7 @@ def total(spendings: Iterable[Spending]) -> Message:
         "{calls}, about {tokens}, {money}",
         calls=ngettext("{n} model call", "{n} model calls", n=whole.calls),
         tokens=ngettext("{n} token", "{n} tokens", n=whole.tokens_in + whole.tokens_out),
-        money=money(whole.cost_usd),
+        money=money(Spending(cost_usd=whole.cost_usd)),  # "at most ... at least" says nothing
     )
 
 
@@ -172,4 +173,4 @@ def _calls_json(estimate: Mapping[Any, Spending]) -> dict[str, Any]:
 
 
 def _spending_json(spent: Spending) -> dict[str, Any]:
-    return spent.model_dump(exclude={"cached"})
+    return spent.model_dump(exclude={"cached", "known_usd", "uncounted"})

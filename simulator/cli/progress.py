@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from simulator.core.messages import Message, _, localised
 from simulator.core.types import Conversation, GradingContext, Score
+from simulator.report.tables import money
 from simulator.runner.context import RunContext
 from simulator.stats.red import primary_judge, red_marks
 
@@ -43,14 +44,13 @@ class Tally:
 
     def message(self) -> Message:
         """One line: conversations, turns, red, calls, money."""
-        cost = self.context.ledger.cost_usd
-        calls = sum(role.calls for role in self.context.ledger.roles.values())
-        price = _("price unknown") if cost is None else f"{cost:.2f} USD"
+        spent = self.context.ledger.spent
+        price = money(spent) if spent.cost_usd is None else f"{spent.cost_usd:.2f} USD"
         counts = {"over": self.over, "planned": self.planned, "graded": self.graded_turns, "red": self.red}
-        if calls:
+        if spent.calls:
             return _(
                 "{over}/{planned} conversations, {graded} turns graded, {red} red, {calls} calls, {price}",
-                calls=calls,
+                calls=spent.calls,
                 price=price,
                 **counts,
             )

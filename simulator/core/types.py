@@ -386,13 +386,24 @@ MAIN_METRIC = "main_metric"
 
 
 class Spending(Value):
-    """What one role has used so far; `cost_usd` is None as soon as one price is unknown."""
+    """What one role has used so far; `cost_usd` is None as soon as the cost of one call is unknown.
+
+    Then `known_usd` is the cost of the others. `uncounted` calls have no count of tokens: no reply came in
+    time, or it told none.
+    """
 
     calls: int = 0
     cached: int = 0
     tokens_in: int = 0
     tokens_out: int = 0
     cost_usd: float | None = 0.0
+    known_usd: float = 0.0
+    uncounted: int = 0
+
+    @property
+    def least_usd(self) -> float:
+        """What it has cost at least."""
+        return self.known_usd if self.cost_usd is None else self.cost_usd
 
 
 # What conversations can be selected by: that they have a turn, are still to be held (or held on), are in

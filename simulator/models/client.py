@@ -373,6 +373,8 @@ class Model:
             try:
                 data, headers = await self._exchange(path, body, patience)
             except Exception as error:  # of whichever client
+                if isinstance(error, NoAnswer) and error.kind in ("timeout", "malformed"):
+                    self.ledger.charge_unanswered(self.endpoint.role, body)
                 self._rates.spent(permit)
                 response = getattr(error, "response", None)
                 headers = getattr(response, "headers", None) or {}

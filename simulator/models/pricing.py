@@ -111,7 +111,10 @@ class Prices:
         if spent.cost_usd is not None:
             return spent
         usage = Usage(model=model, tokens_in=spent.tokens_in, tokens_out=spent.tokens_out)
-        return spent.model_copy(update={"cost_usd": self.cost_usd(usage)})
+        cost = self.cost_usd(usage)
+        if spent.uncounted:
+            return spent.model_copy(update={"known_usd": cost or 0.0})
+        return spent.model_copy(update={"cost_usd": cost})
 
 
 @lru_cache(maxsize=256)
@@ -138,14 +141,17 @@ def _listed(model: str) -> tuple[float, float] | None:
 
 
 def total_spending(spendings: Sequence[Spending]) -> Spending:
-    """The sum; its cost is None as soon as one cost is."""
+    """The sum; its cost is None as soon as one cost is, and then what is known of it stands beside."""
     costs = [each.cost_usd for each in spendings]
+    known = sum(each.least_usd for each in spendings)
     return Spending(
         calls=sum(each.calls for each in spendings),
         cached=sum(each.cached for each in spendings),
         tokens_in=sum(each.tokens_in for each in spendings),
         tokens_out=sum(each.tokens_out for each in spendings),
-        cost_usd=None if None in costs else sum(cost or 0.0 for cost in costs),
+        cost_usd=None if None in costs else known,
+        known_usd=known if None in costs else 0.0,
+        uncounted=sum(each.uncounted for each in spendings),
     )
 
 
@@ -169,6 +175,7 @@ class Ledger:
         self.budget = budget
         self._allowance = None if budget is None else Allowance(budget)
         self._longest: dict[str, int] = {}
+        self._lost = 0.0  # the most that calls without a reply may have cost
         self.record: Callable[[Role, Usage, bool, float | None], None] = lambda *_: None
 
     @classmethod
@@ -181,9 +188,17 @@ class Ledger:
         return cls(spent, settings.budget, prices)
 
     def charge(self, role: Role, usage: Usage, *, cached: bool = False) -> None:
-        """Counts one answered call; a cached one costs nothing."""
-        cost = 0.0 if cached else self.prices.cost_usd(usage)
-        call = Spending(calls=1, tokens_in=usage.tokens_in, tokens_out=usage.tokens_out, cost_usd=cost)
+        """Counts one call; a cached one costs nothing, one without a count of tokens nobody knows what."""
+        is_counted = usage.tokens_in or usage.tokens_out
+        is_known = cached or is_counted or self.prices.rates(usage.model) == (0, 0)
+        cost = 0.0 if cached else self.prices.cost_usd(usage) if is_known else None
+        call = Spending(
+            calls=1,
+            tokens_in=usage.tokens_in,
+            tokens_out=usage.tokens_out,
+            cost_usd=cost,
+            uncounted=not is_counted,
+        )
         if cached:
             call = Spending(cached=1)
         self.roles[role] = total_spending([self.roles.get(role, Spending()), call])
@@ -192,10 +207,16 @@ class Ledger:
             self._longest[usage.model] = max(self._longest.get(usage.model, 0), usage.tokens_out)
         self.record(role, usage, cached, cost)
 
+    def charge_unanswered(self, role: Role, body: Mapping[str, Any]) -> None:
+        """Counts a call without a reply: it may be billed, and a budget takes it for the most it may cost."""
+        if self._allowance is not None:
+            self._lost += self._most(role, body)
+        self.charge(role, Usage(model=str(body.get("model", ""))))
+
     @property
-    def cost_usd(self) -> float | None:
-        """The cost of the run so far; None as soon as one cost is unknown."""
-        return total_spending(list(self.roles.values())).cost_usd
+    def spent(self) -> Spending:
+        """What the run has used so far."""
+        return total_spending(list(self.roles.values()))
 
     def room(self, role: Role, body: Mapping[str, Any]) -> AbstractAsyncContextManager[None]:
         """Reserves the budget for one request, until it is charged.
@@ -209,7 +230,7 @@ class Ledger:
 
     @property
     def _known_cost(self) -> float:
-        return sum(role.cost_usd or 0.0 for role in self.roles.values())
+        return self._lost + self.spent.least_usd
 
     def _most(self, role: Role, body: Mapping[str, Any]) -> float:
         """The most dollars that a request may cost: there are never more tokens than bytes."""

@@ -159,7 +159,7 @@ def _cost(summary: Summary) -> Iterator[Message]:
     if not any(spent.calls or spent.cached for spent in summary.spending.values()):
         yield _NO_CALLS
         return
-    yield tables.money(summary.cost_usd)
+    yield tables.money(summary.spent)
     for role, spent in tables.spent_by(summary):
         text = ngettext(
             "{role}: {n} call, {in} tokens in, {out} out",

@@ -106,7 +106,7 @@ def bot_usage_section(results: Results) -> Section | None:
             calls=total.calls,
             tokens_in=total.tokens_in,
             tokens_out=total.tokens_out,
-            usd=money(total.cost_usd),
+            usd=money(total),
         ),
         tables=[
             spending_table("bot", _("Model"), ((name or _("unnamed"), spent) for name, spent in used.items()))

@@ -81,7 +81,9 @@ def spending_table(
     columns = (who, _("Calls"), _("Cached"), _("Tokens in"), _("Tokens out"), _("Cost (USD)"))
     rows = []
     for each, spent in listed:
-        cost = _("price unknown") if spent.cost_usd is None else dollars(spent.cost_usd)
+        cost: Text = _("unknown") if spent.cost_usd is None else dollars(spent.cost_usd)
+        if spent.cost_usd is None and spent.known_usd:
+            cost = _("at least {amount}", amount=dollars(spent.known_usd))
         calls = (spent.calls, spent.cached) if is_cached else (spent.calls,)
         figures = (*calls, spent.tokens_in, spent.tokens_out)
         rows.append((each, *figures, Cell(text=cost, number=spent.cost_usd)))
@@ -97,9 +99,13 @@ def spent_by(summary: Summary) -> Iterator[tuple[Text, Spending]]:
             yield _("{role} ({model})", role=name, model=safe_text(model)) if model else name, model_spent
 
 
-def money(amount: float | None) -> Message:
-    """Dollars with the digits that small amounts need, or that a model has no known price."""
-    return _("price unknown") if amount is None else _("{amount} USD", amount=dollars(amount))
+def money(spent: Spending) -> Message:
+    """Dollars with the digits that small amounts need; of an unknown cost the part that is known."""
+    if spent.cost_usd is not None:
+        return _("{amount} USD", amount=dollars(spent.cost_usd))
+    if spent.known_usd:
+        return _("at least {amount} USD", amount=dollars(spent.known_usd))
+    return _("cost unknown")
 
 
 def grade_text(score: Score) -> Text:

@@ -165,7 +165,7 @@ def _course(context: ReportContext) -> Iterator[_Figure]:
     if not minutes:
         took = _("{seconds} s", seconds=seconds)
     yield "seconds", _("Time taken"), SheetCell(text=context.text(took)), ""
-    cost = money(summary.cost_usd) if summary.spending else _("no model was called for customers or grading")
+    cost = money(summary.spent) if summary.spending else _("no model was called for customers or grading")
     yield "cost", _("Cost"), SheetCell(text=context.text(cost)), ""
 
 
@@ -250,7 +250,7 @@ def technical_sheet(context: ReportContext) -> Worksheet:
         values[f"calls.{role}"] = f"{spent.calls} (+{spent.cached} cached)"
         values[f"tokens.{role}"] = f"{spent.tokens_in} in, {spent.tokens_out} out"
         for model, each in summary.usage.get(role, {}).items():
-            cost = "price unknown" if each.cost_usd is None else f"{dollars(each.cost_usd)} USD"
+            cost = "cost unknown" if each.cost_usd is None else f"{dollars(each.cost_usd)} USD"
             values[f"usage.{role}.{model}"] = f"{each.tokens_in} in, {each.tokens_out} out, {cost}"
     for name, judge in summary.judges.items():
         values[f"judge.{name}.stderr"] = "" if judge.stderr is None else f"{judge.stderr:.4f}"

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from simulator.core.titles import Titles
 from simulator.core.types import Language, RedRules, Severity, Spending, Status, Turn, Value
+from simulator.models.pricing import total_spending
 
 MarkKind = Literal["no_answer", "overall", "groundedness", "correctness", "claims", "facts", "risk"]
 Stratum = Literal["red", "not_red"]
@@ -273,6 +274,11 @@ class Summary(Value):
     usage: dict[str, dict[str, Spending]]
     cost_usd: float | None
     seconds: float
+
+    @property
+    def spent(self) -> Spending:
+        """What all roles have used together."""
+        return total_spending(list(self.spending.values()))
 
     @property
     def tokens_per_turn(self) -> tuple[int, int] | None:

@@ -206,7 +206,10 @@ def measure_condition(condition: Condition, results: Results, summary: Summary) 
         pairs = [(float(at in right), c.case.id) for c in begun if (at := place(c)) in right | wrong]
         return _mean_figure(pairs, len(pairs))
     if name == "cost_usd":
-        return MeasuredFigure(summary.cost_usd, None, len(begun))
+        cost, least = summary.cost_usd, summary.spent.least_usd
+        # Of an unknown cost the part that is known decides, where it is too much already.
+        value = least if cost is None and least > condition.threshold else cost
+        return MeasuredFigure(value, None, len(begun))
     if name == MAJOR:
         major = major_cases(summary)
         share = _mean_figure([(float(hit), case) for case, hit in major.items()], len(begun))
@@ -783,6 +786,7 @@ def as_json(summary: Summary, gate: Gate, store: str = "") -> dict[str, Any]:
             r: {"in": spent.tokens_in, "out": spent.tokens_out} for r, spent in summary.spending.items()
         },
         "cost_usd": rounded(summary.cost_usd),
+        "cost_at_least_usd": rounded(summary.spent.least_usd),
         # What each model used in each role; calls answered from the cache stand apart and cost nothing.
         "usage": {
             role: {
@@ -791,6 +795,7 @@ def as_json(summary: Summary, gate: Gate, store: str = "") -> dict[str, Any]:
                     "cached": spent.cached,
                     "in": spent.tokens_in,
                     "out": spent.tokens_out,
+                    "uncounted": spent.uncounted,
                     "cost_usd": None if spent.cost_usd is None else round(spent.cost_usd, 6),
                 }
                 for model, spent in by_model.items()

@@ -313,11 +313,18 @@ def _spending(file: sqlite3.Connection, *columns: str) -> Iterator[tuple[tuple[s
     group = ", ".join(columns)
     query = f"""SELECT sum(NOT cached), sum(cached),
       sum(tokens_in * NOT cached), sum(tokens_out * NOT cached),
-      CASE WHEN count(*) = count(cost_usd) THEN sum(cost_usd) END, {group}
+      CASE WHEN count(*) = count(cost_usd) THEN sum(cost_usd) END, sum(cost_usd),
+      sum(NOT cached AND cost_usd IS NULL AND tokens_in + tokens_out = 0), {group}
       FROM calls GROUP BY {group}"""  # noqa: S608 - our own column names
-    for calls, cached, tokens_in, tokens_out, cost_usd, *key in file.execute(query):
+    for calls, cached, tokens_in, tokens_out, cost_usd, known_usd, uncounted, *key in file.execute(query):
         spending = Spending(
-            calls=calls, cached=cached, tokens_in=tokens_in, tokens_out=tokens_out, cost_usd=cost_usd
+            calls=calls,
+            cached=cached,
+            tokens_in=tokens_in,
+            tokens_out=tokens_out,
+            cost_usd=cost_usd,
+            known_usd=0.0 if cost_usd is not None else known_usd or 0.0,
+            uncounted=uncounted,
         )
         yield tuple(key), spending
 

@@ -76,7 +76,7 @@ def test_a_budget_that_cannot_be_kept_is_refused(capsys: pytest.CaptureFixture[s
     capsys.readouterr()
     context = a_stage(SERVER, **(PRICED | {"judge_model": "nobody-knows-it"}))
     announce_cost(context.settings, context, PLAN)
-    assert said(capsys)[0].endswith("price unknown.")
+    assert said(capsys)[0].endswith("cost unknown.")
 
 
 def test_a_budget_is_told_in_both_currencies(capsys: pytest.CaptureFixture[str]) -> None:

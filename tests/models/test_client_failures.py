@@ -57,12 +57,16 @@ async def test_after_six_attempts_it_is_a_typed_failure(
     reply: Reply, timeout: float, kind: str, said: str
 ) -> None:
     """The failure says which model of which role at which address, and what happened."""
+    ledger = Ledger({})
     async with OpenAIServer(lambda _: reply) as server, connected(timeout=timeout) as made:
         with pytest.raises(ModelFailure, match=r"^judge model fake-chat at ") as met:
-            await model_at(server, made).say(ASKED)
+            await model_at(server, made, ledger=ledger).say(ASKED)
 
     assert server.counts["chat"] == ATTEMPTS == 6
     assert (met.value.failure.kind, said in str(met.value)) == (kind, True)
+    # What timed out may be billed: six calls of unknown cost.
+    uncounted, cost = (6, None) if kind == "timeout" else (0, 0)
+    assert (ledger.spent.calls, ledger.spent.uncounted, ledger.spent.cost_usd) == (uncounted, uncounted, cost)
 
 
 async def test_an_address_where_nobody_listens_is_unreachable() -> None:

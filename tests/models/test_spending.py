@@ -36,13 +36,46 @@ def test_an_unknown_price_stays_unknown() -> None:
     """It is never counted as nothing, and makes the whole unknown."""
     ledger = Ledger({})
     ledger.charge("user", used())
-    assert ledger.cost_usd is not None
+    assert ledger.spent.cost_usd is not None
     ledger.charge("judge", used(model=UNPRICED))
 
     assert cost_usd(used(model=UNPRICED)) is None
-    assert ledger.roles["judge"].cost_usd is ledger.cost_usd is None
+    assert ledger.roles["judge"].cost_usd is ledger.spent.cost_usd is None
     ledger.charge("judge", used())
     assert ledger.roles["judge"].cost_usd is None
+
+
+def test_a_call_that_told_no_tokens_is_of_unknown_cost() -> None:
+    """It is counted, and the rest stays known; where a model is free, nothing is unknown."""
+    ledger = Ledger({}, prices=Prices({"free": Price(input=0, output=0)}))
+    ledger.charge("user", used())
+    ledger.charge("judge", used(0))
+    ledger.charge("judge", used(0, "free"))
+    known = cost_usd(used()) or 0
+
+    assert (ledger.spent.calls, ledger.spent.cost_usd, ledger.spent.uncounted) == (3, None, 2)
+    assert ledger.spent.least_usd == ledger.spent.known_usd == pytest.approx(known)
+    assert Ledger({}, prices=ledger.prices).spent.least_usd == 0
+    alone = Ledger({}, prices=ledger.prices)
+    alone.charge("judge", used(0, "free"))
+    assert alone.spent.cost_usd == 0
+
+
+async def test_a_call_without_a_reply_is_held_against_the_budget() -> None:
+    """It may have cost as much as it could, though nobody knows: the next one has no room."""
+    body = {"model": PRICED, "messages": [{"role": "user", "content": "x" * 100}]}
+    ledger = Ledger({}, budget=0.03)
+    async with ledger.room("judge", body):
+        ledger.charge_unanswered("judge", body)
+
+    assert (ledger.spent.calls, ledger.spent.cost_usd) == (1, None)
+    with pytest.raises(BudgetSpent):
+        async with ledger.room("judge", body):
+            pass
+    answered = Ledger({}, budget=0.03)
+    answered.charge("judge", used(10))
+    async with answered.room("judge", body):
+        pass
 
 
 def test_roles_are_counted_apart() -> None:
@@ -65,7 +98,7 @@ def test_a_cached_call_costs_nothing() -> None:
     ledger.charge("judge", used(model=UNPRICED), cached=True)
 
     assert ledger.roles["judge"] == Spending(cached=1, cost_usd=0.0)
-    assert ledger.cost_usd == 0
+    assert ledger.spent.cost_usd == 0
 
 
 def test_every_charge_is_recorded() -> None:
@@ -161,5 +194,9 @@ def test_a_price_given_later_counts_what_was_spent_before() -> None:
     )
     settings = Settings(prices={UNPRICED: {"input": 2}})
 
-    assert Ledger.of(Settings(), earlier).cost_usd is None
-    assert Ledger.of(settings, earlier).cost_usd == pytest.approx(2)
+    assert Ledger.of(Settings(), earlier).spent.cost_usd is None
+    assert Ledger.of(settings, earlier).spent.cost_usd == pytest.approx(2)
+    silent = spent.model_copy(update={"calls": 2, "uncounted": 1})
+    of_two = earlier.model_copy(update={"usage": {"judge": {UNPRICED: silent}}})
+    assert Ledger.of(settings, of_two).spent.cost_usd is None
+    assert Ledger.of(settings, of_two).spent.least_usd == pytest.approx(2)

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from simulator.core.document import Cell, Report, Section, Table
-from simulator.core.types import Language, RedRules, Results
+from simulator.core.types import Language, RedRules, Results, Spending
 from simulator.report.painters.console import paint as painted_on
 from simulator.report.tables import money, rules_text
 from simulator.stats.gate import decide
@@ -136,9 +136,10 @@ def test_a_word_is_not_parted_where_the_rest_fits_elsewhere() -> None:
 
 def test_money_and_rules_read_well() -> None:
     """Small amounts keep their digits, unknown ones say so, rules name their limits."""
-    amounts = [said(money(amount)) for amount in (0.0, 0.0123, 12.3, None)]
+    amounts = [said(money(Spending(cost_usd=amount))) for amount in (0.0, 0.0123, 12.3, None)]
 
-    assert amounts == ["0.00 USD", "0.0123 USD", "12.30 USD", "price unknown"]
+    assert amounts == ["0.00 USD", "0.0123 USD", "12.30 USD", "cost unknown"]
+    assert said(money(Spending(cost_usd=None, known_usd=0.0123))) == "at least 0.0123 USD"
     assert said(rules_text(RedRules(groundedness=None))) == (
         "Low grade < 70, Not in the passages off, Incorrect <= 2,"
         " Unsupported claim < 100, Facts do not match < 100, Rule broken < 100"

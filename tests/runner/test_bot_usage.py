@@ -77,7 +77,7 @@ def test_what_nobody_told_is_not_made_up() -> None:
         "": None,
     }
     assert shown is not None
-    assert said(shown.line) == "Answers: 2, tokens in: 6, out: 1, price unknown"
+    assert said(shown.line) == "Answers: 2, tokens in: 6, out: 1, cost unknown"
 
 
 def test_a_chain_tells_the_calls_of_its_links() -> None:

@@ -179,7 +179,7 @@ def test_progress_counts_what_happens(capsys: pytest.CaptureFixture[str]) -> Non
     assert isinstance(tally, Tally)
     assert quiet == "1/2 conversations, 1 turns graded, 1 red"
     assert paid == f"{quiet}, 1 calls, 0.20 USD"
-    assert str(tally) == f"{quiet}, 2 calls, price unknown"
+    assert str(tally) == f"{quiet}, 2 calls, at least 0.20 USD"
     assert capsys.readouterr() == ("", "")
 
 

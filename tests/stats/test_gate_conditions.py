@@ -16,7 +16,7 @@ from simulator.core.settings import (
     target_conditions,
 )
 from simulator.core.titles import title
-from simulator.core.types import Language, RedRules, Results
+from simulator.core.types import Language, RedRules, Results, Spending
 from simulator.report.context import conditions_table, notes, verdict
 from simulator.stats.figures import CorrectedScore
 from simulator.stats.gate import (
@@ -253,6 +253,16 @@ def test_every_figure_agrees_with_the_summary(name: str, value: float | None) ->
     if value is not None or name in known:
         assert found.value == pytest.approx(known.get(name, value))
     assert found.cases == (0 if found.found is None else len(found.found.sizes))
+
+
+def test_an_unknown_cost_is_too_much_as_soon_as_its_known_part_is() -> None:
+    """Of less nobody can say that it is within the limit."""
+    spending = {"judge": Spending(cost_usd=None, known_usd=2.0, uncounted=1)}
+    results = rehearsed().model_copy(update={"spending": spending})
+    summary = summarise(results, rules=RedRules(), judges=JUDGES, seed=42)
+    limits = [Condition(name="cost_usd", comparison="<=", threshold=limit) for limit in (1.5, 2.0)]
+
+    assert [measure_condition(each, results, summary).value for each in limits] == [2.0, None]
 
 
 def test_a_run_without_turns_says_nothing_of_them() -> None:

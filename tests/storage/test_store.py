@@ -85,7 +85,7 @@ def test_what_is_written_is_read_back(file: RunFile) -> None:
     assert {score.judge: score.state for score in results.scores} == {"turn": "scored", "fluency": "skipped"}
     assert results.spending == {
         "user": Spending(calls=1, cached=1, tokens_in=10, tokens_out=2, cost_usd=0.25),
-        "judge": Spending(calls=1, cost_usd=None),
+        "judge": Spending(calls=1, cost_usd=None, uncounted=1),
     }
     assert (results.planned, results.run.id, [p.id for p in results.personas]) == (3, ID, ["angry"])
 

@@ -333,9 +333,8 @@ class BatchRunner(Runner):
         """Has a batch played, and writes it down. Raises BatchLost, after too many losses RehearsalError."""
         budget, has_all, grant = self.context.ledger.budget, self._slots == 1, None
         if budget is not None:
-            spent = sum(role.cost_usd or 0.0 for role in self.context.ledger.roles.values())
-            left = budget - spent - sum(self._granted.values()) - self._lost_grants
-            grant = self._granted[address] = max(0.0, left / (self._slots - len(self._granted)))
+            taken = self.context.ledger.spent.least_usd + sum(self._granted.values()) + self._lost_grants
+            grant = self._granted[address] = max(0.0, (budget - taken) / (self._slots - len(self._granted)))
         conversations = tuple(self._stored.with_ids(ids))
         batch = Batch(
             run=self._run_id,
