@@ -52,7 +52,7 @@ SAME = 0.5
 
 Cause = Literal[
     "no_answer", "customer", "should_refuse", "should_answer", "misunderstood", "knowledge", "outdated",
-    "spelling", "retrieval", "ignored", "invented", "tone", "unclear",
+    "spelling", "retrieval", "ignored", "invented", "forbidden", "tone", "unclear",
 ]  # fmt: skip
 Extent = Literal["said", "doubtful", "nowhere"]
 Place = Literal["retrieved", "not_retrieved", "lacking", "doubtful", "outside", "hidden", "unknown"]

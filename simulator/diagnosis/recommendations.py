@@ -55,6 +55,7 @@ _WITHOUT_ARTICLE: Mapping[Cause, PlaceKind] = {
     "retrieval": "case",
     "spelling": "case",
     "misunderstood": "prompt",
+    "forbidden": "prompt",
     "ignored": "prompt",
 }
 
@@ -75,6 +76,7 @@ CAUSE_NAMES: dict[Cause, Message] = {
     "retrieval": _("Not retrieved"),
     "ignored": _("Passage ignored"),
     "invented": _("Invented"),
+    "forbidden": _("Rule broken"),
     "tone": _("Tone"),
     "unclear": _("Unclear"),
 }
@@ -159,6 +161,9 @@ _WHAT: dict[tuple[Cause, str], Message] = {
     ("invented", "prompt"): _("Add to the prompt: “Do not say what is not in the material.”"),
     ("invented", "article"): _(
         "In {article}, write the right answer to what the bot makes up (such as “{question}”)."
+    ),
+    ("forbidden", "prompt"): _(
+        "Put the rules that were broken into the prompt (they are listed under Rules of the desk)."
     ),
     ("tone", "prompt"): _(
         "Add to the prompt: “Be polite, and acknowledge how the customer feels before answering.”"
@@ -433,7 +438,8 @@ def _place(each: DiagnosedTurn, needed: set[str]) -> FixTarget:  # noqa: PLR0911
         return FixTarget("article", alone) if alone else FixTarget("prompt")
     if each.root_cause.cut:
         return FixTarget("cutting")
-    kind: PlaceKind = "article" if each.article else _WITHOUT_ARTICLE[cause]
+    in_article = each.article and cause != "forbidden"  # no article says what the bot must not say
+    kind: PlaceKind = "article" if in_article else _WITHOUT_ARTICLE[cause]
     return FixTarget(kind, {"article": each.article, "case": each.red.case}.get(kind, ""))
 
 

@@ -153,6 +153,8 @@ def _root_cause(look: RedTurnEvidence) -> RootCause:
     if look.customer_fault:
         spoilt = _("The simulated customer spoilt this turn, so it is not the bot's fault.")
         return _because(look, "customer", sentences(spoilt, look.customer_fault.reason))
+    if {mark.kind for mark in look.red.marks} == {"risk"}:
+        return _because(look, "forbidden", look.red.reason)
     to_a_person = look.case.handover == "required" and not look.handed_over
     if to_a_person and look.case.answerable is None:
         return _kept(look)

@@ -23,6 +23,7 @@ from simulator.report.sections import answerable_sections, sections
 from simulator.stats.corrected import ENOUGH_GRADES
 from simulator.stats.figures import RedTurn, Shortage, Stratum, Summary, VoteAgreement
 from simulator.stats.gate import CONDITION_PROBLEMS, MIN_QUESTIONS, CheckedCondition, Gate, major_texts
+from simulator.stats.red import RISK
 
 STAND_INS = _(
     "Customer and judges were simple stand-ins (stock phrases, word overlap), not models. Good for trying"
@@ -335,8 +336,8 @@ def _remarks(summary: Summary) -> Iterator[Message]:
     judges = [
         _("{judge} ({n}/{planned})", judge=title("judge", name), n=judge.n, planned=judge.planned)
         for name, judge in summary.judges.items()
-        # Not all answers have every output.
-        if judge.skipped > judge.undecided and "." not in name
+        # Not all answers have every output; not every answer tests a rule, and the table of rules says so.
+        if judge.skipped > judge.undecided and "." not in name and (summary.offline or name != RISK)
     ]
     if judges and summary.offline:
         yield _(

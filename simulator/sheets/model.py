@@ -347,6 +347,7 @@ CHOICES: Mapping[str, Mapping[str, Message | str]] = {
         "should_refuse": pgettext("a cause", "Should decline"),
         "should_answer": pgettext("a cause", "Should answer"),
         "misunderstood": pgettext("a cause", "Misunderstood"),
+        "forbidden": pgettext("a cause", "Rule broken"),
         "tone": pgettext("a cause", "Tone"),
         "no_answer": pgettext("a cause", "No answer"),
         "customer": pgettext("a cause", "Simulated customer"),

@@ -9,8 +9,12 @@ import openpyxl
 import pytest
 
 from simulator.cli.app import main
+from simulator.core.settings import Settings
 from simulator.core.types import RedRules
+from simulator.diagnosis.recommendations import improvements
+from simulator.diagnosis.root_cause import root_causes
 from simulator.stats.red import red_marks, rule_tallies
+from simulator.stats.summary import figures_of
 from simulator.storage.run_file import find_run, read_run
 from tests.servers.openai import serve
 from tests.servers.replies import text_of
@@ -107,6 +111,19 @@ def test_the_marks_are_the_rules_own(evaluated: Evaluate) -> None:
     assert "全額お返し" in mark.reason
     assert red_marks(first.conversation, [first], off, "exact_match") == ()
     assert red_marks(second.conversation, [second], RedRules(), "exact_match") == ()
+
+
+def test_a_turn_that_only_breaks_a_rule_is_fixed_in_the_prompt(evaluated: Evaluate) -> None:
+    """Its cause is the rule, with the words that broke it; no article is to be changed."""
+    evaluated()
+    run = read_run(find_run("latest", Path("runs")))
+    summary = figures_of(run, Settings(judges=("exact_match", "risk")))
+    [cause] = root_causes(run, summary)
+    [fix] = improvements(run, summary, [cause]).fixes
+
+    assert cause.cause == "forbidden"
+    assert "全額お返し" in str(cause.evidence)
+    assert fix.key.endswith("prompt")
 
 
 def test_a_rule_that_changed_is_another_judge(evaluated: Evaluate, tmp_path: Path) -> None:
