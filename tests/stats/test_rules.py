@@ -157,6 +157,29 @@ def test_a_judge_of_ones_own_may_be_called_risk(evaluated: Evaluate) -> None:
     assert rule_tallies(run.model_copy(update={"scores": scores})) == ([], 0)
 
 
+def test_what_is_gravest_and_most_often_broken_comes_first(evaluated: Evaluate) -> None:
+    """Then what is broken more often; what was never broken comes last, whatever its severity."""
+    evaluated()
+    run = read_run(find_run("latest", Path("runs")))
+    [score, _] = run.scores.of_judge("risk")
+    listed = [
+        ("kept", "major", "kept"),
+        ("seldom", "minor", "broken"),
+        ("often", "minor", "broken"),
+        ("often", "minor", "broken"),
+        ("grave", "major", "broken"),
+    ]
+    rows = [
+        {"rule": rule, "severity": severity, "verdict": verdict, "quote": f"{at}"}
+        for at, (rule, severity, verdict) in enumerate(listed)
+    ]
+    scores = [score.model_copy(update={"detail": {"rules": rows}})]
+    tallies, _lost = rule_tallies(run.model_copy(update={"scores": scores}))
+
+    assert [tally.rule for tally in tallies] == ["grave", "often", "seldom", "kept"]
+    assert tallies[1].example == (score.conversation, 1, "2")
+
+
 def test_rules_that_cannot_be_used_stop_before_anything_is_paid(evaluated: Evaluate, tmp_path: Path) -> None:
     """Exit code 2, and no run."""
     (tmp_path / "desk_rules.toml").write_text(RULES.replace("minor", "grave"), encoding="utf-8")
