@@ -61,7 +61,13 @@ def _grade(file: RunFile, settings: Settings, *, again: bool) -> Message | str |
     grading = Grading(settings, Models(by_role, settings, ledger))
     if grading.rubrics:
         check_players(settings, by_role, ["judge"])
-    say(_("Grading {turns} turns with {names}.", turns=turns, names=", ".join(grading.names)))
+    say(
+        _(
+            "Grading {turns} turns with {names}.",
+            turns=turns,
+            names=", ".join((*grading.names, *grading.conversation_names)),
+        )
+    )
 
     async def grade_all() -> Message | str | None:
         try:

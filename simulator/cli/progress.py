@@ -28,7 +28,9 @@ class Tally:
         self.changed()
 
     def graded(self, context: GradingContext, scores: Sequence[Score]) -> None:
-        """A turn has been graded."""
+        """A turn has been graded; of whole conversations only the endings are counted."""
+        if context.closing is not None:
+            return
         self.graded_turns += 1
         rules = self.context.settings.red
         self.red += bool(red_marks(context.conversation, scores, rules, self.primary))

@@ -359,6 +359,14 @@ _VERDICTS = {
 }  # fmt: skip
 
 
+_STATES = {
+    "resolved": "resolved", "fully resolved": "resolved", "yes": "resolved",
+    "partly": "partly", "partial": "partly", "partially": "partly", "partly resolved": "partly",
+    "partially resolved": "partly",
+    "not": "not", "no": "not", "not resolved": "not", "unresolved": "not",
+}  # fmt: skip
+
+
 def _plain(value: Any) -> Any:
     return unicodedata.normalize("NFKC", value).strip().casefold() if isinstance(value, str) else value
 
@@ -397,6 +405,21 @@ def _number(value: Any) -> Any:
         return float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
     except ValueError:
         return value
+
+
+def _turn_number(value: Any) -> int:
+    """The first number in "turn 3" or [3, 4]; none is 0, and what names no turn is -1."""
+    if isinstance(value, list):
+        value = value[0] if value else None
+    if value is None or (isinstance(value, str) and _plain(value) in _NONE):
+        return 0
+    found = re.search(r"\d{1,4}", _plain(str(value)))
+    return int(found[0]) if found and not isinstance(value, bool) else -1
+
+
+def _request_state(value: Any) -> Any:
+    word = _plain(value)
+    return _STATES.get(word.replace("_", " "), value) if isinstance(word, str) else value
 
 
 def _feeling(value: Any) -> Any:
@@ -508,6 +531,26 @@ class Conflict(Reply):
     passages: str
 
 
+TurnNumber = Annotated[int, BeforeValidator(_turn_number)]
+
+
+class Request(Reply):
+    """What the customer asked for in a conversation: since which turn, and which one settled it (0: none)."""
+
+    request: str
+    turn: TurnNumber
+    state: Annotated[Literal["resolved", "partly", "not"], BeforeValidator(_request_state)]
+    by: TurnNumber = 0
+
+
+class Lapse(Reply):
+    """What went wrong between two turns of a conversation; `earlier` is 0 where there is only one."""
+
+    what: str
+    earlier: TurnNumber = 0
+    turn: TurnNumber
+
+
 @dataclass(frozen=True)
 class FieldKind:
     """A kind of field: `type` is what a reply must hold, `shape` how the form shows it to the model.
@@ -539,6 +582,20 @@ def without_unknown_passages(items: Sequence[Any], context: GradingContext) -> l
     """The items, each without the id of a passage that is not among those of the turn."""
     ids = {passage.id for passage in context.turn.answer.passages}
     return [item if item.passage in ids else item.model_copy(update={"passage": ""}) for item in items]
+
+
+def of_known_turns(items: Sequence[Request | Lapse], context: GradingContext) -> list[Any]:
+    """The items without those that name a turn which the conversation does not have.
+
+    Turn 0 is what was said before the first one, or none.
+    """
+    turns, first = range(len(context.turns) + 1), 0 if context.case.history else 1
+    others = (item.by if isinstance(item, Request) else item.earlier for item in items)
+    return [
+        item
+        for item, other in zip(items, others, strict=True)
+        if item.turn in turns and item.turn >= first and other in turns
+    ]
 
 
 def gravest_claim(claims: Sequence[Claim]) -> Severity | None:
@@ -588,6 +645,14 @@ FIELD_KINDS: dict[str, FieldKind] = {
         Annotated[list[RuleVerdict], BeforeValidator(_listed), Field(min_length=1)], "",
         items=tuple(RuleVerdict.model_fields),
     ),
+    "requests": FieldKind(
+        Annotated[list[Request], BeforeValidator(_listed_or_none)], "", kept=of_known_turns,
+        items=tuple(Request.model_fields),
+    ),
+    "lapses": FieldKind(
+        Annotated[list[Lapse], BeforeValidator(_listed_or_none)], "", kept=of_known_turns,
+        items=tuple(Lapse.model_fields), left_out=[],
+    ),
     "statements": FieldKind(
         Annotated[list[Statement], BeforeValidator(_listed), Field(min_length=1)], "", SHARE, recalled_share,
         kept=without_unknown_passages,
@@ -621,7 +686,10 @@ def _described(value: "tuple[str, Meaning] | Described", indent: str) -> str:
     return f"[{{{item}}}, ...]"
 
 
-_NUMBERS = {("usefulness", "useful"), ("statements", "found")}
+_NUMBERS = {
+    ("usefulness", "useful"), ("statements", "found"), ("requests", "turn"), ("requests", "by"),
+    ("lapses", "earlier"), ("lapses", "turn"),
+}  # fmt: skip
 
 
 def share_of(raw: float, scale: tuple[float, float]) -> float:

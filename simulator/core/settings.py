@@ -29,7 +29,7 @@ from simulator.core.errors import GONE, InputError, UnknownName, gone, value_pro
 from simulator.core.messages import Message, _
 from simulator.core.secrets import without_secrets
 from simulator.core.templates import read_toml
-from simulator.core.types import PASSED, Language, RedRules, Value
+from simulator.core.types import CONVERSATION, PASSED, Language, RedRules, Value
 
 Comparison = Literal[">=", "<=", "==", ">", "<"]
 # How a figure is measured: a share or mean 0..1, a count of turns, seconds of answering, or dollars.
@@ -124,6 +124,8 @@ def _condition(part: str) -> Condition:
         )
         raise ValueError(msg)
     name, comparison, number = found.groups()
+    if name == f"{CONVERSATION}.resolved":  # its verdict by the name of its field
+        name = CONVERSATION
     condition = Condition.model_validate({"name": name, "comparison": comparison, "threshold": float(number)})
     measure, threshold = condition.measure, condition.threshold
     # Nothing passes for being bad, and no share has to be hit exactly.
@@ -480,7 +482,7 @@ class Settings(RowSettings):
         1, description="How often each customer asks each question."
     )
     judges: Names = Field(
-        ("turn", "relevance", "groundedness", "similarity", "fluency", "cosine"),
+        ("turn", "relevance", "groundedness", "similarity", "fluency", "cosine", CONVERSATION),
         description="Who grades: names that `list` shows or your own files, separated by commas.",
     )
     judging: Literal["combined", "separate"] = Field(
@@ -704,8 +706,8 @@ class Settings(RowSettings):
     @field_validator("red")
     @classmethod
     def _on_their_scales(cls, value: RedRules) -> RedRules:
-        if not 0 <= (value.overall or 0) <= 1:
-            msg = _("overall is a share from 0 to 1")
+        if not all(0 <= (share or 0) <= 1 for share in (value.overall, value.conversation)):
+            msg = _("overall and conversation are shares from 0 to 1")
             raise ValueError(msg)
         if not all(0 <= (grade or 0) <= 5 for grade in (value.groundedness, value.correctness)):
             msg = _("groundedness and correctness are grades from 1 to 5")

@@ -49,6 +49,7 @@ TITLES: dict[str, dict[str, Message]] = {
         "meteor": _("METEOR"),
         "label": _("Label"),
         "choice": _("Choice"),
+        "conversation": _("Conversation"),
     },
     "category": {
         "understanding": _("Understanding"),
@@ -66,6 +67,19 @@ TITLES: dict[str, dict[str, Message]] = {
         "claims": _("Unsupported claim"),
         "facts": _("Facts do not match"),
         "risk": _("Rule broken"),
+        "conversation": _("Not resolved"),
+    },
+    "state": {
+        "resolved": pgettext("of a request", "resolved"),
+        "partly": _("partly resolved"),
+        "not": pgettext("of a request", "not resolved"),
+    },
+    "lapse": {
+        "forgotten": pgettext("of the desk", "Forgotten"),
+        "contradictions": _("Contradiction"),
+        "loops": pgettext("of the desk", "Repeated"),
+        "promises": _("Promise not kept"),
+        "spared": _("Could have been spared"),
     },
     "ended": {
         "satisfied": _("Satisfied"),

@@ -206,6 +206,10 @@ class Ended(StrEnum):
     INTERRUPTED = "interrupted"
 
 
+# How a conversation ends that was held to its end: not one that was cut off, or that lost its customer.
+COMPLETE = frozenset({Ended.SATISFIED, Ended.GAVE_UP, Ended.HANDED_OVER, Ended.TURN_LIMIT, Ended.RAG_FAILED})
+
+
 class Utterance(Value):
     """What the simulated customer does next: says `text` and stays, or leaves; `clean` as in Turn."""
 
@@ -230,13 +234,23 @@ class Conversation(Value):
 
 
 class GradingContext(Value):
-    """All that is put before a judge: one turn, and what came before it."""
+    """All that is put before a judge: one turn, and what came before it.
+
+    `closing` is what the customer said when leaving (perhaps nothing) after the last turn of a finished
+    conversation, and then the whole conversation is graded; None where this turn is.
+    """
 
     conversation: str
     case: Case
     persona: str
     turn: Turn
     earlier: tuple[Turn, ...] = ()
+    closing: str | None = None
+
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        """All turns so far, this one included."""
+        return (*self.earlier, self.turn)
 
     @property
     def references(self) -> tuple[str, ...]:
@@ -269,6 +283,11 @@ class Score(Value):
     detail: dict[str, JsonValue] = Field(default_factory=dict)
     rubric: str = ""
     by_rule: bool = False
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is about the whole conversation, and not about the turn that it is stored with."""
+        return self.judge.partition("@")[0] == CONVERSATION or WHOLE in self.detail
 
 
 class HumanVerdict(Value):
@@ -314,6 +333,8 @@ class RedRules(Value):
     groundedness or Correctness (1..5) is at or below its limit although Overall is high, when a
     claim is unsupported, when a checked fact is missing from the passages, or when one of the desk's
     rules is broken.
+    The last turn of a conversation is red when the judge of whole conversations finds less of it resolved
+    than `conversation` (0..1).
     """
 
     overall: float | None = 0.7
@@ -322,6 +343,7 @@ class RedRules(Value):
     claims: bool = True
     facts: bool = True
     risk: bool = True
+    conversation: float | None = 0.5
 
 
 class PersonaText(Value):
@@ -381,6 +403,10 @@ SUPERSEDED, STOPPED_EARLY = "superseded", "stopped_early"
 LEXICAL = "lexical"
 # The judge of a row whose outputs have thresholds: 1 when every output reached all of its own, else 0.
 PASSED = "passed"
+# The judge of whole conversations: it never decides the score, which is that of turns.
+CONVERSATION = "conversation"
+# In the detail of a score about a whole conversation: how many turns it had.
+WHOLE = "turns_graded"
 # The judge that decides where lm_eval measured tasks of different metrics: the first one of each.
 MAIN_METRIC = "main_metric"
 

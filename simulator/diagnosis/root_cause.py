@@ -144,12 +144,17 @@ def _because(
     )
 
 
-def _root_cause(look: RedTurnEvidence) -> RootCause:
+_OF_THE_WHOLE = _("The answer is not at fault by itself; the conversation as a whole left something open.")
+
+
+def _root_cause(look: RedTurnEvidence) -> RootCause:  # noqa: PLR0911 - one for each kind of cause
     """The first cause for which there is evidence."""
     if look.red.failure:
         kinds = {"timeout": _("it timed out"), "empty": _("it was empty")}
         kind = kinds.get(look.red.failure, _("it failed"))
         return _because(look, "no_answer", _("The bot gave no answer ({kind}).", kind=kind), sure=True)
+    if {mark.kind for mark in look.red.marks} == {"conversation"}:
+        return _because(look, "unclear", sentences(_OF_THE_WHOLE, look.red.reason))
     if look.customer_fault:
         spoilt = _("The simulated customer spoilt this turn, so it is not the bot's fault.")
         return _because(look, "customer", sentences(spoilt, look.customer_fault.reason))

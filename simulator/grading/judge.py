@@ -16,9 +16,9 @@ from simulator.core.errors import AccessDenied, InputError, MalformedReply, Mode
 from simulator.core.messages import _, encodable
 from simulator.core.replies import FIFTHS, SHARE, revalidated, score_of, share_of
 from simulator.core.templates import stable_int
-from simulator.core.types import GradingContext, Score, State
+from simulator.core.types import WHOLE, GradingContext, Score, State
 from simulator.data.datasets import labels_of
-from simulator.grading.rubric import LONGEST_MATERIAL, PromptFrame, ReplySchema, Rubric, within
+from simulator.grading.rubric import LONGEST_MATERIAL, PromptFrame, ReplySchema, Rubric, grades_whole, within
 from simulator.models.pricing import JUDGE, BudgetSpent
 
 if TYPE_CHECKING:
@@ -35,6 +35,8 @@ LONGEST_SIDE = 200
 # Parameters by which a function judge asks for evidence, and the need that each stands for.
 _NEEDS = {"references": "reference", "passages": "passages"}
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+# What a rubric may grade beside the answer, and then has nothing to say of a missing one.
+_BESIDE = ("customer", "retrieval")
 # Not a judge's failures, though they may pass through it: after these nothing else can succeed.
 _STOPPING = (AccessDenied, BudgetSpent, RunFileError)
 
@@ -50,9 +52,14 @@ Parts = dict[str, replies.Reply | ModelFailure]
 class Panel:
     """All judges of a run."""
 
-    def __init__(self, judge_calls: Sequence[JudgeCall]) -> None:
-        """`judge_calls` are in the order of the columns; each grades with one or more judges."""
-        self.judge_calls = tuple(judge_calls)
+    def __init__(
+        self, judge_calls: Sequence[JudgeCall], conversation_calls: Sequence[JudgeCall] = ()
+    ) -> None:
+        """`judge_calls` are in the order of the columns; each grades a turn with one or more judges.
+
+        `conversation_calls` grade a whole conversation.
+        """
+        self.judge_calls, self.conversation_calls = tuple(judge_calls), tuple(conversation_calls)
 
     async def grade(
         self,
@@ -60,12 +67,13 @@ class Panel:
         done: Collection[str] = (),
         keep: Callable[[list[Score]], None] = lambda _: None,
     ) -> list[Score]:
-        """The scores of a turn, without those named in `done`; `keep` gets them as they arrive.
+        """The scores of a turn, or of a whole conversation, without those in `done`; `keep` gets each.
 
         Raises BudgetSpent once the calls in flight have arrived, for they are paid for. AccessDenied is
         raised at once, in an exception group: nothing else can be graded either.
         """
         spent: list[BudgetSpent] = []
+        whole = context.closing is not None
 
         async def graded(call: JudgeCall) -> list[Score]:
             try:
@@ -73,11 +81,16 @@ class Panel:
             except BudgetSpent as error:
                 spent.append(error)
                 return []
+            if whole:
+                scores = [
+                    s.model_copy(update={"detail": {**s.detail, WHOLE: context.turn.index}}) for s in scores
+                ]
             keep(scores)
             return scores
 
         async with asyncio.TaskGroup() as tasks:
-            running = [tasks.create_task(graded(call)) for call in self.judge_calls]
+            calls = self.conversation_calls if whole else self.judge_calls
+            running = [tasks.create_task(graded(call)) for call in calls]
         if spent:
             raise spent[0]
         return [score for task in running for score in task.result()]
@@ -197,8 +210,17 @@ class ModelJudge:
         """A filled-in form as a score: its last text before the verdict is the reason."""
         if isinstance(filled, ModelFailure):
             return failed(self._name(rubric), context, filled, self.rubric_hash)
-        verdict = rubric.kind.kept(getattr(filled, rubric.value), context)
-        detail = encodable(filled.model_copy(update={rubric.value: verdict}).model_dump(mode="json"))
+        kept = {
+            key: replies.FIELD_KINDS[kind].kept(getattr(filled, key), context)
+            for key, kind in rubric.fields.items()
+        }
+        verdict = kept[rubric.value]
+        detail = encodable(filled.model_copy(update=kept).model_dump(mode="json"))
+        dropped = sum(
+            len(getattr(filled, key)) - len(each) for key, each in kept.items() if isinstance(each, list)
+        )
+        if dropped:
+            detail["dropped"] = dropped
         if conflicts := _conflicts(rubric, detail, context):
             sides = {side: " ".join(text.split())[:LONGEST_SIDE] for side, text in conflicts[0].items()}
             reason = self.frame.text(context.case.language, "disagree", **sides)
@@ -219,6 +241,8 @@ class ModelJudge:
             detail=detail,
             rubric=self.rubric_hash,
         )
+        if context.closing is not None:
+            return score
         _unused, left_out = within(context.turn.answer.passages, LONGEST_MATERIAL)
         return _unseen(score, left_out, context, self.frame) if left_out else score
 
@@ -423,7 +447,9 @@ def declared_scale(function: Callable[..., Any]) -> tuple[float, float] | None:
 def by_rule(rubric: Rubric, context: GradingContext, frame: PromptFrame, name: str = "") -> Score | None:
     """The score that takes no model: skipped without evidence, lowest without an answer; else None."""
     name = name or rubric.name
-    if context.turn.answer.error is not None and rubric.grades != "answer" and not context.turn.unrecorded:
+    if grades_whole(rubric) and any(turn.answer.error is None for turn in context.turns):
+        return None
+    if context.turn.answer.error is not None and rubric.grades in _BESIDE and not context.turn.unrecorded:
         if rubric.grades == "customer":
             return None
         return _bare(name, context, "skipped", frame.text(context.case.language, "no_passages"))

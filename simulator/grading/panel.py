@@ -30,6 +30,7 @@ from simulator.grading.rubric import (
     PromptFrame,
     ReplySchema,
     Rubric,
+    grades_whole,
     load_form,
     load_judge,
     read_rules,
@@ -73,8 +74,15 @@ class Grading:
         self.load_form = functools.cache(functools.partial(load_form, rules=self.rules))
         tokenizer(settings.tokenizer)  # an unknown or missing one is reported before anything is paid
         self.panelists = panelists(settings)
-        calls = self.judge_calls(self.answer_judges)
-        self.panel = self.outputs.panel(self.judge_calls, calls) if self.outputs else Panel(calls)
+        of_turns, of_conversations = (
+            self.judge_calls({n: j for n, j in self.answer_judges.items() if grades_whole(j) is whole})
+            for whole in (False, True)
+        )
+        self.panel = (
+            self.outputs.panel(self.judge_calls, of_turns)
+            if self.outputs
+            else Panel(of_turns, of_conversations)
+        )
 
     @property
     def judges(self) -> dict[str, Judge]:
@@ -84,19 +92,36 @@ class Grading:
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the scores that every turn gets: the judges', and those of further models."""
-        rubrics = _rubrics(self.answer_judges.values())
-        further = (f"{rubric.name}@{panelist.model}" for panelist in self.panelists for rubric in rubrics)
         verdict = (PASSED,) if self.outputs and self.outputs.file.decides else ()
-        return (*verdict, *self.answer_judges, *further)
+        return (*verdict, *self._names(whole=False))
+
+    @property
+    def conversation_names(self) -> tuple[str, ...]:
+        """The names of the scores that every whole conversation gets."""
+        return self._names(whole=True)
+
+    def _names(self, *, whole: bool) -> tuple[str, ...]:
+        judges = {name: judge for name, judge in self.answer_judges.items() if grades_whole(judge) is whole}
+        rubrics = _rubrics(judges.values())
+        further = (f"{rubric.name}@{panelist.model}" for panelist in self.panelists for rubric in rubrics)
+        return (*judges, *further)
 
     def names_of(self, context: GradingContext) -> set[str]:
-        """The names of the scores that this turn gets, those of its outputs included."""
+        """The names of the scores that this turn or conversation gets, those of its outputs included."""
+        if context.closing is not None:
+            return set(self.conversation_names)
         return {*self.names, *(self.outputs.names(context) if self.outputs else ())}
 
     @property
     def judges_per_turn(self) -> list[tuple[str, Judge]]:
         """Each judge as often as it grades one turn; a judge of several outputs once for each of them."""
-        return [*self.answer_judges.items(), *(self.outputs.judges_per_row if self.outputs else ())]
+        own = ((name, judge) for name, judge in self.answer_judges.items() if not grades_whole(judge))
+        return [*own, *(self.outputs.judges_per_row if self.outputs else ())]
+
+    @property
+    def conversation_rubrics(self) -> list[Rubric]:
+        """The rubrics that grade a whole conversation, each in a call of its own."""
+        return [rubric for rubric in _rubrics(self.answer_judges.values()) if grades_whole(rubric)]
 
     @property
     def is_combined(self) -> bool:
@@ -134,7 +159,7 @@ class Grading:
         return calls
 
     def _model_calls(self, rubrics: list[Rubric], model: "Model", suffix: str = "") -> list[JudgeCall]:
-        alone = not self.is_combined
+        alone = not self.is_combined or any(map(grades_whole, rubrics))
         groups = [[rubric] for rubric in rubrics] if alone else [rubrics]
         seed, votes = self.settings.seed, self.settings.votes
         return [

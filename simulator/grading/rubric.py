@@ -35,6 +35,7 @@ _FRAME: dict[str, set[str]] = {
     "system": {"guidelines"},
     "material": {"history", "question", "passages", "answer", "reference"},
     "first_reference": {"question", "reference"},
+    "conversation": {"transcript", "reference"},
     "answerable": set(),
     "unanswerable": set(),
     "task_one": {"criterion", "form"},
@@ -58,6 +59,7 @@ _FRAME: dict[str, set[str]] = {
 }
 # The texts that the material is put together from.
 _MATERIAL = ("material", "first_reference", "answerable", "unanswerable")
+_CONVERSATION = ("conversation", "no_answer", "answerable", "unanswerable")
 
 
 class _Wording(BaseModel):
@@ -77,7 +79,7 @@ class _JudgeFile(BaseModel):
 
     needs: tuple[Literal["reference", "passages", "retrieval"], ...] = ()
     value: str = ""
-    grades: Literal["answer", "customer", "retrieval"] = "answer"
+    grades: Literal["answer", "customer", "retrieval", "conversation"] = "answer"
     fields: dict[str, str] = Field(min_length=1)
     ja: _Wording
     en: _Wording
@@ -233,6 +235,11 @@ Judge = Rubric | Callable[..., Any]
 Rules = Mapping[Language, tuple[Rule, ...]]
 
 
+def grades_whole(judge: "Judge | ReplySchema") -> bool:
+    """Whether a judge grades whole conversations, and not their turns."""
+    return isinstance(judge, Rubric) and judge.grades == "conversation"
+
+
 def load_judge(name: str) -> Judge:
     """A judge by its name on the shelf, `./mine.toml` or `mine.py:strict`: a rubric, or a function."""
     source = shelves.judge_source(name)
@@ -296,7 +303,8 @@ class PromptFrame:
     def _quoted(self, context: GradingContext) -> str:
         """The material; the judges of a turn are asked one after the other, and share it."""
         if self._last_material[0] is not context:
-            self._last_material = (context, self._material(context))
+            whole = context.closing is not None
+            self._last_material = (context, self._conversation(context) if whole else self._material(context))
         return self._last_material[1]
 
     def _task(self, language: Language, rubrics: Sequence[ReplySchema], *, alone: bool) -> str:
@@ -328,13 +336,14 @@ class PromptFrame:
 
         The same for all turns of a run, also where some of the rubrics are skipped.
         """
+        material = _CONVERSATION if any(map(grades_whole, rubrics)) else _MATERIAL
         texts = [
             text
             for language in LANGUAGES
             for text in (
                 self._tables[language]["system"],
                 self._guidelines[language],
-                *(self._tables[language][key] for key in _MATERIAL),
+                *(self._tables[language][key] for key in material),
                 self.task(language, rubrics, alone=alone),
             )
         ]
@@ -361,6 +370,31 @@ class PromptFrame:
             passages="\n".join(passages),
             answer=quote("answer", answer.text, seal),
             reference=self._reference(context, [quote("reference", text, seal) for text in references], seal),
+        )
+
+    def _conversation(self, context: GradingContext) -> str:
+        """The whole dialogue, each line under a tag with the number of its turn, and the references."""
+        language, case = context.case.language, context.case
+        lines = [("customer-0" if m.role == "user" else "desk-0", m.content) for m in case.history]
+        for turn in context.turns:
+            error = turn.answer.error
+            none = self.text(language, "no_answer", kind=error.kind) if error else ""
+            lines += [(f"customer-{turn.index}", turn.user), (f"desk-{turn.index}", turn.answer.text or none)]
+        if context.closing:
+            lines.append(("customer-leaving", context.closing))
+        lines = [(tag, text[:LONGEST_EARLIER]) for tag, text in lines]
+        references = [
+            (f"reference-{at}", text) for at, texts in enumerate(case.references, 1) for text in texts
+        ]
+        seal = fingerprint(*(text for _tag, text in (*lines, *references)))
+        known = [quote_lines(references, seal)] if references else []
+        if case.answerable is not None:
+            known.append(self.text(language, "answerable" if case.answerable else "unanswerable"))
+        return self.text(
+            language,
+            "conversation",
+            transcript=quote_lines(lines, seal),
+            reference="\n".join(known) or self.text(language, "nothing"),
         )
 
     def _reference(self, context: GradingContext, quoted: list[str], seal: str) -> str:

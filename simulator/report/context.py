@@ -150,7 +150,10 @@ def notes(summary: Summary, gate: Gate, titles: Titles) -> tuple[Line, ...]:
 
     That the target was missed is not among them: it is the verdict itself.
     """
-    alarms = (*_gate_alarms(summary, gate, titles), *_alarms(summary))
+    alarms = [*_gate_alarms(summary, gate, titles), *_alarms(summary)]
+    if n := summary.satisfied_unresolved:
+        of = summary.satisfied_graded
+        alarms.append(_("Customers who left satisfied without what they came for: {n} of {of}.", n=n, of=of))
     remarks = (*_gate_remarks(summary, gate), *correction_texts(summary), *_remarks(summary))
     return (*(Line(text, "alarm") for text in alarms), *(Line(text, "soft") for text in remarks))
 

@@ -20,6 +20,7 @@ from pydantic import JsonValue
 
 from simulator.core.document import Chart, Report, Section, Series, Text, local_time, points
 from simulator.core.messages import _, pgettext, safe_text
+from simulator.core.titles import TITLES, title
 from simulator.core.types import Conversation, Passage, Results, Score, Turn, TurnScores
 from simulator.diagnosis.recommendations import CAUSE_NAMES, Fix, certainty, heading_of
 from simulator.report import fixes, tables
@@ -55,6 +56,7 @@ ON_PAPER = 60
 # The judge whose grade each mark rests on; of other marks it is the deciding judge.
 _JUDGE_OF_MARK = {
     "groundedness": "groundedness", "correctness": "", "claims": "claims", "facts": "facts", "risk": "risk",
+    "conversation": "conversation",
 }  # fmt: skip
 _FEELINGS = {
     -2: _("angry"),
@@ -63,6 +65,8 @@ _FEELINGS = {
     1: _("relieved"),
     2: _("glad"),
 }
+# What goes wrong between turns, in the order in which it is listed.
+LAPSES = tuple(TITLES["lapse"])
 # What else a score says of its grade, beside the figures behind it.
 _NO_FIGURES = {"overall", "failed_votes", "spread", FEELING, "feeling"}
 
@@ -326,7 +330,7 @@ class _Views:
 
         It keeps no score: what judges say beside their grades would take most of the memory of a large page.
         """
-        rows = self._summary.rows
+        rows, ends = self._summary.rows, scores.get(len(c.turns), {})
         reds = [red for turn in c.turns if (red := self._context.red.get((c.id, turn.index)))]
         lows = (_lowest(scores.get(turn.index, {}).get(judge) for turn in c.turns) for judge in self.judges)
         greeting = self._context.results.run.settings.get("greeting")
@@ -336,6 +340,7 @@ class _Views:
             "conversation": c,
             "anchor": tables.anchor(number),
             "ending": tables.ending(c) if c.reason or not rows else "",
+            "wholes": [self._whole(score) for score in ends.values() if _is_shown_whole(score)],
             "expected": tables.expected_text(c.case) if rows else "",
             "greeting": said if isinstance(said, str) and not rows else "",
             "reds": reds,
@@ -352,7 +357,9 @@ class _Views:
         """
         key, titles = (c.id, turn.index), self._context.titles
         red = self._context.red.get(key)
-        graded = [scores[name] for name in self.judges if name in scores]
+        graded = [
+            scores[name] for name in self.judges if name in scores and not _is_shown_whole(scores[name])
+        ]
         answer = tables.answer_text(turn, red.failure if red else None)
         said = answer if isinstance(answer, str) else ""
         spans, listed = marked(said[:LONGEST], flaws(scores))
@@ -383,6 +390,31 @@ class _Views:
             # The turn judge's grade for it, where that made the turn red.
             "incorrect": scores["turn"].detail["correctness"] if incorrect else None,
             "passages": [self._passage(passage) for passage in turn.answer.passages],
+        }
+
+    def _whole(self, score: Score) -> dict[str, Any]:
+        """What a judge says of the whole conversation: its requests, and what went wrong between turns."""
+        value, listed = score.value or 0.0, list[Text]()
+        for request in _findings(score, "requests"):
+            turn, by = request.get("turn"), request.get("by")
+            state = title("state", str(request.get("state")))
+            asked = _said(request, "request")
+            said = _("Turn {turn}: {request} · {state}", turn=turn, request=asked, state=state)
+            listed.append(_("{said} (turn {by})", said=said, by=by) if by else said)
+        for kind in LAPSES:
+            for lapse in _findings(score, kind):
+                what, turn, earlier = _said(lapse, "what"), lapse.get("turn"), lapse.get("earlier")
+                name = title("lapse", kind)
+                at = _("turns {earlier} and {turn}", earlier=earlier, turn=turn)
+                at = at if earlier and earlier != turn else _("turn {n}", n=turn)
+                listed.append(_("{kind} ({at}): {what}", kind=name, at=at, what=what))
+        limit = self._summary.rules.conversation
+        return {
+            "judge": score.judge,
+            "resolved": _("{n} % resolved", n=f"{100 * value:.0f}"),
+            "red": limit is not None and value < limit,
+            "reason": cut(score.reason),
+            "listed": listed,
         }
 
     def _flaw(self, flaw: "Flaw", spans: list["Span"], turn: Turn) -> dict[str, Any]:
@@ -428,6 +460,15 @@ class _Views:
         label = passage.source or passage.id
         anchor = self.passages.setdefault((label, passage.text), f"p{len(self.passages) + 1}")
         return label, "" if passage.score is None else f"{passage.score:.2f}", anchor
+
+
+def _is_shown_whole(score: Score) -> bool:
+    """Whether a score stands with the whole conversation, and not with its last turn."""
+    return score.is_whole and score.state == "scored"
+
+
+def _said(item: Mapping[str, JsonValue], key: str) -> Text:
+    return cut(str(item.get(key, "")))
 
 
 def _votes(score: Score) -> Text:

@@ -177,6 +177,7 @@ def rules_text(rules: RedRules) -> Message:
         "claims": rules.claims and "< 100",
         "facts": rules.facts and "< 100",
         "risk": rules.risk and "< 100",
+        "conversation": rules.conversation and f"< {100 * rules.conversation:g}",
     }
     listed = [
         _("{name} {limit}", name=title("mark", kind), limit=limits[kind] or _("off"))

@@ -7,7 +7,7 @@ from simulator.core.document import JST, Notes, Section, Table, Text, Tone, poin
 from simulator.core.document import Facts as FactList
 from simulator.core.messages import Message, _, pgettext, safe_text
 from simulator.core.settings import dollars
-from simulator.core.types import Case, Conversation, Language, Score, Turn
+from simulator.core.types import CONVERSATION, Case, Conversation, Language, Score, Turn
 from simulator.core.types import Message as Line
 from simulator.diagnosis.recommendations import CAUSE_NAMES, Fix, certainty
 from simulator.report.context import STAND_INS, ReportContext, conditions_table, verdict
@@ -320,7 +320,11 @@ def _conversation_row(conversation: Conversation, context: ReportContext) -> Row
     }
     if context.summary.rows:
         about = {key: about[key] for key in ("date", "case", "run")}
-    cells = {"config": text_cell(json.dumps(about, ensure_ascii=False))}
+    last = context.scores(conversation.id, len(conversation.turns)) if conversation.turns else {}
+    whole = last.get(CONVERSATION)
+    if whole and whole.state == "scored":
+        about["resolved"] = f"{whole.value:.4g}"
+    cells = {"config": text_cell(json.dumps(about, ensure_ascii=False), note=whole.reason if whole else "")}
     if context.summary.rows:
         cells["reference"] = text_cell(expected_text(conversation.case))
     for turn in conversation.turns:

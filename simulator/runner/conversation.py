@@ -14,7 +14,7 @@ import contextlib
 import inspect
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from simulator.core.answers import answer_of
@@ -24,6 +24,8 @@ from simulator.core.messages import Message as Sentence
 from simulator.core.messages import _, changed, encodable
 from simulator.core.replies import revalidated
 from simulator.core.types import (
+    COMPLETE,
+    SCRIPTED,
     Answer,
     Bot,
     Case,
@@ -130,6 +132,22 @@ def grading_context(conversation: Conversation, index: int) -> GradingContext:
         turn=conversation.turns[index - 1],
         earlier=conversation.turns[: index - 1],
     )
+
+
+def grading_contexts(conversation: Conversation) -> Iterator[GradingContext]:
+    """All of a conversation that judges see: each turn, and the whole of one that was held to its end."""
+    for turn in conversation.turns:
+        yield grading_context(conversation, turn.index)
+    if (whole := conversation_context(conversation)) is not None:
+        yield whole
+
+
+def conversation_context(conversation: Conversation) -> GradingContext | None:
+    """What judges of the whole conversation see; None unless it was held to its end, and for a single row."""
+    if conversation.persona == SCRIPTED or conversation.ended not in COMPLETE or not conversation.turns:
+        return None
+    last = grading_context(conversation, len(conversation.turns))
+    return last.model_copy(update={"closing": conversation.closing})
 
 
 def _end(conversation: Conversation, ended: Ended, reason: str, closing: str = "") -> Conversation:

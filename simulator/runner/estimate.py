@@ -29,6 +29,7 @@ from simulator.core.types import (
     Answer,
     Case,
     Conversation,
+    Ended,
     GradingContext,
     Language,
     Passage,
@@ -41,7 +42,7 @@ from simulator.core.types import (
 from simulator.grading.rubric import ReplySchema
 from simulator.models.pricing import total_spending
 from simulator.runner.context import RunContext, embeds
-from simulator.runner.conversation import grading_context
+from simulator.runner.conversation import grading_contexts
 from simulator.runner.plan import cases_of_plan
 from simulator.storage.run_file import RUN_FILE, read_run
 from simulator.storage.runs import read_newest
@@ -249,11 +250,10 @@ def _calls(
             said += tokens(turn.user)
             yield ("demo", demo.model), 1, framing + shown + said, tokens(answer.text)
             said += tokens(answer.text)
-    for turn in held.turns:
-        seen = grading_context(held, turn.index)
+    for seen in grading_contexts(held):
         if judge := models["judge"]:
             yield from _grades(context, judge.model, seen, end)
-        for _unused, each in context.grading.judges_per_turn:
+        for _unused, each in context.grading.judges_per_turn if seen.closing is None else ():
             if (embedding := models["embed"]) and embeds(each) and (size := _embedded(each, seen, line)):
                 yield ("embed", embedding.model), 1, size, 0
 
@@ -281,7 +281,7 @@ def _held(context: RunContext, conversation: Conversation, turns: int, end: End)
         )
         for index in range(1, turns + 1)
     )
-    return conversation.model_copy(update={"turns": tuple(held)})
+    return conversation.model_copy(update={"turns": tuple(held), "ended": Ended.TURN_LIMIT})
 
 
 def _filler(language: Language, characters: Mapping[str, int], end: End) -> str:
@@ -303,24 +303,27 @@ def _grades(
     end: End,
     judges: AbstractSet[str] | None = None,
 ) -> Iterator[tuple[RoleModel, float, float, float]]:
-    """The calls that grade a turn: of rubrics by every model and vote, of function judges by the first.
+    """The calls that grade a turn, or the whole: of rubrics by every model and vote, of functions by one.
 
     `judges` are those that are asked; with None, all. A call that judges share is made for any of them.
     """
     grading, votes = context.grading, context.settings.votes
-    rubrics = [each for each in grading.rubrics if each.missing(seen) is None]
-    groups = [rubrics] * bool(rubrics) if grading.is_combined else [[each] for each in rubrics]
+    whole = seen.closing is not None
+    every, forms_filled = (grading.conversation_rubrics, []) if whole else (grading.rubrics, grading.forms)
+    rubrics = [each for each in every if each.missing(seen) is None]
+    combined = grading.is_combined and not whole
+    groups = [rubrics] * bool(rubrics) if combined else [[each] for each in rubrics]
     forms: list[tuple[str, Sequence[ReplySchema], bool, int]] = [
-        (model, group, not grading.is_combined, votes)
+        (model, group, not combined, votes)
         for model in (first, *(panelist.model for panelist in grading.panelists))
         for group in groups
     ]
-    forms += [(first, [each], True, 1) for each in grading.forms if each.missing(seen) is None]
+    forms += [(first, [each], True, 1) for each in forms_filled if each.missing(seen) is None]
     for model, group, alone, times in forms:
         if judges is not None and judges.isdisjoint(each.name for each in group):
             continue
         size = prompt_tokens(grading.frame.prompt(seen, group, alone=alone))
-        reply = GRADES if len(group) > 1 or group[0].name == "turn" else GRADE
+        reply = GRADES if whole or len(group) > 1 or group[0].name == "turn" else GRADE
         reply += GRADE * (len(group) - 1)
         yield ("judge", model), times, times * size, times * reply * end.length
 

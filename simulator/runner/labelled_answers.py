@@ -23,7 +23,7 @@ from simulator.data.files import printable, quote, read_bytes
 from simulator.data.rows import read_rows, split_sheet
 from simulator.data.values import Row, field_of, has_question, is_empty, is_extra, row_fault
 from simulator.grading.judge import JudgeCall, LexicalStandIn, ModelJudge, Panel
-from simulator.grading.rubric import Rubric, load_judge
+from simulator.grading.rubric import Rubric, grades_whole, load_judge
 from simulator.runner.context import RunContext
 from simulator.text.typography import nfkc
 
@@ -113,8 +113,11 @@ def read_labels(path: str | Path) -> LabelFile:
     return LabelFile(path, printable(dataset), answers, hashlib.sha256(read_bytes(file)).hexdigest())
 
 
-def labelled_context(row: LabelledAnswer) -> GradingContext:
-    """The labelled answer as judges of a run would see it: turn 1, with its passages and history."""
+def labelled_context(row: LabelledAnswer, *, whole: bool = False) -> GradingContext:
+    """The labelled answer as judges of a run would see it: turn 1, with its passages and history.
+
+    As a `whole` conversation, the history is its earlier turns.
+    """
     case = row.case
     text = case.answer or ""
     numbers = tuple(str(number) for number in range(1, len(case.contexts) + 1))
@@ -126,7 +129,27 @@ def labelled_context(row: LabelledAnswer) -> GradingContext:
         error=None if text.strip() else Failure(kind="empty", message=_("the answer is empty")),
     )
     turn = Turn(index=1, user=case.question, answer=answer)
-    return GradingContext(conversation=f"calibration/{case.id}", case=case, persona="", turn=turn)
+    seen = GradingContext(conversation=f"calibration/{case.id}", case=case, persona="", turn=turn)
+    if not whole:
+        return seen
+    earlier: list[Turn] = []
+    for message in case.history:
+        if message.role == "user" or not earlier:
+            said = message.content if message.role == "user" else ""
+            earlier.append(Turn(index=len(earlier) + 1, user=said, answer=Answer(text="")))
+        if message.role == "assistant":
+            last = earlier[-1]
+            text = "\n".join(filter(None, (last.answer.text, message.content)))
+            earlier[-1] = last.model_copy(update={"answer": Answer(text=text)})
+    changes = {"history": (), "references": ((),) * len(earlier) + case.references}
+    return seen.model_copy(
+        update={
+            "case": case.model_copy(update=changes),
+            "earlier": tuple(earlier),
+            "turn": turn.model_copy(update={"index": len(earlier) + 1}),
+            "closing": "",
+        }
+    )
 
 
 def _labelled(path: Path, case: Case, row: Row) -> LabelledAnswer:
@@ -430,7 +453,11 @@ def judge_panel(run_context: RunContext, judges: AbstractSet[str]) -> Panel:
             return {rubric.name + call.suffix for rubric in call.rubrics}
         return {call.rubric.name if isinstance(call, LexicalStandIn) else str(getattr(call, "name", ""))}
 
-    return Panel([call for call in run_context.panel.judge_calls if names(call) & judges])
+    panel = run_context.panel
+    return Panel(
+        [call for call in panel.judge_calls if names(call) & judges],
+        [call for call in panel.conversation_calls if names(call) & judges],
+    )
 
 
 async def grade_rows(
@@ -444,10 +471,10 @@ async def grade_rows(
 
     Raises BudgetSpent, or what makes grading impossible. What was graded before is in the cache.
     """
-    panel = judge_panel(run_context, {judge})
+    panel, whole = judge_panel(run_context, {judge}), judge in run_context.grading.conversation_names
 
     async def graded(row: LabelledAnswer) -> GradedRow:
-        scores = await panel.grade(labelled_context(row))
+        scores = await panel.grade(labelled_context(row, whole=whole))
         score = next(score for score in scores if score.judge == judge)
         progress(score)
         return GradedRow(row, score)
@@ -491,8 +518,14 @@ def judge_settings(settings: Settings, *judges: str, by_model: bool) -> Settings
     """
     is_combined = by_model and settings.judging == "combined" and set(judges) <= set(settings.judges)
     names = settings.judges if is_combined else judges
-    kept = tuple(name for name in names if name in judges or isinstance(load_judge(name), Rubric))
+    kept = tuple(name for name in names if name in judges or _is_shared(name))
     return settings.model_copy(update={"judges": kept})
+
+
+def _is_shared(name: str) -> bool:
+    """Whether a judge shares its call with others: a rubric for turns."""
+    judge = load_judge(name)
+    return isinstance(judge, Rubric) and not grades_whole(judge)
 
 
 def score_name(run_context: RunContext, judge: str) -> str:

@@ -19,7 +19,7 @@ from simulator.core.errors import InputError
 from simulator.core.messages import Message, _
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, read_sample
-from simulator.core.types import Case, Conversation, Persona
+from simulator.core.types import PASSED, Case, Conversation, Persona
 from simulator.data.cases import (
     QUESTIONS,
     ColumnUse,
@@ -38,7 +38,7 @@ from simulator.data.datasets import (
     label_set_problem,
     sort_labels,
 )
-from simulator.grading.rubric import Rubric, load_judge
+from simulator.grading.rubric import Rubric, grades_whole, load_judge
 from simulator.storage.results import without_superseded
 from simulator.storage.run_file import find_run, read_run
 
@@ -265,6 +265,14 @@ def _fitted(settings: Settings, data: DataSet, labels: Labels) -> tuple[Settings
     if "judges" not in settings.model_fields_set and not (settings.outputs or settings.scoring):
         judges, chosen_for = data.profile.judges(offline=endpoints(settings)["judge"] is None)
         settings = settings.model_copy(update={"judges": judges})
+    of_rows = tuple(name for name in settings.judges if name == PASSED or not grades_whole(load_judge(name)))
+    if not of_rows:
+        msg = _(
+            "--judges {judges} grades whole conversations, and a row has one turn: name another.",
+            judges=", ".join(settings.judges),
+        )
+        raise InputError(msg)
+    settings = settings.model_copy(update={"judges": of_rows})
     if "label" in map(shelves.judge_name, settings.judges):
         all_labels = labels or label_forms(sort_labels(data.profile.names))
         if problem := label_set_problem(all_labels):

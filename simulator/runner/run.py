@@ -28,6 +28,7 @@ from simulator.core.errors import RehearsalError, RunFileError
 from simulator.core.messages import Message, _, message_of
 from simulator.core.settings import Settings
 from simulator.core.types import (
+    COMPLETE,
     STOPPED_EARLY,
     SUPERSEDED,
     Bot,
@@ -46,14 +47,19 @@ from simulator.core.types import (
 from simulator.grading.panel import Grading
 from simulator.models.pricing import BudgetSpent
 from simulator.runner.context import RunContext
-from simulator.runner.conversation import Log, converse, grading_context
+from simulator.runner.conversation import (
+    Log,
+    conversation_context,
+    converse,
+    grading_context,
+    grading_contexts,
+)
 from simulator.storage.results import conversations_with_scores
 from simulator.storage.run_file import RunFile, new_run_id
 from simulator.users.faults import customer_faults
 
 # Suffix of the id of a second attempt, `angry/fees-01#1~2`; the new id also means another seed and session.
 AGAIN = "~2"
-_COMPLETE = frozenset({Ended.SATISFIED, Ended.GAVE_UP, Ended.HANDED_OVER, Ended.TURN_LIMIT, Ended.RAG_FAILED})
 # The next conversation waits while more turns than this, plus two for each allowed call, are ungraded.
 MAX_UNGRADED = 100
 
@@ -136,7 +142,7 @@ class Runner:
         # Lines that an interruption left unanswered: the bot gets them as they were said.
         self._pending = file.unanswered()
         # The scores of turns on resume, until their turn comes to be graded.
-        self._scores: dict[tuple[str, int], list[Score]] = {}
+        self._scores: dict[tuple[str, int, bool], list[Score]] = {}
         self._ungraded = 0
         self._was_graded = asyncio.Event()
 
@@ -157,10 +163,10 @@ class Runner:
             for score in self.file.scores(conversation.id) if conversation.turns else ():
                 # Failed grades are tried again on resume; all others are paid for and kept.
                 if score.state != "failed":
-                    self._scores.setdefault((score.conversation, score.turn), []).append(score)
-            for count in range(1, len(conversation.turns) + 1):
-                begun = conversation.model_copy(update={"turns": conversation.turns[:count]})
-                self._grade_later(begun, tasks)
+                    key = score.conversation, score.turn, score.is_whole
+                    self._scores.setdefault(key, []).append(score)
+            for context in grading_contexts(conversation):
+                self._grade_later(context, tasks)
             if conversation.ended is not None:
                 self.progress.ended(conversation)
             yield conversation
@@ -176,6 +182,8 @@ class Runner:
                     self.file.save_ending(
                         conversation.id, conversation.ended, conversation.reason, conversation.closing
                     )
+                if (whole := conversation_context(conversation)) is not None:
+                    self._grade_later(whole, tasks)
                 self.progress.ended(conversation)
 
     async def _grading_caught_up(self) -> None:
@@ -187,7 +195,7 @@ class Runner:
     async def _play(self, start: Conversation, tasks: asyncio.TaskGroup) -> Conversation:
         def on_turn(conversation: Conversation) -> None:
             self.progress.turn(conversation)
-            self._grade_later(conversation, tasks)
+            self._grade_later(grading_context(conversation, len(conversation.turns)), tasks)
 
         turns, parting = self.context.turns(start)
         unanswered, line = self._pending.get(start.id, (0, None))
@@ -214,10 +222,12 @@ class Runner:
         """The user that plays the customer after the first line."""
         return self.context.user(start)
 
-    def _grade_later(self, conversation: Conversation, tasks: asyncio.TaskGroup) -> None:
-        """Starts grading the last turn; the dialogue goes on meanwhile."""
-        context = grading_context(conversation, len(conversation.turns))
-        scores = self._scores.pop((conversation.id, context.turn.index), [])
+    def _grade_later(self, context: GradingContext, tasks: asyncio.TaskGroup) -> None:
+        """Starts grading a turn, or the whole conversation; the dialogue goes on meanwhile."""
+        key = context.conversation, context.turn.index, context.closing is not None
+        scores = self._scores.pop(key, [])
+        if not self.context.grading.names_of(context):  # no judge looks at whole conversations
+            return
         if {score.judge for score in scores} >= self.context.grading.names_of(context):
             self.progress.graded(context, scores)
         else:
@@ -413,7 +423,7 @@ def superseded(results: Results) -> dict[str, str]:
     for key, ended in endings.items():
         first = key.removesuffix(AGAIN)
         if first != key and first in endings:
-            is_clean = ended in _COMPLETE and key not in faulty
+            is_clean = ended in COMPLETE and key not in faulty
             replaced[first if is_clean else key] = key if is_clean else first
     return replaced
 
@@ -453,15 +463,17 @@ async def regrade(
 
     async def grade(turn: tuple[GradingContext, Collection[str]]) -> None:
         context, done = turn
-        on_graded(context, await grading.panel.grade(context, done, file.save_scores))
+        scores = await grading.panel.grade(context, done, file.save_scores)
+        if context.closing is None:
+            on_graded(context, scores)
 
     def done(scores: Mapping[str, Score]) -> Collection[str]:
         return [judge for judge, score in scores.items() if score.state != "failed" and not again]
 
     turns = (
-        (grading_context(conversation, turn.index), done(by_turn.get(turn.index, {})))
+        (context, done(by_turn.get(context.turn.index, {})))
         for conversation, by_turn in conversations_with_scores(file.results())
-        for turn in conversation.turns
+        for context in grading_contexts(conversation)
     )
     try:
         await for_each(turns, grade, grading.settings.calls)

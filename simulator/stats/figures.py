@@ -10,7 +10,9 @@ from simulator.core.titles import Titles
 from simulator.core.types import Language, RedRules, Severity, Spending, Status, Turn, Value
 from simulator.models.pricing import total_spending
 
-MarkKind = Literal["no_answer", "overall", "groundedness", "correctness", "claims", "facts", "risk"]
+MarkKind = Literal[
+    "no_answer", "overall", "groundedness", "correctness", "claims", "facts", "risk", "conversation",
+]  # fmt: skip
 Stratum = Literal["red", "not_red"]
 # What is done with the turns that a simulated customer spoilt.
 Handling = Literal["keep", "exclude", "replay"]
@@ -41,7 +43,8 @@ class JudgeSummary(Value):
     `answered_mean` leaves out the turns in which the bot gave no answer. `planned` is n + skipped +
     failed + excluded: every spoken turn; a grade that was never written counts as failed, kind `missing`,
     one of a turn that the customer spoilt as excluded, if that was asked for. `undecided` are those skipped
-    turns on which reference and passages contradict each other.
+    turns on which reference and passages contradict each other. A judge of whole conversations counts these
+    instead of turns: those that were held to their end.
     """
 
     mean: float | None
@@ -267,6 +270,8 @@ class Summary(Value):
     votes: tuple[VoteAgreement, ...] = ()
     corrected: CorrectedScore | None = None
     labels: int = 0
+    satisfied_graded: int = 0
+    satisfied_unresolved: int = 0
     shortage: Shortage | None = None
     simulator: SimulatorSummary
     graded_turns: int = 0

@@ -763,7 +763,9 @@ def as_json(summary: Summary, gate: Gate, store: str = "") -> dict[str, Any]:
             for name, judge in summary.judges.items()
         },
         "total": rounded(summary.total.model_dump()),
-        "conversations": summary.model_dump(include={"planned", "finished", "spared", "ended"}),
+        "conversations": summary.model_dump(
+            include={"planned", "finished", "spared", "ended", "satisfied_graded", "satisfied_unresolved"}
+        ),
         "turns": summary.turns,
         "red": summary.red,
         "simulator": {

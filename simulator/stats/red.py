@@ -5,13 +5,23 @@ from collections.abc import Callable, Collection, Iterable
 from operator import le, lt
 from typing import Any, NamedTuple
 
-from simulator.core.types import MAIN_METRIC, PASSED, Case, RedRules, Results, Score, Severity, Turn
+from simulator.core.types import (
+    CONVERSATION,
+    MAIN_METRIC,
+    PASSED,
+    Case,
+    RedRules,
+    Results,
+    Score,
+    Severity,
+    Turn,
+)
 from simulator.stats.figures import Mark, MarkKind
 from simulator.storage.results import cache_latest, conversations_with_scores
 
 # In the order in which they are shown and counted; all but the first two are second marks.
 KINDS: tuple[MarkKind, ...] = (
-    "no_answer", "overall", "groundedness", "correctness", "claims", "facts", "risk",
+    "no_answer", "overall", "groundedness", "correctness", "claims", "facts", "risk", "conversation",
 )  # fmt: skip
 _Compare = Callable[[float, float], bool]
 RANK: dict[Severity, int] = {"major": 0, "moderate": 1, "minor": 2}
@@ -41,7 +51,7 @@ class UndecidedTurn(NamedTuple):
 
 def primary_judge(judges: Iterable[str]) -> str:
     """The judge that decides score and colour: that of whole rows, `turn`, or else the first one named."""
-    names = list(judges)
+    names = [name for name in judges if name != CONVERSATION]
     return next((name for name in (MAIN_METRIC, PASSED, "turn") if name in names), next(iter(names), ""))
 
 
@@ -67,7 +77,8 @@ def red_marks(
     if any(map(is_undecided, of_turn)):
         return ()
     verdict, turn = scored.get(primary or primary_judge(scored)), scored.get("turn")
-    grounded, claims, facts, risk = map(scored.get, ("groundedness", "claims", "facts", "risk"))
+    names = ("groundedness", "claims", "facts", "risk", CONVERSATION)
+    grounded, claims, facts, risk, whole = map(scored.get, names)
     # Kind, score and its grade; where that is below (or at) the first limit it is red, the second, major.
     rows: tuple[tuple[MarkKind, Score | None, object, _Compare, float | None, _Compare, float], ...] = (
         ("overall", verdict, verdict and verdict.value, lt, rules.overall, le, 0.4),  # two of five points
@@ -77,6 +88,7 @@ def red_marks(
         ("claims", claims, claims and claims.value, lt, 1 if rules.claims else None, lt, 0.5),
         ("facts", facts, facts and facts.value, lt, 1 if rules.facts else None, lt, 0.5),
         ("risk", risk, risk and risk.value, lt, 1 if rules.risk else None, lt, 0.5),
+        ("conversation", whole, whole and whole.value, lt, rules.conversation, le, 0.25),
     )
     marks = []
     for kind, judged, grade, is_red, limit, is_major, worst in rows:

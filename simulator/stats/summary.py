@@ -19,6 +19,8 @@ from typing import NamedTuple, TypeVar, get_args
 from simulator.core.settings import Settings, stored_settings
 from simulator.core.shelves import judge_name
 from simulator.core.types import (
+    COMPLETE,
+    CONVERSATION,
     PASSED,
     STOPPED_EARLY,
     Conversation,
@@ -83,6 +85,8 @@ RAG_METRICS = ("relevance", "groundedness", "similarity", "fluency", "cosine")
 # A conversation that was cut off is not finished: it can be taken up again.
 CUT_OFF = frozenset({Ended.BUDGET, Ended.INTERRUPTED})
 EXCERPT = 160
+# Where the red rule for whole conversations is switched off, this is still what counts as unresolved.
+_UNRESOLVED = 0.5
 CUSTOMERS_UNCHECKED = CustomerSummary()
 # The mean to fix first is one of these judges' (beside the deciding one): they turn an answer red.
 _REDDENING = ("groundedness", "claims", "facts", "risk")
@@ -138,7 +142,10 @@ class Grade:
 
 @dataclass(frozen=True, slots=True)
 class GradedTurn:
-    """One turn with its grades, and what the deciding judge says of it."""
+    """One turn with its grades, and what the deciding judge says of it.
+
+    `is_last`: the conversation was held to its end, and this is its last turn.
+    """
 
     conversation: str
     case: str
@@ -150,13 +157,14 @@ class GradedTurn:
     failure: str | None
     excluded: bool = False
     unrecorded: bool = False
+    is_last: bool = False
 
 
 @dataclass(slots=True)
 class RunTurns:
     """The conversations that began, their turns, how many did not begin, the judges, and votes.
 
-    `graded` turns have a grade that no rule gave.
+    `graded` turns have a grade that no rule gave. The judges in `whole` grade conversations.
     """
 
     conversations: list[ConversationRow] = field(default_factory=list)
@@ -164,6 +172,7 @@ class RunTurns:
     unbegun: int = 0
     graded: int = 0
     judges: set[str] = field(default_factory=set)
+    whole: set[str] = field(default_factory=set)
     voted: list[Score] = field(default_factory=list)
 
 
@@ -174,6 +183,8 @@ def figures_of(results: Results, settings: Settings) -> Summary:
     if not results.run.asks_once:
         played = summarise_customers(results, settings.customer_faults)
     judges = grading_judges(results, tuple(map(judge_name, settings.judges)))
+    if results.run.asks_once:
+        judges = tuple(name for name in judges if name != CONVERSATION)
     return summarise(results, rules=settings.red, judges=judges, seed=settings.seed, customers=played)
 
 
@@ -210,7 +221,17 @@ def summarise(
     }
     red = sorted((s for s in spoken if s.marks), key=_worst_first)
     marks = Counter(mark.kind for s in red for mark in s.marks)
-    by_judge = {name: _judge(name, spoken) for name in names}
+    is_whole = {name: name in every.whole or name.partition("@")[0] == CONVERSATION for name in names}
+    ends = [s for s in spoken if s.is_last]
+    left_satisfied = {c.id for c in started if c.ended is Ended.SATISFIED}
+    satisfied = [
+        grade.value
+        for s in ends
+        if s.conversation in left_satisfied
+        and (grade := s.scores.get(CONVERSATION)) is not None
+        and grade.value is not None
+    ]
+    by_judge = {name: _judge(name, ends if whole else spoken) for name, whole in is_whole.items()}
     raws = [by_judge[name].raw_mean for name in RAG_METRICS if name in by_judge]
     total = [raw for raw in raws if raw is not None]
     people = blind_grades(results.verdicts) if results.verdicts else {}
@@ -241,7 +262,7 @@ def summarise(
         interval=interval_of_mean(values, [c.case for c in graded], seed=seed, ends=ends_of(scales)),
         conversation_scores=means,
         judges=by_judge,
-        personas=() if results.run.asks_once else _personas(results, started, spoken, means, names),
+        personas=() if results.run.asks_once else _personas(results, started, spoken, means, is_whole),
         cases=_cases(started, spoken, means),
         total=Total(value=fsum(total) if total else None, of=5 * len(total)),
         rows=results.run.asks_once,
@@ -264,6 +285,8 @@ def summarise(
         votes=vote_agreement(every.voted),
         corrected=correct(turns, seed=seed),
         labels=len(labelled_turns(turns)),
+        satisfied_graded=len(satisfied),
+        satisfied_unresolved=sum(value < (rules.conversation or _UNRESOLVED) for value in satisfied),
         shortage=shortage(turns),
         simulator=SimulatorSummary(
             guarded=len(guarded),
@@ -295,7 +318,10 @@ def run_turns(results: Results, rules: RedRules, primary: str) -> RunTurns:
         for turn in conversation.turns:
             scores = by_turn.get(turn.index, {})
             run.judges |= scores.keys()
-            run.graded += any(s.state == "scored" and not s.by_rule for s in scores.values())
+            run.whole |= {name for name, score in scores.items() if score.is_whole}
+            run.graded += any(
+                s.state == "scored" and not s.by_rule and not s.is_whole for s in scores.values()
+            )
             run.voted += [s for s in scores.values() if isinstance(s.detail.get("votes"), list)]
             found = tuple(map(_grade, scores.values()))
             graded = grades.setdefault(found, {grade.judge: grade for grade in found})
@@ -314,6 +340,7 @@ def run_turns(results: Results, rules: RedRules, primary: str) -> RunTurns:
                     marks.setdefault(brief, brief),
                     turn_failure(turn),
                     unrecorded=turn.unrecorded,
+                    is_last=conversation.ended in COMPLETE and turn is conversation.turns[-1],
                 )
             )
         red = any(s.marks for s in run.turns[before:])
@@ -467,9 +494,12 @@ def _personas(
     started: Sequence[ConversationRow],
     spoken: Sequence[GradedTurn],
     means: Mapping[str, float],
-    judges: Sequence[str],
+    judges: Mapping[str, bool],
 ) -> tuple[PersonaSummary, ...]:
-    """One row per persona that took part, in order of appearance."""
+    """One row per persona that took part, in order of appearance.
+
+    `judges` come with whether they grade whole conversations.
+    """
     languages: tuple[Language, ...] = ("ja", "en")
     names = {p.id: {each: p.speaks(each).name for each in languages} for p in results.personas}
     turns_by_persona = _grouped(spoken, lambda s: s.persona)
@@ -478,6 +508,7 @@ def _personas(
         turns = turns_by_persona.get(persona, [])
         grades = {judge: [s.scores[judge] for s in turns if judge in s.scores] for judge in judges}
         values = {j: [g.value for g in every if g.state == "scored"] for j, every in grades.items()}
+        ends = sum(s.is_last for s in turns)
         found.append(
             PersonaSummary(
                 persona=persona,
@@ -487,7 +518,10 @@ def _personas(
                 graded=sum(c.id in means for c in own),
                 turns=len(turns),
                 red=sum(bool(s.marks) for s in turns),
-                judges={j: Mean(mean=_mean(v), n=len(v), planned=len(turns)) for j, v in values.items()},
+                judges={
+                    j: Mean(mean=_mean(v), n=len(v), planned=ends if judges[j] else len(turns))
+                    for j, v in values.items()
+                },
             )
         )
     return tuple(found)

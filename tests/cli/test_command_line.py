@@ -185,7 +185,7 @@ def test_what_is_to_mend_is_one_line(run: Any, arguments: str, told: str) -> Non
         ("trun = 3", "unknown setting 'trun'. Did you mean"),
         ("turns = 0", "turns in rehearsal.toml: 0: "),
         ("persona = 'angri'", "unknown persona 'angri'. Did you mean angry?"),
-        ("[red]\noveral = 1", "unknown key of [red] 'overal'. Did you mean overall?"),
+        ("[red]\noveral = 1", "unknown key of [red] 'overal'. Did you mean overall"),
     ],
 )
 @pytest.mark.parametrize("word", ["simulate", "doctor"])

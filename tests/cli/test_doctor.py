@@ -103,7 +103,7 @@ def test_it_reads_well(capsys: pytest.CaptureFixture[str]) -> None:
     assert lines[0] == "       limit              1"
     assert (
         "       red                overall=0.7, groundedness=3, correctness=2, claims=True, facts=True,"
-        " risk=True" in lines
+        " risk=True, conversation=0.5" in lines
     )
     assert "       keys               none in the environment" in lines
     assert lines[-2] == "ok     bot                bot.py:connect: answered with 7 characters, 1 passage"

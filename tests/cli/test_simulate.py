@@ -13,7 +13,7 @@ from simulator.storage.run_file import find_run, read_run
 from tests.servers.faults import Faults, Reply
 from tests.servers.openai import OpenAIServer, play, serve
 
-JUDGES = ["turn", "relevance", "groundedness", "similarity", "fluency", "cosine"]
+JUDGES = ["turn", "relevance", "groundedness", "similarity", "fluency", "cosine", "conversation"]
 SECRET = "sk-very-secret-0123456789"
 BOT = '''
 def answer(question, history):
@@ -111,12 +111,12 @@ def test_with_models_over_http(command: Any, server: OpenAIServer, tmp_path: Pat
     assert done.code == 0
     assert not shown["offline"]
     assert turns == 9
-    assert shown["calls"] == {"demo": 9, "embed": 3, "judge": 9, "user": 9}
-    assert server.counts["chat"] == 27
+    assert shown["calls"] == {"demo": 9, "embed": 3, "judge": 12, "user": 9}
+    assert server.counts["chat"] == 30
     assert 1 <= server.counts["embeddings"] <= 3  # texts that are wanted at the same time go together
     assert server.statuses == {200: sum(server.counts.values())}
     assert {name: (j["n"], j["planned"], j["skipped"]) for name, j in shown["judges"].items()} == dict(
-        zip(JUDGES, [(9, 9, 0)] * 3 + [(3, 9, 6), (9, 9, 0), (3, 9, 6)], strict=True)
+        zip(JUDGES, [(9, 9, 0)] * 3 + [(3, 9, 6), (9, 9, 0), (3, 9, 6), (3, 3, 0)], strict=True)
     )
     assert done.run.spending["judge"].tokens_in > 0
     kept = json.loads(Path(shown["store"]).with_name("report.json").read_text(encoding="utf-8"))

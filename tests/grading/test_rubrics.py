@@ -105,7 +105,9 @@ async def test_prompts_as_sent(language: Language) -> None:
     forms = shelves.form_names()
     async with OpenAIServer() as server, at(server) as model:
         for name in rubrics:
-            await grader(model("judge"), [name], alone=True)(context, ())
+            closing = SAYS[language]["next"] if rubric(name).grades == "conversation" else None
+            seen = context.model_copy(update={"closing": closing})
+            await grader(model("judge"), [name], alone=True)(seen, ())
         for name in forms:
             await FormFiller(load_form, FRAME, model("judge"), seed=42)(context, name)
         await grader(model("judge"))(context, ())

@@ -158,7 +158,9 @@ class CalibrationRun:
 
     def forecast(self) -> Spending:
         """Calls, tokens and dollars at most, from the real prompts; nothing where no model grades."""
-        return grading_estimate(self.context, {self.judge}, map(labelled_context, self.rows))
+        whole = self.judge in self.context.grading.conversation_names
+        contexts = (labelled_context(row, whole=whole) for row in self.rows)
+        return grading_estimate(self.context, {self.judge}, contexts)
 
 
 def compare(

@@ -36,7 +36,7 @@ from simulator.core.settings import PREFIX, Settings
 from simulator.core.types import Conversation, Ended, GradingContext, Query, Score
 from simulator.models.pricing import JUDGE
 from simulator.runner.context import RunContext
-from simulator.runner.conversation import grading_context
+from simulator.runner.conversation import grading_contexts
 from simulator.runner.run import (
     Preparation,
     Progress,
@@ -287,22 +287,27 @@ class BatchRunner(Runner):
                 self.progress.graded(context, of_turn)
             if conversation.ended is not None:
                 self.progress.ended(conversation)
-            if conversation.ended is None or len(graded) < len(conversation.turns):
+            if conversation.ended is None or len(graded) < len(self._to_grade(conversation)):
                 yield conversation.id
 
     def _graded(
         self, conversation: Conversation, scores: Sequence[Score]
     ) -> list[tuple[GradingContext, list[Score]]]:
-        """The turns that every judge has graded, with their scores."""
+        """The turns that every judge has graded, with their scores; likewise the whole conversation."""
         by_turn: dict[int, list[Score]] = defaultdict(list)
         for score in scores:
             by_turn[score.turn].append(score)
-        contexts = [grading_context(conversation, turn.index) for turn in conversation.turns]
+        contexts = self._to_grade(conversation)
         return [
             (context, by_turn[context.turn.index])
             for context in contexts
             if {s.judge for s in by_turn[context.turn.index]} >= self.context.grading.names_of(context)
         ]
+
+    def _to_grade(self, conversation: Conversation) -> list[GradingContext]:
+        """What judges of this run look at: turns, and whole conversations."""
+        names = self.context.grading.names_of
+        return [context for context in grading_contexts(conversation) if names(context)]
 
     async def _serve(self, address: str) -> None:
         """Gives one worker batch after batch, until nothing is left, or the worker or the money is gone."""

@@ -1,0 +1,214 @@
+"""`make bench-conversation`: whether the judge of whole conversations sees what goes wrong between turns.
+
+    python -m benchmarks.conversation_validity [--part a|b] [--record FILE] [--judge-model MODEL]
+
+benchmarks/conversations.toml has 40 dialogues, each once with a planted fault and once sound. The judge gets
+the transcript alone. Without an endpoint the verdicts in benchmarks/conversation_verdicts.json are counted,
+which readers gave in the model's place. Of a dialogue each reader saw one version: they are in two parts.
+"""
+
+import argparse
+import asyncio
+import json
+import random
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from simulator.core.concurrency import for_each
+from simulator.core.roles import endpoints
+from simulator.core.settings import Settings, load_settings
+from simulator.core.templates import fingerprint
+from simulator.core.types import (
+    CONVERSATION,
+    Answer,
+    Case,
+    Conversation,
+    Ended,
+    GradingContext,
+    RedRules,
+    Turn,
+)
+from simulator.models.pricing import Ledger
+from simulator.runner.context import RunContext
+from simulator.runner.conversation import conversation_context
+
+HERE = Path(__file__).parent
+RECORDED = HERE / "conversation_verdicts.json"
+# The judge's list that a planted fault belongs to; what is only unresolved shows in the requests.
+LISTS = {"forgotten": "forgotten", "contradiction": "contradictions", "loop": "loops", "promise": "promises"}
+KINDS = (*LISTS, "unresolved")
+Verdicts = Mapping[str, Mapping[str, Any]]
+
+
+class Dialogue(NamedTuple):
+    """A conversation with what was planted in it: a kind of fault at a turn, or nothing."""
+
+    id: str
+    kind: str
+    at: int
+    faulty: bool
+    conversation: Conversation
+
+    @property
+    def name(self) -> str:
+        """The name of its verdict."""
+        return f"{self.id}/{'faulty' if self.faulty else 'sound'}"
+
+
+def dialogues(path: Path = HERE / "conversations.toml") -> list[Dialogue]:
+    """All dialogues, each in both versions."""
+    found = []
+    for row in tomllib.loads(path.read_text(encoding="utf-8"))["dialogue"]:
+        for faulty in (True, False):
+            lines = [*row["start"], *(row["faulty"] if faulty else row["sound"])]
+            turns = tuple(
+                Turn(index=at, user=line, answer=Answer(text=answer))
+                for at, (line, answer) in enumerate(lines, 1)
+            )
+            held = Conversation(
+                id=row["id"],
+                case=Case(id=row["id"], question=turns[0].user, language=row["language"]),
+                persona="calm",
+                turns=turns,
+                ended=Ended.TURN_LIMIT,
+                closing=row.get("closing", ""),
+            )
+            found.append(Dialogue(row["id"], row["kind"], row["at"], faulty, held))
+    return found
+
+
+def part_of(every: Sequence[Dialogue], part: str) -> list[Dialogue]:
+    """Half of the dialogues in an order drawn by lot: of every one, a reader sees one version."""
+    chosen = [each for at, each in enumerate(every) if (at // 2 + at) % 2 == "ab".index(part)]
+    return random.Random(part).sample(chosen, len(chosen))
+
+
+async def verdicts_of(settings: Settings, asked: Sequence[Dialogue]) -> dict[str, dict[str, Any]]:
+    """What the judge's model says of each, by name; failed grades are left out and told."""
+    context = RunContext(settings, endpoints(settings), (), Ledger.of(settings))
+
+    async def grade(each: Dialogue) -> tuple[str, dict[str, Any] | None]:
+        seen = conversation_context(each.conversation)
+        assert isinstance(seen, GradingContext)  # noqa: S101 - all of them are complete
+        [score] = await context.panel.grade(seen)
+        if score.state != "scored":
+            print(f"{each.name}: {score.state}, {score.reason}", file=sys.stderr)
+        return each.name, dict(score.detail) if score.state == "scored" else None
+
+    try:
+        graded = await for_each(asked, grade, settings.calls)
+    finally:
+        await context.close(None)
+    return {name: detail for name, detail in graded if detail}
+
+
+def prompt_hash(settings: Settings) -> str:
+    """A hash of the rubric in both languages, so that verdicts of an earlier prompt are known as such."""
+    frame, [rubric] = (
+        (g := RunContext(settings, endpoints(settings), (), Ledger.of(settings)).grading).frame,
+        (g.conversation_rubrics),
+    )
+    return fingerprint(*(frame.task(language, [rubric], alone=True) for language in ("ja", "en")))
+
+
+def has_finding(verdict: Mapping[str, Any]) -> bool:
+    """Whether the judge names a fault between turns, or a request that was not settled."""
+    unsettled = any(request["state"] == "not" for request in verdict["requests"])
+    return unsettled or is_red(verdict) or any(verdict[name] for name in LISTS.values())
+
+
+def is_red(verdict: Mapping[str, Any]) -> bool:
+    """Whether the conversation is red by the usual rule."""
+    return bool(verdict["resolved"] < (RedRules().conversation or 0))
+
+
+def names_plant(each: Dialogue, verdict: Mapping[str, Any]) -> bool:
+    """Whether the judge names the planted kind, at a turn of it; a loop may be named by a later round."""
+    if each.kind == "unresolved":
+        return any(request["state"] != "resolved" for request in verdict["requests"])
+    lapses = verdict[LISTS[each.kind]]
+    return any(each.at in (lapse["earlier"], lapse["turn"]) or lapse["turn"] > each.at for lapse in lapses)
+
+
+def lines(every: Sequence[Dialogue], verdicts: Verdicts) -> Iterator[str]:
+    """The figures: by language and kind, then together."""
+    graded = [(each, verdicts[each.name]) for each in every if each.name in verdicts]
+    faulty, sound = ([pair for pair in graded if pair[0].faulty is wanted] for wanted in (True, False))
+    yield f"{'':24}{'n':>4}{'found':>7}{'kind and turn':>15}{'red':>5}{'resolved':>10}"
+    for language in ("ja", "en"):
+        for kind in KINDS:
+            own = [
+                pair
+                for pair in faulty
+                if pair[0].kind == kind and pair[0].conversation.case.language == language
+            ]
+            yield _row(f"{language} {kind}", own)
+    for name, own in (("all with a fault", faulty), ("all sound", sound)):
+        yield _row(name, own)
+    for language in ("ja", "en", ""):
+        hits, wrong = (
+            sum(
+                has_finding(verdict)
+                for each, verdict in own
+                if language in {"", each.conversation.case.language}
+            )
+            for own in (faulty, sound)
+        )
+        planted = sum(language in {"", each.conversation.case.language} for each, _verdict in faulty)
+        precision = hits / (hits + wrong) if hits + wrong else 0.0
+        recall = hits / planted if planted else 0.0
+        found = f"recall {recall:.2f} ({hits} of {planted}), precision {precision:.2f} ({wrong} wrong)"
+        yield f"{language or 'both':6} {found}"
+    dropped = sum(int(verdict.get("dropped", 0)) for _each, verdict in graded)
+    yield f"{len(graded)} of {len(every)} graded; {dropped} items dropped for a turn that does not exist"
+
+
+def _row(name: str, own: Sequence[tuple[Dialogue, Mapping[str, Any]]]) -> str:
+    counts = [
+        sum(has_finding(verdict) for _each, verdict in own),
+        sum(each.faulty and names_plant(each, verdict) for each, verdict in own),
+        sum(is_red(verdict) for _each, verdict in own),
+    ]
+    mean = sum(verdict["resolved"] for _each, verdict in own) / max(1, len(own))
+    return f"{name:24}{len(own):>4}{counts[0]:>7}{counts[1]:>15}{counts[2]:>5}{mean:>10.2f}"
+
+
+def main(arguments: Sequence[str] = ()) -> None:
+    """Asks the model if there is one, else counts the recorded verdicts."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.conversation_validity")
+    parser.add_argument("--part", choices=("a", "b"), help="only this half of the dialogues")
+    parser.add_argument("--record", type=Path, help="add the verdicts to this file")
+    parser.add_argument("--judge-model", help="model that grades")
+    parser.add_argument("--timeout", type=float, default=60.0, help="seconds to wait for a reply")
+    options = parser.parse_args(arguments)
+    settings = load_settings(
+        {"judges": [CONVERSATION], "judge_model": options.judge_model, "timeout": options.timeout}
+    )
+    every = dialogues()
+    asked = part_of(every, options.part) if options.part else every
+    digits, source = prompt_hash(settings), options.record or RECORDED
+    file = json.loads(source.read_text(encoding="utf-8")) if source.is_file() else {}
+    if endpoint := endpoints(settings)["judge"]:
+        verdicts: Verdicts = asyncio.run(verdicts_of(settings, asked))
+        who = endpoint.model
+        if options.record:
+            kept = file.get("verdicts", {}) if file.get("prompt") == digits else {}
+            body = {"prompt": digits, "judge": who, "verdicts": {**kept, **verdicts}}
+            text = json.dumps(body, ensure_ascii=False, indent=1, sort_keys=True)
+            options.record.write_text(text + "\n", encoding="utf-8")
+    else:
+        verdicts, who = file.get("verdicts", {}), f"{file.get('judge', 'nobody')}, recorded"
+        if file.get("prompt") != digits:
+            who += " with an earlier prompt"
+    if not verdicts:
+        print("no verdicts: name an endpoint of a model (OPENAI_BASE_URL, OPENAI_API_KEY)")
+        return
+    print(f"judge of whole conversations: {who}; 40 dialogues, each with a planted fault and sound\n")
+    print("\n".join(lines(asked, verdicts)))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,260 @@
+"""A whole conversation is graded once, in a call of its own, when it was held to its end."""
+
+import contextlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simulator.core.errors import InputError
+from simulator.core.settings import Settings, load_settings, target_conditions
+from simulator.core.types import (
+    SCRIPTED,
+    Conversation,
+    Ended,
+    GradingContext,
+    Message,
+    RedRules,
+    Results,
+    Score,
+)
+from simulator.diagnosis.root_cause import root_causes
+from simulator.runner.conversation import conversation_context, grading_contexts
+from simulator.runner.labelled_answers import grade_rows, labelled_context, read_labels
+from simulator.runner.plan import read_plan
+from simulator.runner.run import regrade, rehearse
+from simulator.stats.red import primary_judge, red_marks
+from simulator.stats.summary import figures_of
+from tests.grading.test_judging import failing
+from tests.run_helpers import Quiet, a_case, a_run, a_stage, a_talk, a_turn, echo
+from tests.servers.openai import OpenAIServer, play
+
+LISTS = ("forgotten", "contradictions", "loops", "promises", "spared")
+
+
+def verdict(resolved: float = 0.5, **items: Any) -> str:
+    """The reply of the judge."""
+    lists: dict[str, Any] = {key: [] for key in ("requests", *LISTS)}
+    return json.dumps({**lists, "conclusion": "half of it", "resolved": resolved} | items)
+
+
+def a_dialogue(ended: Ended | None = Ended.SATISFIED, turns: int = 2, **more: Any) -> Conversation:
+    """A conversation that was held."""
+    said = tuple(a_turn(index) for index in range(1, turns + 1))
+    return a_talk(a_case(**more)).model_copy(update={"turns": said, "ended": ended, "closing": "どうも。"})
+
+
+async def graded(conversation: Conversation, reply: str = verdict(), **settings: Any) -> tuple[Score, Any]:
+    """The score of a whole conversation, and the request that it took (None: no call)."""
+    context = conversation_context(conversation)
+    assert context is not None
+    async with OpenAIServer(lambda _request: reply) as server:
+        stage = a_stage(server, judges=("turn", "conversation"), **settings)
+        try:
+            [score] = await stage.panel.grade(context)
+        finally:
+            await stage.close(None)
+        return score, server.requests[0].body if server.requests else None
+
+
+def scored(value: float, **more: Any) -> Score:
+    """A score of a whole conversation."""
+    about: dict[str, Any] = {"conversation": "c", "turn": 2, "state": "scored", "scale": (0, 1)}
+    return Score(judge="conversation", value=value, raw=value, **about | more)
+
+
+async def test_the_judge_sees_all_turns_with_their_numbers_and_gives_one_score() -> None:
+    """Every line under a sealed tag with its turn (the history: 0), the references, and the last words."""
+    history = (Message(role="user", content="前の話"), Message(role="assistant", content="前の答え"))
+    talk = a_dialogue(history=history, references=(("正解の一",), ("正解の二",)))
+    score, request = await graded(talk)
+    prompt = request["messages"][1]["content"]
+
+    for tag, text in (
+        ("customer-0", "前の話"), ("desk-0", "前の答え"), ("customer-1", talk.turns[0].user),
+        ("customer-leaving", "どうも。"), ("reference-2", "正解の二"),
+    ):  # fmt: skip
+        assert f"<{tag}-" in prompt.partition(text)[0].splitlines()[-1]
+    assert (score.judge, score.turn, score.value, score.scale) == ("conversation", 2, 0.5, (0, 1))
+    assert (score.reason, score.is_whole) == ("half of it", True)
+
+
+async def test_items_that_name_a_turn_which_does_not_exist_are_dropped_and_counted() -> None:
+    """Turn 0 stands for none, or for the history if there is one; numbers in words are read."""
+    requests = [
+        {"request": "a", "turn": "turn 1", "state": "Partially", "by": None},
+        {"request": "b", "turn": 3, "state": "resolved", "by": 2},
+        {"request": "c", "turn": 1, "state": "resolved", "by": 9},
+        {"request": "d", "turn": 0, "state": "not", "by": 0},
+    ]
+    loops = [{"what": "e", "earlier": 1, "turn": [2]}, {"what": "f", "earlier": -4, "turn": "later"}]
+    reply = verdict(requests=requests, loops=loops, promises={"what": "g", "earlier": 5, "turn": 2})
+    score, _request = await graded(a_dialogue(), reply)
+    history = (Message(role="user", content="前の話"),)
+    other, _request = await graded(a_dialogue(history=history), reply)
+
+    assert score.detail["requests"] == [{"request": "a", "turn": 1, "state": "partly", "by": 0}]
+    assert score.detail["loops"] == [{"what": "e", "earlier": 1, "turn": 2}]
+    assert (score.state, score.detail["promises"], score.detail["dropped"]) == ("scored", [], 5)
+    assert other.detail["dropped"] == 4
+
+
+@pytest.mark.parametrize("state", ["settled", ""])
+async def test_a_state_that_is_none_makes_the_reply_unreadable(state: str) -> None:
+    """It is asked for once more, and then the grade failed."""
+    reply = verdict(requests=[{"request": "a", "turn": 1, "state": state}])
+    score, _request = await graded(a_dialogue(), reply)
+
+    assert (score.state, score.detail["kind"]) == ("failed", "malformed")
+
+
+async def test_without_a_model_it_is_skipped_and_without_any_answer_it_is_the_lowest() -> None:
+    """Nobody is asked in either case; one answer is enough to ask."""
+    whole = conversation_context(a_dialogue())
+    assert whole is not None
+    [skipped] = await a_stage(judges=("turn", "conversation")).panel.grade(whole)
+    silent = a_dialogue().model_copy(update={"turns": (failing(),)})
+    lowest, nothing = await graded(silent)
+    partly, asked = await graded(silent.model_copy(update={"turns": (a_turn(1), failing())}))
+
+    assert (skipped.state, "conversation" in skipped.reason) == ("skipped", True)
+    assert (lowest.value, lowest.by_rule, nothing) == (0, True, None)
+    assert (partly.state, "timeout" in asked["messages"][1]["content"]) == ("scored", True)
+
+
+@pytest.mark.parametrize("ended", [None, Ended.BUDGET, Ended.INTERRUPTED, Ended.USER_FAILED])
+def test_only_what_was_held_to_its_end_is_graded(ended: Ended | None) -> None:
+    """Not what was cut off, nor a row of a data set, nor a conversation without a turn."""
+    row = a_dialogue().model_copy(update={"persona": SCRIPTED})
+
+    assert [c.closing for c in grading_contexts(a_dialogue())] == [None, None, "どうも。"]
+    assert [c.closing for c in grading_contexts(a_dialogue(ended))] == [None, None]
+    assert conversation_context(row) is None
+    assert conversation_context(a_dialogue(turns=0)) is None
+
+
+async def rehearsed(
+    folder: Path, judges: tuple[str, ...], reply: Callable[[Any], str], then: str = ""
+) -> tuple[Results, list[int]]:
+    """Three conversations, then the same run `resumed` or `regraded` by both judges; calls of either pass."""
+    plan = tuple(a_talk(a_case(id=f"q{n}", question=f"質問その{n}")) for n in range(3))
+    calls: list[int] = []
+    with contextlib.closing(a_run(folder, plan)) as file:
+        for names in (judges, *([("turn", "conversation")] if then else [])):
+            async with OpenAIServer(reply) as server:
+                stage = a_stage(server, judges=names, turns=2)
+                try:
+                    if len(calls) and then == "regraded":
+                        await regrade(file, stage.grading, lambda *_: None, again=False)
+                    else:
+                        await rehearse(file, stage, echo, Quiet())
+                finally:
+                    await stage.close(None)
+                calls.append(sum(request.body["model"] == "judge-model" for request in server.requests))
+        return file.results(), calls
+
+
+def answer(request: Any) -> str:
+    """What models say: one verdict on whole conversations, and whatever fits on the rest."""
+    return verdict(0.25) if '"spared"' in request["messages"][-1]["content"] else play(request)
+
+
+async def test_a_run_grades_each_conversation_once_at_its_last_turn(tmp_path: Path) -> None:
+    """The means count conversations, the score is that of turns, and the last turns are red."""
+    results, calls = await rehearsed(tmp_path, ("conversation", "turn"), answer)
+    shown = figures_of(results, Settings(judges=("conversation", "turn")))
+    whole = [s for s in results.scores if s.judge == "conversation"]
+
+    assert calls == [9]
+    assert [(s.turn, s.value) for s in whole] == [(2, 0.25)] * 3
+    assert (shown.judges["conversation"].n, shown.judges["conversation"].planned) == (3, 3)
+    assert (shown.judges["conversation"].mean, shown.judges["turn"].planned) == (0.25, 6)
+    assert (shown.primary, shown.score) == ("turn", shown.judges["turn"].mean)
+    assert shown.red_kinds["conversation"] == 3
+    assert [p.judges["conversation"].planned for p in shown.personas] == [3]
+    assert shown.graded_turns == 6
+
+
+@pytest.mark.parametrize("then", ["resumed", "regraded"])
+async def test_it_is_added_to_a_run_that_lacks_it(tmp_path: Path, then: str) -> None:
+    """By a resume or by `grade`, and nothing that was graded is paid for again."""
+    results, calls = await rehearsed(tmp_path, ("turn",), answer, then)
+
+    assert calls == [6, 3]
+    assert len([s for s in results.scores if s.judge == "conversation"]) == 3
+
+
+def test_a_missing_grade_is_one_of_the_conversation(tmp_path: Path) -> None:
+    """It failed once, not once a turn; customers who left satisfied without an answer are counted."""
+    talks = (a_dialogue(), a_dialogue(Ended.GAVE_UP).model_copy(update={"id": "other"}))
+    with contextlib.closing(a_run(tmp_path, talks)) as file:
+        results = file.results().model_copy(
+            update={"conversations": talks, "scores": (scored(0.49, conversation=talks[0].id),)}
+        )
+    shown = figures_of(results, Settings())
+
+    assert (shown.judges["conversation"].n, shown.judges["conversation"].failures) == (1, {"missing": 1})
+    assert (shown.satisfied_graded, shown.satisfied_unresolved) == (1, 1)
+    assert {cause.cause for cause in root_causes(results, shown)} == {"unclear"}
+
+
+@pytest.mark.parametrize(
+    ("value", "limit", "marks"),
+    [
+        (0.5, 0.5, []),
+        (0.49, 0.5, ["moderate"]),
+        (0.25, 0.5, ["major"]),
+        (0.1, None, []),
+        (0.7, 0.8, ["moderate"]),
+    ],
+)
+def test_it_has_a_red_rule_of_its_own(value: float, limit: float | None, marks: list[str]) -> None:
+    """Below the limit the last turn is red, whatever its own grade; the judge never decides."""
+    found = red_marks("c", [scored(value)], RedRules(conversation=limit))
+
+    assert [mark.severity for mark in found] == marks
+    assert {mark.kind for mark in found} <= {"conversation"}
+    assert primary_judge(("conversation", "relevance")) == "relevance"
+
+
+def test_the_gate_takes_its_field() -> None:
+    """`conversation.resolved` is its mean."""
+    [condition] = target_conditions(load_settings({"target": "conversation.resolved >= .8"}).target)
+
+    assert (condition.name, condition.threshold) == ("conversation", 0.8)
+
+
+def test_rows_have_no_conversation(tmp_path: Path) -> None:
+    """The judge is left out for a data set; alone it is refused."""
+    file = tmp_path / "rows.csv"
+    file.write_text("question,references\nq,a\n", encoding="utf-8")
+    rows: dict[str, Any] = {"cases": str(file), "protocol": "single_turn", "adapter": "recorded"}
+
+    assert read_plan(Settings(judges=("contains", "conversation"), **rows)).settings.judges == ("contains",)
+    with pytest.raises(InputError, match="name another"):
+        read_plan(Settings(judges=("conversation",), **rows))
+
+
+async def test_labelled_dialogues_calibrate_it(tmp_path: Path) -> None:
+    """The history of a row is its earlier turns, however many lines each speaker said in a row."""
+    row = {
+        "id": "a", "question": "q3", "answer": "a3", "references": ["r3"], "labels": {"resolved": 1},
+        "history": [
+            {"role": "assistant", "content": "hello"}, {"role": "user", "content": "q2"},
+            {"role": "assistant", "content": "a2"}, {"role": "assistant", "content": "more"},
+        ],
+    }  # fmt: skip
+    path = tmp_path / "rows.jsonl"
+    path.write_text(json.dumps(row), encoding="utf-8")
+    file = read_labels(path)
+    seen: GradingContext = labelled_context(file.rows[0], whole=True)
+    async with OpenAIServer(lambda _request: verdict(1)) as server:
+        stage = a_stage(server, judges=("conversation",))
+        [graded_row] = await grade_rows(stage, "conversation", file.rows)
+        await stage.close(None)
+
+    assert [(t.user, t.answer.text) for t in seen.turns] == [("", "hello"), ("q2", "a2\nmore"), ("q3", "a3")]
+    assert (seen.case.references_at(3), seen.turn.index) == (("r3",), 3)
+    assert (graded_row.score.value, graded_row.score.turn) == (1, 3)
