@@ -10,6 +10,7 @@ import hashlib
 import importlib
 import importlib.util
 import inspect
+import os
 import sys
 import sysconfig
 import traceback
@@ -34,6 +35,7 @@ PROMPTS = ROOT / "prompts"
 DEMO = ROOT / "demo"
 # The situations that a persona has phrases for.
 SITUATIONS = ("pressing", "refused", "failed", "followup", "telling", "thanks", "leaving")
+_PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"
 _LIBRARIES = ("<", *(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")))
 
 # What articles call judges, and their names here; both are known wherever judges are named: --judges,
@@ -399,12 +401,14 @@ def describe_error(error: BaseException) -> Message:
     text = " ".join(f"{type(error).__name__}: {error}".split())[:300].rstrip(": ")
     if isinstance(error, SyntaxError):
         return _("{error}.", error=text)
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != __file__]
-    own = [frame for frame in frames if not frame.filename.startswith(_LIBRARIES)]
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if not frame.filename.startswith((*_LIBRARIES, _PACKAGE))]
     if not own:
         return _("{error}.", error=text)
-    place = own[-1]
-    return _("{error} ({file}, line {line:d}).", error=text, file=place.filename, line=place.lineno)
+    place, file = own[-1], Path(own[-1].filename)
+    if file.is_relative_to(Path.cwd()):
+        file = file.relative_to(Path.cwd())
+    return _("{error} ({file}, line {line:d}).", error=text, file=file, line=place.lineno)
 
 
 def _is_path(name: str) -> bool:

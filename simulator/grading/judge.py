@@ -15,6 +15,7 @@ from simulator.core.concurrency import Worker, is_async, on_a_thread
 from simulator.core.errors import AccessDenied, InputError, MalformedReply, ModelFailure, RunFileError
 from simulator.core.messages import _, encodable
 from simulator.core.replies import FIFTHS, SHARE, revalidated, score_of, share_of
+from simulator.core.shelves import describe_error
 from simulator.core.templates import stable_int
 from simulator.core.types import WHOLE, GradingContext, Score, State
 from simulator.data.datasets import labels_of
@@ -401,7 +402,7 @@ class FunctionJudge:
         except ModelFailure as error:
             return [failed(self.name, context, error, self.rubric)]
         except (Exception, SystemExit) as error:  # a judge may be the user's own: it fails its grade only
-            failure = ModelFailure("error", f"{type(error).__name__}: {error}")
+            failure = ModelFailure("error", describe_error(error))
             return [failed(self.name, context, failure, self.rubric)]
 
     async def _call(self, context: GradingContext, arguments: Mapping[str, Any]) -> Any:

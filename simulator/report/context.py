@@ -24,6 +24,7 @@ from simulator.stats.corrected import ENOUGH_GRADES
 from simulator.stats.figures import RedTurn, Shortage, Stratum, Summary, VoteAgreement
 from simulator.stats.gate import CONDITION_PROBLEMS, MIN_QUESTIONS, CheckedCondition, Gate, major_texts
 from simulator.stats.red import RISK
+from simulator.stats.summary import excerpt
 
 STAND_INS = _(
     "Customer and judges were simple stand-ins (stock phrases, word overlap), not models. Good for trying"
@@ -74,6 +75,8 @@ _FIGURES: dict[str, Message] = {
     "latency_p95": _("Seconds to answer (95 %)"),
     "cost_usd": _("Cost"),
 }
+# Characters of why grades failed: an error of a user's own judge ends with its file and line.
+_LONGEST_REASON = 600
 _DECISIONS: dict[str, Message] = {
     "passed": pgettext("of a target", "Passed"),
     "missed": pgettext("of a target", "Missed"),
@@ -301,13 +304,15 @@ def _alarms(summary: Summary) -> Iterator[Message]:
         )
     for name, judge in summary.judges.items():
         if judge.failed:
-            yield _(
+            failed_grades = _(
                 "{judge}, failed grades: {failed} of {n} ({kinds}); they are not part of the mean.",
                 judge=title("judge", name),
                 failed=judge.failed,
                 n=judge.n + judge.failed,
                 kinds=counts_text(judge.failures, "failure"),
             )
+            reason = excerpt(judge.failure_reason, _LONGEST_REASON)
+            yield sentences(failed_grades, _("Why: {reason}", reason=safe_text(reason)) if reason else None)
         if len(judge.rubrics) > 1:
             yield _(
                 "{judge}: grades of {n} different rubrics are mixed; take the mean with care.",

@@ -43,8 +43,8 @@ class JudgeSummary(Value):
     `answered_mean` leaves out the turns in which the bot gave no answer. `planned` is n + skipped +
     failed + excluded: every spoken turn; a grade that was never written counts as failed, kind `missing`,
     one of a turn that the customer spoilt as excluded, if that was asked for. `undecided` are those skipped
-    turns on which reference and passages contradict each other. A judge of whole conversations counts these
-    instead of turns: those that were held to their end.
+    turns on which reference and passages contradict each other. `failure_reason` is the most frequent one. A
+    judge of whole conversations counts these instead of turns: those that were held to their end.
     """
 
     mean: float | None
@@ -57,6 +57,7 @@ class JudgeSummary(Value):
     failed: int
     failures: dict[str, int]
     rubrics: tuple[str, ...]
+    failure_reason: str = ""
     excluded: int = 0
     undecided: int = 0
 

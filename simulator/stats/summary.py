@@ -125,8 +125,8 @@ class ConversationRow:
 class Grade:
     """What figures need of a score: no text.
 
-    `rubric` is empty where a rule decided, `failure` says how grading failed. `undecided` means that the
-    evidence conflicts, `of_output` that this grades one output of a row, without a threshold.
+    `rubric` is empty where a rule decided, `failure` says how grading failed, `reason` why. `undecided`
+    means that the evidence conflicts, `of_output` that this grades one output of a row, without a threshold.
     """
 
     judge: str
@@ -136,6 +136,7 @@ class Grade:
     scale: tuple[float, float]
     rubric: str
     failure: str | None
+    reason: str
     undecided: bool
     of_output: bool
 
@@ -379,6 +380,7 @@ def _grade(score: Score) -> Grade:
         score.scale,
         "" if score.by_rule else score.rubric,
         failure,
+        score.reason if failure else "",
         is_undecided(score),
         "output" in score.detail and "passed" not in score.detail,
     )
@@ -465,6 +467,7 @@ def _judge(name: str, spoken: Sequence[GradedTurn]) -> JudgeSummary:
     values = [s.scores[name].value or 0.0 for s in scored]
     due = [s for s in spoken if not (s.excluded or s.unrecorded)]
     failures = Counter(kind for s in due if (kind := _failure(name, s.scores)))
+    reasons = Counter(grade.reason for s in due if (grade := s.scores.get(name)) and grade.failure)
     return JudgeSummary(
         mean=_mean(values),
         answered_mean=_mean(s.scores[name].value for s in scored if not s.failure),
@@ -475,6 +478,7 @@ def _judge(name: str, spoken: Sequence[GradedTurn]) -> JudgeSummary:
         skipped=len(due) - len(scored) - failures.total(),
         failed=failures.total(),
         failures=dict(failures),
+        failure_reason=max(reasons, key=lambda reason: (reasons[reason], reason), default=""),
         rubrics=tuple(dict.fromkeys(s.scores[name].rubric for s in scored if s.scores[name].rubric)),
         excluded=sum(s.excluded for s in spoken),
         undecided=sum(name in s.scores and s.scores[name].undecided for s in due),

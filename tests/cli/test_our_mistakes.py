@@ -1,5 +1,7 @@
 """A mistake of the program's own: exit code 4, one line, the traceback in a file, and a run that goes on."""
 
+import html
+import re
 import stat
 from pathlib import Path
 from typing import Any
@@ -35,6 +37,22 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
     monkeypatch.setattr(run, "Runner", Faulty)
     return monkeypatch
+
+
+def test_a_mistake_of_a_users_own_judge_is_shown_with_its_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """In the score, in the terminal and on the page: the line of their code, not of ours."""
+    Path("own.py").write_text(
+        "from pathlib import Path\n\ndef strict(context):\n    return Path(context.turn.answer)\n",
+        encoding="utf-8",
+    )
+    assert main([*GIVEN[:-2], "--judges", "own.py:strict"]) == 0
+    told, path = capsys.readouterr(), find_run("latest", Path("runs"))
+    page = (path.parent / "report.html").read_text(encoding="utf-8")
+
+    for text in (" ".join(told.out.split()), html.unescape(page)):
+        assert re.search(r"TypeError: [^(]+\(own\.py, line 4\)", text)
+    assert {score.state for score in read_run(path).scores} == {"failed"}
+    assert all(score.reason.endswith("(own.py, line 4).") for score in read_run(path).scores)
 
 
 def test_a_run_that_it_ended_goes_on(broken: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

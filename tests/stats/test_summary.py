@@ -196,7 +196,8 @@ def test_json_has_exactly_the_agreed_keys() -> None:
     assert list(shown) == [
         "run", "store", "score", "interval", "corrected", "target", "passed", "decision", "confidence",
         "conditions", "reasons", "judges", "total",
-        "conversations", "turns", "red", "simulator", "calls", "tokens", "cost_usd", "usage", "seconds",
+        "conversations", "turns", "red", "simulator", "calls", "tokens", "cost_usd",
+        "cost_at_least_usd", "usage", "seconds",
         "offline",
     ]  # fmt: skip
     assert list(shown["judges"]["turn"]) == [
