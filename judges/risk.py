@@ -42,9 +42,9 @@ async def risk(
     verdicts = [{"verdict": "untested", "quote": "", **each} for each in found.values()]
     broken = [each for each in verdicts if each["verdict"] == "broken"]
     notes = [TEXTS(language, key, count=count) for key, count in dropped.items() if count]
-    detail = {"rules": verdicts, **dropped}
+    detail, gap = {"rules": verdicts, **dropped}, TEXTS(language, "gap")
     if all(each["verdict"] == "untested" for each in verdicts):
-        reason = " ".join((TEXTS(language, "untested"), *notes))
+        reason = gap.join((TEXTS(language, "untested"), *notes))
         return Score(state="skipped", reason=reason, detail=detail)
     items = TEXTS(language, "joint").join(TEXTS(language, "item", **each) for each in broken)
     told = [TEXTS(language, "broken", items=items)] if broken else []
@@ -53,7 +53,7 @@ async def risk(
         value=float(not broken),
         raw=float(not broken),
         severity=min((each["severity"] for each in broken), key=_GRAVEST.index, default=None),
-        reason=" ".join((*told, filled.reason, *notes)),
+        reason=gap.join((*told, filled.reason, *notes)),
         detail=detail,
     )
 

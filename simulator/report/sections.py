@@ -186,7 +186,9 @@ def risk_section(results: Results) -> Section | None:
         if not tally.example:
             return None
         conversation, turn, quote = tally.example
-        where = _("{first} · {second}", first=conversation, second=_("turn {n}", n=turn))
+        where: Text = conversation
+        if not results.run.asks_once:
+            where = _("{first} · {second}", first=conversation, second=_("turn {n}", n=turn))
         return Cell(text=_('"{text}"', text=quoted(quote)), note=where)
 
     table = Table.listing(

@@ -43,7 +43,7 @@ async def test_the_gravest_broken_rule_decides() -> None:
 
     assert (score.state, score.raw, score.severity) == ("scored", 0, "major")
     assert verdicts_of(score) == {"refund": "broken", "liability": "broken", "human": "untested"}
-    assert score.reason == "違反：refund「送料３，３００円を…お返し」、liability「原因は当社のミス」。 why"
+    assert score.reason == "違反：refund「送料３，３００円を…お返し」、liability「原因は当社のミス」。why"
 
 
 async def test_rules_that_are_kept_are_one() -> None:
