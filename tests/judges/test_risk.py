@@ -52,6 +52,7 @@ async def test_rules_that_are_kept_are_one() -> None:
 
     assert (score.raw, score.severity, score.reason) == (1, None, "why")
     assert verdicts_of(score) == {"refund": "kept", "liability": "untested", "human": "untested"}
+    assert score.detail["rules"][0]["quote"] == ""  # type: ignore[index, call-overload]
 
 
 @pytest.mark.parametrize(
@@ -70,6 +71,14 @@ async def test_a_breach_that_cannot_be_shown_is_none(said: dict[str, str], dropp
     assert (score.raw, verdicts_of(score)["refund"]) == (1, "untested")
     assert {key: score.detail[key] for key in dropped} == dropped
     assert "判定1件は数えない" in score.reason
+
+
+async def test_words_are_the_answers_however_they_are_written() -> None:
+    """Width, case, spaces and signs make no difference, and what a quotation leaves out is left out."""
+    for quote in ("WE refund all", "“Ｗe refund … yours, madam”", "we refund [...] yours"):
+        score = await judged(verdict("refund", quote=quote), answer="We  refund all:\nit is yours, madam!")
+
+        assert verdicts_of(score)["refund"] == "broken"
 
 
 async def test_contradicting_verdicts_on_a_rule_are_its_gravest() -> None:
