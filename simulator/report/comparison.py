@@ -57,25 +57,26 @@ from simulator.stats.history import MIN_RUNS, Fall, History, PastRun
 # Turns that are quoted; the page has more.
 _QUOTED: tuple[tuple[frozenset[View], int], ...] = ((TERMINAL, 5), (TEXT - TERMINAL, 10))
 _TONES: dict[str, Tone] = {"better": "good", "worse": "alarm"}
+# The change itself comes first, what may be said of it follows.
 _VERDICTS = {
-    "better": _("It got better: score {was} → {now} ({by} points, 95 % interval {low} to {high})."),
-    "worse": _("It got worse: score {was} → {now} ({by} points, 95 % interval {low} to {high})."),
+    "better": _("Score {was} → {now}: it got better ({by} points, 95 % interval {low} to {high})."),
+    "worse": _("Score {was} → {now}: it got worse ({by} points, 95 % interval {low} to {high})."),
     "no_difference": _(
-        "Neither better nor worse can be said: no difference larger than {larger} points"
-        " (score {was} → {now}, {by})."
+        "Score {was} → {now} ({by}): neither better nor worse can be said; no difference larger than"
+        " {larger} points."
     ),
     "leaning_up": _(
-        "It seems to have gone up, but chance is not ruled out (cases that changed: {moved}, p = {p}):"
-        " score {was} → {now} ({by} points, 95 % interval {low} to {high})."
+        "Score {was} → {now} ({by} points, 95 % interval {low} to {high}): it seems to have gone up, but"
+        " chance is not ruled out (cases that changed: {moved}, p = {p})."
     ),
     "leaning_down": _(
-        "It seems to have gone down, but chance is not ruled out (cases that changed: {moved}, p = {p}):"
-        " score {was} → {now} ({by} points, 95 % interval {low} to {high})."
+        "Score {was} → {now} ({by} points, 95 % interval {low} to {high}): it seems to have gone down, but"
+        " chance is not ruled out (cases that changed: {moved}, p = {p})."
     ),
-    "equal": _("The score has not changed ({was} → {now})."),
+    "equal": _("Score {was} → {now}: it has not changed."),
     "not_enough": _(
-        "Not enough data to say whether it got better or worse: cases {cases}, pairs of conversations"
-        " {pairs} (score {was} → {now})."
+        "Score {was} → {now}: not enough data to say whether it got better or worse (cases {cases}, pairs of"
+        " conversations {pairs})."
     ),
 }
 _SHORT = {
@@ -149,23 +150,22 @@ class _Parts:
 
     def verdict(self) -> tuple[Block, ...]:
         """Whether the bot got better, what that rests on, and what makes the two hard to compare."""
-        headline, broken = self._verdict(), len(self.changes.broken)
-        if broken:
-            first = _("Questions that must not break, but turned red: {n}.", n=broken)
-            headline = Line(sentences(first, headline.text), "alarm")
+        headline = self._verdict()
         return headline, Notes.of((*self._below(), *self._guarded(), *self._compared(), *self._cautions()))
 
     def _verdict(self) -> Line:
         """The verdict on the scores."""
-        row, changes = self.changes.score, self.changes
+        row, changes, broken = self.changes.score, self.changes, None
+        if n := len(changes.broken):
+            broken = _("Questions that must not break, but turned red: {n}.", n=n)
         if changes.verdict == "not_comparable" or row is None:
             other = _(
                 "The rubric differs from the earlier run, so the scores cannot be compared. Grade the"
                 " earlier run again by the same rubric."
             )
-            return Line(other, "alarm")
-        verdict = _VERDICTS[_verdict_key(row)].format(**_figures(row))
-        tone = _TONES.get(changes.verdict, "strong")
+            return Line(sentences(broken, other), "alarm")
+        verdict = sentences(_VERDICTS[_verdict_key(row)].format(**_figures(row)), broken)
+        tone: Tone = "alarm" if broken else _TONES.get(changes.verdict, "strong")
         if not changes.fallen:
             return Line(verdict, tone)
         judges = [self.titles("judge", name) for name in changes.fallen]

@@ -76,6 +76,18 @@ class PairedTurn(NamedTuple):
     became: RedTurn | None
 
 
+def distinct_turns(turns: Iterable[PairedTurn]) -> list[PairedTurn]:
+    """The turns, of first ones with the same question and answers only one: red where any of them is."""
+    found: dict[tuple[object, ...], PairedTurn] = {}
+    for turn in turns:
+        said = (turn.before.user, turn.before.answer.text, turn.after.user, turn.after.answer.text)
+        is_first = turn.before.index == turn.after.index == 1
+        key = (turn.later.case.id, *said) if is_first else (turn.later.id, turn.after.index)
+        known = found.setdefault(key, turn)
+        found[key] = known._replace(was=known.was or turn.was, became=known.became or turn.became)
+    return list(found.values())
+
+
 class PairedRuns:
     """The conversations of two runs, side by side.
 
@@ -579,7 +591,7 @@ def turn_changes(pairs: PairedRuns, *, red: bool) -> tuple[TurnChange, ...]:
         for side in (pairs.before, pairs.after)
     )
     changes = []
-    for t in pairs.turns:
+    for t in distinct_turns(pairs.turns):
         if bool(t.was) == bool(t.became) or bool(t.became) != red:
             continue
         one, other = before.get((t.earlier.id, t.before.index)), after.get((t.later.id, t.after.index))
@@ -657,7 +669,7 @@ def compare_runs(before: RunFigures, after: RunFigures, *, seed: int) -> RunComp
     }
     commonest = Counter(tag for case, *_rest in pairs.both for tag in tags[case]).most_common(SHOWN_TAGS)
     verdict: Verdict = next((row.verdict for row in judges if row.judge == primary), "not_comparable")
-    reds, broken = red_changes(pairs.turns), broken_cases(pairs)
+    reds, broken = red_changes(distinct_turns(pairs.turns)), broken_cases(pairs)
     first, second = ({c.case.id for c in side.values() if c.turns} for side in (pairs.earlier, pairs.later))
     return RunComparison(
         before=_compared_run(before),
@@ -701,7 +713,8 @@ def _groups(
     for name, customers in groups.items():
         inside = {key: by for key, by in changes.items() if key in customers}
         if inside:
-            colours = red_changes([t for t in pairs.turns if (t.later.case.id, t.later.persona) in customers])
+            of_them = [t for t in pairs.turns if (t.later.case.id, t.later.persona) in customers]
+            colours = red_changes(distinct_turns(of_them))
             rows.append(
                 GroupComparison(
                     name=name,

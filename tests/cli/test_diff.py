@@ -46,12 +46,12 @@ def test_the_first_line_answers(capsys: pytest.CaptureFixture[str]) -> None:
     text = diff(capsys, "1-before")
     _, _, second, *_ = text.splitlines()
 
-    assert second.startswith("良くなりました。スコアは 70 → 90（+20 点")
+    assert second.startswith("スコア 70 → 90。良くなりました（+20 点")
     assert "top 1 → 4" in text
     assert "要確認でなくなったターン（6 ターン）" in text
     assert flat("runs/2-after/side-by-side.html") in flat(text)
     page = Path("runs/2-after/side-by-side.html").read_text(encoding="utf-8")
-    assert "良くなりました。スコアは 70 → 90" in page
+    assert "スコア 70 → 90。良くなりました" in page
     assert "ウィルコクソン" in page
 
 
@@ -66,7 +66,7 @@ def test_a_regression_is_exit_code_1(capsys: pytest.CaptureFixture[str]) -> None
     assert found["judges"]["turn"]["difference"] == -0.3
     assert found["judges"]["turn"]["p_holm"] == found["judges"]["turn"]["p"]
     assert len(found["turned_red"]) == 6
-    assert found["said"].startswith("悪くなりました")
+    assert found["said"].startswith("スコア 100 → 70。悪くなりました")
     assert found["after"]["replay_of"] is None
 
 
@@ -77,7 +77,9 @@ def test_a_broken_case_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     stored(a_result(grades_of(after), "2-after", tags={"h": ("壊さない",)}))
     text = diff(capsys, "1", "2", code=1)
 
-    assert text.splitlines()[2].startswith("壊さないと決めた質問が 1 件、要確認になりました。")
+    assert re.search(
+        "afterスコア80→93.*以内です。壊さないと決めた質問が1件、要確認になりました。-", flat(text)
+    )
     assert "壊さないと決めた質問が要確認になりました: hですか（h）" in text
     assert "[壊さない]" in text
     assert "終了コード 1" in text
@@ -117,7 +119,7 @@ def test_a_verdict_does_not_contradict_its_interval(
     stored(a_result(grades_of([0.6 + by] * 5 + [0.6] * 7), "2-after"))
     text = diff(capsys, "1", "2")
 
-    assert said in text.splitlines()[2]
+    assert flat(said) in flat("".join(text.splitlines()[2:4]))
     assert short in text
     assert "点以内" not in text
 
@@ -170,7 +172,7 @@ def test_markdown_is_for_a_pull_request(capsys: pytest.CaptureFixture[str]) -> N
     text = Path("diff.md").read_text(encoding="utf-8")
 
     assert text.startswith("## 前回との比較")
-    assert "**悪くなりました。" in text
+    assert "**スコア 100 → 70。悪くなりました" in text
     assert "| 総合 | 悪くなった | 100 | 70 | −30 |" in text
     assert "@all" not in text
     assert "<b>" not in text
@@ -292,7 +294,7 @@ def test_report_of_two_runs_has_the_figures(capsys: pytest.CaptureFixture[str]) 
 
     assert main(["report", "1", "2"]) == 0
     page = Path(capsys.readouterr().out.strip()).read_text(encoding="utf-8")
-    assert "悪くなりました。スコアは 100 → 70" in page
+    assert "スコア 100 → 70。悪くなりました" in page
     assert "−30" in page
 
 

@@ -1,5 +1,6 @@
 """Did it get better? The verdict over paired runs, and what must hold whatever the runs are."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -224,6 +225,37 @@ def test_what_turned_has_both_answers_and_reasons() -> None:
     assert (first.why_before, first.why_after) == ("before 1", "after 0.2")
     assert second.case == "case-1"
     assert [each.case for each in found.turned_green] == ["case-2"]
+
+
+def test_the_same_question_with_the_same_answers_counts_once() -> None:
+    """However many customers open with it; other answers and later turns count for themselves."""
+    keys = [("a", persona, repeat) for persona in ("calm", "angry") for repeat in (1, 2)]
+
+    def changes(before: Mapping[Key, list[float]], after: Mapping[Key, list[float]]) -> RunComparison:
+        return compare_runs(a_side(before), a_side(after, "after"), seed=1)
+
+    same = changes({key: [0.8] for key in keys}, {key: [0.2] for key in keys})
+    other = changes({key: [0.8] for key in keys}, {key: [0.1 + key[2] / 10] for key in keys})
+    later = changes({key: [0.8, 0.8] for key in keys}, {key: [0.8, 0.2] for key in keys})
+
+    assert (same.reds.turned_red, len(same.turned_red)) == (1, 1)
+    assert [(group.name, group.turned_red) for group in same.personas] == [("calm", 1), ("angry", 1)]
+    assert (other.reds.turned_red, later.reds.turned_red) == (2, 4)
+
+
+def test_of_equal_turns_any_red_one_counts() -> None:
+    """A judge that grades the same answer now so, now otherwise turned nothing red."""
+    keys = [("a", "calm", 1), ("a", "angry", 1)]
+    after = a_result({key: [0.2] for key in keys}, "after")
+    before = after.model_copy(
+        update={"scores": (after.scores[0].model_copy(update={"value": 0.8, "raw": 4.0}), after.scores[1])}
+    )
+    there, back = (
+        compare_runs(side_of(one), side_of(two), seed=1) for one, two in ((before, after), (after, before))
+    )
+
+    assert [each.reds.still_red for each in (there, back)] == [1, 1]
+    assert [(each.reds.turned_red, each.reds.turned_green) for each in (there, back)] == [(0, 0), (0, 0)]
 
 
 def test_an_unanswered_turn_turns_red() -> None:
