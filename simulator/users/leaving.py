@@ -48,7 +48,7 @@ def gives_nothing(turn: Turn, case: Case) -> bool:
 
 
 def answered_by(conversation: Conversation, scores: ScoresByTurn) -> int | None:
-    """The turn by which everything was answered, by agreement with a reference or by the turn judge.
+    """When everything was answered: the turn, as the turn judge says, or else by agreement with a reference.
 
     None if it never was, as with complaints, which only a person settles, and unanswerable questions.
     """
@@ -66,9 +66,13 @@ def _answered_by(conversation: Conversation, scores: ScoresByTurn) -> int | None
         if gives_nothing(turn, case) or is_handover(turn.answer.text, case.language):
             continue
         answers.append(turn.answer.text)
-        if known and best_agreement("\n".join(answers), known, case.language).score >= ANSWERED:
-            return turn.index
-        if _is_complete(scores.get((conversation.id, turn.index), {}).get("turn")):
+        is_complete = _is_complete(scores.get((conversation.id, turn.index), {}).get("turn"))
+        if is_complete is False:
+            known = []  # what agrees with a reference was not enough
+        elif is_complete is None and known:
+            agreement = best_agreement("\n".join(answers), known, case.language)
+            is_complete = agreement.score >= ANSWERED
+        if is_complete:
             return turn.index
     return None
 
@@ -80,6 +84,8 @@ def left_early(conversation: Conversation, scores: ScoresByTurn) -> bool:
         and bool(conversation.turns)
         and gives_nothing(conversation.turns[-1], conversation.case)
         and answered_by(conversation, scores) is None
+        # Nobody is at fault for leaving with what a reference calls an answer, and a judge incomplete.
+        and answered_by(conversation, ScoresByTurn()) is None
     )
 
 
@@ -113,13 +119,13 @@ def _was_useful(turn: Turn, conversation: Conversation, scores: ScoresByTurn) ->
     return (verdict.value or 0) >= USEFUL and turn.answer.text not in earlier
 
 
-def _is_complete(verdict: Score | None) -> bool:
-    """Whether the turn judge found nothing left out and hardly anything wrong."""
+def _is_complete(verdict: Score | None) -> bool | None:
+    """Whether the turn judge found nothing left out and hardly anything wrong; None where no model said."""
     if verdict is None or not _is_by_model(verdict):
-        return False
+        return None
     complete, correct = verdict.detail.get("completeness"), verdict.detail.get("correctness", CORRECT)
     if not isinstance(complete, int | float) or not isinstance(correct, int | float):
-        return False
+        return None
     return complete >= COMPLETE and correct >= CORRECT
 
 

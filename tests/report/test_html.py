@@ -236,7 +236,7 @@ def test_two_runs_stand_side_by_side() -> None:
     text = Page(compared("en")).text
 
     assert "Side by side" in text
-    assert "Not enough data to say whether it got better or worse" in text
+    assert "not enough data to say whether it got better or worse" in text
     assert re.search(r"Overall\s+not enough data\s+70\s+69\s+−", text)
     assert "✓ no longer red 1 conv." in text
     assert "✓ no longer red · 53 → 100 (+46.7) · Angry" in text

@@ -147,6 +147,18 @@ def test_staying_after_everything_is_answered_is_too_late() -> None:
     assert kinds(a_run(judged, scores=[counted])) == []
 
 
+def test_nobody_stays_too_long_after_an_answer_that_the_judge_called_incomplete() -> None:
+    """Whatever a reference says: to ask for the rest is right, and so is to leave with what there is."""
+    more = [("例外は？", OTHER), ("いつから？", OTHER), ("どこに書いてある？", OTHER)]
+    conversation = a_talk((ASKED, TOLD), *more)
+    left = a_talk((ASKED, TOLD), ("例外は？", REFUSED), ended=Ended.SATISFIED)
+
+    assert kinds(a_run(conversation, scores=[a_verdict(conversation, 1, 3)])) == []
+    assert kinds(a_run(left, scores=[a_verdict(left, 1, 3)])) == []
+    later = [a_verdict(conversation, 1, 3), a_verdict(conversation, 2, 5)]
+    assert kinds(a_run(conversation, scores=later)) == [(4, "left_late")]
+
+
 def test_giving_up_while_answers_help_is_impatient() -> None:
     """Patience is counted in answers of no clear use; giving up when no turn is left is nobody's fault."""
     conversation = a_talk((ASKED, OTHER), ("結論は？", "途中解約には費用がかかります。"))
