@@ -62,7 +62,7 @@ _PERCENT = frozenset(name for name, measure in FIGURES.items() if measure == "sh
 _SIGNS = {">=": "≥", "<=": "≤", "==": "=", ">": ">", "<": "<"}
 _FIGURES: dict[str, Message] = {
     "score": _("Score"),
-    "answered_correctly": _("Answered what it should"),
+    "answered_correctly": _("Did not refuse what it should answer"),
     "refused_correctly": _("Refused what it should"),
     "handover_correctly": _("Right handovers"),
     "red": pgettext("a share", "Red turns"),

@@ -248,20 +248,21 @@ def answerable_sections(results: Results) -> Iterator[Section]:
         # Those asked back are neither right nor wrong.
         answered, declined = _right(can[0], sum(can[:2])), _right(cannot[1], sum(cannot[:2]))
         line = _(
-            "answered what can be answered {answered}; declined what cannot {refused}",
+            "did not refuse what can be answered {answered}; refused what cannot {refused}",
             answered=answered.text,
             refused=declined.text,
         )
         table = Table.of(
             "answers",
-            ("", _("Answered"), _("Declined"), _("Asked back"), right),
+            ("", _("Did not refuse"), _("Refused"), _("Asked back"), right),
             [[_("Can be answered"), *can, answered], [_("Cannot be answered"), *cannot, declined]],
             counts=4,
         )
         notes = [
             _(
-                "Declining is right only where the articles do not hold the answer. Each conversation counts"
-                " once, by what the bot said to the first question."
+                "Not refusing is not yet answering: what an answer is worth, its grades say. Refusing is"
+                " right only where the articles do not hold the answer. Each conversation counts once, by"
+                " what the bot said to the first question."
             ),
             _(
                 "Not counted: {failed} conversations without an answer, {unmarked} whose case does not say.",
@@ -273,7 +274,7 @@ def answerable_sections(results: Results) -> Iterator[Section]:
             held = share_text(found.held, found.refused_unanswerable)
             notes.append(_("Declined to the end: {share}.", share=held))
         blocks = _with_notes(line, table, notes)
-        yield Section("answerability", _("Answered or declined"), blocks, views=PAGE)
+        yield Section("answerability", _("Refused or not"), blocks, views=PAGE)
     if (handed := handovers(results)).marked:
         wanted = (handed.handed_required, handed.kept_required)
         unwanted = (handed.handed_forbidden, handed.kept_forbidden)
