@@ -263,23 +263,3 @@ def test_what_is_to_mend_is_one_line(
     assert message in done.err.splitlines()[-1]
     assert "Traceback" not in done.err
     assert not Path("calibrations").exists()
-
-
-def test_no_contexts_at_all_is_said(command: Any, tmp_path: Path) -> None:
-    """The judge cannot grade a single row, and the line says what is missing."""
-    written(tmp_path / "labels.jsonl", labelled(contexts=[]))
-    done = command(*USUAL)
-
-    assert done.code == 2
-    assert "the judge skipped all 36 rows" in done.err
-    assert "No row has contexts: add a column of what was retrieved." in done.err
-
-
-def test_a_broken_line_is_named(command: Any, tmp_path: Path) -> None:
-    """By its number."""
-    path = tmp_path / "labels.jsonl"
-    path.write_text(path.read_text(encoding="utf-8").replace('"id"', '"id', 1), encoding="utf-8")
-    done = command(*USUAL)
-
-    assert done.code == 2
-    assert "labels.jsonl, line 1: not valid JSON" in done.err

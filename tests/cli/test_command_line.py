@@ -199,16 +199,6 @@ def test_a_broken_file_is_one_line(run: Any, word: str, toml: str, told: str) ->
     assert not Path("runs").exists()
 
 
-def test_a_mistyped_address_is_one_line(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The user learns which variable, and no run is left behind."""
-    monkeypatch.setenv("OPENAI_BASE_URL", "localhost:11434/v1")
-    done = run("--limit", "1")
-
-    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
-    assert "'localhost:11434/v1' must look like http://localhost:11434/v1" in done.err
-    assert not Path("runs").exists()
-
-
 def test_control_codes_do_not_reach_the_terminal(run: Any) -> None:
     """Neither what was typed nor a file's name can colour, clear or forge a line."""
     done = run("--persona", "\x1b[31mred\r\nerror: fake\x07\u202e")

@@ -12,7 +12,6 @@ import pytest
 
 from simulator.storage.run_file import find_run, read_run
 from tests.report.test_fixing_pages import BLOCKS, Walk
-from tests.report.test_fixing_pages import _anchors as anchors
 
 PAGES = ("datasets.ja.md", "datasets.md")
 # The file that a block becomes: the last one named before it that ends like this.
@@ -105,31 +104,6 @@ def test_the_classifiers_of_the_table(root: Path, page: str) -> None:
 
     assert len(rows) == 5
     assert rows == shown
-
-
-def test_both_pages_lead_the_same_way(root: Path) -> None:
-    """The same sections, files, commands but for language, and tables, in the same order."""
-    told = []
-    for page in PAGES:
-        text = (root / "docs" / page).read_text(encoding="utf-8")
-        commands = re.findall(r"^\$ (.*?)(?:  # .*)?$", text, re.MULTILINE)
-        same = [re.sub(r"\.?\b(?:ja|en)\b|300円|2USD|\".*?\"", "", each).strip() for each in commands]
-        headings = re.findall(r"^## (\d+)\.", text, re.MULTILINE)
-        rows = [line.count("|") for line in text.splitlines() if line.startswith("|")]
-        told.append(([kind for kind, _ in BLOCKS.findall(text)], same, headings, rows))
-
-    assert told[0] == told[1]
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_links_lead_somewhere(root: Path, page: str) -> None:
-    """To a file of the checkout, and to a heading that is there."""
-    text = (root / "docs" / page).read_text(encoding="utf-8")
-    for target in re.findall(r"\]\(([^)]+)\)", text):
-        path, _, anchor = target.partition("#")
-        there = root / "docs" / path if path else root / "docs" / page
-        assert there.exists(), target
-        assert not anchor or anchor in anchors(there.read_text(encoding="utf-8")), target
 
 
 def table(text: str, last: str) -> list[list[str]]:

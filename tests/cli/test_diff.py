@@ -10,17 +10,13 @@ from typing import Any, TextIO
 import pytest
 
 from simulator.cli.app import main
-from simulator.core.types import Conversation, Language, Results
-from simulator.report.comparison import compared, comparison_report, p_text
-from simulator.report.painters.console import paint
-from simulator.report.painters.markdown import markdown
+from simulator.core.types import Language
+from simulator.report.comparison import p_text
 from simulator.report.tables import signed_points
 from simulator.report.worksheets import summary_sheet
-from simulator.stats.comparison import RunFigures
 from tests.diff_runs import Key, a_result, grades_of, stored
 from tests.report.test_html import painted
 from tests.report.views import context_of
-from tests.xss import PAYLOADS
 
 TWELVE = [0.6, 0.8] * 6
 
@@ -287,17 +283,6 @@ def test_what_decides_nothing_may_be_left_unread(capsys: pytest.CaptureFixture[s
     assert Path("fixes.md").is_file()
 
 
-def test_report_of_two_runs_has_the_figures(capsys: pytest.CaptureFixture[str]) -> None:
-    """`report A B` paints the same page."""
-    stored(a_result(grades_of([1.0] * 12), "1-before"))
-    stored(a_result(grades_of(TWELVE), "2-after"))
-
-    assert main(["report", "1", "2"]) == 0
-    page = Path(capsys.readouterr().out.strip()).read_text(encoding="utf-8")
-    assert "スコア 100 → 70。悪くなりました" in page
-    assert "−30" in page
-
-
 @pytest.mark.parametrize(
     ("value", "text"),
     [(0.092, "+9.2"), (-0.03, "−3"), (0.0, "±0"), (-0.0004, "±0"), (None, "–"), (0.1, "+10")],
@@ -310,42 +295,6 @@ def test_differences_are_signed(value: float | None, text: str) -> None:
 def test_chances_are_short() -> None:
     """No more digits than mean something."""
     assert [p_text(p) for p in (None, 0.0001, 0.0123, 0.5)] == ["–", "<0.001", "0.012", "0.50"]
-
-
-@pytest.mark.parametrize("payload", PAYLOADS[::12])
-def test_hostile_text_moves_no_terminal(payload: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """What bots say is printed without its control codes, within the width, and escaped as Markdown."""
-    from rich.cells import cell_len
-    from rich.console import Console
-
-    one, other = (
-        RunFigures(*painted(said_by(payload + "\x1b[31m", a_result(grades_of([v] * 8), name)))[:2])
-        for name, v in (("a", 1.0), ("b", 0.2))
-    )
-    report = comparison_report(compared(one, other), other.summary, "en")
-    paint(report, Console(width=60))
-    shown = capsys.readouterr().out
-
-    assert "\x1b" not in shown
-    assert max(map(cell_len, shown.splitlines())) <= 60
-    assert "\x1b" not in markdown(report)
-    assert not re.search(r"(?<!\\)<script", markdown(report))
-
-
-def said_by(text: str, results: Results) -> Results:
-    """The run with this text wherever others can write."""
-
-    def hostile(conversation: Conversation) -> Conversation:
-        turns = tuple(
-            t.model_copy(update={"user": text, "answer": t.answer.model_copy(update={"text": text})})
-            for t in conversation.turns
-        )
-        case = conversation.case.model_copy(update={"question": text, "tags": (text, "必須")})
-        return conversation.model_copy(update={"turns": turns, "case": case})
-
-    scores = tuple(score.model_copy(update={"reason": text}) for score in results.scores)
-    conversations = tuple(map(hostile, results.conversations))
-    return results.model_copy(update={"conversations": conversations, "scores": scores})
 
 
 def test_workbooks_say_that_a_run_is_a_replay() -> None:

@@ -200,17 +200,6 @@ def test_a_bot_that_fails_is_told(examine: Any, capsys: pytest.CaptureFixture[st
     assert "\x1b" not in shown
 
 
-def test_what_a_bot_prints_is_not_in_the_json(capsys: pytest.CaptureFixture[str]) -> None:
-    """Standard output is one JSON object; the bot's own words go to standard error."""
-    code = "print('loading')\ndef answer(question):\n    print('asked')\n    return 'はい。'\n"
-    Path("bot.py").write_text(code, encoding="utf-8")
-    assert main(["doctor", "--json", "--adapter", "bot.py:answer"]) == 0
-    out, err = capsys.readouterr()
-
-    assert json.loads(out)["ok"]
-    assert err == "loading\nasked\n"
-
-
 @pytest.mark.parametrize("runs", ["bot.py", "bot.py/deeper/runs"])
 def test_a_folder_that_cannot_be_made_is_told(examine: Any, runs: str) -> None:
     """A file is in the way; nothing is made to find out."""

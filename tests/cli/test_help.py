@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable
 from functools import cache
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -51,16 +50,6 @@ def test_lines_fit_the_terminal(page: Any, columns: int) -> None:
             fits = cell_len(line) <= min(100, columns)
             assert fits or line.strip().startswith((PROGRAM, "使い方：")), line
             assert line.strip()[:1] not in set("、。，．）」』】：・ー!?,;") or not line.strip(), line
-
-
-def test_lists_are_aligned(page: Any) -> None:
-    """What an option means goes on below where it began."""
-    for path in commands():
-        shown = page(path).splitlines()
-        for above, line in pairwise(shown):
-            if option := re.match(r"  (-\S.*?  +)\S", above):
-                begins = len(line) - len(line.lstrip())
-                assert begins in (0, 2) or begins == len(option[0]) - 1, line
 
 
 def test_a_page_names_every_option_and_leaves_no_english(page: Any) -> None:

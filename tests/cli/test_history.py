@@ -252,9 +252,3 @@ def test_no_runs_are_no_mistake(capsys: pytest.CaptureFixture[str]) -> None:
     """An empty folder, a missing one."""
     assert main(["history"]) == 0
     assert "実行がありません" in capsys.readouterr().out
-
-
-def test_a_page_that_cannot_be_written_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    """Exit code 2."""
-    assert main(["history", "--html", "no/such/folder.html"]) == 2
-    assert "cannot be written" in capsys.readouterr().err

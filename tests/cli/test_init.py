@@ -1,6 +1,5 @@
 """A start of one's own: three files that work as they are, and never over files that are there."""
 
-import csv
 import os
 import stat
 from pathlib import Path
@@ -9,7 +8,6 @@ from typing import Any
 import pytest
 
 from simulator.cli.app import main
-from simulator.core.settings import load_settings
 
 FILES = {"bot.py", "questions.csv", "rehearsal.toml"}
 
@@ -37,26 +35,6 @@ def test_it_writes_a_start_and_says_how_to_go_on(run: Any) -> None:
     assert here() == FILES
     assert out.startswith("Written: bot.py, questions.csv, rehearsal.toml.\n")
     assert all(stat.S_IMODE(Path(name).stat().st_mode) & 0o600 == 0o600 for name in FILES)
-
-
-def test_the_settings_are_sound(run: Any) -> None:
-    """The file names the bot and the questions beside it; both languages are among the questions."""
-    run("init")
-    found = load_settings({}, environ={})
-    rows = list(csv.DictReader(Path("questions.csv").read_text("utf-8").splitlines()))
-
-    assert (found.adapter, found.cases) == ("bot.py:answer", "questions.csv")
-    assert {row["language"] for row in rows} == {"ja", "en"}
-
-
-def test_the_start_works_as_it_is(run: Any) -> None:
-    """The next command rehearses the sample bot with every persona and question, offline."""
-    run("init")
-    code, _, err = run("--limit", "2", "--judges", "turn,similarity")
-
-    assert code == 0
-    assert err.startswith("6 conversations, up to 3 turns each, bot: bot.py:answer.")
-    assert here() - {"__pycache__"} == {*FILES, "runs"}
 
 
 @pytest.mark.parametrize("name", sorted(FILES))

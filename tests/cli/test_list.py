@@ -25,16 +25,6 @@ def test_the_list_is_as_it_is_meant_to_look(capsys: pytest.CaptureFixture[str]) 
     compare("list.txt", listed(capsys))
 
 
-def test_every_name_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
-    """In both languages where there are two, with what a judge needs."""
-    shelves = json.loads(listed(capsys, "--json"))
-    for kind in ("personas", "judges", "adapters"):
-        assert shelves[kind]
-        assert all(shelves[kind].values()), kind
-    assert shelves["personas"]["angry"] == "Angry customer / 怒っているお客様"
-    assert shelves["judges"]["similarity"] == "Similarity / 正解例との一致, needs a reference"
-
-
 def test_the_list_holds_what_can_be_named(capsys: pytest.CaptureFixture[str]) -> None:
     """As one JSON object with --json; names that begin with an underscore are no names."""
     shelves = json.loads(listed(capsys, "--json"))

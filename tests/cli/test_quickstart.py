@@ -265,30 +265,6 @@ def test_a_trouble_of_the_table_looks_as_it_says(walk: Walk, trouble: str) -> No
     assert f"| `{trouble}` |" in walk.text
 
 
-def test_both_pages_lead_the_same_way(root: Path) -> None:
-    """The same commands, settings and steps, in the same order."""
-    told = []
-    for page in PAGES:
-        text = (root / "docs" / page).read_text(encoding="utf-8")
-        blocks = STEPS.findall(text)
-        commands = [line for _, block, _ in blocks for line in block.splitlines() if line.startswith("$ ")]
-        tables = [block for kind, block, _ in blocks if kind == "toml"]
-        troubles = re.findall(r"^\| (`[^|]+`) \|", text, re.MULTILINE)
-        told.append((commands, tables, troubles, [(kind, section) for kind, _, section in blocks]))
-
-    assert told[0] == told[1]
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_links_lead_somewhere(root: Path, page: str) -> None:
-    """To a page beside this one, or to one of its own headings."""
-    text = (root / "docs" / page).read_text(encoding="utf-8")
-    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
-    anchors = {re.sub(r"[^\w-]", "", heading.lower().replace(" ", "-")) for heading in headings}
-    for target in re.findall(r"\]\(([^)]+)\)", text):
-        assert target[1:] in anchors if target.startswith("#") else (root / "docs" / target).exists(), target
-
-
 @pytest.fixture
 def sample(tmp_path: Path) -> Path:
     """A folder with what `init` writes."""
@@ -320,15 +296,6 @@ def test_what_init_writes_shows_red_and_good_and_how_to_mend(sample: Path) -> No
     assert before.score < after.score
 
 
-@pytest.mark.parametrize(("language", "title"), [("ja", "リハーサルの結果"), ("en", "Rehearsal results")])
-def test_one_language_of_the_sample(sample: Path, language: str, title: str) -> None:
-    """Questions and report are in the language that is asked for."""
-    done, said = started(sample, "--language", language)
-
-    assert {case.rpartition("-")[2] for case in done.red} == {language}
-    assert title in said
-
-
 def test_every_switched_off_line_of_the_sample_can_be_switched_on(sample: Path) -> None:
     """What stands behind a `#` in rehearsal.toml is a setting that there is."""
     file = sample / "rehearsal.toml"
@@ -341,8 +308,3 @@ def test_every_switched_off_line_of_the_sample_can_be_switched_on(sample: Path) 
     assert found.greeting is not None
     assert found.greeting.keys() == {"ja", "en"}
     assert sorted(found.set) == ["answer", "passages", "url"]
-
-
-def test_excel_reads_the_sample_questions_as_utf_8(sample: Path) -> None:
-    """A byte order mark tells it so; without one it takes them for Shift_JIS."""
-    assert (sample / "questions.csv").read_bytes().startswith(b"\xef\xbb\xbf")

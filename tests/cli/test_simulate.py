@@ -10,7 +10,7 @@ import pytest
 from simulator.cli.app import main
 from simulator.core.types import Results
 from simulator.storage.run_file import find_run, read_run
-from tests.servers.faults import Faults, Reply
+from tests.servers.faults import Reply
 from tests.servers.openai import OpenAIServer, play, serve
 
 JUDGES = ["turn", "relevance", "groundedness", "similarity", "fluency", "cosine", "conversation"]
@@ -136,18 +136,6 @@ def test_the_key_is_written_nowhere(command: Any, server: OpenAIServer, tmp_path
     assert {request.headers["authorization"] for request in server.requests} == {f"Bearer {SECRET}"}
 
 
-def test_a_bot_of_ones_own(command: Any, server: OpenAIServer) -> None:
-    """`--adapter bot.py:answer`; what it says for the terminal stays out of it."""
-    done = command("--adapter", "bot.py:answer", "--limit", "2", "--persona", "calm", "--turns", "2")
-
-    assert done.code == 0
-    assert "\x1b" not in done.out + done.err
-    assert "\x07" not in done.out + done.err
-    first = done.run.conversations[0]
-    assert [turn.answer.text[:2] for turn in first.turns] == ["0:", "2:"]
-    assert first.turns[0].answer.passages[0].id == "faq"
-
-
 @pytest.mark.parametrize(
     ("target", "code", "passed"), [("0.001", 0, True), ("2", 0, True), ("1", 1, False), ("100", 1, False)]
 )
@@ -168,18 +156,6 @@ def test_failing_judges_make_it_incomplete(command: Any, server: OpenAIServer) -
     assert done.json["judges"]["turn"]["failed"] == done.json["judges"]["turn"]["planned"]
     assert done.json["judges"]["turn"]["mean"] is None
     assert {s.state for s in done.run.scores if s.judge == "turn"} == {"failed"}
-
-
-def test_a_storm_of_faults_is_weathered(command: Any, server: OpenAIServer) -> None:
-    """With a twentieth of the calls refused or garbled the run finishes, and retries pay for it."""
-    server.reply = Faults({"429": 0.1, "fenced": 0.2, "prose": 0.05}, seed=5)
-    done = command(
-        "--adapter", "bot.py:answer", "--limit", "4", "--json", "--cache", "off", "--max-failed", "1"
-    )
-
-    assert done.code == 0
-    assert done.json["conversations"]["finished"] == 4
-    assert server.statuses[429] > 0
 
 
 def test_a_refused_key_is_one_line(command: Any, server: OpenAIServer) -> None:

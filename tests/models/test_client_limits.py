@@ -34,16 +34,6 @@ async def test_headers_slow_calls_down_before_one_is_refused() -> None:
     assert server.counts["chat"] == 30
 
 
-async def test_tokens_are_kept_to_as_well() -> None:
-    """Only the tokens are metered here; a few calls are refused at first, for nobody knows their size."""
-    meter = Meter(tokens=4000, minute=0.5)
-    async with OpenAIServer(lambda _: GOOD, meter=meter) as server, connected(calls=4) as made:
-        await asyncio.gather(*(verdict(model_at(server, made)) for _ in range(30)))
-
-    assert server.counts["chat"] == 30
-    assert meter.refused <= 4
-
-
 async def test_a_silent_endpoint_is_asked_as_often_as_the_user_says() -> None:
     """With `rpm` given, the calls beyond it wait for the next minute; without it they are refused."""
     meter = Meter(requests=5, silent=True)

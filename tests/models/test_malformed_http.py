@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,9 +13,7 @@ from simulator import Answer, Query
 from simulator.cli.app import main
 from simulator.core import shelves
 from simulator.core.errors import ModelFailure
-from simulator.core.types import Results
 from simulator.runner.conversation import ask
-from simulator.storage.run_file import find_run, read_run
 from tests.scripted_models import ASKED, GOOD, connected, model_at
 from tests.servers.malformed import BODY, MALFORMED, UNUSUAL, RawServer, ok, serve
 from tests.servers.openai import serve as serve_model
@@ -115,49 +112,6 @@ def roles(monkeypatch: pytest.MonkeyPatch, broken: str, name: str) -> Iterator[N
             monkeypatch.setenv(f"REHEARSAL_{role.upper()}_URL", url)
             monkeypatch.setenv(f"REHEARSAL_{role.upper()}_KEY", "key")
         yield
-
-
-def shop(*more: str) -> list[str]:
-    """A bot, two questions, and little patience."""
-    Path("bot.py").write_text("def answer(question):\n    return 'はい。'\n", encoding="utf-8")
-    rows = [
-        {"id": f"q{n}", "question": f"{n}番は？", "language": "ja", "reference": "はい。"} for n in range(2)
-    ]
-    lines = (json.dumps(row, ensure_ascii=False) for row in rows)
-    Path("cases.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    return ["--adapter", "bot.py:answer", "--patience", "2", "--cache", "off", *more]
-
-
-def held(monkeypatch: pytest.MonkeyPatch, broken: str, name: str, *arguments: str) -> tuple[int, Results]:
-    """The exit code of a run, and the run."""
-    with roles(monkeypatch, broken, name):
-        code = main([*arguments])
-    return code, read_run(find_run("latest", Path("runs")))
-
-
-@pytest.mark.parametrize("name", ["status is no number", "negative length"])
-def test_a_run_counts_the_judges_failures(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The conversations are held to their end; no grade, so the run is incomplete."""
-    given = shop("--cases", "cases.jsonl", "--persona", "angry", "--turns", "1", "--judges", "turn")
-    code, results = held(monkeypatch, "judge", name, "simulate", *given)
-
-    assert code == 3
-    assert results.run.status == "finished"
-    assert [score.state for score in results.scores] == ["failed"] * 2
-    # On a busy machine two seconds of patience may be over before the second attempt.
-    assert {score.detail["kind"] for score in results.scores} <= {"unreachable", "malformed", "timeout"}
-
-
-def test_a_run_leaves_out_what_the_customers_model_failed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The customer's failure ends its conversation, and is nobody else's."""
-    given = shop("--cases", "cases.jsonl", "--persona", "angry", "--turns", "2", "--judges", "turn")
-    code, results = held(monkeypatch, "user", "bad chunk size", "simulate", *given)
-
-    assert code == 3
-    assert [conversation.ended for conversation in results.conversations] == ["user_failed"] * 2
-    assert [turn.answer.error for conversation in results.conversations for turn in conversation.turns] == [
-        None
-    ] * 2
 
 
 @pytest.mark.parametrize("name", SLIPS)

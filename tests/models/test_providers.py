@@ -110,12 +110,6 @@ async def test_other_providers_give_no_embeddings(server: AnthropicServer) -> No
         await model(server).embed(["a"])
 
 
-def test_a_missing_package_is_named(server: AnthropicServer) -> None:
-    """The line says what to install."""
-    with pytest.raises(InputError, match=r"mistral.*extra 'other'"):
-        model(server, model="mistralai:small")
-
-
 async def test_a_chat_model_without_structured_replies_is_read_as_text(server: AnthropicServer) -> None:
     """LangChain's own fake has no tools: its words go through the same repair as any plain model's."""
     playing = model(server)

@@ -2,15 +2,13 @@
 
 import asyncio
 import inspect
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rag_adapters import demo
-from simulator import Answer, Bot, InputError, Message, Passage, Query, Usage, read_knowledge
+from simulator import Answer, Bot, InputError, Message, Passage, Query, Usage
 
 JA = Query(text="マンションの光の料金は月いくらですか", language="ja")
 EN = Query(text="How much is the fibre plan per month for an apartment?", language="en")
@@ -97,20 +95,6 @@ def test_a_follow_up_is_looked_up_with_the_start_of_what_was_said_before(bundled
     assert following.passages[0].id == "ja/14-campaigns"
 
 
-def test_venting_leads_it_astray(bundled: Bot) -> None:
-    """It takes every word for the question: the same request after a complaint is not understood."""
-    complaint = (
-        "もう何回目だと思ってるんですか。電話もつながらないし、料金ばかり毎月きっちり引き落とされて、"
-        "工事の人も約束の時間に来ない。いい加減にしてください。"
-    )
-    calm = bundled(Query(text="E-205と出ます。", language="ja"))
-    angry = bundled(Query(text=f"{complaint}E-205と出ます。", language="ja"))
-
-    assert "E-205は、接続IDまたは接続パスワードの誤りを示します。" in calm.text
-    assert angry.text == REFUSAL["ja"]
-    assert angry.passages[0].id != calm.passages[0].id
-
-
 def test_ones_own_texts(tmp_path: Path) -> None:
     """Any folder will do; all its passages are searched, whatever the language."""
     folder = knowledge(
@@ -190,14 +174,6 @@ def test_slips_are_found_before_the_start(settings: dict[str, Any], said: str) -
         demo.connect(**settings)
 
 
-def test_both_languages_say_the_same_things() -> None:
-    """The prompt file has every text in Japanese and in English."""
-    wording = demo.read_wording(demo.PROMPT)
-
-    assert wording["ja"].keys() == wording["en"].keys() == {"opening", "refusal", "system", "user"}
-    assert {language: wording[language]["refusal"] for language in ("ja", "en")} == REFUSAL
-
-
 @pytest.mark.parametrize("wrong", ["$passges", "5 $ ", "[en"])
 def test_a_prompt_that_does_not_hold_together_is_refused(tmp_path: Path, wrong: str) -> None:
     """A misspelt variable is found before the start, with the file's name."""
@@ -207,28 +183,3 @@ def test_a_prompt_that_does_not_hold_together_is_refused(tmp_path: Path, wrong: 
 
     with pytest.raises(InputError, match=r"prompt\.toml: not usable"):
         demo.read_wording(path)
-
-
-def test_listing_adapters_loads_no_library(root: Path) -> None:
-    """LangChain and FAISS come with the bundled bot alone, aiohttp and openai with the first question."""
-    names = "http openai_chat function recorded"
-    script = (
-        f"import sys; from importlib import import_module\n"
-        f"for name in {names!r}.split(): import_module(f'rag_adapters.{{name}}')\n"
-        "heavy = {'langchain_core', 'faiss', 'aiohttp', 'openai', 'numpy'} & set(sys.modules)\n"
-        "sys.exit(', '.join(heavy))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=root, capture_output=True, text=True, check=False
-    )
-
-    assert done.stderr.strip() == ""
-
-
-def test_the_bundled_texts_are_read_whole() -> None:
-    """Every text of one language has its counterpart in the other."""
-    names = {passage.id for passage in read_knowledge(demo.BUNDLED)}
-
-    assert {name[3:] for name in names if name.startswith("ja/")} == {
-        name[3:] for name in names if name.startswith("en/")
-    }

@@ -154,15 +154,3 @@ def test_every_setting_is_described(root: Path, guide: str) -> None:
     for name in shelves.adapter_names():
         for setting in inspect.signature(shelves.connector(name)).parameters:
             assert f"`{setting}`" in text or f"--set {setting}=" in text, f"{name}: {setting}"
-
-
-def test_both_languages_show_the_same(root: Path) -> None:
-    """The same sections, commands, settings files and messages, in the same order."""
-    told = []
-    for guide in GUIDES:
-        text = (root / "docs" / guide).read_text(encoding="utf-8")
-        messages = re.findall(r"^\| .*?`([a-z$][^`]*)`", text, re.MULTILINE)
-        headings = re.findall(r"^#+ ([a-z_]+)$", text, re.MULTILINE)
-        told.append((headings, messages, commands(root, guide), blocks(root, guide, "toml")))
-
-    assert told[0] == told[1]

@@ -1,6 +1,5 @@
 """The adapter of JSON endpoints, over the wire."""
 
-import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -252,15 +251,6 @@ async def test_a_passage_without_text_lists_its_keys(server: BotServer) -> None:
         "a passage has no text: expected one of text, page_content, content, passage, chunk, document;"
         " there is url, snippet",
     )
-
-
-async def test_a_hanging_bot_can_be_left(server: BotServer) -> None:
-    """How long to wait is the caller's business: the adapter gives way at once."""
-    server.behaviour = bots.hangs
-
-    with pytest.raises(TimeoutError):
-        async with asyncio.timeout(0.05):
-            await asked(server)
 
 
 async def test_cookies_of_one_customer_do_not_reach_another(server: BotServer) -> None:

@@ -18,8 +18,7 @@ from simulator.core import shelves
 from simulator.runner.conversation import ask
 from tests.servers import bot as bots
 from tests.servers.bot import BotServer
-from tests.servers.faults import Reply, error, script
-from tests.servers.openai import OpenAIServer
+from tests.servers.faults import Reply
 
 QUERY = Query(text="料金は？", session="s1", case="c1", language="ja")
 NAMES = ["timeout", "concurrency", "retries"]
@@ -150,19 +149,6 @@ async def test_a_bot_that_is_not_there_yet(unused_tcp_port: int) -> None:
     assert 0.5 <= answer.seconds < 2
 
 
-async def test_a_chat_model_is_asked_again_too() -> None:
-    """The endpoint says how long to wait."""
-    replies = script([error(429, headers={"retry-after": "0"}), "hello"])
-    async with OpenAIServer(replies) as server:
-        given = {"url": server.url, "model": "m", "retries": "1"}
-        rag: Any = await shelves.connect("openai_chat", given, {})
-        answer = await rag(QUERY)
-        await rag.aclose()
-
-    assert answer.text == "hello"
-    assert rag.again == 1
-
-
 async def test_an_answer_is_waited_for_so_long(server: BotServer) -> None:
     """Attempts and waits together; the message is that of the rehearsal's own limit."""
     server.behaviour = bots.hangs
@@ -282,19 +268,6 @@ async def connect(*, timeout: str = "own", **more: str):
     assert (made.timeout, made.closed, made.asked) == ("mine", True, 3)
 
 
-async def test_waiting_for_a_place_is_no_waiting_for_the_bot() -> None:
-    """Ten questions one after another take longer than the time-out, and none of them is late."""
-
-    async def rag(_query: Query) -> Answer:
-        await asyncio.sleep(0.05)
-        return Answer(text="a")
-
-    bot = within(Limits(concurrency=1, timeout=0.3), rag)
-    answers = await asyncio.gather(*(ask(bot, QUERY, 0.3) for _ in range(10)))
-
-    assert [answer.error for answer in answers] == [None] * 10
-
-
 def test_one_wrapping_is_enough() -> None:
     """A `connect` that takes them already stays as it is; an attribute called `limits` says nothing."""
     connect = limited(shelves.connector("recorded"))
@@ -314,11 +287,3 @@ async def test_a_bot_without_limits_is_left_alone() -> None:
 
     assert limited(lambda: rag)() is rag
     await LimitedBot(rag, Limits(timeout=1)).aclose()
-
-
-def test_annotations_for_type_checkers_only_do_no_harm() -> None:
-    """They stay what they were written as."""
-
-    def connect(*, region: "Nowhere" = "east") -> None: ...  # type: ignore[name-defined]  # noqa: F821
-
-    assert list(inspect.signature(limited(connect)).parameters) == ["region", *NAMES]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rag_adapters.http import TEMPLATES, connect, read_template, template_names
+from rag_adapters.http import connect
 from simulator import BotFailure, InputError, Message, Passage, Query
 from tests.servers.bot import BotServer, ReceivedQuestion
 from tests.servers.jobs import JobServer
@@ -82,16 +82,6 @@ async def test_each_customer_keeps_a_conversation(server: PlatformServer, templa
     assert sorted(server.conversations.values()) == [1, 2, 2, 2]
     named = "conversation_id" if template.startswith("dify") else "sessionId"
     assert [named in request.body for request in server.requests].count(False) == 4
-
-
-async def test_dify_names_document_and_score() -> None:
-    """A passage of Dify has them."""
-    async with DifyServer() as server:
-        bot = connect(url=server.url, template="dify")
-        answer = await bot(FIRST)
-        await bot.aclose()
-
-    assert answer.passages == (Passage(id="seg-1", text=CONTENT, source="料金.md", score=0.98),)
 
 
 async def test_what_a_moderation_puts_in_its_place_is_the_answer() -> None:
@@ -206,15 +196,6 @@ async def test_a_template_of_ones_own(plain: BotServer, suffix: str) -> None:
     assert (answer.text, answer.passages[0].id) == ("0: 料金は？", "1")
 
 
-def test_every_template_is_tried_here() -> None:
-    """One that nobody tries is a promise that nobody keeps; each says in its first line what it is for."""
-    source = Path(__file__).read_text(encoding="utf-8")
-
-    for name in template_names():
-        assert f'"{name}"' in source, name
-        assert (TEMPLATES / f"{name}.toml").read_text(encoding="utf-8").startswith("# ")
-
-
 @pytest.mark.parametrize(
     ("text", "settings", "said"),
     [
@@ -242,10 +223,3 @@ def test_slips_are_found_before_the_start(text: str, settings: dict[str, Any], s
     write("t.toml", text)
     with pytest.raises(InputError, match=said):
         connect(**{"url": "http://127.0.0.1/chat", "template": "./t.toml", **settings})
-
-
-def test_a_template_in_json_is_an_object() -> None:
-    """A list of settings is none."""
-    write("t.json", "[]")
-    with pytest.raises(InputError, match=r"template=t.json: must be an object of settings"):
-        read_template("t.json")

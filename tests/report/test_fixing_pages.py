@@ -113,39 +113,3 @@ def test_exit_codes_are_those_of_the_page(walk: Walk) -> None:
     expected = {name: [0] * len(codes) for name, codes in walk.codes.items()} | CODES
 
     assert walk.codes == expected
-
-
-def test_both_pages_lead_the_same_way(root: Path) -> None:
-    """The same blocks and commands but for language, the same tables and figures, in the same order."""
-    pages = []
-    for page in PAGES:
-        text = (
-            (root / "docs" / page)
-            .read_text(encoding="utf-8")
-            .replace("/en", "/ja")
-            .replace("en.csv", "ja.csv")
-        )
-        blocks = BLOCKS.findall(text)
-        commands = re.findall(r"^\$ (?!echo)(.*)$", text, re.MULTILINE)
-        headings = re.findall(r"^## (\d+)\.", text, re.MULTILINE)
-        rows = [line.count("|") for line in text.splitlines() if line.startswith("|")]
-        pages.append(([kind for kind, _ in blocks], commands, headings, rows))
-
-    assert pages[0] == pages[1]
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_links_lead_somewhere(root: Path, page: str) -> None:
-    """To a page beside this one, to its headings, or to one of this page's own."""
-    text = (root / "docs" / page).read_text(encoding="utf-8")
-    for target in re.findall(r"\]\(([^)]+)\)", text):
-        path, _, anchor = target.partition("#")
-        there = root / "docs" / path if path else root / "docs" / page
-        assert there.exists(), target
-        assert not anchor or anchor in _anchors(there.read_text(encoding="utf-8")), target
-
-
-def _anchors(text: str) -> set[str]:
-    """The anchors of a page's headings, as GitHub makes them."""
-    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
-    return {re.sub(r"[^\w-]", "", heading.lower().replace(" ", "-")) for heading in headings}

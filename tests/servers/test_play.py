@@ -54,25 +54,6 @@ def test_any_value_fits_its_schema(schema: dict[str, Any], fits: Any, text: str)
     assert fits(json.loads(play(asked(text, whole)))["value"])
 
 
-def test_same_request_gets_the_same_reply() -> None:
-    """The same messages bring the same words, others bring others."""
-    replies = [play(asked("質問です。", Grade.model_json_schema())) for _ in range(2)]
-    assert replies[0] == replies[1]
-    assert len({play(asked(f"質問{n}です。", Grade.model_json_schema())) for n in range(9)}) > 2
-
-
-def test_schema_written_in_a_message_is_honoured() -> None:
-    """Without structured outputs the schema in the prompt decides the shape."""
-    prompt = f"Answer {{as JSON}}: {json.dumps(Grade.model_json_schema())} Thank you."
-    assert 1 <= Grade.model_validate_json(play(asked(prompt))).grade <= 5
-
-
-def test_recursive_schema_ends() -> None:
-    """A schema that contains itself is cut at its null branch."""
-    node = {"type": "object", "properties": {"child": {"anyOf": [{"$ref": "#"}, {"type": "null"}]}}}
-    assert '"child": null' in play(asked("質問です。", node))
-
-
 def test_random_faults_depend_on_seed_and_request_only() -> None:
     """The same requests in another order meet the same faults at about their rate, retries are drawn anew."""
     requests = [asked(str(n)) for n in range(400)]

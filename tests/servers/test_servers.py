@@ -1,6 +1,5 @@
 """The fake endpoint keeps the shapes of the real one."""
 
-import asyncio
 import json
 import subprocess
 import sys
@@ -9,14 +8,12 @@ from contextlib import asynccontextmanager
 from typing import Any, Literal, cast
 
 import httpx2
-import numpy as np
 import openai
 import pytest
 from pydantic import BaseModel, ConfigDict, Field
 
 from tests.paths import ROOT
-from tests.servers.faults import BAD_GATEWAY
-from tests.servers.openai import FAULTS, OpenAIServer, Reply, error, ngram_vector, script, tokens
+from tests.servers.openai import OpenAIServer
 
 QUESTION = "返品の期限を教えてください。"
 
@@ -70,16 +67,6 @@ async def refused(server: OpenAIServer, **options: Any) -> openai.BadRequestErro
     return met.value
 
 
-async def test_chat_answer_has_openai_shape() -> None:
-    """The client reads text, model, finish reason and counted usage."""
-    async with OpenAIServer() as server:
-        answer = await ask(server)
-    choice = answer.choices[0]
-    assert (answer.model, choice.finish_reason, choice.message.role) == ("fake-chat", "stop", "assistant")
-    assert answer.usage.prompt_tokens == tokens(f"desk{QUESTION}")
-    assert answer.usage.total_tokens == answer.usage.prompt_tokens + answer.usage.completion_tokens
-
-
 async def test_json_schema_answer_fits_the_schema() -> None:
     """A strict pydantic schema with a reference is filled in declared order, `next` with stay."""
     async with OpenAIServer() as server:
@@ -89,64 +76,6 @@ async def test_json_schema_answer_fits_the_schema() -> None:
     assert list(json.loads(texts[0])) == list(Verdict.model_fields)
     assert {verdict.next for verdict in verdicts} == {"stay"}
     assert {verdict.overall for verdict in verdicts} == {1, 2, 3, 4, 5}
-
-
-@pytest.mark.parametrize("usage", [True, False])
-async def test_stream_brings_the_same_text_in_chunks(usage: bool) -> None:
-    """The chunks add up to the plain answer; usage comes last when asked for."""
-    options = {"stream_options": {"include_usage": True}} if usage else {}
-    async with OpenAIServer() as server, client(server) as made:
-        whole = await ask(server)
-        messages: Any = [{"role": "system", "content": "desk"}, {"role": "user", "content": QUESTION}]
-        create: Any = made.chat.completions.create
-        chunks = [each async for each in await create(model="m", messages=messages, stream=True, **options)]
-    text = "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices)
-    assert len(chunks) > 4
-    assert text == whole.choices[0].message.content
-    assert (chunks[-1].usage == whole.usage) if usage else (chunks[-1].choices[0].finish_reason == "stop")
-
-
-@pytest.mark.parametrize("form", ["float", "base64", None])
-async def test_embeddings_come_in_either_encoding(form: str | None) -> None:
-    """Whatever encoding the client asks for, the vectors are those of the hashed n-grams, in order."""
-    texts = [QUESTION, "返品の期限はいつですか。", "The weather is fine."]
-    options: Any = {"encoding_format": form} if form else {}
-    async with OpenAIServer() as server, client(server) as made:
-        answer = await made.embeddings.create(model="fake-embedding", input=texts, **options)
-    rows = [row.embedding for row in answer.data]
-    if form == "base64":
-        rows = [
-            list(np.frombuffer(__import__("base64").b64decode(cast(Any, row)), np.float32)) for row in rows
-        ]
-    assert np.allclose(rows, [ngram_vector(text) for text in texts])
-    assert np.dot(rows[0], rows[1]) > np.dot(rows[0], rows[2]) + 0.3
-    assert answer.usage.prompt_tokens > 0
-
-
-async def test_wrong_key_is_401() -> None:
-    """With a key set, another one is an authentication error; Bearer and api-key are both read."""
-    async with OpenAIServer(key="secret") as server, client(server, api_key="other") as made:
-        await ask(server)
-        with pytest.raises(openai.AuthenticationError) as met:
-            await made.models.list()
-        azure = openai.AsyncAzureOpenAI(
-            azure_endpoint=server.url[:-3], api_key="secret", api_version="2024-10-21"
-        )
-        async with azure:
-            await azure.chat.completions.create(model="m", messages=[{"role": "user", "content": "a"}])
-    assert met.value.code == "invalid_api_key"
-
-
-FAULTY = [
-    (Reply(status=429, headers={"retry-after": "0"}), openai.RateLimitError, "rate_limit_exceeded"),
-    (FAULTS["quota"](""), openai.RateLimitError, "insufficient_quota"),
-    (FAULTS["context"](""), openai.BadRequestError, "context_length_exceeded"),
-    (Reply(status=404), openai.NotFoundError, "model_not_found"),
-    (error(403, "no", code="forbidden"), openai.PermissionDeniedError, "forbidden"),
-    (Reply("overloaded", status=503), openai.InternalServerError, None),
-    (BAD_GATEWAY, openai.InternalServerError, None),
-    (Reply(close=True), openai.APIConnectionError, None),
-]
 
 
 async def test_requests_real_endpoints_refuse_are_refused() -> None:
@@ -161,30 +90,6 @@ async def test_requests_real_endpoints_refuse_are_refused() -> None:
             await made.completions.create(model="m", prompt="a")
     assert "'required' is required" in schema.message
     assert "'json'" in mode.message
-
-
-async def test_refusal_and_cut_answers_are_told_apart() -> None:
-    """A refusal has no content; a cut answer ends for its length."""
-    async with OpenAIServer(
-        script([FAULTS["refusal"](""), FAULTS["cut"]("0123456789"), FAULTS["empty"]("")])
-    ) as server:
-        refusal, cut, empty = [(await ask(server)).choices[0] for _ in range(3)]
-    assert (refusal.message.content, bool(refusal.message.refusal)) == (None, True)
-    assert (cut.message.content, cut.finish_reason) == ("01234", "length")
-    assert empty.message.content == ""
-
-
-async def test_requests_counts_and_flights_are_kept() -> None:
-    """Path, lower-case headers, body, counts and the most calls in flight can be read afterwards."""
-    async with OpenAIServer(latency=0.05) as server:
-        await asyncio.gather(*(ask(server, str(n)) for n in range(5)))
-        server.latency, server.record = 0.0, False
-        await ask(server)
-    seen = server.requests[0]
-    assert (seen.path, seen.headers["authorization"]) == ("/v1/chat/completions", "Bearer secret")
-    assert seen.body["messages"][1]["role"] == "user"
-    assert (len(server.requests), server.counts["chat"], server.max_in_flight) == (5, 6, 5)
-    assert server.statuses == {200: 6}
 
 
 def test_process_prints_its_address_and_tells_its_counts() -> None:

@@ -3,22 +3,17 @@
 from collections.abc import Iterator
 from typing import Any
 
-import gspread
 import pytest
-import requests
-from google.auth.exceptions import RefreshError
 from gspread.exceptions import APIError
 
 from tests.servers.loopback import on_thread
-from tests.servers.sheets import ROBOT, SheetsServer
+from tests.servers.sheets import SheetsServer
 from tests.servers.sheets_api import METHODS
-from tests.servers.sheets_client import by_service_account
-from tests.servers.sheets_people import NotAllowed, Person
+from tests.servers.sheets_people import Person
 from tests.servers.sheets_requests import HANDLERS
 from tests.servers.sheets_schema import document, methods
 
 TABLE = [["ID", "質問", "判定"], ["1", "送料", ""], ["2", "返品", ""], ["3", "在庫", ""]]
-OTHER = "other@project.iam.gserviceaccount.com"
 
 
 @pytest.fixture
@@ -98,15 +93,6 @@ def test_rows_and_columns_move_what_is_bound_to_them(server: SheetsServer, book:
     assert "label" not in places(server)
 
 
-def test_a_sort_leaves_row_metadata_behind(server: SheetsServer, book: Any, mari: Person) -> None:
-    """Cells go; whether tags of rows would, Google's documents do not say."""
-    book.batch_update({"requests": [tag(n, "ROWS", n, "row", str(n)) for n in (1, 2, 3)]})
-    mari.sort("S", "A2:C4", "ID", descending=True)
-
-    assert [row[0] for row in mari.rows("S")] == ["ID", "3", "2", "1"]
-    assert places(server) == {"1": 1, "2": 2, "3": 3}
-
-
 def test_values_are_written_by_filter(server: SheetsServer, book: Any, mari: Person) -> None:
     """Wherever the column went, its values come by its key; one that is gone gets nothing."""
     apply(book, **tag(7, "COLUMNS", 2, "column", "label"))
@@ -122,18 +108,6 @@ def test_values_are_written_by_filter(server: SheetsServer, book: Any, mari: Per
     mari.delete_columns("S", "D")
     lost = post(book, "/values:batchUpdateByDataFilter", {"valueInputOption": "RAW", "data": data})
     assert lost["totalUpdatedCells"] == 0
-
-
-def test_metadata_of_another_project_is_not_seen(server: SheetsServer, book: Any) -> None:
-    """PROJECT visibility is for the project that wrote it."""
-    own = {"metadataKey": "own", "visibility": "PROJECT", "location": {"spreadsheet": True}}
-    apply(book, createDeveloperMetadata={"developerMetadata": own})
-    other = server.service_account("else@b.iam.gserviceaccount.com", "999")
-    server.share("KEY", other["client_email"])
-
-    assert book.fetch_sheet_metadata()["developerMetadata"][0]["metadataKey"] == "own"
-    seen = by_service_account(other, server.url).open_by_key("KEY").fetch_sheet_metadata()
-    assert "developerMetadata" not in seen
 
 
 CELL = {"userEnteredValue": {"stringValue": "", "numberValue": 1}}
@@ -181,64 +155,3 @@ def test_a_batch_is_all_or_nothing(server: SheetsServer, book: Any, mari: Person
 
     assert mari.rows("S") == TABLE
     assert [sheet.title for sheet in server.book("KEY").sheets] == ["S"]
-
-
-def test_an_unshared_sheet_is_forbidden(server: SheetsServer) -> None:
-    """403 for those it is not shared with, and for readers who write; 404 for one that is not there."""
-    stranger = server.robot(OTHER)
-    with pytest.raises(PermissionError):
-        stranger.open_by_key("KEY")
-    with pytest.raises(gspread.SpreadsheetNotFound):
-        stranger.open_by_key("NONE")
-    server.share("KEY", OTHER, "reader")
-    book = stranger.open_by_key("KEY")
-    with pytest.raises(APIError, match="The caller does not have permission"):
-        apply(book, addSheet={})
-
-
-def test_tokens_are_looked_at(server: SheetsServer, book: Any) -> None:
-    """None, an unknown one, too narrow a scope, an expired one, another key's, a revoked account's."""
-    address = f"{server.url}/v4/spreadsheets/KEY"
-    for headers in ({}, {"Authorization": "Bearer x"}):
-        assert requests.get(address, timeout=5, headers=headers).status_code == 401
-    narrow = by_service_account(
-        server.service_account(), server.url, scopes=("https://www.googleapis.com/auth/calendar",)
-    )
-    with pytest.raises(PermissionError):
-        narrow.open_by_key("KEY")
-    exchanges = server.accounts.exchanges
-    server.accounts.tokens.clear()
-    assert book.fetch_sheet_metadata()
-    assert server.accounts.exchanges == exchanges + 1, "google-auth asks for another token after 401"
-    server.accounts.revoke(ROBOT)
-    with pytest.raises(RefreshError, match="invalid_grant"):
-        server.robot().open_by_key("KEY")
-
-
-def test_protection_holds_for_others(server: SheetsServer, book: Any, mari: Person) -> None:
-    """Editors and the owner may edit; others may not; a warning stops no program."""
-    server.share("KEY", OTHER)
-    server.share("KEY", "ken@example.com")
-    apply(book, addProtectedRange={"protectedRange": {"range": area(0, 2, 0, 1)}})
-    warned = {"range": area(0, 2, 1, 2), "warningOnly": True, "description": "自動で書かれます"}
-    apply(book, addProtectedRange={"protectedRange": warned})
-    other = server.robot(OTHER).open_by_key("KEY")
-
-    def write(to: Any, column: int) -> None:
-        cell = {"userEnteredValue": {"stringValue": "x"}}
-        apply(
-            to,
-            repeatCell={"range": area(0, 1, column, column + 1), "cell": cell, "fields": "userEnteredValue"},
-        )
-
-    write(book, 0)
-    with pytest.raises(APIError, match="You are trying to edit a protected cell or object"):
-        write(other, 0)
-    write(other, 1)
-    ken = server.person("KEY", "ken@example.com")
-    with pytest.raises(NotAllowed, match="protected"):
-        ken.type("S", "A1", "z")
-    ken.type("S", "B1", "z")
-    assert ken.warnings == ["自動で書かれます"]
-    mari.type("S", "A1", "owner")
-    assert mari.rows("S")[0][:2] == ["owner", "z"]
