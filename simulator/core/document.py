@@ -187,13 +187,12 @@ class Chart:
     """A picture; `description` says in a sentence what it shows.
 
     `lines`: the first series with dots and figures, the others as thin lines, over `labels` from left to
-    right. `ranges`: one series, whose notes mark what is best; every label has a dot and its interval, one
-    below the other. `bars`: one series, with a bar for every label. `shares`: every label has a bar, which
-    the series divide.
+    right. `bars`: one series, with a bar for every label. `shares`: every label has a bar, which the series
+    divide.
     `marks` are values of the scale with their texts, and `limit` is the one that must be reached.
     """
 
-    kind: Literal["lines", "ranges", "bars", "shares"]
+    kind: Literal["lines", "bars", "shares"]
     title: Text
     description: Text
     labels: tuple[Text, ...]

@@ -42,7 +42,6 @@ def report_of(text: str) -> Report:
         Items((Item(text, (fact,), "alarm"),), text, numbered=True),
         Table(name="t", title=text, columns=(text, text, "n"), rows=(cells, cells), words=frozenset({1})),
         Chart("bars", text, text, (text, text), (bars,), note=text),
-        Chart("ranges", text, text, (text, text), (bars,), marks),
         Chart("lines", text, text, (text, text), (bars,), marks, (2.0, text)),
         Chart("shares", text, text, (text,), (bars, bars)),
     )

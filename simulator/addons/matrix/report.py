@@ -7,6 +7,7 @@ from urllib.parse import quote
 from simulator.addons.matrix.figures import CellFigures, DataFigures, MatrixFigures, Verdict
 from simulator.addons.matrix.record import State
 from simulator.core.document import (
+    PAGE,
     Block,
     Cell,
     Chart,
@@ -76,14 +77,12 @@ def matrix_report(matrix: MatrixFigures, page: str = "") -> Report:
         cost=_money(matrix.cost_usd).text,
         seconds=f"{sum(cell.seconds for cell in matrix.cells):,.1f}",
     )
-    sections = [
-        Section(
-            f"data-{at}",
-            data.name,
-            (Line(line_of(data), "strong"), *_charts(data, matrix), _table(data, matrix)),
-        )
-        for at, data in enumerate(matrix.data, 1)
-    ]
+    sections = []
+    for at, data in enumerate(matrix.data, 1):
+        blocks = Line(line_of(data), "strong"), _table(data, matrix)
+        sections.append(Section(f"data-{at}", data.name, blocks))
+        if charts := tuple(_charts(data, matrix)):
+            sections.append(Section(f"chart-{at}", "", charts, views=PAGE))
     return Report(
         title=title,
         language=matrix.language,
@@ -327,25 +326,23 @@ def _labels(cell: CellFigures, key: str, *, best: bool = False) -> Cell:
 
 
 def _charts(data: DataFigures, matrix: MatrixFigures) -> Iterator[Block]:
-    """The deciding figures with their intervals; nothing where fewer than two cells have one."""
+    """A bar for each deciding figure, with its 95 % range; nothing where fewer than two cells have one."""
     figures = [(cell, figure) for cell in data.cells if (figure := data.deciding(cell))]
     if len(figures) < 2:
         return
-    best = tuple("★" if data.best == cell.cell.key else "" for cell, _figure in figures)
-    labels = tuple(_name(cell, chain=matrix.chain) for cell, _figure in figures)
-    means, low, high = zip(*(figure for _cell, figure in figures), strict=True)
-    texts = tuple(f"{star} {_mean_text(mean, None)}".lstrip() for star, mean in zip(best, means, strict=True))
-    points = [_("{name} {value}", name=n, value=v) for n, v in zip(labels, texts, strict=True)]
+    bars = [
+        (
+            _name(cell, chain=matrix.chain),
+            mean,
+            f"{'★ ' if data.best == cell.cell.key else ''}{_mean_text(mean, None)}"
+            f" ({_mean_text(low, None)}–{_mean_text(high, None)})",
+        )
+        for cell, (mean, low, high) in figures
+    ]
+    labels, means, texts = zip(*bars, strict=True)
     title = _("{judge} of {data}", data=data.name, judge=_deciding_title(data))
-    yield Chart(
-        kind="ranges",
-        title=title,
-        description=_("{title}: {points}", title=title, points=points),
-        labels=labels,
-        series=(Series("", means, texts, low, high, best),),
-        marks=tuple((mark, f"{100 * mark:g}") for mark in (0, 0.25, 0.5, 0.75, 1)),
-        note=_("The dot is the mean, the line its 95 % range (± 1.96 standard errors)."),
-    )
+    note = _("In brackets the 95 % range (± 1.96 standard errors).")
+    yield Chart("bars", title, title, labels, (Series("", means, texts),), note=note)
 
 
 # --- Worksheets ---

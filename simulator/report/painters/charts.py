@@ -23,11 +23,6 @@ _LABELS, _LONG_LABEL = 8, 8
 _NEAR = 12
 # Where a figure begins and ends above its dot, in pixels.
 _FIGURE = (26, 7)
-# Width of a chart of ranges, and of the names at its left; the height of a row.
-WIDTH, LEFT = 720, 210
-_RIGHT, _ROW, _PAD = 64, 26, 8
-# As many letters of a name as fit beside its range.
-_NAME = 26
 
 
 class Tick(NamedTuple):
@@ -87,39 +82,6 @@ def line_chart(chart: Chart, text: Callable[[Text], str]) -> dict[str, Any]:
         }
         dots.append(dot)
     return {"ticks": ticks, "dots": dots, "paths": [path(series.values) for series in chart.series]}
-
-
-def range_chart(chart: Chart, text: Callable[[Text], str]) -> dict[str, Any]:
-    """The places of a chart of ranges, in pixels. A note at a value marks the best one.
-
-    `whole` is the name that may be cut in `name`.
-    """
-    low, high = (min(value for value, _ in chart.marks), max(value for value, _ in chart.marks))
-
-    def x(value: float) -> float:
-        share = min(1.0, max(0.0, (value - low) / (high - low)))
-        return round(LEFT + share * (WIDTH - LEFT - _RIGHT), 1)
-
-    (series,) = chart.series
-    ranges: list[dict[str, Any]] = []
-    for at, (label, value) in enumerate(zip(chart.labels, series.values, strict=True)):
-        if value is None:
-            continue
-        start, end = _interval(series, at, value)
-        whole = text(label)
-        each = {
-            "name": whole if len(whole) <= _NAME else whole[: _NAME - 1] + "…",
-            "whole": whole,
-            "y": round(_PAD + _ROW * (len(ranges) + 0.5), 1),
-            "x": x(value),
-            "low": x(start),
-            "high": x(end),
-            "text": series.texts[at],
-            "best": bool(series.notes and series.notes[at]),
-        }
-        ranges.append(each)
-    ticks = [Tick(x(value), name) for value, name in chart.marks]
-    return {"height": _PAD + _ROW * len(ranges) + 24, "ticks": ticks, "ranges": ranges}
 
 
 def parts(chart: Chart, at: int) -> Iterator[tuple[float, float]]:

@@ -49,12 +49,12 @@ def test_terminal_and_markdown(language: Language) -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_page(language: Language) -> None:
-    """A picture with a text alternative for each data set that has figures; each run's own page is linked."""
+    """A bar for each run of a data set that has figures, with its range; each run's own page is linked."""
     page = html.page(matrix_report(compared(language, title="秋 & spring")))
 
     assert page.count("<figure>") == 2
     assert page.count('href="../20261121-090405001-faq-strict-qwen3-9c1e/report.html"') == 1
-    assert 'role="img" aria-label=' in page
+    assert re.search(r"<b>★ [\d.]+ \([\d.]+–[\d.]+\)</b>", page)
     assert "秋 &amp; spring" in page
     assert re.search(r'<tr><th scope="row" class="verdict good"><a [^>]*>strict × qwen3', page)
     assert re.search(r'<tr><th scope="row" class="verdict bad">strct × qwen3</th>', page)
