@@ -13,18 +13,7 @@ from pydantic import Field
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
 
 import simulator
-from simulator import (
-    Answer,
-    Bot,
-    BotFailure,
-    Query,
-    Traits,
-    Transient,
-    _,
-    is_async,
-    on_a_thread,
-    traits_of,
-)
+from simulator import Answer, Bot, BotFailure, Query, Traits, Transient, _, is_async, on_a_thread, traits_of
 
 Connect = TypeVar("Connect", bound=Callable[..., Any])
 

@@ -29,17 +29,7 @@ from numpy.typing import NDArray
 from pydantic import ConfigDict
 
 from rag_adapters._limits import limited
-from simulator import (
-    Answer,
-    Bot,
-    Chat,
-    InputError,
-    Passage,
-    Query,
-    _,
-    passages_of,
-    read_knowledge,
-)
+from simulator import Answer, Bot, Chat, InputError, Passage, Query, _, passages_of, read_knowledge
 
 with warnings.catch_warnings():
     # Its bindings warn about themselves on import; nobody here can fix that.

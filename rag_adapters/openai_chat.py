@@ -6,16 +6,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from rag_adapters._json import JsonPath, kind, parsed, setting
-from rag_adapters._likelihood import (
-    CHAT,
-    Chooser,
-    Choosing,
-    Refused,
-    Tokens,
-    Way,
-    tokens_of,
-    usage_of,
-)
+from rag_adapters._likelihood import CHAT, Chooser, Choosing, Refused, Tokens, Way, tokens_of, usage_of
 from rag_adapters._limits import limited
 from rag_adapters._wire import moved, refusal
 from simulator import (

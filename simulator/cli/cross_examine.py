@@ -7,13 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from simulator.addons.consistency.figures import consistency
-from simulator.addons.consistency.grade import (
-    Examiner,
-    TurnFollowUps,
-    examined_json,
-    examined_of,
-    kept_in,
-)
+from simulator.addons.consistency.grade import Examiner, TurnFollowUps, examined_json, examined_of, kept_in
 from simulator.addons.consistency.plan import WHICH, estimate, targets
 from simulator.addons.consistency.report import consistency_report
 from simulator.cli.destinations import show_report

@@ -18,15 +18,7 @@ from pydantic import JsonValue
 from simulator.core.errors import CaseFileError
 from simulator.core.messages import _, encodable
 from simulator.data.files import printable, quote, read_archive, readable_or_error
-from simulator.data.values import (
-    Fits,
-    Row,
-    Rows,
-    WorksheetRow,
-    column_names,
-    field_of,
-    row_fault,
-)
+from simulator.data.values import Fits, Row, Rows, WorksheetRow, column_names, field_of, row_fault
 
 # Column names stand below at most this many rows of titles and notes.
 _MOST_TITLE_ROWS = 30

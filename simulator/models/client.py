@@ -23,15 +23,7 @@ from simulator.core.types import Usage
 from simulator.models.cache import ResponseCache, request_key
 from simulator.models.embedding import EmbeddingBatcher, Embeddings, Send
 from simulator.models.exchange import NoAnswer, http_client, is_transient, json_of, post, reason_of
-from simulator.models.limiter import (
-    REQUESTS,
-    TOKENS,
-    Limiter,
-    Rates,
-    RetryAfter,
-    Window,
-    wait_asked_for,
-)
+from simulator.models.limiter import REQUESTS, TOKENS, Limiter, Rates, RetryAfter, Window, wait_asked_for
 from simulator.models.patience import Notices, Patience
 from simulator.models.pricing import Ledger
 

@@ -8,26 +8,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import islice
 
-from simulator.core.document import (
-    Cell,
-    Section,
-    Table,
-    Text,
-    figures_section,
-    share_text,
-)
+from simulator.core.document import Cell, Section, Table, Text, figures_section, share_text
 from simulator.core.messages import Message, _, listed, ngettext, pgettext, sentences
 from simulator.core.types import Results, Spending
 from simulator.data.datasets import SkippedRows
 from simulator.models.pricing import total_spending
 from simulator.report.tables import spending_table
 from simulator.stats.choices import Choices, choices
-from simulator.stats.classification import (
-    LABEL_JUDGE,
-    ClassFigures,
-    Classification,
-    classifications,
-)
+from simulator.stats.classification import LABEL_JUDGE, ClassFigures, Classification, classifications
 from simulator.stats.contest import contest_result
 from simulator.stats.figures import rounded
 from simulator.stats.outputs import OutputsFigures, Share, outputs_of

@@ -2,13 +2,7 @@
 
 import pytest
 
-from simulator.core.errors import (
-    AccessDenied,
-    BotFailure,
-    MalformedReply,
-    ModelFailure,
-    UnknownName,
-)
+from simulator.core.errors import AccessDenied, BotFailure, MalformedReply, ModelFailure, UnknownName
 
 
 @pytest.mark.parametrize(

@@ -9,16 +9,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from simulator.core import messages
 from simulator.core.errors import CaseFileError, UnknownName, value_problem
-from simulator.core.messages import (
-    Message,
-    _,
-    changed,
-    message_of,
-    ngettext,
-    pgettext,
-    sentences,
-    shown,
-)
+from simulator.core.messages import Message, _, changed, message_of, ngettext, pgettext, sentences, shown
 from simulator.core.types import Failure
 
 

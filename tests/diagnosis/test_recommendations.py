@@ -21,13 +21,7 @@ from simulator.core.types import (
     Turn,
 )
 from simulator.diagnosis.evidence import Cause, RootCause
-from simulator.diagnosis.recommendations import (
-    Gains,
-    Improvements,
-    as_json,
-    improvements,
-    improvements_of,
-)
+from simulator.diagnosis.recommendations import Gains, Improvements, as_json, improvements, improvements_of
 from simulator.report.fixes import none_text
 from simulator.stats.figures import Summary
 from simulator.stats.summary import summarise

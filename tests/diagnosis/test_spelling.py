@@ -4,14 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from simulator.text.spelling import (
-    hiragana,
-    reading,
-    spelling_likeness,
-    spelling_pairs,
-    unknown_words,
-    words,
-)
+from simulator.text.spelling import hiragana, reading, spelling_likeness, spelling_pairs, unknown_words, words
 
 NEEDS_DICTIONARY = pytest.mark.skipif(not reading("東京"), reason="the extra ja is not installed")
 

@@ -16,19 +16,7 @@ from tests.properties import examples
 from tests.report.test_worksheets import report_context
 from tests.servers.sheets import SheetsServer
 from tests.servers.sheets_people import Person
-from tests.sheets_sink import (
-    KEY,
-    TITLE,
-    Counting,
-    Meddled,
-    at,
-    cell,
-    column,
-    letter,
-    pushed,
-    review,
-    row_of,
-)
+from tests.sheets_sink import KEY, TITLE, Counting, Meddled, at, cell, column, letter, pushed, review, row_of
 
 
 def filled(server: SheetsServer) -> Person:

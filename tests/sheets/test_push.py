@@ -14,18 +14,7 @@ from tests.golden_files import compare
 from tests.report.test_worksheets import report_context
 from tests.sample_runs import large
 from tests.servers.sheets import SheetsServer
-from tests.sheets_sink import (
-    KEY,
-    TITLE,
-    Counting,
-    Time,
-    at,
-    cell,
-    one_cell,
-    pushed,
-    review,
-    row_of,
-)
+from tests.sheets_sink import KEY, TITLE, Counting, Time, at, cell, one_cell, pushed, review, row_of
 
 RED = {"red": 250 / 255, "green": 219 / 255, "blue": 218 / 255}
 

@@ -4,13 +4,7 @@ import pytest
 
 from simulator.core.types import HumanVerdict
 from simulator.stats.intervals import wilson
-from simulator.stats.review import (
-    Point,
-    ReviewFindings,
-    blind_agreement,
-    findings_json,
-    review_findings,
-)
+from simulator.stats.review import Point, ReviewFindings, blind_agreement, findings_json, review_findings
 from tests.reviewed_runs import (
     AGAIN,
     CAMPAIGN,

@@ -10,15 +10,7 @@ from hypothesis import strategies as st
 from judges.meteor import compared as meteor
 from simulator import metrics
 from simulator.text.normalise import ascii_words
-from simulator.text.overlap import (
-    Measured,
-    chrf,
-    contains,
-    exact_match,
-    lcs_overlap,
-    rouge_l,
-    token_f1,
-)
+from simulator.text.overlap import Measured, chrf, contains, exact_match, lcs_overlap, rouge_l, token_f1
 
 ALL = (exact_match, contains, token_f1, rouge_l, chrf)
 Measure = Callable[[str, Sequence[str]], Measured]

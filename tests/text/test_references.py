@@ -7,13 +7,7 @@ import pytest
 
 from judges.meteor import compared, synonyms
 from simulator.text.normalise import squad_form, tokenizer
-from simulator.text.overlap import (
-    Overlap,
-    exact_match,
-    f_measure,
-    lcs_overlap,
-    ngram_overlap,
-)
+from simulator.text.overlap import Overlap, exact_match, f_measure, lcs_overlap, ngram_overlap
 from tests.metric_references import COLLECTION, Row, collected, committed
 
 # What a computed row was rounded to.

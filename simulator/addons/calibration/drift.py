@@ -9,12 +9,7 @@ from simulator.core.messages import _
 from simulator.core.types import Value
 from simulator.grading.rubric import JudgeName
 from simulator.runner.context import RunContext
-from simulator.runner.labelled_answers import (
-    grade_rows,
-    read_labels,
-    row_grades,
-    sample_rows,
-)
+from simulator.runner.labelled_answers import grade_rows, read_labels, row_grades, sample_rows
 from simulator.stats import judge_trust
 from simulator.stats.intervals import Draws, drawn_mean, interval
 from simulator.stats.judge_trust import Calibration, Drift

@@ -13,13 +13,7 @@ from simulator.core.settings import Settings
 from simulator.core.shelves import canonical_judge, judge_name
 from simulator.core.types import PASSED, Conversation, GradingContext, Results, Score, Spending, Turn
 from simulator.grading import outputs as splitting
-from simulator.grading.metric_file import (
-    BINARY_JUDGES,
-    COMPARING_JUDGES,
-    DEFAULT,
-    MetricFile,
-    threshold_text,
-)
+from simulator.grading.metric_file import BINARY_JUDGES, COMPARING_JUDGES, DEFAULT, MetricFile, threshold_text
 from simulator.grading.outputs import (
     OutputJudges,
     Part,

@@ -18,15 +18,7 @@ from simulator.core.concurrency import for_each
 from simulator.core.errors import AccessDenied, ModelFailure, PromptError
 from simulator.core.messages import _, encodable, shown
 from simulator.core.replies import Reply, skeleton
-from simulator.core.templates import (
-    LANGUAGES,
-    Prompts,
-    fingerprint,
-    quote,
-    quote_lines,
-    request,
-    stable_int,
-)
+from simulator.core.templates import LANGUAGES, Prompts, fingerprint, quote, quote_lines, request, stable_int
 from simulator.core.types import GradingContext, Language, Value
 from simulator.data.files import append_line, appended_lines
 from simulator.grading.lexical import turn

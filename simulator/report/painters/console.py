@@ -12,19 +12,7 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text as Styled
 
-from simulator.core.document import (
-    Block,
-    Cell,
-    Chart,
-    Facts,
-    Items,
-    Line,
-    Notes,
-    Report,
-    Table,
-    Text,
-    Tone,
-)
+from simulator.core.document import Block, Cell, Chart, Facts, Items, Line, Notes, Report, Table, Text, Tone
 from simulator.core.messages import wrap
 from simulator.report.painters.charts import bar_lengths
 

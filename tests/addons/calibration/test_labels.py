@@ -6,11 +6,7 @@ from pathlib import Path
 import pytest
 
 from simulator.core.errors import CaseFileError, InputError, UnknownName
-from simulator.runner.labelled_answers import (
-    labelled_context,
-    read_dimension,
-    read_labels,
-)
+from simulator.runner.labelled_answers import labelled_context, read_dimension, read_labels
 from tests.labelled_answers import labelled, written, written_csv
 
 HEADER = ("id", "question", "answer", "contexts", "reference", "faithfulness", "verdict")

@@ -7,11 +7,7 @@ import pytest
 
 from simulator.core.types import RedRules, Results
 from simulator.stats.agreement import auroc, quadratic_kappa
-from simulator.stats.review import (
-    BlindAgreement,
-    agreement_json,
-    blind_agreement,
-)
+from simulator.stats.review import BlindAgreement, agreement_json, blind_agreement
 from simulator.stats.summary import summarise
 from tests.blind_grades import JUDGE, graded, verdict
 from tests.sample_runs import JUDGES
