@@ -254,7 +254,7 @@ def _bias_text(bias: float) -> Message:
 
 def _shortage_text(shortage: Shortage) -> Message:
     """How many more grades a correction takes, and of which turns."""
-    more: int | None = shortage.more
+    more = shortage.more if shortage.labels < ENOUGH_GRADES else shortage.red or shortage.not_red
     if shortage.turns < ENOUGH_GRADES:
         text = _(
             "Turns graded by people: {n}. A correction takes {enough}, and this run has {turns} to grade:"
@@ -264,16 +264,12 @@ def _shortage_text(shortage: Shortage) -> Message:
         text = _(
             "Turns graded by people: {n}. With {more} more the automatic score can be corrected by them."
         )
-    elif not more:
+    elif not shortage.more:
         text = _("Turns graded by people: {n}. With a single question the score cannot be corrected.")
-    elif more := shortage.red:
+    elif shortage.red:
         text = _("Turns graded by people: {n}. {more} more on red turns, and the score can be corrected.")
     else:
-        more = shortage.not_red
-        text = _(
-            "Turns graded by people: {n}. {more} more on turns that are not red, and the score can be"
-            " corrected."
-        )
+        text = _("Turns graded by people: {n}. {more} more on other turns, and the score can be corrected.")
     return text.format(n=shortage.labels, enough=ENOUGH_GRADES, turns=shortage.turns, more=more)
 
 

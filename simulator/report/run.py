@@ -93,7 +93,7 @@ def _sections(context: ReportContext) -> Iterator[Section | None]:
         yield Section("endings", _("How conversations ended"), views=PAGE)
         spoilt = {key for key, _turn in summary.simulator.customers.spoilt[:SPOILT_SHOWN]}
         anchors = tables.anchors_of(results, spoilt)
-        yield customers_section(summary.simulator, context.titles, anchors)
+        yield customers_section(summary.simulator, anchors)
     yield from context.answerable
     fix = fixes.fixes_section(
         context.improvements, run_argument(context.page, results.run.id), context.titles

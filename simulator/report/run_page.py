@@ -103,6 +103,8 @@ def run_page(
     scored = conversations_with_scores(results, list(numbers))
     talks = [views.conversation(numbers[c.id], c, by_turn) for c, by_turn in scored]
     endings, passages = list(_endings(context)), _passages(views.passages, talks)
+    places = dict.fromkeys(results.conversations.ids, ELSEWHERE)
+    places |= {talk["conversation"].id: talk["anchor"] for talk in talks}
     # Sections without blocks, which the template fills, and leaves out where there is nothing to fill in.
     filled = {"shelf": passages, "endings": endings}
     sections = [each for each in report.shown_in("page") if filled.get(each.key, True)]
@@ -118,7 +120,7 @@ def run_page(
             for section in report.shown_in("page")
             if section.key in leads
         ],
-        compared=list(beside(_places(results, talks))) if beside else [],
+        compared=list(beside(places)) if beside else [],
         run=results.run,
         created=f"{local_time(results.run.created):%Y-%m-%d %H:%M %Z}",
         summary=summary,
@@ -244,12 +246,6 @@ def _part(context: ReportContext, talks: Sequence[Mapping[str, Any]]) -> Text:
             " red turns. The figures are of all conversations; --to xlsx and its like write every turn."
         )
     return text.format(n=len(talks), all=total, of=summary.red, red=red)
-
-
-def _places(results: Results, talks: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Where the page has each conversation; those that are not shown are in the list."""
-    places = dict.fromkeys(results.conversations.ids, ELSEWHERE)
-    return places | {talk["conversation"].id: talk["anchor"] for talk in talks}
 
 
 def shown_conversations(

@@ -14,8 +14,6 @@ from simulator.core.document import (
     Block,
     Cell,
     Chart,
-    Fact,
-    Facts,
     Line,
     Section,
     Series,
@@ -85,8 +83,7 @@ def consistency_line(results: Results) -> Message | None:
     """One sentence where the bot told customers different things; None where it did not."""
     if results.run.asks_once:  # rows of a data set, no customers
         return None
-    line: Message | None = feature("consistency").consistency_line(results)
-    return line
+    return feature("consistency").consistency_line(results)  # type: ignore[no-any-return]
 
 
 # The bot's own models
@@ -273,8 +270,8 @@ def answerable_sections(results: Results) -> Iterator[Section]:
         if found.refused_unanswerable:
             held = share_text(found.held, found.refused_unanswerable)
             notes.append(_("Declined to the end: {share}.", share=held))
-        blocks = _with_notes(line, table, notes)
-        yield Section("answerability", _("Refused or not"), blocks, views=PAGE)
+        remarks = [Line(note, "soft") for note in notes]
+        yield Section("answerability", _("Refused or not"), (Line(line), table, *remarks), views=PAGE)
     if (handed := handovers(results)).marked:
         wanted = (handed.handed_required, handed.kept_required)
         unwanted = (handed.handed_forbidden, handed.kept_forbidden)
@@ -292,12 +289,10 @@ def answerable_sections(results: Results) -> Iterator[Section]:
         )
         notes = [_("Counted by whether a person took over in any turn of the conversation.")]
         notes += [_("After turn 1: {n}.", n=handed.late)] if handed.late else []
-        blocks = _with_notes(line, table, notes)
-        yield Section("handover", pgettext("a title", "Handed over"), blocks, views=PAGE)
-
-
-def _with_notes(line: Message, table: Table, notes: Sequence[Message]) -> tuple[Block, ...]:
-    return Line(line), table, *(Line(note, "soft") for note in notes)
+        remarks = [Line(note, "soft") for note in notes]
+        yield Section(
+            "handover", pgettext("a title", "Handed over"), (Line(line), table, *remarks), views=PAGE
+        )
 
 
 def _right(right: int, of: int) -> Cell:
@@ -431,9 +426,9 @@ def _remarks(simulator: SimulatorSummary) -> Iterator[Message]:
 
 
 def customers_section(
-    simulator: SimulatorSummary, titles: Titles, anchors: Mapping[tuple[str, int], str] | None = None
+    simulator: SimulatorSummary, anchors: Mapping[tuple[str, int], str] | None = None
 ) -> Section | None:
-    """What stands out, figures, lengths of messages, and links to spoilt turns; None where nobody looked.
+    """What stands out, figures, and links to spoilt turns; None where nobody looked.
 
     `anchors` are where a page has its turns, by conversation and number.
     """
@@ -451,19 +446,6 @@ def customers_section(
         if each.value is not None
     ]
     blocks: list[Block] = [Line(first), Line(note, "soft"), Table.of("figures", columns, rows)]
-    for language, lengths in customers.lengths.items():
-        # In the language's characters or words, whatever the report's language is.
-        facts = []
-        for persona, length in lengths.items():
-            name = _("All") if persona == "all" else titles("persona", persona)
-            figures = {figure: f"{value:g}" for figure, value in length.model_dump(exclude={"n"}).items()}
-            facts.append(Fact(name, _("{median} ({low}–{high})", **figures)))
-        if facts:
-            title = _("Length of English messages (words)")
-            if language == "ja":
-                title = _("Length of Japanese messages (characters)")
-            median = _("Median and quartiles of the customers' messages after the first.")
-            blocks += [Facts(tuple(facts), title), Line(median, "soft")]
     spoilt = [
         [Cell(text=_("{first} · {second}", first=talk, second=_("turn {n}", n=turn)), href=f"#{anchor}")]
         for talk, turn in customers.spoilt[:SPOILT_SHOWN]

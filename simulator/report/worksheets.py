@@ -157,7 +157,7 @@ def _course(context: ReportContext) -> Iterator[_Figure]:
     silent = sum(summary.bot_failures.values())
     answers = number_cell(silent, "warn" if silent else "")
     yield "no_answer", _("No answer"), answers, _("{n} of {turns} turns", n=silent, turns=summary.turns)
-    played = None if summary.rows else customers_section(summary.simulator, titles)
+    played = None if summary.rows else customers_section(summary.simulator)
     for section in (*([played] if played else []), *context.answerable, *context.sections):
         yield from _section_figures(section, context)
     minutes, seconds = divmod(round(summary.seconds), 60)

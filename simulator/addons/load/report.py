@@ -1,8 +1,8 @@
 """What every report says of a load rehearsal."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
-from simulator.addons.load.figures import Level, Load, Span, as_json, load_of
+from simulator.addons.load.figures import Level, Load, as_json, load_of
 from simulator.core.document import (
     Block,
     Cell,
@@ -180,13 +180,12 @@ def _seconds(value: float) -> str:
 
 
 def _charts(load: Load) -> Iterator[Chart]:
-    """Answer times over the run, and the lines in flight; none where it was too short to be a curve."""
+    """Answer times over the run; none where it was too short to be a curve."""
     answered = [span for span in load.curve if span.p50 is not None]
     if len(answered) < 2:
         return
     middles, slow = (tuple(getattr(span, name) or 0.0 for span in answered) for name in ("p50", "p95"))
-    in_flight = tuple(span.in_flight for span in load.curve)
-    longest, most = max(slow) or 1.0, max(in_flight) or 1
+    longest = max(slow) or 1.0
     name = _("Answer times over the run")
     yield Chart(
         kind="lines",
@@ -200,19 +199,7 @@ def _charts(load: Load) -> Iterator[Chart]:
             high=_seconds(max(middles)),
             most=load.most_in_flight,
         ),
-        labels=_moments(answered),
+        labels=tuple(_("{n} s", n=f"{span.at:.1f}") for span in answered),
         series=(Series("p50", middles, tuple(map(_seconds, middles))), Series("p95", slow)),
         marks=((0, "0"), (longest, _("{n} s", n=_seconds(longest)))),
     )
-    yield Chart(
-        kind="lines",
-        title=_("Lines in flight"),
-        description=_("Lines in flight over the run; {n} at most.", n=most),
-        labels=_moments(load.curve),
-        series=(Series("", in_flight, tuple(map(str, in_flight))),),
-        marks=((0, "0"), (most, str(most))),
-    )
-
-
-def _moments(spans: Sequence[Span]) -> tuple[Text, ...]:
-    return tuple(_("{n} s", n=f"{span.at:.1f}") for span in spans)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from simulator.core.document import Chart, Series, Text
+from simulator.core.document import Chart, Text
 
 # Width of the scale and height of a line chart, in pixels; the lines take the rest of the width.
 AXIS, HEIGHT = 62, 208
@@ -67,7 +67,7 @@ def line_chart(chart: Chart, text: Callable[[Text], str]) -> dict[str, Any]:
             continue
         place = y(value)
         crosses = place - _FIGURE[0] < limit < place - _FIGURE[1]
-        start, end = _interval(first, at, value)
+        start, end = first.low[at] if first.low else None, first.high[at] if first.high else None
         dot = {
             "x": _across(at, len(first.values)),
             "y": place,
@@ -77,8 +77,8 @@ def line_chart(chart: Chart, text: Callable[[Text], str]) -> dict[str, Any]:
             "labelled": at % step == 0,
             "anchor": "middle" if not is_long else "start" if not at else "end",
             "note": first.notes[at] if first.notes else "",
-            "low": y(start),
-            "high": y(end),
+            "low": y(value if start is None else start),
+            "high": y(value if end is None else end),
         }
         dots.append(dot)
     return {"ticks": ticks, "dots": dots, "paths": [path(series.values) for series in chart.series]}
@@ -98,12 +98,6 @@ def bar_lengths(chart: Chart) -> list[float]:
     (series,) = chart.series
     most = max((value or 0.0 for value in series.values), default=0.0) or 1.0
     return [round(100 * (value or 0.0) / most, 1) for value in series.values]
-
-
-def _interval(series: Series, at: int, value: float) -> tuple[float, float]:
-    """The ends of a value's interval; the value itself where it has none."""
-    start, end = series.low[at] if series.low else None, series.high[at] if series.high else None
-    return value if start is None else start, value if end is None else end
 
 
 def _across(at: int, of: int) -> float:
