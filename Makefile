@@ -1,6 +1,6 @@
 # Everything runs in .venv of this checkout; the first target that needs it makes it.
 .DEFAULT_GOAL := help
-.PHONY: baseline bench-conversation bench-intervals bench-rows bench-metrics bench-choices bench-classification bench-cluster bench-text help install demo story test check audit format messages coverage mutate golden bench crash soak bench-blame bench-refusals bench-risk bench-sheets bench-changes bench-many bench-money bench-validity bench-simulator lock clean
+.PHONY: baseline bench-conversation bench-intervals bench-rows bench-metrics bench-choices bench-classification bench-cluster bench-text bench-detectors help install demo story test check audit format messages coverage mutate golden bench crash soak bench-blame bench-refusals bench-risk bench-sheets bench-changes bench-many bench-money bench-validity bench-simulator lock clean
 
 BIN := .venv/bin
 READY := .venv/.ready
@@ -81,6 +81,10 @@ bench-refusals: $(READY)
 
 bench-risk: $(READY)
 	$(BIN)/python -m benchmarks.risk
+
+# Precision and recall of what is detected without a model; BEFORE=tag prints an older version's as well.
+bench-detectors: $(READY)
+	$(BIN)/python -m benchmarks.detectors $(if $(BEFORE),--before $(BEFORE))
 
 bench-changes: $(READY)
 	$(BIN)/python -m benchmarks.changes

@@ -14,7 +14,6 @@ from simulator.core.templates import read_toml
 from simulator.text.dates import dates, times
 from simulator.text.entity_meaning import (
     DAY_OR_DAYS,
-    DAYS,
     CalendarDate,
     Date,
     DetailIndex,
@@ -111,13 +110,31 @@ def _national(written: str) -> str:
     return digits if digits.startswith("0") and len(digits) in (10, 11) else ""
 
 
+class _Unit(NamedTuple):
+    """A unit, the one it is compared as, and how many of that it is."""
+
+    name: str
+    base: str
+    size: Decimal
+
+
 _TABLES = read_toml(Path(__file__).with_name("units.toml"))
-_MONEY: dict[str, list[str]] = _TABLES["money"]
-_CANONICAL: dict[str, str] = {"日": DAY_OR_DAYS} | {
-    spelling: unit for unit, spellings in (_MONEY | _TABLES["units"]).items() for spelling in spellings
-}
-_SIGNS = {"¥": "円", "$": "ドル", "€": "ユーロ", "£": "ポンド"}
-_COUNTED, _ONE_WITH = frozenset(_TABLES["counted"]), frozenset(_TABLES["one_with"])
+
+
+def _units() -> Iterator[tuple[str, _Unit]]:
+    """Every spelling with its unit; 日 alone may be the day of a month or a span."""
+    yield DAY_OR_DAYS, _Unit(DAY_OR_DAYS, DAY_OR_DAYS, Decimal(1))
+    for units in _TABLES["converts"].values():
+        base = next(iter(units))
+        for name, (size, *spellings) in units.items():
+            yield from ((spelling, _Unit(name, base, Decimal(size))) for spelling in spellings)
+    for name, spellings in _TABLES["plain"].items():
+        yield from ((spelling, _Unit(name, name, Decimal(1))) for spelling in spellings or [name])
+
+
+_UNITS = dict(_units())
+_BEFORE = {written: _Unit(name, name, Decimal(1)) for written, name in _TABLES["before"].items()}
+_MONEY, _COUNTED, _ONE_WITH = (frozenset(_TABLES[name]) for name in ("money", "counted", "one_with"))
 
 
 def _spelling(spelling: str) -> str:
@@ -127,12 +144,20 @@ def _spelling(spelling: str) -> str:
     return re.escape(spelling) + (f"(?![{barred}])" if barred else "")
 
 
-_SPELLINGS = "|".join(_spelling(s) for s in sorted(_CANONICAL, key=len, reverse=True))
+_SPELLINGS = "|".join(_spelling(s) for s in sorted(_UNITS, key=len, reverse=True))
 _NUMBER = re.compile(
-    rf"(?P<sign>(?:(?:us|au|ca|hk)?[¥$€£]|(?<![a-z])(?:jpy|usd|eur|gbp)) ?)?(?P<number>{NUMERAL})"
-    rf"(?:(?<=\d)(?:st|nd|rd|th)(?= ))?(?:(?P<gap> ?|-(?=[a-z]))(?P<unit>{_SPELLINGS}))?"
+    rf"(?P<sign>(?:(?:us|au|ca|hk)?[¥$€£]|(?<![a-z])(?:jpy|usd|eur|gbp)|[大小]さじ) ?)?(?P<number>{NUMERAL})"
+    rf"(?:(?<=\d)(?:st|nd|rd|th)(?= ))?(?P<half> and a half)?"
+    rf"(?:(?P<gap> ?|-(?=[a-z]))(?P<unit>{_SPELLINGS})"
+    r"(?P<more>(?<=[間月年])半(?![年月日期分額]))?)?"
 )
-_TO = re.compile(r" ?(?:~|〜|-|ー|から|または|\bor\b|\bto\b) ?")
+_TO = re.compile(r" ?(?:~|〜|-|ー|から|または|か|と|や|および|及び|,? (?:or|and)\b|\bto\b) ?")
+_LISTED = re.compile(r"[,、・] ?")
+# What is counted in words that no table knows: 60リクエスト, 120 puffs.
+_THINGS = re.compile(
+    r"[ァ-ヶ][ァ-ヶー]+| (?!(?:is|was|has|does|its|this|as|plus|minus|percents?)\b)[a-z]{3,20}s\b(?! ?:)"
+)
+_FEWEST_THINGS = 10
 _STEP = re.compile(
     r"(?:手順|ステップ|step|no\.?|第|図|表|※|注|問|item|option|section|chapter|page|プラン) ?$"
 )
@@ -146,34 +171,32 @@ _IS_SPAN_BY = re.compile(
     r"以内|以上|以下|未満|後|前|目|ほど|程度|くらい|ぐらい|分|経|かか|を要|しか|も(?:かか|あれ)|あたり|当たり|につき|[0-9]|連続|超"
 )
 _PLURAL = re.compile(r" ?(?:以内|ほど|程度|間|前|後|くらい|ぐらい)")
-# What says a number without figures; only looked for in what an answer is held against.
-_IMPLIED = (
-    (
-        re.compile(r"無料|無償|(?<![a-z])free(?![a-z])|no (?:extra )?charge"),
-        tuple(("0", unit) for unit in _MONEY),
-    ),
-    (re.compile(r"半年|half a year"), (("6", "か月"),)),
-    (re.compile(r"半額|half[- ]price"), (("50", "%"),)),
-    (re.compile(r"年中無休|every day of the year"), (("365", DAYS), ("365", DAY_OR_DAYS))),
-)
+_IMPLIED = {re.compile(words): said for words, said in _TABLES["implied"].items()}
 
 
 def measures(text: str) -> Iterator[DetailMatch]:
-    """Numbers with a unit, ranges of them as one, and large numbers without a unit."""
-    waiting: re.Match[str] | None = None
+    """Numbers with a unit, ranges and lists of them as one, and numbers of things without a unit."""
+    waiting: list[re.Match[str]] = []
     for match in _NUMBER.finditer(text):
-        found = _measured(text, match)
-        if found and waiting and _TO.fullmatch(text, waiting.end(), match.start()):
-            found = _ranged(waiting, found)
-        elif waiting and (bare := _large(waiting)):
-            yield bare
-        waiting = None
-        if found:
-            yield found
-        elif not match["unit"] and not match["sign"]:
-            waiting = match
-    if waiting and (bare := _large(waiting)):
-        yield bare
+        if waiting and not _is_next(text, waiting, match):
+            yield from _things(waiting)
+            waiting = []
+        if match["unit"] or match["sign"]:
+            if found := _measured(text, match, waiting):
+                yield found
+            else:
+                yield from _things(waiting)
+            waiting = []
+        else:
+            waiting.append(match)
+    yield from _things(waiting)
+
+
+def _is_next(text: str, waiting: list[re.Match[str]], match: re.Match[str]) -> bool:
+    """Whether this number goes on a range or a list: 3～5, 12, 36 or 60."""
+    between = text[waiting[-1].end() : match.start()]
+    is_last = bool(match["unit"])
+    return bool(_TO.fullmatch(between) or (not is_last and _LISTED.fullmatch(between)))
 
 
 def bare_numbers(text: str) -> set[str]:
@@ -183,27 +206,31 @@ def bare_numbers(text: str) -> set[str]:
     return {digits_of(value) for value in values if value is not None and (value >= 100 or value % 1)}
 
 
-def implied(text: str) -> set[tuple[str, str]]:
+def implied(text: str) -> Iterator[DetailMatch]:
     """What words say without a figure: 無料 is 0円, 半額 is 50%."""
-    return {measure for pattern, known in _IMPLIED if pattern.search(text) for measure in known}
+    for pattern, said in _IMPLIED.items():
+        if pattern.search(text):
+            yield from measures(said)
 
 
-def _measured(text: str, match: re.Match[str]) -> DetailMatch | None:
-    """The number with its unit or currency; None when it has neither, or is part of a phrase."""
+def _measured(text: str, match: re.Match[str], before: Sequence[re.Match[str]]) -> DetailMatch | None:
+    """A number, with those before it in a range or list, in its unit or currency; None for a phrase."""
     sign = (match["sign"] or "").strip()  # $, US$, JPY
-    unit = _SIGNS.get(sign[-1:]) or _CANONICAL.get(sign or match["unit"] or "", "")
+    unit = _BEFORE.get(sign) or _BEFORE.get(sign[-1:]) or _UNITS.get(sign or match["unit"])
     value = value_of(match["number"])
-    if not unit or value is None or _is_phrase(text, match, unit, value):
+    if not unit or value is None or _is_phrase(text, match, unit.name, value):
         return None
-    if unit == "割":
-        unit, value = "%", value * 10
-    if unit == DAY_OR_DAYS:
-        is_span = _is_span(text, match)
-        if not is_span and (day := _day(text, match, value)):
+    if unit.name == DAY_OR_DAYS:
+        if _is_span(text, match):
+            unit = _UNITS["日間"]
+        elif day := _day(text, match, value):
             return day
-        unit = DAYS if is_span else DAY_OR_DAYS
-    kind: Kind = "amount" if unit in _MONEY else "number"
-    return DetailMatch(*match.span(), kind, Measure((digits_of(value),), unit))
+    half = Decimal("0.5") if match["half"] or match["more"] else 0
+    values = [value_of(one["number"]) for one in before] + [value + half]
+    kind: Kind = "amount" if unit.name in _MONEY else "number"
+    start = before[0].start() if before else match.start()
+    meaning = Measure(tuple(digits_of(each * unit.size) for each in values if each is not None), unit.base)
+    return DetailMatch(start, match.end(), kind, meaning)
 
 
 def _is_phrase(text: str, match: re.Match[str], unit: str, value: Decimal) -> bool:
@@ -219,8 +246,9 @@ def _is_phrase(text: str, match: re.Match[str], unit: str, value: Decimal) -> bo
     if number[0] in KANJI and unit == "分" and not _PLURAL.match(text, match.end()):
         return True
     is_few = number[0] in KANJI and value < 10 and unit in _COUNTED - {"回", "泊"}
-    # 5G is a network, not a weight.
-    return (is_few and match["unit"] != "名様") or (unit == "g" and value < 10)
+    # 5G is a network, not a weight; the 90s are no seconds.
+    is_name = not match["gap"] and (match["unit"] == "s" or (match["unit"] == "g" and value in range(3, 7)))
+    return (is_few and match["unit"] != "名様") or is_name
 
 
 def _day(text: str, match: re.Match[str], value: Decimal) -> DetailMatch | None:
@@ -238,22 +266,15 @@ def _is_span(text: str, match: re.Match[str]) -> bool:
     return bool(before or _IS_SPAN_BY.match(text, match.end()))
 
 
-def _ranged(first: re.Match[str], last: DetailMatch) -> DetailMatch:
-    value, meaning = value_of(first["number"]), last.meaning
-    if value is None or not isinstance(meaning, Measure):
-        return last
-    if meaning.unit == "%" and first.string[last.end - 1] == "割":
-        value *= 10
-    both = Measure((digits_of(value), *meaning.values), meaning.unit)
-    return last._replace(start=first.start(), meaning=both)
-
-
-def _large(match: re.Match[str]) -> DetailMatch | None:
-    """A number with commas between its thousands says something without a unit, too."""
-    value = value_of(match["number"])
-    if value is None or value < 1000 or "," not in match["number"]:
-        return None
-    return DetailMatch(*match.span(), "number", Measure((digits_of(value),), ""))
+def _things(numbers: Iterable[re.Match[str]]) -> Iterator[DetailMatch]:
+    """Numbers without a unit that say something: with commas between thousands, or before what they count."""
+    for match in numbers:
+        value = value_of(match["number"])
+        if value is None or not match["number"][0].isdecimal():
+            continue
+        is_large = value >= 1000 and "," in match["number"]
+        if is_large or (value >= _FEWEST_THINGS and _THINGS.match(match.string, match.end())):
+            yield DetailMatch(*match.span(), "number", Measure((digits_of(value),), ""))
 
 
 # A line break within a paragraph: between Japanese characters it stands for nothing, elsewhere for a space.
@@ -299,8 +320,8 @@ def _detail_index(text: str) -> DetailIndex:
         for detail in _scan(plain):
             detail.meaning.add_to(index)
         index.bare |= bare_numbers(plain.lower)
-        for value, unit in implied(plain.lower):
-            index.measures[value].add(unit)
+        for detail in implied(plain.lower):
+            detail.meaning.add_to(index)
     return index
 
 

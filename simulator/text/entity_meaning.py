@@ -2,8 +2,11 @@
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from decimal import Decimal
 from itertools import product
 from typing import Literal, NamedTuple
+
+from simulator.text.numerals import digits_of
 
 Kind = Literal["amount", "date", "time", "hours", "phone", "url", "email", "number"]
 
@@ -13,7 +16,10 @@ HOLIDAY = "祝日"
 EVERY_DAY = frozenset((*WEEK, HOLIDAY))
 
 # 3日 may be the third of a month or three days: where the words around it do not say which, it is either.
-DAYS, DAY_OR_DAYS = "日間", "日"
+DAY_OR_DAYS = "日"
+SECONDS, A_DAY = "秒", 86400
+# A number without a unit says something by itself from here on, and may be any unit's cell in a table.
+A_THOUSAND = 1000
 
 
 class CalendarDate(NamedTuple):
@@ -131,7 +137,7 @@ class Hours(NamedTuple):
 
 
 class Measure(NamedTuple):
-    """A number with its unit, or the two ends of a range in the same unit; bare numbers have unit ''."""
+    """A number in the unit that its dimension is compared in, or several of them; bare ones have unit ''."""
 
     values: tuple[str, ...]
     unit: str
@@ -141,15 +147,17 @@ class Measure(NamedTuple):
         """As 10000円, 3～5営業日; without a unit as 10,000."""
         if self.unit:
             return "～".join(self.values) + self.unit
-        whole, point, rest = self.values[0].partition(".")
-        return f"{int(whole):,}{point}{rest}"
+        value = Decimal(self.values[0])
+        return f"{value:,}" if value >= A_THOUSAND else f"{value} things"
 
     def add_to(self, index: DetailIndex) -> None:
         """Add each value with the unit."""
         for value in self.values:
             index.measures[value].add(self.unit)
-        if not self.unit:
-            index.bare.update(self.values)
+            if not self.unit and Decimal(value) >= A_THOUSAND:
+                index.bare.add(value)
+            if self.unit == DAY_OR_DAYS:
+                index.measures[_seconds(value)].add(SECONDS)
 
     def is_in(self, index: DetailIndex) -> bool:
         """Whether the text has each value in this unit (or, in a table, a large one without any)."""
@@ -159,10 +167,14 @@ class Measure(NamedTuple):
         units = index.measures.get(value, set())
         if value in index.bare or self.unit in units or (units and not self.unit):
             return True
-        if self.unit == DAYS:
-            return DAY_OR_DAYS in units
+        if self.unit != DAY_OR_DAYS:
+            return False
         is_day = value.isdecimal() and CalendarDate(day=int(value)) in index.readings
-        return self.unit == DAY_OR_DAYS and (DAYS in units or is_day)
+        return is_day or SECONDS in index.measures.get(_seconds(value), ())
+
+
+def _seconds(days: str) -> str:
+    return digits_of(Decimal(days) * A_DAY)
 
 
 Meaning = Token | Date | Clock | Hours | Measure

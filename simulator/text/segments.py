@@ -104,7 +104,7 @@ def _plain(text: str, start: int, end: int) -> str:
     if sign.isascii():
         return " " if sign == "\t" else text[start:end]
     if sign in _SUPERSCRIPT:
-        return "2" if sign == "²" and start and text[start - 1] in "mｍ" else " "
+        return {"²": "2", "³": "3"}.get(sign, " ") if start and text[start - 1] in "mｍ" else " "
     form = unicodedata.decomposition(sign)
     if form.startswith(("<circle>", "<compat> 0028")) or (
         form.startswith("<compat>") and form.endswith("002E")

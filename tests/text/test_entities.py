@@ -157,6 +157,19 @@ def test_the_lists_are_long_enough(language: str) -> None:
         (("10%", "１０％", "10パーセント", "10 percent", "1割"), "10%"),
         (("3か月", "三ヶ月", "3 months", "three months", "3-month"), "3か月"),
         (("3～5営業日", "3-5 business days", "3 to 5 business days"), "3～5営業日"),
+        (("14日間", "2週間", "14 days", "two weeks", "336時間"), "1209600秒"),
+        (("2年", "24か月", "two years", "24 months"), "24か月"),
+        (("1年半", "18か月", "1.5 years", "one and a half years"), "18か月"),
+        (("1時間半", "90分", "1.5 hours", "5400 seconds", "5,400,000ミリ秒"), "5400秒"),
+        (("1.2 kg", "1,200 g", "1.2キロ", "0.0012トン", "1,200,000 mg"), "1200g"),
+        (("150cm", "1.5メートル", "1,500mm", "0.0015 km"), "1.5m"),
+        (("0.4L", "400ml", "4dl", "400 cc"), "400ml"),
+        (("20 Ah", "20,000 mAh"), "20000mah"),
+        (("2TB", "2,000ギガバイト"), "2000000mb"),
+        (("1.2 kW", "1200ワット"), "1200w"),
+        (("大さじ2", "2 tbsp", "two tablespoons"), "2大さじ"),
+        (("1, 3 or 5 years", "1, 3 and 5 years", "1、3または5年"), "12～36～60か月"),
+        (("100 requests", "100リクエスト"), "100 things"),
     ],
 )
 def test_all_spellings_are_the_same_detail(spellings: tuple[str, ...], canonical: str) -> None:
@@ -241,6 +254,11 @@ def test_a_near_miss_is_a_miss(told: str, known: str) -> None:
         ("2026年6月30日", "2026年5月1日～6月30日"),
         ("3日", "3日間"),
         ("3日", "毎月3日"),
+        ("14日", "2週間"),
+        ("2週間", "14日"),
+        ("6か月", "半年"),
+        ("30分", "half an hour"),
+        ("100 puffs", "100回"),
     ],
 )
 def test_a_detail_is_found_in_what_says_more(told: str, known: str) -> None:

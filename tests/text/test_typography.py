@@ -157,7 +157,7 @@ def test_long_vowels_and_ranges_stay() -> None:
         ("My router shows code E-20512—what now?", ["e20512"]),
         ("Open 9:00—18:00.", ["9:00-18:00"]),
         ("0120―000―371", ["0120000371"]),
-        ("It takes 10–20 minutes.", ["10～20分"]),
+        ("It takes 10–20 minutes.", ["600～1200秒"]),
     ],
 )
 def test_a_long_dash_parts_an_address_from_the_words_around_it(text: str, wanted: list[str]) -> None:

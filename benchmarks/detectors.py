@@ -1,0 +1,161 @@
+"""`make bench-detectors`: how often what is detected without a model is right, on labelled rows.
+
+The rows of detector_rows/ were written before the patterns were read: `build` may be looked at to better
+them, `held` may not. With `--before REF` an older version of the program is asked as well.
+"""
+
+import argparse
+import asyncio
+import io
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from judges.facts import facts
+from judges.handover import handover
+from judges.language_match import language_match
+from simulator import GradingContext
+from simulator.core.types import Answer, Case, Language, Passage, Turn
+from simulator.text.acts import is_refusal
+
+ROOT = Path(__file__).parents[1]
+ROWS = Path(__file__).with_name("detector_rows")
+LANGUAGES: tuple[Language, ...] = ("ja", "en")
+# What a line's first letter in acts.*.txt says: whether it refuses, and whether it hands over (None: open).
+ACTS: dict[str, tuple[bool, bool | None]] = {
+    "D": (True, False),
+    "H": (True, True),
+    "E": (True, None),
+    "B": (False, True),
+    "A": (False, False),
+    "C": (False, None),
+    "Q": (False, False),
+}
+ASKED = {
+    "en": "How can I do this? Please tell me what I have to know.",
+    "ja": "どうすればよいでしょうか。教えてください。",
+    "sv": "Hur kan jag göra det? Vad måste jag veta om detta?",
+    "fr": "Comment puis-je le faire ? Dites-moi ce que je dois savoir.",
+}
+
+
+class Verdict(NamedTuple):
+    """What a detector said of one labelled thing; None: it left it open."""
+
+    truth: bool
+    said: bool | None
+    text: str
+
+
+def main() -> None:
+    """Prints precision and recall by detector and language; with --show, what went wrong."""
+    parser = argparse.ArgumentParser(prog="bench-detectors", description=__doc__)
+    parser.add_argument("--half", choices=("build", "held"), default="held")
+    parser.add_argument("--show", action="store_true", help="print the rows that went wrong")
+    parser.add_argument("--before", metavar="REF", help="ask this version of the program first")
+    options = parser.parse_args()
+    if options.before:
+        print(f"before ({options.before})")
+        _run_before(options.before, ["--half", options.half])
+        print("now")
+    print(f"{'':18}{'rows':>6}{'precision':>11}{'recall':>8}{'open':>6}")
+    for name, verdicts in measured(options.half):
+        print(line(name, verdicts))
+        if options.show:
+            for each in verdicts:
+                if each.said not in (each.truth, None):
+                    print(f"    {'missed' if each.truth else 'false'}: {each.text}")
+
+
+def measured(half: str) -> Iterator[tuple[str, list[Verdict]]]:
+    """Each detector with what it said of the rows of this half."""
+    for language in LANGUAGES:
+        rows = list(_lines(half, f"facts.{language}.txt"))
+        yield f"facts {language}", [verdict for row in rows for verdict in _facts(row, language)]
+        labelled = [(*ACTS[row[0]], row[2:]) for row in _lines(half, f"acts.{language}.txt")]
+        yield (
+            f"refusals {language}",
+            [Verdict(truth, is_refusal(text, language), text) for truth, _, text in labelled],
+        )
+        yield (
+            f"handover {language}",
+            [
+                Verdict(truth, _handed_over(text, language), text)
+                for _, truth, text in labelled
+                if truth is not None
+            ],
+        )
+    yield "other language", [_is_other(row) for row in _lines(half, "language.txt")]
+
+
+def line(name: str, verdicts: list[Verdict]) -> str:
+    """A detector in a line; what it leaves open is neither right nor wrong, and counted beside."""
+    told = [each for each in verdicts if each.said is not None]
+    hits = sum(each.truth and bool(each.said) for each in told)
+    said, true = sum(bool(each.said) for each in told), sum(each.truth for each in told)
+    shares = f"{hits / said if said else 0:11.3f}{hits / true if true else 0:8.3f}"
+    return f"{name:18}{len(verdicts):6}{shares}{len(verdicts) - len(told):6}"
+
+
+def _lines(half: str, name: str) -> Iterable[str]:
+    text = (ROWS / half / name).read_text(encoding="utf-8")
+    return (row for row in text.splitlines() if row and not row.startswith("#"))
+
+
+def _facts(row: str, language: Language) -> Iterator[Verdict]:
+    """Each detail that is not in the passage, and each that was called so, be it or be it not."""
+    passage, marked = row.split(" || ")
+    pieces = marked.replace("»", "«").split("«")
+    answer = "".join(pieces)
+    score = facts(_context(answer, language, passages=(Passage(id="p", text=passage),)))
+    called = [str(each["text"]) for each in score.detail.get("facts", []) if not each["found"]]  # type: ignore[union-attr,index,call-overload]
+    for wrong in pieces[1::2]:
+        hit = [text for text in called if text in wrong or wrong in text]
+        yield Verdict(truth=True, said=bool(hit), text=f"{wrong} | {passage}")
+        called = [text for text in called if text not in hit]
+    for text in called or ([] if len(pieces) > 1 else [""]):
+        yield Verdict(truth=False, said=bool(text), text=f"{text} | {passage} | {answer}")
+
+
+def _handed_over(text: str, language: Language) -> bool | None:
+    score = asyncio.run(handover(_context(text, language)))
+    return None if score.state == "skipped" else bool(score.detail["handed_over"])
+
+
+def _is_other(row: str) -> Verdict:
+    wanted, given, text = row.split(" ", 2)
+    language: Language = "ja" if wanted == "ja" else "en"
+    score = language_match(_context(text, language, user=ASKED[wanted]))
+    return Verdict(given != wanted, None if score.value is None else score.value < 1, row)
+
+
+def _context(
+    answer: str, language: Language, *, user: str = "", passages: tuple[Passage, ...] = ()
+) -> GradingContext:
+    case = Case(id="row", question=user or "?", language=language, handover="required")
+    turn = Turn(index=1, user=user or "?", answer=Answer(text=answer, passages=passages, shows_passages=True))
+    return GradingContext(conversation="row", case=case, persona="plain", turn=turn)
+
+
+def _run_before(ref: str, arguments: list[str]) -> None:
+    """The same rows with this program's code as it was."""
+    command = ("git", "archive", ref, "simulator", "judges", "prompts")
+    archive = subprocess.run(command, cwd=ROOT, check=True, capture_output=True).stdout
+    with tempfile.TemporaryDirectory() as folder:
+        with tarfile.open(fileobj=io.BytesIO(archive)) as packed:
+            packed.extractall(folder, filter="data")
+        own = Path(folder, "benchmarks")
+        own.mkdir()
+        own.joinpath("__init__.py").touch()
+        own.joinpath("detectors.py").write_text(Path(__file__).read_text(encoding="utf-8"), encoding="utf-8")
+        own.joinpath("detector_rows").symlink_to(ROWS)
+        again = (sys.executable, "-m", "benchmarks.detectors", *arguments)
+        subprocess.run(again, cwd=folder, check=True)
+
+
+if __name__ == "__main__":
+    main()
