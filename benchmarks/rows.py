@@ -70,7 +70,8 @@ def _text(lot: random.Random) -> str:
 
 def evaluate(rows: Path, judge: str, runs: Path, more: list[str]) -> tuple[float, float, float]:
     """Seconds, seconds of CPU and the most memory (MB) of one run."""
-    arguments = ["evaluate", str(rows), "--adapter", "recorded", "--judges", judge, "--json"]
+    masked = ("--adapter", "recorded", "--redact", "on")
+    arguments = ["evaluate", str(rows), *masked, "--judges", judge, "--json"]
     done = measure(
         ["-m", "benchmarks.rows", "child", *arguments, "--runs", str(runs / "runs"), *more],
         environment={"PYTHONPATH": str(ROOT)},

@@ -229,7 +229,7 @@ def _with_default_command(arguments: Sequence[str]) -> list[str]:
     first = arguments[0] if arguments else ""
     is_option = first.startswith("-") and first not in (*_HELP, "--version")
     words = ["simulate", *arguments] if is_option or not arguments else list(arguments)
-    if words[0] == "simulate" and "--redact" in words:  # alone it means on
+    if "--redact" in words:  # alone it means on
         place = words.index("--redact")
         if words[place + 1 : place + 2] not in (["on"], ["off"], ["auto"]):
             words[place] = "--redact=on"

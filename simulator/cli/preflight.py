@@ -96,6 +96,8 @@ def announce(settings: Settings, context: RunContext, plan: Sequence[Conversatio
     knowledge = settings.set.get("knowledge", "") if settings.adapter == "demo" else ""
     if knowledge and (files := unread_files(knowledge)):
         say(_("{knowledge}: not read: {files}.", knowledge=knowledge, files=listed(files, LISTED)))
+    if settings.adapter == "recorded" and context.has_customers and not settings.redacts:
+        say(_("Texts are kept as recorded; --redact masks names, telephone numbers and the like."))
     size = _size(settings, context, plan)
     if not context.models():
         say(sentences(size, _("No model is used besides the bot.")))

@@ -622,7 +622,7 @@ class Settings(RowSettings):
         None, description="Spend at most this, your bot's own models aside: 5 (dollars), 5USD, 800JPY, 800円."
     )
     redact: Literal["on", "off", "auto"] = Field(
-        "auto",
+        "off",
         description="Mask personal data before anything is stored or sent to a model; auto: with recorded "
         "answers only.",
     )
@@ -654,6 +654,14 @@ class Settings(RowSettings):
         False, description="Show expected and maximum calls, tokens and cost; start nothing."
     )
     json_output: bool = Field(False, description="Print exactly one JSON object on stdout.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _masks_what_is_named(cls, values: Any) -> Any:
+        """Who says what else to mask wants it masked."""
+        if isinstance(values, dict) and values.get("redact_patterns"):
+            return {"redact": "on", **values}
+        return values
 
     @field_validator("persona", "judges", "to", "panel", "check", mode="before")
     @classmethod

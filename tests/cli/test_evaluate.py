@@ -294,7 +294,9 @@ def test_nobody_asks_the_user_model(evaluate: Evaluate, monkeypatch: pytest.Monk
 def test_recorded_answers_are_masked_like_everything_else(evaluate: Evaluate) -> None:
     """Personal data in a row's answer and in its further columns does not reach the run file."""
     row = {"question": "連絡先は?", "answer": "090-1234-5678です", "reference": "x", "memo": "090-1234-5678"}
-    evaluate("evaluate", rows(row, {**row, "memo": "-"}), "--adapter", "recorded", "--judges", "em")
+    evaluate(
+        "evaluate", rows(row, {**row, "memo": "-"}), "--adapter", "recorded", "--judges", "em", "--redact"
+    )
     stored = find_run("latest", Path("runs")).read_bytes()
 
     assert b"090-1234-5678" not in stored

@@ -12,6 +12,7 @@ from simulator.core.errors import InputError
 from simulator.core.settings import Settings, load_settings
 from simulator.core.types import Results
 from simulator.privacy.redactor import Redactor
+from simulator.runner.masking import masks_of
 from simulator.storage.run_file import find_run, read_run
 from tests.servers.openai import OpenAIServer, play, serve
 
@@ -64,7 +65,7 @@ def unmasked(folder: Path, *names: str) -> list[str]:
 def test_nothing_unmasked_is_stored_kept_or_sent(
     options: tuple[str, ...], server: OpenAIServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Run file, reports, cache, what the models got, and what is printed; recorded answers by default."""
+    """Run file, reports, cache, what the models got, what is printed; naming a pattern is asking, too."""
     rehearsed(tmp_path, *options, "--to", "xlsx,json,csv,markdown", "--redact-pattern", r"XY(\d+)", "--json")
     told = capfd.readouterr()
 
@@ -102,17 +103,34 @@ def test_the_bot_meets_the_masked_customer_and_its_failures_are_masked(
 
 def test_contacts_of_the_desk_stay(server: OpenAIServer, tmp_path: Path) -> None:
     """A number of the contact list can be checked against the answer: it is no customer's."""
-    results = rehearsed(tmp_path, "--adapter", "recorded", "--turns", "1", "--offline", "--judges", "facts")
+    recorded = ("--adapter", "recorded", "--redact", "--turns", "1", "--offline", "--judges", "facts")
+    results = rehearsed(tmp_path, *recorded)
 
     answer = results.conversations[0].turns[0].answer.text
     assert answer == "[氏名]様、窓口は0120-000-123です。携帯は[電話番号]ですね。"
 
 
-def test_without_redact_everything_is_as_it_was(server: OpenAIServer, tmp_path: Path) -> None:
-    """A rehearsal of a bot masks nothing unless asked; recorded answers can be left alone as well."""
-    for options in (("--adapter", "bot.py:answer"), ("--adapter", "recorded", "--redact", "off")):
-        results = rehearsed(tmp_path, *options, "--offline", "--turns", "1")
+def test_without_redact_everything_is_as_it_was(
+    server: OpenAIServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing is masked unless asked; where dialogues were recorded, one line says how to ask."""
+    how = "Texts are kept as recorded; --redact masks names, telephone numbers and the like."
+    for adapter, is_said in (("bot.py:answer", False), ("recorded", True)):
+        results = rehearsed(tmp_path, "--adapter", adapter, "--offline", "--turns", "1")
         assert "桐生太郎です" in results.conversations[0].turns[0].user
+        assert (how in " ".join(capfd.readouterr().err.split())) == is_said
+
+
+def test_a_run_that_was_masked_unasked_stays_masked(server: OpenAIServer, tmp_path: Path) -> None:
+    """Earlier versions stored "auto" with it: its page tells of the masks, and what is resumed gets some."""
+    recorded = ("--adapter", "recorded", "--turns", "1", "--redact", "auto", "--budget", "0.0000001")
+    rehearsed(tmp_path, *recorded)
+    main(["--resume", "latest", "--budget", "9"])
+
+    results = read_run(find_run("latest", tmp_path / "runs"))
+    assert results.run.status == "finished"
+    assert unmasked(tmp_path, "runs", "cache") == []
+    assert masks_of(results)
 
 
 def test_a_resumed_run_stays_masked(server: OpenAIServer, tmp_path: Path) -> None:
@@ -139,12 +157,13 @@ def test_a_replay_is_masked(server: OpenAIServer, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "masks"),
     [
-        ({}, False), ({"adapter": "recorded"}, True), ({"redact": "on"}, True), ({"redact": True}, True),
-        ({"adapter": "recorded", "redact": "off"}, False), ({"adapter": "recorded", "redact": False}, False),
+        ({}, False), ({"adapter": "recorded"}, False), ({"redact": "on"}, True), ({"redact": True}, True),
+        ({"redact_patterns": ["K"]}, True), ({"redact_patterns": ["K"], "redact": False}, False),
+        ({"adapter": "recorded", "redact": "auto"}, True), ({"adapter": "demo", "redact": "auto"}, False),
     ],
 )  # fmt: skip
-def test_recorded_answers_are_masked_unless_told(given: dict[str, Any], masks: bool) -> None:
-    """Customers' own words stand only in what was recorded."""
+def test_nothing_is_masked_unless_asked(given: dict[str, Any], masks: bool) -> None:
+    """By the setting, or by a pattern of what to mask."""
     assert Settings.model_validate(given).redacts == masks
 
 

@@ -30,7 +30,7 @@ ROWS: list[dict[str, Any]] = [
     {"id": "c", "question": "更新", "reference": '{"method": "PUT", "path": "/items"}', "answer": "不明"},
     {"id": "d", "question": "挨拶は？", "reference": "こんにちは。", "answer": "こんにちは"},
 ]  # fmt: skip
-RECORDED = ("--adapter", "recorded", "--redact", "off")
+RECORDED = ("--adapter", "recorded")
 
 
 def saved(rows: list[dict[str, Any]] = ROWS, file: object = FILE) -> None:

@@ -179,7 +179,7 @@ def test_forty_rows_end_to_end(
             [f"{n:02}", f"What about row-{n:02}?", f"It is row-{n:02}.", "A passage.", f"Right {n:02}."]
             for n in range(ROWS)
         )
-    options = ["--scoring", "contest", "--adapter", "recorded", "--redact", "off", "--cache", "off"]
+    options = ["--scoring", "contest", "--adapter", "recorded", "--cache", "off"]
     models = ["--judge-model", "gpt-4.1", "--embed-model", "text-embedding-3-small"]
 
     assert main(["evaluate", "rows.csv", *options, *models, "--to", "markdown"]) == 0

@@ -142,7 +142,7 @@ def test_a_reviewed_run_needs_no_label_file(suggest: Suggest, capsys: pytest.Cap
     Path("rows.jsonl").write_text(
         "\n".join(json.dumps(row, ensure_ascii=False) for row in rows), encoding="utf-8"
     )
-    main(["evaluate", "rows.jsonl", "--adapter", "recorded", "--redact", "off", "--judges", "rougeL,meteor"])
+    main(["evaluate", "rows.jsonl", "--adapter", "recorded", "--judges", "rougeL,meteor"])
     code, _, err = suggest("latest")
     assert (code, "nobody has said which answers are right" in err) == (2, True)
 
