@@ -128,13 +128,6 @@ def _facts(context: ReportContext) -> Iterator[Fact]:
     summary = context.summary
     if summary.total.value is not None:
         total = _("{value} / {of}", value=f"{summary.total.value:.1f}", of=summary.total.of)
-        graded = [
-            _("{judge} {n}/{planned}", judge=title("judge", name), n=judge.n, planned=judge.planned)
-            for name, judge in summary.judges.items()
-            if judge.failed or judge.skipped
-        ]
-        if graded:
-            total = _("{total}   {graded}", total=total, graded=graded)
         yield Fact(_("Total of {n} RAG metrics", n=summary.total.n), total)
     if not summary.rows:
         yield Fact(_("How conversations ended"), counts_text(summary.ended, "ended"))

@@ -307,7 +307,7 @@ class _Views:
         """
         self._context, self._summary, self._anchors, self._quoted = context, context.summary, anchors, quoted
         self.passages: dict[tuple[str, str], str] = {}
-        self.judges = sorted(self._summary.judges, key=self._place)
+        self.judges = sorted(self._summary.active_judges, key=self._place)
         red = {each.conversation for each in self._summary.reddest if each.conversation in shown}
         self._is_open, self._printed = len(red) <= OPEN_AT_MOST, 0
 

@@ -37,7 +37,7 @@ def personas_table(summary: Summary, titles: Titles) -> Table:
     ) -> tuple[Cell, ...]:
         # How a customer feels is no fault of the bot's by itself.
         limits = {judge: None if judge.partition("@")[0] == FEELING else limit for judge in judges}
-        means = (_mean_cell(mean, limits[judge]) for judge, mean in judges.items())
+        means = (_mean_cell(judges[judge], limits[judge]) for judge in summary.active_judges)
         return name, _mean_cell(score, limit), red, *means
 
     rows = [
@@ -61,7 +61,7 @@ def personas_table(summary: Summary, titles: Titles) -> Table:
         score = Mean(mean=summary.answered_score, n=0, planned=0)
         judges = {name: Mean(mean=j.answered_mean, n=0, planned=0) for name, j in summary.judges.items()}
         rows.append(row(Cell(text=_("Answered only")), score, Cell(text=""), judges))
-    columns = (_("Customer"), _("Score"), _("Red"), *(title("judge", name) for name in summary.judges))
+    columns = (_("Customer"), _("Score"), _("Red"), *(title("judge", name) for name in summary.active_judges))
     return Table.of("personas", columns, rows, _("Customer × judge"))
 
 

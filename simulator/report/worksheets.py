@@ -132,7 +132,8 @@ def _means(context: ReportContext) -> Iterator[_Figure]:
         persona, key = titles("persona", person.persona), f"persona.{person.persona}"
         title = _("Customer: {persona}", persona=persona)
         yield key, title, _mean(person.score, limit), _held(person.graded, person.conversations)
-        for name, mean in person.judges.items():
+        for name in summary.active_judges:
+            mean = person.judges[name]
             title = _("{persona} × {judge}", persona=persona, judge=titles("judge", name))
             coverage = _("graded {n} of {planned}", n=mean.n, planned=mean.planned)
             yield f"{key}.{name}", title, _mean(mean.mean, limit), coverage

@@ -287,6 +287,11 @@ class Summary(Value):
         return total_spending(list(self.spending.values()))
 
     @property
+    def active_judges(self) -> tuple[str, ...]:
+        """The judges that graded, or tried to; one that skipped everything has no figures to show."""
+        return tuple(name for name, judge in self.judges.items() if judge.n or judge.failed)
+
+    @property
     def tokens_per_turn(self) -> tuple[int, int] | None:
         """The tokens that judges read and wrote for a graded turn; None where no model graded.
 

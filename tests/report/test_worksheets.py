@@ -148,3 +148,16 @@ def test_the_sample_is_two_thirds_red_where_it_can_be(red_every: int, red: int) 
     assert sum(drawn.stratum == "red" for drawn in sample) == red
     assert {drawn.sampled for drawn in sample if drawn.stratum == "red"} == {red / summary.red}
     assert blind_sample(results, summary) == sample
+
+
+def test_a_judge_that_skipped_every_turn_has_no_figures_per_customer() -> None:
+    """It has its own row, which says how many it skipped; nobody reads an empty row for each customer."""
+    results = rehearsed()
+    nothing = {"state": "skipped", "value": None, "raw": None}
+    scores = tuple(s.model_copy(update=nothing) if s.judge == "fluency" else s for s in results.scores)
+
+    keys = [row.key for row in sheets(results=results.model_copy(update={"scores": scores}))["summary"].rows]
+
+    assert "judge.fluency" in keys
+    assert "persona.angry.turn" in keys
+    assert not [key for key in keys if key.endswith(".fluency") and key.startswith("persona.")]
