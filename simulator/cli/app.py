@@ -370,6 +370,8 @@ def _command_line_mistake(error: Any, arguments: Sequence[str]) -> Message | str
         mistake = _("Option '{option}' requires an argument.", option=option)
     elif kind == "UsageError":  # itself; its subclasses say of what kind they are
         words = str(error.message).partition(" (")[2].removesuffix(")")
+        if (word := arguments[0]) in GONE:
+            return gone(f"{word} {words}", word)
         mistake = _("Got unexpected extra argument(s) ({words}).", words=words)
     elif kind == "MissingParameter" and name:
         mistake = _("{name} is missing.", name=name)

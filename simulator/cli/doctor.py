@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from simulator.cli.destinations import check_destinations
-from simulator.cli.doctor_cases import examine_cases
-from simulator.cli.options import argument, option, takes_settings
+from simulator.cli.options import takes_settings
 from simulator.cli.preflight import check_folder, check_target, run_settings
 from simulator.cli.terminal import DONE, TO_FIX, padded, print_json, stdout_to_stderr
-from simulator.core.errors import BotFailure, InputError, MalformedReply, ModelFailure, RehearsalError
+from simulator.core.errors import BotFailure, MalformedReply, ModelFailure, RehearsalError
 from simulator.core.messages import Message, _, localised, ngettext, pgettext, safe_text
 from simulator.core.replies import create_form
 from simulator.core.roles import endpoints
@@ -33,26 +32,12 @@ _FORMATS = {"schema": _("strict JSON"), "json": "JSON", "text": _("JSON in plain
 
 
 @takes_settings("dialogue")
-def command(
-    flags: dict[str, Any],
-    data: str | None = argument(
-        "CASES", "Check a data set instead: what its right answers look like, and which judges fit them."
-    ),
-    outputs: str | None = option(
-        "--outputs FILE",
-        "With CASES: a metric file, to see which of its thresholds even a reference would miss.",
-    ),
-) -> int:
+def command(flags: dict[str, Any]) -> int:
     """Check keys, models, bot and folders with one real call each, before money is spent.
 
-    Takes the options of a rehearsal, and says in one sentence what is wrong. With CASES nothing is called.
+    Takes the options of a rehearsal, and says in one sentence what is wrong.
     """
     settings = load_settings(flags)
-    if data is not None:
-        return examine_cases(data, outputs, settings)
-    if outputs is not None:
-        msg = _("--outputs needs a data set: doctor CASES --outputs FILE.")
-        raise InputError(msg)
     check_destinations(settings)
     return asyncio.run(_examine(run_settings(settings, "dialogue")))
 

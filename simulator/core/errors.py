@@ -126,8 +126,9 @@ def value_problem(problem: Mapping[str, Any]) -> Message | str:
     return known.format(**context) if known else str(problem["msg"])
 
 
-# Settings of earlier versions, and what there is instead.
+# Settings of earlier versions, and arguments of commands by the command's word; and what there is instead.
 GONE: Mapping[str, Message] = {
+    "doctor": _("evaluate says which judges it takes, docs/thresholds.md which ones fit which answers"),
     "ask_bot": _("--dry-run goes by an earlier run instead; try a few questions first (--limit 3)"),
     "typos": _("write mistyped lines yourself, with --script or in the questions"),
 }

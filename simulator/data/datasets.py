@@ -4,13 +4,9 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import cache
-from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from simulator.core.messages import Message, _, listed, ngettext, pgettext, restored, stored
-from simulator.core.shelves import canonical_judge
-from simulator.core.templates import read_toml
 from simulator.core.types import Case
 from simulator.data.files import quote
 from simulator.data.values import RowFault, field_of
@@ -178,32 +174,20 @@ def _is_json(text: str) -> bool:
         return False
 
 
-_FORMS_FILE = Path(__file__).with_name("choosing.toml")
-# How a form is called in messages; the others are forms of references.
-_FORM_NAMES: dict[str, Message] = {
-    "choice": _("choices with a label"),
-    "label": _("a label"),
-    "none": _("no references"),
-    "number": _("references: number"),
-    "phrase": _("references: phrase"),
-    "json": _("references: json"),
-    "code": _("references: code"),
-    "sentence": _("references: sentence"),
-    "text": _("references: text"),
+_EXACT, _READ = ("exact_match", "contains"), ("llm_similarity", "llm_correctness", "rouge_l")
+# By what most rows have: how messages call it (but for the first three, a form of references), and the judges
+# of a run that names none, the first of which decides. Why each of them fits: docs/thresholds.md.
+_CHOSEN: Mapping[str, tuple[Message, tuple[str, ...]]] = {
+    "choice": (_("choices with a label"), ("choice",)),
+    "label": (_("a label"), ("label",)),
+    "none": (_("no references"), ("turn", "relevance", "groundedness", "fluency")),
+    "number": (_("references: number"), _EXACT),
+    "phrase": (_("references: phrase"), _EXACT),
+    "json": (_("references: json"), ("exact_match",)),
+    "code": (_("references: code"), ("rouge_l", "exact_match")),
+    "sentence": (_("references: sentence"), _READ),
+    "text": (_("references: text"), _READ),
 }
-
-
-@cache
-def judges_of_form(form: str) -> dict[str, Any]:
-    """The entry of a form in choosing.toml: the default judges, those that fit, and those that do not."""
-    entry: dict[str, Any] = read_toml(_FORMS_FILE)["forms"][form]
-    return entry
-
-
-def default_judges(form: str, *, offline: bool) -> tuple[str, ...]:
-    """The judges of a run that names none; the first one decides which answers are right."""
-    entry = judges_of_form(form)
-    return tuple(map(canonical_judge, entry.get("offline", entry["taken"]) if offline else entry["taken"]))
 
 
 class JudgeChoice(NamedTuple):
@@ -246,10 +230,11 @@ class Profile:
 
     def judges(self, *, offline: bool = False) -> JudgeChoice:
         """The default judges for the form of most rows; `offline`: for a run in which no model judges."""
-        reason = _FORM_NAMES[self.form]
-        if offline and "offline" in judges_of_form(self.form):
+        reason, judges = _CHOSEN[self.form]
+        if offline and judges == _READ:
             reason = _("{form}; no model to judge, so what compares words comes first", form=reason)
-        return JudgeChoice(default_judges(self.form, offline=offline), reason)
+            judges = ("rouge_l", "llm_similarity", "llm_correctness")
+        return JudgeChoice(judges, reason)
 
 
 # How many skipped rows the note of a run lists.

@@ -122,6 +122,7 @@ WRONG = [
     ("simulat", "unknown command 'simulat'. Did you mean simulate?"),
     ("list --limit 3", "No such option: --limit"),
     ("--typos 0.15", "--typos is gone: write mistyped lines yourself"),
+    ("doctor rows.csv", "doctor rows.csv is gone: evaluate says which judges it takes"),
     ("--dry-run --ask-bot", "--ask-bot is gone: --dry-run goes by an earlier run instead"),
     ("init here", "unexpected extra argument"),
     ("report one two three", "unexpected extra argument"),

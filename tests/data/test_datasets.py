@@ -2,6 +2,7 @@
 
 import gzip
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from simulator.core.shelves import ARTICLE_NAMES, CONTEST_NAMES, canonical_judge
 from simulator.core.types import Case
 from simulator.data import files
 from simulator.data.cases import DatasetRequest, read_dataset
-from simulator.data.datasets import answer_form, case_label_problem, missing_need
+from simulator.data.datasets import Profile, answer_form, case_label_problem, missing_need
 from simulator.data.files import open_lines
 from simulator.grading.rubric import load_judge
 from simulator.runner.plan import Plan
@@ -44,6 +45,30 @@ def dataset(folder: Path, *lines: str, name: str = "rows.jsonl") -> list[Case]:
 def test_the_form_of_an_answer(text: str, form: str) -> None:
     """What an answer looks like says how it can be compared."""
     assert answer_form(text) == form
+
+
+@pytest.mark.parametrize(
+    ("fields", "taken", "offline"),
+    [
+        ({"label": "A", "choices": ("A", "B")}, "choice", "choice"),
+        ({"label": "yes"}, "label", "label"),
+        ({}, "turn", "turn"),
+        ({"references": ("42",)}, "exact_match", "exact_match"),
+        ({"references": ('{"a": 1}',)}, "exact_match", "exact_match"),
+        ({"references": ("SELECT name FROM users",)}, "rouge_l", "rouge_l"),
+        ({"references": ("You can return it within two weeks.",)}, "llm_similarity", "rouge_l"),
+    ],
+)
+def test_the_judge_that_decides_where_nobody_names_one(
+    fields: dict[str, Any], taken: str, offline: str
+) -> None:
+    """It fits what most rows have; without a model, one that compares words goes before those that read."""
+    profile = Profile()
+    profile.add(Case(id="1", question="q", language="en", **fields))
+
+    assert profile.judges().judges[0] == taken
+    assert profile.judges(offline=True).judges[0] == offline
+    assert set(profile.judges().judges) == set(profile.judges(offline=True).judges)
 
 
 def test_the_articles_names_mean_judges_of_the_shelf() -> None:
