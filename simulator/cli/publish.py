@@ -4,7 +4,7 @@ import contextlib
 import shlex
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from simulator.cli.destinations import ReportOutput, write_atomically, write_report
 from simulator.cli.terminal import DONE, INCOMPLETE, MISSED, TO_FIX, print_json, run_words, say
@@ -13,7 +13,6 @@ from simulator.core.errors import InputError, RehearsalError
 from simulator.core.messages import Message, _, sentences
 from simulator.core.settings import Settings, stored_settings
 from simulator.core.types import LEXICAL, Language, Results
-from simulator.diagnosis.recommendations import Improvements, improvements_of, improvements_of_run
 from simulator.report.context import JudgeTrusts, ReportContext
 from simulator.report.painters.console import paint
 from simulator.report.run import run_report
@@ -26,6 +25,9 @@ from simulator.stats.summary import figures_of
 from simulator.storage.results import english_share, without_superseded
 from simulator.storage.run_file import read_run
 from simulator.storage.runs import replay_of
+
+if TYPE_CHECKING:
+    from simulator.diagnosis.recommendations import Improvements
 
 # A page stays below this, in bytes; a larger one is drawn again, with fewer conversations.
 LARGEST = 8_000_000
@@ -161,13 +163,17 @@ def _json_object(context: ReportContext, path: Path) -> dict[str, Any]:
     return shown
 
 
-def improvements_for(results: Results, summary: Summary, settings: Settings) -> "Improvements":
-    """What to fix; where the bot's articles can no longer be read, as far as that is known without them."""
+def improvements_for(results: Results, summary: Summary, settings: Settings) -> "Improvements | None":
+    """What to fix, None where no turn is red; without the bot's articles where they can no longer be read."""
+    if not summary.reddest:
+        return None
+    causes = feature("causes")
     try:
-        return improvements_of_run(results, summary, settings)
+        found: Improvements = causes.improvements_of_run(results, summary, settings)
     except InputError as error:
         say(_("{error} Causes are given without it.", error=error))
-        return improvements_of(results, summary)
+        found = causes.improvements_of(results, summary)
+    return found
 
 
 def judge_trusts_of(results: Results, summary: Summary, language: Language) -> JudgeTrusts:

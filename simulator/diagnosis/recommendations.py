@@ -16,7 +16,7 @@ from simulator.diagnosis.evidence import Cause, RootCause
 from simulator.diagnosis.root_cause import Articles, articles_of, root_causes, stored_checks
 from simulator.stats.figures import RedTurn, Summary, rounded
 from simulator.stats.red import RANK, worst_severity
-from simulator.stats.summary import excerpt
+from simulator.stats.summary import excerpt, heading_of
 
 PlaceKind = Literal["article", "cutting", "dialogue", "prompt", "pair", "case", "rows", "bot", "simulator"]
 # Conversation and turn.
@@ -25,10 +25,6 @@ Key = tuple[str, int]
 Anchors = Mapping[Key, str]
 
 _PART = re.compile(r"#\d+\Z")
-_HEADING = re.compile(r"\s*#{1,6}\s+(\S.*)")
-# A longer first line is a sentence rather than a title.
-_LONGEST_TITLE = 60
-_SHOWN = 40
 # Turns that a fix shows.
 EXAMPLES = 3
 # The gain of a fix is estimated only with at least this many turns that are not red.
@@ -196,14 +192,6 @@ _UNSEEN: dict[Cause, Message] = {
         " let the search find it, or write it."
     ),
 }
-
-
-def heading_of(text: str) -> str:
-    """The heading at the start of a text, or its first line if that is short and more follows; else ""."""
-    first, _, rest = text.lstrip().partition("\n")
-    if heading := _HEADING.match(first):
-        return excerpt(heading[1].rstrip("# "), _SHOWN)
-    return excerpt(first, _SHOWN) if rest.strip() and len(first) <= _LONGEST_TITLE else ""
 
 
 class Example(Value):

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
@@ -17,14 +17,16 @@ from simulator.core.replies import FIFTHS, share_of
 from simulator.core.settings import FIGURES, MAJOR, CheckFormat
 from simulator.core.titles import Titles, title
 from simulator.core.types import Language, Results, Score, TurnScores, Value
-from simulator.diagnosis.evidence import RootCause
-from simulator.diagnosis.recommendations import Improvements
 from simulator.report.sections import answerable_sections, sections
 from simulator.stats.corrected import ENOUGH_GRADES
 from simulator.stats.figures import RedTurn, Shortage, Stratum, Summary, VoteAgreement
 from simulator.stats.gate import CONDITION_PROBLEMS, MIN_QUESTIONS, CheckedCondition, Gate, major_texts
 from simulator.stats.red import RISK
 from simulator.stats.summary import excerpt
+
+if TYPE_CHECKING:
+    from simulator.diagnosis.evidence import RootCause
+    from simulator.diagnosis.recommendations import Improvements
 
 STAND_INS = _(
     "Customer and judges were simple stand-ins (stock phrases, word overlap), not models. Good for trying"
@@ -581,14 +583,14 @@ def _count_notes(checked: CheckedCondition, gate: Gate) -> Iterator[Message]:
 class ReportContext:
     """All that reports of a run are made from: its figures, what to fix, how far its judges are trusted.
 
-    `page` is where its page is written.
+    `improvements` are None where no turn is red. `page` is where its page is written.
     """
 
     results: Results
     summary: Summary
     gate: Gate
     language: Language
-    improvements: Improvements
+    improvements: "Improvements | None"
     trusts: JudgeTrusts = UNKNOWN
     page: str = ""
     check: CheckFormat = "text"
@@ -633,9 +635,10 @@ class ReportContext:
         return tuple(answerable_sections(self.results))
 
     @cached_property
-    def causes(self) -> dict[tuple[str, int], RootCause]:
+    def causes(self) -> dict[tuple[str, int], "RootCause"]:
         """The causes of the red turns."""
-        return {(blame.conversation, blame.turn): blame for blame in self.improvements.root_causes}
+        found = self.improvements.root_causes if self.improvements else ()
+        return {(cause.conversation, cause.turn): cause for cause in found}
 
     @cached_property
     def red(self) -> dict[tuple[str, int], RedTurn]:

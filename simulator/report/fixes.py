@@ -1,5 +1,8 @@
 """What to fix, for every report: terminal, cards of the page, Markdown and a worksheet."""
 
+from collections.abc import Iterable, Mapping
+from typing import Any
+
 from simulator.core.document import (
     MARKDOWN,
     TERMINAL,
@@ -14,12 +17,12 @@ from simulator.core.document import (
     points,
 )
 from simulator.core.messages import Message, _, changed, ngettext, pgettext
-from simulator.core.titles import Titles, title
+from simulator.core.titles import Titles
 from simulator.core.types import Language
 from simulator.diagnosis.evidence import Cause
 from simulator.diagnosis.recommendations import CAUSE_NAMES, LEAST, Example, Fix, Improvements, certainty
-from simulator.report.context import STAND_INS
-from simulator.report.tables import mark_text, turn_text
+from simulator.report.context import STAND_INS, ReportContext
+from simulator.report.tables import failure_text, mark_text, turn_text
 from simulator.stats.figures import RedTurn, Summary
 from simulator.stats.summary import excerpt
 
@@ -27,6 +30,8 @@ from simulator.stats.summary import excerpt
 SHOWN = 3
 # Red turns that Markdown quotes; the rest is on the page.
 QUOTED = 10
+# The question in a link is cut to a little more than fits on a line of a card.
+_LINK_LENGTH = 50
 
 
 def none_text(found: Improvements) -> Message:
@@ -93,16 +98,11 @@ def how_text(found: Improvements) -> Text:
     )
 
 
-def failure_text(turn: Example | RedTurn) -> Text:
-    """That the bot gave no answer, and why; empty where it did."""
-    return _("(no answer: {kind})", kind=title("failure", turn.failure)) if turn.failure else ""
-
-
 def dialogue(turn: Example | RedTurn) -> tuple[Fact, Fact]:
     """What the customer asked, and what the bot answered."""
     return (
         Fact(pgettext("who speaks", "Customer"), turn.question),
-        Fact(pgettext("who speaks", "Desk"), failure_text(turn) or turn.answer),
+        Fact(pgettext("who speaks", "Desk"), failure_text(turn.failure) or turn.answer),
     )
 
 
@@ -169,6 +169,46 @@ def _item(fix: Fix, found: Improvements, titles: Titles, *, brief: bool = False)
     where = ((turn_text(each.persona, each.case, each.turn, titles), each.question) for each in others)
     facts += [Fact("", _("{where}: {question}", where=place, question=question)) for place, question in where]
     return Item(fix.what, tuple(facts), "strong")
+
+
+def cards(
+    context: ReportContext, fixes: Iterable[Fix], anchors: Mapping[tuple[str, int], str]
+) -> list[dict[str, Any]]:
+    """What the page shows of these fixes; `anchors` are where it has its turns.
+
+    `width` is the gain as a bar (0..100, of the largest gain); `links` lead to the examples, each with its
+    customer and question.
+    """
+    found = context.improvements
+    if found is None:
+        return []
+    best = max((fix.gain for fix in found.fixes), default=0.0)
+    return [
+        {
+            "what": fix.what,
+            "links": [
+                (
+                    anchor,
+                    each.case if context.summary.rows else context.titles("persona", each.persona),
+                    excerpt(each.question, _LINK_LENGTH),
+                )
+                for each in fix.examples
+                if (anchor := anchors.get((each.conversation, each.turn)))
+            ],
+            "gain": gain_text(fix, found),
+            "width": round(100 * fix.gain / best, 1) if best else 0.0,
+            "cause": CAUSE_NAMES[fix.cause],
+            "sure": certainty(fix.sure),
+            "counts": counts_text(fix),
+            "said": failure_text(fix.examples[0].failure) or fix.examples[0].reason,
+        }
+        for fix in fixes
+    ]
+
+
+def page_remarks(found: Improvements) -> list[Text]:
+    """What the page says below the fixes: turns that the customer spoilt, and how gains are calculated."""
+    return [text for text in (spoilt_text(found), how_text(found)) if text]
 
 
 def red_turns_section(summary: Summary, language: Language, *, folded: bool) -> Section | None:

@@ -25,7 +25,7 @@ from simulator.core.document import (
 from simulator.core.messages import Message, _, ngettext, sentences
 from simulator.core.settings import Settings
 from simulator.core.titles import title
-from simulator.report import fixes, tables
+from simulator.report import tables
 from simulator.report.context import (
     STAND_INS,
     ReportContext,
@@ -95,13 +95,13 @@ def _sections(context: ReportContext) -> Iterator[Section | None]:
         anchors = tables.anchors_of(results, spoilt)
         yield customers_section(summary.simulator, anchors)
     yield from context.answerable
-    fix = fixes.fixes_section(
-        context.improvements, run_argument(context.page, results.run.id), context.titles
-    )
-    yield fix
-    if summary.rows and not fix:  # there is nothing to fix but the answers themselves
-        yield fixes.red_turns_section(summary, context.language, folded=False)
-    yield fixes.red_turns_section(summary, context.language, folded=True)
+    if context.improvements:
+        fixes, run = feature("fixes"), run_argument(context.page, results.run.id)
+        fix = fixes.fixes_section(context.improvements, run, context.titles)
+        yield fix
+        if summary.rows and not fix:  # there is nothing to fix but the answers themselves
+            yield fixes.red_turns_section(summary, context.language, folded=False)
+        yield fixes.red_turns_section(summary, context.language, folded=True)
     yield Section("reddest", _("Red turns by question, gravest first"), views=PAGE)
     yield Section("talks", _("All conversations"), views=PAGE)
     yield Section("shelf", _("Retrieved passages"), views=PAGE)

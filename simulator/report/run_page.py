@@ -22,15 +22,14 @@ from simulator.core.document import Chart, Report, Section, Series, Text, local_
 from simulator.core.messages import _, pgettext, safe_text
 from simulator.core.titles import TITLES, title
 from simulator.core.types import Conversation, Passage, Results, Score, Turn, TurnScores
-from simulator.diagnosis.recommendations import CAUSE_NAMES, Fix, certainty, heading_of
-from simulator.report import fixes, tables
+from simulator.report import tables
 from simulator.report.context import ReportContext, corrected_line, lowest_score, score_lines, verdict
 from simulator.report.painters.html import render
-from simulator.report.sections import SPOILT_SHOWN
+from simulator.report.sections import SPOILT_SHOWN, feature
 from simulator.report.tables import FEELING, signed
 from simulator.stats.figures import RedTurn, Summary
 from simulator.stats.red import RANK, worst_severity
-from simulator.stats.summary import excerpt, weakest_mean
+from simulator.stats.summary import heading_of, weakest_mean
 from simulator.storage.results import conversations_with_scores
 from simulator.text.typography import straight
 
@@ -41,8 +40,6 @@ _CONVERSATION_MARKUP, _TURN_MARKUP, _GRADE_MARKUP = 900, 500, 130
 SHOWN_QUESTIONS, SHOWN_WHOLE, SHOWN_BRIEF = 20, 3, 12
 # So many fixes are shown whole, so many folded; the rest is counted.
 CARDS_SHOWN, CARDS_FOLDED = 3, 12
-# The question in a link is cut to a little more than fits on a line of a card.
-_LINK_LENGTH = 50
 # Where links lead to a conversation that is not shown: to the list.
 ELSEWHERE = "talks"
 # What the head of a page leads to, beside the sections that only some runs have.
@@ -90,7 +87,8 @@ def run_page(
     `beside` makes the sections that compare it with an earlier run.
     """
     results, summary, gate = context.results, context.summary, context.gate
-    every, mends = red_questions(summary), context.improvements.fixes[: CARDS_SHOWN + CARDS_FOLDED]
+    every, found = red_questions(summary), context.improvements
+    mends = found.fixes[: CARDS_SHOWN + CARDS_FOLDED] if found else ()
     questions = every[:SHOWN_QUESTIONS]
     linked = [example.conversation for fix in mends for example in fix.examples]
     linked += [red.conversation for turns in questions for red in turns[: SHOWN_WHOLE + SHOWN_BRIEF]]
@@ -136,15 +134,11 @@ def run_page(
         corrected=corrected_line(summary, gate.target),
         score_lines=list(score_lines(context))[1:],
         red_kinds=_red_kinds(context),
-        improvements=context.improvements,
-        cards=[_card(fix, context, anchors) for fix in mends],
+        cards=feature("fixes").cards(context, mends, anchors) if found else [],
         cards_shown=CARDS_SHOWN,
-        fix_lead=fixes.lead_text(context.improvements),
-        fix_below=[
-            text
-            for text in (fixes.spoilt_text(context.improvements), fixes.how_text(context.improvements))
-            if text
-        ],
+        fixes=len(found.fixes) if found else 0,
+        fix_lead=feature("fixes").lead_text(found) if found else "",
+        fix_below=feature("fixes").page_remarks(found) if found else [],
         table=tables.personas_table(summary, context.titles),
         weakest=weakest_mean(summary),
         endings=endings,
@@ -170,21 +164,6 @@ def _red_kinds(context: ReportContext) -> Chart | None:
     return Chart("bars", "", _("Red turns"), names, (bars,)) if kinds else None
 
 
-def _card(fix: Fix, context: ReportContext, anchors: Mapping[tuple[str, int], str]) -> dict[str, Any]:
-    """A fix, what it brings (`width`: as a bar, 0..100), and an example of what went wrong."""
-    first, best = fix.examples[0], max(each.gain or 0 for each in context.improvements.fixes)
-    return {
-        "what": fix.what,
-        "links": _links(fix, context, anchors),
-        "gain": fixes.gain_text(fix, context.improvements),
-        "width": round(100 * (fix.gain or 0) / best, 1) if best else 0.0,
-        "cause": CAUSE_NAMES[fix.cause],
-        "sure": certainty(fix.sure),
-        "counts": fixes.counts_text(fix),
-        "said": fixes.failure_text(first) or first.reason,
-    }
-
-
 def _question(
     reds: Sequence[RedTurn], context: ReportContext, anchors: Mapping[tuple[str, int], str]
 ) -> dict[str, Any]:
@@ -193,28 +172,13 @@ def _question(
         {
             "red": red,
             "mark": tables.mark_text(red),
-            "failure": fixes.failure_text(red),
+            "failure": tables.failure_text(red.failure),
             "anchor": anchors.get((red.conversation, red.turn), ELSEWHERE),
         }
         for red in reds[: SHOWN_WHOLE + SHOWN_BRIEF]
     ]
     case = next(each for each in context.summary.cases if each.case == reds[0].case)
     return {"case": case, "severity": worst_severity(reds[0].marks), "entries": entries, "n": len(reds)}
-
-
-def _links(
-    fix: Fix, context: ReportContext, anchors: Mapping[tuple[str, int], str]
-) -> list[tuple[str, Text, str]]:
-    """Anchor, customer and question of the examples of a fix."""
-    return [
-        (
-            anchor,
-            each.case if context.summary.rows else context.titles("persona", each.persona),
-            excerpt(each.question, _LINK_LENGTH),
-        )
-        for each in fix.examples
-        if (anchor := anchors.get((each.conversation, each.turn)))
-    ]
 
 
 def _endings(context: ReportContext) -> Iterator[tuple[str, Text, int]]:

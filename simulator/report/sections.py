@@ -38,8 +38,10 @@ from simulator.text.wording import quoted
 
 # What only some reports need: imported where a run has it.
 FEATURES = {
+    "causes": "simulator.diagnosis.recommendations",
     "consistency": "simulator.addons.consistency.report",
     "contest": "simulator.stats.contest",
+    "fixes": "simulator.report.fixes",
     "harness": "simulator.addons.lm_eval.report",
     "load": "simulator.addons.load.report",
     "masks": "simulator.runner.masking",

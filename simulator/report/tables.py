@@ -132,6 +132,11 @@ def answer_text(turn: Turn, failure: str | None) -> Text:
         return _("(no answer in the log)")
     if turn.answer.text.strip():
         return safe_text(turn.answer.text)
+    return failure_text(failure)
+
+
+def failure_text(failure: str | None) -> Text:
+    """That the bot gave no answer, and why; empty where it did."""
     return _("(no answer: {kind})", kind=title("failure", failure)) if failure else ""
 
 

@@ -9,14 +9,15 @@ from simulator.core.messages import Message, _, pgettext, safe_text
 from simulator.core.settings import dollars
 from simulator.core.types import CONVERSATION, Case, Conversation, Language, Score, Turn
 from simulator.core.types import Message as Line
-from simulator.diagnosis.recommendations import CAUSE_NAMES, Fix, certainty
+from simulator.diagnosis.recommendations import CAUSE_NAMES, Fix, Improvements, certainty
 from simulator.report.context import STAND_INS, ReportContext, conditions_table, verdict
-from simulator.report.fixes import cause_text, failure_text
+from simulator.report.fixes import cause_text
 from simulator.report.sections import customers_section
 from simulator.report.tables import (
     SEVERITIES,
     answer_text,
     expected_text,
+    failure_text,
     grade_text,
     mark_text,
     money,
@@ -464,11 +465,12 @@ def blind_sheet(context: ReportContext) -> Worksheet:
 def _fixes_sheet(context: ReportContext) -> Worksheet:
     """What to fix, the largest gain first; faults of the simulated customer stand below, without a rank."""
     found = context.improvements
-    rows = LazyRows((*found.fixes, *found.customer), lambda fix: _fix_row(fix, context))
+    fixes = (*found.fixes, *found.customer) if found else ()
+    rows = LazyRows(fixes, lambda fix: _fix_row(fix, found, context))
     return worksheet("fixes", context.text, rows, context.wording)
 
 
-def _fix_row(fix: Fix, context: ReportContext) -> Row:
+def _fix_row(fix: Fix, found: Improvements | None, context: ReportContext) -> Row:
     first = fix.examples[0]
     evidence = excerpt(context.text(first.evidence))
     cells = {
@@ -479,12 +481,12 @@ def _fix_row(fix: Fix, context: ReportContext) -> Row:
         "turns": number_cell(len(fix.turns)),
         **({} if context.summary.rows else {"customers": number_cell(len(fix.personas))}),
         "question": text_cell(first.question),
-        "answer": text_cell(context.text(failure_text(first)) or first.answer),
+        "answer": text_cell(context.text(failure_text(first.failure)) or first.answer),
         "reason": text_cell(first.reason),
         "run": text_cell(context.results.run.id),
     }
     if fix.rank:
         cells["rank"] = number_cell(fix.rank)
-    if fix.rank and context.improvements.foretells:
+    if fix.rank and found and found.foretells:
         cells["gain"] = number_cell(round(100 * fix.gain, 1))
     return Row(key=safe_text(fix.key), cells=cells)

@@ -8,6 +8,7 @@ Also here: how a judge's grades develop over the turns (`course`), how far sever
 agree (`panel_agreement`, `vote_agreement`), and what the bot spent (`bot_usage`).
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -444,6 +445,18 @@ def excerpt(text: str, length: int = EXCERPT) -> str:
     """The beginning of a text on one line."""
     line = " ".join(text[: 4 * length].split())
     return line if len(line) <= length else line[: length - 1].rstrip() + "…"
+
+
+_HEADING = re.compile(r"\s*#{1,6}\s+(\S.*)")
+_TITLE, _LONGEST_TITLE = 40, 60  # a longer first line is a sentence rather than a title
+
+
+def heading_of(text: str) -> str:
+    """The heading at the start of a text, or its first line if that is short and more follows; else ""."""
+    first, _, rest = text.lstrip().partition("\n")
+    if heading := _HEADING.match(first):
+        return excerpt(heading[1].rstrip("# "), _TITLE)
+    return excerpt(first, _TITLE) if rest.strip() and len(first) <= _LONGEST_TITLE else ""
 
 
 def _conversation_means(spoken: Iterable[GradedTurn]) -> dict[str, float]:

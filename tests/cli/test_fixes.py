@@ -121,7 +121,10 @@ def test_a_report_needs_no_knowledge(runs: Path, capsys: pytest.CaptureFixture[s
     settings = stored_settings({**results.run.settings, "knowledge": "no-such-folder"})
     capsys.readouterr()
 
-    assert improvements_for(results, figures_of(results, settings), settings).fixes
+    found = improvements_for(results, figures_of(results, settings), settings)
+
+    assert found
+    assert found.fixes
     assert "Causes are given without it." in capsys.readouterr().err
 
 

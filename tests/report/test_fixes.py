@@ -50,17 +50,23 @@ def spoilt() -> ReportContext:
     return report_context(results, improvements=improvements(results, summary, causes))
 
 
+def found(known: ReportContext) -> Improvements:
+    """What there is to fix: some turns are red."""
+    assert known.improvements
+    return known.improvements
+
+
 def printed(known: ReportContext, width: int = 80, top: int = 10) -> str:
     """The list as a terminal of that width shows it."""
     out = io.StringIO()
-    report = fixes_report(known.improvements, "run-1", known.summary, known.language, top)
+    report = fixes_report(found(known), "run-1", known.summary, known.language, top)
     paint(report, Console(file=out, width=width))
     return out.getvalue()
 
 
 def written(known: ReportContext) -> str:
     """The list as Markdown."""
-    return markdown(fixes_report(known.improvements, "run-1", known.summary, known.language))
+    return markdown(fixes_report(found(known), "run-1", known.summary, known.language))
 
 
 def page(known: ReportContext) -> str:
@@ -78,9 +84,9 @@ def row(known: ReportContext, at: int = 0) -> dict[str, str]:
 def test_too_little_to_forecast_from_is_said_in_words(language: Language) -> None:
     """On the terminal, in Markdown and on the page; no report has a gain then."""
     known = report_context(rehearsed(language), language)
-    few = report_context(rehearsed(language), language, known.improvements.model_copy(update={"green": 3}))
-    forecast = said(lead_text(few.improvements), language)
-    section = fixes_section(few.improvements, "run-1", few.titles)
+    few = report_context(rehearsed(language), language, found(known).model_copy(update={"green": 3}))
+    forecast = said(lead_text(found(few)), language)
+    section = fixes_section(found(few), "run-1", few.titles)
     assert section
     summary = markdown(Report("", language, sections=(section,)))
 
