@@ -14,6 +14,7 @@ from functools import partial
 from itertools import count
 from typing import Any, NamedTuple
 
+from judges.language_match import languages_of
 from simulator.core.types import Answer, Case, GradingContext, Language, Passage, Turn
 from simulator.grading import lexical, outputs
 from simulator.privacy import redactor
@@ -181,6 +182,7 @@ def functions() -> dict[str, Use]:
         "evidence.agreement": lambda text: evidence.agreement(text, f"{text} ", "ja"),
         "evidence.best_agreement": lambda text: evidence.best_agreement(text, [_HELD], "ja"),
         "evidence.without_courtesies": lambda text: evidence.without_courtesies(text, "ja"),
+        "language_match.languages_of": languages_of,
         "normalise.folded": normalise.folded,
         "normalise.plain_form": normalise.plain_form,
         "normalise.squad_form": normalise.squad_form,

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from simulator.text import metrics
     from simulator.text.acts import is_handover
     from simulator.text.entities import Specific, located, specifics_of
-    from simulator.text.typography import straight, straight_pattern
+    from simulator.text.typography import nfkc, straight, straight_pattern
 
 # Public names that are modules.
 _MODULES = frozenset({"metrics", "multiple_choice", "returned"})
@@ -74,7 +74,7 @@ _NAMES = {
     "text.choices": "multiple_choice",
     "text.entities": "Specific located specifics_of",
     "text.metrics": "metrics",
-    "text.typography": "straight straight_pattern",
+    "text.typography": "nfkc straight straight_pattern",
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 
@@ -117,6 +117,7 @@ __all__ = [
     "message_of",
     "metrics",
     "multiple_choice",
+    "nfkc",
     "ngettext",
     "on_a_thread",
     "open_run",
