@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from simulator.addons.dask.files import UserFiles
+from simulator.addons.dask.worker import user_files
 from simulator.core import shelves
 from simulator.core.errors import InputError, PromptError, UnknownName
 from simulator.core.settings import Settings
@@ -318,21 +318,18 @@ def test_a_prompt_is_for_rows() -> None:
         applied_prompts(Settings(prompt="choose"))
 
 
-def test_workers_get_every_file_of_a_prompt(tmp_path: Path) -> None:
-    """The prompt and its examples, by names that hold on the worker; nothing of what lies beside them."""
+def test_workers_need_every_file_of_a_prompt() -> None:
+    """The prompt and its examples have to be the same there; nothing of what lies beside them."""
     text = "version=1\n[ja]\nuser='$examples $question'\nexample='$answer'\n"
     text += "[examples]\nfile='train.csv'\nshots=1"
     for name, content in {"prompts/mine.toml": text, "prompts/train.csv": "question,label\nA,1\n"}.items():
         Path(name).parent.mkdir(exist_ok=True)
         written(content, name)
-    given = {"mine": "mine", "./prompts/mine.toml": "./prompts/mine.toml"}
-    given[str(tmp_path / "prompts/mine.toml")] = "prompts/mine.toml"
 
-    for name, there in given.items():
-        files = UserFiles(Settings(protocol="single_turn", prompt=name))
+    for name in ("mine", "./prompts/mine.toml"):
+        files = user_files(Settings(protocol="single_turn", prompt=name, adapter="demo"))
 
-        assert files.settings.prompt == there
-        assert sorted(files.contents()[1]) == ["prompts/mine.toml", "prompts/train.csv"]
+        assert sorted(Path(each).name for each in files) == ["mine.toml", "train.csv"]
 
 
 @pytest.mark.parametrize("page", ["prompts.md", "prompts.ja.md"])

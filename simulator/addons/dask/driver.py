@@ -9,7 +9,8 @@ Limits are those of the whole run. Calls at a time, and requests and tokens a mi
 workers that are there at the start; one that comes later takes the place of one that went. The budget is
 granted in shares: a batch gets an equal part of what is neither spent nor granted. As soon as that is too
 little for a batch, batches go one at a time, and each may spend all that is left. What a lost worker has
-spent is not known, so its whole share counts as spent: the budget may end early, and is never exceeded.
+spent is not known, so its whole share counts as spent: the budget may end early, and is never exceeded. That
+is why every task names its worker, and why this module, not the scheduler, has a lost one repeated.
 """
 
 import asyncio
@@ -18,25 +19,23 @@ import itertools
 import logging
 import time
 import uuid
-from collections import Counter, defaultdict, deque
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from simulator.addons.dask import worker
-from simulator.addons.dask.files import UserFiles
 from simulator.addons.dask.worker import Batch, Played, Setup
 from simulator.core import shelves
 from simulator.core.errors import InputError, RehearsalError
-from simulator.core.messages import Message, _, message_of, say
+from simulator.core.messages import Message, _, message_of
 from simulator.core.secrets import missing_secrets
 from simulator.core.settings import PREFIX, Settings
-from simulator.core.types import Conversation, Ended, GradingContext, Query, Score
+from simulator.core.types import Conversation, Ended, Query
 from simulator.models.pricing import JUDGE
 from simulator.runner.context import RunContext
-from simulator.runner.conversation import grading_contexts
 from simulator.runner.run import (
     Preparation,
     Progress,
@@ -66,25 +65,23 @@ _LOCAL_CONFIG: dict[str, Any] = {
 }
 
 
-class BatchLost(Exception):
-    """The worker is gone, or its process could not play a batch; says why."""
-
-
-class Workers:
-    """The workers of a run: those `there`, and those `ready`, which have connected the bot."""
+class Cluster:
+    """The workers of a run: checks them, has them connect the bot, and gives them batches."""
 
     def __init__(self, client: Any, context: RunContext, plan: Sequence[Conversation]) -> None:
         """Contacts no worker yet."""
         self.client, self.context, self.plan = client, context, plan
         self.run = f"rehearsal-{uuid.uuid4().hex}"
-        self.there: set[str] = set()
+        # Workers that have connected the bot, and why others could not.
         self.ready: set[str] = set()
+        self.refused: dict[str, str] = {}
         # How many of them play at a time.
         self.slots = 1
         self.address: Message | str = context.settings.scheduler or LOCAL
-        self._is_here = context.settings.scheduler is None
-        self._environment = worker.environment()
-        self._setup, self._files = "", dict[str, bytes]()
+        # Dollars of batches whose worker was lost: nobody knows what it had spent of them.
+        self.lost_usd = 0.0
+        self._environment = worker.environment(worker.user_files(context.settings))
+        self._setup = ""
 
     async def open(self) -> None:
         """Waits for the workers and sets them up. Raises InputError for anything the user has to fix."""
@@ -93,39 +90,37 @@ class Workers:
         patience = ALL_TIMEOUT if count > 1 else FIRST_TIMEOUT
         with contextlib.suppress(TimeoutError):
             await self.client.wait_for_workers(count, timeout=patience)
-        await self.look()
-        if len(self.there) < count:
+        there = await self.there()
+        if len(there) < count:
             msg = _(
                 "{address} has {n} of {count} workers after {patience:g} s; start them with:"
                 " dask worker (docs/scale.md).",
                 address=self.address,
-                n=len(self.there),
+                n=len(there),
                 count=count,
                 patience=patience,
             )
             raise InputError(msg)
         rates = [end.rpm for end in self.context.endpoints.values() if end and end.rpm]
-        most = min(len(self.there), settings.concurrency, settings.calls, len(self.plan), *rates)
+        most = min(len(there), settings.concurrency, settings.calls, len(self.plan), *rates)
         self.slots = max(1, most)
         self._setup = self._packed().model_dump_json()
-        for error in await asyncio.gather(*map(self.set_up, self.there), return_exceptions=True):
+        for error in await asyncio.gather(*map(self.set_up, there), return_exceptions=True):
             if error is not None:
                 raise error
 
-    async def look(self) -> None:
-        """Sees which workers are there. Raises RehearsalError where the scheduler does not answer."""
+    async def there(self) -> set[str]:
+        """The addresses of all workers. Raises RehearsalError where the scheduler does not answer."""
         with contextlib.suppress(TimeoutError, OSError):
             addresses = set(await asyncio.wait_for(self.client.nthreads(), PATIENCE))
             if self.client.status == "running":
-                self.there = addresses
-                self.ready &= addresses
-                return
+                return addresses
         msg = _("the scheduler at {address} is lost; any engine can finish the run.", address=self.address)
         raise RehearsalError(msg)
 
     def _packed(self) -> Setup:
         """What workers need. Secrets stay here; a value of --set that is one has to be named, not given."""
-        context, settings, folder = self.context, self.context.settings, str(Path.cwd())
+        context, settings = self.context, self.context.settings
         if secrets := missing_secrets(settings.stored_values()["set"]):
             msg = _(
                 "--set {name}: secrets do not travel to workers. Write ${{NAME}} instead, and set that"
@@ -133,12 +128,6 @@ class Workers:
                 name=secrets[0],
             )
             raise InputError(msg)
-        if not self._is_here:
-            files = UserFiles(settings)
-            settings, (folder, self._files) = files.settings, files.contents()
-            if files.left_out:
-                names = ", ".join(files.left_out[:8])
-                say(_("Not sent to the workers, as they look like secrets: {names}.", names=names))
         limits = {
             f"{PREFIX}{role}_{limit}".upper(): str(max(1, most // self.slots)) if most else ""
             for role, end in context.endpoints.items()
@@ -151,23 +140,21 @@ class Workers:
         # Only for prompts, and an adapter that takes them: there may be a million.
         needs_cases = context.applied_prompts is not None or "cases" in bound
         return Setup(
+            run=self.run,
             settings=settings.stored_values() | own | {"calls": max(1, settings.calls // self.slots)},
             personas=tuple(context.personas.values()),
             cases=tuple(offered["cases"]) if needs_cases else (),
             models=worker.models(context),
             limits=limits,
-            folder=folder,
-            is_here=self._is_here,
+            folder=None if settings.scheduler else str(Path.cwd()),
         )
 
     async def set_up(self, address: str) -> None:
         """Checks a worker and has it connect the bot; from then on it is `ready`. Raises InputError."""
-        prefix = "" if self._is_here else _("worker {address}: ", address=address)
+        prefix = _("worker {address}: ", address=address) if self.context.settings.scheduler else ""
         try:
             # Outside the worker's tasks, for the scheduler would keep those.
-            await self.client.run(
-                worker.prepare, self.run, self._environment, self._setup, self._files, workers=[address]
-            )
+            await self.client.run(worker.prepare, self._environment, self._setup, workers=[address])
         except RehearsalError as error:
             raise InputError(_("{process}{reason}", process=prefix, reason=message_of(error))) from None
         except Exception as error:  # whatever keeps a foreign process from loading our module, or the bot
@@ -181,33 +168,21 @@ class Workers:
         self.ready.add(address)
 
     async def play(self, address: str, batch: Batch) -> Played:
-        """What happened in a batch, on this one worker: no other knows the run. Raises BatchLost."""
+        """What happened in a batch, on this one worker: another one would not be in the budget's count."""
 
-        def play(run: str, batch: str) -> Any:
+        def play(batch: str) -> Any:
             # Sent as code, for a scheduler reads tasks and may not have this program.
             import importlib
 
-            return importlib.import_module("simulator.addons.dask.worker").play(run, batch)
+            return importlib.import_module("simulator.addons.dask.worker").play(batch)
 
         future = self.client.submit(
-            play, self.run, batch.model_dump_json(),
-            key=f"{self.run}-{uuid.uuid4().hex}", workers=[address], allow_other_workers=False, pure=False,
-        )  # fmt: skip
-        result = asyncio.ensure_future(future.result())
+            play, batch.model_dump_json(), key=f"{self.run}-{uuid.uuid4().hex}", workers=[address], pure=False
+        )
         try:
-            # The task of a worker that has gone would wait for its return.
-            while address in self.ready and not result.done():
-                await asyncio.wait({result}, timeout=POLL_INTERVAL)
-            if not result.done() or result.cancelled():  # the latter with the scheduler
-                raise BatchLost(_("the worker is gone"))
-            if error := result.exception():
-                raise BatchLost(_brief(error))
-            return Played.model_validate_json(result.result())
-        except BatchLost:
-            self.ready.discard(address)  # it may have been restarted
-            raise
+            played: Played = await future.result()
+            return played
         finally:  # cancelled or not, no worker goes on when nobody waits for it
-            result.cancel()
             future.release()
 
     async def close(self) -> None:
@@ -225,192 +200,137 @@ def _brief(error: BaseException) -> str:
 
 
 class BatchRunner(Runner):
-    """Divides the open conversations into batches, one for each worker, and writes down what they return."""
+    """Gives every worker one batch of conversations at a time, and writes down what comes back."""
 
     file: RunFile
 
-    def __init__(self, workers: Workers, *args: Any) -> None:
+    def __init__(self, cluster: Cluster, *args: Any) -> None:
         """The workers, and what every Runner takes."""
         super().__init__(*args)
-        self.workers, self._stored = workers, self.file.conversations()
-        self._slots = workers.slots
-        self._serving: dict[str, asyncio.Task[None]] = {}
-        self._refused: dict[str, str] = {}
-        # What is still to be played: batches that came back, and the unread rest of the plan.
-        self._again: deque[str] = deque()
-        self._read = 0
-        self._unread = self._open_conversations()
+        self.cluster = cluster
+        self._out: dict[str, tuple[asyncio.Future[Played], Batch]] = {}
+        # Conversations to play: those that came back, then the plan as far as it is not read.
+        self._returned: list[Conversation] = []
+        self._unread, self._left = iter(self._plan), len(self._plan)
         self._losses: Counter[str] = Counter()
-        # Dollars of batches that are out, by worker, and of batches that were lost.
-        self._granted: dict[str, float] = {}
-        self._lost_grants = 0.0
 
     async def run(self) -> None:
         """Plays all open conversations and grades all ungraded turns; ends early if the budget is spent."""
-        last_served = time.monotonic()
-        async with asyncio.TaskGroup() as tasks:
-            while self._serving or (self._waiting and not self.out_of_budget):
-                await self.workers.look()
-                free = sorted(self.workers.there - self._serving.keys() - self._refused.keys())
-                places = self._slots - len(self._serving) if self._waiting else 0
-                for address in free[: max(0, places)]:
-                    self._serving[address] = tasks.create_task(self._serve(address))
-                if self._serving:
-                    last_served = time.monotonic()
-                    await asyncio.wait(
-                        self._serving.values(), timeout=POLL_INTERVAL, return_when=asyncio.FIRST_COMPLETED
-                    )
-                elif time.monotonic() - last_served > MAX_ALONE:
-                    where = self.workers.address
-                    why = next(iter(self._refused.values()), _("none came back"))
+        last = time.monotonic()
+        try:
+            while self._out or (self._left and not self.out_of_budget):
+                there = await self.cluster.there()
+                self.cluster.ready &= there
+                for address in sorted(there - self._out.keys() - self.cluster.refused.keys()):
+                    await self._hand_out(address)
+                if self._out:
+                    last = time.monotonic()
+                    futures = [future for future, _batch in self._out.values()]
+                    await asyncio.wait(futures, timeout=POLL_INTERVAL, return_when=asyncio.FIRST_COMPLETED)
+                    self._take_in(there)
+                elif time.monotonic() - last > MAX_ALONE:
+                    where = self.cluster.address
+                    why = next(iter(self.cluster.refused.values()), _("none came back"))
                     raise RehearsalError(_("no worker is left at {address} ({why})", address=where, why=why))
                 else:
                     await asyncio.sleep(POLL_INTERVAL)
-        for conversation in self._stored.with_ids([*self._again, *self._unread]):
+        finally:
+            for future, _batch in self._out.values():
+                future.cancel()
+        for conversation in (*self._returned, *self._unread):
             if conversation.ended is None:
                 self.file.save_ending(conversation.id, Ended.BUDGET, "", "")
                 self.progress.ended(conversation.model_copy(update={"ended": Ended.BUDGET}))
 
-    @property
-    def _waiting(self) -> int:
-        """How many conversations may still have to be given to a worker."""
-        return len(self._again) + len(self._plan) - self._read
-
-    def _open_conversations(self) -> Iterator[str]:
-        """Reads the plan as far as it is asked for: shows what is done, and returns the ids of the rest."""
-        for conversation in self._plan:
-            self._read += 1
-            # Failed grades are tried again on resume; all others are paid for and kept.
-            scores = self.file.scores(conversation.id) if conversation.turns else ()
-            graded = self._graded(conversation, [score for score in scores if score.state != "failed"])
-            for context, of_turn in graded:
-                self.progress.graded(context, of_turn)
-            if conversation.ended is not None:
-                self.progress.ended(conversation)
-            if conversation.ended is None or len(graded) < len(self._to_grade(conversation)):
-                yield conversation.id
-
-    def _graded(
-        self, conversation: Conversation, scores: Sequence[Score]
-    ) -> list[tuple[GradingContext, list[Score]]]:
-        """The turns that every judge has graded, with their scores; likewise the whole conversation."""
-        by_turn: dict[int, list[Score]] = defaultdict(list)
-        for score in scores:
-            by_turn[score.turn].append(score)
-        contexts = self._to_grade(conversation)
-        return [
-            (context, by_turn[context.turn.index])
-            for context in contexts
-            if {s.judge for s in by_turn[context.turn.index]} >= self.context.grading.names_of(context)
-        ]
-
-    def _to_grade(self, conversation: Conversation) -> list[GradingContext]:
-        """What judges of this run look at: turns, and whole conversations."""
-        names = self.context.grading.names_of
-        return [context for context in grading_contexts(conversation) if names(context)]
-
-    async def _serve(self, address: str) -> None:
-        """Gives one worker batch after batch, until nothing is left, or the worker or the money is gone."""
-        try:
-            if address not in self.workers.ready:  # it came while the run goes on, or lost a batch
-                await self.workers.set_up(address)
-            while not self.out_of_budget and len(self._serving) <= self._slots and (ids := self._take()):
-                await self._have_played(address, ids)
-        except InputError as error:  # it has another version, or is gone already
-            self._refused[address] = str(error)
-        except BatchLost:
-            pass
-        finally:
-            del self._serving[address]
-
-    def _take(self) -> list[str]:
-        """The ids of the next batch: fewer towards the end, so that all workers end together."""
-        size = min(ROUNDS * self._share, max(1, -(-self._waiting // (2 * self.workers.slots))))
-        ids = [self._again.popleft() for _unused in range(min(size, len(self._again)))]
-        return [*ids, *itertools.islice(self._unread, size - len(ids))]
-
-    @property
-    def _share(self) -> int:
-        """How many conversations one worker plays at a time."""
-        return -(-self.context.settings.concurrency // self.workers.slots)
-
-    async def _have_played(self, address: str, ids: list[str]) -> None:
-        """Has a batch played, and writes it down. Raises BatchLost, after too many losses RehearsalError."""
-        budget, has_all, grant = self.context.ledger.budget, self._slots == 1, None
+    async def _hand_out(self, address: str) -> None:
+        """Gives a worker the next batch, if there is one; sets it up if it came while the run goes on."""
+        free = self.cluster.slots - len(self._out)
+        if not self._left or self.out_of_budget or free <= 0:
+            return
+        if address not in self.cluster.ready:
+            try:
+                await self.cluster.set_up(address)
+            except InputError as error:  # it has another version, or is gone already
+                self.cluster.refused[address] = str(error)
+                return
+        share = -(-self.context.settings.concurrency // self.cluster.slots)
+        # Fewer towards the end, so that all workers end together.
+        size = min(ROUNDS * share, max(1, -(-self._left // (2 * self.cluster.slots))))
+        taken = self._returned[:size]
+        del self._returned[:size]
+        taken += itertools.islice(self._unread, size - len(taken))
+        self._left -= len(taken)
+        budget = self.context.ledger.budget
         if budget is not None:
-            taken = self.context.ledger.spent.least_usd + sum(self._granted.values()) + self._lost_grants
-            grant = self._granted[address] = max(0.0, (budget - taken) / (self._slots - len(self._granted)))
-        conversations = tuple(self._stored.with_ids(ids))
+            granted = sum(batch.budget or 0.0 for _future, batch in self._out.values())
+            gone = self.context.ledger.spent.least_usd + granted + self.cluster.lost_usd
+            budget = max(0.0, (budget - gone) / free)
         batch = Batch(
-            run=self._run_id,
-            conversations=conversations,
-            pending={key: self._pending[key] for key in ids if key in self._pending},
-            scores=tuple(
-                score for each in conversations if each.turns for score in self.file.scores(each.id)
-            ),
-            concurrency=self._share,
-            budget=grant,
+            run=self.cluster.run,
+            conversations=tuple(taken),
+            pending={each.id: self._pending[each.id] for each in taken if each.id in self._pending},
+            scores=tuple(score for each in taken if each.turns for score in self.file.scores(each.id)),
+            concurrency=share,
+            budget=budget,
+            budget_is_share=self.cluster.slots > 1,
         )
-        try:
-            played = await self.workers.play(address, batch)
-        except BatchLost as error:
-            self._again.extendleft(reversed(ids))
-            self._lost_grants += grant or 0.0
-            self._losses.update(ids)
-            if worst := next((key for key in ids if self._losses[key] >= MAX_LOSSES), None):
+        self._out[address] = asyncio.ensure_future(self.cluster.play(address, batch)), batch
+
+    def _take_in(self, there: set[str]) -> None:
+        """Writes down the batches that are over, and takes back those whose workers are gone."""
+        for address, (future, batch) in list(self._out.items()):
+            if future.done() and not future.cancelled() and future.exception() is None:
+                del self._out[address]
+                self._write(batch, future.result())
+            elif future.done() or address not in there:
+                # The task of a worker that has gone would wait for its return.
+                future.cancel()
+                del self._out[address]
+                self.cluster.ready.discard(address)  # it may have been restarted
+                error = future.exception() if future.done() and not future.cancelled() else None
+                self._take_back(batch, _brief(error) if error else _("the worker is gone"))
+
+    def _take_back(self, batch: Batch, why: Message | str) -> None:
+        """Has a lost batch played again. Raises RehearsalError after too many losses."""
+        self.cluster.lost_usd += batch.budget or 0.0
+        self._again(batch.conversations)
+        for conversation in batch.conversations:
+            self._losses[conversation.id] += 1
+            if self._losses[conversation.id] >= MAX_LOSSES:
                 msg = _(
                     "{conversation} was lost with {n} workers ({why}); see what the workers logged",
-                    conversation=worst,
+                    conversation=conversation.id,
                     n=MAX_LOSSES,
-                    why=error.args[0],
+                    why=why,
                 )
-                raise RehearsalError(msg) from None
-            raise
-        finally:
-            self._granted.pop(address, None)
-        self._write(ids, played)
-        if played.out_of_budget:
-            self._again.extendleft(reversed(ids))
-            self._slots = 1  # the others may still return some of what they were granted
-            if has_all:
-                spent_all = _("the budget of {budget} USD is spent", budget=f"{budget:g}")
-                self.out_of_budget = _("{error}; a larger --budget goes on", error=spent_all)
+                raise RehearsalError(msg)
 
-    def _write(self, ids: Sequence[str], played: Played) -> None:
-        """Writes down a batch, what was paid first, and shows it. Raises RehearsalError where it stopped."""
-        for role, usage, cached, judge in played.calls:
-            JUDGE.set(judge)
-            self.context.ledger.charge(role, usage, cached=cached)
-        for key, index, line in played.said:
-            self.file.save_utterance(key, index, line)
-            self._pending[key] = index, line
-        for key, index, answer in played.answered:
-            self.file.save_answer(key, index, answer)
-            if self._pending[key][0] == index:
-                del self._pending[key]
-        for ended in played.ended:
-            self.file.save_ending(*ended)
-        self.file.save_scores(played.scores)
+    def _again(self, conversations: Sequence[Conversation]) -> None:
+        self._returned[:0] = conversations
+        self._left += len(conversations)
+
+    def _write(self, batch: Batch, played: Played) -> None:
+        """Does here what a batch would have done there, in order. Raises RehearsalError where it stopped."""
+        calls, error, out_of_budget = played
+        goes_on = out_of_budget and batch.budget_is_share
+        for name, arguments in calls:
+            if name == "charge":
+                judge, role, usage, cached = arguments
+                JUDGE.set(judge)
+                self.context.ledger.charge(role, usage, cached=cached)
+            elif not (goes_on and (name in {"graded", "ended"} or Ended.BUDGET in arguments)):
+                getattr(self.progress if hasattr(self.progress, name) else self.file, name)(*arguments)
         self.file.commit()
-        self._show(ids, played)
-        if played.stopped:
-            raise RehearsalError(played.stopped)
-
-    def _show(self, ids: Sequence[str], played: Played) -> None:
-        """Tells the progress of every turn, grade and ending that a batch returned."""
-        answered = {(key, index) for key, index, _unused in played.answered}
-        graded = {(score.conversation, score.turn) for score in played.scores}
-        over = {key for key, *_unused in played.ended}
-        for conversation in self._stored.with_ids(ids):
-            for turn in conversation.turns:
-                if (conversation.id, turn.index) in answered:
-                    so_far = conversation.turns[: turn.index]
-                    self.progress.turn(conversation.model_copy(update={"turns": so_far, "ended": None}))
-            for context, scores in self._graded(conversation, self.file.scores(conversation.id)):
-                if (conversation.id, context.turn.index) in graded:
-                    self.progress.graded(context, scores)
-            if conversation.id in over:
-                self.progress.ended(conversation)
+        if error:
+            raise RehearsalError(error)
+        if goes_on:  # its grades and endings are shown when the whole batch comes back
+            self.cluster.slots = 1  # the others may still return some of what they were granted
+            self._pending = self.file.unanswered()
+            ids = [conversation.id for conversation in batch.conversations]
+            self._again(list(self.file.conversations().with_ids(ids)))
+        elif out_of_budget:
+            spent_all = _("the budget of {budget} USD is spent", budget=f"{self.context.ledger.budget:g}")
+            self.out_of_budget = _("{error}; a larger --budget goes on", error=spent_all)
 
 
 @asynccontextmanager
@@ -470,16 +390,16 @@ async def perform(  # noqa: PLR0917 - the same as of the local engine
     """
     try:
         async with connected(context.settings) as client:
-            workers = Workers(client, context, plan)
+            cluster = Cluster(client, context, plan)
             try:
-                await workers.open()
-                batches = partial(BatchRunner, workers)
+                await cluster.open()
+                batches = partial(BatchRunner, cluster)
                 with contextlib.closing(open_file()) as file:
                     return file.path, await rehearse(
                         file, context, _remote_bot, progress, prepare, batches, stopping_rule
                     )
             finally:
-                await workers.close()
+                await cluster.close()
     finally:
         await context.close(None)
 

@@ -6,8 +6,8 @@ many threads it has: inside a batch, conversations overlap on an event loop as t
 
 Nothing is saved here. `play` returns everything that happened, in order, and the driver writes it down; so a
 batch that is lost with its worker is simply played again, and the response cache answers what it knows.
-Arguments and results are texts: they pass through a scheduler that may not have this program. Keys are read
-from the worker's own environment and are in neither.
+Arguments are texts: they pass through a scheduler that may not have this program. Keys and the user's files
+are the worker's own and are in neither.
 """
 
 import asyncio
@@ -18,7 +18,6 @@ import os
 import platform
 import signal
 import sys
-import tempfile
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -29,31 +28,22 @@ from pydantic import BaseModel
 
 from simulator.core import shelves
 from simulator.core.concurrency import first_error
-from simulator.core.errors import InputError, RehearsalError, Said
+from simulator.core.errors import InputError, RehearsalError
 from simulator.core.messages import Message, _, message_of
 from simulator.core.roles import endpoints
-from simulator.core.settings import stored_settings
-from simulator.core.types import (
-    LEXICAL,
-    Answer,
-    Case,
-    Conversation,
-    Ended,
-    Persona,
-    Role,
-    Run,
-    Score,
-    Usage,
-    Utterance,
-)
+from simulator.core.settings import Settings, stored_settings
+from simulator.core.types import LEXICAL, Case, Conversation, Persona, Role, Run, Score, Usage, Utterance
 from simulator.models.pricing import JUDGE, Allowance, Ledger
+from simulator.runner.chains import AppliedPrompts
 from simulator.runner.context import PACKAGES, RunContext
-from simulator.runner.run import Runner, Unwatched
+from simulator.runner.run import Runner
 
 # Seconds between two looks whether the driver still waits for a batch.
 LOOK = 0.5
 # Seconds that a run waits for a worker that is playing another one.
 _PATIENCE = 5.0
+# Longer values of --set are texts, not names of files.
+_LONGEST_NAME = 500
 # Files that two copies of the program must have in common.
 _PROGRAM, _SUFFIXES = ("simulator", "judges", "personas", "prompts", "rag_adapters", "demo"), (".py", ".toml")
 
@@ -71,12 +61,31 @@ def _program_hash() -> str:
 _LOADED = _program_hash()
 
 
-def environment() -> dict[str, str]:
-    """Versions of Python, this program and packages, and a hash of the program's files as loaded."""
+def user_files(settings: Settings) -> list[str]:
+    """The files of the user's own that settings name: the bot, judges, lists, prompts and those of --set."""
+    prompts = AppliedPrompts(settings) if settings.prompt else None
+    code = (settings.adapter, *settings.judges, *(prompts.code if prompts else ()))
+    given = (text.removeprefix("@") for text in settings.set.values())
+    lists = (settings.outputs, settings.guidelines, settings.contacts, settings.ng_words, settings.rules)
+    names = [
+        *(name.rpartition(":")[0] or name for name in code), *given, *lists, settings.script or "",
+        *map(os.path.relpath, prompts.files if prompts else ()),
+    ]  # fmt: skip
+    return [name for name in names if name and len(name) < _LONGEST_NAME and os.path.isfile(name)]  # noqa: PTH113
+
+
+def environment(files: Iterable[str] = ()) -> dict[str, str]:
+    """What has to be the same on every machine: Python, packages, the program and these `files`, by hashes.
+
+    A module of the user's counts with those that it imports from beside it.
+    """
     found = {"program": _LOADED, "python": ".".join(platform.python_version_tuple()[:2])}
     for package in (*PACKAGES, "numpy", "dask", "distributed"):
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             found[package] = importlib.metadata.version(package)
+    for path in filter(Path.is_file, map(Path, files)):
+        parts = shelves.source_files(path) if path.suffix == ".py" else [path]
+        found[str(path)] = hashlib.sha256(b"".join(part.read_bytes() for part in parts)).hexdigest()[:8]
     return found
 
 
@@ -96,20 +105,23 @@ class Setup(BaseModel):
 
     `models` are those that the driver would use, by role; `limits` are environment variables with this
     worker's share of each role's requests and tokens a minute. `folder` is where a worker on this machine
-    plays it; elsewhere it is below the files that were sent.
+    plays it; None means the folder in which a worker elsewhere was started.
     """
 
+    run: str
     settings: dict[str, Any]
     personas: tuple[Persona, ...]
     cases: tuple[Case, ...]
     models: dict[str, str]
     limits: dict[str, str]
-    folder: str
-    is_here: bool
+    folder: str | None
 
 
 class Batch(BaseModel):
-    """Conversations to play or finish, with the grades they have and the lines that wait for an answer."""
+    """Conversations to play or finish, with the grades they have and the lines that wait for an answer.
+
+    `budget` is in dollars, None without one; `budget_is_share` says that other batches have some of the rest.
+    """
 
     run: str
     conversations: tuple[Conversation, ...]
@@ -117,29 +129,21 @@ class Batch(BaseModel):
     scores: tuple[Score, ...]
     concurrency: int
     budget: float | None
+    budget_is_share: bool
 
 
-class Played(BaseModel):
-    """What happened in a batch: the arguments of each `save_...` of a run file, and how it ended.
-
-    `calls` end with the judge that they were made for. `stopped` is the error after which no conversation can
-    succeed; `out_of_budget` says that the batch's share of the budget was too small to finish it.
-    """
-
-    said: list[tuple[str, int, Utterance]] = []
-    answered: list[tuple[str, int, Answer]] = []
-    ended: list[tuple[str, Ended, str, str]] = []
-    scores: list[Score] = []
-    calls: list[tuple[Role, Usage, bool, str]] = []
-    stopped: Said | None = None
-    out_of_budget: bool = False
+# What a batch did, in order: names and arguments of methods of a run file and of a Progress, and of `charge`.
+Calls = list[tuple[str, tuple[Any, ...]]]
+# That, the error after which no conversation can succeed (None without one), and whether the batch's share of
+# the budget was too small.
+Played = tuple[Calls, Message | str | None, bool]
 
 
 class BatchRecord:
-    """The Record of a batch: `played` collects what a run file would save."""
+    """A run file and a Progress for one batch: reads what the driver sent, and notes every other call."""
 
     def __init__(self, batch: Batch) -> None:
-        self.batch, self.played = batch, Played()
+        self.batch, self.calls = batch, Calls()
         self.run = Run(id=batch.run, created=datetime.now(tz=UTC), settings={})
 
     def conversations(self) -> Sequence[Conversation]:
@@ -154,26 +158,8 @@ class BatchRecord:
         """By conversation, the turn and the line that an interruption left unanswered."""
         return self.batch.pending
 
-    def save_utterance(self, conversation: str, turn: int, utterance: Utterance) -> None:
-        """Notes the customer's line."""
-        self.played.said.append((conversation, turn, utterance))
-
-    def save_answer(self, conversation: str, turn: int, answer: Answer) -> None:
-        """Notes the bot's answer."""
-        self.played.answered.append((conversation, turn, answer))
-
-    def save_ending(self, conversation: str, ended: Ended, reason: str, closing: str) -> None:
-        """Notes an ending; one for want of money is the driver's to decide, who may have more of it."""
-        if ended is not Ended.BUDGET:
-            self.played.ended.append((conversation, ended, reason, closing))
-
-    def save_scores(self, scores: Iterable[Score]) -> None:
-        """Notes scores of a turn."""
-        self.played.scores += scores
-
-    def save_call(self, role: Role, usage: Usage, cached: bool, cost_usd: float | None) -> None:
-        """Notes a model call; the driver computes its cost."""
-        self.played.calls.append((role, usage, cached, JUDGE.get()))
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        return lambda *arguments: self.calls.append((name, arguments))
 
 
 class BatchLedger(Ledger):
@@ -181,28 +167,19 @@ class BatchLedger(Ledger):
 
     def grant(self, budget: float | None) -> None:
         """Starts again with this budget in dollars; None means no limit."""
-        self.budget, self.roles = budget, {}
+        self.budget, self.roles, self._lost = budget, {}, 0.0
         self._allowance = None if budget is None else Allowance(budget)
 
 
 class Session:
     """A run on this worker: its models, its bot, its folder, and the event loop on which they live."""
 
-    def __init__(self, run: str, setup: Setup, files: Mapping[str, bytes], scratch: str) -> None:
-        """Connects the bot in the run's own folder; raises InputError where other models would play."""
-        self.run = run
+    def __init__(self, setup: Setup) -> None:
+        """Connects the bot; raises InputError where other models would play."""
+        self.run = setup.run
         with contextlib.ExitStack() as opened:
-            folder = Path(setup.folder)
-            if not setup.is_here:
-                root = opened.enter_context(tempfile.TemporaryDirectory(prefix="rehearsal-", dir=scratch))
-                opened.callback(_forget_modules, Path(root).resolve())
-                for name, content in files.items():
-                    path = Path(root, name)
-                    path.parent.mkdir(parents=True, exist_ok=True)
-                    path.write_bytes(content)
-                folder = Path(root, setup.folder)
-                folder.mkdir(parents=True, exist_ok=True)
-            opened.enter_context(contextlib.chdir(folder))
+            opened.enter_context(contextlib.chdir(setup.folder or Path.cwd()))
+            opened.callback(_forget_modules, set(sys.modules), list(sys.path))
             # Where endpoints look, and the models of a panel, which are no roles.
             os.environ.update(setup.limits)
             settings = stored_settings(setup.settings)
@@ -226,23 +203,29 @@ class Session:
             opened.callback(lambda: self.loop.run(self.context.close(self.bot)))
             self.close = opened.pop_all().close
 
-    async def play(self, batch: Batch, is_wanted: Callable[[], bool]) -> Played:
+    async def play(
+        self, batch: Batch, is_wanted: Callable[[], bool]
+    ) -> tuple[Calls, Message | str | None, bool]:
         """Plays and grades a batch; cancelled as soon as nobody wants it any more."""
-        record = BatchRecord(batch)
+        record: Any = BatchRecord(batch)
+
+        def charge(role: Role, usage: Usage, cached: bool, _cost: float | None) -> None:
+            record.charge(JUDGE.get(), role, usage, cached)
+
         self.ledger.grant(batch.budget)
-        self.ledger.record = record.save_call
+        self.ledger.record = charge
         self.context.settings = self.context.settings.model_copy(update={"concurrency": batch.concurrency})
-        runner = Runner(record, self.context, self.bot, Unwatched())
+        runner = Runner(record, self.context, self.bot, record)
         playing = asyncio.create_task(runner.run())
         while not (await asyncio.wait({playing}, timeout=LOOK))[0]:
             if not is_wanted():
                 playing.cancel()
+        error: Message | str | None = None
         try:
             await playing
         except* RehearsalError as group:
-            record.played.stopped = message_of(first_error(group))
-        record.played.out_of_budget = runner.out_of_budget is not None
-        return record.played
+            error = message_of(first_error(group))
+        return record.calls, error, runner.out_of_budget is not None
 
 
 # Tasks run on threads of the worker; the lock is held by the one that prepares or plays.
@@ -250,15 +233,13 @@ _lock = threading.Lock()
 _session: Session | None = None
 
 
-async def prepare(
-    run: str, driver: dict[str, str], setup: str, files: dict[str, bytes], dask_worker: Any
-) -> None:
+async def prepare(driver: dict[str, str], setup: str) -> None:
     """Makes this worker ready for a run. Raises RehearsalError where it is not like the `driver`, or busy."""
-    if differs := difference(driver, environment()):
+    if differs := difference(driver, environment(driver)):
         msg = _("{differs}; make them the same before anything is paid (docs/scale.md).", differs=differs)
         raise InputError(msg)
     parsed = Setup.model_validate_json(setup)
-    if parsed.is_here:
+    if parsed.folder:
         os.dup2(2, 1)  # what a bot prints must not stand on the driver's stdout, beside --json
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes of a terminal
 
@@ -267,9 +248,9 @@ async def prepare(
         if not _lock.acquire(timeout=_PATIENCE):
             raise InputError(_("it is playing another run"))
         try:
-            if _session is None or _session.run != run:
+            if _session is None or _session.run != parsed.run:
                 _close()
-                _session = Session(run, parsed, files, dask_worker.local_directory)
+                _session = Session(parsed)
         finally:
             _lock.release()
 
@@ -277,7 +258,7 @@ async def prepare(
 
 
 async def dismiss(run: str) -> None:
-    """Closes the bot's connections and removes the files of a run."""
+    """Closes the bot's connections."""
 
     def close() -> None:
         with _lock:
@@ -294,12 +275,14 @@ def _close() -> None:
     _session = None
 
 
-def _forget_modules(root: Path) -> None:
-    """The next run may have another helper.py."""
-    for name, module in list(sys.modules.items()):
-        if str(getattr(module, "__file__", None) or "").startswith(str(root)):
+def _forget_modules(known: set[str], path: list[str]) -> None:
+    """Takes back what a run imported from its folder: the next one may find another helper.py there."""
+    sys.path[:] = path
+    for name in sys.modules.keys() - known:
+        file = Path(getattr(sys.modules[name], "__file__", None) or "/")
+        is_ours = name.partition(".")[0] in _PROGRAM or "site-packages" in file.parts
+        if file.is_relative_to(Path.cwd()) and not is_ours:
             del sys.modules[name]
-    sys.path[:] = [folder for folder in sys.path if not folder.startswith(str(root))]
 
 
 def models(context: RunContext) -> dict[str, str]:
@@ -311,8 +294,8 @@ def models(context: RunContext) -> dict[str, str]:
     }
 
 
-def play(run: str, batch: str) -> str:
-    """A task: plays a Batch and returns what was Played, each as JSON. Raises where the run is unknown."""
+def play(batch: str) -> Played:
+    """A task: see `Session.play`. Raises where the run is unknown."""
     from distributed import get_worker
 
     worker = get_worker()
@@ -323,8 +306,8 @@ def play(run: str, batch: str) -> str:
         task = worker.state.tasks.get(key)
         return task is not None and task.state in ("executing", "long-running")
 
+    parsed = Batch.model_validate_json(batch)
     with _lock:
-        if _session is None or _session.run != run:
+        if _session is None or _session.run != parsed.run:
             raise RuntimeError(str(_("this worker does not know the run")))
-        played = _session.loop.run(_session.play(Batch.model_validate_json(batch), is_wanted))
-        return played.model_dump_json()
+        return _session.loop.run(_session.play(parsed, is_wanted))

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from simulator.addons.dask import files, worker
-from simulator.addons.dask.files import UserFiles
+from simulator.addons.dask import worker
 from simulator.cli import preflight
 from simulator.cli.app import main
 from simulator.core.errors import InputError
@@ -132,35 +131,26 @@ def test_the_first_difference_is_told() -> None:
     )
 
 
-def test_what_is_named_travels_and_nothing_else(tmp_path: Path) -> None:
-    """Files of options, of --set and beside code; no hidden ones, no runs, no plain words."""
-    shop = tmp_path / "shop"
-    for name in ("bot.py", "helper.py", "data/a.csv", ".env", ".git/config", "runs/1/run.sqlite", "my.key"):
-        (shop / name).parent.mkdir(parents=True, exist_ok=True)
-        (shop / name).write_text(name, encoding="utf-8")
-    (tmp_path / "rules.txt").write_text("規則", encoding="utf-8")
+def test_the_files_of_the_user_have_to_be_the_same(tmp_path: Path) -> None:
+    """The bot with what it imports, judges, lists and files of --set; plain words are no files."""
+    for name in ("bot.py", "helper.py", "mine.py", "rules.txt"):
+        (tmp_path / name).write_text("import helper\n", encoding="utf-8")
     given = Settings(
-        adapter="shop/bot.py:answer", guidelines="rules.txt", judges=("turn", "fluency"),
-        set={"request": "@rules.txt", "said": "shop is a word", "url": "http://localhost:1/x"},
+        adapter="bot.py:answer", guidelines="rules.txt", judges=("turn", "mine.py:strict"),
+        set={"request": "@rules.txt", "said": "rules are words", "url": "http://localhost:1/x"},
     )  # fmt: skip
-    travelling = UserFiles(given)
+    names = worker.user_files(given)
+    here = worker.environment(names)
 
-    assert travelling.settings == given
-    assert set(travelling.contents()[1]) == {"shop/bot.py", "shop/helper.py", "shop/data/a.csv", "rules.txt"}
-    assert travelling.left_out == ["my.key"]
-
-
-def test_what_lies_elsewhere_keeps_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file outside the user's folder stands beside that folder on the worker, too, by a relative name."""
-    (tmp_path / "here").mkdir()
-    for name in ("bot.py", "helper.py"):
-        (tmp_path / name).write_text(name, encoding="utf-8")
-    monkeypatch.chdir(tmp_path / "here")
-    for name in ("../bot.py:answer", f"{tmp_path}/bot.py:answer"):
-        travelling = UserFiles(Settings(adapter=name))
-
-        assert travelling.settings.adapter == "../bot.py:answer"
-        assert travelling.contents() == ("here", {"bot.py": b"bot.py", "helper.py": b"helper.py"})
+    assert sorted(set(names)) == ["bot.py", "mine.py", "rules.txt"]
+    for changed, named in (("helper.py", "bot.py"), ("rules.txt", "rules.txt")):
+        before = worker.environment(names)
+        (tmp_path / changed).write_text("other = 1\n", encoding="utf-8")
+        assert str(worker.difference(before, worker.environment(before))).startswith(f"it has {named} ")
+    (tmp_path / "mine.py").unlink()
+    assert str(worker.difference(here, worker.environment(here) | {"bot.py": here["bot.py"]})) == (
+        f"it has mine.py none, this machine {here['mine.py']}"
+    )
 
 
 @needs_dask
@@ -173,23 +163,3 @@ def test_workers_fill_in_the_prompt_of_each_row(capsys: pytest.CaptureFixture[st
 
     assert main(["evaluate", "rows.csv", *options.split(), "--engine", "dask", "--workers", "1"]) == 0
     assert json.loads(capsys.readouterr().out)["score"] == 1.0
-
-
-def test_the_run_whose_lines_are_repeated_travels() -> None:
-    """It is named by its id, which means nothing elsewhere."""
-    Path("runs/20260101-1").mkdir(parents=True)
-    Path("runs/20260101-1/run.sqlite").write_bytes(b"lines")
-    travelling = UserFiles(Settings(replay="latest"))
-
-    assert travelling.settings.replay == "runs/20260101-1/run.sqlite"
-    assert travelling.contents() == (".", {"runs/20260101-1/run.sqlite": b"lines"})
-
-
-def test_a_folder_too_large_to_travel(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One line says what to do."""
-    monkeypatch.setattr(files, "MOST_FILES", 1)
-    Path("bot.py").write_text("", encoding="utf-8")
-    Path("more.txt").write_text("", encoding="utf-8")
-
-    with pytest.raises(InputError, match="put the bot into a folder of its own"):
-        UserFiles(Settings(adapter="bot.py:answer")).contents()

@@ -54,6 +54,8 @@ def machines(running: Machines, monkeypatch: pytest.MonkeyPatch) -> Machines:
         running.start()
     running.two()
     running.asked.write_text("", encoding="utf-8")
+    monkeypatch.chdir(running.folder)  # workers play where they were started
+    shutil.rmtree("runs", ignore_errors=True)
     monkeypatch.setenv("ASKED", str(running.asked))
     return running
 
@@ -109,34 +111,28 @@ async def test_two_workers_hold_the_very_run_of_one_process() -> None:
     )
 
 
-async def test_what_lies_beside_a_bot_travels(machines: Machines, tmp_path: Path) -> None:
-    """Modules, data, judges and guidelines come along by any name; what looks like a secret stays here."""
-    shop = tmp_path / "別の 場所" / "shop"
-    (shop / "資料").mkdir(parents=True)
-    (shop / "資料" / "答え.txt").write_text("承知しました。", encoding="utf-8")
-    (shop / "service-account.json").write_text("{}", encoding="utf-8")
-    (shop / "helper.py").write_text("def polite(text): return text\n", encoding="utf-8")
-    (shop / "窓口.py").write_text(
-        "from pathlib import Path\nfrom helper import polite\nHERE = Path(__file__).parent\n"
-        "def connect(greeting: str):\n    hello = Path(greeting).read_text(encoding='utf-8')\n"
-        "    def answer(query):\n"
-        "        said = polite((HERE / '資料' / '答え.txt').read_text(encoding='utf-8'))\n"
-        "        return hello + said + str((HERE / 'service-account.json').exists())\n"
-        "    return answer\n",
-        encoding="utf-8",
-    )
-    write("hello.txt", "もしもし。")
+async def test_workers_play_with_their_own_copy_of_the_bot(
+    machines: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The bot and the judges stand where the workers were started; another copy is refused by its name."""
+    write("窓口.py", "from words import BAD\ndef answer(query):\n    return BAD + '、承知しました。'\n")
     write("mine.py", JUDGE)
     write("words.py", "BAD = 'もしもし'\n")
     settings = offline(
-        limit=1, turns=1, adapter=f"{shop}/窓口.py:connect", set={"greeting": "hello.txt"},
-        judges=("mine.py:strict",), engine="dask", scheduler=machines.address, workers=2,
+        limit=1, turns=1, adapter="窓口.py:answer", judges=("mine.py:strict",), engine="dask",
+        scheduler=machines.address, workers=2,
     )  # fmt: skip
     results, stopped = await rehearsed(settings)
+    monkeypatch.chdir(tmp_path)
+    for name in ("mine.py", "words.py"):
+        shutil.copy(machines.folder / name, name)
+    write("窓口.py", "def answer(query):\n    return 'はい。'\n")
 
     assert stopped is None
-    assert [t.answer.text for t in results.conversations[0].turns] == ["もしもし。承知しました。False"]
+    assert [t.answer.text for t in results.conversations[0].turns] == ["もしもし、承知しました。"]
     assert [(score.value, score.reason) for score in results.scores] == [(0.0, "travelled")]
+    with pytest.raises(InputError, match=r"worker tcp://127.0.0.1:[0-9]+: it has 窓口.py [0-9a-f]{8}, this"):
+        await rehearsed(settings)
 
 
 async def test_other_programs_are_refused_before_anything_is_paid(machines: Machines, tmp_path: Path) -> None:
@@ -155,7 +151,7 @@ async def test_other_programs_are_refused_before_anything_is_paid(machines: Mach
         finally:
             kill(third)
 
-    assert "runs" not in os.listdir(tmp_path)  # noqa: PTH208 - a test of files, and not of speed
+    assert "runs" not in os.listdir()  # noqa: PTH208 - a test of files, and not of speed
 
 
 async def test_a_killed_worker_costs_only_what_it_had_in_hands(machines: Machines) -> None:
@@ -263,7 +259,7 @@ async def test_a_worker_plays_one_run_after_another(machines: Machines) -> None:
 
 
 async def test_a_worker_without_the_key_is_told_before_anything_is_paid(
-    machines: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    machines: Machines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One line names the role and both models; there is no run."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-never-to-be-seen-1234567890")
@@ -271,4 +267,4 @@ async def test_a_worker_without_the_key_is_told_before_anything_is_paid(
     with pytest.raises(InputError, match=r"lexical would play the role user there, here it is gpt-4\.1-mini"):
         await rehearsed(offline(offline=False, limit=1, judges=("turn",), **there))
 
-    assert "runs" not in os.listdir(tmp_path)  # noqa: PTH208 - a test of files, and not of speed
+    assert "runs" not in os.listdir()  # noqa: PTH208 - a test of files, and not of speed
