@@ -35,7 +35,7 @@ Comparison = Literal[">=", "<=", "==", ">", "<"]
 # How a figure is measured: a share or mean 0..1, a count of turns, seconds of answering, or dollars.
 Measure = Literal["share", "count", "seconds", "cost"]
 
-# Beside them every judge of the run is a name: the mean of its grades, 0..1.
+# Beside them every judge of the run is a name: the mean of its grades, 0..1; and pass^k a share.
 FIGURES: dict[str, Measure] = {
     "score": "share",
     "answered_correctly": "share",
@@ -60,6 +60,8 @@ TARGET_EXAMPLE = "turn >= 0.9 and severity_major == 0"
 _TERM = re.compile(
     r"([^\s<>=!()]+)\s*(>=|<=|==|>|<)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)", re.IGNORECASE
 )
+# Of repeated questions, the chance that k repeats all pass.
+_REPEATS = re.compile(r"pass\^([1-9]\d?|100)")
 # People write 90% or 90点 for 90.
 _PERCENT = re.compile(r"(?<=\d)\s*[%％点]$")
 _AND = re.compile(r"\s+and\s+", re.IGNORECASE)
@@ -76,6 +78,12 @@ class Condition(Value):
     def measure(self) -> Measure:
         """What kind of figure it is about."""
         return FIGURES.get(self.name, "share")
+
+    @property
+    def repeats(self) -> int | None:
+        """The k of pass^k: how many repeats of a question have to pass; None for any other figure."""
+        found = _REPEATS.fullmatch(self.name)
+        return int(found[1]) if found else None
 
     @property
     def rises(self) -> bool:
@@ -189,7 +197,7 @@ def check_names(target: float | str | None, judges: Iterable[str]) -> None:
     """Raises UnknownName for a condition about something that the run will not have."""
     known = {*FIGURES, *judges}
     for condition in target_conditions(target):
-        if condition.name not in known:
+        if condition.name not in known and not condition.repeats:
             raise UnknownName(_("figure in --target"), condition.name, sorted(known))
 
 

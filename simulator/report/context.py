@@ -395,6 +395,8 @@ def condition_text(checked: CheckedCondition) -> Message:
     """A condition as people read it: 'スコア ≥ 90'."""
     condition = checked.condition
     name = _FIGURES.get(condition.name) or title("judge", condition.name)
+    if condition.repeats:
+        name = _("Passed {k} times of {k} (pass^{k})", k=condition.repeats)
     amount = _amount(checked, condition.threshold)
     return _("{name} {sign} {amount}", name=name, sign=_SIGNS[condition.comparison], amount=amount)
 
@@ -428,7 +430,8 @@ def _amount(checked: CheckedCondition, value: float, *, rounded: bool = False) -
 
 def _percent(checked: CheckedCondition, points: Text) -> Text:
     """A share with its percent sign, a score or grade without one."""
-    return _("{n} %", n=points) if checked.condition.name in _PERCENT else points
+    is_percent = checked.condition.name in _PERCENT or checked.condition.repeats
+    return _("{n} %", n=points) if is_percent else points
 
 
 def _range_text(checked: CheckedCondition) -> Text:
@@ -516,7 +519,12 @@ def _condition_note(checked: CheckedCondition) -> Message:
     }
     if checked.decision == "missed" and checked.condition.name == MAJOR:
         return FINDING_TEXTS["major"].format(**major_texts(checked))
-    if checked.decision == "missed":
+    if checked.lack == "repeats":
+        text = _(
+            "{condition} does not hold: questions with fewer than {k} finished repeats: {failed} of {of}."
+        )
+        values |= {"k": checked.condition.repeats, "failed": checked.failed, "of": checked.n + checked.failed}
+    elif checked.decision == "missed":
         text = _("{condition} does not hold: the result is {value}.")
     elif checked.lack == "few":
         text = _("Questions that say anything about {condition}: {cases}. It takes {least}.")

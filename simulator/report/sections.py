@@ -66,6 +66,7 @@ def sections(results: Results, summary: Summary) -> tuple[Section, ...]:
     made = (
         conflicts_section(results),
         risk_section(results),
+        reliability_section(summary),
         *(feature("rows").row_sections(results) if _is_labelled(results) else ()),
         feature("harness").section(results) if "harness" in results.notes else None,
         bot_usage_section(results),
@@ -233,6 +234,76 @@ def risk_section(results: Results) -> Section | None:
             tally.rule: {verdict: tally.counts[verdict] for verdict in RULE_VERDICTS} for tally in tallies
         },
     )
+
+
+# Repeats
+
+
+def reliability_section(summary: Summary) -> Section | None:
+    """Which questions passed always, sometimes and never; None where none was repeated."""
+    found = summary.reliability
+    if found is None:
+        return None
+    asked = {case.case: case.question for case in summary.cases}
+
+    def share(case: str) -> Cell:
+        passed, of = found.counts[case]
+        share = 100 * passed / of
+        text = _("{n} of {of}", n=passed, of=of)
+        return Cell(text=_chance(passed / of), number=round(share, 1), note=text)
+
+    unsure = [*found.never, *found.sometimes]
+    table = Table.listing(
+        "reliability",
+        unsure[:_CONFLICTS_SHOWN],
+        {
+            _("Question"): lambda case: case,
+            _("Asked"): lambda case: asked[case],
+            _("Passed"): share,
+        },
+        counts=2,
+    )
+    notes = [
+        _("A conversation passes when none of its turns is red."),
+        _(
+            "pass^{k}: the chance that {k} conversations about a question all pass, averaged over questions.",
+            k=found.k,
+        ),
+    ]
+    if few := len(found.counts) - len(found.enough):
+        notes.append(_("Too few conversations to tell ({k} are needed): {n} questions.", n=few, k=found.k))
+    if found.lost:
+        notes.append(
+            _(
+                "Conversations that count as neither, because they were not held to their end or could not be"
+                " graded: {n}.",
+                n=found.lost,
+            )
+        )
+    if (unlisted := len(unsure) - _CONFLICTS_SHOWN) > 0:
+        notes.append(_("Not listed: {n} more.", n=unlisted))
+    return figures_section(
+        key="reliability",
+        title=_("Repeated questions (× {k})", k=found.k),
+        line=_(
+            "Always passed {always}, sometimes {sometimes}, never {never} of {n} questions; pass^1 {once},"
+            " pass^{k} {every}.",
+            always=len(found.always),
+            sometimes=len(found.sometimes),
+            never=len(found.never),
+            n=len(found.enough),
+            k=found.k,
+            once=_chance(found.mean(1)),
+            every=_chance(found.mean(found.k)),
+        ),
+        tables=[table] if unsure else [],
+        notes=notes,
+        figures=found.as_json(),
+    )
+
+
+def _chance(value: float | None) -> Text:
+    return "–" if value is None else _("{n} %", n=f"{100 * value:.0f}")
 
 
 # Answers, handovers

@@ -65,9 +65,11 @@ class RunContext:
         self.personas = {persona.id: persona for persona in personas}
         self.prompts = UserPrompts(shelves.PERSONAS / "_user.toml")
         self.model_factory = Models(endpoints, settings, ledger)
-        # With --redact the demo bot's replies are not kept: its answers are not masked yet.
+        # The demo bot's replies are not kept with --redact, for its answers are not masked yet, nor with
+        # --repeats: from the cache every repeat would be the first one again.
+        is_cached = not settings.redacts and settings.repeats == 1
         self.bot_models = (
-            Models(endpoints, settings, ledger, cached=False) if settings.redacts else self.model_factory
+            self.model_factory if is_cached else Models(endpoints, settings, ledger, cached=False)
         )
         self.grading = Grading(settings, self.model_factory)
         self.applied_prompts = feature("prompt").applied_prompts(settings) if settings.prompt else None

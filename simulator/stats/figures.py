@@ -9,6 +9,7 @@ from pydantic import Field
 from simulator.core.titles import Titles
 from simulator.core.types import Language, RedRules, Severity, Spending, Status, Turn, Value
 from simulator.models.pricing import total_spending
+from simulator.stats.reliability import Reliability
 
 MarkKind = Literal[
     "no_answer", "overall", "groundedness", "correctness", "claims", "facts", "risk", "conversation",
@@ -235,9 +236,9 @@ class Summary(Value):
     `score` is the mean over the graded conversations, `answered_score` the same without the turns
     that got no answer; `conversation_scores` has those that have one, by id, and `missing` counts
     conversations that were held but have no grade; `spared` did not need to be held, because the answer was
-    certain without them. `labels` are the turns that people graded blind:
-    enough of them make `corrected`, too few leave a `shortage`. `graded_turns` have a grade that no rule
-    gave. `rows`: of a single-turn data set, without personas.
+    certain without them. `reliability` is known where questions were asked several times. `labels` are the
+    turns that people graded blind: enough of them make `corrected`, too few leave a `shortage`.
+    `graded_turns` have a grade that no rule gave. `rows`: of a single-turn data set, without personas.
     """
 
     run: str
@@ -276,6 +277,7 @@ class Summary(Value):
     shortage: Shortage | None = None
     simulator: SimulatorSummary
     graded_turns: int = 0
+    reliability: Reliability | None = None
     spending: dict[str, Spending]
     usage: dict[str, dict[str, Spending]]
     cost_usd: float | None

@@ -39,8 +39,8 @@ from simulator.storage.results import without_superseded
 # The share of answers that may be slower than `p95_seconds`.
 QUICK_SHARE = 0.95
 Decision = Literal["passed", "missed", "undecided"]
-# Why a condition could not be decided: too close, or too little to go by.
-Lack = Literal["close", "few", "nothing", "ungraded", ""]
+# Why a condition could not be decided: too close, or too little to go by. Without repeats pass^k is missed.
+Lack = Literal["close", "few", "nothing", "ungraded", "repeats", ""]
 # On fewer questions nothing is decided, whatever they say.
 MIN_QUESTIONS = 5
 # Nobody asks more questions than this: what they could settle is not worth settling.
@@ -205,6 +205,10 @@ def measure_condition(condition: Condition, results: Results, summary: Summary) 
         place, right, wrong = _PLACES[name]
         pairs = [(float(at in right), c.case.id) for c in begun if (at := place(c)) in right | wrong]
         return _mean_figure(pairs, len(pairs))
+    if condition.repeats:
+        passes = summary.reliability.passes(condition.repeats) if summary.reliability else {}
+        pairs = [(chance, case) for case, chance in passes.items()]
+        return _mean_figure(pairs, len(begun), len(summary.cases) - len(pairs))
     if name == "cost_usd":
         cost, least = summary.cost_usd, summary.spent.least_usd
         # Of an unknown cost the part that is known decides, where it is too much already.
@@ -314,11 +318,14 @@ def check_condition(
     decision: Decision = "undecided"
     lack: Lack = ""
     more = None
-    if found.value is None:
+    lost = found.failed > (found.n + found.failed) * max_failed + _SAME
+    if condition.repeats and (found.value is None or lost):
+        decision, lack = "missed", "repeats"
+    elif found.value is None:
         lack = "nothing"
     elif least is not None and not condition.holds(least):
         decision = "missed"
-    elif found.failed > (found.n + found.failed) * max_failed + _SAME:
+    elif lost:
         lack = "ungraded"
     elif condition.measure != "cost" and found.cases < MIN_QUESTIONS:
         lack = "few"
@@ -496,16 +503,18 @@ def _condition_sentence(checked: CheckedCondition) -> str:
         between = " to ".join(texts_apart(end, threshold)[0] for end in (checked.low, checked.high))
     if checked.decision == "missed" and condition.name == MAJOR:
         return _TOO_MANY.format(**major_texts(checked))
-    if checked.decision == "missed":
+    if checked.decision == "missed" and checked.lack != "repeats":
         # Other bounds are not about the figure that is shown.
         shown = f" ({between})" if is_share and not checked.fact and checked.low is not None else ""
         return f"{condition.text} is missed: {value}{shown}"
-    why = "nothing in this run says anything about it"
-    if checked.lack == "ungraded":
-        why = f"{checked.failed} of {checked.n + checked.failed} values are missing"
-    elif checked.lack == "few":
-        why = f"only {checked.cases} questions say anything about it, it takes {MIN_QUESTIONS}"
-    elif checked.lack == "nothing" and condition.measure == "cost":
+    of = checked.n + checked.failed
+    reasons: dict[Lack, str] = {
+        "ungraded": f"{checked.failed} of {of} values are missing",
+        "few": f"only {checked.cases} questions say anything about it, it takes {MIN_QUESTIONS}",
+        "repeats": f"missed, for {checked.failed} of {of} questions have too few finished repeats",
+    }
+    why = reasons.get(checked.lack, "nothing in this run says anything about it")
+    if checked.lack == "nothing" and condition.measure == "cost":
         why = "a model has no known price"
     elif checked.lack == "close":
         settles = ", too close for more questions to settle"
@@ -622,6 +631,14 @@ def check_gate(settings: Settings, is_of_outputs: Callable[[str], bool]) -> None
     of_outputs = (each.name for each in conditions if is_of_outputs(each.name))
     check_names(settings.target, [*map(judge_name, settings.judges), *of_outputs])
     check_certainty(settings)
+    for each in conditions:
+        if each.repeats and each.repeats > settings.repeats and not settings.replay:
+            msg = _(
+                "--target {condition} takes {k} repeats of each question: add --repeats {k}.",
+                condition=each.text,
+                k=each.repeats,
+            )
+            raise InputError(msg)
     if settings.sequential and settings.customer_faults == "replay":
         msg = _("--sequential decides before anything is held again: leave out --customer-faults replay.")
         raise InputError(msg)

@@ -67,6 +67,7 @@ from simulator.stats.red import (
     red_marks,
     worst_severity,
 )
+from simulator.stats.reliability import Reliability
 from simulator.storage.results import (
     cache_latest,
     conversations_with_scores,
@@ -166,12 +167,14 @@ class GradedTurn:
 class RunTurns:
     """The conversations that began, their turns, how many did not begin, the judges, and votes.
 
-    `graded` turns have a grade that no rule gave. The judges in `whole` grade conversations.
+    `repeats` is how often each customer asks a question. `graded` turns have a grade that no rule gave. The
+    judges in `whole` grade conversations.
     """
 
     conversations: list[ConversationRow] = field(default_factory=list)
     turns: list[GradedTurn] = field(default_factory=list)
     unbegun: int = 0
+    repeats: int = 0
     graded: int = 0
     judges: set[str] = field(default_factory=set)
     whole: set[str] = field(default_factory=set)
@@ -253,6 +256,7 @@ def summarise(
         s.conversation for s in spoken if not s.unrecorded
     }
     guarded = [broken for c in started for broken in c.broken]
+    spared = every.unbegun if STOPPED_EARLY in results.notes else 0
     return Summary(
         run=results.run.id,
         status=results.run.status,
@@ -270,7 +274,7 @@ def summarise(
         rows=results.run.asks_once,
         planned=results.planned,
         finished=sum(c.ended is not None and c.ended not in CUT_OFF for c in started),
-        spared=every.unbegun if STOPPED_EARLY in results.notes else 0,
+        spared=spared,
         graded=len(means),
         missing=sum(
             c.ended is not None and c.id not in means and c.id not in nothing_to_grade for c in started
@@ -299,6 +303,7 @@ def summarise(
             without_spoilt=_mean(_conversation_means(kept).values()) if customers.spoilt else None,
         ),
         graded_turns=every.graded,
+        reliability=_reliability(every, spoken, means, primary, every.unbegun - spared),
         spending=results.spending,
         usage=results.usage,
         cost_usd=None if None in costs else fsum(cost for cost in costs if cost is not None),
@@ -313,6 +318,7 @@ def run_turns(results: Results, rules: RedRules, primary: str) -> RunTurns:
     grades: dict[tuple[Grade, ...], dict[str, Grade]] = {}
     marks: dict[tuple[Mark, ...], tuple[Mark, ...]] = {}
     for conversation, by_turn in conversations_with_scores(results):
+        run.repeats = max(run.repeats, conversation.repeat)
         if not (conversation.turns or conversation.ended):
             run.unbegun += conversation.ended is None
             continue
@@ -504,6 +510,23 @@ def _failure(judge: str, grades: Mapping[str, Grade]) -> str | None:
         return grade.failure
     of_another = "." in judge and (PASSED in grades or any(grade.of_output for grade in grades.values()))
     return None if of_another else "missing"
+
+
+def _reliability(
+    run: RunTurns, spoken: Sequence[GradedTurn], means: Mapping[str, float], primary: str, unbegun: int
+) -> Reliability | None:
+    """How often each question passed; None where each customer asked it once."""
+    if run.repeats < 2:
+        return None
+    red = {s.conversation for s in spoken if s.marks}
+    unknown = {s.conversation for s in spoken if not s.unrecorded and _failure(primary, s.scores)}
+
+    def passed(c: ConversationRow) -> bool | None:
+        if c.ended not in COMPLETE or c.id not in means or (c.id in unknown and c.id not in red):
+            return None
+        return c.id not in red
+
+    return Reliability.of(((c.case, passed(c)) for c in run.conversations), run.repeats, unbegun)
 
 
 def _personas(
