@@ -2,12 +2,13 @@
 
 import contextlib
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from simulator.addons.consistency.figures import consistency
-from simulator.addons.consistency.grade import Examiner, TurnFollowUps, examined_json, examined_of, kept_in
+from simulator.addons.consistency import across
+from simulator.addons.consistency.figures import consistency, judged_of
+from simulator.addons.consistency.grade import Examiner, examined_json, examined_of, kept_in
 from simulator.addons.consistency.plan import WHICH, estimate, targets
 from simulator.addons.consistency.report import consistency_report
 from simulator.cli.destinations import show_report
@@ -28,7 +29,7 @@ from simulator.core.errors import ModelFailure, UnknownName
 from simulator.core.messages import _
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, load_settings, stored_settings
-from simulator.core.types import GradingContext, Results, Run
+from simulator.core.types import CONVERSATION, Bot, GradingContext, Results, Run
 from simulator.models.pricing import Ledger, check_prices
 from simulator.report.painters.markdown import markdown as as_markdown
 from simulator.runner.context import RunContext
@@ -64,8 +65,9 @@ def command(  # noqa: PLR0917 - one for each option
 
     A model writes follow-up questions about answers of a finished run, as a customer would. The bot gets
     each one after the same dialogue, and a judge compares the answers. They are saved in the run file and
-    paid for once. Also shown, without any call: whether the same question always got the same facts, in
-    whatever wording or language, and whoever asked it. Contradictions do not change the exit code.
+    paid for once. Also shown: whether the same question always got the same facts, in whatever wording or
+    language, and whoever asked it. A judge compares the different answers to a question, one call for each;
+    without a model figures, dates and yes/no are compared. Contradictions do not change the exit code.
     """
     if answers not in WHICH:
         raise UnknownName(_("choice of --answers"), answers, WHICH)
@@ -88,7 +90,8 @@ def _settings(run: Run, flags: Mapping[str, Any], today: Settings) -> Settings:
     # The bot as it was: a demo bot without a model stays without one.
     bot = {"demo_model": run.models["demo"]} if run.models.get("demo") else {}
     stored = {**run.settings, "replay": None, "script": None, "voice_opening": False, **bot}
-    return settings_of_run(stored, flags, today, ("json_output", "runs", "offline", "dry_run"))
+    settings = settings_of_run(stored, flags, today, ("json_output", "runs", "offline", "dry_run"))
+    return settings.model_copy(update={"judges": (CONVERSATION,)})
 
 
 def _targets(results: Results, limit: int, which: str) -> Sequence[GradingContext]:
@@ -108,7 +111,9 @@ def _examine(
     earlier = () if again else examined_of(results)
     done = {(turn.conversation, turn.turn) for turn in earlier}
     targets = [target for target in targets if (target.conversation, target.turn.index) not in done]
-    if not targets:
+    judged = () if again else judged_of(results)
+    compared = list(across.questions(results, judged)) if endpoints(settings)["judge"] else []
+    if not targets and not compared:
         return DONE
     ledger = Ledger.of(settings, results)
     with stdout_to_stderr():
@@ -116,32 +121,33 @@ def _examine(
         context.check_adapter(results.conversations)
     examiner = Examiner(context, questions)
     if settings.dry_run:
-        return show_calls(estimate(context, examiner, targets), as_json=settings.json_output)
+        return show_calls(estimate(context, examiner, targets, compared), as_json=settings.json_output)
     roles = ("user", "judge", *(("demo",) if settings.adapter == "demo" else ()))
     check_prices(settings, [(role, context.models()[role]) for role in roles])
     ledger.record = file.save_call
     told = {"n": len(targets), "name": file.path.parent.name, "adapter": settings.adapter}
     by = examiner.name
     say(_("Examining {n} answers of {name}, bot: {adapter}, by: {examiner}.", **told, examiner=by))
-    failures = run_async(_ask(file, context, examiner, targets, earlier))
+
+    async def ask(bot: Bot) -> list[ModelFailure]:
+        failed = await examiner.examine(targets, bot, kept_in(file, earlier))
+        return failed + await across.judge(compared, context, across.kept_in(file, judged))
+
+    failures = run_async(_ask(file, context, ask))
     if failures is None:
         return INCOMPLETE
-    reason = reason_of(failures[0]) if failures else ""
-    return exit_code_of_failures(len(failures), len(targets), settings.max_failed, reason)
+    reason, asked = reason_of(failures[0]) if failures else "", len(targets) + len(compared)
+    return exit_code_of_failures(len(failures), asked, settings.max_failed, reason)
 
 
 async def _ask(
-    file: RunFile,
-    context: RunContext,
-    examiner: Examiner,
-    targets: Sequence[GradingContext],
-    earlier: Sequence[TurnFollowUps],
+    file: RunFile, context: RunContext, ask: Callable[[Bot], Awaitable[list[ModelFailure]]]
 ) -> list[ModelFailure]:
-    """What went wrong with single answers; the others are in the run file."""
+    """What went wrong with single answers and questions; the others are in the run file."""
     bot = None
     try:
         bot = await context.bot(file.conversations())
-        return await examiner.examine(targets, bot, kept_in(file, earlier))
+        return await ask(bot)
     finally:
         await context.close(bot)
 

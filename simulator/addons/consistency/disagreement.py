@@ -17,7 +17,8 @@ from simulator.text.evidence import content_units, share, topic_units, total_wei
 from simulator.text.segments import clauses, normalise, sentences
 from simulator.text.typography import straight
 
-What = Literal["detail", "polarity"]
+# `judged`: a model said so, with its reason.
+What = Literal["detail", "polarity", "judged"]
 # Two statements are about the same thing when, figures apart, this share (0..1) of each is in the other.
 ALIKE = 0.72
 # A statement of less weight than HEAVY, without its figures, must be the same in every word that counts; one
@@ -53,6 +54,7 @@ class Disagreement(Value):
     one: str
     other: str
     details: tuple[str, str] = ("", "")
+    reason: str = ""
 
 
 @lru_cache(maxsize=4096)

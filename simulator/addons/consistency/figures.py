@@ -2,16 +2,25 @@
 
 import re
 from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from itertools import combinations, product
 from typing import Any, Literal
 
+from pydantic import TypeAdapter, ValidationError
+
 from simulator.addons.consistency.disagreement import Disagreement, across_languages, disagreement
-from simulator.core.types import Case, Conversation, Results, Turn, Value
+from simulator.core.errors import RunFileError
+from simulator.core.messages import _
+from simulator.core.replies import Lapse
+from simulator.core.types import CONVERSATION, Case, Conversation, Results, Score, Turn, Value
 from simulator.stats.intervals import interval_of_mean
 
-# Why two conversations must agree: the same case; or the same question in other words or another language.
-Link = Literal["same_case", "same_question"]
+# Why two answers must agree: the same case; the same question in other words or another language; or the same
+# conversation.
+Link = Literal["same_case", "same_question", "same_conversation"]
 VARIANT = "variant:"
+# The note of a run with what models made of the answers to its questions.
+NOTE = "consistency"
 SEED = 42
 _LANGUAGE_PART = re.compile(r"[-_./](?:ja|en)(?=$|[-_./])|^(?:ja|en)[-_./]")
 
@@ -25,6 +34,17 @@ class Clash(Value):
     other: str
     other_turn: int
     found: Disagreement
+
+
+class JudgedQuestion(Value):
+    """What the model `by` made of the answers to one question: who was told what contradicts what.
+
+    `conversations` are all whose answers it compared.
+    """
+
+    by: str
+    conversations: tuple[str, ...]
+    clashes: tuple[Clash, ...] = ()
 
 
 class CaseConsistency(Value):
@@ -43,10 +63,14 @@ class CaseConsistency(Value):
 class Consistency(Value):
     """The consistency of a run: the mean share of agreeing pairs over its questions, 0..1.
 
-    `low` and `high` are its 95 % interval over questions; None for too few of them.
+    `low` and `high` are its 95 % interval over questions; None for too few of them. `within` are
+    contradictions inside a conversation, which its judge listed; `judged` names the models that compared
+    answers to the same question, and is empty where only figures and yes or no were compared.
     """
 
     cases: tuple[CaseConsistency, ...] = ()
+    within: tuple[Clash, ...] = ()
+    judged: tuple[str, ...] = ()
     low: float | None = None
     high: float | None = None
 
@@ -68,6 +92,8 @@ class Consistency(Value):
             "high": self.high,
             "cases": [{"case": case.case, "pairs": case.pairs, "share": case.share} for case in self.cases],
             "disagreements": [clash.model_dump(mode="json") for clash in self.clashes],
+            "within": [clash.model_dump(mode="json") for clash in self.within],
+            "judged_by": self.judged,
         }
 
 
@@ -75,17 +101,61 @@ def consistency(results: Results) -> Consistency:
     """Compares a run's answers to the same questions; asks no bot and no model."""
     groups: dict[str, list[Conversation]] = defaultdict(list)
     for conversation in results.conversations:
-        if _answered(conversation):
+        if answered(conversation):
             groups[subject(conversation.case)].append(conversation)
+    questions = judged_of(results)
+    judged = {(clash.one, clash.other): clash for question in questions for clash in question.clashes}
     cases = []
     for case, members in groups.items():
         pairs = list(combinations(members, 2))
-        clashes = tuple(clash for one, other in pairs if (clash := _clash(one, other)))
+        clashes = tuple(
+            clash
+            for one, other in pairs
+            if (
+                clash := judged.get((one.id, other.id))
+                or judged.get((other.id, one.id))
+                or _clash(one, other)
+            )
+        )
         if pairs:
             cases.append(CaseConsistency(case=case, pairs=len(pairs), clashes=clashes))
     shares, names = [case.share for case in cases], [case.case for case in cases]
     low, high = interval_of_mean(shares, names, seed=SEED) or (None, None)
-    return Consistency(cases=tuple(cases), low=low, high=high)
+    by = tuple(sorted({question.by for question in questions}))
+    return Consistency(cases=tuple(cases), within=tuple(_within(results)), judged=by, low=low, high=high)
+
+
+def judged_of(results: Results) -> tuple[JudgedQuestion, ...]:
+    """What models made of the answers to one question; raises RunFileError for an unreadable note."""
+    try:
+        return TypeAdapter(tuple[JudgedQuestion, ...]).validate_python(results.notes.get(NOTE, []))
+    except ValidationError:
+        msg = _("the cross-examination in this run file is of another version: cross-examine RUN --again.")
+        raise RunFileError(msg) from None
+
+
+def _within(results: Results) -> Iterator[Clash]:
+    """The contradictions inside conversations."""
+    conversations = {each.id: each for each in results.conversations}
+    for score in results.scores:
+        if score.judge == CONVERSATION and (held := conversations.get(score.conversation)):
+            for one, other, found in contradictions(score, held.turns):
+                turns = {"one_turn": one, "other_turn": other}
+                yield Clash(link="same_conversation", one=held.id, other=held.id, found=found, **turns)
+
+
+def contradictions(score: Score, turns: Sequence[Turn]) -> Iterator[tuple[int, int, Disagreement]]:
+    """The numbers of two turns, and what the judge of the whole conversation says contradicts there.
+
+    What was said before the first turn has no number, and is left out.
+    """
+    listed = score.detail.get("contradictions")
+    rows = TypeAdapter(list[Lapse]).validate_python(listed if isinstance(listed, list) else [])
+    for row in rows:
+        one, other = sorted((row.earlier, row.turn))
+        if 1 <= one < other <= len(turns):
+            texts = {"one": turns[one - 1].answer.text, "other": turns[other - 1].answer.text}
+            yield one, other, Disagreement(what="judged", reason=row.what, **texts)
 
 
 def subject(case: Case) -> str:
@@ -99,9 +169,8 @@ def _clash(one: Conversation, other: Conversation) -> Clash | None:
 
     In two languages only the first answers are compared: they are the ones to the same question.
     """
-    link: Link = "same_case" if one.case.id == other.case.id else "same_question"
     expected = (*one.case.references_at(1), *other.case.references_at(1))
-    pairs = product(_answered(one), _answered(other))
+    pairs = product(answered(one), answered(other))
     for turn, against in sorted(pairs, key=lambda pair: abs(pair[0].index - pair[1].index)):
         texts = turn.answer.text, against.answer.text
         found = None
@@ -111,9 +180,15 @@ def _clash(one: Conversation, other: Conversation) -> Clash | None:
             found = across_languages(*texts, expected)
         if found:
             turns = {"one_turn": turn.index, "other_turn": against.index}
-            return Clash(link=link, one=one.id, other=other.id, found=found, **turns)
+            return Clash(link=link_of(one, other), one=one.id, other=other.id, found=found, **turns)
     return None
 
 
-def _answered(conversation: Conversation) -> list[Turn]:
+def link_of(one: Conversation, other: Conversation) -> Link:
+    """Why the answers of these two must agree."""
+    return "same_case" if one.case.id == other.case.id else "same_question"
+
+
+def answered(conversation: Conversation) -> list[Turn]:
+    """The turns that got an answer."""
     return [turn for turn in conversation.turns if not turn.answer.error and turn.answer.text.strip()]

@@ -5,13 +5,14 @@ from collections.abc import Collection, Sequence
 from itertools import zip_longest
 from typing import Literal, get_args
 
+from simulator.addons.consistency.across import Question
 from simulator.addons.consistency.disagreement import checkable
 from simulator.addons.consistency.grade import Examiner, FollowUp
-from simulator.core.types import GradingContext, Results, Role, Spending
-from simulator.models.pricing import Prices
+from simulator.core.types import CONVERSATION, GradingContext, Results, Role, Spending
+from simulator.models.pricing import Prices, total_spending
 from simulator.runner.context import RunContext
 from simulator.runner.conversation import grading_context
-from simulator.runner.estimate import ANSWER, PASSAGE, PASSAGES, prompt_tokens, tokens
+from simulator.runner.estimate import ANSWER, PASSAGE, PASSAGES, grading_estimate, prompt_tokens, tokens
 
 Which = Literal["specific", "red", "all"]
 WHICH: tuple[Which, ...] = get_args(Which)
@@ -47,9 +48,12 @@ def targets(
 
 
 def estimate(
-    context: RunContext, examiner: Examiner, chosen: Sequence[GradingContext]
+    context: RunContext, examiner: Examiner, chosen: Sequence[GradingContext], compared: Sequence[Question]
 ) -> dict[Role, Spending]:
-    """Calls, tokens and dollars per role, when every answer gets all its questions."""
+    """Calls, tokens and dollars per role, when every answer gets all its questions.
+
+    `compared` are the questions whose answers a judge compares.
+    """
     totals: dict[Role, list[int]] = defaultdict(lambda: [0, 0, 0])
 
     def add(role: Role, calls: int, tokens_in: int, tokens_out: int) -> None:
@@ -69,4 +73,8 @@ def estimate(
         if context.endpoints["demo"] and context.settings.adapter == "demo":
             add("demo", count, PASSAGES * tokens(passage) + tokens(answer) + 200, tokens(answer))
     prices, models = Prices.of(context.settings), context.models()
-    return {role: prices.spending(models[role], *total) for role, total in totals.items()}
+    spending = {role: prices.spending(models[role], *total) for role, total in totals.items()}
+    if compared:
+        judging = grading_estimate(context, {CONVERSATION}, [question.context for question in compared])
+        spending["judge"] = total_spending([spending.get("judge", Spending()), judging])
+    return spending

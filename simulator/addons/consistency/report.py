@@ -21,6 +21,7 @@ _OUTCOMES: dict[Outcome, Message] = {
 _LINKS = {
     "same_case": _("the same question"),
     "same_question": _("the same question in other words or another language"),
+    "same_conversation": _("the same conversation"),
 }
 
 
@@ -110,12 +111,15 @@ def _consistency(figures: Consistency) -> Iterator[Block]:
             interval=interval,
         )
         yield Line(line)
-        yield Line(_("Figures, dates and yes/no are compared; other wording is not counted."), "soft")
+        compared = _("Figures, dates and yes/no are compared; other wording is not counted.")
+        if figures.judged:
+            compared = _("The first answers were compared by {models}.", models=figures.judged)
+        yield Line(compared, "soft")
     # Of clashes with the same two statements the first.
     distinct: dict[frozenset[str], Clash] = {}
     for clash in figures.clashes:
         distinct.setdefault(frozenset((clash.found.one, clash.found.other)), clash)
-    items = [_clash(clash) for clash in distinct.values()]
+    items = [_clash(clash) for clash in (*distinct.values(), *figures.within)]
     yield from _listed(items)
     if not items and figures.share is not None:
         yield Line(_("No disagreement was found."))
@@ -123,7 +127,8 @@ def _consistency(figures: Consistency) -> Iterator[Block]:
 
 def _clash(clash: Clash) -> Item:
     one, other = _turn(clash.one, clash.one_turn), _turn(clash.other, clash.other_turn)
-    return _item(_LINKS[clash.link], (one, clash.found.one), (other, clash.found.other))
+    found = clash.found
+    return _item(_LINKS[clash.link], (one, found.one), (other, found.other), (_("why"), found.reason))
 
 
 def _turn(conversation: str, turn: int) -> Message:

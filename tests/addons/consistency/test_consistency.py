@@ -9,7 +9,7 @@ from simulator.addons.consistency.disagreement import across_languages, disagree
 from simulator.addons.consistency.figures import consistency, subject
 from simulator.addons.consistency.report import consistency_line
 from simulator.cli.app import main
-from simulator.core.types import Answer, Case, Conversation, Language, Results, Run, Turn
+from simulator.core.types import Answer, Case, Conversation, Language, Results, Run, Score, Turn
 from simulator.storage.run_file import find_run, read_run
 from simulator.text.entities import specifics_of
 from tests.sample_runs import rehearsed
@@ -197,3 +197,28 @@ def _dearer(conversation: Conversation) -> Conversation:
                 text = text.replace(each.text, f"9{each.text}")
         turns.append(turn.model_copy(update={"answer": turn.answer.model_copy(update={"text": text})}))
     return conversation.model_copy(update={"turns": tuple(turns)})
+
+
+def test_contradictions_inside_a_conversation_are_those_its_judge_listed() -> None:
+    """With both answers and the judge's reason; they are no pair of customers, so the share stays."""
+    one, other = conversation("受付は18時までです。").turns[0], conversation("夜間も受け付けます。").turns[0]
+    held = conversation("").model_copy(update={"turns": (one, other.model_copy(update={"index": 2}))})
+    lapses = [{"what": "18時／夜間", "earlier": 1, "turn": 2}, {"what": "その前", "earlier": 0, "turn": 1}]
+    score = Score(
+        conversation=held.id,
+        turn=2,
+        judge="conversation",
+        state="scored",
+        value=0.5,
+        raw=0.5,
+        scale=(0, 1),
+        rubric="r",
+        detail={"contradictions": lapses},
+    )
+
+    found = consistency(results_of(held).model_copy(update={"scores": (score,)}))
+
+    [clash] = found.within
+    assert (clash.one_turn, clash.other_turn, clash.found.reason) == (1, 2, "18時／夜間")
+    assert (clash.found.one, clash.found.other) == ("受付は18時までです。", "夜間も受け付けます。")
+    assert found.share is None

@@ -209,3 +209,60 @@ def test_a_bot_that_fails_is_counted_apart(capsys: pytest.CaptureFixture[str]) -
 
     assert body["examined"]["outcomes"]["no_answer"] == 3
     assert body["examined"]["outcomes"]["contradicts"] == 0
+
+
+HOURS_BOT = """
+import itertools
+OPEN = itertools.cycle(("受付は9時から18時までです。", "24時間いつでもどうぞ。"))
+
+
+def answer(query):
+    return next(OPEN)
+"""
+
+
+def judge_of_hours(request: ChatRequest) -> str:
+    """A model that asks no questions, and sees that the desk is not always open if it closes at 18:00."""
+    if "contradictions" not in json.dumps(request["messages"]):
+        return json.dumps({"thoughts": "-", "questions": []})
+    verdict = {
+        "requests": [{"request": "受付時間", "turn": 1, "state": "not", "by": 0}],
+        "contradictions": [{"what": "9時から18時／24時間", "earlier": 1, "turn": 2}],
+        **{key: [] for key in ("forgotten", "loops", "promises", "spared")},
+        "conclusion": "食い違っている。",
+        "resolved": 0,
+    }
+    return json.dumps(verdict, ensure_ascii=False)
+
+
+def test_a_judge_compares_what_customers_were_told(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """9 to 18 and 24 hours, which comparing words does not see; one call for the question, and only once."""
+    Path("hours.py").write_text(HOURS_BOT, encoding="utf-8")
+    Path("cases.jsonl").write_text(
+        '{"id": "hours", "question": "受付は何時まで", "language": "ja"}\n', "utf-8"
+    )
+    arguments = [*ARGUMENTS[:-1], "hours.py:answer", "--repeats", "3", "--concurrency", "1"]
+    assert main(("--offline", *arguments)) == 0
+    capsys.readouterr()
+    assert output(capsys, "--consistency-only")["consistency"]["disagreements"] == []
+
+    with serve(judge_of_hours) as server:
+        monkeypatch.setenv("REHEARSAL_JUDGE_URL", server.url)
+        forecast = output(capsys, "--dry-run")["forecast"]
+        body = output(capsys, "--cache", "off")["consistency"]
+        asked = len(server.requests)
+        again = output(capsys, "--cache", "off")["consistency"]
+
+        assert len(server.requests) == asked
+    assert again == body == output(capsys, "--consistency-only")["consistency"]
+    assert len(body["judged_by"]) == 1
+    # Of three customers the first and the third were told the same.
+    assert body["share"] == pytest.approx(1 / 3)
+    [one, other] = body["disagreements"]
+    assert {one["found"]["what"], other["found"]["what"]} == {"judged"}
+    assert one["found"]["reason"] == "9時から18時／24時間"
+    assert forecast["judge"]["calls"] >= 1
+    assert main(("cross-examine", "latest", "--consistency-only")) == 0
+    assert "24時間いつでもどうぞ。" in capsys.readouterr().out

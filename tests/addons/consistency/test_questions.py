@@ -22,6 +22,7 @@ from simulator.addons.consistency.grade import (
 from simulator.addons.consistency.plan import targets
 from simulator.core.types import Answer, Case, Conversation, GradingContext, Language, Message, Results, Turn
 from simulator.runner.conversation import grading_context
+from simulator.text.typography import straight
 from tests.sample_runs import rehearsed
 
 
@@ -127,7 +128,7 @@ def test_any_part_of_a_text_is_found_in_it(text: str, one: int, other: int) -> N
     """What is copied is found, whatever signs it has."""
     part = text[min(one, other) : max(one, other)].strip("\"'“”‘’「」『』 \n")
 
-    assert verbatim(part, text) or not part.strip("\"'“”‘’「」『』").strip()
+    assert verbatim(part, text) or not straight(part).strip("\"'「」『』 ").strip()
 
 
 def test_a_contradiction_without_quotes_is_not_counted() -> None:

@@ -1,0 +1,116 @@
+"""Whether customers were told different things, as the judge of whole conversations sees it.
+
+The different first answers to one question are put before it as one conversation, in which a customer asks
+the same again and again: what it lists as contradictions between turns are contradictions between customers.
+It is called once for each question that got more than one answer.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
+from typing import NamedTuple
+
+from simulator.addons.consistency.figures import (
+    NOTE,
+    Clash,
+    JudgedQuestion,
+    answered,
+    contradictions,
+    link_of,
+)
+from simulator.core.concurrency import for_each
+from simulator.core.errors import ModelFailure
+from simulator.core.types import CONVERSATION, Answer, Conversation, GradingContext, Results, Score, Turn
+from simulator.runner.context import RunContext
+from simulator.storage.run_file import RunFile
+from simulator.text.segments import normalise
+
+# So many different answers to one question are compared, the first ones.
+MOST = 8
+
+
+class Question(NamedTuple):
+    """A question that got different answers: what is judged, and who got the answer of each turn."""
+
+    context: GradingContext
+    told: tuple[tuple[Conversation, ...], ...]
+
+    @property
+    def conversations(self) -> tuple[str, ...]:
+        """Everybody who got one of the compared answers."""
+        return tuple(sorted(each.id for those in self.told for each in those))
+
+
+def questions(results: Results, judged: Sequence[JudgedQuestion] = ()) -> Iterator[Question]:
+    """The questions of a run with at least two different first answers, without those `judged` before."""
+    told: dict[str, dict[str, list[Conversation]]] = defaultdict(lambda: defaultdict(list))
+    done = {each.conversations for each in judged}
+    for conversation in results.conversations:
+        for turn in answered(conversation):
+            if turn.index == 1:
+                words = " ".join(normalise(turn.answer.text).split())
+                told[conversation.case.id][words].append(conversation)
+    for case, answers in told.items():
+        compared = tuple(map(tuple, list(answers.values())[:MOST]))
+        turns = tuple(_turn(at, those[0]) for at, those in enumerate(compared, 1))
+        if len(turns) < 2:
+            continue
+        first = compared[0][0]
+        context = GradingContext(
+            conversation=f"consistency/{case}",
+            case=first.case,
+            persona=first.persona,
+            turn=turns[-1],
+            earlier=turns[:-1],
+            closing="",
+        )
+        if (question := Question(context, compared)).conversations not in done:
+            yield question
+
+
+def _turn(index: int, conversation: Conversation) -> Turn:
+    turn = conversation.turns[0]
+    return Turn(index=index, user=turn.user, answer=Answer(text=turn.answer.text))
+
+
+async def judge(
+    asked: Sequence[Question], context: RunContext, keep: Callable[[JudgedQuestion], None]
+) -> list[ModelFailure]:
+    """Has the judge compare the answers to each question; `keep` gets each verdict as soon as it is there.
+
+    Returns one failure for each question that could not be judged. Raises AccessDenied and BudgetSpent.
+    """
+    failures: list[ModelFailure] = []
+    by = context.models()["judge"]
+
+    async def judged(question: Question) -> None:
+        scores = await context.panel.grade(question.context)
+        score = next(score for score in scores if score.judge == CONVERSATION)
+        if score.state == "scored":
+            clashes = tuple(_clashes(question, score))
+            keep(JudgedQuestion(by=by, conversations=question.conversations, clashes=clashes))
+        else:
+            failures.append(ModelFailure("malformed", score.reason))
+
+    await for_each(asked, judged, context.settings.concurrency)
+    return failures
+
+
+def kept_in(file: RunFile, earlier: Sequence[JudgedQuestion]) -> Callable[[JudgedQuestion], None]:
+    """What writes the verdict on a question to the run file, beside the `earlier` ones."""
+    rows = [each.model_dump(mode="json") for each in earlier]
+
+    def keep(judged: JudgedQuestion) -> None:
+        rows.append(judged.model_dump(mode="json"))
+        file.save_note(NOTE, json.dumps(rows, ensure_ascii=False))
+
+    return keep
+
+
+def _clashes(question: Question, score: Score) -> Iterator[Clash]:
+    """Every pair of conversations whose answers the judge says cannot both hold."""
+    for one, other, found in contradictions(score, question.context.turns):
+        for first, second in product(question.told[one - 1], question.told[other - 1]):
+            link, turns = link_of(first, second), {"one_turn": 1, "other_turn": 1}
+            yield Clash(link=link, one=first.id, other=second.id, found=found, **turns)
