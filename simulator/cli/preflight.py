@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,10 @@ from simulator.core.settings import Protocol, Settings
 from simulator.core.types import PASSED, Conversation, Role
 from simulator.data.knowledge import unread_files
 from simulator.runner.context import RunContext
-from simulator.stats.contest import contest_settings
 from simulator.stats.gate import check_evidence
 
+# Imported where --scoring asks for it.
+CONTEST = "simulator.stats.contest"
 # Unread files that are named at most.
 LISTED = 8
 
@@ -35,7 +37,9 @@ def run_settings(settings: Settings, protocol: Protocol) -> Settings:
         judges = tuple(name for name in settings.judges if name != PASSED)
         values["judges"] = judges or Settings.model_fields["judges"].get_default()
     settings = settings.model_copy(update=values)
-    return settings if settings.scoring is None else contest_settings(settings)
+    if settings.scoring is not None:
+        settings = import_module(CONTEST).contest_settings(settings)
+    return settings
 
 
 def check_engine(settings: Settings) -> None:

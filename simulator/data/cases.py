@@ -25,7 +25,7 @@ from simulator.data.datasets import (
     missing_need_message,
 )
 from simulator.data.files import language_of, quote
-from simulator.data.rows import read_rows, rows_by_field, rows_of
+from simulator.data.rows import feature, read_rows, rows_by_field, rows_of
 from simulator.data.values import (
     COLUMNS,
     NO_QUESTION,
@@ -38,7 +38,6 @@ from simulator.data.values import (
     WorksheetRow,
     answerability_tags,
     choice_columns,
-    collect_choices,
     columns_by_field,
     field_of,
     fields_of_turns,
@@ -47,7 +46,6 @@ from simulator.data.values import (
     is_extra,
     read_cell,
     row_fault,
-    set_choice_label,
     split_question,
 )
 
@@ -87,7 +85,8 @@ def row_id(number: int, count: int) -> str:
 
 def case_of(path: Path, row: Row, number: str, request: DatasetRequest) -> Case:
     """The case of one row; `number` is the id of a row without one. Raises RowFault."""
-    row = collect_choices(path, row)
+    if choice_columns(tuple(row.values)):
+        row = feature("choices").collect_choices(path, row)
     cells = _cells(path, row)
     values = _values(row, cells) if request.values else {}
     can_ask = not request.asks and any(values.values())
@@ -104,7 +103,8 @@ def case_of(path: Path, row: Row, number: str, request: DatasetRequest) -> Case:
         fields["recorded"] = (Answer(text="", error=error), *fields.get("recorded", ())[1:])
     if values:
         fields["values"] = values
-    set_choice_label(path, row, fields, cells)
+    if fields.get("choices"):
+        feature("choices").set_choice_label(path, row, fields, cells)
     if "answerable" in cells:
         fields["tags"] = (*fields.get("tags", ()), *answerability_tags(cells["answerable"]))
     fields.setdefault("id", number)
@@ -461,13 +461,15 @@ def cases_of_worksheet(
 
     `lines` are its filled cells by row and column.
     """
-    from simulator.data.workbooks import Worksheet, worksheet_rows
-
-    sheet = Worksheet(name, tuple(WorksheetRow(number, dict(texts)) for number, texts in lines.items()))
+    workbooks = feature("workbooks")
+    sheet = workbooks.Worksheet(
+        name, tuple(WorksheetRow(number, dict(texts)) for number, texts in lines.items())
+    )
     data = DataSet(Path(source), QUESTIONS._replace(language=language, columns=columns))
 
     def read(fits: Fits) -> Rows:
-        return worksheet_rows(data.path, sheet, fits, named=True)
+        rows: Rows = workbooks.worksheet_rows(data.path, sheet, fits, named=True)
+        return rows
 
     return tuple(_filled(data, rows_by_field(data.path, read, data.request.fits, columns)).rows())
 

@@ -4,13 +4,13 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from importlib import import_module
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from simulator.core.messages import Message, _, listed, ngettext, pgettext, restored, stored
 from simulator.core.types import Case
 from simulator.data.files import quote
 from simulator.data.values import RowFault, field_of
-from simulator.text.choices import place_of
 from simulator.text.normalise import plain_form
 from simulator.text.segments import CJK
 
@@ -73,6 +73,8 @@ def label_set_problem(labels: Collection[str]) -> Message | None:
 
 
 Need = Literal["references", "label", "choices"]
+# Reads which choice is meant; imported where a row has choices.
+_CHOICES = "simulator.text.choices"
 
 # What a judge needs of a case.
 _COLUMN: Mapping[Need, str] = {"references": "reference", "label": "label", "choices": "choices"}
@@ -110,7 +112,7 @@ def case_label_problem(case: Case, labels: Collection[str] = ()) -> Message | st
     if case.label is None:
         return None
     if case.choices:
-        if place_of(case.label, case.choices) is not None:
+        if import_module(_CHOICES).place_of(case.label, case.choices) is not None:
             return None
         count = len(case.choices)
         return _(

@@ -283,12 +283,6 @@ def read_archive(path: Path, kind: str) -> io.BytesIO:
     return io.BytesIO(data)
 
 
-def count_workbook_pictures(path: Path) -> int:
-    """The number of pictures in an Excel file; none of them is read."""
-    with zipfile.ZipFile(read_archive(path, "Excel")) as archive:
-        return sum("/media/" in name for name in archive.namelist())
-
-
 def _too_large(most: int, *, unpacked: bool) -> Message:
     if unpacked:
         return _("larger than {n} bytes when unpacked; split the file", n=most)

@@ -3,26 +3,18 @@
 import os
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from pydantic import JsonValue
 
 from simulator.core.errors import InputError
-from simulator.core.messages import Message, _, ngettext
+from simulator.core.messages import Message, _
 from simulator.core.types import Passage
-from simulator.data.documents import (
-    Document,
-    chunks,
-    count_pdf_pictures,
-    count_presentation_pictures,
-    count_word_pictures,
-    pdf_document,
-    presentation_document,
-    text_document,
-    web_document,
-    word_document,
-)
-from simulator.data.files import count_workbook_pictures, plain_suffix, quote, read_text
+from simulator.data.documents import Document, chunks, text_document, web_document
+from simulator.data.files import plain_suffix, quote, read_text
+from simulator.data.rows import FEATURES as READERS
 from simulator.data.rows import WORKBOOKS, read_rows
 from simulator.data.values import Row, is_empty, normalised, raise_faults, row_fault
 
@@ -30,15 +22,10 @@ _DOCUMENTS: Mapping[str, Callable[[str], Document]] = {
     **dict.fromkeys((".md", ".markdown", ".mdx", ".txt", ".text", ".rst"), text_document),
     **dict.fromkeys((".html", ".htm", ".xhtml"), web_document),
 }
-# How documents of each kind are read, and how their pictures are counted, which are not.
-_OFFICE: Mapping[str, tuple[Callable[[Path], Document], Callable[[Path], int]]] = {
-    ".docx": (word_document, count_word_pictures),
-    ".pptx": (presentation_document, count_presentation_pictures),
-    ".pdf": (pdf_document, count_pdf_pictures),
-}
-_PICTURES = {kind: count for kind, (_read, count) in _OFFICE.items()} | dict.fromkeys(
-    WORKBOOKS, count_workbook_pictures
-)
+# What only some knowledge bases need: imported when there is such a file.
+FEATURES = {"office": "simulator.data.office"}
+# The functions there.
+_OFFICE = {".docx": "word_document", ".pptx": "presentation_document", ".pdf": "pdf_document"}
 _ROWS = frozenset({".csv", ".tsv", ".jsonl", ".ndjson", ".json"})
 _READABLE = frozenset(_DOCUMENTS) | frozenset(_OFFICE) | WORKBOOKS | _ROWS
 KINDS = _("Markdown, text, HTML, CSV, JSONL, Excel, Word, PowerPoint or PDF, each also as .gz")
@@ -68,20 +55,20 @@ def read_knowledge(path: str | Path) -> Iterator[Passage]:
 
 
 def unread_files(path: str | Path) -> tuple[Message | str, ...]:
-    """What is not read of a knowledge base: files of other kinds, empty files, and pictures in documents.
-
-    A file that is read carries the number of its pictures: `guide.pdf: 2 pictures inside`.
-    """
+    """What is not read of a knowledge base: files of other kinds, empty ones, documents of pictures alone."""
     root, unread = Path(path), list[Message | str]()
     for file in _files(root):
-        name, count = _relative(root, file), _PICTURES.get(plain_suffix(file))
+        name = _relative(root, file)
         if not _is_readable(file):
             unread.append(name)
-        elif count and (pictures := count(file)):
-            unread.append(
-                ngettext("{file}: {n} picture inside", "{file}: {n} pictures inside", n=pictures, file=name)
-            )
+        elif plain_suffix(file) in _OFFICE and not _office_document(file).text:
+            unread.append(_("{file}: no text in it, perhaps a scan", file=name))
     return tuple(unread)
+
+
+def _office_document(file: Path) -> Document:
+    read: Callable[[Path], Document] = getattr(import_module(FEATURES["office"]), _OFFICE[plain_suffix(file)])
+    return read(file)
 
 
 def _files(root: Path) -> list[Path]:
@@ -173,7 +160,7 @@ def _passages(file: Path, place: str, name: str) -> Iterator[Passage]:
     elif suffix in WORKBOOKS:
         yield from _from_workbook(file, place, name)
     elif suffix in _OFFICE:
-        yield from _from_document(_OFFICE[suffix][0](file), place, name)
+        yield from _from_document(_office_document(file), place, name)
     else:
         yield from _from_document(_DOCUMENTS[suffix](read_text(file, may_be_empty=True)), place, name)
 
@@ -185,18 +172,16 @@ def _from_document(whole: Document, place: str, name: str) -> Iterator[Passage]:
 
 def _from_workbook(file: Path, place: str, name: str) -> Iterator[Passage]:
     """The rows of worksheets that have a column of texts; any other worksheet is one document."""
-    # Imported here: a knowledge base without Excel files starts faster.
-    from simulator.data.workbooks import column_row, read_workbook, worksheet_rows, worksheet_text
-
-    sheets = [sheet for sheet in read_workbook(file) if sheet.lines]
+    workbooks: Any = import_module(READERS["workbooks"])
+    sheets = [sheet for sheet in workbooks.read_workbook(file) if sheet.lines]
     several = len(sheets) > 1
     for sheet in sheets:
         inside = f"{name}/{sheet.name}" if several else name
-        if column_row(sheet, _has_text) is None:
-            whole = Document(sheet.name, worksheet_text(sheet))
+        if workbooks.column_row(sheet, _has_text) is None:
+            whole = Document(sheet.name, workbooks.worksheet_text(sheet))
             yield from _from_document(whole, f"{place}#{sheet.name}" if several else place, inside)
         else:
-            rows = raise_faults(worksheet_rows(file, sheet, _has_text, named=several))
+            rows = raise_faults(workbooks.worksheet_rows(file, sheet, _has_text, named=several))
             yield from _from_rows(file, rows, place, inside)
 
 

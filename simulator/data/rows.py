@@ -7,14 +7,15 @@ import csv
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from pydantic import JsonValue
 
 from simulator.core.errors import CaseFileError, UnknownName
 from simulator.core.messages import _
 from simulator.data.files import Lines, open_lines, plain_suffix, printable, read_text
-from simulator.data.structured import json_rows, jsonl_rows, yaml_rows
 from simulator.data.values import (
     COLUMNS,
     Fits,
@@ -23,12 +24,16 @@ from simulator.data.values import (
     Rows,
     column_names,
     field_of,
-    implied_columns,
     raise_faults,
     row_fault,
-    subject_of,
 )
 
+# What only some files need: imported when there is such a file.
+FEATURES = {
+    "choices": "simulator.data.choices",
+    "structured": "simulator.data.structured",
+    "workbooks": "simulator.data.workbooks",
+}
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}
 WORKBOOKS = frozenset({".xlsx", ".xlsm"})
 ACCEPTED = _("CSV, TSV, JSONL, JSON, YAML or Excel (.xlsx), each also as .gz")
@@ -38,6 +43,11 @@ _SHEET = re.compile(r"(.+\.xls[xm](?:\.gz)?)#([^/]+)", re.IGNORECASE)
 _HEADERS = {"references": "reference"}
 # A recorded context can be longer than the 131,072 characters that the csv module stops at.
 _LONGEST_CELL = 2**31 - 1
+
+
+def feature(name: str) -> Any:
+    """The module behind a kind of file or of rows."""
+    return import_module(FEATURES[name])
 
 
 def read_rows(path: Path, fits: Fits, columns: Mapping[str, str] | None = None) -> Iterator[Row]:
@@ -105,21 +115,20 @@ def rows_by_field(
 def _rows(path: Path, fits: Fits) -> Rows:
     file, sheet = split_sheet(path)
     suffix = plain_suffix(file)
-    if suffix in WORKBOOKS:
-        # Imported here: a command that reads none starts faster.
-        from simulator.data.workbooks import workbook_rows
-
-        return workbook_rows(file, sheet, fits)
+    rows: Rows
     if suffix in DELIMITERS:
-        return table_rows(path, open_lines(path), DELIMITERS[suffix], fits)
-    match suffix:
-        case ".jsonl" | ".ndjson":
-            return jsonl_rows(path, open_lines(path)())
-        case ".json":
-            return json_rows(path, read_text(path))
-        case ".yaml" | ".yml":
-            return yaml_rows(path, read_text(path))
-    raise _unknown_kind(path, suffix)
+        rows = table_rows(path, open_lines(path), DELIMITERS[suffix], fits)
+    elif suffix in WORKBOOKS:
+        rows = feature("workbooks").workbook_rows(file, sheet, fits)
+    elif suffix in (".jsonl", ".ndjson"):
+        rows = feature("structured").jsonl_rows(path, open_lines(path)())
+    elif suffix == ".json":
+        rows = feature("structured").json_rows(path, read_text(path))
+    elif suffix in (".yaml", ".yml"):
+        rows = feature("structured").yaml_rows(path, read_text(path))
+    else:
+        raise _unknown_kind(path, suffix)
+    return rows
 
 
 def split_sheet(path: Path) -> tuple[Path, str]:
@@ -155,8 +164,8 @@ def table_rows(path: Path, lines: Lines, delimiter: str, fits: Fits) -> Rows:
         if isinstance(cells, RowFault):
             yield cells
             continue
-        if not header and not fits(cells) and (header := implied_columns(cells)):
-            constants = {"subject": subject_of(path)}
+        if not header and not fits(cells) and (header := feature("choices").implied_columns(cells)):
+            constants = {"subject": feature("choices").subject_of(path)}
         elif not header:
             header = column_names(path, line, cells)
             continue

@@ -85,7 +85,7 @@ def test_skipped_files_are_named(tmp_path: Path) -> None:
 
 
 def test_office_documents(tmp_path: Path) -> None:
-    """PDF, Word and PowerPoint files are passages like any text; pictures in them are named as unread."""
+    """PDF, Word and PowerPoint files are passages like any text."""
     shutil.copy(GUIDE, tmp_path / "guide.pdf")
     word = docx.Document()
     word.add_heading("料金", 1)
@@ -104,7 +104,7 @@ def test_office_documents(tmp_path: Path) -> None:
     ]
     assert all(p.text.startswith(("# 料金", "料金\n")) for p in passages if p.source == "plans.docx")
     assert max(len(p.text) for p in passages) <= MAX_LENGTH["ja"]
-    assert tuple(map(str, unread_files(tmp_path))) == ("guide.pdf: 1 picture inside",)
+    assert unread_files(tmp_path) == ()
 
 
 def test_worksheets(tmp_path: Path) -> None:
@@ -146,15 +146,17 @@ def test_missing_libraries(
 
 
 def test_scanned_pages(tmp_path: Path) -> None:
-    """A document of pictures alone is told apart from an empty one."""
+    """A document of pictures alone is named, beside others that are read, too."""
     writer = pypdf.PdfWriter(clone_from=GUIDE)
     writer.remove_text()
     writer.write(tmp_path / "scan.pdf")
 
     with pytest.raises(
-        InputError, match=r"no text in it \(scan\.pdf: 1 picture inside\); a knowledge base is"
+        InputError, match=r"no text in it \(scan\.pdf: no text in it, perhaps a scan\); a knowledge base is"
     ):
         list(read_knowledge(tmp_path / "scan.pdf"))
+    (tmp_path / "plans.md").write_text("# Plans", encoding="utf-8")
+    assert list(map(str, unread_files(tmp_path))) == ["scan.pdf: no text in it, perhaps a scan"]
 
 
 def test_gzipped_rows_keep_their_ids(tmp_path: Path) -> None:

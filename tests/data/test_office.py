@@ -1,7 +1,5 @@
 """Word and PowerPoint files are read in the order and with the marks that a reader sees."""
 
-import struct
-import zlib
 from pathlib import Path
 from typing import Any
 
@@ -13,32 +11,10 @@ from docx.oxml.ns import nsdecls
 from pptx.util import Cm
 
 from simulator.core.errors import CaseFileError
-from simulator.data.documents import (
-    Document,
-    count_presentation_pictures,
-    count_word_pictures,
-    presentation_document,
-    word_document,
-)
+from simulator.data.documents import Document
+from simulator.data.office import presentation_document, word_document
 
 W = nsdecls("w")
-
-
-def dot(folder: Path) -> str:
-    """The path of a picture of one pixel."""
-
-    def part(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-    head = struct.pack(">IIBBBBB", 1, 1, 8, 0, 0, 0, 0)
-    path = folder / "dot.png"
-    path.write_bytes(
-        b"\x89PNG\r\n\x1a\n"
-        + part(b"IHDR", head)
-        + part(b"IDAT", zlib.compress(b"\0\0"))
-        + part(b"IEND", b"")
-    )
-    return str(path)
 
 
 def written(folder: Path, *blocks: tuple[str, str] | str) -> Path:
@@ -108,21 +84,6 @@ def test_own_styles(tmp_path: Path) -> None:
     whole.save(str(tmp_path / "a.docx"))
 
     assert word_document(tmp_path / "a.docx").text == "### 料金"
-
-
-def test_pictures_are_counted(tmp_path: Path) -> None:
-    """Pictures are not read, but counted."""
-    whole = docx.Document()
-    whole.add_picture(dot(tmp_path))
-    whole.add_picture(dot(tmp_path))
-    whole.save(str(tmp_path / "a.docx"))
-    slides = pptx.Presentation()
-    slides.slides.add_slide(slides.slide_layouts[6]).shapes.add_picture(dot(tmp_path), 0, 0)
-    slides.save(str(tmp_path / "a.pptx"))
-
-    assert count_word_pictures(tmp_path / "a.docx") == 2
-    assert count_presentation_pictures(tmp_path / "a.pptx") == 1
-    assert count_word_pictures(written(tmp_path, ("Normal", "x"))) == 0
 
 
 def test_slides(tmp_path: Path) -> None:
