@@ -130,6 +130,9 @@ def value_problem(problem: Mapping[str, Any]) -> Message | str:
 GONE: Mapping[str, Message] = {
     "doctor": _("evaluate says which judges it takes, docs/thresholds.md which ones fit which answers"),
     "ask_bot": _("--dry-run goes by an earlier run instead; try a few questions first (--limit 3)"),
+    "harness": _("data sets are graded by evaluate, tasks of lm_eval by harness --tasks"),
+    "write_task": _("data sets are graded by evaluate; a task of your own is a YAML file (docs/harness.md)"),
+    "filter": _("write filters into the task's YAML file"),
     "typos": _("write mistyped lines yourself, with --script or in the questions"),
 }
 

@@ -73,7 +73,7 @@ def test_exit_codes_are_those_of_the_page(recipes: Recipes) -> None:
     """A strict reading and a missing column are 2, a missed target is 1 (resumed as well), all else is 0."""
     faults = {name: [code for code in codes if code] for name, codes in recipes.codes.items()}
 
-    assert faults == {"evaluate": [2, 1, 1, 2], "diff": [], "thresholds": [], "harness": []}
+    assert faults == {"evaluate": [2, 1, 1, 2], "diff": [], "thresholds": []}
 
 
 def test_the_cats_score_as_the_table_says(recipes: Recipes) -> None:

@@ -1,7 +1,6 @@
-"""The bridge to lm_eval without lm_eval: what tasks need, task files, likelihoods, generations, grades."""
+"""The bridge to lm_eval without lm_eval: what tasks need, likelihoods, generations, metrics."""
 
 import asyncio
-import json
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -10,7 +9,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import yaml
 
 from rag_adapters._likelihood import Refused, tokens_of
 from simulator.addons.lm_eval import model as likelihood
@@ -18,35 +16,22 @@ from simulator.addons.lm_eval import tasks
 from simulator.addons.lm_eval.grade import number, scores_of
 from simulator.addons.lm_eval.model import Likelihoods, Tokens, generation, likelihood_summary, logprob_source
 from simulator.addons.lm_eval.tasks import (
+    Session,
     Sources,
-    as_chat,
-    begin_session,
     check_known,
     conversation_of,
-    plain_text,
     read_task,
-    row_prompt,
     sources_of,
 )
 from simulator.cli.app import main
 from simulator.core.errors import BotFailure, InputError, RehearsalError
 from simulator.core.settings import load_settings
 from simulator.core.types import Answer, Case, Conversation, Message, Turn, Usage
-from simulator.runner.prompts import RenderedPrompt
 from tests.paths import ROOT
 from tests.servers.logprobs import completion
 
 LOCAL = "task: mine\ndataset_path: json\ndataset_kwargs: {data_files: x.jsonl}\n"
 HUB = "task: theirs\ndataset_path: someone/data\nprocess_results: !function utils.grade\n"
-PROMPT = """version = "1"
-[ja]
-system = "分類器"
-user = "$question は?"
-[labels]
-good = "良い"
-bad = "悪い"
-"""
-FAQ = "id,question,references\na,送料は,550円\nb,返品は,8日\n"
 
 
 def write(name: str, text: str) -> str:
@@ -67,11 +52,10 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 def test_an_extra_that_is_missing_is_named(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One line, exit code 2; a task can be written without it."""
+    """One line, exit code 2."""
     monkeypatch.setattr(tasks, "find_spec", lambda _: None)
 
     assert "extra 'harness': pip install 'lm-eval" in refused(capsys, "--tasks", "gsm8k")
-    assert main(["harness", "--write-task", "t.yaml", write("faq.csv", FAQ), "--judges", "em"]) == 0
 
 
 def test_lm_eval_is_loaded_only_to_evaluate() -> None:
@@ -111,12 +95,9 @@ def test_only_tasks_of_the_hub_need_the_network() -> None:
         (["--tasks", "broken.yaml", "--adapter", "demo"], "cannot be read as a task"),
         (["--tasks", "x", "--include", "nowhere", "--adapter", "demo"], "--include nowhere: no such folder"),
         ([], "harness needs tasks"),
-        (["--write-task", "t.yaml"], "a data set is missing"),
-        (["--write-task", "t.json", "faq.csv"], "is a YAML file; name it t.yaml"),
-        (["--write-task", "t.yaml", "faq.csv", "a/faq.csv"], "rename a file"),
-        (["--write-task", "t.yaml", "faq.csv", "--choosing", "likelihood"], "needs choices, and a label"),
-        (["--write-task", "t.yaml", "faq.csv", "--filter", "digits=(["], "invalid regular expression"),
-        (["--write-task", "t.yaml", "faq.csv", "--filter", "digits"], "write NAME=REGEX"),
+        (["faq.csv"], "harness faq.csv is gone: data sets are graded by evaluate"),
+        (["--write-task", "t.yaml"], "--write-task is gone: data sets are graded by evaluate"),
+        (["--tasks", "x", "--filter", "a=b"], "--filter is gone: write filters into the task's YAML"),
     ],
 )
 def test_what_is_wrong_is_one_line(
@@ -124,8 +105,6 @@ def test_what_is_wrong_is_one_line(
 ) -> None:
     """Before anything is imported or asked: exit code 2."""
     monkeypatch.setattr(tasks, "find_spec", lambda _: object())
-    write("faq.csv", FAQ)
-    write("a/faq.csv", FAQ)
     write("list.yaml", "- 1\n")
     write("broken.yaml", "task: [")
 
@@ -138,35 +117,6 @@ def test_an_unknown_task_is_told_with_near_names() -> None:
     assert check_known(["gsm8k", "gsm*"], known, lambda _: ["gsm8k", "gsm_plus"]) == ["gsm8k", "gsm_plus"]
     with pytest.raises(InputError, match=r"unknown task 'gsm8'. Did you mean gsm8k"):
         check_known(["gsm8"], known, lambda _: [])
-
-
-def test_a_written_task_names_data_judges_and_filters() -> None:
-    """Whole paths, one metric for each judge, each filter graded; several data sets are a group."""
-    write("faq.csv", FAQ)
-    write("fees.csv", FAQ)
-    options = ("--judges", "em", "--filter", "yen=([0-9]+)")
-    main(["harness", "--write-task", "out/shop.yaml", "faq.csv", "fees.csv", *options])
-    task, group = read_task(Path("out/shop_faq.yaml")), read_task(Path("out/shop.yaml"))
-    settings = task["dataset_kwargs"]["rehearsal"]["settings"]
-
-    assert settings == {"cases": str(Path("faq.csv").resolve()), "judges": ["em"]}
-    assert [metric["metric"] for metric in task["metric_list"]] == ["exact_match"]
-    steps = [step["function"] for step in task["filter_list"][0]["filter"]]
-    assert steps == ["regex", "take_first", "rehearsal_judges"]
-    assert group["task"] == ["shop_faq", "shop_fees"]
-    assert group["aggregate_metric_list"][0]["filter_list"] == ["yen"]
-    assert task["process_results"] == "shop_functions.judged"
-    compile(Path("out/shop_functions.py").read_text(encoding="utf-8"), "shop_functions.py", "exec")
-
-
-def test_a_task_of_choices_compares_their_likelihoods() -> None:
-    """The right one is known by its place; Japanese goes on without a space."""
-    write("cls.csv", 'id,question,choices,label\na,最高,"[""良い"", ""悪い""]",悪い\n')
-    main(["harness", "--write-task", "cls.yaml", "cls.csv", "--choosing", "likelihood"])
-    task = yaml.safe_load(Path("cls.yaml").read_text(encoding="utf-8").replace("!function", ""))
-
-    assert (task["output_type"], task["target_delimiter"]) == ("multiple_choice", "")
-    assert [metric["metric"] for metric in task["metric_list"]] == ["acc", "acc_norm"]
 
 
 def held(text: str, tokens_out: int = 0) -> Conversation:
@@ -201,7 +151,7 @@ def test_what_is_likeliest_is_told_by_what_differs() -> None:
 
 def test_columns_of_other_meanings_make_no_dialogue() -> None:
     """Only messages are a history, only a name is a persona, and lm_eval's own tasks are left as they are."""
-    session = begin_session(load_settings({"offline": True}))
+    session = Session(load_settings({"offline": True}))
     odd = {"history": "the history of Rome", "persona": "I like dogs", "turns": 3}
     own = {"history": [{"role": "user", "content": "Hi"}], "turns": ["Q", "and then?"]}
     theirs = SimpleNamespace(
@@ -219,23 +169,6 @@ def test_columns_of_other_meanings_make_no_dialogue() -> None:
     assert (plain.id, plain.case.history, plain.case.script) == ("scripted/t-0#1", (), ())
     assert (talk.case.history, talk.case.script) == ((Message(role="user", content="Hi"),), ("and then?",))
     assert (left.case.history, left.case.script, left.case.references) == ((), (), (("A",),))
-
-
-def test_a_chat_is_sent_as_its_messages() -> None:
-    """What lm_eval lays out as a chat reaches the bot as system text, history and question."""
-    chat = as_chat([
-        {"role": "system", "content": "Be brief."}, {"role": "user", "content": "1+1"},
-        {"role": "assistant", "content": "2"}, {"role": "user", "content": "2+2"},
-    ])  # fmt: skip
-    history = (Message(role="user", content="1+1"), Message(role="assistant", content="2"))
-    case = Case(id="1", question="2+2", language="en")
-    session: Any = SimpleNamespace(masked=lambda text, language: text)
-
-    assert row_prompt(session, request({}, chat, {}), case) == RenderedPrompt(
-        system="Be brief.", user="2+2", history=history
-    )
-    assert plain_text(chat) == "Be brief.\n\n1+1\n\n2\n\n2+2"
-    assert row_prompt(session, request({}, "2+2", {}), case) is None
 
 
 class Model:
@@ -345,17 +278,3 @@ def test_every_metric_is_a_share_of_its_scale() -> None:
     assert "-0.5" in first["delta"].reason
     assert first["f1"].state == "skipped"
     assert (number(True), number(float("nan")), number("1")) == (1.0, None, None)
-
-
-def test_prompts_and_labels_are_the_texts_that_are_compared() -> None:
-    """A row's prompt is filled in when the rows are read; what the model is to say is its target."""
-    from simulator.addons.lm_eval.tasks import documents
-
-    write("cls.csv", "id,question,label\na,最高,good\nb,最悪,bad\n")
-    write("p.toml", PROMPT)
-    given = {"cases": "cls.csv", "prompt": "p.toml", "judges": ["label"], "choosing": "likelihood"}
-    row = documents("t", given).rows[0]
-
-    assert (row["text"], row["user"], row["system"]) == ("分類器\n\n最高 は?", "最高 は?", "分類器")
-    assert (row["choices"], row["gold"], row["target"]) == (["良い", "悪い"], 0, "良い")
-    assert json.loads(row["case"])["label"] == "good"

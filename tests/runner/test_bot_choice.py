@@ -115,6 +115,6 @@ def test_a_replay_of_another_bot_asks_which_one(capsys: pytest.CaptureFixture[st
 
 
 def test_lm_eval_asks_no_bot_unsaid(capsys: pytest.CaptureFixture[str]) -> None:
-    """Tasks and data sets of one's own need a bot."""
+    """Tasks of one's own need a bot."""
     pytest.importorskip("lm_eval")
-    assert "q.csv: which bot?" in told(capsys, "harness", write("q.csv", BARE), "--offline")
+    assert "q.yaml: which bot?" in told(capsys, "harness", "--tasks", "q.yaml", "--offline")

@@ -1,12 +1,9 @@
-"""Any bot as a model of lm_eval: `--model rehearsal --model_args adapter=openai_chat,url=...,model=...`."""
+"""Any bot as a model of lm_eval: its answers, and the log-likelihoods that its endpoint tells."""
 
 import asyncio
-import atexit
 import contextlib
-import importlib
 import json
 import math
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -15,33 +12,25 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from lm_eval.api.model import LM
-from lm_eval.api.registry import register_model
 from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt, wait_exponential
 
 from simulator.addons.lm_eval.tasks import (
     DocumentKey,
-    RowPromptedBot,
     Session,
-    as_chat,
-    begin_session,
     conversation_of,
     document_key,
-    plain_text,
-    row_key,
-    row_prompt,
 )
 from simulator.core.concurrency import for_each
 from simulator.core.errors import BotFailure, InputError, RehearsalError, RunFileError
 from simulator.core.messages import Message, _, say
 from simulator.core.secrets import without_secrets
-from simulator.core.settings import Settings, load_settings
+from simulator.core.settings import Settings
 from simulator.core.types import SCRIPTED, Answer, Bot, Conversation, Ended, Status, Turn, Utterance
 from simulator.data.files import language_of
 from simulator.models.cache import ResponseCache, request_key
 from simulator.runner.conversation import converse
 from simulator.runner.estimate import tokens
-from simulator.runner.prompts import RenderedPrompt
-from simulator.runner.run import Progress, Unwatched, create_run
+from simulator.runner.run import Progress, create_run
 from simulator.storage.run_file import RunFile
 from simulator.storage.runs import HARNESS_NOTE
 from simulator.users.scripted import MixedUser
@@ -228,11 +217,6 @@ class RunWriter:
 Watch = Callable[[Sequence[Conversation]], AbstractContextManager[Progress]]
 
 
-def unwatched(_plan: Sequence[Conversation]) -> AbstractContextManager[Progress]:
-    """Shows no progress."""
-    return contextlib.nullcontext(Unwatched())
-
-
 def likelihood_summary(requests: Sequence[tuple[Any, float, bool]]) -> tuple[Any, str, dict[str, float]]:
     """A document's first request, the likeliest choice, and the log-likelihood of every choice.
 
@@ -284,44 +268,25 @@ def _report_failures(conversations: Sequence[Conversation]) -> None:
         )
 
 
-# Imported first: otherwise ours would be the only registered model.
-importlib.import_module("lm_eval.models")
-# Arguments that lm_eval passes to every model and that mean nothing for a bot.
-_IGNORED_ARGS = ("batch_size", "max_batch_size", "device", "trust_remote_code")
-
-
-@register_model("rehearsal")
 class RehearsalLM(LM):  # type: ignore[misc]
     """The bot under test as a model of lm_eval; likelihoods come from its endpoint."""
 
-    def __init__(self, writer: RunWriter | None = None, watch: Watch = unwatched, **model_args: Any) -> None:
-        """lm_eval's command line passes `model_args`: settings of this program or of the adapter."""
+    def __init__(self, writer: RunWriter, watch: Watch) -> None:
+        """`writer` has the session, and keeps every answer as it comes."""
         super().__init__()
-        if writer is None:
-            session = begin_session(settings_of(model_args))
-            atexit.register(session.close)
-            # lm_eval's own command line saves what it needs; the run file goes with the process.
-            self._folder = tempfile.TemporaryDirectory(prefix="rehearsal-")
-            unsaved = session.settings.model_copy(update={"runs": self._folder.name})
-            writer = RunWriter(session, unsaved, {})
         self.session, self.writer, self.watch = writer.session, writer, watch
         self._counts: Counter[DocumentKey] = Counter()
 
     def generate_until(self, requests: Sequence[Any], disable_tqdm: bool = False) -> list[str]:
         """The bot's last answer in each conversation, cut as the request asks; "" if it failed."""
         asked = [self._asked(request) for request in requests]
-        prompts: dict[str, tuple[str, RenderedPrompt]] = {}
-        for request, conversation in zip(requests, asked, strict=True):
-            if prompt := row_prompt(self.session, request, conversation.case):
-                prompts[conversation.case.id] = conversation.case.question, prompt
         file, begun = self.writer.begun(asked)
         bot = self.session.run(self.session.bot(tuple(begun)))
-        prompted = RowPromptedBot(bot, prompts) if prompts else bot
         with self.watch(begun) as progress:
             conversations = self.session.run(
                 for_each(
                     begun,
-                    lambda conversation: self._converse(conversation, prompted, file, progress),
+                    lambda conversation: self._converse(conversation, bot, file, progress),
                     self.session.settings.concurrency,
                 )
             )
@@ -335,7 +300,7 @@ class RehearsalLM(LM):  # type: ignore[misc]
 
     def loglikelihood(self, requests: Sequence[Any], disable_tqdm: bool = False) -> list[tuple[float, bool]]:
         """The log-likelihood of each continuation, and whether the model would have said just that."""
-        pairs = [(self._masked(plain_text(each.args[0])), each.args[1]) for each in requests]
+        pairs = [(self._masked(each.args[0]), each.args[1]) for each in requests]
         found = self.session.run(self._likely(lambda likelihoods: likelihoods.pairs(pairs)))
         by_document: dict[DocumentKey, list[tuple[Any, float, bool]]] = {}
         for request, (value, greedy) in zip(requests, found, strict=True):
@@ -350,17 +315,6 @@ class RehearsalLM(LM):  # type: ignore[misc]
         self._save((request, f"{value:.4f}", {}) for request, value in zip(requests, found, strict=True))
         return found
 
-    def apply_chat_template(
-        self, chat_history: list[dict[str, str]], add_generation_prompt: bool = True
-    ) -> str:
-        """A chat stays one: the bot is sent its messages."""
-        return as_chat(chat_history)
-
-    @property
-    def tokenizer_name(self) -> str:
-        """A name for caches; this program has no tokenizer."""
-        return "rehearsal"
-
     def _masked(self, text: str) -> str:
         return self.session.masked(text, language_of(text))
 
@@ -371,8 +325,6 @@ class RehearsalLM(LM):  # type: ignore[misc]
 
     def _remember(self, request: Any, conversation: Conversation) -> None:
         self.session.conversations.setdefault(document_key(request), []).append(conversation)
-        if row := row_key(request.doc):
-            self.session.of_rows[row] = conversation
 
     async def _converse(
         self, conversation: Conversation, bot: Bot, file: RunFile, progress: Progress
@@ -429,16 +381,3 @@ class RehearsalLM(LM):  # type: ignore[misc]
                 file.save_ending(conversation.id, Ended.TURN_LIMIT, "", "")
             finished = conversation.model_copy(update={"turns": (turn,), "ended": Ended.TURN_LIMIT})
             self._remember(request, finished)
-
-
-def settings_of(model_args: Mapping[str, Any]) -> Settings:
-    """The settings that lm_eval's `--model_args` stand for, over environment and rehearsal.toml."""
-    texts = {key: _text(value) for key, value in model_args.items() if key not in _IGNORED_ARGS}
-    flags: dict[str, Any] = {key: value for key, value in texts.items() if key in Settings.model_fields}
-    own = [f"{key}={value}" for key, value in texts.items() if key not in Settings.model_fields]
-    return load_settings(flags | ({"set": own} if own else {}))
-
-
-def _text(value: Any) -> str:
-    """A value as it was typed: lm_eval converts texts to booleans and numbers."""
-    return str(value).lower() if isinstance(value, bool) else "none" if value is None else str(value)

@@ -1,4 +1,4 @@
-"""The bridge to lm-evaluation-harness (lm_eval): any bot as its model, any data set and judges as its task.
+"""The bridge to lm-evaluation-harness (lm_eval): what its tasks are, and what their documents ask the bot.
 
 This package is the only one that imports lm_eval, which is an extra; nothing here imports torch.
 """
@@ -9,11 +9,10 @@ import importlib
 import json
 import os
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
-from functools import partial
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 import yaml
 from pydantic import ValidationError
@@ -22,7 +21,7 @@ from simulator.core import shelves
 from simulator.core.errors import CaseFileError, InputError
 from simulator.core.messages import _, encodable, sentences
 from simulator.core.roles import endpoints
-from simulator.core.settings import Settings, load_settings, stored_settings
+from simulator.core.settings import Settings
 from simulator.core.types import (
     SCRIPTED,
     Bot,
@@ -30,20 +29,13 @@ from simulator.core.types import (
     Conversation,
     Language,
     Message,
-    Query,
     Results,
-    traits_of,
+    Value,
 )
-from simulator.data.datasets import labels_in
 from simulator.data.files import language_of
-from simulator.grading.panel import Grading
 from simulator.models.pricing import Ledger
-from simulator.runner.chains import applied_prompts
 from simulator.runner.context import RunContext
-from simulator.runner.conversation import call_bot
 from simulator.runner.masking import masked_case
-from simulator.runner.plan import read_plan
-from simulator.runner.prompts import PromptRenderer, RenderedPrompt
 
 T = TypeVar("T")
 # A document: the task's name, and its number there.
@@ -53,13 +45,6 @@ NO_TEXT = "…"
 NEEDED = "lm-eval>=0.4.12"
 # The name of the filter of a task without others.
 PLAIN = "none"
-Document = dict[str, Any]
-# The settings that a written task contains: those about its rows and their judges.
-TASK_SETTINGS = (
-    "cases", "columns", "worksheet", "language", "prompt", "shots", "choosing", "labels", "positive",
-    "outputs", "scoring", "sample", "strict", "redact", "redact_patterns", "seed", "judges", "judging",
-    "votes", "guidelines", "contacts", "ng_words", "rules", "tokenizer",
-)  # fmt: skip
 YAML = (".yaml", ".yml")
 # Builders of `datasets` that read files; every other path is a folder, or the name of a data set on the hub.
 _READERS = frozenset({"json", "csv", "parquet", "text", "arrow", "pandas", "xml"})
@@ -67,7 +52,7 @@ _PATTERN = frozenset("*?[")
 
 
 class Session:
-    """Made once per process; the bot is connected when it is first asked."""
+    """What an evaluation works with; the bot is connected when it is first asked."""
 
     def __init__(self, settings: Settings, earlier: Results | None = None) -> None:
         """Raises InputError for invalid settings; `earlier` is the run that is continued."""
@@ -75,9 +60,8 @@ class Session:
         self.ledger = Ledger.of(settings, earlier)
         self.context = RunContext(self.settings, endpoints(settings), (shelves.scripted(),), self.ledger)
         self.tasks: Mapping[str, Any] = {}
-        # The conversations of each document, one for each time it was asked; and of rows of our own tasks.
+        # The conversations of each document, one for each time it was asked.
         self.conversations: dict[DocumentKey, list[Conversation]] = {}
-        self.of_rows: dict[tuple[str, str], Conversation] = {}
         self._runner = asyncio.Runner()
         self._bot: Bot | None = None
 
@@ -91,11 +75,6 @@ class Session:
             self._bot = await self.context.bot(plan)
         return self._bot
 
-    def grading(self, settings: Settings) -> Grading:
-        """The judges of a task's own settings; models, money and limits are those of the session."""
-        own = {name: getattr(settings, name) for name in TASK_SETTINGS}
-        return Grading(self.settings.model_copy(update=own), self.context.model_factory)
-
     def masked(self, text: str, language: Language) -> str:
         """The text, without personal data if --redact is on."""
         redactor = self.context.redactor
@@ -103,25 +82,8 @@ class Session:
 
     def close(self) -> None:
         """Closes every connection, and the loop."""
-        global _session  # noqa: PLW0603
         self.run(self.context.close(self._bot))
         self._runner.close()
-        _session = None
-
-
-_session: Session | None = None
-
-
-def begin_session(settings: Settings, earlier: Results | None = None) -> Session:
-    """Starts the session of this process."""
-    global _session  # noqa: PLW0603 - lm_eval calls functions by name, and tells them of no session
-    _session = Session(settings, earlier)
-    return _session
-
-
-def current_session() -> Session:
-    """The session of this process; started from the environment and rehearsal.toml if there is none."""
-    return _session or begin_session(load_settings({}))
 
 
 def document_key(request: Any) -> DocumentKey:
@@ -129,110 +91,23 @@ def document_key(request: Any) -> DocumentKey:
     return str(request.task_name), int(request.doc_id)
 
 
-def row_key(doc: Any) -> tuple[str, str] | None:
-    """The task and the id of a row of our own tasks; None for a document of any other task."""
-    if isinstance(doc, Mapping) and {"task", "id", "case", "text"} <= doc.keys():
-        return str(doc["task"]), str(doc["id"])
-    return None
-
-
 def conversation_of(session: Session, request: Any, number: int) -> Conversation:
-    """The conversation, still without turns, that a request asks for the `number`th time (from 1)."""
-    doc = request.doc
-    text = str(request.args[0])
-    chat = messages_of(text)
-    if row_key(doc):
-        case = Case.model_validate_json(doc["case"])
-    else:
-        case = _case(session, request, _parts(chat)[2] if chat else text)
+    """The conversation, still without turns, that a request asks for the `number`th time (from 1).
+
+    A document's own columns may make it a dialogue: earlier messages, further lines, and a persona who goes
+    on from there.
+    """
+    case = _case(session, request)
     if session.context.redactor is not None:
         case = masked_case(case, int(request.doc_id) + 1, session.context.redactor)
     persona = _persona(session, request)
-    if len(session.tasks) > 1 and row_key(doc):
-        case = case.model_copy(update={"id": f"{doc['task']}-{case.id}", "tags": (*case.tags, doc["task"])})
     return Conversation(id=f"{persona}/{case.id}#{number}", case=case, persona=persona, repeat=number)
 
 
-def row_prompt(session: Session, request: Any, case: Case) -> RenderedPrompt | None:
-    """What is sent instead of a conversation's question; None if the question itself is sent.
-
-    It is a row's prompt in parts, lm_eval's text with examples before the prompt, or a chat.
-    """
-    doc, context = request.doc, str(request.args[0])
-    if chat := messages_of(context):
-        system, history, user = _parts(chat)
-        prompt = RenderedPrompt(system=system, user=user, history=history)
-    elif not row_key(doc):
-        return None
-    elif context != doc["text"]:
-        prompt = RenderedPrompt(system="", user=context)
-    else:
-        prompt = RenderedPrompt(
-            system=doc["system"], user=doc["user"], choices=doc["allowed"] or (), history=doc["shots"] or ()
-        )
-    hide = partial(session.masked, language=case.language)
-    history = tuple(each.model_copy(update={"content": hide(each.content)}) for each in prompt.history)
-    masked = {"user": hide(prompt.user), "system": hide(prompt.system), "history": history}
-    return prompt.model_copy(update=masked)
-
-
-def as_chat(messages: Sequence[Mapping[str, str]]) -> str:
-    """A chat as one text, as lm_eval passes it on."""
-    return json.dumps([dict(each) for each in messages], ensure_ascii=False)
-
-
-def messages_of(text: str) -> list[dict[str, str]]:
-    """The messages of a text made by `as_chat`; none for any other text."""
-    items = _listed(text) if text.startswith('[{"role"') else []
-    return items if all(isinstance(each, dict) and {*each} == {"role", "content"} for each in items) else []
-
-
-def plain_text(context: str) -> str:
-    """A context for a model without roles: the messages of a chat one below the other."""
-    return "\n\n".join(each["content"] for each in messages_of(context)) or context
-
-
-def _parts(chat: Sequence[Mapping[str, str]]) -> tuple[str, tuple[Message, ...], str]:
-    """System text, earlier messages, and the user's last message."""
-    system = "\n\n".join(each["content"] for each in chat if each["role"] == "system")
-    messages = [each for each in chat if each["role"] != "system"]
-    last = max((at for at, each in enumerate(messages) if each["role"] == "user"), default=-1)
-    history = tuple(Message.model_validate(each) for each in messages[: max(0, last)])
-    return system, history, messages[last]["content"] if last >= 0 else NO_TEXT
-
-
-class RowPromptedBot:
-    """A bot that is sent each row's prompt instead of its question; it has the attributes of the bot."""
-
-    def __init__(self, bot: Any, prompts: Mapping[str, tuple[str, RenderedPrompt]]) -> None:
-        """`prompts` have the question and the prompt, by case id."""
-        self.bot, self.prompts = bot, prompts
-
-    def __getattr__(self, name: str) -> Any:
-        """The bot's own attributes."""
-        return getattr(self.bot, name)
-
-    async def __call__(self, query: Query) -> Any:
-        """The bot's result; later turns of a row that is a dialogue are sent unchanged."""
-        if query.case not in self.prompts:
-            return await call_bot(self.bot, query)
-        question, prompt = self.prompts[query.case]
-        changes: dict[str, Any] = {
-            "choices": prompt.choices,
-            "history": (*prompt.history, *query.history),
-            "text": prompt.user if query.text == question else query.text,
-        }
-        if "system" in traits_of(self.bot).takes:
-            changes["system"] = prompt.system
-        elif prompt.system and query.text == question:
-            changes["text"] = f"{prompt.system}\n\n{prompt.user}"
-        return await call_bot(self.bot, query.model_copy(update=changes))
-
-
-def _case(session: Session, request: Any, question: str) -> Case:
+def _case(session: Session, request: Any) -> Case:
     doc = request.doc if isinstance(request.doc, Mapping) else {}
     task, number = document_key(request)
-    text = str(encodable(question)).strip() or NO_TEXT
+    text = str(encodable(str(request.args[0]))).strip() or NO_TEXT
     columns = {} if _is_of_lm_eval(session, task) else doc
     turns = _lines(columns.get("turns"))
     own = bool(turns) and text.endswith(turns[0].strip())
@@ -336,63 +211,37 @@ def metric_name(metric: str, filter_name: str) -> str:
     return "".join("_" if each in "/\\:, " else each for each in name)
 
 
-class TaskRows(NamedTuple):
-    """The documents of a task, and its settings with the judges that fit its rows."""
+class TaskRequest(Value):
+    """Tasks by name or file, and folders of task files, as the run file keeps them.
 
-    rows: list[Document]
-    settings: Settings
-    skipped: int
+    `limit` is how many documents of each task, `shots` how many examples lm_eval puts before each.
+    """
 
+    tasks: tuple[str, ...] = ()
+    include: tuple[str, ...] = ()
+    limit: int | None = None
+    shots: int | None = None
 
-def documents(task: str, settings: Mapping[str, Any]) -> TaskRows:
-    """The rows of a data set; `settings` are those of TASK_SETTINGS that are not the defaults."""
-    planned = read_plan(stored_settings({**settings, "protocol": "single_turn"}))
-    cases = [conversation.case for conversation in planned.plan]
-    prompts, renderer = applied_prompts(planned.settings), None
-    if prompts is not None and prompts.chain is not None:
-        msg = _(
-            "--prompt {prompt}: a chain is several requests, and a task of lm_eval is one.",
-            prompt=planned.settings.prompt,
+    @classmethod
+    def of(cls, tasks: Iterable[str], include: Iterable[str], settings: Settings) -> Self:
+        """A request with whole file names, so that a run can be resumed from any folder."""
+
+        def whole(name: str) -> str:
+            """A task of the same name as a folder is a task."""
+            is_path = Path(name).suffix or "/" in name or "\\" in name
+            return str(Path(name).resolve()) if is_path and Path(name).exists() else name
+
+        return cls(
+            tasks=tuple(map(whole, tasks)),
+            include=tuple(map(whole, include)),
+            limit=settings.limit,
+            shots=settings.shots,
         )
-        raise InputError(msg)
-    if prompts is not None:
-        labels = tuple(planned.settings.labels) or labels_in(cases)
-        renderer = PromptRenderer(prompts.prompts[0], labels)
-    rows = [_row(task, case, renderer, planned.settings) for case in cases]
-    return TaskRows(rows, planned.settings, planned.skipped.count)
 
-
-def _row(task: str, case: Case, renderer: PromptRenderer | None, settings: Settings) -> Document:
-    prompt = (
-        renderer(case) if renderer else RenderedPrompt(system="", user=case.question, choices=case.choices)
-    )
-    text = "\n\n".join(part for part in (prompt.system, prompt.user) if part) or NO_TEXT
-    right = (renderer.right(case) if renderer else "") or case.label or ""
-    targets = list(case.references_at(1)) or [text for text in (right, case.answer) if text]
-    gold = prompt.choices.index(right) if right in prompt.choices else -1
-    if settings.choosing == "likelihood" and gold < 0:
-        msg = _(
-            "{cases}, row {case}: --choosing likelihood needs choices, and a label among them.",
-            cases=settings.cases,
-            case=case.id,
-        )
-        raise CaseFileError(msg)
-    return {
-        "task": task,
-        "id": case.id,
-        "text": text,
-        "target": targets[0] if targets else "",
-        "targets": targets,
-        "choices": list(prompt.choices),
-        "gold": gold,
-        "language": case.language,
-        "question": case.question,
-        "user": prompt.user,
-        "system": prompt.system,
-        "shots": [message.model_dump() for message in prompt.history],
-        "allowed": list(prompt.choices) if renderer else [],
-        "case": case.model_dump_json(exclude_defaults=True),
-    }
+    @property
+    def title(self) -> str:
+        """What is evaluated, in a few words."""
+        return ", ".join(Path(name).name for name in self.tasks)
 
 
 class Sources(NamedTuple):

@@ -1,9 +1,7 @@
-"""The real lm_eval and our bot: its tasks and ours, every kind of request, its own command line, one run."""
+"""The real lm_eval and our bot: every kind of request, a group of tasks, one run."""
 
 import io
 import json
-import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
@@ -28,28 +26,35 @@ pytestmark = [
     pytest.mark.skipif(find_spec("lm_eval") is None, reason="the extra 'harness' is not installed"),
     pytest.mark.timeout(180),
 ]
-FAQ = """id,question,references
-days,返品は何日以内ですか,8日以内です。
-fee,送料はいくらですか,全国一律550円です。
-hours,営業時間を教えてください,平日9時から18時です。
-"""
-FEES = """id,question,references
-days,返品の送料は誰が払いますか,お客様のご負担です。
-cod,代引きの手数料は,
-"""
-CALLS = [
-    {"id": "get", "question": "記事を読む", "reference": '{"method": "GET", "path": "/a"}'},
-    {"id": "post", "question": "記事を書く", "reference": '{"method": "POST", "path": "/b"}'},
+FAQ = [
+    {"id": "days", "ask": "返品は何日以内ですか", "right": "8日以内です。"},
+    {"id": "fee", "ask": "送料はいくらですか", "right": "全国一律550円です。"},
+    {"id": "hours", "ask": "営業時間を教えてください", "right": "平日9時から18時です。"},
 ]
-OUTPUTS = '{"method": ["em"], "path": [{"name": "em", "threshold": 1}]}'
+FEES = [{"id": "days", "ask": "返品の送料は誰が払いますか", "right": "お客様のご負担です。"}]
+TASK = """
+task: NAME
+dataset_path: json
+dataset_kwargs: {data_files: {test: FOLDER/NAME.jsonl}}
+test_split: test
+output_type: generate_until
+doc_to_text: "{{ask}}"
+doc_to_target: "{{right}}"
+generation_kwargs: {until: [], max_gen_toks: 4096}
+metric_list:
+  - {metric: exact_match, aggregation: mean, higher_is_better: true}
+"""
+SHOP = """
+group: shop
+task: [faq, fees]
+aggregate_metric_list:
+  - {metric: exact_match, aggregation: mean, weight_by_size: true}
+"""
 # What the bot answers, by the last line it hears.
 SAID = {
     "返品は何日以内ですか": "8日以内です。",
     "送料はいくらですか": "全国一律500円です。",
     "返品の送料は誰が払いますか": "お客様のご負担です。",
-    "代引きの手数料は": "330円です。",
-    "記事を読む": '```json\n{"method": "GET", "path": "/x"}\n```',
-    "記事を書く": '{"method": "POST", "path": "/b"}',
     "2 + 3 = ?": "Two and three. The answer is 5.\n\nNext question: 6",
     "And 4 + 4 = ?": "The answer is 8.",
     "Where is my order?": "It has left. The answer is tomorrow.",
@@ -155,13 +160,13 @@ def said(body: ChatRequest) -> Reply:
 
 def write(folder: Path) -> None:
     """The data sets, and the task files that are written by hand."""
-    for name, rows in (("talk", DIALOGUES), ("capital", CAPITALS), ("prose", PROSE), ("calls", CALLS)):
+    data: dict[str, Any] = {"talk": DIALOGUES, "capital": CAPITALS, "prose": PROSE, "faq": FAQ, "fees": FEES}
+    for name, rows in data.items():
         (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    for name, text in (("talk", DIALOGUE), ("capital", CHOICES), ("prose", ROLLING)):
-        (folder / f"{name}.yaml").write_text(text.replace("FOLDER", str(folder)), encoding="utf-8")
-    data = (("faq.csv", FAQ), ("fees.csv", FEES), ("outputs.json", OUTPUTS))
-    for name, text in data:
-        (folder / name).write_text(text, encoding="utf-8")
+    tasks = {"talk": DIALOGUE, "capital": CHOICES, "prose": ROLLING, "faq": TASK, "fees": TASK, "shop": SHOP}
+    for name, text in tasks.items():
+        given = text.replace("FOLDER", str(folder)).replace("NAME", name)
+        (folder / f"{name}.yaml").write_text(given, encoding="utf-8")
 
 
 def bot(server: OpenAIServer) -> list[str]:
@@ -188,10 +193,7 @@ def held(world: Path) -> Held:
     """One evaluation of everything."""
     out, err = io.StringIO(), io.StringIO()
     with serve(said, echoes=True) as server, redirect_stdout(out), redirect_stderr(err):
-        main(["harness", "--write-task", "shop.yaml", "faq.csv", "fees.csv", "--judges", "em,rougeL"])
-        main(["harness", "--write-task", "calls.yaml", "calls.jsonl", "--outputs", "outputs.json"])
-        out.truncate(out.seek(0))
-        tasks = "shop.yaml,calls.yaml,talk.yaml,capital.yaml,prose.yaml"
+        tasks = "shop.yaml,talk.yaml,capital.yaml,prose.yaml"
         code = main(["harness", "--tasks", tasks, *bot(server), "--turns", "2", "--json"])
         bodies = [each.body for each in server.requests]
     asked = [[said["content"] for said in body["messages"]] for body in bodies if "messages" in body]
@@ -210,35 +212,34 @@ def here(world: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_everything_lm_eval_measured_is_a_run(held: Held) -> None:
     """Each document is a conversation with its answer, graded; the first metric of its task decides."""
-    assert (held.code, held.shown["turns"], held.shown["conversations"]["planned"]) == (0, 14, 13)
+    assert (held.code, held.shown["turns"], held.shown["conversations"]["planned"]) == (0, 12, 11)
     assert held.results.run.settings["protocol"] == "single_turn"
-    assert held.shown["judges"]["main_metric"]["n"] == 13
-    assert held.shown["judges"]["rouge_l"]["n"] == 4
+    assert held.shown["judges"]["main_metric"]["n"] == 11
+    assert held.shown["judges"]["exact_match"]["n"] == 4
     assert all(judge["failed"] == 0 for judge in held.shown["judges"].values())
-    assert held.conversation("scripted/shop_faq-fee#1").case.references == (("全国一律550円です。",),)
+    assert held.conversation("scripted/faq-1#1").case.references == (("全国一律550円です。",),)
 
 
-def test_our_judges_are_its_metrics_with_an_error(held: Held) -> None:
-    """Means and errors that lm_eval tells are those of the run's grades; a group's are those of all rows."""
-    rows = (held.scores(f"scripted/shop_faq-{row}#1") for row in ("days", "fee", "hours"))
-    grades = [scores["rouge_l"].value or 0.0 for scores in rows]
-    mean, error = held.measured("shop_faq")["rouge_l,none"]
+def test_a_group_is_measured_over_the_rows_of_its_tasks(held: Held) -> None:
+    """Means and errors that lm_eval tells are those of the run's grades."""
+    rows = (held.scores(f"scripted/faq-{row}#1") for row in range(3))
+    grades = [scores["exact_match"].value or 0.0 for scores in rows]
+    mean, error = held.measured("faq")["exact_match,none"]
 
     assert mean == pytest.approx(fsum(grades) / 3)
     assert error == pytest.approx(stdev(grades) / sqrt(3))
-    assert held.measured("shop_fees")["exact_match,none"] == (1.0, None)
+    assert held.measured("fees")["exact_match,none"][0] == 1.0
     assert held.measured("shop")["exact_match,none"][0] == pytest.approx(2 / 4)
-    assert "正解例と一致" in held.scores("scripted/shop_faq-days#1")["exact_match"].reason
 
 
 def test_a_failure_of_the_bot_is_an_empty_answer(held: Held) -> None:
     """It is counted, told at the end, and graded lowest by rule; nothing stops for it."""
-    hours = held.conversation("scripted/shop_faq-hours#1")
+    hours = held.conversation("scripted/faq-2#1")
     grade = held.scores(hours.id)["exact_match"]
 
     assert hours.turns[0].answer.error is not None
     assert (grade.value, grade.by_rule) == (0.0, True)
-    assert "1 of 9 requests got no answer (error 1)" in held.err
+    assert "1 of 7 requests got no answer (error 1)" in held.err
     assert held.shown["red"] >= 1
 
 
@@ -259,14 +260,6 @@ def test_answers_are_cut_where_the_task_says_so(held: Held) -> None:
     assert held.scores("scripted/talk-0#1")["last.exact_match"].value == 1.0
     assert held.measured("talk")["exact_match,said"][0] == 1.0
     assert held.measured("talk")["exact_match,last"][0] == pytest.approx(2 / 3)
-
-
-def test_each_output_of_a_json_answer_has_a_filter(held: Held) -> None:
-    """Its judges are metrics of that filter; whether the whole row passed is one of the whole answer."""
-    assert {key: value for key, (value, _) in held.measured("calls").items()} == {
-        "passed,none": 0.5, "em,method": 1.0, "em,path": 0.5,
-    }  # fmt: skip
-    assert held.scores("scripted/calls-get#1")["path.em"].value == 0.0
 
 
 def test_likelihoods_are_those_of_the_endpoint(held: Held) -> None:
@@ -305,15 +298,15 @@ def test_reports_and_gate_take_the_run(held: Held, here: Path, capsys: pytest.Ca
     code = main(["report", held.shown["run"], "--to", "markdown", "--target", "99"])
 
     assert code == 1
-    assert "0.6250 ± 0.3146" in page
-    assert "shop_faq · rouge_l" in capsys.readouterr().out
+    assert "0.3333 ± 0.3333" in page
+    assert "faq · exact_match" in capsys.readouterr().out
 
 
 def test_an_interrupted_evaluation_goes_on(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What was answered is not asked again; the run is finished by its own options."""
     Path("stopping.py").write_text(STOPPING, encoding="utf-8")
-    options = "--judges em --adapter stopping.py:answer --concurrency 1 --offline"
-    code = main(["harness", "faq.csv", *options.split()])
+    options = "--tasks faq.yaml --adapter stopping.py:answer --concurrency 1 --offline"
+    code = main(["harness", *options.split()])
     told = capsys.readouterr().err
     run = run_ids(Path("runs"))[-1]
 
@@ -360,24 +353,3 @@ def test_what_cannot_be_evaluated_is_one_line(
     assert (code, len(errors)) == (2, 1)
     assert told in errors[0]
     assert run_ids(Path("runs")) == before
-
-
-def test_the_command_line_of_lm_eval_knows_model_and_task(here: Path) -> None:
-    """Its own `run`, told of the folder and the names, prints its own table of our judges."""
-    folder = here / "alone"
-    folder.mkdir()
-    (folder / "bot.py").write_text(BOT, encoding="utf-8")
-    main(["harness", "--write-task", str(folder / "faq.yaml"), "faq.csv", "--judges", "em"])
-    said = (
-        "run --model rehearsal --model_args adapter=bot.py:answer,offline=true --include_path . --tasks faq"
-    )
-    done = subprocess.run(
-        [sys.executable, "-m", "simulator.addons.lm_eval", *said.split()],
-        cwd=folder, env=os.environ | {"PYTHONPATH": str(shelves.ROOT)}, capture_output=True, check=False,
-    )  # fmt: skip
-    out, err = done.stdout.decode(), done.stderr.decode()
-
-    assert done.returncode == 0, err[-2000:]
-    assert "|faq|" in out.replace(" ", "")
-    assert "exact_match|↑|0.3333|±|0.3333|" in out.replace(" ", "")
-    assert "git repository" not in err
