@@ -10,7 +10,7 @@ import yaml
 from pydantic import JsonValue
 
 from simulator.core.errors import CaseFileError
-from simulator.core.messages import Message, _
+from simulator.core.messages import _
 from simulator.data.files import printable, quote
 from simulator.data.values import Row, RowFault, Rows, is_storable, row_fault
 
@@ -105,11 +105,8 @@ def _row(path: Path, line: int, value: JsonValue, raw: str) -> Row | RowFault:
 
 
 _TAG = "tag:yaml.org,2002:"
-_PLAIN = frozenset(_TAG + kind for kind in ("str", "null", "bool", "int", "float", "seq", "map", "merge"))
+_PLAIN = frozenset(_TAG + kind for kind in ("str", "null", "bool", "int", "float", "seq", "map"))
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
-# A text of n characters holds at most n values; what aliases may add to that is bounded as well.
-_MOST_REPEATED = 4
-_ALWAYS_ALLOWED = 10_000
 _DEEPEST = 100
 _LIST = _('write "- question: ..." for each question, in a list or in one below "cases:"')
 
@@ -128,7 +125,6 @@ for _kind, _words, _first in (
     ("null", r"(?:~|null|Null|NULL|)$", ["~", "n", "N", ""]),
     ("bool", r"(?:true|True|TRUE|false|False|FALSE)$", list("tTfF")),
     ("int", rf"{_INTEGER.pattern}$", list("-0123456789")),
-    ("merge", r"<<$", ["<"]),
 ):
     _AsWritten.add_implicit_resolver(_TAG + _kind, re.compile(_words), _first)
 
@@ -142,17 +138,12 @@ def yaml_rows(path: Path, text: str) -> Rows:
         root = root.value[0][1]
     if not isinstance(root, yaml.SequenceNode):
         raise row_fault(path, root.start_mark.line + 1, _("no list of questions; {list}.", list=_LIST))
-    values = _Values(path, text)
     for node in root.value:
         line = node.start_mark.line + 1
         try:
-            value = values.of(node)
+            value = _value(path, node)
         except RowFault as fault:
             yield fault
-            continue
-        except RecursionError:
-            what = _("an alias (*name) inside what it stands for; write the values out.")
-            yield row_fault(path, line, what)
             continue
         if not isinstance(value, dict):
             yield row_fault(path, line, _("{value} is not a row; {list}.", value=quote(value), list=_LIST))
@@ -168,9 +159,12 @@ def _composed(path: Path, text: str) -> yaml.Node | None:
         depth = 0
         for event in yaml.parse(text, Loader=_AsWritten):
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            line = event.start_mark.line + 1 if event.start_mark else 1
             if depth > _DEEPEST:
-                line = event.start_mark.line + 1 if event.start_mark else 1
                 raise row_fault(path, line, _("nested too deeply."))
+            # A few of them can stand for more values than the memory holds.
+            if isinstance(event, yaml.AliasEvent):
+                raise row_fault(path, line, _("aliases (*name) are not read; write the values out."))
         return yaml.compose(text, Loader=_AsWritten)
     except yaml.YAMLError as error:
         raise _unreadable(path, text, error) from None
@@ -190,57 +184,31 @@ def _unreadable(path: Path, text: str, error: yaml.YAMLError) -> CaseFileError:
     return row_fault(path, mark.line + 1, what)
 
 
-class _Values:
-    """Turns nodes into values. Aliases are expanded, so the number of values is limited."""
-
-    def __init__(self, path: Path, text: str) -> None:
-        self._path = path
-        self._left = _ALWAYS_ALLOWED + _MOST_REPEATED * len(text)
-
-    def of(self, node: yaml.Node) -> JsonValue:
-        """A mapping or a list, a text as written, or null, true, false or a plain whole number."""
-        self._left -= 1
-        if self._left < 0:
-            raise self._fault(node, _("aliases (*name) that repeat too much; write the values out."))
-        if node.tag not in _PLAIN:
-            what = _(
-                "the tag {tag} is not allowed; write plain values.", tag=quote(node.tag.replace(_TAG, "!!"))
-            )
-            raise self._fault(node, what)
-        if isinstance(node, yaml.MappingNode):
-            return self._mapping(node)
-        if isinstance(node, yaml.SequenceNode):
-            return [self.of(item) for item in node.value]
-        text = str(node.value)
-        match node.tag.removeprefix(_TAG):
-            case "null":
-                return None
-            case "bool":
-                return text.lower() == "true"
-            case "int" if _INTEGER.fullmatch(text):
-                return int(text)
-        return text
-
-    def _mapping(self, node: yaml.MappingNode) -> dict[str, JsonValue]:
-        """A mapping; its own keys override those merged with `<<`, of which the first mapping counts."""
-        own: dict[str, JsonValue] = {}
-        merged: dict[str, JsonValue] = {}
+def _value(path: Path, node: yaml.Node) -> JsonValue:
+    """A mapping or a list, a text as written, or null, true, false or a plain whole number."""
+    line = node.start_mark.line + 1
+    if node.tag not in _PLAIN:
+        what = _("the tag {tag} is not allowed; write plain values.", tag=quote(node.tag.replace(_TAG, "!!")))
+        raise row_fault(path, line, what)
+    if isinstance(node, yaml.SequenceNode):
+        return [_value(path, item) for item in node.value]
+    if isinstance(node, yaml.MappingNode):
+        values: dict[str, JsonValue] = {}
         for key, inner in node.value:
-            value = self.of(inner)
-            if key.tag == _TAG + "merge":
-                merged = {}
-                for mapping in reversed(value if isinstance(value, list) else [value]):
-                    if not isinstance(mapping, dict):
-                        raise self._fault(inner, _("<< takes over a mapping, or a list of them."))
-                    merged |= mapping
-            elif not isinstance(key, yaml.ScalarNode):
-                raise self._fault(key, _("a name that is a list or a mapping; names are words."))
-            elif key.value in own:
+            at = key.start_mark.line + 1
+            if not isinstance(key, yaml.ScalarNode):
+                raise row_fault(path, at, _("a name that is a list or a mapping; names are words."))
+            if key.value in values:
                 what = _("{key} occurs twice in one row; rename one of them.", key=quote(key.value))
-                raise self._fault(key, what)
-            else:
-                own[key.value] = value
-        return {**merged, **own}
-
-    def _fault(self, node: yaml.Node, what: Message | str) -> CaseFileError:
-        return row_fault(self._path, node.start_mark.line + 1, what)
+                raise row_fault(path, at, what)
+            values[key.value] = _value(path, inner)
+        return values
+    text = str(node.value)
+    match node.tag.removeprefix(_TAG):
+        case "null":
+            return None
+        case "bool":
+            return text.lower() == "true"
+        case "int" if _INTEGER.fullmatch(text):
+            return int(text)
+    return text
