@@ -16,7 +16,7 @@ from simulator.core.types import LEXICAL, Language, Results
 from simulator.report.context import JudgeTrusts, ReportContext
 from simulator.report.painters.console import paint
 from simulator.report.run import run_report
-from simulator.report.run_page import Beside, run_page
+from simulator.report.run_page import run_page
 from simulator.report.sections import feature
 from simulator.stats.answerability import answerability, handovers
 from simulator.stats.figures import Summary
@@ -98,15 +98,11 @@ def report_context(path: Path, results: Results, settings: Settings) -> ReportCo
     )
 
 
-def page_html(context: ReportContext, report: Report | None = None, beside: Beside | None = None) -> bytes:
-    """The page of a run with as many conversations as fit.
-
-    A `report` that was made already is drawn as it is. `beside` makes the sections that compare it with
-    an earlier run.
-    """
+def page_html(context: ReportContext, report: Report | None = None) -> bytes:
+    """The page of a run with as many conversations as fit; a `report` that was made is drawn as it is."""
     share, shown = 1.0, report or run_report(context)
     for _attempt in range(ATTEMPTS):
-        page = run_page(context, shown, share, beside)
+        page = run_page(context, shown, share)
         if len(page) <= LARGEST:
             break
         share *= 0.9 * LARGEST / len(page)

@@ -1,46 +1,31 @@
 """`report RUN`: writes the reports of a run again."""
 
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from simulator.cli.destinations import check_destinations
-from simulator.cli.options import RUN, argument, settings_of_run, takes
+from simulator.cli.options import RUN, settings_of_run, takes
 from simulator.cli.publish import publish
 from simulator.core.settings import load_settings
 from simulator.stats.gate import check_certainty
 from simulator.storage.run_file import find_run, read_run
 
-# What only some reports need, by the argument that asks for it.
-FEATURES = {"later": "simulator.cli.side_by_side"}
 # How to report it; all other settings stay those of the run.
 REPORTING = (
     "to", "sheet", "worksheet", "new_sheet", "folder", "csv_encoding", "check", "json_output", "runs",
 )  # fmt: skip
 
 
-def feature(argument: str) -> Any:
-    """The module behind an argument."""
-    return import_module(FEATURES[argument])
-
-
 @takes(*REPORTING, "target", "max_major", "confidence", "customer_faults", "knowledge")
-def command(
-    flags: dict[str, Any],
-    run: str = RUN,
-    later: str | None = argument("[LATER]", "A later run to show beside the first."),
-) -> int:
+def command(flags: dict[str, Any], run: str = RUN) -> int:
     """Write the reports of a run again: report.html, the summary, and what --to names.
 
-    Two runs give one page, side-by-side.html in the folder of the later one. --target and --confidence
-    decide again whether a run passes; --confidence off drops the certainty that the run asked for.
+    --target and --confidence decide again whether a run passes; --confidence off drops the certainty that
+    the run asked for.
     """
     today = load_settings(flags)
     check_destinations(today)
     path = find_run(run, Path(today.runs))
-    if later is not None:
-        published: int = feature("later").publish_pair(path, find_run(later, Path(today.runs)))
-        return published
     settings = settings_of_run(read_run(path).run.settings, flags, today, REPORTING)
     if flags["confidence"] is not None:
         check_certainty(settings)

@@ -129,6 +129,8 @@ def value_problem(problem: Mapping[str, Any]) -> Message | str:
 # Settings of earlier versions, and arguments of commands by the command's word; and what there is instead.
 GONE: Mapping[str, Message] = {
     "doctor": _("evaluate says which judges it takes, docs/thresholds.md which ones fit which answers"),
+    "report": _("diff A B writes two runs on one page"),
+    "free": _("compare each with the earlier run by a diff of its own"),
     "ask_bot": _("--dry-run goes by an earlier run instead; try a few questions first (--limit 3)"),
     "harness": _("data sets are graded by evaluate, tasks of lm_eval by harness --tasks"),
     "write_task": _("data sets are graded by evaluate; a task of your own is a YAML file (docs/harness.md)"),

@@ -10,6 +10,7 @@ from math import ceil
 from typing import NamedTuple
 
 from simulator.core.document import (
+    PAGE,
     TERMINAL,
     TEXT,
     Block,
@@ -35,7 +36,7 @@ from simulator.core.messages import Message, _, ngettext, pgettext, safe_text, s
 from simulator.core.messages import changed as with_changes
 from simulator.core.types import Conversation, Language, Turn
 from simulator.report.context import STAND_INS
-from simulator.report.tables import answer_text, mark_text, signed_points, turn_text, why
+from simulator.report.tables import anchor, answer_text, mark_text, signed_points, turn_text, why
 from simulator.stats.comparison import (
     FEWEST_CASES,
     FEWEST_PAIRS,
@@ -127,19 +128,23 @@ _CHANGES: dict[tuple[bool, bool], tuple[str, Tone, Message]] = {
 }
 
 
-def comparison_report(changes: RunComparison, summary: Summary, language: Language, page: str = "") -> Report:
-    """The comparison, most important first; `summary` is of the later run.
+def comparison_report(
+    before: RunFigures, after: RunFigures, changes: RunComparison, language: Language, page: str = ""
+) -> Report:
+    """The comparison of two runs, most important first; conversations side by side are for its page.
 
-    `page` is where it was written as a page.
+    `page` is where it is written as a page: beside that of the later run, to which its conversations link.
     """
+    summary = after.summary
     parts = _Parts(changes, summary, language)
     sections = [Section("verdict", "", parts.verdict())]
     if changes.regression:
         regression = Line(_("Regression (exit code 1)"), "alarm")
         sections.append(Section("regression", "", (regression,), views=TEXT))
-    sections += [*parts.turned(), *parts.differences(), *page_section(page)]
+    sections += [*parts.turned(), *parts.differences(), *parts.pairs(PairedRuns(before, after))]
     title = _("Comparison  {before} → {after}", before=changes.before.run, after=changes.after.run)
-    return Report(title, language, sections=tuple(sections), wording="rows" if summary.rows else "")
+    wording = "rows" if summary.rows else ""
+    return Report(title, language, sections=(*sections, *page_section(page)), wording=wording)
 
 
 class _Parts:
@@ -325,13 +330,44 @@ class _Parts:
         )
         if blocks := tuple(table for table in tables if table.rows):
             yield Section("groups", _("Where it changed (not tested)"), blocks, folded=True)
-        if other := changes.beside:  # a line for the replay and one for the free run of the new version
-            lines = [
-                _beside(not other.replay, changes.score, changes.after.run),
-                _beside(other.replay, other.difference, other.run),
-            ]
-            notes_beside = Notes.of(reversed(lines) if other.replay else lines)
-            yield Section("beside", _("Replay and free conversations"), (notes_beside,))
+
+    def pairs(self, runs: PairedRuns) -> Iterator[Section]:
+        """What became of the conversations that both runs have: in figures, then those that changed."""
+        before, after, columns = runs.before, runs.after, ("", _("Before"), _("Now"))
+        rows: tuple[tuple[Text, ...], ...] = (
+            (_("Score"), points(before.summary.score), points(after.summary.score)),
+            (_("Red turns"), *(f"{s.red:,} / {s.turns:,}" for s in (before.summary, after.summary))),
+        )
+        pairs = [_Pair.of(runs, key) for key in runs.both]
+        numbers = Counter(pair.change for pair in pairs)
+        counts = []
+        for change, (mark, _tone, text) in _CHANGES.items():
+            n = ngettext("{n} conv.", "{n} conv.", n=numbers[change])
+            counts.append(_("{mark} {change} {conversations}", mark=mark, change=text, conversations=n))
+        paired = Line(_("Pairs of the same question and customer: {n}.", n=len(pairs)), "soft")
+        blocks = (Table.of("runs", columns, rows), Line(_("{parts}", parts=counts)), paired)
+        yield Section("compare", _("What changed"), blocks, views=PAGE)
+        order = list(_CHANGES)
+        changed = sorted(
+            (pair for pair in pairs if pair.changed),
+            key=lambda pair: (order.index(pair.change), pair.by or 0.0),
+        )
+        unchanged = [pair for pair in pairs if not pair.changed]
+        # The page of the later run has them under their number in its plan.
+        links = {
+            key: f"report.html#{anchor(at)}" for at, key in enumerate(after.results.conversations.ids, 1)
+        }
+        if changed:
+            items = [self.pair(pair, links[pair.later.id], runs) for pair in changed]
+            shown = Items.first(SHOWN_PAIRS, items, _("Further pairs that changed: {n}."), folded=True)
+            title = _("Pairs that changed: {n}", n=len(changed))
+            yield Section("pairs", title, (shown,), views=PAGE)
+        if unchanged:
+            listed = Items(
+                tuple(self.unchanged_pair(p, links[p.later.id]) for p in unchanged[:SHOWN_UNCHANGED])
+            )
+            title = _("Unchanged pairs: {n}", n=len(unchanged))
+            yield Section("unchanged", title, (listed,), views=PAGE, folded=True)
 
     def pair(self, pair: "_Pair", href: str, runs: PairedRuns) -> Item:
         """A pair that changed, with its turns side by side."""
@@ -387,16 +423,6 @@ def _compared_turns(changes: RunComparison) -> int:
     return reds.turned_red + reds.turned_green + reds.still_red + reds.still_green
 
 
-def _beside(replay: bool, row: Difference | None, run: str) -> Message:
-    kind = _("Replay (same lines)") if replay else _("Free conversations")
-    if row is None or row.verdict == "not_comparable":
-        return _("{kind}: cannot be compared  {run}", kind=kind, run=run)
-    figures = _figures(row) | {"kind": kind, "run": run}
-    if row.interval is None:
-        return _("{kind}: {was} → {now} ({by} points, not enough data)  {run}", **figures)
-    return _("{kind}: {was} → {now} ({by} points, 95 % interval {low} to {high})  {run}", **figures)
-
-
 def _verdict_key(row: Difference) -> str:
     """The key of the verdict's text: `equal` if nothing changed, `leaning_...` if it may be chance."""
     if row.verdict == "no_difference" and not row.larger:
@@ -444,56 +470,6 @@ def compared(before: RunFigures, after: RunFigures) -> RunComparison:
     """The statistics of two runs; their resampling uses the later one's seed."""
     seed = after.results.run.settings.get("seed")
     return compare_runs(before, after, seed=seed if isinstance(seed, int) else 42)
-
-
-def comparison_sections(
-    before: RunFigures,
-    after: RunFigures,
-    language: Language,
-    changes: RunComparison | None,
-    anchors: Mapping[str, str],
-) -> Iterator[Section]:
-    """The run `after` beside `before` for its page: verdict, figures, and conversations that changed first.
-
-    `anchors` lead to its conversations by id; `changes` are worked out where they are None.
-    """
-    runs, columns = PairedRuns(before, after), ("", _("Before"), _("Now"))
-    rows: tuple[tuple[Text, ...], ...] = (
-        (_("Score"), points(before.summary.score), points(after.summary.score)),
-        (_("Red turns"), *(f"{s.red:,} / {s.turns:,}" for s in (before.summary, after.summary))),
-    )
-    table = Table.of("runs", columns, rows)
-    # Ids are long: as a row of the table they would push "now" out of a telephone's sight.
-    ids = Line(f"{before.results.run.id} → {after.results.run.id}", "soft")
-    if not runs.both:
-        nothing = Line(_("nothing to compare"), "strong")
-        reason = Line(_("The two runs have no question and customer in common."))
-        yield Section("compare", _("What changed"), (nothing, reason, table, ids))
-        return
-    pairs = [_Pair.of(runs, key) for key in runs.both]
-    parts = _Parts(changes or compared(before, after), after.summary, language)
-    numbers = Counter(pair.change for pair in pairs)
-    counts = []
-    for change, (mark, _tone, text) in _CHANGES.items():
-        n = ngettext("{n} conv.", "{n} conv.", n=numbers[change])
-        counts.append(_("{mark} {change} {conversations}", mark=mark, change=text, conversations=n))
-    paired = Line(_("Pairs of the same question and customer: {n}.", n=len(pairs)), "soft")
-    summed = (*parts.verdict(), table, Line(_("{parts}", parts=counts)), paired, ids)
-    yield Section("compare", _("What changed"), summed)
-    yield from parts.differences()
-    order = list(_CHANGES)
-    changed = sorted(
-        (pair for pair in pairs if pair.changed), key=lambda pair: (order.index(pair.change), pair.by or 0.0)
-    )
-    unchanged = [pair for pair in pairs if not pair.changed][:SHOWN_UNCHANGED]
-    if changed:
-        items = [parts.pair(pair, f"#{anchors[pair.later.id]}", runs) for pair in changed]
-        shown = Items.first(SHOWN_PAIRS, items, _("Further pairs that changed: {n}."), folded=True)
-        yield Section("pairs", _("Pairs that changed: {n}", n=len(changed)), (shown,))
-    if unchanged:
-        listed = [parts.unchanged_pair(pair, f"#{anchors[pair.later.id]}") for pair in unchanged]
-        title = _("Unchanged pairs: {n}", n=len(pairs) - len(changed))
-        yield Section("unchanged", title, (Items(tuple(listed)),), folded=True)
 
 
 class _Pair(NamedTuple):

@@ -11,14 +11,14 @@ marked at the sentence nearest to it, or not at all.
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from typing import Any, Literal, NamedTuple
 
 from pydantic import JsonValue
 
-from simulator.core.document import Chart, Report, Section, Series, Text, local_time, points
+from simulator.core.document import Chart, Report, Series, Text, local_time, points
 from simulator.core.messages import _, pgettext, safe_text
 from simulator.core.titles import TITLES, title
 from simulator.core.types import Conversation, Passage, Results, Score, Turn, TurnScores
@@ -67,8 +67,6 @@ LAPSES = tuple(TITLES["lapse"])
 # What else a score says of its grade, beside the figures behind it.
 _NO_FIGURES = {"overall", "failed_votes", "spread", FEELING, "feeling"}
 
-# From where a page has each conversation, by id, to sections.
-Beside = Callable[[Mapping[str, str]], Iterable[Section]]
 FlawKind = Literal["contradicted", "not_found"]
 _RANK: Mapping[FlawKind, int] = {"contradicted": 0, "not_found": 1}
 # A sentence that shares less than this of the claim's pairs of characters is not the one that was meant.
@@ -76,16 +74,8 @@ NEAREST = 0.5
 _SENTENCE = re.compile(r"[^。！？!?\n]*?(?:[。！？!?\n]+|\.(?=\s)|$)", re.DOTALL)
 
 
-def run_page(
-    context: ReportContext,
-    report: Report,
-    share: float = 1.0,
-    beside: Beside | None = None,
-) -> bytes:
-    """The page of a run, with what fits into this share (0..1) of the room for conversations.
-
-    `beside` makes the sections that compare it with an earlier run.
-    """
+def run_page(context: ReportContext, report: Report, share: float = 1.0) -> bytes:
+    """The page of a run, with what fits into this share (0..1) of the room for conversations."""
     results, summary, gate = context.results, context.summary, context.gate
     every, found = red_questions(summary), context.improvements
     mends = found.fixes[: CARDS_SHOWN + CARDS_FOLDED] if found else ()
@@ -101,8 +91,6 @@ def run_page(
     scored = conversations_with_scores(results, list(numbers))
     talks = [views.conversation(numbers[c.id], c, by_turn) for c, by_turn in scored]
     endings, passages = list(_endings(context)), _passages(views.passages, talks)
-    places = dict.fromkeys(results.conversations.ids, ELSEWHERE)
-    places |= {talk["conversation"].id: talk["anchor"] for talk in talks}
     # Sections without blocks, which the template fills, and leaves out where there is nothing to fill in.
     filled = {"shelf": passages, "endings": endings}
     sections = [each for each in report.shown_in("page") if filled.get(each.key, True)]
@@ -118,7 +106,6 @@ def run_page(
             for section in report.shown_in("page")
             if section.key in leads
         ],
-        compared=list(beside(places)) if beside else [],
         run=results.run,
         created=f"{local_time(results.run.created):%Y-%m-%d %H:%M %Z}",
         summary=summary,

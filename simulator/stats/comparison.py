@@ -22,7 +22,7 @@ from simulator.stats.figures import RedTurn, Summary, rounded
 from simulator.stats.intervals import LEVEL, interval_of_mean
 from simulator.stats.summary import counted_turns, excerpt
 from simulator.storage.results import without_superseded
-from simulator.storage.runs import RunQuestions, replay_of
+from simulator.storage.runs import replay_of
 
 # A conversation by case, persona and repetition; a turn by conversation and number.
 ConversationKey = tuple[str, str, int]
@@ -242,15 +242,6 @@ class ComparedRun(Value):
     offline: bool = False
 
 
-class CompanionRun(Value):
-    """A further run of the new version: a replay if the second run is free, a free one if it is a replay."""
-
-    run: str
-    replay: bool
-    score: float | None
-    difference: Difference | None
-
-
 class RunComparison(Value):
     """Everything that two runs say about whether the bot got better; scores and differences are 0..1.
 
@@ -279,7 +270,6 @@ class RunComparison(Value):
     tags: tuple[GroupComparison, ...]
     cautions: tuple[Caution, ...]
     changed: tuple[ChangedSetting, ...]
-    beside: CompanionRun | None = None
 
     @property
     def score(self) -> Difference | None:
@@ -290,33 +280,6 @@ class RunComparison(Value):
     def fallen(self) -> tuple[str, ...]:
         """The judges beside the deciding one whose grades fell, whether that is a regression or not."""
         return tuple(row.judge for row in self.judges if row.verdict == "worse" and row.judge != self.primary)
-
-
-def find_companion(before: Run, after: RunQuestions, runs: Iterable[RunQuestions]) -> Run | None:
-    """The run nearest in time to `after` that has the same bot and, of replay and free, is the other kind.
-
-    It must have asked the very questions of `after`: those that failed, asked once more, would be a verdict
-    about the hardest ones. A replay must be one of `before`. A free run must be newer than `before`: a bot
-    that changed without a change of its settings would otherwise be taken for the new version.
-    """
-
-    def bot(run: Run) -> tuple[object, ...]:
-        return run.settings.get("adapter"), run.settings.get("set"), run.models.get("demo"), run.offline
-
-    candidates = [
-        run
-        for run, questions in runs
-        if run.id not in (before.id, after.run.id)
-        and run.status == "finished"
-        and questions == after.questions
-        and bot(run) == bot(after.run)
-        and (
-            replay_of(run) is None and run.created > before.created
-            if replay_of(after.run)
-            else replay_of(run) == before.id
-        )
-    ]
-    return min(candidates, key=lambda run: abs(run.created - after.run.created), default=None)
 
 
 def is_guarded(tags: Iterable[str]) -> bool:

@@ -5,7 +5,6 @@ import sqlite3
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
 
 from simulator.core.errors import RunFileError
 from simulator.core.types import Run
@@ -14,13 +13,6 @@ from simulator.storage.run_file import RUN_FILE, run_ids
 
 # Notes of a run: the request of lm_eval that it answers, and the rows of its data that were left out.
 HARNESS_NOTE, SKIPPED_NOTE = "harness", "rows_skipped"
-
-
-class RunQuestions(NamedTuple):
-    """A run and what was asked in it: the id and the question of each case."""
-
-    run: Run
-    questions: frozenset[tuple[str, str]]
 
 
 class RunRows:
@@ -34,15 +26,6 @@ class RunRows:
         """How the run was started, and its current status."""
         return Run.model_validate_json(self._about("run") or "")
 
-    @cached_property
-    def questions(self) -> frozenset[tuple[str, str]]:
-        """The id and the question of every case with a conversation that was begun."""
-        rows = self._file.execute(
-            """SELECT DISTINCT json_extract("case", '$.id'), json_extract("case", '$.question')
-              FROM conversations WHERE ended IS NOT NULL OR id IN (SELECT conversation FROM turns)"""
-        )
-        return frozenset((str(case), str(question)) for case, question in rows)
-
     def _about(self, key: str) -> str | None:
         row = self._file.execute("SELECT body FROM about WHERE key = ?", (key,)).fetchone()
         return str(row[0]) if row else None
@@ -53,19 +36,6 @@ def read_newest(folder: Path) -> Iterator[Run]:
     for name in reversed(run_ids(folder)):
         with contextlib.suppress(RunFileError), open_rows(folder / name / RUN_FILE) as rows:
             yield rows.run
-
-
-def read_newest_questions(folder: Path) -> Iterator[RunQuestions]:
-    """The runs of a folder and what was asked in them, newest first; unreadable ones are left out."""
-    for name in reversed(run_ids(folder)):
-        with contextlib.suppress(RunFileError):
-            yield read_questions(folder / name / RUN_FILE)
-
-
-def read_questions(path: Path) -> RunQuestions:
-    """One run and what was asked in it. Raises RunFileError."""
-    with open_rows(path) as rows:
-        return RunQuestions(rows.run, rows.questions)
 
 
 @contextlib.contextmanager

@@ -179,7 +179,7 @@ def test_markdown_is_for_a_pull_request(capsys: pytest.CaptureFixture[str]) -> N
     [
         (["none", "1"], "no run 'none'"),
         (["1", "3"], "no question in common"),
-        (["1", "2", "--free", "x"], "no run 'x'"),
+        (["1", "x"], "no run 'x'"),
         (["1", "2", "--markdown", "no/such/folder.md"], "cannot be written"),
     ],
 )
@@ -207,48 +207,17 @@ def test_a_page_that_cannot_be_written_is_no_obstacle(capsys: pytest.CaptureFixt
     assert "cannot be written" in capsys.readouterr().err
 
 
-def test_a_replay_stands_beside_the_free_run(capsys: pytest.CaptureFixture[str]) -> None:
-    """Found by itself, or named with --free; both against the earlier run."""
-    grades: dict[Key, list[float]] = {(f"c{i}", "calm", 1): [0.6, 0.6] for i in range(12)}
-    better = {key: [1.0, 0.8] for key in grades}
-    free = {key: [1.0, 0.6] for key in grades}
-    new: dict[str, Any] = {"set": {"top": "4"}}
-    stored(a_result(grades, "1-before"))
-    stored(a_result(better, "2-replay", days=1, replay="runs/1-before/run.sqlite", **new))
-    stored(a_result(free, "3-free", days=2, lines="別の", **new))
-    found = shown(capsys, "1", "2")
-    text = diff(capsys, "1", "3", "--free", "2")
-
-    assert (found["same_lines"], found["lines"]) == (24, 24)
-    assert (found["beside"]["run"], found["beside"]["replay"]) == ("3-free", False)
-    assert found["beside"]["difference"]["difference"] == pytest.approx(0.2)
-    assert "同じ発言での再演: 60 → 90" in text
-    assert "自由な会話: 60 → 80" in text
-
-
-def test_failed_questions_asked_again_do_not_stand_beside(capsys: pytest.CaptureFixture[str]) -> None:
-    """They are the hardest ones: only a free run of the same questions says how free talks go."""
-    grades: dict[Key, list[float]] = {(f"c{i}", "calm", 1): [0.6, 0.6] for i in range(12)}
-    failed = {key: [1.0, 1.0] for key in list(grades)[:6]}
-    new: dict[str, Any] = {"set": {"top": "4"}}
-    stored(a_result(grades, "1-before"))
-    stored(a_result(failed, "2-failed", days=1, **new))
-    stored(a_result(grades, "3-replay", days=2, replay="runs/1-before/run.sqlite", **new))
-
-    assert shown(capsys, "1", "3")["beside"] is None
-
-
-def test_the_page_says_units_and_compares_first(capsys: pytest.CaptureFixture[str]) -> None:
-    """Conversations and turns are told apart; what to mend comes after what the page was opened for."""
+def test_the_page_says_units(capsys: pytest.CaptureFixture[str]) -> None:
+    """Conversations and turns are told apart, and each pair leads to the page of the later run."""
     before: dict[Key, list[float]] = {(f"c{i}", "calm", 1): [0.6, 0.6] for i in range(8)}
     stored(a_result(before, "1-before"))
     stored(a_result({key: [1.0, 1.0] for key in before}, "2-after"))
-    assert main(["report", "1", "2"]) == 0
-    page = Path(capsys.readouterr().out.strip()).read_text(encoding="utf-8")
+    assert main(["diff", "1", "2"]) == 0
+    page = Path("runs/2-after/side-by-side.html").read_text(encoding="utf-8")
 
     assert "✓ 要確認が解消 8 会話" in page
     assert "要確認でなくなった 16 ターン" in page
-    assert page.index('id="compare"') < page.index('id="fix"')
+    assert 'href="report.html#c8"' in page
 
 
 def unread() -> TextIO:
@@ -320,7 +289,7 @@ def test_rows_are_not_called_conversations(capsys: pytest.CaptureFixture[str], l
         stored(results.model_copy(update={"conversations": tuple(conversations)}))
     text = diff(capsys, "1-before", "--markdown", "diff.md")
     page = Path("runs/2-after/side-by-side.html").read_text(encoding="utf-8")
-    shown = page[page.index('id="compare"') : page.index('id="fix"')]
+    shown = page[page.index('id="compare"') :]
     written = Path("diff.md").read_text(encoding="utf-8")
 
     assert ("Turned red (2 rows)" if language == "en" else "要確認になった行（2 行）") in text

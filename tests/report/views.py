@@ -1,6 +1,5 @@
 """The views of a run, from its results and figures."""
 
-from functools import partial
 from typing import Any, NamedTuple
 
 from rich.console import Console
@@ -8,12 +7,13 @@ from rich.console import Console
 from simulator.cli.publish import page_html
 from simulator.core.types import Language, Results
 from simulator.diagnosis.recommendations import Improvements, improvements_of
-from simulator.report.comparison import comparison_sections
+from simulator.report.comparison import compared, comparison_report
 from simulator.report.context import UNKNOWN, JudgeTrusts, ReportContext
 from simulator.report.painters import console as painter
 from simulator.report.painters import markdown as markdown_painter
+from simulator.report.painters.html import page
 from simulator.report.run import run_report
-from simulator.stats.comparison import RunComparison, RunFigures
+from simulator.stats.comparison import RunFigures
 from simulator.stats.figures import Summary
 from simulator.stats.gate import Gate
 
@@ -51,13 +51,10 @@ def render(  # noqa: PLR0917 - a run's three parts, the language, and two things
     return page_html(context_of(results, summary, gate, language, improvements, trusts=trusts)).decode()
 
 
-def side_by_side(
-    before: PageParts, after: PageParts, language: Language, changes: RunComparison | None = None
-) -> str:
-    """The page of the run `after`, with the section that compares it to `before`."""
+def side_by_side(before: PageParts, after: PageParts, language: Language) -> str:
+    """The page that compares the run `after` with `before`."""
     runs = RunFigures(*before[:2]), RunFigures(*after[:2])
-    beside = partial(comparison_sections, *runs, language, changes)
-    return page_html(context_of(*after, language), beside=beside).decode()
+    return page(comparison_report(*runs, compared(*runs), language))
 
 
 def paint(  # noqa: PLR0917 - the three parts of a run, how, where, and one more to name

@@ -1,7 +1,6 @@
 """Did it get better? The verdict over paired runs, and what must hold whatever the runs are."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,12 +15,11 @@ from simulator.stats.comparison import (
     compare_runs,
     comparison_json,
     differences,
-    find_companion,
     is_guarded,
     is_replayed,
     more_needed,
 )
-from simulator.storage.runs import RunQuestions, replay_of
+from simulator.storage.runs import replay_of
 from tests.diff_runs import Key, a_result, a_side, grades_of, side_of
 from tests.properties import examples
 
@@ -313,27 +311,6 @@ def test_replays_know_their_origin() -> None:
     assert is_replayed(first, second)
     assert is_replayed(a_result({}, "one").run, first)
     assert not is_replayed(a_result({}, "one").run, a_result({}, "two").run)
-
-
-def test_the_companion_is_the_other_kind_with_the_same_bot() -> None:
-    """Free beside a replay, a replay beside a free run; no older bot, setting or other questions."""
-    told: dict[str, Any] = {"set": {"top": "4"}}
-    asked = frozenset({("q1", "A"), ("q2", "B")})
-
-    def head(name: str, questions: frozenset[tuple[str, str]] = asked, **more: Any) -> RunQuestions:
-        return RunQuestions(a_result({}, name, **more).run, questions)
-
-    before = head("a")
-    replay = head("r", days=2, replay="runs/a/run.sqlite", **told)
-    free, older, another = head("f", days=3, **told), head("o", days=-1, **told), head("x", days=2)
-    failed = head("y", frozenset({("q1", "A")}), days=2, **told)
-    reworded = head("z", frozenset({("q1", "A"), ("q2", "C")}), days=2, **told)
-    runs = (before, replay, failed, reworded, free, older, another)
-
-    assert find_companion(before.run, replay, runs) == free.run
-    assert find_companion(before.run, replay, (before, replay, failed, reworded)) is None
-    assert find_companion(before.run, free, runs) == replay.run
-    assert find_companion(before.run, another, runs) is None
 
 
 def test_json_is_rounded_and_named() -> None:
