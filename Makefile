@@ -1,6 +1,6 @@
 # Everything runs in .venv of this checkout; the first target that needs it makes it.
 .DEFAULT_GOAL := help
-.PHONY: baseline bench-conversation bench-intervals bench-rows bench-metrics bench-choices bench-classification bench-cluster bench-text bench-detectors help install demo story test check audit format messages coverage mutate golden bench crash soak bench-blame bench-refusals bench-risk bench-sheets bench-changes bench-many bench-money bench-validity bench-simulator lock clean
+.PHONY: baseline bench-conversation bench-intervals bench-rows bench-metrics bench-choices bench-classification bench-cluster bench-text bench-detectors help install demo story test check audit format messages coverage mutate golden bench crash soak bench-blame bench-bots bench-refusals bench-risk bench-sheets bench-changes bench-many bench-money bench-validity bench-simulator lock clean
 
 BIN := .venv/bin
 READY := .venv/.ready
@@ -75,6 +75,10 @@ bench-blame: $(READY)
 # What the judge of whole conversations sees of 40 planted faults, and of 40 sound conversations.
 bench-conversation: $(READY)
 	$(BIN)/python -m benchmarks.conversation_validity
+
+# What a run says of a bot that refuses everything, one that invents, and a repaired one.
+bench-bots: $(READY)
+	$(BIN)/python -m benchmarks.three_bots
 
 bench-refusals: $(READY)
 	$(BIN)/python -m benchmarks.refusals
