@@ -67,7 +67,7 @@ SCENARIOS = (
 def main() -> None:
     """All tables."""
     with tempfile.TemporaryDirectory() as folder, standing_in(Path(folder)), serve(record=False) as server:
-        _environment(server, folder)
+        use_endpoint(server, folder)
         _write_cases()
         print(
             f"{'counted by the fake':28}  calls    tokens      USD"
@@ -91,7 +91,8 @@ def standing_in(folder: Path) -> Iterator[None]:
         os.chdir(before)
 
 
-def _environment(server: OpenAIServer, folder: str) -> None:
+def use_endpoint(server: OpenAIServer, folder: str) -> None:
+    """Settings of the environment alone, which lead every role to this server."""
     for name in list(os.environ):
         if name.startswith(("REHEARSAL_", "OPENAI_")):
             del os.environ[name]
@@ -240,7 +241,7 @@ def _budget() -> None:
     for calls in (16, 64, 256):
         with tempfile.TemporaryDirectory() as folder, standing_in(Path(folder)):
             with serve(billing, latency=0.1, record=False) as server:
-                _environment(server, folder)
+                use_endpoint(server, folder)
                 billed[0] = 0.0
                 options = ("--persona", "angry,calm", "--concurrency", str(calls), "--calls", str(calls))
                 done = run(*options, "--budget", "2", "--judges", "turn,relevance,groundedness,fluency")

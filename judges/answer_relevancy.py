@@ -18,14 +18,7 @@ async def answer_relevancy(context: GradingContext, embed: Embed, fill: Fill | N
     language = context.case.language
     if fill is None:
         return Score(state="skipped", reason=TEXTS(language, "no_model"))
-    # Without what was asked: the questions must come from the answer.
-    answer = context.turn.answer.model_copy(update={"passages": ()})
-    alone = {
-        "case": context.case.model_copy(update={"references": (), "history": ()}),
-        "turn": context.turn.model_copy(update={"user": "…", "answer": answer}),
-        "earlier": (),
-    }
-    filled = await fill(context.model_copy(update=alone), "answer_relevancy")
+    filled = await fill(context, "answer_relevancy")
     questions = [question for question in filled.questions if question.strip()]
     if filled.evasive or not questions:
         reason = TEXTS(language, "evasive")

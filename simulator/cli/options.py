@@ -57,7 +57,7 @@ _SHAPES = {
     "ID": "folder",
     "SCORE": "target",
     "SHARE": "max_failed max_major confidence",
-    "HOW": "customer_faults",
+    "HOW": "customer_faults judging",
     "PATH": "knowledge",
     "AMOUNT": "budget",
     "YEN": "jpy_per_usd",

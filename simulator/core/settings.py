@@ -443,6 +443,8 @@ class RowSettings(BaseModel):
 
 
 PREFIX = "REHEARSAL_"
+# The judges of `--judging small`.
+SMALL_JUDGES = ("turn", "groundedness", "similarity")
 # The settings that name a file of the user's own.
 FILE_SETTINGS = ("cases", "outputs", "guidelines", "contacts", "ng_words", "rules", "knowledge")
 SETTINGS_FILE = "rehearsal.toml"
@@ -493,8 +495,10 @@ class Settings(RowSettings):
         ("turn", "relevance", "groundedness", "similarity", "fluency", "cosine", CONVERSATION),
         description="Who grades: names that `list` shows or your own files, separated by commas.",
     )
-    judging: Literal["combined", "separate"] = Field(
-        "combined", description="All grades of a turn from one model call, or one call for each."
+    judging: Literal["combined", "separate", "small"] = Field(
+        "combined",
+        description="All grades of a turn from one model call (combined), one call for each (separate), or "
+        "for small models three judges in fewer words (small).",
     )
     votes: Annotated[int, Field(ge=1, le=9)] = Field(
         1, description="How often a model grades each turn; the median counts, disagreement is shown."
@@ -670,6 +674,15 @@ class Settings(RowSettings):
         if isinstance(values, dict) and values.get("redact_patterns"):
             return {"redact": "on", **values}
         return values
+
+    @model_validator(mode="before")
+    @classmethod
+    def _for_small_models(cls, values: Any) -> Any:
+        """`--judging small` names its judges, unless judges are named or chosen otherwise."""
+        if not isinstance(values, dict) or values.get("judging") != "small":
+            return values
+        chosen = any(values.get(key) for key in ("judges", "outputs", "scoring"))
+        return values if chosen else {**values, "judges": SMALL_JUDGES}
 
     @field_validator("persona", "judges", "to", "panel", "check", mode="before")
     @classmethod

@@ -242,7 +242,7 @@ class ModelJudge:
             detail=detail,
             rubric=self.rubric_hash,
         )
-        if context.closing is not None:
+        if context.closing is not None or "passages" not in rubric.material:
             return score
         _unused, left_out = within(context.turn.answer.passages, LONGEST_MATERIAL)
         return _unseen(score, left_out, context, self.frame) if left_out else score

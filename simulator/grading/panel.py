@@ -64,7 +64,8 @@ class Grading:
         self.frame = PromptFrame(shelves.JUDGES / "_frame.toml", guidelines)
         self.outputs = feature("outputs").OutputJudges.of(settings.outputs) if settings.outputs else None
         self.answer_judges = _load_judges(
-            [name for name in settings.judges if not self.outputs or name != PASSED]
+            [name for name in settings.judges if not self.outputs or name != PASSED],
+            short=settings.judging == "small",
         )
         self.lists = {
             "contacts": contacts_of(settings),
@@ -230,10 +231,10 @@ def _rubrics(judges: Iterable[Judge]) -> list[Rubric]:
     return [judge for judge in judges if isinstance(judge, Rubric)]
 
 
-def _load_judges(names: Sequence[str]) -> dict[str, Judge]:
+def _load_judges(names: Sequence[str], *, short: bool) -> dict[str, Judge]:
     judges: dict[str, Judge] = {}
     for name in names:
-        own_name, judge = shelves.judge_name(name), load_judge(name)
+        own_name, judge = shelves.judge_name(name), load_judge(name, short=short)
         if own_name in judges:
             msg = _(
                 "--judges names two judges called '{name}': their grades would be filed under one name.",

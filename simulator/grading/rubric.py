@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -20,6 +20,7 @@ from simulator.core.templates import (
     quote_lines,
     read_toml,
     render,
+    request,
 )
 from simulator.core.types import GradingContext, Language, Passage, Rule, Value
 
@@ -27,13 +28,29 @@ from simulator.core.types import GradingContext, Language, Passage, Rule, Value
 LONGEST_MATERIAL = 24_000
 # Characters of each earlier message in a prompt.
 LONGEST_EARLIER = 4000
+# What a rubric of turns may be shown, in the order of the prompt. The guidelines are the same for all turns,
+# and stand with the criterion.
+Piece = Literal["guidelines", "history", "question", "reference", "passages", "answer"]
+_PIECES: tuple[Piece, ...] = get_args(Piece)
+# What a rubric is shown that does not say what it uses, beside what it needs.
+_USUAL: tuple[Piece, ...] = ("guidelines", "history", "question", "answer")
+_NEEDED: dict[str, Piece] = {"reference": "reference", "passages": "passages", "retrieval": "passages"}
 # The keys of a worked example that show material, in this order; the others are the reply's fields.
 _EXAMPLE_MATERIAL = ("question", "reference", "passages", "answer")
+# Marks the one example that is also shown where several rubrics share a prompt.
+_BORDERLINE = "borderline"
 
 # The texts of judges/_frame.toml, with their variables.
 _FRAME: dict[str, set[str]] = {
-    "system": {"guidelines"},
-    "material": {"history", "question", "passages", "answer", "reference"},
+    "system": set(),
+    "guidelines": {"guidelines"},
+    "material": {"pieces"},
+    "history": {"history"},
+    "question": {"question"},
+    "reference": {"reference"},
+    "passages": {"passages"},
+    "answer": {"answer"},
+    "closing": set(),
     "first_reference": {"question", "reference"},
     "conversation": {"transcript", "reference"},
     "answerable": set(),
@@ -57,7 +74,7 @@ _FRAME: dict[str, set[str]] = {
     "example_passages": {"text"},
     "example_answer": {"text"},
 }
-# The texts that the material is put together from.
+# The texts that the material is put together from, beside those of its pieces.
 _MATERIAL = ("material", "first_reference", "answerable", "unanswerable")
 _CONVERSATION = ("conversation", "no_answer", "answerable", "unanswerable")
 
@@ -78,11 +95,32 @@ class _JudgeFile(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     needs: tuple[Literal["reference", "passages", "retrieval"], ...] = ()
+    material: tuple[Piece, ...] = ()
     value: str = ""
     grades: Literal["answer", "customer", "retrieval", "conversation"] = "answer"
     fields: dict[str, str] = Field(min_length=1)
+    short: tuple[str, ...] = ()
     ja: _Wording
     en: _Wording
+
+    @model_validator(mode="after")
+    def _is_shown_what_it_needs(self) -> Self:
+        whole = self.grades == "conversation"
+        if self.material and whole:
+            raise ValueError(_("material is for judges of turns: this one is shown the whole conversation"))
+        if missing := {_NEEDED[need] for need in self.needs} - {*(self.material or _PIECES)}:
+            raise ValueError(_("it needs {name}, which is not in material", name=min(missing)))
+        return self
+
+    @model_validator(mode="after")
+    def _the_short_form_is_a_part(self) -> Self:
+        if not self.short:
+            return self
+        if unknown := [key for key in self.short if key not in self.fields]:
+            raise ValueError(_("short names {name}, which is not in [fields]", name=unknown[0]))
+        if self.value and self.value not in self.short:
+            raise ValueError(_("short leaves out {name}, the verdict", name=self.value))
+        return self
 
     @model_validator(mode="after")
     def _every_field_has_a_meaning(self) -> Self:
@@ -128,15 +166,21 @@ class _RuleFile(Value):
 class ReplySchema:
     """A form that a model fills in about a turn: criterion, fields of the reply, worked examples."""
 
-    def __init__(self, path: Path, values: Mapping[Language, Mapping[str, str]] = {}) -> None:
+    def __init__(
+        self, path: Path, values: Mapping[Language, Mapping[str, str]] = {}, *, short: bool = False
+    ) -> None:
         """Reads and checks the file; the form is named like it.
 
-        `values` are what its criterion may use as variables, in each language.
+        `values` are what its criterion may use as variables, in each language. `short`: where the file has a
+        shorter criterion and form, they are used (`--judging small`).
         """
         self.path, self.name, self._values = path, path.stem.removeprefix("_"), values
         self._tables = read_toml(path)
         variables = {name for of_language in values.values() for name in of_language}
-        check_languages(path, self._tables, {"title": set(), "criterion": variables})
+        texts = {"title": set(), "criterion": variables}
+        if self._tables.get("short"):
+            texts["short"] = variables
+        check_languages(path, self._tables, texts)
         try:
             self._file = _JudgeFile.model_validate(self._tables)
         except ValidationError as error:
@@ -144,8 +188,11 @@ class ReplySchema:
             place = "".join(f"{part}: " for part in first["loc"])
             msg = _("{path}: {place}{problem}.", path=path, place=place, problem=value_problem(first))
             raise PromptError(msg) from None
-        self.needs, self.fields = self._file.needs, self._file.fields
-        known = {*self.fields, *_EXAMPLE_MATERIAL}
+        self.is_short = short and bool(self._file.short)
+        kept = self._file.short if self.is_short else tuple(self._file.fields)
+        self.needs, self.fields = self._file.needs, {key: self._file.fields[key] for key in kept}
+        self.material = self._file.material or (*_USUAL, *(_NEEDED[need] for need in self.needs))
+        known = {*self._file.fields, *_EXAMPLE_MATERIAL, _BORDERLINE}
         for example in (*self._file.ja.examples, *self._file.en.examples):
             try:
                 self.form.model_validate({key: example[key] for key in self.fields})
@@ -164,16 +211,18 @@ class ReplySchema:
 
     def criterion(self, language: Language) -> str:
         """The definition, with a sentence per grade."""
-        return render(self._tables[language]["criterion"], **self._values.get(language, {}))
+        key = "short" if self.is_short else "criterion"
+        return render(self._tables[language][key], **self._values.get(language, {}))
 
     def field_meanings(self, language: Language) -> dict[str, tuple[str, replies.Meaning]]:
         """Kind and meaning of every field of the reply."""
         meanings = getattr(self._file, language).fields
         return {key: (kind, meanings[key]) for key, kind in self.fields.items()}
 
-    def examples(self, language: Language) -> list[dict[str, Any]]:
-        """Worked examples: what is shown, and the reply that it should get."""
-        return getattr(self._file, language).examples  # type: ignore[no-any-return]
+    def examples(self, language: Language, *, borderline: bool = False) -> list[dict[str, Any]]:
+        """Worked examples: what is shown, and the reply that it should get; all, or the borderline one."""
+        every: list[dict[str, Any]] = getattr(self._file, language).examples
+        return [each for each in every if each.get(_BORDERLINE)][:1] if borderline else every
 
     @cached_property
     def form(self) -> type[replies.Reply]:
@@ -214,9 +263,9 @@ class JudgeName(NamedTuple):
 class Rubric(ReplySchema):
     """A criterion that a model grades by: a form of which one field is the verdict."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, short: bool = False) -> None:
         """Reads and checks the file; the judge is named like it."""
-        super().__init__(path)
+        super().__init__(path, short=short)
         self.name = path.stem
         self.value, self.grades = self._file.value, self._file.grades
         self.kind = replies.FIELD_KINDS.get(self.fields.get(self.value, ""), replies.FIELD_KINDS["text"])
@@ -240,10 +289,10 @@ def grades_whole(judge: "Judge | ReplySchema") -> bool:
     return isinstance(judge, Rubric) and judge.grades == "conversation"
 
 
-def load_judge(name: str) -> Judge:
+def load_judge(name: str, *, short: bool = False) -> Judge:
     """A judge by its name on the shelf, `./mine.toml` or `mine.py:strict`: a rubric, or a function."""
     source = shelves.judge_source(name)
-    return Rubric(source) if isinstance(source, Path) else source
+    return Rubric(source, short=short) if isinstance(source, Path) else source
 
 
 def load_form(name: str, rules: Rules | None = None) -> ReplySchema:
@@ -266,9 +315,8 @@ class PromptFrame:
         self._tables = read_toml(path)
         check_languages(path, self._tables, _FRAME)
         self._guidelines = read_guidelines(guidelines)
-        self._systems: dict[Language, str] = {}
-        self._tasks: dict[tuple[object, ...], str] = {}
-        self._last_material: tuple[GradingContext | None, str] = (None, "")
+        self._systems: dict[tuple[object, ...], str] = {}
+        self._last_material: tuple[GradingContext | None, dict[str, str]] = (None, {})
 
     def text(self, language: Language, key: str, /, **values: str) -> str:
         """A rendered text of the frame."""
@@ -277,56 +325,71 @@ class PromptFrame:
     def prompt(
         self, context: GradingContext, rubrics: Sequence[ReplySchema], *, alone: bool
     ) -> list[dict[str, str]]:
-        """The messages to the model: rules and guidelines, then the material, then the task.
+        """The messages to the model: rules and task, then the material, and last a reminder of the task.
 
-        The shared part comes first, so that an endpoint's prompt cache serves all judges of a turn.
+        What is the same for all turns comes first, byte for byte, for endpoints that cache the beginnings of
+        prompts. The reminder keeps what a bot wrote from having the last word.
         """
         language = context.case.language
-        task = self.task(language, rubrics, alone=alone)
-        return [
-            {"role": "system", "content": self._system(language)},
-            {"role": "user", "content": f"{self._quoted(context)}\n\n{task}"},
-        ]
+        closing = self.text(language, "closing")
+        return request(
+            self._system(language, rubrics, alone=alone), f"{self._quoted(context, rubrics)}\n\n{closing}"
+        )
+
+    def _system(self, language: Language, rubrics: Sequence[ReplySchema], *, alone: bool) -> str:
+        """The rules and the task; rendered once, for it is the same for every turn."""
+        key = (language, alone, *rubrics)
+        if key not in self._systems:
+            task = self.task(language, rubrics, alone=alone)
+            self._systems[key] = f"{self.text(language, 'system')}\n\n{task}"
+        return self._systems[key]
+
+    def _quoted(self, context: GradingContext, rubrics: Sequence[ReplySchema]) -> str:
+        """The material that these rubrics use; the judges of a turn are asked one after the other."""
+        language, whole = context.case.language, context.closing is not None
+        if self._last_material[0] is not context:
+            pieces = {"": self._conversation(context)} if whole else self._material(context)
+            self._last_material = (context, pieces)
+        pieces = self._last_material[1]
+        if whole:
+            return pieces[""]
+        used = {piece for rubric in rubrics for piece in rubric.material}
+        return self.text(
+            language, "material", pieces="\n\n".join(text for key, text in pieces.items() if key in used)
+        )
 
     def task(self, language: Language, rubrics: Sequence[ReplySchema], *, alone: bool) -> str:
-        """What is to be graded and in which form; rendered once, for it is the same for every turn."""
-        key = (language, alone, *rubrics)
-        if key not in self._tasks:
-            self._tasks[key] = self._task(language, rubrics, alone=alone)
-        return self._tasks[key]
-
-    def _system(self, language: Language) -> str:
-        if language not in self._systems:
-            self._systems[language] = self.text(language, "system", guidelines=self._guidelines[language])
-        return self._systems[language]
-
-    def _quoted(self, context: GradingContext) -> str:
-        """The material; the judges of a turn are asked one after the other, and share it."""
-        if self._last_material[0] is not context:
-            whole = context.closing is not None
-            self._last_material = (context, self._conversation(context) if whole else self._material(context))
-        return self._last_material[1]
-
-    def _task(self, language: Language, rubrics: Sequence[ReplySchema], *, alone: bool) -> str:
+        """What is to be graded, by which guidelines and in which form."""
         if alone:
             form = replies.skeleton(rubrics[0].field_meanings(language))
-            criterion = rubrics[0].criterion(language)
-            if examples := rubrics[0].examples(language):
-                # They stand with the criterion, away from the material.
-                rendered = "\n\n".join(self._example(example, language) for example in examples)
-                criterion = f"{criterion}\n\n{self.text(language, 'worked_examples', examples=rendered)}"
-            return self.text(language, "task_one", criterion=criterion, form=form)
-        form = replies.skeleton({rubric.name: rubric.field_meanings(language) for rubric in rubrics})
-        criteria = "\n\n".join(f"[{r.name}] {r.title(language)}\n{r.criterion(language)}" for r in rubrics)
-        return self.text(language, "task_all", criteria=criteria, form=form)
+            criteria = self._criterion(language, rubrics[0], alone=True)
+        else:
+            form = replies.skeleton({rubric.name: rubric.field_meanings(language) for rubric in rubrics})
+            criteria = "\n\n".join(
+                f"[{rubric.name}] {rubric.title(language)}\n{self._criterion(language, rubric, alone=False)}"
+                for rubric in rubrics
+            )
+        if any("guidelines" in rubric.material and not grades_whole(rubric) for rubric in rubrics):
+            guidelines = self.text(language, "guidelines", guidelines=self._guidelines[language])
+            criteria = f"{criteria}\n\n{guidelines}"
+        key, name = ("task_one", "criterion") if alone else ("task_all", "criteria")
+        return self.text(language, key, **{name: criteria, "form": form})
 
-    def _example(self, example: Mapping[str, Any], language: Language) -> str:
+    def _criterion(self, language: Language, rubric: ReplySchema, *, alone: bool) -> str:
+        """The criterion and its worked examples: all where it stands alone, else the borderline one."""
+        criterion, examples = rubric.criterion(language), rubric.examples(language, borderline=not alone)
+        if not examples:
+            return criterion
+        shown = "\n\n".join(self._example(rubric, example, language) for example in examples)
+        return f"{criterion}\n\n{self.text(language, 'worked_examples', examples=shown)}"
+
+    def _example(self, rubric: ReplySchema, example: Mapping[str, Any], language: Language) -> str:
         texts = {key: example[key] for key in _EXAMPLE_MATERIAL if key in example}
         shown = [
             self.text(language, f"example_{key}", text=text if isinstance(text, str) else "\n".join(text))
             for key, text in texts.items()
         ]
-        reply = {key: value for key, value in example.items() if key not in _EXAMPLE_MATERIAL}
+        reply = {key: example[key] for key in rubric.fields}
         return self.text(
             language, "example", shown="\n".join(shown), reply=json.dumps(reply, ensure_ascii=False)
         )
@@ -336,20 +399,20 @@ class PromptFrame:
 
         The same for all turns of a run, also where some of the rubrics are skipped.
         """
-        material = _CONVERSATION if any(map(grades_whole, rubrics)) else _MATERIAL
+        used = {piece for rubric in rubrics for piece in rubric.material} - {"guidelines"}
+        material = _CONVERSATION if any(map(grades_whole, rubrics)) else (*_MATERIAL, *sorted(used))
         texts = [
             text
             for language in LANGUAGES
             for text in (
-                self._tables[language]["system"],
-                self._guidelines[language],
-                *(self._tables[language][key] for key in material),
+                *(self._tables[language][key] for key in ("system", *material, "closing")),
                 self.task(language, rubrics, alone=alone),
             )
         ]
         return fingerprint(*texts, model)
 
-    def _material(self, context: GradingContext) -> str:
+    def _material(self, context: GradingContext) -> dict[str, str]:
+        """Each piece of the material with its heading, in the order of the prompt."""
         language, answer = context.case.language, context.turn.answer
         nothing = self.text(language, "nothing")
         fitting, left_out = within(answer.passages, LONGEST_MATERIAL)
@@ -362,15 +425,16 @@ class PromptFrame:
         passages = [quote("passage", text, seal) for text in passage_texts]
         if left_out:
             passages.append(self.text(language, "cut", count=str(left_out)))
-        return self.text(
-            language,
-            "material",
-            history=quote_lines(history, seal) or nothing,
-            question=quote("question", context.turn.user, seal),
-            passages="\n".join(passages),
-            answer=quote("answer", answer.text, seal),
-            reference=self._reference(context, [quote("reference", text, seal) for text in references], seal),
-        )
+        pieces = {
+            "history": quote_lines(history, seal) or nothing,
+            "question": quote("question", context.turn.user, seal),
+            "reference": self._reference(
+                context, [quote("reference", text, seal) for text in references], seal
+            ),
+            "passages": "\n".join(passages),
+            "answer": quote("answer", answer.text, seal),
+        }
+        return {key: self.text(language, key, **{key: text}) for key, text in pieces.items()}
 
     def _conversation(self, context: GradingContext) -> str:
         """The whole dialogue, each line under a tag with the number of its turn, and the references."""

@@ -138,7 +138,7 @@ WRONG = [
     ("--user-temperature nan", "--user-temperature nan"),
     ("--language fr", "--language fr: Input should be 'ja', 'en' or 'all'."),
     ("--cache maybe", "--cache maybe: Input should be 'on', 'off', 'read' or 'refresh'."),
-    ("--judging both", "--judging both: Input should be 'combined' or 'separate'."),
+    ("--judging both", "--judging both: Input should be 'combined', 'separate' or 'small'."),
     ("--set novalue", "--set novalue: 'novalue' is not key=value."),
     ("--set x=1", "unknown --set of adapter"),
     ("--adapter htpp", "unknown adapter 'htpp'. Did you mean http?"),

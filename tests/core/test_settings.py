@@ -277,3 +277,17 @@ def test_another_adapter_does_not_get_the_files_settings(tmp_path: Path) -> None
 
     assert load_settings({"adapter": "bot.py:answer"}, tmp_path, {}).set == {}
     assert load_settings({"adapter": "http"}, tmp_path, {}).set == {"url": "u"}
+
+
+def test_small_models_get_three_judges(tmp_path: Path) -> None:
+    """By flag, environment or file; judges that are named anywhere stay, and a run keeps its own."""
+    three = ("turn", "groundedness", "similarity")
+    (tmp_path / SETTINGS_FILE).write_text('judging = "small"\n', encoding="utf-8")
+
+    assert load_settings({"judging": "small"}, environ={}).judges == three
+    assert load_settings({}, tmp_path, {}).judges == three
+    assert load_settings({}, environ={"REHEARSAL_JUDGING": "small"}).judges == three
+    assert load_settings({"judges": "turn,tone"}, tmp_path, {}).judges == ("turn", "tone")
+    assert "fluency" in load_settings({"judging": "separate"}, tmp_path, {}).judges
+    kept = stored_settings(Settings(judging="small").stored_values())
+    assert (kept.judging, kept.judges) == ("small", three)

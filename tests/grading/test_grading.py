@@ -182,11 +182,11 @@ async def test_a_failed_form_fails_the_grade() -> None:
 
 
 async def test_passages_left_out_for_length_are_told() -> None:
-    """The judge says that it did not see them."""
+    """A judge that is shown passages says which it did not see."""
     passages = tuple(Passage(id=str(n), text="あ" * (LONGEST_MATERIAL // 2)) for n in range(5))
     context = an_exhibit(turn=a_turn(1, passages=passages))
     async with OpenAIServer() as server, at(server) as model:
-        [score] = await ModelJudge([rubric("fluency")], frame(), model("judge"), seed=1, alone=True)(
+        [score] = await ModelJudge([rubric("groundedness")], frame(), model("judge"), seed=1, alone=True)(
             context, ()
         )
 

@@ -158,7 +158,7 @@ async def rehearsed(
 
 def answer(request: Any) -> str:
     """What models say: one verdict on whole conversations, and whatever fits on the rest."""
-    return verdict(0.25) if '"spared"' in request["messages"][-1]["content"] else play(request)
+    return verdict(0.25) if '"spared"' in request["messages"][0]["content"] else play(request)
 
 
 async def test_a_run_grades_each_conversation_once_at_its_last_turn(tmp_path: Path) -> None:

@@ -73,6 +73,20 @@ async def test_a_single_rubric_is_asked_in_its_own_words() -> None:
     assert one.body == other.body
 
 
+async def test_small_models_are_asked_one_judge_at_a_time_in_the_short_form() -> None:
+    """`--judging small`: what the judge has no short form for is asked in its usual one."""
+    async with OpenAIServer() as server:
+        made = a_stage(server, judges=("turn", "groundedness", "fluency"), judging="small")
+        scores = await made.panel.grade(an_exhibit())
+        await made.close(None)
+    forms = [request.body["response_format"]["json_schema"]["schema"] for request in server.requests]
+
+    assert [score.state for score in scores] == ["scored"] * 3
+    assert sorted(tuple(form["properties"]) for form in forms) == [
+        ("conclusion", "correctness", "completeness", "overall"), ("reason", "grade"), ("reason", "grade"),
+    ]  # fmt: skip
+
+
 def test_each_conversation_has_a_seed_of_its_own() -> None:
     """It depends on the run's seed and the conversation, on nothing else."""
 

@@ -135,8 +135,8 @@ async def judge_pairs(
 
 _VARIABLES: dict[str, set[str]] = {
     "title": set(),
-    "system": {"guidelines"},
-    "task": {"history", "question", "reference", "passages", "answer_1", "answer_2", "form"},
+    "system": {"guidelines", "form"},
+    "task": {"history", "question", "reference", "passages", "answer_1", "answer_2"},
     "again": {"problem"},
     "nothing": set(),
     "cut": {"count"},
@@ -222,9 +222,9 @@ class PairPrompt(Prompts):
             passages="\n".join(quoted),
             answer_1=quote("answer_1", one, seal),
             answer_2=quote("answer_2", other, seal),
-            form=self._form(language),
         )
-        return request(self.text(language, "system", guidelines=self._guidelines[language]), task)
+        guidelines, form = self._guidelines[language], self._form(language)
+        return request(self.text(language, "system", guidelines=guidelines, form=form), task)
 
     def _form(self, language: Language) -> str:
         return skeleton({key: ("text", text) for key, text in self.tables[language]["fields"].items()})
